@@ -1,0 +1,1 @@
+"""What we say: the Plan, its JSON, its provenance."""

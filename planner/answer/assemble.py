@@ -1,0 +1,171 @@
+"""From solver rows to the answer: assignments, alternatives with the reason each lost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.answer.assignment import (
+    Alternative,
+    Assignment,
+    Layout,
+    Memory,
+    MemoryComponents,
+    Offload,
+    RecomputeLayers,
+    Stage,
+    Time,
+    TimeComponents,
+)
+from planner.catalog.calibration import Residual
+from planner.layouts.table import Layouts
+from planner.money.rent import RentalOffer
+from planner.physics.evaluate import Evaluation, evaluate
+from planner.physics.question import Question
+from planner.solver.frontier import Job, StagedLayout
+from planner.units import DAY, show_usd
+
+MOST_ALTERNATIVES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What every assignment of one question shares."""
+
+    name: str
+    question: Question
+    job: Job
+    offers: Sequence[RentalOffer]
+    residuals: Sequence[Residual]
+    """Of step time, by candidate."""
+
+    def offer(self, candidate: int) -> RentalOffer:
+        """Return the cheapest offer of a candidate."""
+        return next(o for o in self.offers if o.candidate == candidate)
+
+
+def evaluation_of(context: Context, found: StagedLayout) -> Evaluation:
+    """Return the full breakdown of a staged layout."""
+    layers, counts = np.array(found.staged.layers, np.int64), np.array(found.staged.counts, np.int64)
+    return evaluate(context.question, found.batch.rows, found.row, layers, counts, found.batch.time, found.batch.memory)
+
+
+def layout_of(question: Question, rows: Layouts, row: int, evaluation: Evaluation) -> Layout:
+    """Return the layout as the answer shows it, with its stages."""
+    r = {name: int(value) for name, value in rows.row(row).items() if name != "offload"}
+    share = float(rows.offload[row])
+    used = evaluation.counts.sum(axis=0) > 0
+    label = "mixed" if used.sum() > 1 else ("none", "selective", "full")[int(np.argmax(used))]
+    stages = tuple(
+        Stage(layers=int(n), recompute_layers=RecomputeLayers(none=int(c[0]), selective=int(c[1]), full=int(c[2])),
+              peak_bytes=int(peak), seconds=float(seconds))
+        for n, c, peak, seconds in zip(evaluation.layers, evaluation.counts, evaluation.memory.stage_peaks,
+                                       evaluation.step.stage_seconds, strict=True))
+    return Layout(tp=r["tp"], pp=r["pp"], vpp=r["vpp"], cp=r["cp"], ep=r["ep"], dp=r["dp"], shard=r["dp"] * r["cp"],
+                  zero=r["zero"], micro_batch=r["micro_batch"], micro_batches=r["micro_batches"], recompute=label,
+                  precision=question.precisions[r["precision"]],
+                  offload=Offload(optimizer=share, to="host" if share else "none"), stages=stages)
+
+
+def memory_of(evaluation: Evaluation) -> Memory:
+    """Return the memory of the worst stage, whole bytes that add up."""
+    parts = {name: round(value) for name, value in evaluation.memory.components.items()}
+    return Memory(fits=evaluation.memory.fits, usable_bytes=int(evaluation.memory.usable),
+                  peak_bytes=sum(parts.values()), components=MemoryComponents(**parts),
+                  host_bytes_per_node=round(evaluation.memory.host_per_node))
+
+
+def time_of(evaluation: Evaluation, step_seconds: float, steps: int | None, residual: Residual) -> Time:
+    """Return the time of a step; `step_seconds` is the staged value, whose rounding up goes to `other`."""
+    parts = dict(evaluation.step.components)
+    parts["other"] += step_seconds - evaluation.step.seconds
+    slower = step_seconds / evaluation.step.seconds
+    return Time(step_seconds=step_seconds, components=TimeComponents(**parts), steps=steps,
+                tokens_per_second_per_gpu=evaluation.tokens_per_second_per_gpu / slower,
+                model_tflops_per_gpu=evaluation.model_flops_per_gpu / slower / 1e12, mfu=evaluation.mfu / slower,
+                interval90_seconds=(step_seconds * residual.q05, step_seconds * residual.q95))
+
+
+def assignment_of(context: Context, found: StagedLayout) -> Assignment:
+    """Return one staged layout with its cheapest offer as an assignment."""
+    column, offer = found.column, context.offer(found.column.candidate)
+    evaluation = evaluation_of(context, found)
+    candidate = context.question.candidates[column.candidate]
+    days = context.job.steps * found.step_seconds / found.goodput / DAY
+    return Assignment(
+        workload=context.name, kind="training", node=candidate.node.name, gpu=candidate.gpu.name, nodes=column.nodes,
+        gpus=column.gpus, spare_nodes=column.spare_nodes, offer=offer.label,
+        usd_per_node_hour=offer.usd_per_node_hour, stack=context.question.stack.name,
+        layout=layout_of(context.question, found.batch.rows, found.row, evaluation), memory=memory_of(evaluation),
+        time=time_of(evaluation, found.step_seconds, context.job.steps, context.residuals[column.candidate]),
+        goodput=found.goodput, duration_days=days, cost_usd=found.cost(context.job) / 100,
+        energy_kwh=column.energy_wh / 1000)
+
+
+def runners_up(found: Sequence[StagedLayout], best: StagedLayout, job: Job) -> list[StagedLayout]:
+    """Return the next best: of every other candidate its best, then of the same hardware other sizes and layouts."""
+    ranked = sorted((f for f in found if f is not best), key=lambda f: f.key(job))
+    chosen: list[StagedLayout] = []
+    seen: set[tuple[int, ...]] = {(best.column.candidate, best.column.gpus)}
+    hardware = {best.column.candidate}
+    for one in ranked:
+        if one.column.candidate not in hardware:
+            hardware.add(one.column.candidate)
+            seen.add((one.column.candidate, one.column.gpus))
+            chosen.append(one)
+    for one in ranked:
+        if len(chosen) >= MOST_ALTERNATIVES:
+            break
+        size = (one.column.candidate, one.column.gpus)
+        if size not in seen and one.column.candidate == best.column.candidate:
+            seen.add(size)
+            chosen.append(one)
+    if ranked and ranked[0] not in chosen:
+        chosen.insert(0, ranked[0])
+    return sorted(chosen, key=lambda f: f.key(job))[:MOST_ALTERNATIVES]
+
+
+def alternative_of(context: Context, found: StagedLayout, best: Assignment) -> Alternative:
+    """Return a runner-up with the reason it lost, and whether the difference can be told at all."""
+    this = assignment_of(context, found)
+    objective = context.job.objective
+    ours, theirs = _value(best, objective), _value(this, objective)
+    excess = theirs / ours - 1
+    tied = objective != "gpus" and abs(excess) < context.question.kernels.resolution
+    return Alternative(**this.model_dump(), why=_why(best, this, objective, excess), tied=tied)
+
+
+def _value(assignment: Assignment, objective: str) -> float:
+    value = {"cost": assignment.cost_usd, "time": assignment.duration_days, "gpus": assignment.gpus}[objective]
+    assert value is not None
+    return float(value)
+
+
+def _why(best: Assignment, this: Assignment, objective: str, excess: float) -> str:
+    what = {"cost": "cost", "time": "days", "gpus": "GPUs"}[objective]
+    lead = f"{excess:+.1%} {what}" if abs(excess) >= 5e-4 else f"same {what} to 0.05%, more GPUs or harder to set up"
+    if best.node != this.node or best.offer != this.offer:
+        return f"{lead}: {_hours(this)} against {_hours(best)}"
+    return f"{lead}: {_largest_difference(best, this)}"
+
+
+def _hours(a: Assignment) -> str:
+    """Say how many paid GPU-hours at what price."""
+    assert a.usd_per_node_hour is not None
+    assert a.duration_days is not None
+    per_node = a.gpus / a.nodes
+    hours = (a.nodes + a.spare_nodes) * per_node * a.duration_days * 24
+    return f"{hours / 1e6:.2f} M GPU-hours at {show_usd(a.usd_per_node_hour / per_node)}"
+
+
+def _largest_difference(best: Assignment, this: Assignment) -> str:
+    """Name the part of the step on which the runner-up spends most more GPU-seconds."""
+    total = best.time.step_seconds * best.gpus
+    ours, theirs = best.time.components.model_dump(), this.time.components.model_dump()
+    spent = {name: (theirs[name] * this.gpus - ours[name] * best.gpus) / total for name in ours}
+    name = max(spent, key=lambda key: spent[key])
+    if spent[name] < 5e-4:
+        return "fewer GPU-seconds a step, but more nodes, spares or failures"
+    return f"{name.replace('_', ' ')} takes {spent[name]:+.1%} GPU time"

@@ -1,0 +1,109 @@
+"""One layout as the user gave it, evaluated in full: `planner estimate`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from planner.answer.assemble import layout_of, memory_of, time_of
+from planner.answer.assignment import Assignment
+from planner.catalog.architecture import Model
+from planner.catalog.hardware import Node
+from planner.catalog.load import Catalog
+from planner.catalog.stack import Stack
+from planner.errors import InputError, MissingFact, UnknownName
+from planner.layouts.axes import RECOMPUTE, Space
+from planner.layouts.candidate import Candidate
+from planner.layouts.enumerate import violations
+from planner.layouts.rules import RULES, Facts
+from planner.layouts.table import from_rows
+from planner.physics.evaluate import evaluate_fixed
+from planner.physics.question import computes, question_of
+
+KEYS = {"tp": "tp", "pp": "pp", "vpp": "vpp", "cp": "cp", "ep": "ep", "dp": "dp", "mbs": "micro_batch",
+        "micro_batch": "micro_batch", "zero": "zero", "recompute": "recompute", "offload_optimizer": "offload"}
+"""What `--layout` may name, and the axis it sets."""
+
+
+def candidate_of(catalog: Catalog, node: Node) -> Candidate:
+    """Return a node type with its usual NICs and fabric."""
+    return Candidate(node=node, gpu=catalog.gpu(node.gpu), nics=node.nics, fabric=catalog.fabric(node.fabric),
+                     scaleup=catalog.fabric(node.scaleup) if node.scaleup else None)
+
+
+def parse_layout(layout: Mapping[str, str], stack: Stack, gpus: int | None) -> tuple[dict[str, float], int | None]:
+    """Return axis values, and the layers per stage under full recompute where `recompute` is a number.
+
+    What is left out is 1; dp follows from `gpus`; ZeRO is the highest the stack offers up to 1. Raises InputError.
+    """
+    row: dict[str, float] = {}
+    recompute_layers: int | None = None
+    for key, text in layout.items():
+        if key not in KEYS:
+            raise UnknownName("layout axis", key, KEYS)
+        if key == "recompute" and text in RECOMPUTE:
+            row["recompute"] = RECOMPUTE.index(text)
+        elif key == "recompute":
+            recompute_layers = int(_number(key, text, "none, selective, full or a number of layers per stage"))
+            row["recompute"] = RECOMPUTE.index("full")
+        elif key == "offload_optimizer":
+            row["offload"] = _number(key, text, "a share from 0 to 1", 1.0, whole=False)
+        elif key == "zero":
+            row["zero"] = _number(key, text, "0, 1, 2 or 3", 3)
+        else:
+            row[KEYS[key]] = _number(key, text, "a whole number above zero", least=1)
+    width = int(row.get("tp", 1) * row.get("pp", 1) * row.get("cp", 1))
+    if gpus is not None and "dp" not in row:
+        if gpus % width:
+            raise InputError(f"--gpus {gpus} is not a multiple of tp x pp x cp = {width}")
+        row["dp"] = gpus // width
+    row.setdefault("dp", 1)
+    total = width * int(row["dp"])
+    if gpus is not None and gpus != total:
+        raise InputError(f"--gpus {gpus} contradicts tp x pp x cp x dp = {total}")
+    row.setdefault("zero", 1 if 1 in stack.zero_stages and row["dp"] * row.get("cp", 1) > 1 else 0)
+    if "zero" not in layout and row["zero"] == 0 and row["dp"] > 1:
+        row["zero"] = max(stack.zero_stages)
+    return row, recompute_layers
+
+
+def _number(key: str, text: str, expected: str, most: float = 1e6, least: float = 0, *, whole: bool = True) -> float:
+    try:
+        value = int(text) if whole else float(text)
+    except ValueError:
+        raise InputError(f"--layout {key}={text}: expected {expected}") from None
+    if not least <= value <= most:
+        raise InputError(f"--layout {key}={text}: expected {expected}")
+    return value
+
+
+def estimate_of(catalog: Catalog, model: Model, node: Node, stack: Stack, *, gpus: int | None,
+                layout: Mapping[str, str], sequence_length: int, global_batch: int | None, method: str, precision: str,
+                confidence: float) -> Assignment:
+    """Return the layout's memory, time and speed. Raises InputError naming each rule the layout breaks."""
+    row, recompute_layers = parse_layout(layout, stack, gpus)
+    batch = global_batch or model.global_batch
+    candidate = candidate_of(catalog, node)
+    question = question_of(catalog, model, (candidate,), stack, sequence_length=sequence_length, global_batch=batch,
+                           precisions=(precision,), method=method, confidence=confidence)
+    if not computes(candidate, question.rates[0], precision):
+        raise MissingFact(f"GPU {candidate.gpu.name}", f"{precision} rate")
+    rows = from_rows([row], batch)
+    space = Space(model, (candidate,), (precision,), sequence_length, batch, 10**9)
+    facts = Facts(space=space, stack=stack, node_gpus=np.array([node.gpus]), clustered=np.array([True]),
+                  precisions=np.array([[True]]), fixed_gpus=None, max_nodes=None)
+    columns = {name: getattr(rows, name) for name in (*KEYS.values(), "candidate", "precision")}
+    broken = [name for name in violations(columns, facts) if name != "whole_nodes"]
+    if broken:
+        raise InputError("the layout is not legal: " + "; ".join(f"{RULES[name].reason} ({name})" for name in broken))
+    if row.get("recompute") == 1 and not stack.selective_recompute:
+        raise InputError(f"stack {stack.name} has no selective recompute")
+    found = evaluate_fixed(question, rows, 0, recompute_layers)
+    residual = catalog.step_residuals.match(stack=stack.name, architecture=candidate.gpu.architecture)
+    total = int(rows.gpus[0])
+    return Assignment(
+        workload=f"{model.name} {method}, {sequence_length} tokens, {batch} sequences", kind="training",
+        node=node.name, gpu=candidate.gpu.name, nodes=-(-total // node.gpus), gpus=total, stack=stack.name,
+        layout=layout_of(question, rows, 0, found), memory=memory_of(found),
+        time=time_of(found, found.step.seconds, None, residual))

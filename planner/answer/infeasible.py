@@ -1,0 +1,99 @@
+"""Why there is no plan: what made it so, the nearest miss, and the single limits that would do if lifted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from planner.answer.schema import Infeasible, Relaxation
+from planner.layouts.axes import RECOMPUTE
+from planner.layouts.enumerate import Enumeration
+from planner.layouts.rules import RULES
+from planner.layouts.table import from_rows
+from planner.physics.evaluate import Evaluation, evaluate_fixed
+from planner.physics.question import Question
+from planner.scenario.limits import Limits
+from planner.solver.choose import Choice
+from planner.solver.frontier import Frontier
+from planner.units import DAY, show_bytes, show_usd
+
+Solve = Callable[[str, str, object], Choice]
+"""Solve again with one limit lifted (or set to a value) and another objective."""
+_MEASURE = {"deadline": "time", "budget": "cost", "gpus": "gpus", "max_gpus": "gpus", "max_nodes": "gpus"}
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """What the failed search saw."""
+
+    question: Question
+    layouts: Enumeration
+    frontier: Frontier
+
+
+def infeasible_of(limits: Limits, miss: Miss, solve: Callable[..., Choice]) -> Infeasible:
+    """Return the explanation; every relaxation is a plan that was found by solving again with the limit so set."""
+    relaxations = [r for name in _MEASURE if getattr(limits, name) is not None
+                   and (r := _relaxation(name, limits, miss, solve)) is not None]
+    because, nearest = _because(limits, miss, relaxations)
+    return Infeasible(because=tuple(because), nearest=nearest, relaxations=tuple(relaxations))
+
+
+def _because(limits: Limits, miss: Miss, relaxations: list[Relaxation]) -> tuple[list[str], str | None]:
+    if not len(miss.layouts.layouts):
+        return [f"{RULES[name].reason} ({name}: {count:,} layouts)"
+                for name, count in sorted(miss.layouts.removed.items(), key=lambda kv: -kv[1])[:3]], None
+    if miss.frontier.fit == 0 and miss.frontier.nearest_memory is not None:
+        return _memory(miss)
+    because = []
+    if limits.deadline is not None and miss.frontier.fastest_us is not None:
+        because.append(f"no layout finishes in {_show('deadline', limits.deadline)}")
+    if limits.budget is not None:
+        because.append(f"no layout costs at most {_show('budget', limits.budget)}")
+    for name in ("gpus", "max_gpus", "max_nodes"):
+        if (value := getattr(limits, name)) is not None:
+            because.append(f"{name.replace('_', ' ')} is {value}")
+    nearest = [f"{r.to} instead of {r.from_}" for r in relaxations]
+    return because or ["no layout fits in memory with the limits given"], nearest[0] if nearest else None
+
+
+def _memory(miss: Miss) -> tuple[list[str], str]:
+    """Explain that nothing fits, by the layout that misses by least with everything recomputed."""
+    assert miss.frontier.nearest_memory is not None
+    _, row = miss.frontier.nearest_memory
+    found = _leanest(miss.question, row)
+    candidate = miss.question.candidates[int(row["candidate"])]
+    short = found.memory.peak - found.memory.usable
+    parts = sorted(found.memory.components.items(), key=lambda kv: -kv[1])[:3]
+    largest = ", ".join(f"{name.replace('_', ' ')} {show_bytes(size)}" for name, size in parts)
+    gpus = int(row["tp"] * row["cp"] * row["pp"] * row["dp"])
+    because = [f"no layout fits in memory: the leanest, on {gpus} x {candidate.gpu.name}, needs "
+               f"{show_bytes(found.memory.peak)} of {show_bytes(found.memory.usable)} usable per GPU ({largest})"]
+    if found.memory.host_per_node > miss.question.kernels.host_memory_share * candidate.node.cpu.memory:
+        because.append(f"its offloaded states need {show_bytes(found.memory.host_per_node)} of host memory per node")
+    return because, f"{show_bytes(max(short, 0.0))} more memory per GPU"
+
+
+def _leanest(question: Question, row: dict[str, float]) -> Evaluation:
+    rows = from_rows([{**row, "recompute": RECOMPUTE.index("full")}], question.global_batch)
+    return evaluate_fixed(question, rows, 0)
+
+
+def _relaxation(name: str, limits: Limits, miss: Miss, solve: Callable[..., Choice]) -> Relaxation | None:
+    """Lift one limit, find the least value that would do, and confirm it by solving again with that value."""
+    lifted = solve(name, _MEASURE[name])
+    if lifted.best is None or lifted.value is None:
+        return None
+    column = lifted.best.column
+    least: float = {"deadline": column.duration_us * 1e-6 * (1 + 1e-9), "budget": lifted.value / 100,
+                    "max_nodes": column.nodes}.get(name, column.gpus)
+    confirmed = solve(name, _MEASURE[name], least if name in ("deadline", "budget") else int(least))
+    if confirmed.best is None:
+        return None
+    return Relaxation(limit=name, from_=_show(name, getattr(limits, name)), to=_show(name, least))
+
+
+def _show(name: str, value: float) -> str:
+    if name == "deadline":
+        return f"{value / DAY:.4g} d"
+    return show_usd(value) if name == "budget" else f"{int(value):,}"

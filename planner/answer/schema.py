@@ -1,0 +1,134 @@
+"""The Plan that `planner plan --json` prints: schema planner.plan/1, to the letter of the contract."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Literal, Self
+
+from pydantic import ConfigDict, Field, model_validator
+
+from planner.answer.assignment import (
+    Alternative,
+    Assignment,
+    Layout,
+    Memory,
+    MemoryComponents,
+    Offload,
+    Percentiles,
+    RecomputeLayers,
+    Serving,
+    Stage,
+    Time,
+    TimeComponents,
+)
+from planner.yaml_io import Frozen
+
+__all__ = [
+    "Alternative", "Assignment", "Infeasible", "Layout", "Memory", "MemoryComponents", "Objective",
+    "Offload", "Percentiles", "Plan", "Provenance", "RecomputeLayers", "Relaxation", "Search", "Serving",
+    "Stage", "Status", "Time", "TimeComponents", "to_json",
+]
+
+Status = Literal["optimal", "feasible", "infeasible", "undecided"]
+"""optimal: proven; feasible: a plan, no proof; infeasible: proven none; undecided: stopped with neither."""
+
+
+class Objective(Frozen):
+    """What was minimized; value and bound are the exact integers of the solved problem in the name's unit."""
+
+    name: Literal["cost_usd", "duration_days", "gpus", "energy_kwh"]
+    value: float | None = None
+    """Of the plan; none without one."""
+    bound: float | None = None
+    """No plan of the searched space is below it; none where nothing is proven."""
+    gap: float | None = None
+    """(value - bound) / value, 0 when proven."""
+
+
+class Search(Frozen):
+    """What was looked at: layouts in the space, what each rule removed, what was solved."""
+
+    layouts: int = Field(default=0, ge=0)
+    """Rows of the whole space: the product of the domains."""
+    legal: int = Field(default=0, ge=0)
+    """Rows that no rule removed."""
+    fit: int = Field(default=0, ge=0)
+    """Legal rows that fit in memory under some staging."""
+    removed: dict[str, int] = Field(default_factory=dict)
+    """Rows by the first rule that removed them."""
+    staged: int = Field(default=0, ge=0)
+    """Rows whose stages were solved exactly; the others were pruned by their bound."""
+    domains: dict[str, tuple[int | float | str, ...]] = Field(default_factory=dict)
+    """The values searched of each axis."""
+    wall_seconds: float = Field(default=0.0, ge=0)
+
+
+class Relaxation(Frozen):
+    """A single limit which, changed so, lets a plan exist."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    limit: str
+    from_: str = Field(alias="from")
+    """The limit as asked, with its unit."""
+    to: str
+    """The limit that would do, with its unit."""
+
+
+class Infeasible(Frozen):
+    """Why there is no plan, and what would change that."""
+
+    because: tuple[str, ...] = Field(min_length=1)
+    """The limits or rules that together exclude every plan."""
+    nearest: str | None = None
+    """The nearest miss, in the user's units."""
+    relaxations: tuple[Relaxation, ...] = ()
+    """Cheapest first."""
+
+
+class Provenance(Frozen):
+    """What decided the answer: the resolved question, defaults, facts, programs."""
+
+    scenario: dict[str, Any] = Field(default_factory=dict)
+    """The resolved scenario, with its units, as it could be written to a file."""
+    defaults: tuple[str, ...] = ()
+    """Defaults that decided, as name=value."""
+    catalog_digest: str = ""
+    """Hash of every fact in the catalogs used."""
+    versions: dict[str, str] = Field(default_factory=dict)
+    """Versions of the planner and of what it computes with."""
+    seed: int = 0
+
+
+class Plan(Frozen):
+    """The whole answer. Exit code: 0 optimal, 3 infeasible, 4 feasible or undecided."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    schema_: Literal["planner.plan/1"] = Field(default="planner.plan/1", alias="schema")
+    status: Status
+    objective: Objective
+    assignments: tuple[Assignment, ...] = ()
+    """One a workload; empty where there is no plan."""
+    alternatives: tuple[Alternative, ...] = ()
+    """Next best, best first."""
+    search: Search = Search()
+    infeasible: Infeasible | None = None
+    provenance: Provenance = Provenance()
+
+    @model_validator(mode="after")
+    def _status_holds(self) -> Self:
+        if (self.status in ("optimal", "feasible")) != bool(self.assignments):
+            raise ValueError(f"status {self.status} with {len(self.assignments)} assignments")
+        if (self.status == "infeasible") != (self.infeasible is not None):
+            raise ValueError("exactly an infeasible plan says why")
+        value, bound = self.objective.value, self.objective.bound
+        if self.status == "optimal" and (value is None or value != bound):
+            raise ValueError(f"optimal needs value = bound, got {value} and {bound}")
+        return self
+
+
+def to_json(answer: Plan | Assignment) -> str:
+    """Return the answer as JSON: keys in the contract's order, indented by two, the same bytes each time."""
+    data = answer.model_dump(mode="json", by_alias=True)
+    return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)

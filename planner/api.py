@@ -1,0 +1,62 @@
+"""The public functions. Each returns what the command of its name prints with `--json`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+from planner.answer.schema import Assignment, Plan
+from planner.catalog.load import Catalog
+from planner.errors import UnknownName
+from planner.pipeline import make_estimate, make_plan
+from planner.scenario.load import FLAGS, load_scenario
+
+PathLike_ = str | PathLike[str]
+
+
+def plan(scenario: PathLike_ | None = None, *, catalogs: Sequence[PathLike_] = (),
+         time_limit: float | None = None, **values: object) -> Plan:
+    """Return the cheapest (or fastest, or smallest) plan for a question, with its proof.
+
+    `scenario` is a file or the name of a shipped one. `values` are the flags of `planner plan`, underscored,
+    with their units (`model="llama-3.1-70b", tokens="15 T", deadline="60 d"`), and override the file.
+    `time_limit` is in seconds. The plan's `status` says whether it is proven, infeasible or undecided.
+    Raises PlannerError where the input is wrong.
+    """
+    for name in values:
+        if name not in FLAGS:
+            raise UnknownName("argument of planner.plan", name, FLAGS)
+    catalog = _catalog(catalogs)
+    question, defaults = load_scenario(
+        None if scenario is None else fspath(scenario),
+        {FLAGS[name]: value for name, value in values.items() if value is not None}, catalog,
+        labels={path: name for name, path in FLAGS.items()})
+    return make_plan(question, catalog, defaults=defaults, time_limit=time_limit)
+
+
+def estimate(model: str, node: str, layout: Mapping[str, object] | None = None, *, gpus: int | None = None,
+             sequence_length: int | None = None, global_batch: int | None = None, method: str = "pretrain",
+             stack: str | None = None, precision: str = "bf16", confidence: float = 0.95,
+             catalogs: Sequence[PathLike_] = ()) -> Assignment:
+    """Return whether one layout fits, how fast it is, and where bytes and seconds go.
+
+    `layout` holds axis values as in `planner estimate --layout` (`{"tp": 8, "pp": 4}`); `sequence_length` is
+    in tokens, `global_batch` in sequences, `confidence` that of the memory verdict. Raises PlannerError.
+    """
+    axes = {axis: str(value) for axis, value in (layout or {}).items()}
+    return make_estimate(model=model, node=node, gpus=gpus, layout=axes, sequence_length=sequence_length,
+                         global_batch=global_batch, method=method, stack=stack, precision=precision,
+                         confidence=confidence, catalog=_catalog(catalogs))
+
+
+def validate(evidence: PathLike_, *, catalogs: Sequence[PathLike_] = ()) -> dict[str, Any]:
+    """Return predicted against measured for an evidence CSV, as planner.validation/1. Raises PlannerError."""
+    from planner.evidence.validate import validate_file
+
+    return validate_file(Path(evidence), _catalog(catalogs))
+
+
+def _catalog(folders: Sequence[PathLike_]) -> Catalog:
+    return Catalog([Path(folder) for folder in folders])

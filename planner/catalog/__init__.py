@@ -1,0 +1,1 @@
+"""What exists: GPUs, nodes, fabrics, models, prices, stacks and calibration, each figure with its source."""

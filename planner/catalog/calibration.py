@@ -1,0 +1,87 @@
+"""Efficiencies, reliability and residuals: assumptions are data too."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from planner.catalog.hardware import Precision
+from planner.catalog.sourced import Sourced
+from planner.units import ByteRate, Seconds
+from planner.yaml_io import Frozen
+
+
+class ArchitectureRates(Sourced):
+    """What kernels reach on one GPU architecture, as fractions of the datasheet."""
+
+    gemm: dict[Precision, float]
+    attention_forward: float = Field(gt=0, le=1)
+    attention_backward: float = Field(gt=0, le=1)
+    """Backward attention rate over forward rate."""
+    memory: float = Field(gt=0, le=1)
+
+
+class KernelShape(Sourced):
+    """How efficiency falls with the shape of a kernel, and fixed traffic; the same on every GPU."""
+
+    half_k: float
+    half_mn: float
+    tile: int
+    wave_exponent: float
+    misaligned: float
+    alignment: int
+    launch: Seconds
+    attention_half_sequence: float
+    loss_bytes_per_logit: float
+    cast_forward_bytes: float
+    """Bytes moved per element of a low-precision product's input, forward; backward is per element of its output."""
+    cast_backward_bytes: float
+    optimizer_bytes_per_parameter: float
+    host_adam_bytes_per_parameter: float
+    """Host memory traffic of one CPU Adam update over what the host's datasheet bandwidth sustains."""
+    host_memory_share: float = Field(gt=0, le=1)
+    """Share of host memory that a job may pin."""
+    resolution: float = Field(gt=0, lt=1)
+    """Relative difference in step time below which two layouts are told apart no better than by chance."""
+    jitter_per_doubling: float
+    """Step time lost to stragglers for each doubling of the nodes."""
+
+
+class Reliability(Sourced):
+    """Failures and what they cost a run."""
+
+    gpu_hours_per_interruption: float = Field(gt=0)
+    hardware_share: float = Field(gt=0, le=1)
+    """Interruptions that take a node away until it is repaired."""
+    repair: Seconds
+    restart: Seconds
+    checkpoint_write_per_node: ByteRate
+    spare_confidence: float = Field(gt=0, lt=1)
+    """Probability that the spares on hand cover the nodes under repair."""
+
+
+class Residual(Frozen):
+    """Quantiles of measured over predicted for one class of evidence."""
+
+    stack: str | None = None
+    architecture: str | None = None
+    method: str | None = None
+    rows: int = Field(ge=1)
+    q05: float = Field(gt=0)
+    q10: float = Field(gt=0)
+    q50: float = Field(gt=0)
+    q90: float = Field(gt=0)
+    q95: float = Field(gt=0)
+
+
+class Residuals(Sourced):
+    """Residual classes of one quantity, the most specific first; the last matches everything."""
+
+    classes: tuple[Residual, ...] = Field(min_length=1)
+
+    def match(self, **traits: str) -> Residual:
+        """Return the first class whose stated traits all agree with `traits`."""
+        for entry in self.classes:
+            stated = {k: v for k in ("stack", "architecture", "method") if (v := getattr(entry, k)) is not None}
+            if all(traits.get(k) == v for k, v in stated.items()):
+                return entry
+        return self.classes[-1]

@@ -1,0 +1,121 @@
+"""GPUs, nodes and fabrics as the catalog states them. Bandwidths are per direction unless a name says otherwise."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from planner.catalog.sourced import Sourced
+from planner.units import ByteRate, Bytes, FlopRate, Seconds, Watts
+from planner.yaml_io import Frozen
+
+Precision = Literal["fp32", "tf32", "bf16", "fp16", "fp8", "fp4", "int8"]
+Operation = Literal["all_reduce", "all_gather", "reduce_scatter", "alltoall"]
+
+
+class Gpu(Sourced):
+    """One GPU. `memory` is what is sold, `usable_memory` what a program can allocate; `peak` is dense FLOP/s."""
+
+    vendor: Literal["nvidia", "amd"]
+    architecture: str
+    memory: Bytes
+    usable_memory: Bytes
+    memory_bandwidth: ByteRate
+    peak: dict[Precision, FlopRate]
+    multiprocessors: int = Field(gt=0)
+    pcie_bandwidth: ByteRate
+    power: Watts
+    gemm_efficiency: dict[Precision, float] = {}
+    """Measured or fitted fraction of `peak` that large matrix products reach; else the architecture's."""
+
+    @model_validator(mode="after")
+    def _usable_within_sold(self) -> Gpu:
+        if self.usable_memory > self.memory * 1.08:
+            raise ValueError("usable_memory exceeds memory")
+        return self
+
+
+class Curve(Frozen):
+    """Measured bus bandwidth of one collective among `ranks` GPUs, by message size.
+
+    `busbw` follows nccl-tests: all_reduce counts 2(n-1)/n of the buffer, the others (n-1)/n.
+    """
+
+    operation: Operation
+    ranks: int = Field(ge=2)
+    sizes: tuple[Bytes, ...]
+    busbw: tuple[ByteRate, ...]
+
+    @model_validator(mode="after")
+    def _paired(self) -> Curve:
+        if len(self.sizes) != len(self.busbw) or list(self.sizes) != sorted(set(self.sizes)):
+            raise ValueError("sizes must rise and pair with busbw one to one")
+        return self
+
+
+class Fabric(Sourced):
+    """A way GPUs or nodes are joined: a scale-up domain inside a node, or a network between nodes."""
+
+    level: Literal["scale-up", "scale-out"]
+    topology: Literal["switch", "mesh", "pcie", "rail-optimized", "fat-tree"]
+    bandwidth: ByteRate | None = None
+    """Scale-up: per GPU and direction. Scale-out takes it from the node's NICs."""
+    efficiency: float = Field(gt=0, le=1.2)
+    """Bus bandwidth of large messages over wire bandwidth."""
+    latency: Seconds
+    """Fixed time of one small collective (scale-up) or of one network hop (scale-out)."""
+    oversubscription: float = Field(default=1.0, ge=1.0)
+    in_switch_reduction: bool = False
+    curves: tuple[Curve, ...] = ()
+
+
+class Nics(Frozen):
+    """Network adapters of one node used by GPU traffic."""
+
+    count: int = Field(gt=0)
+    bandwidth: ByteRate
+
+
+class Cpu(Frozen):
+    """The host of one node."""
+
+    sockets: int = Field(gt=0)
+    memory: Bytes
+    memory_bandwidth: ByteRate
+
+
+class Nvme(Frozen):
+    """Local flash of one node, all drives together."""
+
+    capacity: Bytes
+    read: ByteRate
+    write: ByteRate
+
+
+class Pcie(Frozen):
+    """How GPUs hang on the host: switches with one uplink each (0: every GPU straight on a socket), and peer access."""
+
+    switches: int = Field(ge=0)
+    peer_access: bool
+
+
+class NodePower(Frozen):
+    """Draw of the whole node, from the wall."""
+
+    idle: Watts
+    load: Watts
+
+
+class Node(Sourced):
+    """One server: its GPUs, how they are joined, its host and its NICs. `fabric` is the usual network."""
+
+    gpu: str
+    gpus: int = Field(gt=0)
+    scaleup: str | None = None
+    pcie: Pcie
+    cpu: Cpu
+    nvme: Nvme | None = None
+    nics: Nics
+    fabric: str
+    power: NodePower

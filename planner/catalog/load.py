@@ -1,0 +1,185 @@
+"""Find catalog entries by name: shipped ones first, then the user's folders, the later the stronger.
+
+One file holds one entry and bears its name, so that a question reads only the files it needs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from importlib import resources
+from pathlib import Path
+from typing import Any, TypeVar
+
+from planner.catalog.architecture import Model
+from planner.catalog.calibration import ArchitectureRates, KernelShape, Reliability, Residuals
+from planner.catalog.hardware import Fabric, Gpu, Node
+from planner.catalog.price import PriceList
+from planner.catalog.sourced import Sourced
+from planner.catalog.stack import Stack
+from planner.errors import InputError, UnknownName
+from planner.yaml_io import read, validate
+
+S = TypeVar("S", bound=Sourced)
+KINDS: dict[str, type[Sourced]] = {"gpus": Gpu, "nodes": Node, "fabrics": Fabric, "models": Model,
+                                   "prices": PriceList, "stacks": Stack}
+CALIBRATION: dict[str, type[Sourced]] = {"kernels": KernelShape, "reliability": Reliability,
+                                         "step-residuals": Residuals, "memory-residuals": Residuals}
+_SAME_SHAPE = re.compile(r"-(instruct|chat|it|hf|base)(?=-|$)", re.IGNORECASE)
+
+
+def data_root(folder: str) -> Path:
+    """Return the shipped `folder` (catalogs, scenarios): inside the wheel, else at the top of the checkout."""
+    packaged = Path(str(resources.files("planner"))) / "_data" / folder
+    return packaged if packaged.is_dir() else Path(str(resources.files("planner"))).parent / folder
+
+
+def canonical(name: str) -> str:
+    """Return the form in which names are compared: lower case, no organization, `-Instruct` and the like dropped."""
+    return _SAME_SHAPE.sub("", name.strip().rsplit("/", maxsplit=1)[-1].lower().replace("_", "-").replace(" ", "-"))
+
+
+class Catalog:
+    """Lazy, read-only view of the catalog folders. `folders` are the user's, later ones override earlier ones."""
+
+    def __init__(self, folders: Sequence[Path] = ()) -> None:
+        for folder in folders:
+            if not folder.is_dir():
+                raise InputError("no such catalog folder", file=str(folder))
+        self.roots = [data_root("catalogs"), *folders]
+        self._entries: dict[tuple[str, str], Sourced] = {}
+        self._files: dict[str, dict[str, Path]] = {}
+        self._names: dict[str, dict[str, str]] = {}
+
+    def files(self, kind: str) -> dict[str, Path]:
+        """Return the winning file of every entry of `kind`, by name."""
+        if kind not in self._files:
+            found: dict[str, Path] = {}
+            for root in self.roots:
+                found.update({p.stem: p for p in sorted((root / kind).glob("*.yaml"))})
+            self._files[kind] = dict(sorted(found.items()))
+        return self._files[kind]
+
+    def names(self, kind: str) -> list[str]:
+        """Return the names of all entries of `kind`, sorted."""
+        return list(self.files(kind))
+
+    def _read(self, kind: str, name: str, model: type[S]) -> S:
+        key = (kind, name)
+        if key not in self._entries:
+            path = self.files(kind)[name]
+            entry = validate(read(path), model)
+            if entry.name != name:
+                raise InputError(f"name: expected {name!r} as the file is called, got {entry.name!r}", file=str(path))
+            self._entries[key] = entry
+        entry = self._entries[key]  # type: ignore[assignment]
+        assert isinstance(entry, model)
+        return entry
+
+    def _find(self, kind: str, name: str, model: type[S], what: str) -> S:
+        wanted = canonical(name)
+        for spelling in (name, name.lower(), wanted):
+            if spelling in self.files(kind):
+                return self._read(kind, spelling, model)
+        known = self._spellings(kind, model)
+        if wanted not in known:
+            raise UnknownName(what, name, known)
+        return self._read(kind, known[wanted], model)
+
+    def _spellings(self, kind: str, model: type[S]) -> dict[str, str]:
+        if kind not in self._names:
+            spellings: dict[str, str] = {}
+            for entry in self.all(kind, model):
+                hf_id = getattr(entry, "hf_id", None)
+                for spelling in (entry.name, *entry.aliases, *([hf_id] if hf_id else [])):
+                    spellings.setdefault(canonical(spelling), entry.name)
+            self._names[kind] = spellings
+        return self._names[kind]
+
+    def all(self, kind: str, model: type[S]) -> list[S]:
+        """Read and return every entry of `kind`."""
+        return [self._read(kind, name, model) for name in self.names(kind)]
+
+    def gpu(self, name: str) -> Gpu:
+        """Return a GPU by name or alias; raises UnknownName."""
+        return self._find("gpus", name, Gpu, "GPU")
+
+    def node(self, name: str) -> Node:
+        """Return a node type by name or alias; raises UnknownName."""
+        return self._find("nodes", name, Node, "node")
+
+    def fabric(self, name: str) -> Fabric:
+        """Return a fabric by name or alias; raises UnknownName."""
+        return self._find("fabrics", name, Fabric, "fabric")
+
+    def model(self, name: str) -> Model:
+        """Return a model by short name or Hugging Face id, in any case, organization optional."""
+        return self._find("models", name, Model, "model")
+
+    def stack(self, name: str) -> Stack:
+        """Return a software stack by name or alias; raises UnknownName."""
+        return self._find("stacks", name, Stack, "stack")
+
+    @cached_property
+    def price_lists(self) -> list[PriceList]:
+        """Every provider's offers."""
+        return self.all("prices", PriceList)
+
+    def rates(self, architecture: str) -> ArchitectureRates:
+        """Return the kernel efficiencies of a GPU architecture; raises UnknownName."""
+        name = f"gpu-{architecture}"
+        if name not in self.files("calibration"):
+            raise UnknownName("calibration of GPU architecture", architecture,
+                              [n.removeprefix("gpu-") for n in self.files("calibration") if n.startswith("gpu-")])
+        return self._read("calibration", name, ArchitectureRates)
+
+    @property
+    def kernels(self) -> KernelShape:
+        """The shape dependence of kernels."""
+        return self._read("calibration", "kernels", KernelShape)
+
+    @property
+    def reliability(self) -> Reliability:
+        """Failure rates and what a failure costs."""
+        return self._read("calibration", "reliability", Reliability)
+
+    @property
+    def step_residuals(self) -> Residuals:
+        """Measured over predicted step time, by class."""
+        return self._read("calibration", "step-residuals", Residuals)
+
+    @property
+    def memory_residuals(self) -> Residuals:
+        """Measured over predicted peak memory, by class."""
+        return self._read("calibration", "memory-residuals", Residuals)
+
+    def calibration_entries(self) -> list[Sourced]:
+        """Read and return every calibration entry."""
+        return [self._read("calibration", n, CALIBRATION.get(n, ArchitectureRates)) for n in self.names("calibration")]
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 over every file that can decide an answer, so that a plan names its catalog."""
+        total = hashlib.sha256()
+        for kind in [*KINDS, "calibration", "sites"]:
+            for name, path in self.files(kind).items():
+                total.update(f"{kind}/{name}\n".encode())
+                total.update(path.read_bytes())
+        return total.hexdigest()[:16]
+
+    def check(self) -> Iterable[Any]:
+        """Read everything and resolve every reference; raises InputError at the first that fails."""
+        for kind, model in KINDS.items():
+            yield from self.all(kind, model)
+        yield from self.calibration_entries()
+        for node in self.all("nodes", Node):
+            self.rates(self.gpu(node.gpu).architecture)
+            for fabric in filter(None, (node.scaleup, node.fabric)):
+                self.fabric(fabric)
+        for prices in self.price_lists:
+            for offer in prices.offers:
+                self.node(offer.node)
+                if offer.fabric:
+                    self.fabric(offer.fabric)

@@ -1,0 +1,38 @@
+"""What hardware costs to rent: a provider's offers of whole nodes."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from planner.catalog.hardware import Nics
+from planner.catalog.sourced import AsOf, Kind, Sourced
+from planner.units import UsdPerHour
+from planner.yaml_io import Frozen
+
+Term = Literal["on-demand", "spot", "reserved-1y", "reserved-3y", "capacity-block"]
+
+
+class Offer(Frozen):
+    """One instance of one provider: a whole node per hour. It may bring other NICs or another fabric than its node."""
+
+    instance: str
+    node: str
+    region: str
+    term: Term
+    price: UsdPerHour
+    cluster: bool = True
+    """Whether several can be joined into one job over the fabric; a lone pod can not."""
+    nics: Nics | None = None
+    fabric: str | None = None
+    source: str | None = None
+    as_of: AsOf | None = None
+    kind: Kind | None = None
+    note: str = ""
+
+
+class PriceList(Sourced):
+    """All offers of one provider; an offer's own source, date and kind override the list's."""
+
+    offers: tuple[Offer, ...] = Field(min_length=1)

@@ -1,0 +1,47 @@
+"""What every catalog entry carries: where its figures come from, when, and how sure they are."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from planner.yaml_io import Frozen
+
+Kind = Literal["datasheet", "measured", "quoted", "assumed", "fitted"]
+AsOf = Annotated[str, BeforeValidator(lambda v: str(v) if isinstance(v, int) else v),
+                 Field(pattern=r"^(19|20)\d\d(-(0[1-9]|1[0-2])(-\d\d)?)?$")]
+
+
+class Fact(Frozen):
+    """The provenance of one figure where it differs from the entry's own."""
+
+    source: str = Field(min_length=3)
+    as_of: AsOf
+    kind: Kind
+    note: str = ""
+
+
+class Sourced(Frozen):
+    """Base of catalog entries: a name, and provenance for all fields or, under `facts`, for single ones."""
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")
+    aliases: tuple[str, ...] = ()
+    source: str = Field(min_length=3)
+    as_of: AsOf
+    kind: Kind
+    note: str = ""
+    facts: dict[str, Fact] = {}
+
+    @model_validator(mode="after")
+    def _facts_name_fields(self) -> Sourced:
+        known = type(self).model_fields
+        for name in self.facts:
+            if name.split(".")[0] not in known:
+                raise ValueError(f"facts.{name}: no such field in this entry")
+        return self
+
+    def provenance(self, field: str) -> Fact:
+        """Return where the figure in `field` (dotted for a nested one) comes from."""
+        own: dict[str, Any] = {"source": self.source, "as_of": self.as_of, "kind": self.kind, "note": self.note}
+        return self.facts.get(field) or self.facts.get(field.split(".", maxsplit=1)[0]) or Fact(**own)

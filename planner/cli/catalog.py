@@ -1,0 +1,114 @@
+"""`planner catalog list | show | check`: what exists, and where each fact comes from."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+
+from planner.catalog.architecture import Model
+from planner.catalog.sourced import Kind, Sourced
+from planner.cli.facts import ALL_KINDS, entries, figures, find, key_facts
+from planner.cli.options import common, console, is_quiet, is_verbose, open_catalog
+from planner.errors import EXIT_OK
+from planner.physics.shapes import parameters
+from planner.render.page import Column, Page
+
+
+@click.group("catalog", no_args_is_help=True)
+def command() -> None:
+    """Show what exists, and where each fact comes from."""
+
+
+@command.command("list")
+@click.argument("kind", required=False, type=click.Choice(ALL_KINDS, case_sensitive=False), metavar="[KIND]")
+@common
+def list_entries(kind: str | None, as_json: bool, catalogs: tuple[Path, ...]) -> int:
+    """List the entries of one KIND, or of all: gpus, nodes, fabrics, models, prices, stacks, calibration."""
+    catalog = open_catalog(catalogs)
+    found = {k: entries(catalog, k) for k in ([kind] if kind else ALL_KINDS)}
+    if as_json:
+        _print_json({"schema": "planner.catalog-list/1"} | {
+            k: [{"name": e.name, "facts": key_facts(e), "kind": e.kind, "as_of": e.as_of, "source": e.source}
+                for e in listed] for k, listed in found.items()})
+        return EXIT_OK
+    page = Page(console())
+    for k, listed in found.items():
+        page.heading(f"{k} ({len(listed)})")
+        page.table([Column("name"), Column("facts"), Column("kind"), Column("as of")],
+                   [[e.name, key_facts(e), e.kind, e.as_of] for e in listed])
+    return EXIT_OK
+
+
+@command.command("show")
+@click.argument("name")
+@common
+def show(name: str, as_json: bool, catalogs: tuple[Path, ...]) -> int:
+    """Show one entry of any kind: every figure with its unit, source, date and kind.
+
+    NAME is a name, alias or Hugging Face id, or KIND/NAME.
+    """
+    kind, entry = find(open_catalog(catalogs), name)
+    counts = _counts(entry)
+    if as_json:
+        provenance = {figure.path: figure.fact.model_dump(mode="json") for figure in figures(entry)}
+        _print_json({"schema": "planner.catalog-entry/1", "entry": kind, **entry.model_dump(mode="json"),
+                     **counts, "provenance": provenance})
+        return EXIT_OK
+    page = Page(console())
+    page.paragraph(f"{entry.name} ({kind}): {key_facts(entry)}", "bold")
+    page.facts([("aliases", ", ".join(entry.aliases) or "none"), ("source", entry.source),
+                ("as of", entry.as_of), ("kind", entry.kind), *([("note", entry.note)] if entry.note else []),
+                *((label.replace("_", " "), f"{count:,}") for label, count in counts.items())])
+    page.table([Column("figure"), Column("value"), Column("kind"), Column("as of"), Column("source")],
+               [[f.path, f.value, f.fact.kind, f.fact.as_of, _source(f.fact.source, entry)]
+                for f in figures(entry)])
+    return EXIT_OK
+
+
+def _source(source: str, entry: Sourced) -> str:
+    return "as above" if source == entry.source else source
+
+
+def _counts(entry: Sourced) -> dict[str, int]:
+    """Return the exact parameter counts of a model; a dense one uses all of them for each token."""
+    if not isinstance(entry, Model):
+        return {}
+    count = int(parameters(entry))
+    return {"parameters": count, "active_parameters": count}
+
+
+@command.command("check")
+@common
+def check(as_json: bool, catalogs: tuple[Path, ...]) -> int:
+    """Read everything, resolve every name, and count the figures by how sure they are.
+
+    Ends with the first error (exit code 2). With -v the assumed figures are listed.
+    """
+    catalog = open_catalog(catalogs)
+    read = list(catalog.check())
+    facts = [(entry.name, figure) for entry in read for figure in figures(entry)]
+    counts = Counter(figure.fact.kind for _, figure in facts)
+    assumed = [(f"{name}: {figure.path}", figure.value) for name, figure in facts
+               if figure.fact.kind == "assumed"]
+    if as_json:
+        _print_json({"schema": "planner.catalog-check/1", "entries": len(read), "digest": catalog.digest,
+                     "figures": {kind: counts[kind] for kind in get_args(Kind)},
+                     "assumed": [figure for figure, _ in assumed]})
+        return EXIT_OK
+    page = Page(console())
+    page.paragraph(f"{len(read)} entries, {len(facts):,} figures, all names resolve", "bold")
+    page.paragraph(f"digest {catalog.digest}")
+    if not is_quiet():
+        page.facts([(kind, f"{counts[kind]:,}") for kind in get_args(Kind)])
+    if is_verbose():
+        page.heading("assumed")
+        page.facts(assumed)
+    return EXIT_OK
+
+
+def _print_json(data: dict[str, Any]) -> None:
+    click.echo(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))

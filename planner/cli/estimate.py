@@ -1,0 +1,65 @@
+"""`planner estimate`: one layout, does it fit and how fast is it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import get_args
+
+import click
+
+from planner.catalog.hardware import Precision
+from planner.cli.options import common, console, open_catalog, quantity
+from planner.errors import EXIT_OK, InputError
+from planner.scenario.workload import GlobalBatch, Method
+from planner.units import Tokens
+
+
+@click.command("estimate", no_args_is_help=True)
+@click.option("--model", required=True, metavar="NAME", help="Short name or Hugging Face id.")
+@click.option("--node", required=True, metavar="NAME", help="Node type.")
+@click.option("--gpus", type=click.IntRange(min=1), help="GPUs in all. Default: what the layout needs.")
+@click.option("--layout", default="", metavar="AXIS=VALUE,..", help="tp=8,pp=4,vpp=2,cp=1,mbs=1,zero=1,"
+              "recompute=selective,offload_optimizer=0.5; what is left out is 1 or off.")
+@click.option("--seq-len", type=quantity(Tokens), metavar="TOKENS", help="Default: by model.")
+@click.option("--global-batch", type=quantity(GlobalBatch), metavar="SEQUENCES",
+              help="Default: by model.")
+@click.option("--method", type=click.Choice(get_args(Method)), default="pretrain", show_default=True)
+@click.option("--stack", metavar="NAME", help="Training framework. Default: megatron-core.")
+@click.option("--precision", type=click.Choice(get_args(Precision)), default="bf16", show_default=True)
+@click.option("--confidence", type=click.FloatRange(0.5, 1, max_open=True), default=0.95, show_default=True,
+              help="Of the memory verdict.")
+@common
+def command(model: str, node: str, gpus: int | None, layout: str, seq_len: int | None,
+            global_batch: int | None, method: str, stack: str | None, precision: str, confidence: float,
+            as_json: bool, catalogs: tuple[Path, ...]) -> int:
+    """Say whether one layout fits, how fast it is, and where bytes and seconds go.
+
+    A layout that does not fit is an answer: exit code 0.
+    """
+    catalog, axes = open_catalog(catalogs), parse_layout(layout)
+
+    from planner.answer.schema import to_json
+    from planner.pipeline import make_estimate
+    from planner.render.tables import render_estimate
+
+    assignment = make_estimate(model=model, node=node, gpus=gpus, layout=axes, sequence_length=seq_len,
+                               global_batch=global_batch, method=method, stack=stack, precision=precision,
+                               confidence=confidence, catalog=catalog)
+    if as_json:
+        click.echo(to_json(assignment))
+    else:
+        render_estimate(assignment, console(), confidence)
+    return EXIT_OK
+
+
+def parse_layout(text: str) -> dict[str, str]:
+    """Return "tp=8,pp=4" as axis -> value, both text. Raises InputError for a part of another form."""
+    axes: dict[str, str] = {}
+    for part in filter(None, (p.strip() for p in text.split(","))):
+        axis, equals, value = (piece.strip() for piece in part.partition("="))
+        if not (axis and equals and value):
+            raise InputError(f"--layout: {part!r} is not AXIS=VALUE: write for example 'tp=8,pp=4'")
+        if axis in axes:
+            raise InputError(f"--layout: {axis!r} is given twice")
+        axes[axis] = value
+    return axes

@@ -1,0 +1,115 @@
+"""What several commands share: options, parameter types that read quantities, and where output goes."""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from pydantic import TypeAdapter, ValidationError
+from rich.console import Console
+
+from planner.catalog.load import Catalog
+from planner.cli.main import Settings
+from planner.units import SECONDS, parse
+
+F = TypeVar("F", bound=Callable[..., Any])
+PIPE_WIDTH = 110
+"""Columns where the output is no terminal and COLUMNS is not set."""
+
+
+def common(function: F) -> F:
+    """Add the options that every command has: --catalogs, --json, -q, -v."""
+    for option in reversed((
+        click.option("--json", "as_json", is_flag=True, help="Print JSON, alone, on stdout."),
+        click.option("--catalogs", multiple=True, envvar="PLANNER_CATALOGS", metavar="DIR",
+                     type=click.Path(path_type=Path), help="Catalog folder that adds to or overrides the "
+                     "shipped one; repeatable, the later wins. Also PLANNER_CATALOGS."),
+        click.option("-q", "--quiet", is_flag=True, expose_value=False, callback=_quiet,
+                     help="Only the answer, no warnings."),
+        click.option("-v", "--verbose", is_flag=True, expose_value=False, callback=_verbose,
+                     help="Progress on stderr, and tracebacks of bugs."),
+    )):
+        function = option(function)
+    return function
+
+
+class _ToStderr(logging.Handler):
+    """Writes log records to stderr as it is at that moment."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        click.echo(f"{record.levelname.lower()}: {record.getMessage()}", err=True)
+
+
+def _settings(ctx: click.Context) -> Settings:
+    return ctx.ensure_object(Settings)
+
+
+def _quiet(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    _settings(ctx).quiet |= value
+    _log(_settings(ctx))
+
+
+def _verbose(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    _settings(ctx).verbose |= value
+    _log(_settings(ctx))
+
+
+def _log(settings: Settings) -> None:
+    logger = logging.getLogger("planner")
+    logger.handlers = [_ToStderr()]
+    quiet = logging.ERROR if settings.quiet else logging.WARNING
+    logger.setLevel(logging.INFO if settings.verbose else quiet)
+
+
+def is_quiet() -> bool:
+    """Say whether -q was given."""
+    return _settings(click.get_current_context()).quiet
+
+
+def is_verbose() -> bool:
+    """Say whether -v was given."""
+    return _settings(click.get_current_context()).verbose
+
+
+def console() -> Console:
+    """Return the console of stdout: as wide as the terminal, and wide enough for tables in a pipe."""
+    fixed = None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPE_WIDTH
+    return Console(file=sys.stdout, width=fixed, highlight=False)
+
+
+def open_catalog(folders: tuple[Path, ...]) -> Catalog:
+    """Return the shipped catalog with the user's folders on top."""
+    return Catalog(folders)
+
+
+def quantity(annotation: Any) -> Callable[[str], Any]:  # noqa: ANN401 - what TypeAdapter takes
+    """Return the option type that reads text as one of the planner's own types, such as Tokens."""
+    adapter: TypeAdapter[Any] = TypeAdapter(annotation)
+
+    def convert(text: str) -> object:
+        try:
+            return adapter.validate_python(text)
+        except ValidationError as error:
+            raise click.BadParameter(error.errors()[0]["msg"].removeprefix("Value error, ")) from None
+
+    return convert
+
+
+def time_limit(text: str) -> float:
+    """Return seconds from a plain number, or from a duration with its unit."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        try:
+            return parse(text, SECONDS, "duration", "90 s")
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from None
+    if not (math.isfinite(seconds) and seconds > 0):
+        raise click.BadParameter(f"{text!r} is not a number of seconds above zero")
+    return seconds

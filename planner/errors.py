@@ -1,0 +1,71 @@
+"""The exceptions of the planner, each with the exit code its command ends with.
+
+    PlannerError
+    ├── InputError         2   what was given is wrong: file, line or key, value, what was expected
+    │   ├── UnknownName    2   a name that no catalog holds, with the nearest ones
+    │   └── Unsupported    2   outside the model: refused by name, never approximated
+    └── MissingFact        2   a catalog entry lacks a fact that this question needs
+
+Infeasible (3) and stopped-before-proof (4) are answers, not errors: they are statuses of a Plan.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+EXIT_OK = 0
+EXIT_INPUT = 2
+EXIT_INFEASIBLE = 3
+EXIT_STOPPED = 4
+EXIT_BUG = 70
+EXIT_INTERRUPTED = 130
+
+
+class PlannerError(Exception):
+    """Base of every expected failure; `exit_code` is what the process returns."""
+
+    exit_code = EXIT_INPUT
+
+
+class InputError(PlannerError):
+    """The input is wrong. The message says where, what was found and what was expected."""
+
+    def __init__(self, problem: str, *, file: str | None = None, line: int | None = None) -> None:
+        self.problem, self.file, self.line = problem, file, line
+        where = f"{file}:{line}: " if file and line else f"{file}: " if file else ""
+        super().__init__(where + problem)
+
+
+class UnknownName(InputError):
+    """A name that the catalog does not hold; `known` supplies the suggestions."""
+
+    def __init__(self, what: str, name: str, known: Iterable[str], *, file: str | None = None,
+                 line: int | None = None) -> None:
+        self.name = name
+        super().__init__(f"unknown {what} {name!r}{did_you_mean(name, known)}", file=file, line=line)
+
+
+class Unsupported(InputError):
+    """Outside the model: the message names what is not supported."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"not supported: {what}")
+
+
+class MissingFact(PlannerError):
+    """The catalog entry exists but lacks a fact that the calculation needs."""
+
+    def __init__(self, entry: str, fact: str) -> None:
+        super().__init__(f"{entry} has no {fact}: add it to the catalog (with its source) or choose another")
+
+
+def did_you_mean(name: str, known: Iterable[str], count: int = 3) -> str:
+    """Return `"; did you mean a, b?"` or what is known when nothing is near, for the end of a message."""
+    options = sorted(set(known))
+    near = difflib.get_close_matches(name.lower(), [o.lower() for o in options], count, 0.6)
+    if near:
+        originals = {o.lower(): o for o in options}
+        return "; did you mean " + ", ".join(originals[n] for n in near) + "?"
+    shown = ", ".join(options[:12]) + (", ..." if len(options) > 12 else "")
+    return f"; known: {shown}" if shown else ""

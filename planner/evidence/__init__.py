@@ -1,0 +1,1 @@
+"""How far to trust it: published measurements against predictions."""

@@ -1,0 +1,174 @@
+"""The four kinds of evidence file as typed rows. What was run and what was measured are kept apart.
+
+A prediction is handed a `TrainRun` and nothing else, so that no measured column can be an input.
+Columns: the evidence section of the contract; one that is not named here is ignored.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeAlias, get_type_hints
+
+Zero = "zero is a value here"
+Count: TypeAlias = int
+Share: TypeAlias = Annotated[float, Zero]
+Number: TypeAlias = Annotated[int, Zero]
+
+
+@dataclass(frozen=True, slots=True)
+class TrainRun:
+    """What a training row says was run. Field names are column names; None is an empty cell."""
+
+    source: str | None = None
+    notes: str | None = None
+    year: int | None = None
+    framework: str | None = None
+    method: str | None = None
+    model: str | None = None
+    params_b: float | None = None
+    layers: Count | None = None
+    hidden: Count | None = None
+    ffn: Count | None = None
+    heads: Count | None = None
+    kv_heads: Count | None = None
+    vocab: Count | None = None
+    gated_mlp: bool | None = None
+    tied_embeddings: bool | None = None
+    experts: Number | None = None
+    experts_per_token: Number | None = None
+    moe_ffn: Number | None = None
+    attention: str | None = None
+    gpu: str | None = None
+    gpu_mem_gib: float | None = None
+    gpus: Count | None = None
+    gpus_per_node: Count | None = None
+    scaleup: str | None = None
+    scaleout: str | None = None
+    nic_gbit_per_gpu: float | None = None
+    seq_len: Count | None = None
+    global_batch_seqs: Count | None = None
+    micro_batch: Count | None = None
+    grad_accum: Count | None = None
+    tp: Count | None = None
+    pp: Count | None = None
+    vpp: Count | None = None
+    cp: Count | None = None
+    ep: Number | None = None
+    dp: Count | None = None
+    sharding: str | None = None
+    seq_parallel: str | None = None
+    recompute: str | None = None
+    recompute_modules: str | None = None
+    precision: str | None = None
+    precision_recipe: str | None = None
+    weights_dtype: str | None = None
+    gradients_dtype: str | None = None
+    master_dtype: str | None = None
+    moments_dtype: str | None = None
+    optimizer: str | None = None
+    attention_impl: str | None = None
+    loss_kernel: str | None = None
+    lora_rank: Count | None = None
+    base_quantization: str | None = None
+    offload_optimizer: Share | None = None
+    offload_parameters: Share | None = None
+    offload_activations: Share | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TrainMeasured:
+    """What a training row measured. `mem_kind` says what `peak_mem_gib` counts and is no measurement."""
+
+    tokens_per_s_per_gpu: float | None = None
+    step_time_s: float | None = None
+    tflops_per_gpu: float | None = None
+    mfu: float | None = None
+    peak_mem_gib: float | None = None
+    fits: bool | None = None
+    mem_kind: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ServeRun:
+    """What a serving row says was run, as far as it is read."""
+
+    source: str | None = None
+    model: str | None = None
+    gpu: str | None = None
+    gpus: Count | None = None
+    engine: str | None = None
+    layers: Count | None = None
+    hidden: Count | None = None
+    ffn: Count | None = None
+    heads: Count | None = None
+    kv_heads: Count | None = None
+    head_dim: Count | None = None
+    vocab: Count | None = None
+    weight_precision: str | None = None
+    kv_precision: str | None = None
+    tp: Count | None = None
+    pp: Count | None = None
+    isl: Number | None = None
+    osl: Number | None = None
+    concurrency: float | None = None
+    max_model_len: Count | None = None
+    gpu_memory_utilization: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ServeMeasured:
+    """What a serving row measured, as far as it is compared."""
+
+    weights_gib: Share | None = None
+    kv_cache_gib: Share | None = None
+    kv_tokens_or_blocks: Share | None = None
+    max_concurrency: Share | None = None
+    output_tok_s_per_gpu: Share | None = None
+    ttft_ms: Share | None = None
+    tpot_ms: Share | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of an evidence file."""
+
+    id: str
+    line: int
+    suspect: bool
+    run: TrainRun | ServeRun
+    measured: TrainMeasured | ServeMeasured
+
+    @property
+    def prefix(self) -> str:
+        """The source's short name, as its ids begin."""
+        return self.id.split("-", maxsplit=1)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of file: the columns that tell it from the others, and the types of its rows."""
+
+    name: str
+    signature: frozenset[str]
+    run: type[TrainRun] | type[ServeRun]
+    measured: type[TrainMeasured] | type[ServeMeasured]
+
+    def columns(self) -> dict[str, Any]:
+        """Return the annotation of each column that is read."""
+        return get_type_hints(self.run, include_extras=True) | get_type_hints(self.measured, include_extras=True)
+
+
+KINDS = (
+    Kind("train_throughput", frozenset({"id", "global_batch_seqs", "tokens_per_s_per_gpu"}), TrainRun, TrainMeasured),
+    Kind("train_memory", frozenset({"id", "method", "mem_kind", "fits"}), TrainRun, TrainMeasured),
+    Kind("serve_throughput", frozenset({"id", "isl", "osl", "output_tok_s_per_gpu"}), ServeRun, ServeMeasured),
+    Kind("serve_memory", frozenset({"id", "max_model_len", "weights_gib", "kv_cache_gib"}), ServeRun, ServeMeasured),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One file, read."""
+
+    kind: str
+    rows: tuple[Row, ...]

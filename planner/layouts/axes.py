@@ -1,0 +1,82 @@
+"""The one table of axes: every dimension of a layout, declared once with label, meaning and default domain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.catalog.architecture import Model
+from planner.layouts.candidate import Candidate
+
+RECOMPUTE = ("none", "selective", "full")
+STAGED = -1
+"""Value of the recompute column where staging chooses for each layer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """What the domains of the axes depend on."""
+
+    model: Model
+    candidates: tuple[Candidate, ...]
+    precisions: tuple[str, ...]
+    sequence_length: int
+    global_batch: int
+    max_gpus: int
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One dimension: column name, label, meaning, and the values searched."""
+
+    name: str
+    label: str
+    doc: str
+    domain: Callable[[Space], Sequence[float]]
+
+
+def divisors(n: int) -> list[int]:
+    """Return the divisors of `n` in rising order."""
+    small = [d for d in range(1, int(n**0.5) + 1) if n % d == 0]
+    return sorted({*small, *(n // d for d in small)})
+
+
+def _powers(limit: int) -> list[int]:
+    return [2**i for i in range(limit.bit_length()) if 2**i <= limit]
+
+
+def _tensor(space: Space) -> Sequence[float]:
+    widest = max(c.scaleup_gpus for c in space.candidates)
+    return [d for d in divisors(space.model.blocks[0].attention.heads) if d <= widest]
+
+
+AXES: tuple[Axis, ...] = (
+    Axis("candidate", "hardware", "node type with its fabric", lambda s: range(len(s.candidates))),
+    Axis("precision", "precision", "number format of matrix products", lambda s: range(len(s.precisions))),
+    Axis("tp", "TP", "tensor parallel: every matrix split over these GPUs", _tensor),
+    Axis("cp", "CP", "context parallel: the sequence split over these GPUs",
+         lambda s: _powers(min(16, max(1, s.sequence_length // 1024)))),
+    Axis("dp", "DP", "data parallel: copies of the model working on different sequences",
+         lambda s: [d for d in divisors(s.global_batch) if d <= s.max_gpus]),
+    Axis("micro_batch", "micro-batch", "sequences a pipeline works on at once",
+         lambda s: [d for d in _powers(8) if s.global_batch % d == 0]),
+    Axis("pp", "PP", "pipeline parallel: layers split into this many stages",
+         lambda s: range(1, min(s.model.layers, 64) + 1)),
+    Axis("vpp", "VPP", "virtual pipeline: chunks of layers each stage interleaves",
+         lambda s: [v for v in (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20) if v <= max(1, (s.model.layers + 2) // 2)]),
+    Axis("ep", "EP", "expert parallel: experts split over these GPUs", lambda s: [1]),
+    Axis("zero", "ZeRO", "ZeRO stage: 1 shards optimizer states, 2 gradients too, 3 weights too", lambda s: [0, 1, 2, 3]),
+    Axis("recompute", "recompute", "what a layer keeps for backward: staging chooses none, selective or full per layer",
+         lambda s: [STAGED]),
+    Axis("offload", "offload", "share of the optimizer states kept and stepped on the host", lambda s: [0.0, 0.5, 1.0]),
+)
+
+BY_NAME = {axis.name: axis for axis in AXES}
+FLOAT_AXES = frozenset({"offload"})
+
+
+def column_type(name: str) -> type[np.generic]:
+    """Return the numpy type of a column."""
+    return np.float64 if name in FLOAT_AXES else np.int64

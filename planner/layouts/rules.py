@@ -1,0 +1,119 @@
+"""The named legality rules. Each says which axes it reads, which rows pass, and why the others do not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.catalog.stack import Stack
+from planner.layouts.axes import Space
+from planner.layouts.table import Ints, Mask
+
+Columns = Mapping[str, Ints]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What rules look up: the space, the stack, and per-candidate columns."""
+
+    space: Space
+    stack: Stack
+    node_gpus: Ints
+    clustered: Mask
+    precisions: Mask
+    """Shape (candidates, precisions): which GPU computes in which format."""
+    fixed_gpus: int | None
+    max_nodes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One reason why a layout is not allowed."""
+
+    name: str
+    axes: tuple[str, ...]
+    reason: str
+    passes: Callable[[Columns, Facts], Mask]
+
+
+def gpus(c: Columns) -> Ints:
+    """GPUs of each row."""
+    return c["tp"] * c["cp"] * c["pp"] * c["dp"]
+
+
+def _whole_nodes(c: Columns, f: Facts) -> Mask:
+    return gpus(c) % f.node_gpus[c["candidate"]] == 0
+
+
+def _group_fits_node(c: Columns, f: Facts) -> Mask:
+    per_node = f.node_gpus[c["candidate"]]
+    return (c["tp"] <= per_node) & (per_node % c["tp"] == 0)
+
+
+def _interleaving(c: Columns, f: Facts) -> Mask:
+    return (c["vpp"] == 1) | ((c["pp"] > 1) & f.stack.interleaving)
+
+
+def _even_chunks(c: Columns, f: Facts) -> Mask:
+    chunks, layers = c["pp"] * c["vpp"], f.space.model.layers
+    return (c["vpp"] == 1) | (layers % chunks == 0) | ((layers + 2) % chunks == 0)
+
+
+def _interleaved_batches(c: Columns, f: Facts) -> Mask:
+    micro_batches = f.space.global_batch // (c["dp"] * c["micro_batch"])
+    return (c["vpp"] == 1) | (micro_batches % c["pp"] == 0)
+
+
+def _zero_with_pipeline(c: Columns, f: Facts) -> Mask:
+    return (c["pp"] == 1) | (c["zero"] <= f.stack.zero_with_pipeline)
+
+
+def _offload_needs_shards(c: Columns, f: Facts) -> Mask:
+    return (c["offload"] == 0) | (f.stack.optimizer_offload & (c["zero"] >= 1))
+
+
+_RULES: tuple[Rule, ...] = (
+    Rule("precision_supported", ("candidate", "precision"), "the GPU has no rate for this precision",
+         lambda c, f: f.precisions[c["candidate"], c["precision"]]),
+    Rule("tp_divides_kv_heads", ("tp",), "tp must divide the key-value heads, so that each GPU holds whole heads",
+         lambda c, f: f.space.model.blocks[0].attention.kv_heads % c["tp"] == 0),
+    Rule("tp_supported", ("tp",), "the stack has no tensor parallelism",
+         lambda c, f: (c["tp"] == 1) | f.stack.tensor_parallel),
+    Rule("tp_in_node", ("candidate", "tp"), "tp must stay inside the scale-up domain and divide its GPUs",
+         _group_fits_node),
+    Rule("cp_supported", ("cp",), "the stack has no context parallelism",
+         lambda c, f: (c["cp"] == 1) | f.stack.context_parallel),
+    Rule("cp_divides_sequence", ("cp",), "2 x cp must divide the sequence, which causal balance needs",
+         lambda c, f: (c["cp"] == 1) | (f.space.sequence_length % (2 * c["cp"]) == 0)),
+    Rule("batch_divides", ("dp", "micro_batch"), "dp x micro-batch must divide the global batch",
+         lambda c, f: f.space.global_batch % (c["dp"] * c["micro_batch"]) == 0),
+    Rule("pp_supported", ("pp",), "the stack has no pipeline parallelism",
+         lambda c, f: (c["pp"] == 1) | f.stack.pipeline),
+    Rule("pp_within_layers", ("pp",), "a pipeline stage needs at least one layer",
+         lambda c, f: c["pp"] <= f.space.model.layers),
+    Rule("max_gpus", ("tp", "cp", "dp", "pp"), "more GPUs than the space or the limit allows",
+         lambda c, f: gpus(c) <= f.space.max_gpus),
+    Rule("fixed_gpus", ("tp", "cp", "dp", "pp"), "not the GPU count that was asked for",
+         lambda c, f: (gpus(c) == f.fixed_gpus) if f.fixed_gpus else np.ones(len(c["pp"]), bool)),
+    Rule("whole_nodes", ("candidate", "tp", "cp", "dp", "pp"), "the GPUs must fill whole nodes", _whole_nodes),
+    Rule("max_nodes", ("candidate", "tp", "cp", "dp", "pp"), "more nodes than the limit allows",
+         lambda c, f: gpus(c) <= (f.max_nodes or 10**9) * f.node_gpus[c["candidate"]]),
+    Rule("one_node", ("candidate", "tp", "cp", "dp", "pp"), "single nodes without a fabric never form a cluster",
+         lambda c, f: f.clustered[c["candidate"]] | (gpus(c) <= f.node_gpus[c["candidate"]])),
+    Rule("interleaving", ("pp", "vpp"), "interleaving needs a pipeline and a stack that has it", _interleaving),
+    Rule("even_chunks", ("pp", "vpp"), "interleaved chunks must be equal: pp x vpp divides the layers, or the layers "
+         "with embedding and head counted as one each", _even_chunks),
+    Rule("interleaved_batches", ("dp", "micro_batch", "pp", "vpp"), "interleaving needs micro-batches in multiples of pp",
+         _interleaved_batches),
+    Rule("zero_supported", ("zero",), "the stack does not offer this ZeRO stage",
+         lambda c, f: np.isin(c["zero"], f.stack.zero_stages)),
+    Rule("zero_with_pipeline", ("pp", "zero"), "the stack shards gradients or weights only without a pipeline",
+         _zero_with_pipeline),
+    Rule("zero_needs_shards", ("dp", "cp", "zero"), "with one data-parallel rank there is nothing to shard",
+         lambda c, f: (c["zero"] <= 1) | (c["dp"] * c["cp"] > 1)),
+    Rule("offload_supported", ("zero", "offload"), "optimizer offload needs a stack that has it and ZeRO-1 or higher",
+         _offload_needs_shards),
+)
+RULES: dict[str, Rule] = {rule.name: rule for rule in _RULES}

@@ -1,0 +1,69 @@
+"""Layouts as numpy columns, one row a layout, one column an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.layouts.axes import AXES, column_type
+
+Ints: TypeAlias = NDArray[np.int64]
+Floats: TypeAlias = NDArray[np.float64]
+Mask: TypeAlias = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Layouts:
+    """Columns of equal length. `candidate` and `precision` index the lists of the question they belong to."""
+
+    candidate: Ints
+    precision: Ints
+    tp: Ints
+    cp: Ints
+    dp: Ints
+    micro_batch: Ints
+    pp: Ints
+    vpp: Ints
+    ep: Ints
+    zero: Ints
+    recompute: Ints
+    offload: Floats
+    micro_batches: Ints
+
+    def __len__(self) -> int:
+        return len(self.tp)
+
+    @property
+    def gpus(self) -> Ints:
+        """GPUs of each layout: tp x cp x pp x dp."""
+        return self.tp * self.cp * self.pp * self.dp
+
+    @property
+    def shard(self) -> Ints:
+        """Ranks over which ZeRO shards states: dp x cp."""
+        return self.dp * self.cp
+
+    def take(self, rows: Ints | Mask) -> Layouts:
+        """Return the chosen rows as a table of their own."""
+        return Layouts(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
+
+    def replace(self, **columns: Ints | Floats) -> Layouts:
+        """Return the table with some columns exchanged."""
+        return Layouts(**{f.name: columns.get(f.name, getattr(self, f.name)) for f in fields(self)})
+
+    def row(self, index: int) -> dict[str, float]:
+        """Return one row as plain numbers, by axis."""
+        return {f.name: getattr(self, f.name)[index].item() for f in fields(self)}
+
+
+def from_rows(rows: Sequence[Mapping[str, float]], global_batch: Sequence[int] | int) -> Layouts:
+    """Build a table from rows of axis values; what a row leaves out is 1, or 0 for the axes that start there."""
+    zero_based = {"candidate", "precision", "zero", "recompute", "offload"}
+    columns = {a.name: np.array([r.get(a.name, 0 if a.name in zero_based else 1) for r in rows], column_type(a.name))
+               for a in AXES}
+    batches = np.broadcast_to(np.asarray(global_batch, np.int64), len(rows))
+    return Layouts(**columns, micro_batches=np.maximum(1, batches // (columns["dp"] * columns["micro_batch"])))

@@ -1,0 +1,1 @@
+"""What it costs: offers, failures and the time they take."""

@@ -1,0 +1,39 @@
+"""What failures take from a run: checkpoints, lost work, restarts; and the spare nodes that keep it going.
+
+Checkpoint interval after Young 1974 and Daly 2006: sqrt(2 x write time x mean time between interruptions).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from planner.catalog.calibration import Reliability
+from planner.layouts.table import Floats, Ints
+
+
+def goodput(facts: Reliability, gpus: Ints, nodes: Ints, checkpoint_bytes: float) -> Floats:
+    """Return the share of time that makes progress, one value a row; between 0 and 1.
+
+    checkpoint_bytes: weights, master weights and optimizer states of the whole model.
+    """
+    between = facts.gpu_hours_per_interruption * 3600 / gpus
+    write = checkpoint_bytes / (facts.checkpoint_write_per_node * nodes)
+    interval = np.sqrt(2 * write * between)
+    lost = write / interval + interval / 2 / between + facts.restart / between
+    return 1 / (1 + lost)
+
+
+def spare_nodes(facts: Reliability, gpus: Ints) -> Ints:
+    """Return how many spare nodes cover the nodes under repair with the stated confidence (Poisson)."""
+    under_repair = gpus * facts.hardware_share * facts.repair / 3600 / facts.gpu_hours_per_interruption
+    spares = np.zeros(len(under_repair), np.int64)
+    term = np.exp(-under_repair)
+    covered = term.copy()
+    for k in range(1, 200):
+        short = covered < facts.spare_confidence
+        if not short.any():
+            break
+        spares[short] = k
+        term = term * under_repair / k
+        covered = covered + term
+    return spares

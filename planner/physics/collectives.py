@@ -1,0 +1,89 @@
+"""Time of a collective: latency plus bus bytes over bus bandwidth, from measured curves inside a node.
+
+For a buffer of B bytes over n ranks the bus carries B(n-1)/n (all-gather, reduce-scatter, all-to-all) or twice that
+(all-reduce). B is the whole buffer: what every rank holds after an all-gather, before a reduce-scatter.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from planner.catalog.hardware import Curve, Fabric
+from planner.layouts.candidate import Candidate
+from planner.layouts.table import Floats, Ints
+from planner.physics.compute import distinct
+from planner.physics.topology import GroupLinks, bandwidth_alone, group_links
+
+
+def _curve(fabric: Fabric, operation: str, members: int) -> Curve | None:
+    """Return the measured curve nearest in ranks; all-gather and reduce-scatter stand in for each other."""
+    twin = {"all_gather": "reduce_scatter", "reduce_scatter": "all_gather"}.get(operation, "")
+    for wanted in (operation, twin):
+        curves = [c for c in fabric.curves if c.operation == wanted]
+        if curves:
+            return min(curves, key=lambda c: abs(np.log(c.ranks / members)))
+    return None
+
+
+def _inside_busbw(candidate: Candidate, links: GroupLinks, operation: str, size: Floats) -> Floats:
+    """Return bus bandwidth inside the node for buffers of `size` bytes, limited by the topology of the group."""
+    fabric = candidate.scaleup
+    if fabric is None:
+        return np.full_like(size, links.inside)
+    curve = _curve(fabric, operation, links.members)
+    if curve is None:
+        return np.full_like(size, links.inside * fabric.efficiency)
+    measured = np.exp(np.interp(np.log(np.maximum(size, 1.0)), np.log(curve.sizes), np.log(curve.busbw)))
+    # below the first point time is all latency, so bandwidth falls with size
+    measured = np.where(size < curve.sizes[0], measured * size / curve.sizes[0], measured)
+    # a benchmark runs one group alone; here all groups of the kind share the node's links
+    return measured * min(1.0, links.inside / bandwidth_alone(candidate, curve.ranks))
+
+
+def seconds(candidates: tuple[Candidate, ...], candidate: Ints, operation: str, size: Ints, stride: Ints,
+            buffer: Floats) -> Floats:
+    """Return the time of one collective for each row: groups of `size` at `stride` over `buffer` bytes.
+
+    Rows whose group has one rank take no time.
+    """
+    out = np.zeros(len(candidate))
+    first, inverse = distinct(candidate, size, np.minimum(stride, 64))
+    order = np.argsort(inverse, kind="stable")
+    bounds = np.searchsorted(inverse[order], np.arange(len(first) + 1))
+    for number, row in enumerate(first):
+        n = int(size[row])
+        if n > 1:
+            rows = order[bounds[number]:bounds[number + 1]]
+            hardware = candidates[candidate[row]]
+            links = group_links(hardware, n, int(stride[row]))
+            out[rows] = _one(hardware, links, operation, n, buffer[rows])
+    return out
+
+
+def _one(hardware: Candidate, links: GroupLinks, operation: str, n: int, buffer: Floats) -> Floats:
+    inside = _inside_busbw(hardware, links, operation, buffer) if links.members > 1 else np.full_like(buffer, np.inf)
+    across = links.across * hardware.fabric.efficiency
+    nodes = n // links.members
+    hops = hardware.fabric.latency * np.log2(nodes) if nodes > 1 else 0.0
+    start = hardware.scaleup.latency if links.members > 1 and hardware.scaleup and nodes > 1 else 0.0
+    factor = (2.0 if operation == "all_reduce" else 1.0) * (n - 1) / n
+    return factor * buffer / np.minimum(inside, across) + hops + start
+
+
+def point_to_point(candidates: tuple[Candidate, ...], candidate: Ints, stride: Ints, payload: Floats) -> Floats:
+    """Return the time to send `payload` bytes to the rank `stride` further on, all ranks sending at once."""
+    node_gpus = np.array([c.node.gpus for c in candidates])[candidate]
+    inside = np.array([_neighbor(c) for c in candidates])[candidate]
+    across = np.array([c.nic_bandwidth * c.fabric.efficiency for c in candidates])[candidate]
+    hop = np.array([c.fabric.latency for c in candidates])[candidate]
+    local = stride < node_gpus
+    return payload / np.where(local, inside, across) + np.where(local, 0.0, hop)
+
+
+def _neighbor(candidate: Candidate) -> float:
+    """Return bytes/s from one GPU of a node to another."""
+    scaleup = candidate.scaleup
+    if scaleup is None or scaleup.bandwidth is None:
+        return candidate.gpu.pcie_bandwidth
+    peers = candidate.node.gpus - 1 if scaleup.topology == "mesh" else 1
+    return scaleup.bandwidth * scaleup.efficiency / max(1, peers)

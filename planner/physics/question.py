@@ -1,0 +1,76 @@
+"""Everything a physical question holds besides its layouts: the model, the batch, the hardware and the stack."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from planner.catalog.architecture import Model
+from planner.catalog.calibration import ArchitectureRates, KernelShape, Residual
+from planner.catalog.load import Catalog
+from planner.catalog.stack import Stack
+from planner.errors import MissingFact
+from planner.layouts.candidate import Candidate
+from planner.physics.shapes import Shape, shape_of
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Inputs shared by all rows of a table. `rates` pairs with `candidates`; `confidence` decides what fits."""
+
+    shape: Shape
+    sequence_length: int
+    global_batch: int
+    candidates: tuple[Candidate, ...]
+    rates: tuple[ArchitectureRates, ...]
+    precisions: tuple[str, ...]
+    stack: Stack
+    kernels: KernelShape
+    memory_margin: float
+    """Measured over predicted device memory at the asked confidence; what is above 1 is held in reserve."""
+
+    def matrix_rate(self, candidate: int, precision: str) -> float:
+        """Return FLOP/s of large matrix products on a candidate in `precision`."""
+        gpu, rates = self.candidates[candidate].gpu, self.rates[candidate]
+        peak = self.peak_rate(candidate, precision)
+        efficiency = gpu.gemm_efficiency.get(precision) or rates.gemm.get(precision)  # type: ignore[call-overload]
+        if efficiency is None:
+            raise MissingFact(f"calibration {rates.name}", f"gemm efficiency for {precision}")
+        return float(peak * efficiency)
+
+    def peak_rate(self, candidate: int, precision: str) -> float:
+        """Return the datasheet's dense FLOP/s, which MFU is measured against."""
+        gpu = self.candidates[candidate].gpu
+        peak = gpu.peak.get(precision)  # type: ignore[call-overload]
+        if peak is None:
+            raise MissingFact(f"GPU {gpu.name}", f"{precision} peak rate")
+        return float(peak)
+
+
+def quantile(residual: Residual, confidence: float) -> float:
+    """Return measured over predicted at `confidence`, interpolated between the stored quantiles."""
+    points = [(0.05, residual.q05), (0.10, residual.q10), (0.50, residual.q50), (0.90, residual.q90),
+              (0.95, residual.q95)]
+    for (low, at_low), (high, at_high) in zip(points, points[1:], strict=False):
+        if confidence <= high:
+            share = (max(confidence, low) - low) / (high - low)
+            return at_low + share * (at_high - at_low)
+    # beyond the last quantile the tail goes on at the slope of the last step
+    (low, at_low), (high, at_high) = points[-2:]
+    return at_high + (confidence - high) / (high - low) * (at_high - at_low)
+
+
+def question_of(catalog: Catalog, model: Model, candidates: tuple[Candidate, ...], stack: Stack, *,
+                sequence_length: int, global_batch: int, precisions: tuple[str, ...], method: str,
+                confidence: float) -> Question:
+    """Gather the facts of a question from the catalog. Raises Unsupported, UnknownName or MissingFact."""
+    residual = catalog.memory_residuals.match(stack=stack.name, method=method)
+    return Question(
+        shape=shape_of(model), sequence_length=sequence_length, global_batch=global_batch, candidates=candidates,
+        rates=tuple(catalog.rates(c.gpu.architecture) for c in candidates), precisions=precisions, stack=stack,
+        kernels=catalog.kernels, memory_margin=max(1.0, quantile(residual, confidence)))
+    return question
+
+
+def computes(candidate: Candidate, rates: ArchitectureRates, precision: str) -> bool:
+    """Say whether the catalog has both the peak and the efficiency of a precision on this hardware."""
+    return precision in candidate.gpu.peak and (precision in candidate.gpu.gemm_efficiency or precision in rates.gemm)

@@ -1,0 +1,151 @@
+"""A node and its network as a graph, and the bandwidth a group of GPUs gets from it.
+
+Ranks are placed with tp innermost, then cp, dp, pp. A group of `size` ranks at `stride` runs as NCCL rings, one
+channel for each member it has on a node; all groups of the kind run at once, so shared links count every one.
+The bandwidth of a group is the bus bandwidth of its rings at the most loaded link, before protocol efficiency.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from planner.layouts.candidate import Candidate
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+OUTSIDE = "network"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupLinks:
+    """Bytes/s per GPU and direction of a ring over `members` GPUs of a node, and over nodes; `inside` is inf alone."""
+
+    members: int
+    inside: float
+    across: float
+
+
+def node_graph(candidate: Candidate) -> nx.DiGraph[str]:
+    """Return the links of one node: GPUs, switch or mesh, PCIe switches, sockets, host memory, NICs, network.
+
+    Edges carry `capacity` in bytes/s per direction.
+    """
+    import networkx as nx  # a quarter of a second, paid only where a topology is asked for
+
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    node, gpus = candidate.node, [f"gpu{i}" for i in range(candidate.node.gpus)]
+
+    def both(a: str, b: str, capacity: float) -> None:
+        for end, other in ((a, b), (b, a)):
+            graph.add_edge(end, other, capacity=capacity, cost=1 / capacity)
+
+    pcie = candidate.gpu.pcie_bandwidth
+    switches = node.pcie.switches or len(gpus)
+    for i, gpu in enumerate(gpus):
+        both(gpu, f"pcie{i * switches // len(gpus)}", pcie)
+    for j in range(switches):
+        both(f"pcie{j}", f"socket{j * node.cpu.sockets // switches}", pcie)
+    for socket in range(node.cpu.sockets):
+        # staged copies are written to and read from memory, so a byte passes it twice
+        both(f"socket{socket}", "memory", node.cpu.memory_bandwidth / node.cpu.sockets / 2)
+    for j in range(candidate.nics.count):
+        both(f"pcie{j * switches // candidate.nics.count}", f"nic{j}", candidate.nics.bandwidth)
+        both(f"nic{j}", OUTSIDE, candidate.nics.bandwidth / _oversubscription(candidate))
+    _join(both, candidate, gpus)
+    return graph
+
+
+def _oversubscription(candidate: Candidate) -> float:
+    """Return what the fabric takes from a NIC when every node talks: nothing where rails stay in their leaf."""
+    return 1.0 if candidate.fabric.topology == "rail-optimized" else candidate.fabric.oversubscription
+
+
+def _join(both: object, candidate: Candidate, gpus: list[str]) -> None:
+    """Add the scale-up links between the GPUs of a node."""
+    assert callable(both)
+    scaleup = candidate.scaleup
+    if scaleup is None or scaleup.bandwidth is None or len(gpus) < 2:
+        return
+    if scaleup.topology == "switch":
+        for gpu in gpus:
+            both(gpu, "nvswitch", scaleup.bandwidth)
+    elif scaleup.topology == "mesh":
+        for i, a in enumerate(gpus):
+            for b in gpus[i + 1:]:
+                both(a, b, scaleup.bandwidth / (len(gpus) - 1))
+
+
+def node_groups(gpus: int, members: int, stride: int) -> Iterator[list[int]]:
+    """Yield the GPUs of every group of the kind that has `members` ranks at `stride` on one node."""
+    if members == 1:
+        yield from ([i] for i in range(gpus))
+        return
+    for block in range(0, gpus, members * stride):
+        for base in range(min(stride, gpus - block)):
+            yield [block + base + stride * i for i in range(members)]
+
+
+@lru_cache(maxsize=4096)
+def _loads(key: _Key, members: int, stride: int, leaves_node: bool, alone: bool = False) -> tuple[float, float]:
+    """Return (inside, across) ring bandwidth; `across` is inf where the group stays on the node.
+
+    `alone` runs one group only, as benchmarks of collectives do.
+    """
+    import networkx as nx
+
+    candidate = key.candidate
+    graph = node_graph(candidate)
+    load: dict[tuple[str, str], float] = {}
+
+    def send(a: str, b: str, share: float) -> None:
+        path = nx.shortest_path(graph, a, b, weight="cost")
+        for edge in zip(path, path[1:], strict=False):
+            load[edge] = load.get(edge, 0.0) + share
+
+    groups = list(node_groups(candidate.node.gpus, members, stride))
+    for group in groups[:1] if alone else groups:
+        for channel in range(members):
+            ring = [f"gpu{i}" for i in group[channel:] + group[:channel]]
+            for a, b in zip(ring, ring[1:] if leaves_node else ring[1:] + ring[:1], strict=False):
+                send(a, b, 1 / members)
+            if leaves_node:
+                send(ring[-1], OUTSIDE, 1 / members)
+                send(OUTSIDE, ring[0], 1 / members)
+    outer = [e for e in load if OUTSIDE in e or any("nic" in end for end in e)]
+    inner = [e for e in load if e not in outer]
+    def rate(edges: list[tuple[str, str]]) -> float:
+        return min((graph.edges[e]["capacity"] / load[e] for e in edges), default=float("inf"))
+    return rate(inner), rate(outer)
+
+
+class _Key:
+    """Hash a candidate by what its topology reads, so that equal ones share one graph."""
+
+    def __init__(self, candidate: Candidate) -> None:
+        self.candidate = candidate
+        self._id = (candidate.node.name, candidate.fabric.name, candidate.nics.count, candidate.nics.bandwidth)
+
+    def __hash__(self) -> int:
+        return hash(self._id)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and self._id == other._id
+
+
+def group_links(candidate: Candidate, size: int, stride: int) -> GroupLinks:
+    """Return what a group of `size` ranks at `stride` gets; size 1 talks to nobody and gets infinite bandwidth."""
+    if size == 1:
+        return GroupLinks(1, float("inf"), float("inf"))
+    per_node = candidate.node.gpus
+    members = max(1, min(size, per_node // stride)) if stride < per_node else 1
+    inside, across = _loads(_Key(candidate), members, min(stride, per_node), members < size)
+    return GroupLinks(members, inside if members > 1 else float("inf"), across)
+
+
+def bandwidth_alone(candidate: Candidate, members: int) -> float:
+    """Return the ring bandwidth of the first `members` GPUs of a node while the others are silent."""
+    return _loads(_Key(candidate), min(members, candidate.node.gpus), 1, False, True)[0]

@@ -1,0 +1,1 @@
+"""How it reads: plans and estimates as text for people."""

@@ -1,0 +1,58 @@
+"""Figures as people read them, each with its unit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from planner.units import DAY, show_seconds
+
+_UNITS = {"cost_usd": ("USD", 2), "duration_days": ("d", 4), "gpus": ("GPUs", 0), "energy_kwh": ("kWh", 1)}
+_LISTED = 8
+"""More values than this are shown as a range."""
+
+
+def plural(count: int, noun: str) -> str:
+    """Return `1 node`, `448 nodes`, `2 copies`."""
+    if count == 1:
+        return f"1 {noun}"
+    if noun.endswith("y"):
+        return f"{count:,} {noun[:-1]}ies"
+    return f"{count:,} {noun}{'es' if noun.endswith('ch') else 's'}"
+
+
+def days(value: float) -> str:
+    """Write a duration given in days: `54.2 days`, or hours and less below two days."""
+    return f"{value:,.1f} days" if value >= 2 else show_seconds(value * DAY)
+
+
+def percent(share: float) -> str:
+    """Write a share of one: `12.3%`."""
+    return f"{share:.1%}"
+
+
+def share_of(share: float, what: str) -> str:
+    """Write a chosen share: `50% of the optimizer states`, or `all ...`."""
+    return f"all {what}" if share == 1 else f"{share * 100:.4g}% of the {what}"
+
+
+def milliseconds(seconds: float, total: float) -> str:
+    """Write seconds as a number of ms, with decimals that suit a whole of `total` seconds."""
+    return f"{seconds * 1e3:,.1f}" if total >= 0.1 else f"{seconds * 1e3:,.3f}"
+
+
+def energy(kwh: float) -> str:
+    """Write energy: `812.0 kWh`, `1,234.5 MWh`."""
+    return f"{kwh / 1e3:,.1f} MWh" if kwh >= 1e4 else f"{kwh:,.1f} kWh"
+
+
+def objective(name: str, value: float) -> str:
+    """Write an objective's value exactly as solved, with its unit."""
+    unit, decimals = _UNITS[name]
+    return f"{value:,.{decimals}f} {unit}"
+
+
+def values(domain: Sequence[int | float | str]) -> str:
+    """Write the values of an axis: all of them when few, else first, last and how many."""
+    if len(domain) <= _LISTED:
+        return ", ".join(str(v) for v in domain)
+    return f"{domain[0]} to {domain[-1]} ({len(domain)} values)"

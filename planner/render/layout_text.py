@@ -1,0 +1,113 @@
+"""A layout in words, in axes, and stage by stage."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+from planner.answer.schema import Assignment, Layout, Stage
+from planner.render.figures import milliseconds, plural, share_of
+from planner.render.page import Column, Page
+from planner.units import GIB
+
+_SHARDED = {1: "optimizer states", 2: "optimizer states and gradients",
+            3: "optimizer states, gradients and weights"}
+_MODES = ("none", "selective", "full")
+_KEPT = {"none": "no recompute", "selective": "selective recompute", "full": "full recompute",
+         "mixed": "recompute chosen by layer"}
+
+
+def degrees(layout: Layout) -> str:
+    """Return the degrees whose product is the GPU count: `TP 4 x PP 5 x CP 1 x DP 128`."""
+    return f"TP {layout.tp} x PP {layout.pp} x CP {layout.cp} x DP {layout.dp}"
+
+
+def brief(layout: Layout) -> str:
+    """Return what tells a layout from its neighbors, for a narrow column; degrees of one are left out."""
+    names = {"TP": layout.tp, "PP": layout.pp, "VPP": layout.vpp, "CP": layout.cp, "EP": layout.ep,
+             "DP": layout.dp}
+    parts = [" ".join(f"{label} {value}" for label, value in names.items() if value > 1) or "one GPU"]
+    if layout.zero:
+        parts.append(f"ZeRO {layout.zero}")
+    if layout.micro_batch > 1:
+        parts.append(f"micro-batch {layout.micro_batch}")
+    if layout.recompute != "none":
+        parts.append(_KEPT[layout.recompute])
+    return ", ".join(parts + _offloads(layout))
+
+
+def show_layout(page: Page, assignment: Assignment) -> None:
+    """Print the layout: words, axes, and its stages where they are uneven."""
+    layout = assignment.layout
+    axes = [f"{degrees(layout)} = {plural(assignment.gpus, 'GPU')}", f"EP {layout.ep}"]
+    if assignment.kind == "training":
+        axes += [f"VPP {layout.vpp}", f"ZeRO {layout.zero} over {layout.shard} GPUs",
+                 f"micro-batch {layout.micro_batch}", plural(layout.micro_batches, "micro-batch"),
+                 f"recompute {layout.recompute}"]
+    page.heading(f"Layout ({assignment.stack})")
+    axes += [layout.precision, *_offloads(layout)]
+    page.facts([("in words", _words(assignment)), ("axes", ", ".join(axes))])
+    if _uneven(layout.stages):
+        _show_stages(page, layout.stages)
+
+
+def _words(assignment: Assignment) -> str:
+    layout = assignment.layout
+    parts = []
+    if layout.tp > 1:
+        parts.append(f"every matrix split over {layout.tp} GPUs")
+    if layout.cp > 1:
+        parts.append(f"every sequence split over {layout.cp} GPUs")
+    if layout.pp > 1:
+        parts.append(_pipeline_words(layout))
+    if layout.ep > 1:
+        parts.append(f"experts split over {layout.ep} GPUs")
+    parts.append(_copies_words(assignment))
+    if assignment.kind == "training":
+        parts.append(_KEPT[layout.recompute])
+    return "; ".join(parts)
+
+
+def _pipeline_words(layout: Layout) -> str:
+    stages = plural(layout.pp, "pipeline stage")
+    if layout.stages and not _uneven(layout.stages):
+        stages += f" of {plural(layout.stages[0].layers, 'layer')}"
+    return f"{stages} in {layout.vpp} interleaved chunks each" if layout.vpp > 1 else stages
+
+
+def _copies_words(assignment: Assignment) -> str:
+    layout = assignment.layout
+    if assignment.kind == "serving":
+        return plural(layout.dp, "replica")
+    work = f"{plural(layout.micro_batches, 'micro-batch')} of {plural(layout.micro_batch, 'sequence')} a step"
+    sharded = f", {_SHARDED[layout.zero]} sharded over {layout.shard} GPUs" if layout.zero else ""
+    copies = plural(layout.dp, "copy") if layout.dp > 1 else "one copy"
+    return f"{copies} of the model, {work} for each{sharded}"
+
+
+def _offloads(layout: Layout) -> list[str]:
+    shares = {"optimizer states": layout.offload.optimizer, "weights": layout.offload.parameters,
+              "activations": layout.offload.activations}
+    to = layout.offload.to
+    return [f"{share_of(share, name)} on {to}" for name, share in shares.items() if share]
+
+
+def _uneven(stages: tuple[Stage, ...]) -> bool:
+    return len({(s.layers, s.recompute_layers.model_dump_json()) for s in stages}) > 1
+
+
+def _show_stages(page: Page, stages: tuple[Stage, ...]) -> None:
+    """Print runs of like stages, each with its largest memory and time."""
+    columns = (Column("stage", True), Column("layers", True), Column("recompute"), Column("peak GiB", True),
+               Column("ms per micro-batch", True))
+    slowest = max(s.seconds for s in stages)
+    rows = []
+    numbered = list(enumerate(stages, 1))
+    for (layers, kept), run in groupby(numbered, lambda item: (item[1].layers, item[1].recompute_layers)):
+        members = list(run)
+        first, last = members[0][0], members[-1][0]
+        modes = ", ".join(f"{n} {mode}" for mode in _MODES if (n := getattr(kept, mode)))
+        rows.append((str(first) if first == last else f"{first}-{last}", str(layers), modes,
+                     f"{max(s.peak_bytes for _, s in members) / GIB:.1f}",
+                     milliseconds(max(s.seconds for _, s in members), slowest)))
+    page.console.print()
+    page.table(columns, rows)

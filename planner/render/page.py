@@ -1,0 +1,81 @@
+"""A page of text on a rich console: paragraphs, facts, tables and bars that survive pipes and plain ASCII.
+
+Names and reasons may hold anything, so no text is read as rich markup, none is cut, and what the
+console's encoding lacks is replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich import box
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+BAR_CELLS = 30
+"""Cells of a bar at a share of one, on a console of 80 columns or more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One table column; a figure is right-aligned and never wrapped."""
+
+    label: str
+    figure: bool = False
+    style: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Writes to `console`, in the order of the calls."""
+
+    console: Console
+
+    @property
+    def unicode(self) -> bool:
+        """Whether the console can show more than ASCII."""
+        return self.console.encoding.startswith("utf")
+
+    def text(self, value: str, style: str = "") -> Text:
+        """Return `value` as it stands, in characters that the console can show."""
+        if not self.unicode:
+            value = value.encode("ascii", "replace").decode("ascii")
+        return Text(value, style=style, overflow="fold")
+
+    def paragraph(self, value: str, style: str = "") -> None:
+        """Print one wrapped paragraph."""
+        self.console.print(self.text(value, style))
+
+    def heading(self, value: str, style: str = "") -> None:
+        """Print an empty line and a heading."""
+        self.console.print()
+        self.console.print(self.text(value, f"bold {style}".strip()))
+
+    def facts(self, rows: Sequence[tuple[str, str]]) -> None:
+        """Print label and value pairs; values wrap beside their label."""
+        grid = Table.grid(padding=(0, 2, 0, 0))
+        grid.add_column(no_wrap=True, style="dim")
+        grid.add_column(overflow="fold")
+        for label, value in rows:
+            grid.add_row(self.text(label), self.text(value))
+        self.console.print(Padding(grid, (0, 0, 0, 2), expand=False))
+
+    def table(self, columns: Sequence[Column], rows: Sequence[Sequence[str]], *, totals: int = 0,
+              gap: int = 0) -> None:
+        """Print a table with `gap` empty lines between rows; the last `totals` rows stand apart."""
+        table = Table(box=box.SIMPLE, show_edge=False, leading=gap)
+        for column in columns:
+            table.add_column(self.text(column.label), justify="right" if column.figure else "left",
+                             no_wrap=column.figure, overflow="fold", style=column.style)
+        for index, row in enumerate(rows):
+            table.add_row(*(self.text(cell) for cell in row), end_section=index == len(rows) - totals - 1)
+        self.console.print(Padding(table, (0, 0, 0, 1), expand=False))
+
+    def bar(self, share: float) -> str:
+        """Return a bar as long as `share` (0 to 1); anything above nothing shows."""
+        cells = max(8, min(BAR_CELLS, self.console.width - 50))
+        filled = round(max(0.0, min(1.0, share)) * cells)
+        return ("█" if self.unicode else "#") * max(filled, 1 if share > 0 else 0)

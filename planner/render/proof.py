@@ -1,0 +1,85 @@
+"""Why this answer: the proof, what was searched, what lost and why, and what would make a "no" a "yes"."""
+
+from __future__ import annotations
+
+from planner.answer.schema import Alternative, Infeasible, Plan, Provenance
+from planner.render.figures import objective, percent, values
+from planner.render.layout_text import brief
+from planner.render.page import Column, Page
+from planner.units import show_seconds, show_usd
+
+_DIGEST_SHOWN = 12
+"""Leading characters of the catalog digest that people see; the JSON has them all."""
+
+
+def show_infeasible(page: Page, infeasible: Infeasible) -> None:
+    """Print the nearest miss and the single changes that are enough."""
+    if infeasible.nearest:
+        page.facts([("nearest miss", infeasible.nearest)])
+    if infeasible.relaxations:
+        page.heading("One of these changes is enough")
+        page.table((Column("limit"), Column("asked"), Column("enough")),
+                   [(r.limit, r.from_, r.to) for r in infeasible.relaxations])
+
+
+def show_proof(page: Page, plan: Plan) -> None:
+    """Print status, value against bound, and how the search narrowed down."""
+    search = plan.search
+    rows = [("status", _status(plan))]
+    if search.layouts:
+        counts = f"{search.layouts:,} considered, {search.legal:,} legal, {search.fit:,} fit in memory"
+        pruned = ", the others pruned by their bound" if plan.status == "optimal" else ""
+        rows.append(("layouts", f"{counts}, {search.staged:,} staged exactly{pruned}"))
+    if search.domains:
+        axes = (f"{name} {values(domain)}" for name, domain in search.domains.items())
+        rows.append(("searched", "; ".join(axes)))
+    if search.wall_seconds:
+        rows.append(("search time", show_seconds(search.wall_seconds)))
+    page.heading("Proof")
+    page.facts(rows)
+    removed = [(rule, f"{count:,}") for rule, count in search.removed.items() if count]
+    if removed:
+        page.console.print()
+        page.table((Column("removed by rule"), Column("layouts", True)), removed)
+
+
+def _status(plan: Plan) -> str:
+    name, value, bound = plan.objective.name, plan.objective.value, plan.objective.bound
+    if plan.status == "infeasible":
+        return "proven infeasible: no layout of the space meets every limit"
+    if value is None:
+        return "stopped before a plan was found"
+    if plan.status == "optimal":
+        return f"proven optimal: exact value {objective(name, value)} = exact bound"
+    if bound is None:
+        return f"not proven: value {objective(name, value)}, no bound"
+    gap = "" if plan.objective.gap is None else f", gap {percent(plan.objective.gap)}"
+    return f"not proven: value {objective(name, value)}, bound {objective(name, bound)}{gap}"
+
+
+def show_alternatives(page: Page, plan: Plan) -> None:
+    """Print the next best, with the reason each lost; an offer is named where it is not the plan's."""
+    if not plan.alternatives:
+        return
+    page.heading("Alternatives")
+    offers = {a.offer for a in plan.assignments}
+    columns = (Column("hardware and layout"), Column("days", True), Column("cost", True),
+               Column("why not chosen"))
+    page.table(columns, [_alternative(a, a.offer not in offers) for a in plan.alternatives], gap=1)
+
+
+def _alternative(a: Alternative, other_offer: bool) -> tuple[str, str, str, str]:
+    hardware = f"{a.nodes:,} x {a.node}" + (f" ({a.offer})" if a.offer and other_offer else "")
+    return (f"{hardware}, {brief(a.layout)}", "-" if a.duration_days is None else f"{a.duration_days:,.1f}",
+            "-" if a.cost_usd is None else show_usd(a.cost_usd), ("tied: " if a.tied else "") + a.why)
+
+
+def show_provenance(page: Page, provenance: Provenance) -> None:
+    """Print the defaults that decided, and which facts and programs answered."""
+    if provenance.defaults:
+        page.heading("Defaults that decided")
+        page.facts([(name, value) for name, _, value in (d.partition("=") for d in provenance.defaults)])
+    parts = [f"catalog {provenance.catalog_digest[:_DIGEST_SHOWN]}"] if provenance.catalog_digest else []
+    parts += [f"{name} {version}" for name, version in provenance.versions.items()]
+    page.console.print()
+    page.paragraph(", ".join([*parts, f"seed {provenance.seed}"]), "dim")

@@ -1,0 +1,85 @@
+"""The answer in one sentence."""
+
+from __future__ import annotations
+
+from planner.answer.schema import Assignment, Infeasible, Plan
+from planner.render.breakdown import at_confidence
+from planner.render.figures import days, percent, plural
+from planner.units import GIB, show_bytes, show_seconds, show_usd
+
+_BEST = {"cost_usd": "Cheapest", "duration_days": "Fastest", "gpus": "Fewest GPUs",
+         "energy_kwh": "Least energy"}
+
+
+def plan_sentence(plan: Plan) -> str:
+    """Return what was found, what it takes, and whether it is proven."""
+    if plan.infeasible is not None:
+        return "No: " + "; ".join(plan.infeasible.because)
+    if not plan.assignments:
+        return "Undecided: stopped by a limit before a plan was found or excluded"
+    first = plan.assignments[0]
+    body = _one(first) if len(plan.assignments) == 1 else _several(plan.assignments)
+    if plan.status == "optimal":
+        return f"{_BEST[plan.objective.name]}: {body} (proven optimal)"
+    gap = plan.objective.gap
+    within = "" if gap is None else f", within {percent(gap)} of the best possible"
+    return f"Best found: {body} (not proven{within})"
+
+
+def infeasible_sentence(infeasible: Infeasible) -> str:
+    """Return cause, nearest miss and relaxations in one line."""
+    line = "No: " + "; ".join(infeasible.because)
+    if infeasible.nearest:
+        line += f". Nearest miss: {infeasible.nearest}"
+    if infeasible.relaxations:
+        changes = " or ".join(f"{r.limit} {r.to} instead of {r.from_}" for r in infeasible.relaxations)
+        line += f". One change is enough: {changes}"
+    return line
+
+
+def estimate_sentence(assignment: Assignment, confidence: float | None) -> str:
+    """Return whether the layout fits, and how fast it is if it does."""
+    memory, time = assignment.memory, assignment.time
+    used = f"{memory.peak_bytes / GIB:.1f} of {show_bytes(memory.usable_bytes)}{at_confidence(confidence)}"
+    if memory.fits == "does not fit":
+        missing = memory.peak_bytes - memory.usable_bytes
+        return f"Does not fit: {used}" + (f", {show_bytes(missing)} too much" if missing > 0 else "")
+    if memory.fits == "tight":
+        used += f", {show_bytes(memory.peak_bytes - memory.components.reserve)} expected"
+    return (f"{memory.fits.capitalize()}: {used}; {time.tokens_per_second_per_gpu:,.0f} tokens/s/GPU, "
+            f"MFU {time.mfu:.2f}, step {show_seconds(time.step_seconds)}")
+
+
+def _one(a: Assignment) -> str:
+    nodes = plural(a.nodes, "node")
+    line = f"{nodes} of {a.node} ({a.gpus:,} {a.gpu} {'GPU' if a.gpus == 1 else 'GPUs'})"
+    if a.spare_nodes:
+        line += f" and {plural(a.spare_nodes, 'spare')}"
+    if a.offer:
+        line += f" from {a.offer}"
+    if a.usd_per_node_hour is not None:
+        line += f" at {a.usd_per_node_hour:,.2f} USD/h per node"
+    several = a.nodes + a.spare_nodes > 1
+    return line + (_served(a, several) if a.serving else _finished(a, several))
+
+
+def _finished(a: Assignment, several: bool) -> str:
+    verb = "finish" if several else "finishes"
+    line = "" if a.duration_days is None else f" {verb} in {days(a.duration_days)}"
+    return line if a.cost_usd is None else f"{line} for {show_usd(a.cost_usd)}"
+
+
+def _served(a: Assignment, several: bool) -> str:
+    rate = a.serving.requests_per_second if a.serving else 0.0
+    line = f" {'serve' if several else 'serves'} {rate:,.4g} requests/s"
+    if a.usd_per_node_hour is None:
+        return line
+    return f"{line} for {show_usd(a.usd_per_node_hour * (a.nodes + a.spare_nodes))}/h"
+
+
+def _several(assignments: tuple[Assignment, ...]) -> str:
+    gpus = sum(a.gpus for a in assignments)
+    nodes = sum(a.nodes + a.spare_nodes for a in assignments)
+    line = f"{plural(len(assignments), 'workload')} on {plural(nodes, 'node')} ({plural(gpus, 'GPU')})"
+    costs = [a.cost_usd for a in assignments if a.cost_usd is not None]
+    return f"{line} for {show_usd(sum(costs))}" if costs else line

@@ -1,0 +1,52 @@
+"""Plans and estimates as text: first the answer in one sentence, then the figures behind it."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+from planner.answer.schema import Assignment, Plan
+from planner.render.breakdown import show_cost, show_memory, show_performance, show_time
+from planner.render.layout_text import show_layout
+from planner.render.page import Page
+from planner.render.proof import show_alternatives, show_infeasible, show_proof, show_provenance
+from planner.render.sentence import estimate_sentence, infeasible_sentence, plan_sentence
+
+
+def render_answer_line(plan: Plan) -> str:
+    """Return the answer in one line, as `--quiet` prints it."""
+    return infeasible_sentence(plan.infeasible) if plan.infeasible else plan_sentence(plan)
+
+
+def render_plan(plan: Plan, console: Console) -> None:
+    """Print the answer, then layout, memory, time, cost, proof, alternatives and defaults."""
+    page = Page(console)
+    page.paragraph(plan_sentence(plan), "bold red" if plan.infeasible else "bold")
+    if plan.infeasible:
+        show_infeasible(page, plan.infeasible)
+    given = plan.provenance.scenario.get("confidence")
+    confidence = float(given) if isinstance(given, int | float) else None
+    for assignment in plan.assignments:
+        if len(plan.assignments) > 1:
+            page.heading(f"{assignment.workload}: {assignment.gpus:,} {assignment.gpu} GPUs", "underline")
+        _show_assignment(page, assignment, confidence)
+    show_proof(page, plan)
+    show_alternatives(page, plan)
+    show_provenance(page, plan.provenance)
+
+
+def render_estimate(assignment: Assignment, console: Console, confidence: float | None = None) -> None:
+    """Print whether the layout fits and how fast it is, then the figures.
+
+    `confidence` is that of the memory verdict, 0 to 1; it is named where given.
+    """
+    page = Page(console)
+    page.paragraph(estimate_sentence(assignment, confidence), "bold")
+    _show_assignment(page, assignment, confidence)
+
+
+def _show_assignment(page: Page, assignment: Assignment, confidence: float | None) -> None:
+    show_layout(page, assignment)
+    show_memory(page, assignment.memory, confidence)
+    show_time(page, assignment.time)
+    show_performance(page, assignment)
+    show_cost(page, assignment)

@@ -1,0 +1,1 @@
+"""What is asked: workload, hardware, sourcing, limits, objective."""

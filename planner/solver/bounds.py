@@ -1,0 +1,109 @@
+"""Admissible bounds on step time, one numpy row a layout, before any stage is solved.
+
+A layout's pipeline takes at least (m v - 1) max T + sum T over v. The sum is at least every layer without recompute,
+plus the cheapest seconds per byte for the bytes that cannot be kept; the slowest stage is at least the mean, and holds
+at least ceil(L / p) layers. Both hold for every split of the layers, so the bound never exceeds the staged optimum.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.catalog.stack import Stack
+from planner.layouts.axes import RECOMPUTE, STAGED
+from planner.layouts.table import Floats, Ints, Layouts, Mask
+from planner.physics.estimate import TimeTerms, step_seconds
+from planner.physics.memory import MemoryTerms, layer_size
+from planner.physics.question import Question
+from planner.physics.schedule import in_flight_chunks
+
+
+def mixes(stack: Stack, recompute: int) -> tuple[tuple[int, ...], ...]:
+    """Return the sets of recompute modes one job may combine; a fixed mode is alone, STAGED leaves the choice."""
+    if recompute != STAGED:
+        return ((recompute,),)
+    full = RECOMPUTE.index("full")
+    single = ((0, full),) if stack.recompute_layers else ((0,), (full,))
+    return (*single, (RECOMPUTE.index("selective"),)) if stack.selective_recompute else single
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """Least step seconds of each row, whether any split can hold its memory, and allocated bytes short on average."""
+
+    step: Floats
+    fits: Mask
+    short: Floats
+
+
+def time_bound(question: Question, rows: Layouts, time: TimeTerms) -> Floats:
+    """Return the least step seconds of each row if memory were free."""
+    return _step(question, rows, time, np.zeros(len(rows)))
+
+
+def _step(question: Question, rows: Layouts, time: TimeTerms, recompute: Floats) -> Floats:
+    layers = question.shape.layers
+    total = layers * time.layer + time.first + time.last + recompute
+    slowest = np.maximum(total / rows.pp, np.ceil(layers / rows.pp) * time.layer)
+    return step_seconds(time, rows, slowest, total)
+
+
+def state_bytes(question: Question, memory: MemoryTerms) -> tuple[Floats, Floats]:
+    """Return bytes per parameter held while activations peak, and while backward peaks."""
+    every = memory.weights + memory.gradients + memory.master + memory.moments
+    return (every if question.stack.gradients_persist else every - memory.gradients), every
+
+
+def bound(question: Question, rows: Layouts, time: TimeTerms, memory: MemoryTerms) -> Bound:
+    """Return the bound of each row with its memory."""
+    layers = question.shape.layers
+    allowed = sorted({k for mix in mixes(question.stack, int(rows.recompute[0])) for k in mix}) if len(rows) else [0]
+    kept = memory.kept[:, allowed]
+    most, least = memory.kept[:, 0] if 0 in allowed else kept.max(axis=1), kept.min(axis=1)
+    price = _seconds_per_byte(time, memory, allowed)
+    state = layer_size(question, rows) * state_bytes(question, memory)[0]
+    held = state_bytes(question, memory)[0]
+    free, room, short = np.zeros(len(rows)), np.zeros(len(rows)), np.zeros(len(rows))
+    slope = np.full(len(rows), np.inf)
+    for stage in range(int(rows.pp.max(initial=1))):
+        active = np.flatnonzero(rows.pp > stage)
+        chunks = in_flight_chunks(rows.pp[active], rows.vpp[active], rows.micro_batches[active], stage)
+        flight = chunks / rows.vpp[active]
+        last = rows.pp[active] == stage + 1
+        work = np.where(last, np.maximum(memory.live, memory.logits)[active], memory.live[active])
+        tables = np.where(last, memory.head_parameters[active], 0.0) + (memory.table_parameters[active] if stage == 0
+                                                                        else 0.0)
+        left = memory.capacity[active] - memory.gathered[active] - work - held[active] * tables
+        per_layer = state[active] + flight * most[active]
+        free[active] += np.clip(left / per_layer, 0, layers)
+        room[active] += np.clip(np.floor(left / (state[active] + flight * least[active]) + 1e-9), 0, layers)
+        short[active] += (layers * (state + memory.kept.min(axis=1))[active] / rows.pp[active] - left) / rows.pp[active]
+        slope[active] = np.minimum(slope[active], state[active] / flight + most[active])
+    deficit = np.maximum(0.0, layers - free)
+    extra = np.where(deficit > 0, deficit * slope * price, 0.0)
+    return Bound(_step(question, rows, time, extra), (room >= layers) & _host_fits(question, rows, memory),
+                 short)
+
+
+def _seconds_per_byte(time: TimeTerms, memory: MemoryTerms, allowed: list[int]) -> Floats:
+    """Return the least seconds of recompute per byte it frees, over the allowed modes."""
+    price = np.full(len(memory.live), np.inf)
+    for mode in allowed:
+        freed = memory.kept[:, 0] - memory.kept[:, mode]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            price = np.minimum(price, np.where(freed > 0, time.modes[:, mode] / freed, np.inf))
+    return np.where(np.isfinite(price), price, 0.0)
+
+
+def _host_fits(question: Question, rows: Layouts, memory: MemoryTerms) -> Mask:
+    """Say whether the host can hold the offloaded states of the average node."""
+    return memory.host_per_layer * question.shape.layers / rows.pp <= memory.host_capacity
+
+
+def host_layers(question: Question, rows: Layouts, memory: MemoryTerms, row: int) -> int:
+    """Return how many layers a stage may hold before the offloaded states of its node outgrow the host."""
+    per_layer = memory.host_per_layer[row]
+    layers: Ints = np.array(question.shape.layers)
+    return int(layers if per_layer == 0 else min(layers, memory.host_capacity[row] // per_layer))

@@ -1,0 +1,137 @@
+"""Validators that share nothing with the solvers: they recompute every constraint and number of an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planner.solver.fleet.problem import Choice, FleetProblem, Solution
+from planner.solver.staging.problem import Modes, Staged, StagingProblem
+
+
+def check_staging(problem: StagingProblem, staged: Staged) -> list[str]:
+    """Return what is wrong with `staged` as an answer to `problem`; empty when nothing is."""
+    if not len(staged.layers) == len(staged.counts) == len(staged.stage_ns) == problem.stages:
+        return [f"the answer does not have {problem.stages} stages"]
+    return staging_violations(problem, staged) + _staging_numbers(problem, staged)
+
+
+def staging_violations(problem: StagingProblem, staged: Staged) -> list[str]:
+    """Return the constraints of `problem` that the layers and counts of `staged` break."""
+    found = []
+    if sum(staged.layers) != problem.layers:
+        found.append(f"stages hold {sum(staged.layers)} layers, the model has {problem.layers}")
+    used = {mode for row in staged.counts for mode, count in enumerate(row) if count}
+    if not any(used <= set(mix) for mix in problem.mixes):
+        found.append(f"modes {sorted(used)} may not be used together")
+    for stage, (layers, counts) in enumerate(zip(staged.layers, staged.counts, strict=True)):
+        if sum(counts) != layers:
+            found.append(f"stage {stage}: modes {counts} do not add up to {layers} layers")
+        found += [f"stage {stage}: {what}" for what in stage_violations(problem, stage, counts)]
+    for number, limit in enumerate(problem.shared):
+        need = limit.fixed + sum(limit.units_per_layer * staged.layers[stage] for stage in limit.stages)
+        if need > limit.capacity:
+            found.append(f"shared limit {number}: needs {need} of {limit.capacity} units")
+    return found
+
+
+def stage_violations(problem: StagingProblem, stage: int, counts: Modes) -> list[str]:
+    """Return what one stage breaks on its own with `counts` layers in each mode."""
+    layers, found = sum(counts), []
+    if min(counts) < 0:
+        found.append(f"modes {counts} are negative")
+    if not problem.min_layers[stage] <= layers <= problem.max_layers[stage]:
+        found.append(f"{layers} layers, allowed {problem.min_layers[stage]} to {problem.max_layers[stage]}")
+    kept = sum(problem.keep_units[mode] * counts[mode] for mode in range(len(counts)))
+    held = problem.fixed_units[stage] + problem.state_units * layers
+    loss = problem.chunks * held + problem.in_flight[stage] * kept
+    if loss > problem.chunks * problem.capacity_units:
+        found.append(f"loss phase needs {loss} of {problem.chunks * problem.capacity_units} units")
+    backward = problem.backward_fixed[stage] + problem.backward_units * layers
+    if backward > problem.capacity_units:
+        found.append(f"backward phase needs {backward} of {problem.capacity_units} units")
+    return found
+
+
+def _staging_numbers(problem: StagingProblem, staged: Staged) -> list[str]:
+    found = []
+    for stage, (layers, counts) in enumerate(zip(staged.layers, staged.counts, strict=True)):
+        time = problem.extra_ns[stage] + problem.layer_ns * layers
+        time += sum(problem.mode_ns[mode] * counts[mode] for mode in range(len(counts)))
+        if time != staged.stage_ns[stage]:
+            found.append(f"stage {stage}: takes {time} ns, the answer says {staged.stage_ns[stage]}")
+    passes = problem.micro_batches * problem.chunks - 1
+    objective = passes * max(staged.stage_ns) + sum(staged.stage_ns)
+    if objective != staged.objective:
+        found.append(f"objective is {objective}, the answer says {staged.objective}")
+    return found
+
+
+def check_fleet(problem: FleetProblem, solution: Solution) -> list[str]:
+    """Return what is wrong with `solution` as an answer to `problem`; empty for an answer without choices."""
+    if solution.status in {"infeasible", "undecided"}:
+        return ["there are choices after " + solution.status] if solution.choices else []
+    found = fleet_violations(problem, solution.choices)
+    value = _fleet_value(problem, solution.choices)
+    if value != solution.value:
+        found.append(f"{problem.objective} is {value}, the answer says {solution.value}")
+    if solution.bound is not None and solution.bound > value:
+        found.append(f"the bound {solution.bound} is above the value {value}")
+    if solution.status == "optimal" and solution.bound != solution.value:
+        found.append(f"optimal with bound {solution.bound} and value {solution.value}")
+    return found
+
+
+def fleet_violations(problem: FleetProblem, choices: tuple[Choice, ...]) -> list[str]:
+    """Return the constraints of `problem` that the choices break."""
+    over = [f"{what}: {have} against a limit of {limit}"
+            for what, have, limit in _fleet_uses(problem, choices) if have > limit]
+    return _foreign(problem, choices) + over
+
+
+def _foreign(problem: FleetProblem, choices: tuple[Choice, ...]) -> list[str]:
+    """Return choices that the problem does not offer, and workloads without exactly one choice."""
+    found = []
+    if [choice.workload for choice in choices] != list(range(len(problem.workloads))):
+        found.append(f"choices for workloads {[choice.workload for choice in choices]}, one each expected")
+    for workload, column, offer in choices:
+        if not 0 <= workload < len(problem.workloads) or column not in problem.workloads[workload]:
+            found.append(f"workload {workload}: column {column.key} is not one of its columns")
+        if offer not in problem.offers or offer.candidate != column.candidate:
+            found.append(f"workload {workload}: offer {offer.key} does not sell candidate {column.candidate}")
+    return found
+
+
+def _fleet_uses(problem: FleetProblem, choices: tuple[Choice, ...]) -> Iterator[tuple[str, int, int]]:
+    """Yield every limit that is set: its name, how much of it is used, and the limit."""
+    nodes = [(column.nodes + column.spare_nodes, offer.key) for _, column, offer in choices]
+    for offer in problem.offers:
+        if offer.max_nodes is not None:
+            taken = sum(count for count, key in nodes if key == offer.key)
+            yield f"nodes of offer {offer.key}", taken, offer.max_nodes
+    if problem.deadline_us is not None:
+        for workload, column, _ in choices:
+            finish = column.upper_us if problem.deadline_on == "upper" else column.duration_us
+            yield f"us of workload {workload}", finish, problem.deadline_us
+    if problem.budget_cents is not None:
+        yield "cents", _fleet_cents(choices), problem.budget_cents
+    if problem.max_gpus is not None:
+        yield "GPUs", sum(column.gpus for _, column, _ in choices), problem.max_gpus
+    if problem.max_nodes is not None:
+        yield "nodes", sum(count for count, _ in nodes), problem.max_nodes
+
+
+def _fleet_cents(choices: tuple[Choice, ...]) -> int:
+    """Return the cost from its definition: micro-USD times us over an hour, each rental rounded up to a cent."""
+    quantum = 3_600_000_000 * 10_000
+    cents = 0
+    for _, column, offer in choices:
+        rented = (column.nodes + column.spare_nodes) * offer.micro_usd_per_node_hour * column.duration_us
+        cents += (rented + quantum - 1) // quantum
+    return cents
+
+
+def _fleet_value(problem: FleetProblem, choices: tuple[Choice, ...]) -> int:
+    columns = [choice.column for choice in choices]
+    if problem.objective == "time":
+        return max((column.duration_us for column in columns), default=0)
+    return sum(column.gpus for column in columns) if problem.objective == "gpus" else _fleet_cents(choices)

@@ -1,0 +1,68 @@
+"""Plain enumeration of both models, for tests and small instances: no bound, no pruning, no solver."""
+
+from __future__ import annotations
+
+from itertools import product
+
+from planner.solver.check import fleet_violations, stage_violations, staging_violations
+from planner.solver.fleet.problem import Choice, FleetProblem, Pick, Proof, Solution
+from planner.solver.staging.problem import MODES, Modes, Staged, StagingProblem, staged
+
+
+def exhaustive_staging(problem: StagingProblem) -> Staged | None:
+    """Return the best of all splits, by objective and then evenness; exponential in the number of stages."""
+    best: tuple[int, int, Staged] | None = None
+    for mix in problem.mixes:
+        stages = [_stage_counts(problem, stage, mix) for stage in range(problem.stages)]
+        for counts in product(*stages):
+            if sum(map(sum, counts)) != problem.layers:
+                continue
+            found = staged(problem, counts)
+            rank = (found.objective, sum(count**2 for count in found.layers))
+            if (best is None or rank < best[:2]) and not staging_violations(problem, found):
+                best = (*rank, found)
+    return None if best is None else best[2]
+
+
+def _stage_counts(problem: StagingProblem, stage: int, mix: tuple[int, ...]) -> list[Modes]:
+    """Return every way to fill one stage that the stage itself allows."""
+    high = min(problem.max_layers[stage], problem.layers)
+    ranges = [range(high + 1) if mode in mix else range(1) for mode in range(MODES)]
+    return [(none, selective, full) for none, selective, full in product(*ranges)
+            if not stage_violations(problem, stage, (none, selective, full))]
+
+
+def exhaustive_fleet(problem: FleetProblem) -> Solution:
+    """Return the best combination of picks by the goals and tie-breaks of the model; exponential in workloads.
+
+    For a single workload this is linear, hence a full proof without ortools.
+    """
+    best: tuple[tuple[int, ...], tuple[Pick, ...]] | None = None
+    for picks in product(*problem.picks()):
+        if not fleet_violations(problem, choices_of(picks)):
+            rank = _rank(problem, picks)
+            if best is None or rank < best[0]:
+                best = (rank, picks)
+    if best is None:
+        proof = Proof(problem.objective, "infeasible", None, None, 0.0)
+        return Solution("infeasible", (), None, None, (proof,))
+    value = best[0][0]
+    proof = Proof(problem.objective, "optimal", value, value, 0.0)
+    return Solution("optimal", choices_of(best[1]), value, value, (proof,))
+
+
+def choices_of(picks: tuple[Pick, ...]) -> tuple[Choice, ...]:
+    """Return the picks as choices, which is how an answer spells them."""
+    return tuple(Choice(pick.workload, pick.column, pick.offer) for pick in picks)
+
+
+def _rank(problem: FleetProblem, picks: tuple[Pick, ...]) -> tuple[int, ...]:
+    goals = {
+        "time": max((pick.column.duration_us for pick in picks), default=0),
+        "cost": sum(pick.cents for pick in picks),
+        "gpus": sum(pick.column.gpus for pick in picks),
+        "nodes": sum(pick.column.rented_nodes for pick in picks),
+        "complexity": sum(pick.column.complexity for pick in picks),
+    }
+    keys = tuple(key for pick in picks for key in (pick.column.key, pick.offer.key))
+    return (goals[problem.objective], goals["cost"], goals["gpus"], goals["nodes"], goals["complexity"], *keys)

@@ -1,0 +1,114 @@
+"""The fleet question and its answer, in plain ints: cents, microseconds, and micro-USD per node-hour."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from planner.solver.column import Column
+from planner.solver.quantize import cost_cents
+from planner.solver.settings import Status
+
+Goal = Literal["cost", "time", "gpus"]
+
+
+@dataclass(frozen=True, slots=True)
+class FleetOffer:
+    """Nodes of one hardware candidate at one price; `max_nodes` holds for all workloads together."""
+
+    key: int
+    candidate: int
+    micro_usd_per_node_hour: int
+    max_nodes: int | None = None
+
+
+class Pick(NamedTuple):
+    """One possible decision: this workload in this column on this offer, for `cents` over the expected duration."""
+
+    workload: int
+    column: Column
+    offer: FleetOffer
+    cents: int
+
+
+class Choice(NamedTuple):
+    """What was decided for one workload."""
+
+    workload: int
+    column: Column
+    offer: FleetOffer
+
+
+@dataclass(frozen=True, slots=True)
+class FleetProblem:
+    """Workloads run at the same time, each in one of its columns; limits are None where there is none.
+
+    Nodes count with their spares everywhere; the deadline holds for each workload on its own.
+    Raises ValueError for two columns of a workload, or two offers, with the same key.
+    """
+
+    workloads: tuple[tuple[Column, ...], ...]
+    offers: tuple[FleetOffer, ...]
+    objective: Goal = "cost"
+    deadline_us: int | None = None
+    deadline_on: Literal["duration", "upper"] = "upper"
+    budget_cents: int | None = None
+    max_gpus: int | None = None
+    max_nodes: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse keys that name two things: the last tie-break would not be unique."""
+        named = [[column.key for column in columns] for columns in self.workloads]
+        for keys in (*named, [offer.key for offer in self.offers]):
+            if len(set(keys)) < len(keys):
+                raise ValueError(f"keys are not unique: {sorted(key for key in set(keys) if keys.count(key) > 1)}")
+
+    def picks(self) -> tuple[tuple[Pick, ...], ...]:
+        """Return every decision open to each workload, by rising column key and then offer key."""
+        return tuple(
+            tuple(
+                Pick(workload, column, offer, pick_cents(column, offer))
+                for column in sorted(columns, key=_key)
+                for offer in sorted(self.offers, key=_key)
+                if offer.candidate == column.candidate
+            )
+            for workload, columns in enumerate(self.workloads)
+        )
+
+    def finish_us(self, column: Column) -> int:
+        """Return the duration that the deadline is held against."""
+        return column.upper_us if self.deadline_on == "upper" else column.duration_us
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """One stage of the lexicographic solve: what was minimized, its exact value and bound, and the effort."""
+
+    goal: str
+    status: Status
+    value: int | None
+    bound: int | None
+    deterministic_time: float
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """`value` and `bound` are of the objective (cents, us or GPUs), None without choices.
+
+    "optimal" says that every stage, tie-breaks included, ended with its exact value equal to its exact bound.
+    """
+
+    status: Status
+    choices: tuple[Choice, ...]
+    value: int | None
+    bound: int | None
+    proofs: tuple[Proof, ...]
+
+
+def pick_cents(column: Column, offer: FleetOffer) -> int:
+    """Return what the nodes of `column`, spares included, cost on `offer` for its duration, in cents."""
+    return cost_cents(column.rented_nodes, offer.micro_usd_per_node_hour, column.duration_us)
+
+
+def _key(entry: Column | FleetOffer) -> int:
+    return entry.key

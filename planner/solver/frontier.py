@@ -1,0 +1,293 @@
+"""From legal layouts to the columns that the fleet chooses from: best first, pruned only by proven bounds.
+
+Every layout gets the key that the objective sorts by, from a bound on its step time; layouts are staged in the
+order of that key until the next key is worse than the best staged one. What is never staged cannot win.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time as clock
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from planner.catalog.calibration import Reliability
+from planner.layouts.axes import BY_NAME, Space
+from planner.layouts.table import Floats, Ints, Layouts, Mask
+from planner.money.goodput import goodput, spare_nodes
+from planner.physics.compute import distinct
+from planner.physics.estimate import TimeTerms, time_terms
+from planner.physics.memory import MemoryTerms, memory_terms
+from planner.physics.question import Question
+from planner.solver import staging
+from planner.solver.bounds import Bound, bound, time_bound
+from planner.solver.column import Column
+from planner.solver.quantize import cost_cents, duration_floor, duration_use
+from planner.solver.staging_input import staging_problem
+
+Key = tuple[int, ...]
+BATCH = 2048
+CHUNK = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What turns a step into a plan: steps, checkpoint, failures, prices and limits. Units of `quantize`."""
+
+    steps: int
+    checkpoint_bytes: float
+    reliability: Reliability
+    objective: str
+    micro_usd_per_node_hour: tuple[int, ...]
+    """Of the cheapest offer, by candidate."""
+    deadline_us: int | None = None
+    budget_cents: int | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Batch:
+    """Rows with their terms, kept while any of them may still be staged."""
+
+    rows: Layouts
+    time: TimeTerms
+    memory: MemoryTerms
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StagedLayout:
+    """One staged layout: where its terms are, its split, its step time, and its column."""
+
+    batch: Batch
+    row: int
+    staged: staging.Staged
+    step_seconds: float
+    goodput: float
+    column: Column
+
+    def key(self, job: Job) -> Key:
+        """Return what the objective sorts by, ties broken by cost, GPUs, nodes, then the simpler layout."""
+        return (*_key(job, self.column.duration_us, self.cost(job), self.column.gpus), self.column.gpus,
+                self.column.nodes, self.column.complexity, self.column.key)
+
+    def cost(self, job: Job) -> int:
+        """Return the cost in cents at the cheapest offer."""
+        column = self.column
+        return cost_cents(column.nodes + column.spare_nodes, job.micro_usd_per_node_hour[column.candidate],
+                          column.duration_us)
+
+
+def _key(job: Job, duration_us: int, cents: int, gpus: int) -> Key:
+    first = {"cost": cents, "time": duration_us, "gpus": gpus}[job.objective]
+    return (first, cents)
+
+
+@dataclass(slots=True)
+class Frontier:
+    """What the search found: staged layouts by candidate, and the account of everything else."""
+
+    found: list[StagedLayout] = field(default_factory=list)
+    removed: Counter[str] = field(default_factory=Counter)
+    fit: int = 0
+    staged: int = 0
+    open_bound: Key | None = None
+    """Least key among layouts not yet staged when time ran out; none where the search ended."""
+    nearest_memory: tuple[float, dict[str, float]] | None = None
+    """Allocated bytes short, and the layout that misses memory by least."""
+    fastest_us: int | None = None
+
+
+class Search:
+    """One workload's frontier. `tick` raises to stop early and is called between stagings."""
+
+    def __init__(self, question: Question, space: Space, job: Job, deadline: float | None = None) -> None:
+        self.question, self.space, self.job, self.deadline = question, space, job, deadline
+        self.node_gpus = np.array([c.node.gpus for c in question.candidates])
+        self.prices = np.array(job.micro_usd_per_node_hour, np.float64)
+        self.out = Frontier()
+        self.best: dict[int, Key] = {}
+
+    def run(self, layouts: Layouts) -> Frontier:
+        """Return the frontier of all rows: for every candidate its best layouts, proven unless time ran out."""
+        keys = self._keys(layouts, self._time_bounds(layouts))
+        keep = self._within_limits(keys, layouts, "")
+        for candidate in range(len(self.question.candidates)):
+            mine = np.flatnonzero(keep & (layouts.candidate == candidate))
+            order = mine[np.lexsort((layouts.gpus[mine], keys.cents[mine], keys.first[mine]))]
+            self._candidate(candidate, layouts, order, keys)
+        return self.out
+
+    def _time_bounds(self, layouts: Layouts) -> Floats:
+        """Return least step seconds if memory were free, in chunks so that large grids stay small in memory."""
+        parts = []
+        for start in range(0, len(layouts), CHUNK):
+            rows = layouts.take(np.arange(start, min(start + CHUNK, len(layouts))))
+            parts.append(time_bound(self.question, rows, time_terms(self.question, rows)))
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+    def _keys(self, rows: Layouts, step: Floats) -> Keys:
+        """Turn least step seconds into least durations, costs and keys, rounded down."""
+        nodes = rows.gpus // self.node_gpus[rows.candidate]
+        share = goodput(self.job.reliability, rows.gpus, nodes, self.job.checkpoint_bytes)
+        micros = duration_floor(self.job.steps * step / share)
+        sizes, inverse = distinct(rows.gpus)
+        total = nodes + spare_nodes(self.job.reliability, rows.gpus[sizes])[inverse]
+        # a hair below the exact product, so that float rounding never lifts a bound
+        cents = np.floor(total * self.prices[rows.candidate] * micros / 3.6e13 * (1 - 1e-12)).astype(np.int64)
+        first = {"cost": cents, "time": micros, "gpus": rows.gpus}[self.job.objective]
+        return Keys(first, cents, micros)
+
+    def _within_limits(self, keys: Keys, rows: Layouts, suffix: str) -> Mask:
+        """Return which rows can still meet deadline and budget; count the others."""
+        keep = np.ones(len(rows), bool)
+        for name, limit, values in (("deadline", self.job.deadline_us, keys.micros),
+                                    ("budget", self.job.budget_cents, keys.cents)):
+            if limit is not None:
+                late = keep & (values > limit)
+                self.out.removed[name + suffix] += int(late.sum())
+                keep &= ~late
+        if len(rows):
+            fastest = int(keys.micros.min())
+            self.out.fastest_us = min(fastest, self.out.fastest_us or fastest)
+        return keep
+
+    def _candidate(self, candidate: int, layouts: Layouts, order: Ints, keys: Keys) -> None:
+        """Stage the layouts of one candidate best first."""
+        heap: list[tuple[Key, int, int]] = []
+        batches: list[Batch] = []
+        for start in [*range(0, len(order), BATCH), len(order)]:
+            rest = order[start:start + BATCH]
+            ahead = (int(keys.first[rest[0]]), int(keys.cents[rest[0]])) if len(rest) else None
+            self._stage(candidate, heap, batches, ahead)
+            best = self.best.get(candidate)
+            if ahead is None:
+                self.out.removed["bound"] += len(heap)
+                break
+            if best is not None and ahead > best[:2]:
+                self.out.removed["bound"] += len(order) - start + len(heap)
+                break
+            if self._out_of_time():
+                self._note_open(min([ahead, *(k for k, _, _ in heap[:1])]))
+                self.out.removed["time"] += len(order) - start
+                break
+            for batch in self._bounded(layouts.take(rest)):
+                batches.append(batch[0])
+                for row in np.flatnonzero(batch[2]):
+                    entry = (int(batch[1].first[row]), int(batch[1].cents[row]))
+                    heapq.heappush(heap, (entry, len(batches) - 1, int(row)))
+
+    def _bounded(self, rows: Layouts) -> Iterator[tuple[Batch, Keys, Mask]]:
+        """Yield the rows, then their offloaded variants where memory costs time, each with keys and what fits."""
+        offloads = [float(x) for x in BY_NAME["offload"].domain(self.space)]
+        for share in offloads:
+            now = rows.replace(offload=np.full(len(rows), share))
+            batch = Batch(now, time_terms(self.question, now), memory_terms(self.question, now))
+            known = bound(self.question, now, batch.time, batch.memory)
+            keys = self._keys(now, known.step)
+            keep = known.fits & self._within_limits(keys, now, "_with_memory")
+            self.out.fit += int(known.fits.sum())
+            self.out.removed["memory"] += int((~known.fits).sum())
+            self._note_memory(now, known)
+            yield batch, keys, keep
+            # offload only adds time: it can pay only where memory is short
+            free = time_bound(self.question, now, batch.time)
+            short = ~known.fits | (known.step > free)
+            more = short & (now.zero >= 1) & self.question.stack.optimizer_offload
+            rows = rows.take(more)
+            if not len(rows):
+                return
+
+    def _note_memory(self, rows: Layouts, known: Bound) -> None:
+        """Remember the layout that misses memory by least, for the explanation of an infeasible question."""
+        if known.fits.all():
+            return
+        short = np.where(known.fits, np.inf, known.short)
+        row = int(np.argmin(short))
+        if self.out.nearest_memory is None or short[row] < self.out.nearest_memory[0]:
+            self.out.nearest_memory = (float(short[row]), rows.row(row))
+
+    def _note_open(self, key: Key) -> None:
+        self.out.open_bound = min(key, self.out.open_bound or key)
+
+    def _out_of_time(self) -> bool:
+        return self.deadline is not None and clock.monotonic() > self.deadline
+
+    def _stage(self, candidate: int, heap: list[tuple[Key, int, int]], batches: list[Batch],
+               ahead: Key | None) -> None:
+        """Stage what is on the heap while it may still be the candidate's best and nothing ahead is better."""
+        while heap:
+            best = self.best.get(candidate)
+            if (best is not None and heap[0][0] > best[:2]) or (ahead is not None and heap[0][0] > ahead):
+                return
+            if self._out_of_time():
+                self._note_open(heap[0][0])
+                return
+            _, at, row = heapq.heappop(heap)
+            done = self._solve(batches[at], row)
+            if done is not None:
+                self.out.found.append(done)
+                key = done.key(self.job)
+                if best is None or key < best:
+                    self.best[candidate] = key
+
+    def _solve(self, batch: Batch, row: int) -> StagedLayout | None:
+        self.out.staged += 1
+        rows, time = batch.rows, batch.time
+        problem = staging_problem(self.question, rows, time, batch.memory, row)
+        staged = staging.solve(problem)
+        if staged is None:
+            self.out.removed["staging"] += 1
+            return None
+        pipeline = staged.objective * 1e-9 / problem.chunks
+        step = (pipeline + float(time.step[row])) * float(time.jitter[row])
+        layout = StagedLayout(batch, row, staged, step, 0.0, self._column(rows, row, step))
+        share = self._share(rows, row)
+        layout = StagedLayout(batch, row, staged, step, share, layout.column)
+        late = self.job.deadline_us is not None and layout.column.duration_us > self.job.deadline_us
+        dear = self.job.budget_cents is not None and layout.cost(self.job) > self.job.budget_cents
+        if late or dear:
+            self.out.removed["deadline_staged" if late else "budget_staged"] += 1
+            return None
+        return layout
+
+    def _share(self, rows: Layouts, row: int) -> float:
+        gpus = rows.gpus[row:row + 1]
+        nodes = gpus // self.node_gpus[rows.candidate[row]]
+        return float(goodput(self.job.reliability, gpus, nodes, self.job.checkpoint_bytes)[0])
+
+    def _column(self, rows: Layouts, row: int, step: float) -> Column:
+        gpus, candidate = int(rows.gpus[row]), int(rows.candidate[row])
+        nodes = gpus // int(self.node_gpus[candidate])
+        spares = int(spare_nodes(self.job.reliability, rows.gpus[row:row + 1])[0])
+        micros = duration_use(self.job.steps * step / self._share(rows, row))
+        power = self.question.candidates[candidate].node.power.load * (nodes + spares)
+        return Column(
+            key=_identity(rows, row), candidate=candidate, nodes=nodes, spare_nodes=spares, gpus=gpus,
+            duration_us=micros, upper_us=micros, energy_wh=int(np.ceil(power * micros / 3.6e9)),
+            power_w=int(np.ceil(power)), checkpoint_bytes=int(self.job.checkpoint_bytes),
+            complexity=complexity(rows, row))
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """Least values of each row: what the objective sorts by, cents, microseconds."""
+
+    first: Ints
+    cents: Ints
+    micros: Ints
+
+
+def complexity(rows: Layouts, row: int) -> int:
+    """Return how much there is to set up: one for each kind of parallelism, the ZeRO stage, interleaving, offload."""
+    degrees = sum(int(getattr(rows, axis)[row] > 1) for axis in ("tp", "cp", "pp", "vpp", "ep"))
+    return 10 * degrees + 3 * int(rows.zero[row]) + (5 if rows.offload[row] > 0 else 0)
+
+
+def _identity(rows: Layouts, row: int) -> int:
+    """Return a number that tells layouts apart whatever order they come in, for the last tie-break."""
+    code = 0
+    for axis in ("candidate", "tp", "cp", "pp", "vpp", "dp", "micro_batch", "zero", "precision"):
+        code = code * 4099 + int(getattr(rows, axis)[row])
+    return (code * 101 + int(100 * rows.offload[row])) % (2**61 - 1)

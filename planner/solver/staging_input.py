@@ -1,0 +1,69 @@
+"""Turn one row of physics into the integers that staging solves, rounded against the plan."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from planner.layouts.table import Layouts
+from planner.physics.estimate import TimeTerms
+from planner.physics.memory import MemoryTerms, layer_size
+from planner.physics.question import Question
+from planner.physics.schedule import even_layers, in_flight_chunks
+from planner.solver.bounds import host_layers, mixes, state_bytes
+from planner.solver.quantize import memory_capacity, memory_use, nanoseconds
+from planner.solver.staging.problem import SharedLimit, StagingProblem
+
+
+def staging_problem(question: Question, rows: Layouts, time: TimeTerms, memory: MemoryTerms,
+                    row: int) -> StagingProblem:
+    """Return the staging problem of row `row`."""
+    p, v, m = int(rows.pp[row]), int(rows.vpp[row]), int(rows.micro_batches[row])
+    layer = float(layer_size(question, rows)[row])
+    held, backward = (float(b[row]) for b in state_bytes(question, memory))
+    live, logits, gathered = (float(a[row]) for a in (memory.live, memory.logits, memory.gathered))
+    tables = [0.0] * p
+    tables[0] += float(memory.table_parameters[row])
+    tables[-1] += float(memory.head_parameters[row])
+    work = [live] * p
+    work[-1] = max(live, logits)
+    extra = [0.0] * p
+    extra[0] += float(time.first[row])
+    extra[-1] += float(time.last[row])
+    shared = _shared_hosts(question, rows, memory, row)
+    # interleaved chunks are equal, so only a plain pipeline may split its layers unevenly
+    even = [int(n) for n in even_layers(question.shape.layers, p)]
+    most = question.shape.layers if shared else host_layers(question, rows, memory, row)
+    return StagingProblem(
+        layers=question.shape.layers, chunks=v, micro_batches=m,
+        in_flight=tuple(int(in_flight_chunks(p, v, m, s)) for s in range(p)),
+        layer_ns=nanoseconds(float(time.layer[row])),
+        mode_ns=_three(nanoseconds(float(x)) for x in time.modes[row]),
+        keep_units=_three(memory_use(float(x)) for x in memory.kept[row]),
+        mixes=mixes(question.stack, int(rows.recompute[row])),
+        extra_ns=tuple(nanoseconds(x) for x in extra),
+        state_units=memory_use(held * layer),
+        fixed_units=tuple(memory_use(held * t + w + gathered) for t, w in zip(tables, work, strict=True)),
+        capacity_units=max(0, memory_capacity(float(memory.capacity[row]))),
+        backward_units=memory_use(backward * layer),
+        backward_fixed=tuple(memory_use(backward * t + live + gathered) for t in tables),
+        min_layers=tuple(even) if v > 1 else (1,) * p,
+        max_layers=tuple(min(n, most) for n in even) if v > 1 else (most,) * p,
+        shared=shared)
+
+
+def _shared_hosts(question: Question, rows: Layouts, memory: MemoryTerms, row: int) -> tuple[SharedLimit, ...]:
+    """Return the host limits of nodes that hold several stages; none where a node holds one stage or nothing moves."""
+    node_gpus = question.candidates[int(rows.candidate[row])].node.gpus
+    ranks = int(rows.tp[row] * rows.cp[row] * rows.dp[row])
+    per_node = node_gpus // ranks
+    if rows.offload[row] == 0 or per_node < 2:
+        return ()
+    units = memory_use(float(memory.host_per_layer[row]) * ranks / node_gpus)
+    capacity = memory_capacity(float(memory.host_capacity[row]))
+    return tuple(SharedLimit(tuple(range(first, min(first + per_node, int(rows.pp[row])))), units, 0, capacity)
+                 for first in range(0, int(rows.pp[row]), per_node))
+
+
+def _three(values: object) -> tuple[int, int, int]:
+    a, b, c = values  # type: ignore[misc]
+    return int(np.int64(a)), int(np.int64(b)), int(np.int64(c))

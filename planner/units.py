@@ -1,0 +1,145 @@
+"""Quantities: the unit is part of the value as people write it, base units inside.
+
+Base units: bytes, bytes/second, FLOP/second, seconds, USD, USD/hour, watts, tokens.
+GB is 1e9 bytes and GiB is 2**30; `Gbit/s` is a link rate, divided by eight; `GB/s` a byte rate.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
+
+_DECIMAL = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
+_BINARY = {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}
+_NUMBER = re.compile(r"\s*([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(.*?)\s*$", re.DOTALL)
+
+BYTES = {p + "B": f for p, f in (_DECIMAL | _BINARY).items()}
+BYTE_RATE = {u + "/s": f for u, f in BYTES.items()} | {p + "bit/s": f / 8 for p, f in _DECIMAL.items()}
+FLOP_RATE = {p + "FLOP/s": f for p, f in _DECIMAL.items()}
+SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+USD = {p + "USD": f for p, f in _DECIMAL.items()}
+USD_PER_HOUR = {"USD/h": 1.0}
+WATTS = {p + "W": f for p, f in _DECIMAL.items()}
+TOKENS = {p + s: f for p, f in _DECIMAL.items() for s in ("", "token", "tokens", " tokens", " token")}
+
+GIB = 2.0**30
+MAX_COUNT = 10**18
+"""Above any count of tokens or sequences that makes sense, and within 64-bit integers."""
+HOUR = 3600.0
+DAY = 86400.0
+
+
+def parse(text: object, units: Mapping[str, float], what: str, example: str) -> float:
+    """Return `text` ("141 GB") in base units, positive and finite.
+
+    Raises ValueError saying what to write instead: a bare number has no unit, `Gb/s` and `80G` are refused.
+    """
+    if not isinstance(text, str):
+        raise ValueError(f"{what} needs a unit, got {text!r}: write for example {example!r}")
+    match = _NUMBER.match(text)
+    if match is None:
+        raise ValueError(f"{text!r} is not a {what}: write for example {example!r}")
+    number, unit = float(match.group(1).replace("_", "")), match.group(2)
+    if unit not in units:
+        given = f"unknown unit {unit!r} in {text!r}" if unit else f"{text!r} has no unit"
+        known = ", ".join(dict.fromkeys(u.strip() for u in units if u.strip()))
+        raise ValueError(f"{given}: a {what} is written like {example!r} (units: {known})")
+    value = number * units[unit]
+    if not math.isfinite(value) or value <= 0:
+        raise ValueError(f"{text!r} is not a {what}: it must be above zero and finite")
+    return value
+
+
+def parse_count(text: object, what: str = "count", example: str = "15 T") -> int:
+    """Return a token count: an integer, or a number with k, M, G or T ("15T", "8k" is 8,000)."""
+    if isinstance(text, bool):
+        raise ValueError(f"{what} must be a number like {example!r}, got {text!r}")
+    if isinstance(text, int):
+        if not 0 < text <= MAX_COUNT:
+            raise ValueError(f"{what} must be above zero and at most {MAX_COUNT:.0e}, got {text}")
+        return text
+    value = parse(text, TOKENS, what, example)
+    if value > MAX_COUNT:
+        raise ValueError(f"{what} must be at most {MAX_COUNT:.0e}, got {text!r}")
+    if abs(value - round(value)) > 1e-6 * max(1.0, value):
+        raise ValueError(f"{what} must be a whole number, got {text!r}")
+    return round(value)
+
+
+def _quantity(units: Mapping[str, float], what: str, example: str,
+              show: Callable[[float], str]) -> Any:  # noqa: ANN401 - a pydantic type has no type of its own
+    """Build the pydantic type of one dimension: parses text with a unit, keeps base units, prints text."""
+    return Annotated[
+        float,
+        BeforeValidator(lambda v: parse(v, units, what, example)),
+        PlainSerializer(show, return_type=str),
+        WithJsonSchema({"type": "string", "description": what, "examples": [example]}),
+    ]
+
+
+def exact(value: float, units: Mapping[str, float], *order: str) -> str:
+    """Write `value` so that it parses back exactly, in the first unit of `order` with a short number."""
+    for unit in order:
+        number = value / units[unit]
+        text = f"{number:.10g}"
+        if "e" not in text and number >= 1 and float(text) * units[unit] == value:
+            return f"{text} {unit}"
+    base = next(unit for unit in order if units[unit] == 1.0)
+    return f"{value!r} {base}"
+
+
+Bytes = _quantity(BYTES, "size", "141 GB", lambda v: exact(v, BYTES, "TB", "GB", "GiB", "MiB", "B"))
+ByteRate = _quantity(BYTE_RATE, "bandwidth", "450 GB/s",
+                     lambda v: exact(v, BYTE_RATE, "TB/s", "GB/s", "MB/s", "B/s"))
+FlopRate = _quantity(FLOP_RATE, "compute rate", "989 TFLOP/s",
+                     lambda v: exact(v, FLOP_RATE, "TFLOP/s", "FLOP/s"))
+Seconds = _quantity(SECONDS, "duration", "60 d",
+                    lambda v: exact(v, SECONDS, "d", "h", "min", "s", "ms", "us"))
+Usd = _quantity(USD, "sum of money", "12 MUSD", lambda v: exact(v, USD, "MUSD", "kUSD", "USD"))
+UsdPerHour = _quantity(USD_PER_HOUR, "price", "31.92 USD/h", lambda v: exact(v, USD_PER_HOUR, "USD/h"))
+Watts = _quantity(WATTS, "power", "700 W", lambda v: exact(v, WATTS, "MW", "kW", "W"))
+
+
+def _show_count(value: int) -> str | int:
+    for suffix in ("T", "G", "M"):
+        if value % int(_DECIMAL[suffix]) == 0:
+            return f"{value // int(_DECIMAL[suffix])} {suffix}"
+    return value
+
+
+Tokens = Annotated[int, BeforeValidator(lambda v: parse_count(v, "token count", "15 T")),
+                   PlainSerializer(_show_count), WithJsonSchema({"type": ["string", "integer"]})]
+Count = Annotated[int, BeforeValidator(lambda v: parse_count(v, "count", "2048")),
+                  WithJsonSchema({"type": "integer", "minimum": 1})]
+
+
+def show_bytes(value: float) -> str:
+    """Write bytes for people, in GiB as the tools on the machine print them."""
+    return f"{value / GIB:.1f} GiB" if value >= 0.05 * GIB else f"{value / 2**20:.1f} MiB"
+
+
+def show_usd(value: float) -> str:
+    """Write money for people: `12.3 MUSD`, `845,210 USD`, `3.10 USD`."""
+    if value >= 1e7:
+        return f"{value / 1e6:,.2f} MUSD"
+    return f"{value:,.0f} USD" if value >= 1000 else f"{value:,.2f} USD"
+
+
+def show_seconds(value: float) -> str:
+    """Write a duration for people, with about three digits."""
+    for unit in ("d", "h", "min", "s", "ms"):
+        if value >= SECONDS[unit] * (2 if unit in ("d", "h") else 1):
+            return f"{value / SECONDS[unit]:.3g} {unit}"
+    return f"{value * 1e6:.3g} us"
+
+
+def show_count(value: float) -> str:
+    """Write a large count for people: 15 T, 405 G, 8.03 G."""
+    for suffix in ("T", "G", "M"):
+        if value >= _DECIMAL[suffix]:
+            return f"{value / _DECIMAL[suffix]:.3g} {suffix}"
+    return f"{value:,.0f}"

@@ -1,0 +1,167 @@
+"""Commands, flags and exit codes, as the contract has them."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import planner.cli.main as cli
+from planner.catalog.load import KINDS, Catalog
+from planner.scenario.load import FLAGS
+from planner.scenario.scenario import Scenario
+from planner.yaml_io import parse, validate
+
+ROOT = Path(__file__).parents[2]
+MAIN = "llama-3.1-70b-pretrain"
+CATALOG = Catalog()
+
+
+def python(code):
+    return subprocess.run([sys.executable, "-X", "importtime", "-c", code], cwd=ROOT, capture_output=True, text=True,
+                          check=True)
+
+
+@pytest.mark.parametrize("code", ["from planner.cli.main import main; main(['--help'])", "import planner"])
+def test_help_and_import_are_quick_because_nothing_heavy_is_imported(code):
+    imported = python(code).stderr
+    assert not [name for name in ("numpy", "pydantic", "ortools", "yaml", "rich") if f" {name}\n" in imported]
+
+
+def test_help_is_under_the_promised_time():
+    began = time.perf_counter()
+    subprocess.run([sys.executable, "-m", "planner", "--help"], cwd=ROOT, capture_output=True, check=True)
+    assert time.perf_counter() - began < 1.0
+
+
+def test_help_names_every_command_and_version_is_one_line(planner):
+    ran = planner("--help")
+    assert ran.code == 0
+    assert all(f"  {name} " in ran.out for name in cli.COMMANDS)
+    assert planner("--version").out.startswith("planner, version ")
+
+
+@pytest.mark.parametrize("command", [(name,) for name in cli.COMMANDS] + [
+    ("catalog", "list"), ("catalog", "show"), ("catalog", "check")])
+def test_every_command_has_help_and_the_common_options(planner, command):
+    ran = planner(*command, "--help")
+    assert ran.code == 0
+    if command not in (("launch",), ("catalog",)):
+        assert all(option in ran.out for option in ("--json", "--catalogs", "-q", "-v"))
+
+
+def test_plan_has_exactly_the_flags_of_the_scenario(planner):
+    shown = planner("plan", "--help").out
+    assert all("--" + flag.replace("_", "-") in shown for flag in FLAGS)
+
+
+@pytest.mark.parametrize(("args", "message"), [
+    (["pln"], "No such command 'pln'; did you mean plan"), (["compare"], "No such command 'compare'"),
+    (["plan", MAIN, "--dedline", "3d"], "No such option '--dedline'"), (["plan", "--pareto", "x"], "No such option"),
+    (["plan", MAIN, "--objective", "energy"], "'energy' is not one of 'cost', 'time', 'gpus'"),
+    (["plan", MAIN, "--time-limit", "nan"], "--time-limit"), (["plan", MAIN, "--time-limit", "-1"], "--time-limit"),
+    (["plan", MAIN, "extra"], "extra argument"), (["launch", "plan.json", "--for", "slurm"], "not yet available"),
+    (["estimate", "--model", "x"], "Missing option '--node'"),
+    (["estimate", "--model", "x", "--node", "y", "--seq-len", "8 x"], "unknown unit 'x'"),
+    (["estimate", "--model", "x", "--node", "y", "--global-batch", "x"], "'x' is not a global batch"),
+    (["estimate", "--model", "x", "--node", "y", "--layout", "tp8"], "'tp8' is not AXIS=VALUE"),
+    (["estimate", "--model", "x", "--node", "y", "--layout", "tp=8,tp=4"], "'tp' is given twice"),
+    (["estimate", "--model", "x", "--node", "y", "--confidence", "1"], "--confidence"),
+    (["plan"], "Usage: planner plan"), (["plan", "--json"], "nothing to plan"),
+    (["catalog", "list", "gpu"], "'gpu' is not one of"), (["catalog", "show", "h1000"], "unknown catalog entry"),
+])
+def test_wrong_usage_exits_2_and_writes_to_stderr_alone(planner, args, message):
+    ran = planner(*args)
+    assert (ran.code, ran.out) == (2, "")
+    assert message in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_show_scenario_prints_a_file_that_means_the_same(planner, tmp_path):
+    ran = planner("plan", MAIN, "--deadline", "30d", "--on", "h200", "--on", "dgx-b200,dgx-a100", "--show-scenario")
+    assert (ran.code, ran.err) == (0, "")
+    scenario = validate(parse(ran.out, "shown"), Scenario)
+    assert scenario.limits.deadline == 30 * 86400
+    assert {"dgx-h200", "dgx-b200", "dgx-a100"} <= set(scenario.hardware.candidates)
+    path = tmp_path / "shown.yaml"
+    path.write_text(ran.out)
+    assert planner("plan", path, "--show-scenario").out == ran.out
+
+
+def test_a_bug_exits_70_with_the_traceback_only_on_request(planner, monkeypatch):
+    def broken(*_, **__):
+        raise RuntimeError("boom")
+
+    monkeypatch.setattr("planner.cli.plan.load_scenario", broken)
+    ran = planner("plan", MAIN)
+    assert (ran.code, ran.out) == (70, "")
+    assert ran.err.startswith("Error: this is a bug in planner: RuntimeError: boom")
+    assert "Traceback" not in ran.err
+    assert "Traceback" in planner("plan", MAIN, "-v").err
+
+
+def test_ctrl_c_exits_130(planner, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("planner.cli.plan.load_scenario", interrupted)
+    ran = planner("plan", MAIN)
+    assert ran.code == 130
+    assert "interrupted" in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_a_closed_pipe_is_silent():
+    command = f"{sys.executable} -m planner catalog list --json | head -1"
+    done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("{\n", "")
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "calibration"])
+def test_catalog_list_shows_every_entry(planner, kind):
+    ran = planner("catalog", "list", kind)
+    listed = json.loads(planner("catalog", "list", kind, "--json").out)[kind]
+    assert ran.code == 0
+    assert [entry["name"] for entry in listed] == CATALOG.names(kind)
+    assert all(entry["name"] in ran.out for entry in listed)
+
+
+@pytest.mark.parametrize("name", ["h100-sxm", "DGX-H100", "megatron-core", "kernels", "meta-llama/Llama-3.1-70B",
+                                  *CATALOG.names("prices")[:1], *CATALOG.names("fabrics")[:1], "gpus/h100-sxm"])
+def test_catalog_show_gives_every_figure_with_its_source(planner, name):
+    ran = planner("catalog", "show", name)
+    data = json.loads(planner("catalog", "show", name, "--json").out)
+    assert ran.code == 0
+    assert data["name"] in ran.out
+    assert data["provenance"]
+    for path, fact in data["provenance"].items():
+        assert {"source", "as_of", "kind"} <= fact.keys()
+        assert path.split(".")[0] in data
+
+
+def test_a_model_is_shown_with_its_parameters(planner):
+    data = json.loads(planner("catalog", "show", "Llama-3.1-70B-Instruct", "--json").out)
+    assert data["parameters"] == data["active_parameters"] == 70_553_706_496
+
+
+def test_catalog_check_counts_figures_by_kind_and_lists_the_assumed(planner):
+    ran, data = planner("catalog", "check"), json.loads(planner("catalog", "check", "--json").out)
+    assert (ran.code, ran.err) == (0, "")
+    assert list(data["figures"]) == ["datasheet", "measured", "quoted", "assumed", "fitted"]
+    assert len(data["assumed"]) == data["figures"]["assumed"] > 0
+    assert data["assumed"][0] in planner("catalog", "check", "-v").out
+    assert "assumed" not in planner("catalog", "check", "-q").out
+
+
+def test_user_catalogs_override_by_flag_and_by_environment(planner, tmp_path, monkeypatch):
+    (tmp_path / "gpus").mkdir()
+    text = (ROOT / "catalogs/gpus/h100-sxm.yaml").read_text().replace("name: h100-sxm", "name: h100-mine")
+    (tmp_path / "gpus" / "h100-mine.yaml").write_text("\n".join(
+        line for line in text.splitlines() if not line.startswith("aliases")))
+    assert planner("catalog", "show", "h100-mine").code == 2
+    assert planner("catalog", "show", "h100-mine", "--catalogs", tmp_path).code == 0
+    monkeypatch.setenv("PLANNER_CATALOGS", os.pathsep.join([str(tmp_path)]))
+    assert cli.main(["catalog", "show", "h100-mine"]) == 0

@@ -1,0 +1,134 @@
+"""Rendered answers: golden texts at 80 columns; nothing wider, nothing cut, plain in a pipe."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+
+import pytest
+from rich.console import Console
+
+from planner.answer.schema import Objective, Plan, Search
+from planner.render.tables import render_answer_line, render_estimate, render_plan
+from tests.answer.example_plan import (
+    assignment,
+    estimate,
+    example_plan,
+    infeasible_plan,
+    memory,
+    serving_assignment,
+)
+from tests.render.golden import check, printed
+
+USABLE = 79 * 2**30
+VIEWS: dict[str, Callable[[Console], None]] = {
+    "render_plan": lambda c: render_plan(example_plan(), c),
+    "render_infeasible": lambda c: render_plan(infeasible_plan(), c),
+    "render_estimate": lambda c: render_estimate(estimate(), c, 0.95),
+    "render_no_fit": lambda c: render_estimate(
+        estimate(memory=memory("does not fit", USABLE, activations=60_000_000_000)), c, 0.95),
+    "render_serving": lambda c: render_estimate(serving_assignment(), c, 0.95),
+}
+
+
+def _several() -> Plan:
+    plan = example_plan()
+    return plan.model_copy(update={"assignments": plan.assignments * 2})
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_golden(view: str) -> None:
+    check(f"{view}.txt", printed(VIEWS[view]))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii", "cp1252"])
+@pytest.mark.parametrize("view", VIEWS)
+def test_no_line_is_wider_than_80_columns_and_nothing_is_cut(view: str, encoding: str) -> None:
+    text = printed(VIEWS[view], encoding=encoding)
+    assert max(map(len, text.splitlines())) <= 80
+    assert "…" not in text
+    assert "\x1b" not in text
+    assert encoding == "utf-8" or text.isascii()
+
+
+@pytest.mark.parametrize("width", [64, 80])
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_narrow_console_loses_no_word(view: str, width: int) -> None:
+    def words(columns: int) -> list[str]:
+        return sorted(w for w in printed(VIEWS[view], width=columns).split() if w[0] not in "█─")
+
+    assert words(width) == words(240)
+
+
+def test_a_terminal_gets_color_and_no_color_is_respected() -> None:
+    texts = {}
+    for no_color in ("", "1"):
+        console = Console(file=io.StringIO(), width=80, force_terminal=True, color_system="standard",
+                          _environ={"NO_COLOR": no_color, "TERM": "xterm-256color"})
+        render_estimate(estimate(), console)
+        assert isinstance(console.file, io.StringIO)
+        texts[no_color] = console.file.getvalue()
+    assert "\x1b[34m" in texts[""]
+    assert "\x1b[34m" not in texts["1"]
+
+
+def test_text_that_looks_like_markup_is_printed_as_it_stands() -> None:
+    plan = example_plan()
+    odd = plan.alternatives[0].model_copy(update={"why": "[red]10% × dearer[/red]"})
+    text = printed(lambda c: render_plan(plan.model_copy(update={"alternatives": (odd,)}), c))
+    assert "[red]10%" in text
+    assert "?" in printed(lambda c: render_plan(plan.model_copy(update={"alternatives": (odd,)}), c),
+                          encoding="ascii")
+
+
+def test_zero_components_are_left_out() -> None:
+    text = printed(VIEWS["render_estimate"])
+    assert "logits" not in text
+    assert "expert parallel" not in text
+
+
+def test_answer_line_of_a_plan() -> None:
+    assert render_answer_line(example_plan()) == (
+        "Cheapest: 448 nodes of dgx-h200 (3,584 h200-sxm GPUs) and 2 spares from nebius gpu-h200-sxm-8 "
+        "eu-north1 on-demand at 28.00 USD/h per node finish in 54.9 days for 16.61 MUSD (proven optimal)")
+
+
+def test_answer_line_of_a_no() -> None:
+    assert render_answer_line(infeasible_plan()) == (
+        "No: the deadline of 30 d and the limit of 512 GPUs exclude every layout. Nearest miss: 41.2 d "
+        "instead of 30 d, on 512 h200-sxm GPUs. One change is enough: deadline 41.2 d instead of 30 d or "
+        "max_gpus 704 instead of 512")
+
+
+def test_answer_line_without_a_proof() -> None:
+    plan = example_plan().model_copy(update={
+        "status": "feasible", "objective": Objective(name="cost_usd", value=10.0, bound=9.5, gap=0.05)})
+    assert render_answer_line(plan).startswith("Best found: 448 nodes")
+    assert render_answer_line(plan).endswith("(not proven, within 5.0% of the best possible)")
+    assert "bound 9.50 USD, gap 5.0%" in " ".join(printed(lambda c: render_plan(plan, c)).split())
+
+
+def test_answer_line_without_a_plan() -> None:
+    plan = Plan(status="undecided", objective=Objective(name="cost_usd"), search=Search(layouts=5))
+    assert render_answer_line(plan).startswith("Undecided: ")
+    assert "stopped before a plan was found" in printed(lambda c: render_plan(plan, c))
+
+
+def test_several_workloads_are_summed_and_shown_one_by_one() -> None:
+    assert render_answer_line(_several()) == (
+        "Cheapest: 2 workloads on 900 nodes (7,168 GPUs) for 33.23 MUSD (proven optimal)")
+    assert printed(lambda c: render_plan(_several(), c)).count("Layout (megatron-core)") == 2
+
+
+def test_one_node_is_written_in_the_singular() -> None:
+    layout = estimate().layout.model_copy(update={"pp": 1, "dp": 2, "stages": ()})
+    fields = assignment(nodes=1, gpus=8, spare_nodes=0, layout=layout)
+    plan = example_plan()
+    single = plan.model_copy(update={"assignments": (plan.assignments[0].model_copy(update=fields),)})
+    assert "1 node of dgx-h200 (8 h200-sxm GPUs) from" in render_answer_line(single)
+    assert "per node finishes in" in render_answer_line(single)
+
+
+def test_tight_names_what_is_expected() -> None:
+    line = printed(lambda c: render_estimate(estimate(memory=memory("tight", 70 * 2**30)), c)).splitlines()[0]
+    assert line.startswith("Tight: 71.0 of 70.0 GiB, 67.3 GiB expected; 925 tokens/s/GPU")

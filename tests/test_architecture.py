@@ -1,0 +1,61 @@
+"""The map of the house holds: who may import whom, and which library lives where. There are no exceptions."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+BASE = {"units", "errors", "yaml_io"}
+NUMBER = dict.fromkeys(BASE, 0) | {
+    "catalog": 1, "scenario": 2, "layouts": 3, "physics": 4, "money": 5, "solver": 6, "answer": 7, "render": 8,
+    "launch": 8, "simulate": 8, "evidence": 8, "pipeline": 9, "api": 9, "__init__": 9, "sweep": 10, "cli": 11,
+    "__main__": 12}
+SAME_ROOM = [BASE, {"pipeline", "api", "__init__"}]
+HOMES = {"ortools": "solver/", "click": "cli/", "yaml": "yaml_io.py"}
+NETWORKX = {"physics/topology.py", "money/fabric.py"}
+NO_FILES = {"layouts", "physics", "money", "solver", "answer"}
+FILE_CALLS = {"open", "read_text", "read_bytes", "write_text", "write_bytes"}
+FILES = sorted((ROOT / "planner").rglob("*.py"))
+
+
+def place(path: Path) -> str:
+    return path.relative_to(ROOT / "planner").as_posix()
+
+
+def area(path: Path) -> str:
+    return place(path).split("/")[0].removesuffix(".py")
+
+
+def imports(tree: ast.AST) -> Iterator[str]:
+    """Yield every imported module; a relative import comes out as "."."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            whole = node.module == "planner"
+            yield from (f"planner.{a.name}" for a in node.names) if whole else ["." if node.level else node.module]
+
+
+@pytest.mark.parametrize("path", FILES, ids=place)
+def test_imports_and_file_access_keep_to_the_map(path):
+    tree, here = ast.parse(path.read_text()), area(path)
+    for module in imports(tree):
+        package, _, rest = module.partition(".")
+        assert module != ".", "imports are absolute"
+        if package == "planner":
+            there = rest.split(".")[0]
+            there = there if there in NUMBER else "__init__"
+            rooms = [room for room in SAME_ROOM if here in room] or [{here}]
+            assert NUMBER[there] < NUMBER[here] or there in rooms[0], f"{place(path)} imports {module}"
+        assert place(path).startswith(HOMES.get(package, "")), f"{package} belongs to {HOMES[package]}"
+        assert package != "networkx" or place(path) in NETWORKX
+    called = {getattr(n.func, "id", getattr(n.func, "attr", None)) for n in ast.walk(tree) if isinstance(n, ast.Call)}
+    assert here not in NO_FILES or not called & FILE_CALLS
+
+
+@pytest.mark.parametrize("path", [*FILES, *sorted((ROOT / "tests").rglob("*.py"))], ids=lambda p: p.name)
+def test_files_are_short_and_named_for_what_they_hold(path):
+    assert len(path.read_text().splitlines()) <= (300 if ROOT / "planner" in path.parents else 400)
+    assert path.stem not in {"utils", "helpers", "common", "misc"}
