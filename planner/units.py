@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated, TypeAlias
 
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
+from pydantic_core import core_schema
 
 _DECIMAL = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 _BINARY = {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}
@@ -70,15 +71,18 @@ def parse_count(text: object, what: str = "count", example: str = "15 T") -> int
     return round(value)
 
 
-def _quantity(units: Mapping[str, float], what: str, example: str,
-              show: Callable[[float], str]) -> Any:  # noqa: ANN401 - a pydantic type has no type of its own
-    """Build the pydantic type of one dimension: parses text with a unit, keeps base units, prints text."""
-    return Annotated[
-        float,
-        BeforeValidator(lambda v: parse(v, units, what, example)),
-        PlainSerializer(show, return_type=str),
-        WithJsonSchema({"type": "string", "description": what, "examples": [example]}),
-    ]
+class Quantity:
+    """The pydantic annotation of one dimension: parses text with a unit, keeps base units, prints text."""
+
+    def __init__(self, units: Mapping[str, float], what: str, example: str, *shown: str) -> None:
+        self.units, self.what, self.example, self.shown = units, what, example, shown
+
+    def __get_pydantic_core_schema__(self, source: object, handler: object) -> core_schema.CoreSchema:
+        """Validate from text, serialize to text that parses back to the same number."""
+        return core_schema.no_info_plain_validator_function(
+            lambda value: parse(value, self.units, self.what, self.example),
+            serialization=core_schema.plain_serializer_function_ser_schema(
+                lambda value: exact(value, self.units, *self.shown), return_schema=core_schema.str_schema()))
 
 
 def exact(value: float, units: Mapping[str, float], *order: str) -> str:
@@ -92,16 +96,13 @@ def exact(value: float, units: Mapping[str, float], *order: str) -> str:
     return f"{value!r} {base}"
 
 
-Bytes = _quantity(BYTES, "size", "141 GB", lambda v: exact(v, BYTES, "TB", "GB", "GiB", "MiB", "B"))
-ByteRate = _quantity(BYTE_RATE, "bandwidth", "450 GB/s",
-                     lambda v: exact(v, BYTE_RATE, "TB/s", "GB/s", "MB/s", "B/s"))
-FlopRate = _quantity(FLOP_RATE, "compute rate", "989 TFLOP/s",
-                     lambda v: exact(v, FLOP_RATE, "TFLOP/s", "FLOP/s"))
-Seconds = _quantity(SECONDS, "duration", "60 d",
-                    lambda v: exact(v, SECONDS, "d", "h", "min", "s", "ms", "us"))
-Usd = _quantity(USD, "sum of money", "12 MUSD", lambda v: exact(v, USD, "MUSD", "kUSD", "USD"))
-UsdPerHour = _quantity(USD_PER_HOUR, "price", "31.92 USD/h", lambda v: exact(v, USD_PER_HOUR, "USD/h"))
-Watts = _quantity(WATTS, "power", "700 W", lambda v: exact(v, WATTS, "MW", "kW", "W"))
+Bytes: TypeAlias = Annotated[float, Quantity(BYTES, "size", "141 GB", "TB", "GB", "GiB", "MiB", "B")]
+ByteRate: TypeAlias = Annotated[float, Quantity(BYTE_RATE, "bandwidth", "450 GB/s", "TB/s", "GB/s", "MB/s", "B/s")]
+FlopRate: TypeAlias = Annotated[float, Quantity(FLOP_RATE, "compute rate", "989 TFLOP/s", "TFLOP/s", "FLOP/s")]
+Seconds: TypeAlias = Annotated[float, Quantity(SECONDS, "duration", "60 d", "d", "h", "min", "s", "ms", "us")]
+Usd: TypeAlias = Annotated[float, Quantity(USD, "amount of money", "12 MUSD", "MUSD", "kUSD", "USD")]
+UsdPerHour: TypeAlias = Annotated[float, Quantity(USD_PER_HOUR, "price", "31.92 USD/h", "USD/h")]
+Watts: TypeAlias = Annotated[float, Quantity(WATTS, "power", "700 W", "MW", "kW", "W")]
 
 
 def _show_count(value: int) -> str | int:

@@ -124,9 +124,8 @@ def _problem(error: yaml.YAMLError) -> str:
     problem = " ".join(str(getattr(error, "problem", None) or error).split())
     if "cannot start any token" in problem:
         return f"{problem} (put text in quotes; indent with spaces, not tabs)"
-    began = error.context_mark if isinstance(error, yaml.MarkedYAMLError) else None
-    if began:
-        return f"{problem}, {error.context} that begins on line {began.line + 1}"
+    if isinstance(error, yaml.MarkedYAMLError) and error.context_mark:
+        return f"{problem}, {error.context} that begins on line {error.context_mark.line + 1}"
     return problem
 
 

@@ -9,9 +9,9 @@ import pytest
 ROOT = Path(__file__).parents[1]
 BASE = {"units", "errors", "yaml_io"}
 NUMBER = dict.fromkeys(BASE, 0) | {
-    "catalog": 1, "scenario": 2, "layouts": 3, "physics": 4, "money": 5, "solver": 6, "answer": 7, "render": 8,
-    "launch": 8, "simulate": 8, "evidence": 8, "pipeline": 9, "api": 9, "__init__": 9, "sweep": 10, "cli": 11,
-    "__main__": 12}
+    "catalog": 1, "scenario": 2, "layouts": 3, "physics": 4, "money": 5, "solver": 6, "answer": 7,
+    "render": 8, "launch": 8, "simulate": 8, "evidence": 8, "pipeline": 9, "api": 9, "__init__": 9, "sweep": 10,
+    "cli": 11, "__main__": 12}
 SAME_ROOM = [BASE, {"pipeline", "api", "__init__"}]
 HOMES = {"ortools": "solver/", "click": "cli/", "yaml": "yaml_io.py"}
 NETWORKX = {"physics/topology.py", "money/fabric.py"}
@@ -34,8 +34,8 @@ def imports(tree: ast.AST) -> Iterator[str]:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            whole = node.module == "planner"
-            yield from (f"planner.{a.name}" for a in node.names) if whole else ["." if node.level else node.module]
+            names = [f"planner.{alias.name}" for alias in node.names]
+            yield from names if node.module == "planner" else ["." if node.level else node.module]
 
 
 @pytest.mark.parametrize("path", FILES, ids=place)
@@ -51,7 +51,8 @@ def test_imports_and_file_access_keep_to_the_map(path):
             assert NUMBER[there] < NUMBER[here] or there in rooms[0], f"{place(path)} imports {module}"
         assert place(path).startswith(HOMES.get(package, "")), f"{package} belongs to {HOMES[package]}"
         assert package != "networkx" or place(path) in NETWORKX
-    called = {getattr(n.func, "id", getattr(n.func, "attr", None)) for n in ast.walk(tree) if isinstance(n, ast.Call)}
+    calls = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    called = {getattr(call, "id", getattr(call, "attr", None)) for call in calls}
     assert here not in NO_FILES or not called & FILE_CALLS
 
 

@@ -21,7 +21,8 @@ from planner.units import (
     show_usd,
 )
 
-UNITS = {"bytes": (BYTES, ("TB", "GB", "GiB", "MiB", "B")), "seconds": (SECONDS, ("d", "h", "min", "s", "ms", "us")),
+UNITS = {"bytes": (BYTES, ("TB", "GB", "GiB", "MiB", "B")),
+         "seconds": (SECONDS, ("d", "h", "min", "s", "ms", "us")),
          "USD": (USD, ("MUSD", "kUSD", "USD"))}
 
 
@@ -41,8 +42,10 @@ def test_a_number_with_its_unit_is_read_into_base_units(text, units, value):
     (True, BYTES, "needs a unit"), ("80", BYTES, "has no unit"), ("80G", BYTES, "unknown unit 'G'"),
     ("80 gb", BYTES, "unknown unit 'gb'"), ("80 Gb", BYTES, "unknown unit 'Gb'"),
     ("400 Gb/s", BYTE_RATE, "unknown unit 'Gb/s'"), ("400 GB", BYTE_RATE, "unknown unit 'GB'"),
-    ("3 days", SECONDS, "unknown unit 'days'"), ("-3 d", SECONDS, "above zero"), ("0 d", SECONDS, "above zero"),
-    ("nan d", SECONDS, "is not a"), ("inf d", SECONDS, "is not a"), ("1e999 d", SECONDS, "above zero and finite"),
+    ("3 days", SECONDS, "unknown unit 'days'"), ("-3 d", SECONDS, "above zero"),
+    ("0 d", SECONDS, "above zero"),
+    ("nan d", SECONDS, "is not a"), ("inf d", SECONDS, "is not a"),
+    ("1e999 d", SECONDS, "above zero and finite"),
     ("1e308 PB", BYTES, "above zero and finite"), ("", SECONDS, "is not a"), ("d", SECONDS, "is not a"),
     ("2.49 USD", USD_PER_HOUR, "unknown unit 'USD'"), ("12 M$", USD, "unknown unit 'M$'"),
 ])
@@ -60,7 +63,8 @@ def test_counts_take_suffixes(text, value):
     assert parse_count(text) == value
 
 
-@pytest.mark.parametrize("text", [0, -1, True, None, 2.5, "0", "-3T", "1.5", "15 X", "inf", "nan", "1e300 T", 10**19])
+@pytest.mark.parametrize("text", [0, -1, True, None, 2.5, "0", "-3T", "1.5", "15 X", "inf", "nan", "1e300 T",
+                                  10**19])
 def test_wrong_counts_are_refused(text):
     with pytest.raises(ValueError, match=r"count|unit"):
         parse_count(text)
@@ -81,7 +85,8 @@ def test_whole_numbers_stay_short(number, unit):
 @pytest.mark.parametrize(("shown", "text"), [
     (show_bytes(80 * 2**30), "80.0 GiB"), (show_bytes(2**20), "1.0 MiB"), (show_usd(3.1), "3.10 USD"),
     (show_usd(845210), "845,210 USD"), (show_usd(12.34e6), "12.34 MUSD"), (show_seconds(60 * 86400), "60 d"),
-    (show_seconds(1.5), "1.5 s"), (show_seconds(3e-6), "3 us"), (show_count(15e12), "15 T"), (show_count(12), "12"),
+    (show_seconds(1.5), "1.5 s"), (show_seconds(3e-6), "3 us"), (show_count(15e12), "15 T"),
+    (show_count(12), "12"),
 ])
 def test_figures_for_people(shown, text):
     assert shown == text

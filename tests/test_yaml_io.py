@@ -22,8 +22,10 @@ class Outer(Frozen):
 
 
 @pytest.mark.parametrize(("text", "value"), [
-    ("a: no", "no"), ("a: yes", "yes"), ("a: 1:30", "1:30"), ("a: 2024-05-01", "2024-05-01"), ("a: 0x10", "0x10"),
-    ("a: 012", 12), ("a: 1_000", "1_000"), ("a: 1.5e3", 1500.0), ("a: .5", 0.5), ("a: .inf", ".inf"), ("a: ~", None),
+    ("a: no", "no"), ("a: yes", "yes"), ("a: 1:30", "1:30"), ("a: 2024-05-01", "2024-05-01"),
+    ("a: 0x10", "0x10"),
+    ("a: 012", 12), ("a: 1_000", "1_000"), ("a: 1.5e3", 1500.0), ("a: .5", 0.5), ("a: .inf", ".inf"),
+    ("a: ~", None),
     ("a:", None), ("a: true", True), ("a: 'true'", "true"), ('a: "12"', "12"), ("a: |\n  x\n", "x\n"),
     ("a: [1, {b: 2}]", [1, {"b": 2}]), ("\ufeffa: 1".encode(), 1), (b"a: 1\r\nb: 2\r\n", 1),
     ("---\na: 1\n...\n", 1), ("# only\na: 1 # this", 1),
@@ -34,7 +36,8 @@ def test_plain_scalars(text, value):
 
 def test_lines_are_kept_for_every_path():
     document = parse("name: x\ninner:\n  count: 3\nmany:\n  - count: 1\n  - count: 2\n", "x")
-    assert [document.line(path) for path in [(), ("inner",), ("inner", "count"), ("many", 1, "count")]] == [1, 2, 3, 6]
+    assert [document.line(path) for path in [(), ("inner",), ("inner", "count"),
+    ("many", 1, "count")]] == [1, 2, 3, 6]
     assert document.line(("inner", "absent")) == 2
 
 
@@ -43,8 +46,10 @@ def test_lines_are_kept_for_every_path():
     ("a: !!python/object:os.system x", 1, "tag"), ("a: 1\n---\nb: 2", 2, "more than one document"),
     ("[a]: 1", 1, "a key must be text"), ("true: 1", 1, "a key must be text"), (": 1", 1, "YAML syntax"),
     ("a: 1\n\tb: 2", 2, "YAML syntax"), ("a: [1,\nb: 2", 2, "YAML syntax"), ("a: b: c", 1, "YAML syntax"),
-    ("a: 'x", 1, "YAML syntax"), ("x\n" + "a: " + "[" * 3000, 2, "YAML syntax"), ("a: " + "[" * 3000, 1, "deeper"),
-    ("a: " + "{b: " * 3000, 1, "deeper"), ("a: 1\nb: \x00", 2, "unacceptable character"), (b"a: 1\n\xff\xfe", 2, "UTF-8"),
+    ("a: 'x", 1, "YAML syntax"), ("x\n" + "a: " + "[" * 3000, 2, "YAML syntax"),
+    ("a: " + "[" * 3000, 1, "deeper"),
+    ("a: " + "{b: " * 3000, 1, "deeper"), ("a: 1\nb: \x00", 2, "unacceptable character"),
+    (b"a: 1\n\xff\xfe", 2, "UTF-8"),
     ("", None, "empty"), ("# nothing\n", None, "empty"), ("---\n", None, "empty"), ("null", None, "empty"),
 ])
 def test_what_is_no_clean_document_is_refused_with_its_line(text, line, complaint):

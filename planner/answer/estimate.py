@@ -62,10 +62,15 @@ def parse_layout(layout: Mapping[str, str], stack: Stack, gpus: int | None) -> t
     total = width * int(row["dp"])
     if gpus is not None and gpus != total:
         raise InputError(f"--gpus {gpus} contradicts tp x pp x cp x dp = {total}")
-    row.setdefault("zero", 1 if 1 in stack.zero_stages and row["dp"] * row.get("cp", 1) > 1 else 0)
-    if "zero" not in layout and row["zero"] == 0 and row["dp"] > 1:
-        row["zero"] = max(stack.zero_stages)
+    row.setdefault("zero", _usual_zero(stack, row))
     return row, recompute_layers
+
+
+def _usual_zero(stack: Stack, row: Mapping[str, float]) -> int:
+    """Return the ZeRO stage people run a stack with: none alone, stage 1 where there is one, else all of it."""
+    if row["dp"] * row.get("cp", 1) == 1:
+        return 0
+    return 1 if 1 in stack.zero_stages else max(stack.zero_stages)
 
 
 def _number(key: str, text: str, expected: str, most: float = 1e6, least: float = 0, *, whole: bool = True) -> float:

@@ -26,7 +26,7 @@ class Gpu(Sourced):
     multiprocessors: int = Field(gt=0)
     pcie_bandwidth: ByteRate
     power: Watts
-    gemm_efficiency: dict[Precision, float] = {}
+    gemm_efficiency: dict[Precision, float] = Field(default_factory=dict)
     """Measured or fitted fraction of `peak` that large matrix products reach; else the architecture's."""
 
     @model_validator(mode="after")

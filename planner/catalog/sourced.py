@@ -31,7 +31,7 @@ class Sourced(Frozen):
     as_of: AsOf
     kind: Kind
     note: str = ""
-    facts: dict[str, Fact] = {}
+    facts: dict[str, Fact] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _facts_name_fields(self) -> Sourced:

@@ -8,13 +8,13 @@ from typing import get_args
 import click
 
 from planner.catalog.hardware import Precision
-from planner.cli.options import common, console, open_catalog, quantity
+from planner.cli.options import common, console, is_quiet, open_catalog, quantity
 from planner.errors import EXIT_OK, InputError
 from planner.scenario.workload import GlobalBatch, Method
 from planner.units import Tokens
 
 
-@click.command("estimate", no_args_is_help=True)
+@click.command("estimate")
 @click.option("--model", required=True, metavar="NAME", help="Short name or Hugging Face id.")
 @click.option("--node", required=True, metavar="NAME", help="Node type.")
 @click.option("--gpus", type=click.IntRange(min=1), help="GPUs in all. Default: what the layout needs.")
@@ -40,6 +40,7 @@ def command(model: str, node: str, gpus: int | None, layout: str, seq_len: int |
 
     from planner.answer.schema import to_json
     from planner.pipeline import make_estimate
+    from planner.render.sentence import estimate_sentence
     from planner.render.tables import render_estimate
 
     assignment = make_estimate(model=model, node=node, gpus=gpus, layout=axes, sequence_length=seq_len,
@@ -47,6 +48,8 @@ def command(model: str, node: str, gpus: int | None, layout: str, seq_len: int |
                                confidence=confidence, catalog=catalog)
     if as_json:
         click.echo(to_json(assignment))
+    elif is_quiet():
+        click.echo(estimate_sentence(assignment, confidence))
     else:
         render_estimate(assignment, console(), confidence)
     return EXIT_OK

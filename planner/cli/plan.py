@@ -19,7 +19,7 @@ EXIT_CODES = {"optimal": EXIT_OK, "feasible": EXIT_STOPPED, "undecided": EXIT_ST
 LABELS = {path: "--" + flag.replace("_", "-") for flag, path in FLAGS.items()}
 
 
-@click.command("plan", no_args_is_help=True)
+@click.command("plan")
 @click.argument("scenario", required=False)
 @click.option("--model", metavar="NAME", help="Short name or Hugging Face id.")
 @click.option("--method", type=click.Choice(get_args(Method)), help="From scratch, or all weights tuned.")

@@ -16,7 +16,7 @@ from planner.render.page import Column, Page
 VERDICTS = ("true_fit", "false_fit", "tight_fit", "true_oom", "false_oom", "tight_oom")
 
 
-@click.command("validate", no_args_is_help=True)
+@click.command("validate")
 @click.argument("evidence", type=click.Path(path_type=Path), metavar="EVIDENCE.csv")
 @common
 def command(evidence: Path, as_json: bool, catalogs: tuple[Path, ...]) -> int:
@@ -50,7 +50,7 @@ def _show(page: Page, summary: Mapping[str, Mapping[str, float | None]]) -> None
         fits = summary["fits"]
         page.paragraph(f"fits: {fits['n']} rows")
         page.facts([(verdict.replace("_", " "), f"{fits.get(verdict, 0)}") for verdict in VERDICTS])
-    if "rank" in summary:
+    if summary.get("rank", {}).get("groups"):
         rank = summary["rank"]
         spearman = rank.get("median_spearman")
         page.paragraph(f"rank: {rank['groups']} groups, median Spearman "

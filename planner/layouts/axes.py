@@ -67,7 +67,7 @@ AXES: tuple[Axis, ...] = (
     Axis("vpp", "VPP", "virtual pipeline: chunks of layers each stage interleaves",
          lambda s: [v for v in (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20) if v <= max(1, (s.model.layers + 2) // 2)]),
     Axis("ep", "EP", "expert parallel: experts split over these GPUs", lambda s: [1]),
-    Axis("zero", "ZeRO", "ZeRO stage: 1 shards optimizer states, 2 gradients too, 3 weights too", lambda s: [0, 1, 2, 3]),
+    Axis("zero", "ZeRO", "ZeRO stage: 1 shards optimizer states, 2 also gradients, 3 also weights", lambda s: [0, 1, 2, 3]),
     Axis("recompute", "recompute", "what a layer keeps for backward: staging chooses none, selective or full per layer",
          lambda s: [STAGED]),
     Axis("offload", "offload", "share of the optimizer states kept and stepped on the host", lambda s: [0.0, 0.5, 1.0]),

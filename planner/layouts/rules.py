@@ -43,12 +43,17 @@ def gpus(c: Columns) -> Ints:
     return c["tp"] * c["cp"] * c["pp"] * c["dp"]
 
 
+def _per_node(c: Columns, f: Facts) -> Ints:
+    per_node: Ints = f.node_gpus[c["candidate"]]
+    return per_node
+
+
 def _whole_nodes(c: Columns, f: Facts) -> Mask:
-    return gpus(c) % f.node_gpus[c["candidate"]] == 0
+    return gpus(c) % _per_node(c, f) == 0
 
 
 def _group_fits_node(c: Columns, f: Facts) -> Mask:
-    per_node = f.node_gpus[c["candidate"]]
+    per_node = _per_node(c, f)
     return (c["tp"] <= per_node) & (per_node % c["tp"] == 0)
 
 
@@ -99,13 +104,13 @@ _RULES: tuple[Rule, ...] = (
          lambda c, f: (gpus(c) == f.fixed_gpus) if f.fixed_gpus else np.ones(len(c["pp"]), bool)),
     Rule("whole_nodes", ("candidate", "tp", "cp", "dp", "pp"), "the GPUs must fill whole nodes", _whole_nodes),
     Rule("max_nodes", ("candidate", "tp", "cp", "dp", "pp"), "more nodes than the limit allows",
-         lambda c, f: gpus(c) <= (f.max_nodes or 10**9) * f.node_gpus[c["candidate"]]),
+         lambda c, f: gpus(c) <= (f.max_nodes or 10**9) * _per_node(c, f)),
     Rule("one_node", ("candidate", "tp", "cp", "dp", "pp"), "single nodes without a fabric never form a cluster",
-         lambda c, f: f.clustered[c["candidate"]] | (gpus(c) <= f.node_gpus[c["candidate"]])),
+         lambda c, f: f.clustered[c["candidate"]] | (gpus(c) <= _per_node(c, f))),
     Rule("interleaving", ("pp", "vpp"), "interleaving needs a pipeline and a stack that has it", _interleaving),
     Rule("even_chunks", ("pp", "vpp"), "interleaved chunks must be equal: pp x vpp divides the layers, or the layers "
          "with embedding and head counted as one each", _even_chunks),
-    Rule("interleaved_batches", ("dp", "micro_batch", "pp", "vpp"), "interleaving needs micro-batches in multiples of pp",
+    Rule("interleaved_batches", ("dp", "micro_batch", "pp", "vpp"), "interleaving needs a multiple of pp micro-batches",
          _interleaved_batches),
     Rule("zero_supported", ("zero",), "the stack does not offer this ZeRO stage",
          lambda c, f: np.isin(c["zero"], f.stack.zero_stages)),

@@ -12,6 +12,7 @@ from planner.physics.compute import distinct, layer_times, recompute_seconds
 from planner.physics.question import Question
 from planner.physics.schedule import pipeline_seconds
 
+
 @dataclass(frozen=True, slots=True)
 class TimeTerms:
     """Seconds, one row a layout: per layer and micro-batch, per micro-batch, and per step.
@@ -78,8 +79,8 @@ def _optimizer(question: Question, rows: Layouts) -> tuple[Floats, Floats]:
     pcie = column([c.gpu.pcie_bandwidth for c in question.candidates])
     owned = rank / shard
     on_gpu = question.kernels.optimizer_bytes_per_parameter * owned * (1 - rows.offload) / memory
-    moved = owned * rows.offload
-    return on_gpu, moved * ((question.stack.reduce_bytes + 2.0) / pcie + question.kernels.host_adam_bytes_per_parameter / host)
+    per_parameter = (question.stack.reduce_bytes + 2.0) / pcie + question.kernels.host_adam_bytes_per_parameter / host
+    return on_gpu, owned * rows.offload * per_parameter
 
 
 def step_seconds(terms: TimeTerms, rows: Layouts, slowest: Floats, total: Floats) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 from planner.catalog.architecture import Model
 from planner.catalog.calibration import ArchitectureRates, KernelShape, Residual
@@ -50,7 +51,7 @@ def quantile(residual: Residual, confidence: float) -> float:
     """Return measured over predicted at `confidence`, interpolated between the stored quantiles."""
     points = [(0.05, residual.q05), (0.10, residual.q10), (0.50, residual.q50), (0.90, residual.q90),
               (0.95, residual.q95)]
-    for (low, at_low), (high, at_high) in zip(points, points[1:], strict=False):
+    for (low, at_low), (high, at_high) in pairwise(points):
         if confidence <= high:
             share = (max(confidence, low) - low) / (high - low)
             return at_low + share * (at_high - at_low)
@@ -68,7 +69,6 @@ def question_of(catalog: Catalog, model: Model, candidates: tuple[Candidate, ...
         shape=shape_of(model), sequence_length=sequence_length, global_batch=global_batch, candidates=candidates,
         rates=tuple(catalog.rates(c.gpu.architecture) for c in candidates), precisions=precisions, stack=stack,
         kernels=catalog.kernels, memory_margin=max(1.0, quantile(residual, confidence)))
-    return question
 
 
 def computes(candidate: Candidate, rates: ArchitectureRates, precision: str) -> bool:

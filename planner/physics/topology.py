@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
+from math import gcd
 from typing import TYPE_CHECKING
 
 from planner.layouts.candidate import Candidate
@@ -52,11 +54,18 @@ def node_graph(candidate: Candidate) -> nx.DiGraph[str]:
     for socket in range(node.cpu.sockets):
         # staged copies are written to and read from memory, so a byte passes it twice
         both(f"socket{socket}", "memory", node.cpu.memory_bandwidth / node.cpu.sockets / 2)
-    for j in range(candidate.nics.count):
-        both(f"pcie{j * switches // candidate.nics.count}", f"nic{j}", candidate.nics.bandwidth)
-        both(f"nic{j}", OUTSIDE, candidate.nics.bandwidth / _oversubscription(candidate))
+    nics, rate = _nics(candidate)
+    for j in range(nics):
+        both(f"pcie{j * switches // nics}", f"nic{j}", rate)
+        both(f"nic{j}", OUTSIDE, rate / _oversubscription(candidate))
     _join(both, candidate, gpus)
     return graph
+
+
+def _nics(candidate: Candidate) -> tuple[int, float]:
+    """Return adapters and bytes/s of each; those that serve one GPU together count as one."""
+    count, gpus = candidate.nics.count, candidate.node.gpus
+    return (gpus, candidate.nic_bandwidth) if count > gpus else (count, candidate.nics.bandwidth)
 
 
 def _oversubscription(candidate: Candidate) -> float:
@@ -101,20 +110,23 @@ def _loads(key: _Key, members: int, stride: int, leaves_node: bool, alone: bool 
     graph = node_graph(candidate)
     load: dict[tuple[str, str], float] = {}
 
-    def send(a: str, b: str, share: float) -> None:
-        path = nx.shortest_path(graph, a, b, weight="cost")
-        for edge in zip(path, path[1:], strict=False):
-            load[edge] = load.get(edge, 0.0) + share
+    def send(share: float, *stops: str) -> None:
+        for a, b in pairwise(stops):
+            for edge in pairwise(nx.shortest_path(graph, a, b, weight="cost")):
+                load[edge] = load.get(edge, 0.0) + share
 
+    nics, gpus = _nics(candidate)[0], candidate.node.gpus
+    staged = candidate.scaleup is None or candidate.scaleup.topology == "pcie"
+    via = ("memory",) if staged and not candidate.node.pcie.peer_access else ()
     groups = list(node_groups(candidate.node.gpus, members, stride))
     for group in groups[:1] if alone else groups:
         for channel in range(members):
-            ring = [f"gpu{i}" for i in group[channel:] + group[:channel]]
-            for a, b in zip(ring, ring[1:] if leaves_node else ring[1:] + ring[:1], strict=False):
-                send(a, b, 1 / members)
+            ring = group[channel:] + group[:channel]
+            for a, b in pairwise(ring if leaves_node else [*ring, ring[0]]):
+                send(1 / members, f"gpu{a}", *via, f"gpu{b}")
             if leaves_node:
-                send(ring[-1], OUTSIDE, 1 / members)
-                send(OUTSIDE, ring[0], 1 / members)
+                send(1 / members, f"gpu{ring[-1]}", f"nic{ring[-1] * nics // gpus}", OUTSIDE)
+                send(1 / members, OUTSIDE, f"nic{ring[0] * nics // gpus}", f"gpu{ring[0]}")
     outer = [e for e in load if OUTSIDE in e or any("nic" in end for end in e)]
     inner = [e for e in load if e not in outer]
     def rate(edges: list[tuple[str, str]]) -> float:
@@ -141,7 +153,9 @@ def group_links(candidate: Candidate, size: int, stride: int) -> GroupLinks:
     if size == 1:
         return GroupLinks(1, float("inf"), float("inf"))
     per_node = candidate.node.gpus
-    members = max(1, min(size, per_node // stride)) if stride < per_node else 1
+    # a group that does not line up with the nodes is as slow as its part with the fewest neighbors
+    aligned = gcd(size * stride, per_node)
+    members = aligned // stride if aligned % stride == 0 else 1
     inside, across = _loads(_Key(candidate), members, min(stride, per_node), members < size)
     return GroupLinks(members, inside if members > 1 else float("inf"), across)
 

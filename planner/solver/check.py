@@ -121,7 +121,7 @@ def _fleet_uses(problem: FleetProblem, choices: tuple[Choice, ...]) -> Iterator[
 
 
 def _fleet_cents(choices: tuple[Choice, ...]) -> int:
-    """Return the cost from its definition: micro-USD times us over an hour, each rental rounded up to a cent."""
+    """Return the cost by definition: micro-USD times us over an hour, each rental rounded up to a cent."""
     quantum = 3_600_000_000 * 10_000
     cents = 0
     for _, column, offer in choices:

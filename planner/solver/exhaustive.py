@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import product
 
 from planner.solver.check import fleet_violations, stage_violations, staging_violations
@@ -14,14 +15,24 @@ def exhaustive_staging(problem: StagingProblem) -> Staged | None:
     best: tuple[int, int, Staged] | None = None
     for mix in problem.mixes:
         stages = [_stage_counts(problem, stage, mix) for stage in range(problem.stages)]
-        for counts in product(*stages):
-            if sum(map(sum, counts)) != problem.layers:
-                continue
+        for counts in _splits(stages, problem.layers):
             found = staged(problem, counts)
             rank = (found.objective, sum(count**2 for count in found.layers))
             if (best is None or rank < best[:2]) and not staging_violations(problem, found):
                 best = (*rank, found)
     return None if best is None else best[2]
+
+
+def _splits(stages: list[list[Modes]], layers: int) -> Iterator[tuple[Modes, ...]]:
+    """Yield every way to take one entry of each stage that places `layers` in all."""
+    if not stages:
+        if layers == 0:
+            yield ()
+        return
+    for counts in stages[0]:
+        if sum(counts) <= layers:
+            for rest in _splits(stages[1:], layers - sum(counts)):
+                yield (counts, *rest)
 
 
 def _stage_counts(problem: StagingProblem, stage: int, mix: tuple[int, ...]) -> list[Modes]:
@@ -33,7 +44,7 @@ def _stage_counts(problem: StagingProblem, stage: int, mix: tuple[int, ...]) -> 
 
 
 def exhaustive_fleet(problem: FleetProblem) -> Solution:
-    """Return the best combination of picks by the goals and tie-breaks of the model; exponential in workloads.
+    """Return the best picks by the goals and tie-breaks of the model; exponential in workloads.
 
     For a single workload this is linear, hence a full proof without ortools.
     """
@@ -65,4 +76,5 @@ def _rank(problem: FleetProblem, picks: tuple[Pick, ...]) -> tuple[int, ...]:
         "complexity": sum(pick.column.complexity for pick in picks),
     }
     keys = tuple(key for pick in picks for key in (pick.column.key, pick.offer.key))
-    return (goals[problem.objective], goals["cost"], goals["gpus"], goals["nodes"], goals["complexity"], *keys)
+    order = (problem.objective, "cost", "gpus", "nodes", "complexity")
+    return (*(goals[goal] for goal in order), *keys)

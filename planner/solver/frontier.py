@@ -25,6 +25,7 @@ from planner.physics.question import Question
 from planner.solver import staging
 from planner.solver.bounds import Bound, bound, time_bound
 from planner.solver.column import Column
+from planner.solver.fleet.problem import Goal
 from planner.solver.quantize import cost_cents, duration_floor, duration_use
 from planner.solver.staging_input import staging_problem
 
@@ -40,7 +41,7 @@ class Job:
     steps: int
     checkpoint_bytes: float
     reliability: Reliability
-    objective: str
+    objective: Goal
     micro_usd_per_node_hour: tuple[int, ...]
     """Of the cheapest offer, by candidate."""
     deadline_us: int | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Iterable
 
 from planner.layouts.table import Layouts
 from planner.physics.estimate import TimeTerms
@@ -11,7 +11,7 @@ from planner.physics.question import Question
 from planner.physics.schedule import even_layers, in_flight_chunks
 from planner.solver.bounds import host_layers, mixes, state_bytes
 from planner.solver.quantize import memory_capacity, memory_use, nanoseconds
-from planner.solver.staging.problem import SharedLimit, StagingProblem
+from planner.solver.staging.problem import Modes, SharedLimit, StagingProblem
 
 
 def staging_problem(question: Question, rows: Layouts, time: TimeTerms, memory: MemoryTerms,
@@ -64,6 +64,6 @@ def _shared_hosts(question: Question, rows: Layouts, memory: MemoryTerms, row: i
                  for first in range(0, int(rows.pp[row]), per_node))
 
 
-def _three(values: object) -> tuple[int, int, int]:
-    a, b, c = values  # type: ignore[misc]
-    return int(np.int64(a)), int(np.int64(b)), int(np.int64(c))
+def _three(values: Iterable[int]) -> Modes:
+    none, selective, full = values
+    return none, selective, full

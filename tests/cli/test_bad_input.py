@@ -1,4 +1,4 @@
-"""Whatever is wrong with a file: exit 2, one line that names file, line and key, no traceback, within a second."""
+"""Whatever is wrong with a file: exit 2, one line with file, line and key, no traceback, within a second."""
 
 import subprocess
 import sys
@@ -52,11 +52,11 @@ SCENARIOS = [
     ("tokens", "tokens: {a: 1}", "workload.tokens:"),
     ("tokens", "tokens: " + "9" * 5000, "workload.tokens:"),
     ("global_batch", "global_batch: many", "workload.global_batch: 'many' is not a global batch"),
-    ("global_batch", "global_batch: 16 M tokens", "workload.global_batch: '16 M tokens' is not a global batch"),
+    ("global_batch", "global_batch: 16 M tokens", "workload.global_batch: '16 M tokens' is not a"),
     ("precision", "precision: [fp4]", "workload.precision"),
     ("precision", "precision: bf16", "workload.precision: expected a list, got 'bf16'"),
     ("precision", "precision: []", "workload.precision:"),
-    ("candidates", "candidates: [dgx-h100, dgx-h300]", "candidates.1: unknown node or GPU 'dgx-h300'; did you mean"),
+    ("candidates", "candidates: [dgx-h100, dgx-h300]", "candidates.1: unknown node or GPU 'dgx-h300'; did"),
     ("candidates", "candidates: [3xh100]", "hardware.candidates.0: unknown hardware"),
     ("candidates", "candidates: [H1000]", "hardware.candidates.0: unknown node or GPU 'H1000'"),
     ("candidates", "candidates: []", "hardware.candidates:"),
@@ -103,7 +103,7 @@ WHOLE_FILES = [
     ("bomb", b"a: &a [x,x]\nb: &b [*a,*a]\nc: [*b,*b]\n", 1, "anchors and aliases are not allowed"),
     ("no workload", b"name: x\nhardware: {candidates: [dgx-h100]}\n", 1, "workload: required, but missing"),
     ("workload is text", b"workload: train\n", 1, "workload: expected keys and values below it, got 'train'"),
-    ("no tokens", b"name: x\nworkload:\n  model: llama-3.1-70b\n", 2, "workload.tokens: required, but missing"),
+    ("no tokens", b"name: x\nworkload:\n  model: gpt2\n", 2, "workload.tokens: required, but missing"),
     ("json, cut off", b'{"name": "x",\n "workload": {\n', 2, "YAML syntax"),
 ]
 
@@ -119,14 +119,15 @@ def assert_one_clear_line(ran, path, line, message):
     assert ran.seconds < 1
 
 
-@pytest.mark.parametrize(("key", "text", "message"), SCENARIOS, ids=[f"{k}-{t[:24]!r}" for k, t, _ in SCENARIOS])
+@pytest.mark.parametrize(("key", "text", "message"), SCENARIOS, ids=[text[:24] for _, text, _ in SCENARIOS])
 def test_a_wrong_line_is_named(planner, tmp_path, key, text, message):
     path = tmp_path / "scenario.yaml"
     path.write_text(changed(key, text))
     assert_one_clear_line(planner("plan", path), path, LINE[key], message)
 
 
-@pytest.mark.parametrize(("content", "line", "message"), [w[1:] for w in WHOLE_FILES], ids=[w[0] for w in WHOLE_FILES])
+@pytest.mark.parametrize(("content", "line", "message"),
+[w[1:] for w in WHOLE_FILES], ids=[w[0] for w in WHOLE_FILES])
 def test_a_wrong_file_is_named(planner, tmp_path, content, line, message):
     path = tmp_path / "scenario.yaml"
     path.write_bytes(content)
@@ -154,15 +155,21 @@ def test_harmless_encodings_are_read(planner, tmp_path, content):
 
 
 @pytest.mark.parametrize(("flags", "message"), [
-    (["--deadline", "3"], "--deadline: '3' has no unit"), (["--deadline", "nan d"], "--deadline: 'nan d' is not"),
-    (["--budget", "80G"], "--budget: unknown unit 'G'"), (["--gpus", "-8"], "--gpus: expected greater than 0"),
+    (["--deadline", "3"], "--deadline: '3' has no unit"),
+    (["--deadline", "nan d"], "--deadline: 'nan d' is not"),
+    (["--budget", "80G"], "--budget: unknown unit 'G'"),
+    (["--gpus", "-8"], "--gpus: expected greater than 0"),
     (["--gpus", "many"], "--gpus: expected a whole number, got 'many'"),
     (["--max-nodes", "1.5"], "--max-nodes: expected a whole number"),
-    (["--tokens", "-1T"], "--tokens: '-1T' is not a token count"), (["--seq-len", "8 x"], "--seq-len: unknown unit"),
-    (["--global-batch", "x"], "--global-batch: 'x' is not"), (["--model", "gpt-5"], "--model: unknown model 'gpt-5'"),
+    (["--tokens", "-1T"], "--tokens: '-1T' is not a token count"),
+    (["--seq-len", "8 x"], "--seq-len: unknown unit"),
+    (["--global-batch", "x"], "--global-batch: 'x' is not"),
+    (["--model", "gpt-5"], "--model: unknown model 'gpt-5'"),
     (["--on", "dgx-h300"], "--on: unknown node or GPU 'dgx-h300'"), (["--on", ","], "--on:"),
-    (["--terms", "spot,monthly"], "--terms: expected 'on-demand'"), (["--stack", "x"], "--stack: unknown stack 'x'"),
-    (["--provider", "aws,x"], "--provider: unknown provider 'x'"), (["--precision", "int8"], "--precision: 'int8'"),
+    (["--terms", "spot,monthly"], "--terms: expected 'on-demand'"),
+    (["--stack", "x"], "--stack: unknown stack 'x'"),
+    (["--provider", "aws,x"], "--provider: unknown provider 'x'"),
+    (["--precision", "int8"], "--precision: 'int8'"),
     (["--catalogs", "/nowhere"], "/nowhere: no such catalog folder"),
 ])
 def test_a_wrong_flag_is_named(planner, flags, message):
@@ -176,7 +183,8 @@ GPU = (ROOT / "catalogs/gpus/h100-sxm.yaml").read_text()
 
 
 @pytest.mark.parametrize(("key", "value", "message"), [
-    ("memory", "80G", "memory: unknown unit 'G' in '80G'"), ("memory", "80", "memory: size needs a unit, got 80"),
+    ("memory", "80G", "memory: unknown unit 'G' in '80G'"),
+    ("memory", "80", "memory: size needs a unit, got 80"),
     ("memory_bandwidth", "3350 Gb/s", "memory_bandwidth: unknown unit 'Gb/s'"),
     ("memory_bandwidth", "3.35 TB", "memory_bandwidth: unknown unit 'TB'"),
     ("power", "-700 W", "power: '-700 W' is not a power: it must be above zero"),
@@ -204,8 +212,8 @@ def test_a_wrong_catalog_file_is_named(planner, tmp_path, key, value, message):
 def test_a_real_process_says_the_same(tmp_path, key, text):
     path = tmp_path / "scenario.yaml"
     path.write_text(changed(key, text))
-    done = subprocess.run([sys.executable, "-m", "planner", "plan", path], cwd=ROOT, capture_output=True, text=True,
-                          check=False)
+    done = subprocess.run([sys.executable, "-m", "planner", "plan", path], cwd=ROOT, check=False,
+                          capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"Error: {path}:{LINE[key]}: ")
     assert done.stderr.count("\n") == 1

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -21,8 +22,8 @@ CATALOG = Catalog()
 
 
 def python(code):
-    return subprocess.run([sys.executable, "-X", "importtime", "-c", code], cwd=ROOT, capture_output=True, text=True,
-                          check=True)
+    return subprocess.run([sys.executable, "-X", "importtime", "-c", code], cwd=ROOT, check=True,
+                          capture_output=True, text=True)
 
 
 @pytest.mark.parametrize("code", ["from planner.cli.main import main; main(['--help'])", "import planner"])
@@ -60,18 +61,22 @@ def test_plan_has_exactly_the_flags_of_the_scenario(planner):
 
 @pytest.mark.parametrize(("args", "message"), [
     (["pln"], "No such command 'pln'; did you mean plan"), (["compare"], "No such command 'compare'"),
-    (["plan", MAIN, "--dedline", "3d"], "No such option '--dedline'"), (["plan", "--pareto", "x"], "No such option"),
+    (["plan", MAIN, "--dedline", "3d"], "--dedline"),
+    (["plan", "--pareto", "x"], "No such option"),
     (["plan", MAIN, "--objective", "energy"], "'energy' is not one of 'cost', 'time', 'gpus'"),
-    (["plan", MAIN, "--time-limit", "nan"], "--time-limit"), (["plan", MAIN, "--time-limit", "-1"], "--time-limit"),
-    (["plan", MAIN, "extra"], "extra argument"), (["launch", "plan.json", "--for", "slurm"], "not yet available"),
+    (["plan", MAIN, "--time-limit", "nan"], "--time-limit"),
+    (["plan", MAIN, "--time-limit", "-1"], "--time-limit"),
+    (["plan", MAIN, "extra"], "extra argument"),
+    (["launch", "plan.json", "--for", "slurm"], "not yet available"),
     (["estimate", "--model", "x"], "Missing option '--node'"),
     (["estimate", "--model", "x", "--node", "y", "--seq-len", "8 x"], "unknown unit 'x'"),
     (["estimate", "--model", "x", "--node", "y", "--global-batch", "x"], "'x' is not a global batch"),
     (["estimate", "--model", "x", "--node", "y", "--layout", "tp8"], "'tp8' is not AXIS=VALUE"),
     (["estimate", "--model", "x", "--node", "y", "--layout", "tp=8,tp=4"], "'tp' is given twice"),
     (["estimate", "--model", "x", "--node", "y", "--confidence", "1"], "--confidence"),
-    (["plan"], "Usage: planner plan"), (["plan", "--json"], "nothing to plan"),
-    (["catalog", "list", "gpu"], "'gpu' is not one of"), (["catalog", "show", "h1000"], "unknown catalog entry"),
+    (["plan"], "nothing to plan: name a scenario"), (["plan", "--json"], "nothing to plan"),
+    (["catalog", "list", "gpu"], "'gpu' is not one of"),
+    (["catalog", "show", "h1000"], "unknown catalog entry"),
 ])
 def test_wrong_usage_exits_2_and_writes_to_stderr_alone(planner, args, message):
     ran = planner(*args)
@@ -81,7 +86,8 @@ def test_wrong_usage_exits_2_and_writes_to_stderr_alone(planner, args, message):
 
 
 def test_show_scenario_prints_a_file_that_means_the_same(planner, tmp_path):
-    ran = planner("plan", MAIN, "--deadline", "30d", "--on", "h200", "--on", "dgx-b200,dgx-a100", "--show-scenario")
+    ran = planner("plan", MAIN, "--deadline", "30d", "--on", "h200", "--on", "dgx-b200,dgx-a100",
+                  "--show-scenario")
     assert (ran.code, ran.err) == (0, "")
     scenario = validate(parse(ran.out, "shown"), Scenario)
     assert scenario.limits.deadline == 30 * 86400
@@ -120,6 +126,24 @@ def test_a_closed_pipe_is_silent():
     assert (done.stdout, done.stderr) == ("{\n", "")
 
 
+def test_validation_is_shown_as_a_table_or_as_json(planner, monkeypatch):
+    result = {"schema": "planner.validation/1", "rows": [], "skipped": [{"id": "r7", "reason": "no batch size"}],
+              "summary": {"step_time_s": {"n": 12, "median_abs_error": 0.051, "p90_abs_error": 0.15, "bias": -0.01,
+                                          "interval90_coverage": None},
+                          "fits": {"n": 3, "true_fit": 2, "tight_oom": 1},
+                          "rank": {"groups": 1, "median_spearman": 0.9, "mean_top1_regret": 0.02}}}
+    fake = ModuleType("planner.evidence.validate")
+    fake.validate_file = lambda path, catalog: result
+    monkeypatch.setitem(sys.modules, "planner.evidence.validate", fake)
+    ran = planner("validate", "runs.csv")
+    assert (ran.code, ran.err) == (0, "")
+    assert all(text in ran.out for text in ("step_time_s", "5.1%", "15.0%", "-1.0%", "fits: 3 rows", "0.90", "2.0%",
+                                            "skipped: 1 rows", "no batch size"))
+    assert "r7" in planner("validate", "runs.csv", "-v").out
+    assert "skipped" not in planner("validate", "runs.csv", "-q").out
+    assert json.loads(planner("validate", "runs.csv", "--json").out) == result
+
+
 @pytest.mark.parametrize("kind", [*KINDS, "calibration"])
 def test_catalog_list_shows_every_entry(planner, kind):
     ran = planner("catalog", "list", kind)
@@ -129,8 +153,9 @@ def test_catalog_list_shows_every_entry(planner, kind):
     assert all(entry["name"] in ran.out for entry in listed)
 
 
-@pytest.mark.parametrize("name", ["h100-sxm", "DGX-H100", "megatron-core", "kernels", "meta-llama/Llama-3.1-70B",
-                                  *CATALOG.names("prices")[:1], *CATALOG.names("fabrics")[:1], "gpus/h100-sxm"])
+@pytest.mark.parametrize("name", [
+    "h100-sxm", "DGX-H100", "megatron-core", "kernels", "meta-llama/Llama-3.1-70B", "gpus/h100-sxm",
+    *CATALOG.names("prices")[:1], *CATALOG.names("fabrics")[:1]])
 def test_catalog_show_gives_every_figure_with_its_source(planner, name):
     ran = planner("catalog", "show", name)
     data = json.loads(planner("catalog", "show", name, "--json").out)

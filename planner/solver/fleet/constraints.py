@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from ortools.sat.python import cp_model
 
@@ -29,8 +30,7 @@ def one_pick_each(problem: FleetProblem, variables: Variables, model: cp_model.C
 def offer_sizes(problem: FleetProblem, variables: Variables, model: cp_model.CpModel) -> None:
     """No offer gives more nodes than it holds."""
     for offer in problem.offers:
-        _at_most(lambda pick, key=offer.key: pick.column.rented_nodes * (pick.offer.key == key),  # type: ignore[misc]
-                 offer.max_nodes, variables, model)
+        _at_most(partial(_nodes_on, offer.key), offer.max_nodes, variables, model)
 
 
 def deadline(problem: FleetProblem, variables: Variables, model: cp_model.CpModel) -> None:
@@ -56,6 +56,10 @@ def gpu_limit(problem: FleetProblem, variables: Variables, model: cp_model.CpMod
 def node_limit(problem: FleetProblem, variables: Variables, model: cp_model.CpModel) -> None:
     """All workloads together stay within the node limit, spares included."""
     _at_most(lambda pick: pick.column.rented_nodes, problem.max_nodes, variables, model)
+
+
+def _nodes_on(offer: int, pick: Pick) -> int:
+    return pick.column.rented_nodes if pick.offer.key == offer else 0
 
 
 def _at_most(amount: Callable[[Pick], int], limit: int | None, variables: Variables,

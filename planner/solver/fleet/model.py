@@ -48,7 +48,8 @@ def _read(variables: Variables, ending: Ending) -> tuple[Choice, ...]:
     )
 
 
-def _fix(model: cp_model.CpModel, variables: Variables, expression: cp_model.LinearExpr, ending: Ending) -> None:
+def _fix(model: cp_model.CpModel, variables: Variables, expression: cp_model.LinearExpr,
+         ending: Ending) -> None:
     """Hold this goal at its optimum and hint the next solve with the solution at hand."""
     model.add(expression == ending.read(expression))
     model.clear_hints()  # type: ignore[no-untyped-call]

@@ -1,4 +1,4 @@
-"""What is minimized, in order: the objective, then money, GPUs, nodes, the simpler layout, then the lowest keys."""
+"""What is minimized, in order: the objective, money, GPUs, nodes, the simpler layout, then the lowest keys."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TIE_BREAKS = ("cost", "gpus", "nodes", "complexity")
 
 
 def goals(problem: FleetProblem, variables: Variables) -> Iterator[tuple[str, cp_model.LinearExpr]]:
-    """Yield each goal with what it minimizes. The keys go workload by workload, which leaves a single answer."""
+    """Yield each goal with what it minimizes; the keys go workload by workload, which leaves one answer."""
     for goal in dict.fromkeys((problem.objective, *TIE_BREAKS)):
         yield goal, _expression(goal, variables)
     for workload, row in enumerate(variables.picks):

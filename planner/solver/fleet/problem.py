@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -23,7 +24,7 @@ class FleetOffer:
 
 
 class Pick(NamedTuple):
-    """One possible decision: this workload in this column on this offer, for `cents` over the expected duration."""
+    """One possible decision: this workload in this column on this offer, for `cents` over its duration."""
 
     workload: int
     column: Column
@@ -60,8 +61,9 @@ class FleetProblem:
         """Refuse keys that name two things: the last tie-break would not be unique."""
         named = [[column.key for column in columns] for columns in self.workloads]
         for keys in (*named, [offer.key for offer in self.offers]):
-            if len(set(keys)) < len(keys):
-                raise ValueError(f"keys are not unique: {sorted(key for key in set(keys) if keys.count(key) > 1)}")
+            twice = sorted(key for key, count in Counter(keys).items() if count > 1)
+            if twice:
+                raise ValueError(f"keys are not unique: {twice}")
 
     def picks(self) -> tuple[tuple[Pick, ...], ...]:
         """Return every decision open to each workload, by rising column key and then offer key."""

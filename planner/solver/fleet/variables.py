@@ -12,7 +12,7 @@ from planner.solver.fleet.problem import FleetProblem, Pick
 
 @dataclass(slots=True)
 class Variables:
-    """`picks` and `taken` run in parallel, one row a workload; `latest` is made when an objective asks for it."""
+    """`picks` and `taken` run in parallel, one row a workload; `latest` is made when a goal asks for it."""
 
     model: cp_model.CpModel
     picks: tuple[tuple[Pick, ...], ...]
@@ -21,9 +21,8 @@ class Variables:
 
     def total(self, amount: Callable[[Pick], int]) -> cp_model.LinearExpr:
         """Return the sum of `amount` over the picks taken."""
-        terms = [(variable, amount(pick)) for row, taken in zip(self.picks, self.taken, strict=True)
-                 for pick, variable in zip(row, taken, strict=True)]
-        return cp_model.LinearExpr.weighted_sum([variable for variable, _ in terms], [number for _, number in terms])
+        variables = [variable for taken in self.taken for variable in taken]
+        return cp_model.LinearExpr.weighted_sum(variables, [amount(pick) for row in self.picks for pick in row])
 
     def of(self, workload: int, amounts: Sequence[int]) -> cp_model.LinearExpr:
         """Return the entry of `amounts` at the pick taken for one workload."""
@@ -33,7 +32,8 @@ class Variables:
         """Return the variable that is at least the expected duration of every workload, in us."""
         if self.latest is None:
             durations = [[pick.column.duration_us for pick in row] for row in self.picks]
-            self.latest = self.model.new_int_var(0, max((max(row, default=0) for row in durations), default=0), "latest_us")
+            longest = max((duration for row in durations for duration in row), default=0)
+            self.latest = self.model.new_int_var(0, longest, "latest_us")
             for workload, row in enumerate(durations):
                 self.model.add(self.latest >= self.of(workload, row))
         return self.latest

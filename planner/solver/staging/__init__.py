@@ -1,4 +1,4 @@
-"""Staging: how one layout splits its layers over pipeline stages, and which layers recompute. Exact, memoized."""
+"""Staging: how one layout splits its layers over pipeline stages, and which layers recompute; exact."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ __all__ = ["MODES", "Modes", "SharedLimit", "Staged", "StagingProblem", "solve"]
 def solve(problem: StagingProblem) -> Staged | None:
     """Return an optimal split of `problem`, or None when there is none: a proof either way.
 
-    Shared limits are left out first: a split that keeps them anyway is optimal, and if there is no split without
-    them there is none with them. Only what is left goes to CP-SAT, which costs an import of ortools.
+    Shared limits are left out first: a split that keeps them anyway is optimal, and where there is none without
+    them there is none with them. Only the rest goes to CP-SAT, which costs an import of ortools. Memoized.
     """
     relaxed = solve_exact(problem)
     if relaxed is None or all(_keeps(relaxed, limit) for limit in problem.shared):

@@ -13,7 +13,7 @@ from planner.solver.staging.problem import MODES, Modes, Staged, StagingProblem,
 
 @dataclass(frozen=True, slots=True)
 class CpsatStaging:
-    """How the solve ended; `bound` is a proven lower bound of the objective in ns, None when infeasible."""
+    """How the solve ended; `bound` is a proven bound from below in ns, None when infeasible."""
 
     status: Status
     staged: Staged | None
@@ -36,8 +36,9 @@ class Variables:
     mixes: list[cp_model.IntVar]
 
 
-def solve_cpsat(problem: StagingProblem, hint: Staged | None = None, settings: Settings | None = None) -> CpsatStaging:
-    """Solve `problem` with one worker and a fixed seed unless `settings` say otherwise; `hint` need not be feasible."""
+def solve_cpsat(problem: StagingProblem, hint: Staged | None = None,
+                settings: Settings | None = None) -> CpsatStaging:
+    """Solve `problem` with one worker and a fixed seed by default; `hint` need not be feasible."""
     if any(low > high for low, high in zip(problem.min_layers, problem.max_layers, strict=True)):
         return CpsatStaging("infeasible", None, None)
     model = cp_model.CpModel()
@@ -99,7 +100,8 @@ def one_mix(problem: StagingProblem, variables: Variables, model: cp_model.CpMod
     model.add_exactly_one(variables.mixes)
     for counts in variables.counts:
         for mode, count in enumerate(counts):
-            allowed = [chosen for chosen, mix in zip(variables.mixes, problem.mixes, strict=True) if mode in mix]
+            mixes = zip(variables.mixes, problem.mixes, strict=True)
+            allowed = [chosen for chosen, modes in mixes if mode in modes]
             model.add(count <= problem.layers * cp_model.LinearExpr.sum(allowed))
 
 
@@ -108,7 +110,8 @@ def loss_phase_memory(problem: StagingProblem, variables: Variables, model: cp_m
     for stage in range(problem.stages):
         kept = cp_model.LinearExpr.weighted_sum(variables.counts[stage], problem.keep_units)
         states = problem.state_units * variables.layers[stage] + problem.fixed_units[stage]
-        model.add(problem.chunks * states + problem.in_flight[stage] * kept <= problem.chunks * problem.capacity_units)
+        capacity = problem.chunks * problem.capacity_units
+        model.add(problem.chunks * states + problem.in_flight[stage] * kept <= capacity)
 
 
 def backward_phase_memory(problem: StagingProblem, variables: Variables, model: cp_model.CpModel) -> None:
@@ -143,8 +146,9 @@ def objective(problem: StagingProblem, variables: Variables) -> cp_model.LinearE
 
 
 def _hint(variables: Variables, hint: Staged, model: cp_model.CpModel) -> None:
-    for layers, counts, value, row in zip(variables.layers, variables.counts, hint.layers, hint.counts, strict=True):
+    for layers, value in zip(variables.layers, hint.layers, strict=True):
         model.add_hint(layers, value)
+    for counts, row in zip(variables.counts, hint.counts, strict=True):
         for count, number in zip(counts, row, strict=True):
             model.add_hint(count, number)
     model.add_hint(variables.slowest, max(hint.stage_ns))

@@ -83,7 +83,7 @@ def _search(problem: StagingProblem, table: Table, mix: tuple[int, ...], floor: 
 
 
 def _halve(table: Table, run: list[int], floor: int, weight: int, mix: tuple[int, ...], best: Best) -> None:
-    """Try the rising bounds `run` where they can beat `best`; `floor` is below the ranked sums of all of them."""
+    """Try the rising bounds `run` where they can beat `best`; `floor` is below all their ranked sums."""
     runs = [(floor, run)]
     while runs:
         least, run = runs.pop()
@@ -96,7 +96,7 @@ def _halve(table: Table, run: list[int], floor: int, weight: int, mix: tuple[int
 
 
 def _try(table: Table, slowest: int, weight: int, mix: tuple[int, ...], best: Best) -> int:
-    """Return the least ranked sum with no stage above `slowest` ns; keep the split in `best` if it is better."""
+    """Return the least ranked sum with no stage above `slowest` ns; keep the split if it beats `best`."""
     most = (table.ns <= slowest).sum(axis=1) - 1
     spare = int(most.sum()) - table.surplus
     index = most[:, None] - np.arange(min(spare, int(most.max())) + 1)

@@ -1,4 +1,4 @@
-"""The fastest recompute modes of a stage that holds l layers: a closed form over a table of stages and layers.
+"""The fastest recompute modes of a stage that holds l layers: a closed form, over a table of stages.
 
 With two modes, a fast one and a leaner one, the fewest lean layers that fit are
 ceil((keep_fast l - room) / (keep_fast - keep_lean)); a third and slower mode is enumerated around it.
@@ -27,7 +27,7 @@ class Filled:
 
 
 def room(problem: StagingProblem, layers: Ints) -> Ints:
-    """Return the units that the modes of a stage may keep per micro-batch: negative where it cannot fit at all.
+    """Return the units that a stage may keep per micro-batch: negative where it cannot fit at all.
 
     `layers` has one row per stage; both memory phases are in the result.
     """

@@ -36,7 +36,7 @@ class SharedLimit:
 class StagingProblem:
     """Times in ns, memory in units of `quantize.MEMORY_QUANTUM`; most tuples have one entry per stage.
 
-    Raises ValueError when those tuples differ in length, a number is negative or the objective leaves 60 bits:
+    Raises ValueError when those differ in length, a number is negative or the objective leaves 60 bits:
     callers build these numbers, so that is a defect of theirs and not of the user's input.
     """
 
@@ -105,7 +105,7 @@ class StagingProblem:
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """An optimal split: per stage its layers, its layers in each mode and its ns; `objective` in ns, exact."""
+    """An optimal split: per stage its layers, layers in each mode and ns; `objective` in ns, exact."""
 
     layers: tuple[int, ...]
     counts: tuple[Modes, ...]

@@ -1,0 +1,108 @@
+"""Predicted against measured: one entry for each quantity that a row states."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from planner.catalog.load import Catalog
+from planner.evidence.prediction import Prediction, predict
+from planner.evidence.rows import Evidence, Row, TrainMeasured, TrainRun
+from planner.evidence.skipping import SkippedError
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One quantity of one row; error is predicted over measured less one, none for a verdict."""
+
+    id: str
+    quantity: str
+    predicted: float | str
+    measured: float | str
+    error: float | None
+    interval90: tuple[float, float] | None
+    assumed: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the entry as the contract writes it; a verdict has no interval."""
+        interval = {} if self.interval90 is None else {"interval90": list(self.interval90)}
+        return {"id": self.id, "quantity": self.quantity, "predicted": self.predicted, "measured": self.measured,
+                "error": self.error, **interval, "assumed": list(self.assumed)}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One row that has a prediction, with its entries."""
+
+    row: Row
+    prediction: Prediction
+    entries: tuple[Entry, ...]
+
+    @property
+    def measured_seconds(self) -> float | None:
+        """Step time as measured: printed, else from the printed speed."""
+        measured, step = self.row.measured, self.prediction.evaluation.step.seconds
+        assert isinstance(measured, TrainMeasured)
+        if measured.step_time_s is not None:
+            return measured.step_time_s
+        if measured.tokens_per_s_per_gpu is None:
+            return None
+        return step * self.prediction.evaluation.tokens_per_second_per_gpu / measured.tokens_per_s_per_gpu
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A whole file: what was predicted, and (id, reason) of what was not."""
+
+    outcomes: tuple[Outcome, ...]
+    skipped: tuple[tuple[str, str], ...]
+
+
+def compare(evidence: Evidence, catalog: Catalog) -> Comparison:
+    """Predict every row of a file that can be predicted."""
+    outcomes, skipped = [], []
+    for row in evidence.rows:
+        try:
+            outcomes.append(_outcome(row, evidence.kind, catalog))
+        except SkippedError as reason:
+            skipped.append((row.id, str(reason)))
+    return Comparison(tuple(outcomes), tuple(skipped))
+
+
+def _outcome(row: Row, kind: str, catalog: Catalog) -> Outcome:
+    if row.suspect:
+        raise SkippedError("marked suspect")
+    if not isinstance(row.run, TrainRun) or not isinstance(row.measured, TrainMeasured):
+        raise SkippedError("serving is not modeled yet")
+    prediction = predict(row.run, catalog, memory_only=kind == "train_memory")
+    entries = tuple(_entries(row.id, row.measured, prediction))
+    if not entries:
+        raise SkippedError("no quantity stated that is compared")
+    return Outcome(row, prediction, entries)
+
+
+def _entries(identifier: str, measured: TrainMeasured, prediction: Prediction) -> Iterator[Entry]:
+    step, memory = prediction.step_residual, prediction.memory_residual
+    speed = prediction.evaluation.tokens_per_second_per_gpu
+    if measured.tokens_per_s_per_gpu is not None:
+        yield _number(identifier, "tokens_per_s_per_gpu", speed, measured.tokens_per_s_per_gpu,
+                      (speed / step.q95, speed / step.q05), prediction.assumed)
+    if measured.step_time_s is not None:
+        seconds = prediction.evaluation.step.seconds
+        yield _number(identifier, "step_time_s", seconds, measured.step_time_s,
+                      (seconds * step.q05, seconds * step.q95), prediction.assumed)
+    if measured.peak_mem_gib is not None:
+        known = measured.mem_kind in ("allocated", "reserved", "nvidia-smi")
+        assumed = prediction.assumed if known else (*prediction.assumed, "mem_kind=reserved")
+        peak = prediction.memory_gib(measured.mem_kind or "reserved")
+        yield _number(identifier, "peak_mem_gib", peak, measured.peak_mem_gib, (peak * memory.q05, peak * memory.q95),
+                      assumed)
+    if measured.fits is not None:
+        yield Entry(identifier, "fits", prediction.evaluation.memory.fits, "yes" if measured.fits else "no", None,
+                    None, prediction.assumed)
+
+
+def _number(identifier: str, quantity: str, predicted: float, measured: float, interval: tuple[float, float],
+            assumed: tuple[str, ...]) -> Entry:
+    return Entry(identifier, quantity, predicted, measured, predicted / measured - 1, interval, assumed)

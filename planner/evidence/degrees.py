@@ -1,0 +1,111 @@
+"""The layout of a row: its parallel degrees, with the stack's documented default for what is open."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from planner.catalog.stack import Stack
+from planner.evidence.rows import TrainRun
+from planner.evidence.skipping import SkippedError
+from planner.layouts.axes import RECOMPUTE
+from planner.layouts.table import Layouts, from_rows
+
+_ZERO = {"ddp": 0, "none": 0, "zero1": 1, "distopt": 1, "zero2": 2, "zero3": 3, "fsdp": 3, "zero3/fsdp": 3}
+_DEFAULT_ZERO = {"megatron-core": 1, "megatron-deepspeed": 0, "fsdp2": 3, "llm-foundry": 3, "deepspeed": 3,
+                 "internevo": 1, "jax": 3, "llmq": 1}
+"""NeMo and Megatron-Bridge recipes set the distributed optimizer; FSDP shards all; Megatron of 2021 nothing."""
+_VPP = re.compile(r"\bVPP\s*=\s*(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Degrees:
+    """One layout with its batch, ready for the physics."""
+
+    table: Layouts
+    sequence_length: int
+    global_batch: int
+    gpus: int
+
+
+def degrees_of(run: TrainRun, stack: Stack, assumed: list[str]) -> Degrees:
+    """Return the layout of a row; every default is named in `assumed`. Raises SkippedError."""
+    if run.seq_len is None:
+        raise SkippedError("sequence length not stated")
+    if run.micro_batch is None and run.global_batch_seqs is None:
+        raise SkippedError("batch not stated")
+    tp, pp, cp = _model_parallel(run, assumed)
+    gpus, dp = _gpus(run, tp * pp * cp)
+    vpp = _virtual(run, pp, assumed)
+    micro = run.micro_batch or _default("micro_batch", 1, assumed)
+    batch = _batch(run, dp, micro, pp, assumed)
+    row: dict[str, float] = {
+        "tp": tp, "pp": pp, "cp": cp, "dp": dp, "vpp": vpp, "micro_batch": micro,
+        "zero": _zero(run, stack, dp * cp, assumed), "recompute": _recompute(run, assumed),
+        "offload": run.offload_optimizer or 0.0}
+    return Degrees(from_rows([row], batch), run.seq_len, batch, gpus)
+
+
+def _default(name: str, value: int, assumed: list[str]) -> int:
+    assumed.append(f"{name}={value}")
+    return value
+
+
+def _model_parallel(run: TrainRun, assumed: list[str]) -> tuple[int, int, int]:
+    """Return (tp, pp, cp). A stated tp without pp or cp has none; none stated on many GPUs is data parallelism."""
+    open_ = [name for name in ("tp", "pp") if getattr(run, name) is None]
+    if run.gpus != 1:
+        assumed.extend(f"{name}=1" for name in open_)
+    return run.tp or 1, run.pp or 1, run.cp or 1
+
+
+def _gpus(run: TrainRun, model_parallel: int) -> tuple[int, int]:
+    """Return (gpus, dp); dp follows from the GPUs where both are stated and disagree in the row."""
+    gpus = run.gpus or (run.dp * model_parallel if run.dp else None)
+    if gpus is None:
+        raise SkippedError("GPU count not stated")
+    if gpus % model_parallel:
+        raise SkippedError(f"tp x pp x cp = {model_parallel} does not divide {gpus} GPUs")
+    dp = gpus // model_parallel
+    if run.dp is not None and run.dp != dp:
+        raise SkippedError(f"the layout does not multiply: dp {run.dp} on {gpus} GPUs with tp x pp x cp = {model_parallel}")
+    return gpus, dp
+
+
+def _virtual(run: TrainRun, pp: int, assumed: list[str]) -> int:
+    """Return the virtual stages, from the notes where the file has no such column."""
+    if run.vpp is not None:
+        return run.vpp if pp > 1 else 1
+    said = _VPP.search(run.notes or "")
+    if said:
+        return int(said.group(1))
+    return _default("vpp", 1, assumed) if pp > 1 else 1
+
+
+def _batch(run: TrainRun, dp: int, micro: int, pp: int, assumed: list[str]) -> int:
+    if run.global_batch_seqs is not None:
+        if run.global_batch_seqs % (dp * micro):
+            raise SkippedError(f"global batch {run.global_batch_seqs} is no multiple of dp {dp} x micro-batch {micro}")
+        return run.global_batch_seqs
+    return dp * micro * (run.grad_accum or _default("grad_accum", pp, assumed))
+
+
+def _zero(run: TrainRun, stack: Stack, shards: int, assumed: list[str]) -> int:
+    if run.sharding is not None:
+        if run.sharding not in _ZERO:
+            raise SkippedError(f"sharding {run.sharding} is not modeled")
+        return _ZERO[run.sharding] if shards > 1 else min(1, _ZERO[run.sharding])
+    if shards == 1:
+        return 0
+    framework = (run.framework or "").lower()
+    named = re.search(r"zero-?([123])", framework)
+    return int(named.group(1)) if named else _default("zero", _DEFAULT_ZERO.get(stack.name, 1), assumed)
+
+
+def _recompute(run: TrainRun, assumed: list[str]) -> int:
+    if run.recompute is None:
+        assumed.append("recompute=none")
+        return RECOMPUTE.index("none")
+    if run.recompute not in RECOMPUTE:
+        raise SkippedError(f"recompute {run.recompute} is not modeled")
+    return RECOMPUTE.index(run.recompute)

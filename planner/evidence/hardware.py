@@ -1,0 +1,99 @@
+"""The hardware of a row: GPU, node, NICs and fabric by the catalog, with what the row says on top."""
+
+from __future__ import annotations
+
+import re
+
+from planner.catalog.hardware import Fabric, Gpu, Nics, Node
+from planner.catalog.load import Catalog
+from planner.errors import UnknownName
+from planner.evidence.rows import TrainRun
+from planner.evidence.skipping import SkippedError
+from planner.layouts.candidate import Candidate
+from planner.units import BYTE_RATE, GIB
+
+GBIT = BYTE_RATE["Gbit/s"]
+_MANY = re.compile(r"(\d+)\s*x\s*(\d+)\s*Gb", re.IGNORECASE)
+_PER_GPU = re.compile(r"(\d+)\s*Gb(?:it|ps)?(?:/s)?\s*/\s*GPU", re.IGNORECASE)
+_ONE = re.compile(r"(\d+)\s*Gb", re.IGNORECASE)
+
+
+def candidate_of(run: TrainRun, catalog: Catalog, assumed: list[str], *, memory_only: bool = False) -> Candidate:
+    """Return the hardware of a row. Raises SkippedError where the GPU is not known.
+
+    memory_only: no time is asked for, so a GPU that the catalog lacks is one of the stated memory.
+    """
+    gpu = _gpu(run, catalog, memory_only, assumed)
+    node = _node(run, gpu, catalog, assumed)
+    nics = _nics(run, node)
+    return Candidate(node, gpu, catalog.fabric(node.scaleup) if node.scaleup else None,
+                     _fabric(run, node, nics, catalog), nics)
+
+
+def _gpu(run: TrainRun, catalog: Catalog, memory_only: bool, assumed: list[str]) -> Gpu:
+    if run.gpu is None:
+        raise SkippedError("GPU not stated")
+    try:
+        return catalog.gpu(run.gpu)
+    except UnknownName:
+        if not memory_only or run.gpu_mem_gib is None:
+            raise SkippedError(f"GPU {run.gpu} is not in the catalog") from None
+    assumed.append(f"usable_memory={run.gpu_mem_gib:g} GiB")
+    stand_in = catalog.gpu("h100-sxm")
+    usable = run.gpu_mem_gib * GIB
+    return stand_in.model_copy(update={"name": run.gpu, "memory": usable, "usable_memory": usable})
+
+
+def _node(run: TrainRun, gpu: Gpu, catalog: Catalog, assumed: list[str]) -> Node:
+    """Return the node of this GPU with the stated count, else the largest one resized to it."""
+    nodes = catalog.all("nodes", Node)
+    fitting = [n for n in nodes if catalog.gpu(n.gpu).name == gpu.name]
+    if not fitting:
+        fitting = [n for n in nodes if catalog.gpu(n.gpu).architecture == gpu.architecture]
+        if not fitting:
+            raise SkippedError(f"the catalog has no node with GPU {gpu.name}")
+        assumed.append(f"node={max(fitting, key=lambda n: (n.gpus, n.name)).name}")
+    largest = max(fitting, key=lambda n: (n.gpus, n.name))
+    if "NVL72" in (run.scaleup or ""):
+        return largest
+    wanted = run.gpus_per_node or largest.gpus
+    exact = [n for n in fitting if n.gpus == wanted]
+    if exact:
+        return min(exact, key=lambda n: n.name)
+    share = wanted / largest.gpus
+    return largest.model_copy(update={
+        "name": f"{largest.name}-{wanted}", "gpus": wanted,
+        "nics": largest.nics.model_copy(update={"count": max(1, round(largest.nics.count * share))})})
+
+
+def _nics(run: TrainRun, node: Node) -> Nics:
+    """Return the NICs: counted where the row counts them, else of the stated rate per GPU or per node."""
+    text = run.scaleout or ""
+    many, each, one = _MANY.search(text), _PER_GPU.search(text), _ONE.search(text)
+    if many:
+        return _adapters(int(many.group(1)), float(many.group(2)))
+    if run.nic_gbit_per_gpu is not None or each:
+        return _adapters(node.gpus, run.nic_gbit_per_gpu or float(each.group(1) if each else 0))
+    if one:
+        return _adapters(node.nics.count, float(one.group(1)) / node.nics.count)
+    return node.nics
+
+
+def _adapters(count: int, gbit: float) -> Nics:
+    return Nics.model_validate({"count": count, "bandwidth": f"{gbit:g} Gbit/s"})
+
+
+def _fabric(run: TrainRun, node: Node, nics: Nics, catalog: Catalog) -> Fabric:
+    """Return the network by the words of the row, else the node's usual one. Omni-Path counts as InfiniBand."""
+    words = (run.scaleout or "").lower()
+    if not words:
+        return catalog.fabric(node.fabric)
+    if re.search(r"\bib\b|infiniband|omni-path", words):
+        return catalog.fabric("ib-ndr" if nics.bandwidth >= 400 * GBIT else "ib-hdr")
+    if "efa" in words:
+        return catalog.fabric("efa-v2" if nics.bandwidth <= 100 * GBIT else "efa-v3")
+    if re.search(r"roce|rdma|bf3|bluefield|connectx", words):
+        return catalog.fabric("roce-400")
+    return catalog.fabric("ethernet-100" if "eth" in words or "gbe" in words else node.fabric)
+
+

@@ -1,0 +1,45 @@
+"""How good the predictions of a file are: errors, verdicts and coverage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from planner.evidence.compare import Entry
+
+QUANTITIES = ("tokens_per_s_per_gpu", "step_time_s", "peak_mem_gib")
+_VERDICTS = {("fits", "yes"): "true_fit", ("fits", "no"): "false_fit", ("tight", "yes"): "tight_fit",
+             ("does not fit", "no"): "true_oom", ("does not fit", "yes"): "false_oom", ("tight", "no"): "tight_oom"}
+
+
+def summarize(entries: Iterable[Entry]) -> dict[str, Any]:
+    """Return the summary of every quantity that occurs, as the contract writes it."""
+    held = list(entries)
+    result: dict[str, Any] = {}
+    for quantity in QUANTITIES:
+        numbers = [e for e in held if e.quantity == quantity]
+        if numbers:
+            result[quantity] = errors(numbers)
+    verdicts = [e for e in held if e.quantity == "fits"]
+    if verdicts:
+        result["fits"] = confusion(verdicts)
+    return result
+
+
+def errors(entries: Sequence[Entry]) -> dict[str, float]:
+    """Return count, median and 90th percentile of the absolute error, median signed error, interval coverage."""
+    signed = np.array([e.error for e in entries], np.float64)
+    covered = [e.interval90 is not None and e.interval90[0] <= float(e.measured) <= e.interval90[1] for e in entries]
+    return {"n": len(entries), "median_abs_error": float(np.median(np.abs(signed))),
+            "p90_abs_error": float(np.percentile(np.abs(signed), 90)), "bias": float(np.median(signed)),
+            "interval90_coverage": float(np.mean(covered))}
+
+
+def confusion(entries: Sequence[Entry]) -> dict[str, int]:
+    """Return how often each verdict met each outcome; `tight` is neither right nor wrong."""
+    counts = dict.fromkeys(("true_fit", "false_fit", "tight_fit", "true_oom", "false_oom", "tight_oom"), 0)
+    for entry in entries:
+        counts[_VERDICTS[str(entry.predicted), str(entry.measured)]] += 1
+    return {"n": len(entries), **counts}

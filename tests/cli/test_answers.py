@@ -1,0 +1,92 @@
+"""Answers end to end: statuses become exit codes, JSON is alone on stdout, Python gives what the command prints."""
+
+import json
+
+import pytest
+
+import planner as package
+from planner.cli.estimate import parse_layout
+from planner.cli.plan import EXIT_CODES
+from planner.errors import InputError, UnknownName
+
+SMALL = {"model": "llama-3.1-8b", "tokens": "10G", "on": "dgx-h100", "gpus": "16", "global_batch": "64"}
+FLAGS = [part for flag, value in SMALL.items() for part in ("--" + flag.replace("_", "-"), value)]
+LAYOUT = "tp=2,pp=2,dp=4"
+
+
+def test_every_status_has_its_exit_code():
+    assert EXIT_CODES == {"optimal": 0, "feasible": 4, "undecided": 4, "infeasible": 3}
+
+
+def test_a_plan_is_answered_and_its_json_is_alone_on_stdout(planner):
+    ran = planner("plan", *FLAGS, "--json", "-v")
+    plan = json.loads(ran.out)
+    assert (ran.code, plan["schema"], plan["status"]) == (0, "planner.plan/1", "optimal")
+    assert plan["assignments"][0]["gpus"] == 16
+    assert {"precision=bf16", "terms=on-demand", "stack=megatron-core"} <= set(plan["provenance"]["defaults"])
+
+
+def test_the_answer_is_the_first_sentence_and_all_that_quiet_prints(planner):
+    full, quiet = planner("plan", *FLAGS), planner("plan", *FLAGS, "-q")
+    assert full.code == quiet.code == 0
+    assert " ".join(full.out.split()).startswith(" ".join(quiet.out.split()))
+    assert quiet.out.count("\n") == 1
+    assert "16 h100-sxm GPUs" in quiet.out
+
+
+def test_no_is_an_answer_with_exit_code_3(planner):
+    ran = planner("plan", *FLAGS, "--deadline", "1 min", "--json")
+    plan = json.loads(ran.out)
+    assert (ran.code, ran.err, plan["status"], plan["assignments"]) == (3, "", "infeasible", [])
+    assert plan["infeasible"]["because"]
+
+
+def test_a_stop_before_the_proof_exits_4(planner):
+    ran = planner("plan", *FLAGS, "--time-limit", "1 ms", "--json")
+    assert (ran.code, json.loads(ran.out)["status"]) in {(4, "undecided"), (4, "feasible")}
+
+
+def test_an_estimate_is_answered_whether_it_fits_or_not(planner):
+    fits = planner("estimate", "--model", "llama-3.1-8b", "--node", "dgx-h100", "--layout", LAYOUT, "--json")
+    no_fit = planner("estimate", "--model", "llama-3.1-405b", "--node", "dgx-h100", "--layout", "tp=8", "--json")
+    assert (fits.code, json.loads(fits.out)["memory"]["fits"]) == (0, "fits")
+    assert (no_fit.code, json.loads(no_fit.out)["memory"]["fits"]) == (0, "does not fit")
+    text = planner("estimate", "--model", "llama-3.1-8b", "--node", "DGX-H100", "--layout", LAYOUT).out
+    assert text.startswith("Fits")
+
+
+@pytest.mark.parametrize("layout", ["tpp=8", "tp=x", "tp=0", "tp=3", "pp=999", "recompute=some"])
+def test_a_wrong_layout_is_refused(planner, layout):
+    ran = planner("estimate", "--model", "llama-3.1-8b", "--node", "dgx-h100", "--layout", layout)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("Error: ")
+    assert "bug" not in ran.err
+
+
+def test_layout_text_is_axis_and_value():
+    assert parse_layout("tp=8, pp = 4,recompute=full,") == {"tp": "8", "pp": "4", "recompute": "full"}
+    assert parse_layout("") == {}
+    for text in ("tp", "tp=", "=8", "tp=1,tp=2"):
+        with pytest.raises(InputError, match="--layout"):
+            parse_layout(text)
+
+
+def test_python_returns_what_the_command_prints(planner):
+    def timeless(plan):
+        return {**plan, "search": {**plan["search"], "wall_seconds": 0}}
+
+    plan = package.plan(**SMALL)
+    printed = json.loads(planner("plan", *FLAGS, "--json").out)
+    assert timeless(json.loads(plan.model_dump_json(by_alias=True))) == timeless(printed)
+    estimate = package.estimate("llama-3.1-8b", "dgx-h100", {"tp": 2, "pp": 2, "dp": 4})
+    assert estimate.gpus == 16
+    with pytest.raises(UnknownName, match=r"'deadlin'; did you mean deadline"):
+        package.plan(**SMALL, deadlin="3 d")
+    with pytest.raises(InputError, match=r"^deadline: '3' has no unit"):
+        package.plan(**SMALL, deadline="3")
+
+
+def test_public_names_are_all_there_and_no_others():
+    assert all(getattr(package, name) for name in package.__all__)
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = package.nothing

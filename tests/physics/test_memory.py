@@ -1,0 +1,103 @@
+"""Memory: counted tensors against the published formulas, and what must move which way."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from planner.catalog.architecture import Attention, Block, Mlp, Model
+from planner.layouts.table import from_rows
+from planner.physics.evaluate import evaluate_fixed
+from planner.physics.memory import layer_size, memory_terms, saved_per_token
+from planner.physics.question import Question, question_of
+from tests.search_cases import candidate, catalog
+
+
+def gpt(layers: int = 4, heads: int = 16) -> Model:
+    hidden = heads * 64
+    block = Block(count=layers, attention=Attention(heads=heads, kv_heads=heads, head_dim=64, bias="qkvo"),
+                  mlp=Mlp(kind="plain", ffn=4 * hidden, bias=True))
+    return Model(name="gpt", source="made up for a test", as_of="2026", kind="assumed", hidden=hidden, vocab=50304,
+                 tied=True, norm="layernorm", positions="learned", position_rows=2048, blocks=(block,),
+                 sequence_length=2048, global_batch=8)
+
+
+def ask(model: Model, stack: str = "megatron-core", batch: int = 64) -> Question:
+    return question_of(catalog(), model, (candidate("dgx-h100"),), catalog().stack(stack),
+                       sequence_length=2048, global_batch=batch, precisions=("bf16",), method="pretrain",
+                       confidence=0.95)
+
+
+def test_saved_activations_are_34sbh() -> None:
+    """Korthikanti et al. 2022, table 2: 34sbh with dropout, f = 4h and the attention core recomputed."""
+    question = ask(gpt())
+    for tp in (1, 2, 8):
+        rows = from_rows([{"tp": tp}], 64)
+        saved = saved_per_token(question, rows)[0, 0]
+        log_sum_exp = 4 * question.shape.heads / tp
+        assert saved - log_sum_exp == pytest.approx(34 * question.shape.hidden / tp)
+
+
+def test_full_recompute_keeps_the_layer_input() -> None:
+    """Same source: 2sbh a layer, over t with sequence parallel."""
+    question = ask(gpt())
+    rows = from_rows([{"tp": 4}], 64)
+    assert saved_per_token(question, rows)[0, 2] == 2 * question.shape.hidden / 4
+
+
+@pytest.mark.parametrize(("zero", "dp", "expected"), [(0, 8, 18.0), (1, 8, 6 + 12 / 8), (2, 8, 2 + 16 / 8),
+                                                      (3, 8, 18 / 8)])
+def test_state_bytes_per_parameter(zero: int, dp: int, expected: float) -> None:
+    """Megatron-LM theoretical_memory_usage.py: 18 bytes, 6 + 12/N with the distributed optimizer."""
+    question = ask(gpt())
+    terms = memory_terms(question, from_rows([{"dp": dp, "zero": zero}], 64))
+    assert (terms.weights + terms.gradients + terms.master + terms.moments)[0] == pytest.approx(expected)
+
+
+def test_layer_size_splits_matrices_not_norms() -> None:
+    question = ask(gpt())
+    whole, split = layer_size(question, from_rows([{"tp": 1}, {"tp": 4}], 64))
+    assert whole == question.shape.matrices + question.shape.vectors
+    assert split == question.shape.matrices / 4 + question.shape.vectors
+
+
+def peak(row: dict[str, float], stack: str = "megatron-core") -> float:
+    return evaluate_fixed(ask(gpt(8), stack), from_rows([row], 64), 0).memory.peak
+
+
+@pytest.mark.parametrize(("more", "less"), [
+    ({"dp": 8, "zero": 0}, {"dp": 8, "zero": 1}), ({"dp": 8, "zero": 1}, {"dp": 8, "zero": 2}),
+    ({"dp": 8, "micro_batch": 4}, {"dp": 8, "micro_batch": 2}), ({"tp": 2, "dp": 4}, {"tp": 4, "dp": 4}),
+    ({"dp": 8, "recompute": 0}, {"dp": 8, "recompute": 2}), ({"cp": 1, "dp": 8}, {"cp": 2, "dp": 8}),
+    ({"dp": 8, "zero": 1, "offload": 0.0}, {"dp": 8, "zero": 1, "offload": 1.0}),
+])
+def test_what_saves_memory_saves_memory(more: dict[str, float], less: dict[str, float]) -> None:
+    assert peak(less) < peak(more)
+
+
+def test_freed_gradients_never_meet_the_saved_activations() -> None:
+    """Plain PyTorch frees gradients at the step, Megatron keeps its buffers (torchtune's ladder shows the maximum)."""
+    row = {"dp": 8, "zero": 3, "micro_batch": 8}
+    question = ask(gpt(8), "fsdp2")
+    found = evaluate_fixed(question, from_rows([row], 64), 0).memory.components
+    assert found["gradients"] == 0
+    assert found["activations"] + found["logits"] > 0
+
+
+def test_components_and_stages_add_up() -> None:
+    question = ask(gpt(8))
+    found = evaluate_fixed(question, from_rows([{"tp": 2, "pp": 4, "dp": 2, "zero": 1}], 64), 0).memory
+    assert found.peak == pytest.approx(found.stage_peaks.max())
+    assert found.device * question.memory_margin == pytest.approx(found.peak)
+    assert found.allocated < found.reserved < found.device
+
+
+def test_a_row_alone_equals_the_row_in_a_table() -> None:
+    rows = [{"tp": t, "pp": p, "dp": d, "zero": z, "micro_batch": m, "cp": c}
+            for t in (1, 4) for p in (1, 2) for d in (1, 4) for z in (0, 1) for m in (1, 2) for c in (1, 2)]
+    question = ask(gpt(8))
+    table = memory_terms(question, from_rows(rows, 64))
+    for i, row in enumerate(rows):
+        alone = memory_terms(question, from_rows([row], 64))
+        for name in ("weights", "gradients", "kept", "live", "logits", "capacity"):
+            assert np.array_equal(getattr(alone, name)[0], getattr(table, name)[i])

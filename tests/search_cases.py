@@ -1,0 +1,79 @@
+"""Small random questions on shipped hardware, for tests that compare the search with staging everything."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, replace
+from functools import cache
+
+import numpy as np
+
+from planner.catalog.architecture import Attention, Block, Mlp, Model
+from planner.catalog.load import Catalog
+from planner.layouts.axes import Space
+from planner.layouts.candidate import Candidate
+from planner.layouts.enumerate import Enumeration, enumerate_layouts
+from planner.layouts.rules import Facts
+from planner.physics.question import Question, computes, question_of
+from planner.solver.frontier import Job
+
+NODES = ("dgx-a100", "dgx-h100", "dgx-b200", "l40s-4x", "rtx-4090-4x")
+
+
+@cache
+def catalog() -> Catalog:
+    return Catalog()
+
+
+def candidate(name: str) -> Candidate:
+    node = catalog().node(name)
+    return Candidate(node=node, gpu=catalog().gpu(node.gpu), nics=node.nics, fabric=catalog().fabric(node.fabric),
+                     scaleup=catalog().fabric(node.scaleup) if node.scaleup else None)
+
+
+def toy_model(rng: random.Random) -> Model:
+    heads = rng.choice((4, 8, 16))
+    hidden = heads * 128
+    block = Block(count=rng.randint(3, 9), mlp=Mlp(kind="gated", ffn=4 * hidden),
+                  attention=Attention(heads=heads, kv_heads=rng.choice((4, heads)), head_dim=128))
+    return Model(name="toy", source="made up for a test", as_of="2026", kind="assumed", hidden=hidden,
+                 vocab=rng.choice((8000, 128256)), tied=rng.random() < 0.5, norm="rmsnorm", blocks=(block,),
+                 sequence_length=4096, global_batch=8)
+
+
+@dataclass(frozen=True)
+class Case:
+    question: Question
+    space: Space
+    facts: Facts
+    job: Job
+    enumeration: Enumeration
+
+
+def random_case(seed: int, *, limits: bool = True) -> Case:
+    """A toy model on one or two node types whose memory is cut so that it often binds."""
+    rng = random.Random(seed)
+    model = toy_model(rng)
+    stack = catalog().stack(rng.choice(("megatron-core", "megatron-core", "fsdp2", "deepspeed")))
+    nodes = sorted(rng.sample(NODES, rng.choice((1, 2))))
+    candidates = []
+    for name in nodes:
+        base = candidate(name)
+        usable = base.gpu.usable_memory * rng.choice((1.0, 0.3, 0.15, 0.1))
+        host = base.node.cpu.model_copy(update={"memory": base.node.cpu.memory * rng.choice((1.0, 0.02))})
+        candidates.append(replace(base, gpu=base.gpu.model_copy(update={"usable_memory": usable}),
+                                  node=base.node.model_copy(update={"cpu": host})))
+    sequence, batch = rng.choice((2048, 4096)), rng.choice((4, 8, 12))
+    question = question_of(catalog(), model, tuple(candidates), stack, sequence_length=sequence, global_batch=batch,
+                           precisions=("bf16",), method="pretrain", confidence=0.95)
+    space = Space(model, tuple(candidates), ("bf16",), sequence, batch, rng.choice((8, 16, 24)))
+    facts = Facts(space=space, stack=stack, node_gpus=np.array([c.node.gpus for c in candidates]),
+                  clustered=np.array([rng.random() < 0.9 for _ in candidates]),
+                  precisions=np.array([[computes(c, r, "bf16")] for c, r in zip(candidates, question.rates, strict=True)]),
+                  fixed_gpus=None, max_nodes=rng.choice((None, 2)))
+    job = Job(steps=rng.randint(1000, 100_000), checkpoint_bytes=question.shape.total * 14.0,
+              reliability=catalog().reliability, objective=rng.choice(("cost", "time", "gpus")),
+              micro_usd_per_node_hour=tuple(rng.randint(10**6, 10**8) for _ in candidates),
+              deadline_us=rng.choice((None, 10**12, 10**11)) if limits else None,
+              budget_cents=rng.choice((None, 10**6, 10**5)) if limits else None)
+    return Case(question, space, facts, job, enumerate_layouts(facts))

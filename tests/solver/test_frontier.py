@@ -1,0 +1,89 @@
+"""The search against staging every legal layout: same value, same feasibility, same choice; bounds admissible."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from planner.layouts.axes import BY_NAME
+from planner.physics.estimate import time_terms
+from planner.physics.memory import memory_terms
+from planner.solver import staging
+from planner.solver.bounds import bound, time_bound
+from planner.solver.frontier import Batch, Search, StagedLayout
+from planner.solver.staging_input import staging_problem
+from tests.search_cases import Case, random_case
+
+SEEDS = range(120)
+
+
+def all_batches(case: Case) -> list[Batch]:
+    """Every legal layout with every offload share, nothing pruned."""
+    batches = []
+    for share in BY_NAME["offload"].domain(case.space):
+        rows = case.enumeration.layouts
+        if share > 0:
+            rows = rows.take((rows.zero >= 1) & case.question.stack.optimizer_offload)
+        rows = rows.replace(offload=np.full(len(rows), share))
+        if len(rows):
+            batches.append(Batch(rows, time_terms(case.question, rows), memory_terms(case.question, rows)))
+    return batches
+
+
+def staged_all(case: Case) -> list[StagedLayout]:
+    search = Search(case.question, case.space, case.job)
+    found = (search._solve(batch, row) for batch in all_batches(case) for row in range(len(batch.rows)))
+    return [one for one in found if one is not None]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_search_equals_staging_everything(seed: int) -> None:
+    case = random_case(seed)
+    every = staged_all(case)
+    found = Search(case.question, case.space, case.job).run(case.enumeration.layouts).found
+    assert bool(found) == bool(every)
+    for candidate in range(len(case.question.candidates)):
+        mine = [f.key(case.job) for f in found if f.column.candidate == candidate]
+        best = [f.key(case.job) for f in every if f.column.candidate == candidate]
+        assert bool(mine) == bool(best)
+        if best:
+            assert min(mine) == min(best)
+
+
+def test_bounds_never_exceed_staged_optimum_and_never_reject_what_fits() -> None:
+    rows_seen = fits_seen = 0
+    for seed in range(200, 240):
+        case = random_case(seed, limits=False)
+        for batch in all_batches(case):
+            known = bound(case.question, batch.rows, batch.time, batch.memory)
+            free = time_bound(case.question, batch.rows, batch.time)
+            assert np.all(free <= known.step * (1 + 1e-12))
+            for row in range(0, len(batch.rows), 3):
+                problem = staging_problem(case.question, batch.rows, batch.time, batch.memory, row)
+                staged = staging.solve(problem)
+                rows_seen += 1
+                if staged is None:
+                    continue
+                fits_seen += 1
+                pipeline = staged.objective * 1e-9 / problem.chunks
+                step = (pipeline + batch.time.step[row]) * batch.time.jitter[row]
+                assert known.fits[row]
+                assert known.step[row] <= step * (1 + 1e-12)
+    assert rows_seen > 3000
+    assert fits_seen > 1000
+
+
+def test_two_runs_find_the_same() -> None:
+    runs = [Search((case := random_case(7)).question, case.space, case.job).run(case.enumeration.layouts)
+            for _ in range(2)]
+    assert [f.column for f in runs[0].found] == [f.column for f in runs[1].found]
+    assert runs[0].removed == runs[1].removed
+
+
+def test_a_time_limit_leaves_an_open_bound_that_no_layout_beats() -> None:
+    case = random_case(3, limits=False)
+    every = staged_all(case)
+    stopped = Search(case.question, case.space, case.job, deadline=0.0).run(case.enumeration.layouts)
+    assert every
+    assert stopped.open_bound is not None
+    assert stopped.open_bound <= min(f.key(case.job) for f in every)[:2]
