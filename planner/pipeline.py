@@ -37,6 +37,14 @@ MOST_GPUS = 131_072
 """Largest cluster searched where no limit is given; printed with the domains."""
 
 
+class Interrupted(Exception):
+    """The search was interrupted (Ctrl-C); `plan` is the best so far, with its gap."""
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__("interrupted")
+        self.plan = plan
+
+
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """A scenario resolved against the catalog."""
@@ -67,7 +75,7 @@ def make_plan(scenario: Scenario, catalog: Catalog, *, defaults: Sequence[str] =
     context = _context(prepared)
     best = assignment_of(context, choice.best) if choice.best else None
     others = runners_up(choice.frontier.found, choice.best, context.job) if choice.best else []
-    return Plan(
+    plan = Plan(
         status=choice.status, objective=_objective(scenario, choice), assignments=(best,) if best else (),
         alternatives=tuple(alternative_of(context, other, best) for other in others) if best else (),
         search=_search(prepared, layouts, choice, time.monotonic() - started),
@@ -75,6 +83,9 @@ def make_plan(scenario: Scenario, catalog: Catalog, *, defaults: Sequence[str] =
         provenance=Provenance(scenario=scenario.model_dump(mode="json", exclude_none=True),
                               defaults=(*defaults, *_decided(prepared)), catalog_digest=catalog.digest,
                               versions=_versions()))
+    if choice.frontier.interrupted:
+        raise Interrupted(plan)
+    return plan
 
 
 def prepare(scenario: Scenario, catalog: Catalog) -> Prepared:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import ceil
 
 from planner.answer.schema import Infeasible, Relaxation
 from planner.layouts.axes import RECOMPUTE
@@ -15,7 +16,7 @@ from planner.physics.question import Question
 from planner.scenario.limits import Limits
 from planner.solver.choose import Choice
 from planner.solver.frontier import Frontier
-from planner.units import DAY, show_bytes, show_usd
+from planner.units import DAY, HOUR, SECONDS, exact, show_bytes, show_usd
 
 Solve = Callable[[str, str, object], Choice]
 """Solve again with one limit lifted (or set to a value) and another objective."""
@@ -80,12 +81,12 @@ def _leanest(question: Question, row: dict[str, float]) -> Evaluation:
 
 
 def _relaxation(name: str, limits: Limits, miss: Miss, solve: Callable[..., Choice]) -> Relaxation | None:
-    """Lift one limit, find the least value that would do, and confirm it by solving again with that value."""
+    """Lift one limit, find the least value that would do (a deadline a little rounded up), and solve again to confirm it."""
     lifted = solve(name, _MEASURE[name])
     if lifted.best is None or lifted.value is None:
         return None
     column = lifted.best.column
-    least: float = {"deadline": column.duration_us * 1e-6 * (1 + 1e-9), "budget": lifted.value / 100,
+    least: float = {"deadline": _round_up(column.duration_us * 1e-6), "budget": lifted.value / 100,
                     "max_nodes": column.nodes}.get(name, column.gpus)
     confirmed = solve(name, _MEASURE[name], least if name in ("deadline", "budget") else int(least))
     if confirmed.best is None:
@@ -93,7 +94,13 @@ def _relaxation(name: str, limits: Limits, miss: Miss, solve: Callable[..., Choi
     return Relaxation(limit=name, from_=_show(name, getattr(limits, name)), to=_show(name, least))
 
 
+def _round_up(seconds: float) -> float:
+    """Return a duration a person would write: tenths of a day, or whole hours below two days."""
+    return ceil(seconds / (DAY / 10)) * DAY / 10 if seconds > 2 * DAY else ceil(seconds / HOUR) * HOUR
+
+
 def _show(name: str, value: float) -> str:
     if name == "deadline":
-        return f"{value / DAY:.4g} d"
+        tenths = value / DAY * 10
+        return f"{tenths / 10:g} d" if tenths >= 20 else exact(value, SECONDS, "d", "h", "min", "s")
     return show_usd(value) if name == "budget" else f"{int(value):,}"

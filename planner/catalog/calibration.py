@@ -31,6 +31,10 @@ class KernelShape(Sourced):
     alignment: int
     launch: Seconds
     attention_half_sequence: float
+    unfused_attention: float = Field(gt=0, le=1)
+    """Share of the peak that the batched products of unfused attention reach."""
+    unfused_attention_passes: float
+    """Times unfused attention moves its 16-bit scores through memory forward: mask, softmax, dropout."""
     loss_bytes_per_logit: float
     cast_forward_bytes: float
     """Bytes moved per element of a low-precision product's input, forward; backward is per element of its output."""

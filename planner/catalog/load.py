@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
@@ -175,11 +176,21 @@ class Catalog:
             yield from self.all(kind, model)
         yield from self.calibration_entries()
         for node in self.all("nodes", Node):
-            self.rates(self.gpu(node.gpu).architecture)
-            for fabric in filter(None, (node.scaleup, node.fabric)):
-                self.fabric(fabric)
+            with self._in_file("nodes", node.name):
+                self.rates(self.gpu(node.gpu).architecture)
+                for fabric in filter(None, (node.scaleup, node.fabric)):
+                    self.fabric(fabric)
         for prices in self.price_lists:
-            for offer in prices.offers:
-                self.node(offer.node)
-                if offer.fabric:
-                    self.fabric(offer.fabric)
+            with self._in_file("prices", prices.name):
+                for offer in prices.offers:
+                    self.node(offer.node)
+                    if offer.fabric:
+                        self.fabric(offer.fabric)
+
+    @contextmanager
+    def _in_file(self, kind: str, name: str) -> Iterator[None]:
+        """Say of a reference that does not resolve which file makes it."""
+        try:
+            yield
+        except UnknownName as error:
+            raise InputError(error.problem, file=error.file or str(self.files(kind)[name])) from None

@@ -67,5 +67,9 @@ class Stack(Sourced):
     """Device bytes of one communicator; a job holds one for each kind of group larger than one."""
     elementwise: float = Field(gt=0)
     """Bytes moved by norms, activations, rotary and residuals over the counted minimum."""
+    fused_attention: bool = True
+    """Flash attention, which skips what the causal mask hides and keeps no scores; unfused does neither."""
+    attention_kernel: dict[str, float] = {}
+    """Share of a GPU architecture's attention rates that the stack's kernel generation reaches, where below one."""
     overlap: Overlap
     step_overhead: Seconds

@@ -9,7 +9,7 @@ import click
 
 from planner.cli import options
 from planner.cli.options import common, console, is_quiet, open_catalog
-from planner.errors import EXIT_INFEASIBLE, EXIT_OK, EXIT_STOPPED
+from planner.errors import EXIT_INFEASIBLE, EXIT_INTERRUPTED, EXIT_OK, EXIT_STOPPED
 from planner.scenario.limits import Objective
 from planner.scenario.load import FLAGS, load_scenario, to_yaml
 from planner.scenario.workload import Method
@@ -59,14 +59,18 @@ def command(scenario: str | None, time_limit: float | None, show_scenario: bool,
         return EXIT_OK
 
     from planner.answer.schema import to_json
-    from planner.pipeline import make_plan
+    from planner.pipeline import Interrupted, make_plan
     from planner.render.tables import render_answer_line, render_plan
 
-    plan = make_plan(question, catalog, defaults=defaults, time_limit=time_limit)
+    interrupted = False
+    try:
+        plan = make_plan(question, catalog, defaults=defaults, time_limit=time_limit)
+    except Interrupted as stopped:
+        plan, interrupted = stopped.plan, True
     if as_json:
         click.echo(to_json(plan))
     elif is_quiet():
         click.echo(render_answer_line(plan))
     else:
         render_plan(plan, console())
-    return EXIT_CODES[plan.status]
+    return EXIT_INTERRUPTED if interrupted else EXIT_CODES[plan.status]

@@ -15,6 +15,8 @@ _ZERO = {"ddp": 0, "none": 0, "zero1": 1, "distopt": 1, "zero2": 2, "zero3": 3, 
 _DEFAULT_ZERO = {"megatron-core": 1, "megatron-deepspeed": 0, "fsdp2": 3, "llm-foundry": 3, "deepspeed": 3,
                  "internevo": 1, "jax": 3, "llmq": 1}
 """NeMo and Megatron-Bridge recipes set the distributed optimizer; FSDP shards all; Megatron of 2021 nothing."""
+_TUNED = re.compile(r"nemo|nvidia|bridge|ngc", re.IGNORECASE)
+"""NVIDIA's recipes interleave wherever there is a pipeline; Megatron-LM itself does only when told to."""
 _VPP = re.compile(r"\bVPP\s*=\s*(\d+)")
 
 
@@ -73,13 +75,19 @@ def _gpus(run: TrainRun, model_parallel: int) -> tuple[int, int]:
 
 
 def _virtual(run: TrainRun, pp: int, assumed: list[str]) -> int:
-    """Return the virtual stages, from the notes where the file has no such column."""
-    if run.vpp is not None:
-        return run.vpp if pp > 1 else 1
+    """Return the virtual stages: stated, in the notes where the file has no such column, else the recipes' way.
+
+    The recipes' way is a layer a chunk, or for layers that do not divide, counting embedding and head as layers.
+    """
+    if run.vpp is not None or pp == 1:
+        return run.vpp or 1 if pp > 1 else 1
     said = _VPP.search(run.notes or "")
     if said:
         return int(said.group(1))
-    return _default("vpp", 1, assumed) if pp > 1 else 1
+    chunks = 1
+    if run.layers and _TUNED.search(run.framework or ""):
+        chunks = next((layers // pp for layers in (run.layers, run.layers + 2) if layers % pp == 0), 1)
+    return _default("vpp", chunks, assumed)
 
 
 def _batch(run: TrainRun, dp: int, micro: int, pp: int, assumed: list[str]) -> int:

@@ -6,19 +6,23 @@ import re
 
 from planner.catalog.hardware import Fabric, Gpu, Nics, Node
 from planner.catalog.load import Catalog
+from planner.catalog.stack import Stack
 from planner.errors import UnknownName
 from planner.evidence.rows import TrainRun
 from planner.evidence.skipping import SkippedError
 from planner.layouts.candidate import Candidate
 from planner.units import BYTE_RATE, GIB
 
+COPY_ENGINES = frozenset({"llmq"})
+"""Stacks that move data between GPUs of one PCIe node with copy engines through host memory, not with NCCL."""
 GBIT = BYTE_RATE["Gbit/s"]
 _MANY = re.compile(r"(\d+)\s*x\s*(\d+)\s*Gb", re.IGNORECASE)
 _PER_GPU = re.compile(r"(\d+)\s*Gb(?:it|ps)?(?:/s)?\s*/\s*GPU", re.IGNORECASE)
 _ONE = re.compile(r"(\d+)\s*Gb", re.IGNORECASE)
 
 
-def candidate_of(run: TrainRun, catalog: Catalog, assumed: list[str], *, memory_only: bool = False) -> Candidate:
+def candidate_of(run: TrainRun, stack: Stack, catalog: Catalog, assumed: list[str], *,
+                 memory_only: bool = False) -> Candidate:
     """Return the hardware of a row. Raises SkippedError where the GPU is not known.
 
     memory_only: no time is asked for, so a GPU that the catalog lacks is one of the stated memory.
@@ -26,8 +30,10 @@ def candidate_of(run: TrainRun, catalog: Catalog, assumed: list[str], *, memory_
     gpu = _gpu(run, catalog, memory_only, assumed)
     node = _node(run, gpu, catalog, assumed)
     nics = _nics(run, node)
-    return Candidate(node, gpu, catalog.fabric(node.scaleup) if node.scaleup else None,
-                     _fabric(run, node, nics, catalog), nics)
+    scaleup = catalog.fabric(node.scaleup) if node.scaleup else None
+    if stack.name in COPY_ENGINES and scaleup is not None and scaleup.topology == "pcie":
+        scaleup = None  # what NCCL reaches there does not bind these
+    return Candidate(node, gpu, scaleup, _fabric(run, node, nics, catalog), nics)
 
 
 def _gpu(run: TrainRun, catalog: Catalog, memory_only: bool, assumed: list[str]) -> Gpu:

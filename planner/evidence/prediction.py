@@ -15,7 +15,7 @@ from planner.evidence.shape import model_of
 from planner.evidence.skipping import SkippedError, refuse
 from planner.evidence.software import stack_of
 from planner.physics.evaluate import Evaluation, evaluate_fixed
-from planner.physics.question import question_of
+from planner.physics.question import computes, question_of
 from planner.units import GIB
 
 STATED, OPEN = 0.95, 0.99
@@ -51,12 +51,14 @@ def predict(run: TrainRun, catalog: Catalog, *, memory_only: bool = False) -> Pr
         model = model_of(run, catalog, assumed)
         stack = stack_of(run, catalog, assumed)
         degrees = degrees_of(run, stack, assumed)
-        candidate = candidate_of(run, catalog, assumed, memory_only=memory_only)
+        candidate = candidate_of(run, stack, catalog, assumed, memory_only=memory_only)
         precision = run.precision or _default_precision(memory_only, assumed)
         question = question_of(
             catalog, model, (candidate,), stack, sequence_length=degrees.sequence_length,
             global_batch=degrees.global_batch, precisions=(precision,), method=run.method or "pretrain",
             confidence=OPEN if assumed else STATED)
+        if not computes(candidate, question.rates[0], precision):
+            raise SkippedError(f"GPU {candidate.gpu.name} has no {precision} rate in the catalog")
         evaluation = evaluate_fixed(question, degrees.table, 0)
     except PlannerError as error:
         raise SkippedError(str(error)) from None

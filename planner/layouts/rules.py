@@ -49,34 +49,41 @@ def _per_node(c: Columns, f: Facts) -> Ints:
 
 
 def _whole_nodes(c: Columns, f: Facts) -> Mask:
-    return gpus(c) % _per_node(c, f) == 0
+    keep: Mask = gpus(c) % _per_node(c, f) == 0
+    return keep
 
 
 def _group_fits_node(c: Columns, f: Facts) -> Mask:
     per_node = _per_node(c, f)
-    return (c["tp"] <= per_node) & (per_node % c["tp"] == 0)
+    keep: Mask = (c["tp"] <= per_node) & (per_node % c["tp"] == 0)
+    return keep
 
 
 def _interleaving(c: Columns, f: Facts) -> Mask:
-    return (c["vpp"] == 1) | ((c["pp"] > 1) & f.stack.interleaving)
+    keep: Mask = (c["vpp"] == 1) | ((c["pp"] > 1) & f.stack.interleaving)
+    return keep
 
 
 def _even_chunks(c: Columns, f: Facts) -> Mask:
     chunks, layers = c["pp"] * c["vpp"], f.space.model.layers
-    return (c["vpp"] == 1) | (layers % chunks == 0) | ((layers + 2) % chunks == 0)
+    keep: Mask = (c["vpp"] == 1) | (layers % chunks == 0) | ((layers + 2) % chunks == 0)
+    return keep
 
 
 def _interleaved_batches(c: Columns, f: Facts) -> Mask:
     micro_batches = f.space.global_batch // (c["dp"] * c["micro_batch"])
-    return (c["vpp"] == 1) | (micro_batches % c["pp"] == 0)
+    keep: Mask = (c["vpp"] == 1) | (micro_batches % c["pp"] == 0)
+    return keep
 
 
 def _zero_with_pipeline(c: Columns, f: Facts) -> Mask:
-    return (c["pp"] == 1) | (c["zero"] <= f.stack.zero_with_pipeline)
+    keep: Mask = (c["pp"] == 1) | (c["zero"] <= f.stack.zero_with_pipeline)
+    return keep
 
 
 def _offload_needs_shards(c: Columns, f: Facts) -> Mask:
-    return (c["offload"] == 0) | (f.stack.optimizer_offload & (c["zero"] >= 1))
+    keep: Mask = (c["offload"] == 0) | (f.stack.optimizer_offload & (c["zero"] >= 1))
+    return keep
 
 
 _RULES: tuple[Rule, ...] = (

@@ -22,6 +22,7 @@ class Machine:
 
     matrix: Floats
     matrix16: Floats
+    peak16: Floats
     attention_forward: Floats
     attention_backward: Floats
     memory: Floats
@@ -68,10 +69,11 @@ def machine(question: Question, candidate: Ints, precision: Ints) -> Machine:
     half = [question.matrix_rate(c, _half(question, c)) for c in range(len(question.candidates))]
     peak = [question.peak_rate(c, _half(question, c)) for c in range(len(question.candidates))]
     rates, gpus = question.rates, [c.gpu for c in question.candidates]
-    forward = column([p * r.attention_forward for p, r in zip(peak, rates, strict=True)])
+    kernel = [question.stack.attention_kernel.get(g.architecture, 1.0) for g in gpus]
+    forward = column([p * r.attention_forward * k for p, r, k in zip(peak, rates, kernel, strict=True)])
     backward = column([r.attention_backward for r in rates])
     return Machine(
-        matrix=column(grid)[candidate, precision], matrix16=column(half)[candidate],
+        matrix=column(grid)[candidate, precision], matrix16=column(half)[candidate], peak16=column(peak)[candidate],
         attention_forward=forward[candidate], attention_backward=(forward * backward)[candidate],
         memory=column([g.memory_bandwidth * r.memory for g, r in zip(gpus, rates, strict=True)])[candidate],
         multiprocessors=column([g.multiprocessors for g in gpus])[candidate],
@@ -93,7 +95,8 @@ def gemm(question: Question, on: Machine, rate: Floats, m: Floats, k: Floats, n:
     aligned = np.where((k % law.alignment == 0) & (n % law.alignment == 0), 1.0, law.misaligned)
     saturation = k / (k + law.half_k) * m / (m + law.half_mn) * n / (n + law.half_mn)
     compute = 2 * m * k * n / (rate * saturation * tile_use * wave_use * aligned)
-    return np.maximum(compute, 2 * (m * k + k * n + m * n) / on.memory) + law.launch
+    took: Floats = np.maximum(compute, 2 * (m * k + k * n + m * n) / on.memory) + law.launch
+    return took
 
 
 def _linear(question: Question, on: Machine, tokens: Floats, k: Floats, n: Floats) -> tuple[Floats, Floats]:
@@ -103,6 +106,21 @@ def _linear(question: Question, on: Machine, tokens: Floats, k: Floats, n: Float
     backward = gemm(question, on, on.matrix, tokens, n, k) + gemm(question, on, on.matrix, k, tokens, n)
     forward = forward + on.low_precision * law.cast_forward_bytes * tokens * k / on.memory
     return forward, backward + on.low_precision * law.cast_backward_bytes * tokens * n / on.memory
+
+
+def _attention_core(question: Question, on: Machine, tokens: Floats, tp: Floats) -> tuple[Floats, Floats]:
+    """Return forward and backward seconds of scores, softmax and context of one layer."""
+    shape, law, s = question.shape, question.kernels, question.sequence_length
+    q = shape.query_width / tp
+    if question.stack.fused_attention:
+        flops = 4 * tokens * shape.span(s) * q
+        reach = s / (s + law.attention_half_sequence)
+        return (flops / (on.attention_forward * reach) + law.launch,
+                2.5 * flops / (on.attention_backward * reach) + law.launch)
+    # every score is computed, and passes through memory for mask, softmax and dropout
+    moved = 2 * tokens * s * shape.heads / tp * law.unfused_attention_passes / on.memory
+    forward = 4 * tokens * s * q / (on.peak16 * law.unfused_attention) + moved + law.launch
+    return forward, 2 * forward
 
 
 def layer_times(question: Question, rows: Layouts) -> LayerTimes:
@@ -121,10 +139,7 @@ def layer_times(question: Question, rows: Layouts) -> LayerTimes:
     up = _linear(question, on, tokens, np.full_like(tp, h), fan * f)
     down = _linear(question, on, tokens, f, np.full_like(tp, h))
 
-    core_flops = 4 * tokens * shape.span(s) * q
-    reach = s / (s + law.attention_half_sequence)
-    core = core_flops / (on.attention_forward * reach) + law.launch
-    core_backward = 2.5 * core_flops / (on.attention_backward * reach) + law.launch
+    core, core_backward = _attention_core(question, on, tokens, tp)
 
     norm_bytes = stack.elementwise * tokens * (22 * h / split + 4 * (q + 2 * kv))
     act_bytes = stack.elementwise * tokens * 2 * (fan + 1) * f

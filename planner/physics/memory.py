@@ -54,10 +54,12 @@ def saved_per_token(question: Question, rows: Layouts) -> Floats:
     unfused = 0.0 if stack.fused_norm_and_activation else 8 * h / split
     masks = 2 * h / split if shape.dropout else 0.0
     norms = inputs + outputs + unfused + masks
-    attention = (E * (2 * q + 2 * kv) + 4 * shape.heads) / tp
+    # flash attention keeps a log-sum-exp; unfused attention its scores before and after dropout, and the mask
+    core = (4 if stack.fused_attention else (2 * E + 1) * question.sequence_length) * shape.heads / tp
+    attention = E * (2 * q + 2 * kv) / tp + core
     silu = 0 if stack.fused_norm_and_activation or not shape.gated else 2
     mlp = f * ((3 if shape.gated else 2) * E + silu) / tp
-    drops = {"core_attn": 4 * shape.heads / tp, "layernorm": outputs + unfused, "mlp": mlp}
+    drops = {"core_attn": core, "layernorm": outputs + unfused, "mlp": mlp}
     none = norms + attention + mlp
     if stack.selective_recompute == ("every-second-matmul",):
         selective = E * (2 * h / split + (2 * q + kv + f) / tp)

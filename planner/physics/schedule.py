@@ -17,7 +17,8 @@ def in_flight_chunks(pp: Ints | int, vpp: Ints | int, micro_batches: Ints | int,
     p, v, m = np.asarray(pp), np.asarray(vpp), np.asarray(micro_batches)
     plain = np.minimum(m, p - stage)
     interleaved = np.minimum(m * v, 2 * (p - stage - 1) + (v - 1) * p + 1)
-    return np.where(v == 1, plain, interleaved).astype(np.int64)
+    chunks: Ints = np.where(v == 1, plain, interleaved).astype(np.int64)
+    return chunks
 
 
 def pipeline_seconds(slowest: Floats, total: Floats, vpp: Ints, micro_batches: Ints) -> tuple[Floats, Floats]:

@@ -10,6 +10,8 @@ from planner.catalog.price import Term
 from planner.units import Seconds, Usd
 from planner.yaml_io import Frozen
 
+MOST = 10**7
+"""Largest GPU or node count a limit may name; no cluster comes near."""
 Objective = Literal["cost", "time", "gpus"]
 
 
@@ -18,9 +20,9 @@ class Limits(Frozen):
 
     deadline: Seconds | None = None
     budget: Usd | None = None
-    gpus: int | None = Field(default=None, gt=0)
-    max_gpus: int | None = Field(default=None, gt=0)
-    max_nodes: int | None = Field(default=None, gt=0)
+    gpus: int | None = Field(default=None, gt=0, le=MOST)
+    max_gpus: int | None = Field(default=None, gt=0, le=MOST)
+    max_nodes: int | None = Field(default=None, gt=0, le=MOST)
 
 
 class Rent(Frozen):

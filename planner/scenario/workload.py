@@ -32,7 +32,7 @@ class Training(Frozen):
     kind: Literal["training"] = "training"
     model: str
     method: Method = "pretrain"
-    tokens: Tokens
+    tokens: Annotated[Tokens, Field(le=10**16)]
     sequence_length: Tokens | None = None
     global_batch: GlobalBatch | None = None
     precision: tuple[Precision, ...] = Field(default=("bf16",), min_length=1)

@@ -93,6 +93,7 @@ class Frontier:
     removed: Counter[str] = field(default_factory=Counter)
     fit: int = 0
     staged: int = 0
+    interrupted: bool = False
     open_bound: Key | None = None
     """Least key among layouts not yet staged when time ran out; none where the search ended."""
     nearest_memory: tuple[float, dict[str, float]] | None = None
@@ -114,10 +115,16 @@ class Search:
         """Return the frontier of all rows: for every candidate its best layouts, proven unless time ran out."""
         keys = self._keys(layouts, self._time_bounds(layouts))
         keep = self._within_limits(keys, layouts, "")
-        for candidate in range(len(self.question.candidates)):
-            mine = np.flatnonzero(keep & (layouts.candidate == candidate))
-            order = mine[np.lexsort((layouts.gpus[mine], keys.cents[mine], keys.first[mine]))]
-            self._candidate(candidate, layouts, order, keys)
+        least = np.flatnonzero(keep)[np.argsort(keys.first[keep])[:1]]
+        try:
+            for candidate in range(len(self.question.candidates)):
+                mine = np.flatnonzero(keep & (layouts.candidate == candidate))
+                order = mine[np.lexsort((layouts.gpus[mine], keys.cents[mine], keys.first[mine]))]
+                self._candidate(candidate, layouts, order, keys)
+        except KeyboardInterrupt:
+            # nothing tighter is known of what was not staged than the least bound of all
+            self.out.interrupted = True
+            self._note_open((int(keys.first[least[0]]), 0))
         return self.out
 
     def _time_bounds(self, layouts: Layouts) -> Floats:

@@ -15,6 +15,8 @@ DURATION_QUANTUM = 1e-6
 MEMORY_QUANTUM = 2**20
 COST_QUANTUM = 0.01
 PRICE_QUANTUM = 1e-6
+LONGEST = 9e18
+"""Microseconds at which a lower bound stops growing, so that it stays within 64 bits: 285,000 years."""
 _MICRO_USD_US_PER_CENT = 36 * 10**12
 """(micro-USD per hour x microseconds) in one cent: 1e4 micro-USD x 3.6e9 us."""
 
@@ -46,7 +48,8 @@ def duration_limit(seconds: float) -> int:
 
 def duration_floor(seconds: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return lower bounds of durations in us, down, and a hair more for what floats lose."""
-    return np.floor(seconds / DURATION_QUANTUM * (1 - 1e-12)).astype(np.int64)
+    micros = np.floor(seconds / DURATION_QUANTUM * (1 - 1e-12))
+    return np.minimum(micros, LONGEST).astype(np.int64)
 
 
 def price(usd_per_hour: float) -> int:

@@ -146,3 +146,18 @@ def test_the_fast_path_does_not_import_ortools():
 
 def test_solve_remembers_its_answers():
     assert staging.solve(PLAIN) is staging.solve(replace(PLAIN))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_slower_slowest_stage_is_found_where_it_pays(seed):
+    random, paid = Random(100 + seed), 0
+    for _ in range(150):
+        # few passes and dear recompute: the least slowest stage is often not the best one
+        rough = replace(random_staging(random), micro_batches=random.choice([1, 2, 3]), chunks=1, mode_ns=(0, 3, 40),
+                        keep_units=(8, 5, 1), mixes=((0, 1, 2),), backward_units=0, state_units=random.randint(0, 4))
+        problem = replace(rough, capacity_units=random.randint(15, 90), max_layers=(9,) * rough.stages)
+        fast, plain = solve_exact(problem), exhaustive_staging(problem)
+        assert (fast and fast.objective) == (plain and plain.objective), problem
+        least_slowest = solve_exact(replace(problem, micro_batches=10**6))
+        paid += fast is not None and least_slowest is not None and max(fast.stage_ns) > max(least_slowest.stage_ns)
+    assert paid > 3
