@@ -28,7 +28,7 @@ from planner.money.rent import RentalOffer, candidates_with_offers, cheapest_per
 from planner.physics.question import Question, computes, question_of
 from planner.scenario.scenario import Scenario
 from planner.solver.choose import Choice, choose
-from planner.solver.frontier import Job
+from planner.solver.job import Job
 from planner.solver.quantize import budget, duration_limit, price
 from planner.units import DAY
 
@@ -74,7 +74,7 @@ def make_plan(scenario: Scenario, catalog: Catalog, *, defaults: Sequence[str] =
     choice = choose(prepared.question, prepared.space, job_of(prepared), layouts.layouts, stop)
     context = _context(prepared)
     best = assignment_of(context, choice.best) if choice.best else None
-    others = runners_up(choice.frontier.found, choice.best, context.job) if choice.best else []
+    others = runners_up(choice.frontier.found, choice.best) if choice.best else []
     plan = Plan(
         status=choice.status, objective=_objective(scenario, choice), assignments=(best,) if best else (),
         alternatives=tuple(alternative_of(context, other, best) for other in others) if best else (),

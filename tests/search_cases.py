@@ -15,7 +15,7 @@ from planner.layouts.candidate import Candidate
 from planner.layouts.enumerate import Enumeration, enumerate_layouts
 from planner.layouts.rules import Facts
 from planner.physics.question import Question, computes, question_of
-from planner.solver.frontier import Job
+from planner.solver.job import Job
 
 NODES = ("dgx-a100", "dgx-h100", "dgx-b200", "l40s-4x", "rtx-4090-4x")
 
@@ -69,7 +69,8 @@ def random_case(seed: int, *, limits: bool = True) -> Case:
     space = Space(model, tuple(candidates), ("bf16",), sequence, batch, rng.choice((8, 16, 24)))
     facts = Facts(space=space, stack=stack, node_gpus=np.array([c.node.gpus for c in candidates]),
                   clustered=np.array([rng.random() < 0.9 for _ in candidates]),
-                  precisions=np.array([[computes(c, r, "bf16")] for c, r in zip(candidates, question.rates, strict=True)]),
+                  precisions=np.array([[computes(c, r, "bf16")]
+                                       for c, r in zip(candidates, question.rates, strict=True)]),
                   fixed_gpus=None, max_nodes=rng.choice((None, 2)))
     job = Job(steps=rng.randint(1000, 100_000), checkpoint_bytes=question.shape.total * 14.0,
               reliability=catalog().reliability, objective=rng.choice(("cost", "time", "gpus")),

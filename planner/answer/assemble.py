@@ -24,7 +24,8 @@ from planner.layouts.table import Layouts
 from planner.money.rent import RentalOffer
 from planner.physics.evaluate import Evaluation, evaluate
 from planner.physics.question import Question
-from planner.solver.frontier import Job, StagedLayout
+from planner.solver.frontier import StagedLayout
+from planner.solver.job import Job
 from planner.units import DAY, show_usd
 
 MOST_ALTERNATIVES = 8
@@ -100,13 +101,13 @@ def assignment_of(context: Context, found: StagedLayout) -> Assignment:
         usd_per_node_hour=offer.usd_per_node_hour, stack=context.question.stack.name,
         layout=layout_of(context.question, found.batch.rows, found.row, evaluation), memory=memory_of(evaluation),
         time=time_of(evaluation, found.step_seconds, context.job.steps, context.residuals[column.candidate]),
-        goodput=found.goodput, duration_days=days, cost_usd=found.cost(context.job) / 100,
+        goodput=found.goodput, duration_days=days, cost_usd=found.cents / 100,
         energy_kwh=column.energy_wh / 1000)
 
 
-def runners_up(found: Sequence[StagedLayout], best: StagedLayout, job: Job) -> list[StagedLayout]:
+def runners_up(found: Sequence[StagedLayout], best: StagedLayout) -> list[StagedLayout]:
     """Return the next best: of every other candidate its best, then of the same hardware other sizes and layouts."""
-    ranked = sorted((f for f in found if f is not best), key=lambda f: f.key(job))
+    ranked = sorted((f for f in found if f is not best), key=lambda f: f.key)
     chosen: list[StagedLayout] = []
     seen: set[tuple[int, ...]] = {(best.column.candidate, best.column.gpus)}
     hardware = {best.column.candidate}
@@ -124,7 +125,7 @@ def runners_up(found: Sequence[StagedLayout], best: StagedLayout, job: Job) -> l
             chosen.append(one)
     if ranked and ranked[0] not in chosen:
         chosen.insert(0, ranked[0])
-    return sorted(chosen, key=lambda f: f.key(job))[:MOST_ALTERNATIVES]
+    return sorted(chosen, key=lambda f: f.key)[:MOST_ALTERNATIVES]
 
 
 def alternative_of(context: Context, found: StagedLayout, best: Assignment) -> Alternative:

@@ -81,7 +81,7 @@ def _leanest(question: Question, row: dict[str, float]) -> Evaluation:
 
 
 def _relaxation(name: str, limits: Limits, miss: Miss, solve: Callable[..., Choice]) -> Relaxation | None:
-    """Lift one limit, find the least value that would do (a deadline a little rounded up), and solve again to confirm it."""
+    """Lift one limit, find the least value that would do, a deadline rounded up, and solve again to confirm it."""
     lifted = solve(name, _MEASURE[name])
     if lifted.best is None or lifted.value is None:
         return None

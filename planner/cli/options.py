@@ -19,7 +19,7 @@ from planner.cli.main import Settings
 from planner.units import SECONDS, parse
 
 F = TypeVar("F", bound=Callable[..., Any])
-PIPE_WIDTH = 110
+PIPE_WIDTH = 80
 """Columns where the output is no terminal and COLUMNS is not set."""
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from planner.catalog.stack import Stack
 from planner.evidence.rows import TrainRun
 from planner.evidence.skipping import SkippedError
+from planner.evidence.software import is_tuned
 from planner.layouts.axes import RECOMPUTE
 from planner.layouts.table import Layouts, from_rows
 
@@ -15,8 +16,8 @@ _ZERO = {"ddp": 0, "none": 0, "zero1": 1, "distopt": 1, "zero2": 2, "zero3": 3, 
 _DEFAULT_ZERO = {"megatron-core": 1, "megatron-deepspeed": 0, "fsdp2": 3, "llm-foundry": 3, "deepspeed": 3,
                  "internevo": 1, "jax": 3, "llmq": 1}
 """NeMo and Megatron-Bridge recipes set the distributed optimizer; FSDP shards all; Megatron of 2021 nothing."""
-_TUNED = re.compile(r"nemo|nvidia|bridge|ngc", re.IGNORECASE)
-"""NVIDIA's recipes interleave wherever there is a pipeline; Megatron-LM itself does only when told to."""
+FULL_LENGTH = "tokens=seq_len"
+"""Instruction data that is not packed: seq_len is the cap, the samples are shorter."""
 _VPP = re.compile(r"\bVPP\s*=\s*(\d+)")
 
 
@@ -36,6 +37,8 @@ def degrees_of(run: TrainRun, stack: Stack, assumed: list[str]) -> Degrees:
         raise SkippedError("sequence length not stated")
     if run.micro_batch is None and run.global_batch_seqs is None:
         raise SkippedError("batch not stated")
+    if run.method == "full" and "pack" not in (run.notes or "").lower():
+        assumed.append(FULL_LENGTH)
     tp, pp, cp = _model_parallel(run, assumed)
     gpus, dp = _gpus(run, tp * pp * cp)
     vpp = _virtual(run, pp, assumed)
@@ -85,7 +88,7 @@ def _virtual(run: TrainRun, pp: int, assumed: list[str]) -> int:
     if said:
         return int(said.group(1))
     chunks = 1
-    if run.layers and _TUNED.search(run.framework or ""):
+    if run.layers and is_tuned(run):
         chunks = next((layers // pp for layers in (run.layers, run.layers + 2) if layers % pp == 0), 1)
     return _default("vpp", chunks, assumed)
 

@@ -30,7 +30,8 @@ def read_evidence(path: Path) -> Evidence:
         raise InputError("the file is empty: expected a header line", file=str(path))
     names = [name.strip() for name in header[1]]
     kind = _kind(names, path)
-    parsers = {column: _parser(annotation) for column, annotation in kind.columns().items()} | {"suspect": _truth}
+    parsers: dict[str, Parser] = {"suspect": _truth, "stated": _truth}
+    parsers.update((column, _parser(annotation)) for column, annotation in kind.columns().items())
     rows = tuple(_row(kind, parsers, dict(zip(names, cells, strict=True)), line, str(path))
                  for line, cells in lines if _width(cells, names, line, path))
     return Evidence(kind.name, rows)
@@ -42,7 +43,8 @@ def _cells(path: Path) -> Iterator[tuple[int, list[str]]]:
         with path.open("rb") as file:
             raw = file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
-        raise InputError(f"cannot read: {getattr(error, 'strerror', None) or error}", file=str(path)) from None
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"cannot read: {reason}", file=str(path)) from None
     if len(raw) > MAX_BYTES:
         raise InputError(f"file is larger than {MAX_BYTES >> 20} MiB", file=str(path))
     try:
@@ -90,7 +92,8 @@ def _row(kind: Kind, parsers: Mapping[str, Parser], cells: Mapping[str, str], li
     if not identifier:
         raise InputError("column id: required, but empty", file=file, line=line)
     run, measured = ({f.name: values[f.name] for f in fields(t)} for t in (kind.run, kind.measured))
-    return Row(identifier, line, bool(values["suspect"]), kind.run(**run), kind.measured(**measured))
+    return Row(identifier, line, bool(values["suspect"]), bool(values["stated"]), kind.run(**run),
+               kind.measured(**measured))
 
 
 def _parser(annotation: Any) -> Parser:  # noqa: ANN401

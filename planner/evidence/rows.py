@@ -130,11 +130,12 @@ class ServeMeasured:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of an evidence file."""
+    """One line of an evidence file. `stated` rows leave nothing important open."""
 
     id: str
     line: int
     suspect: bool
+    stated: bool
     run: TrainRun | ServeRun
     measured: TrainMeasured | ServeMeasured
 
@@ -155,14 +156,17 @@ class Kind:
 
     def columns(self) -> dict[str, Any]:
         """Return the annotation of each column that is read."""
-        return get_type_hints(self.run, include_extras=True) | get_type_hints(self.measured, include_extras=True)
+        run, measured = (get_type_hints(part, include_extras=True) for part in (self.run, self.measured))
+        return run | measured
 
 
+_TRAIN: tuple[type[TrainRun], type[TrainMeasured]] = (TrainRun, TrainMeasured)
+_SERVE: tuple[type[ServeRun], type[ServeMeasured]] = (ServeRun, ServeMeasured)
 KINDS = (
-    Kind("train_throughput", frozenset({"id", "global_batch_seqs", "tokens_per_s_per_gpu"}), TrainRun, TrainMeasured),
-    Kind("train_memory", frozenset({"id", "method", "mem_kind", "fits"}), TrainRun, TrainMeasured),
-    Kind("serve_throughput", frozenset({"id", "isl", "osl", "output_tok_s_per_gpu"}), ServeRun, ServeMeasured),
-    Kind("serve_memory", frozenset({"id", "max_model_len", "weights_gib", "kv_cache_gib"}), ServeRun, ServeMeasured),
+    Kind("train_throughput", frozenset({"id", "global_batch_seqs", "tokens_per_s_per_gpu"}), *_TRAIN),
+    Kind("train_memory", frozenset({"id", "method", "mem_kind", "fits"}), *_TRAIN),
+    Kind("serve_throughput", frozenset({"id", "isl", "osl", "output_tok_s_per_gpu"}), *_SERVE),
+    Kind("serve_memory", frozenset({"id", "max_model_len", "weights_gib", "kv_cache_gib"}), *_SERVE),
 )
 
 

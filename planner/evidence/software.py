@@ -31,6 +31,7 @@ _FAMILIES: tuple[tuple[str, str], ...] = (
     (r"deepspeed|llama-factory|colossal", "deepspeed"),
     (r"fsdp|torchtitan|torchtune|picotron|nanochat|litgpt|lit-gpt", "fsdp2"),
 )
+_TUNED = re.compile(r"nemo|nvidia|bridge|ngc|^megatron-lm$", re.IGNORECASE)
 _WEIGHT = {"bf16": 2.0, "fp16": 2.0, "fp32": 4.0, "none": 0.0}
 _MOMENTS = {"fp32": 8.0, "bf16": 4.0, "8bit": 2.06, "4bit": 1.06}
 """Bytes of both Adam moments per parameter; low-bit states carry an fp32 scale per block of 256 or 128."""
@@ -51,7 +52,19 @@ def stack_of(run: TrainRun, catalog: Catalog, assumed: list[str]) -> Stack:
         changes["selective_recompute"] = _modules(run.recompute_modules)
     if run.weights_dtype:
         changes["states"] = _states(run, stack)
+    elif is_tuned(run) and stack.name == "megatron-core":
+        changes["states"] = {p: s.model_copy(update={"gradient": 2.0}) for p, s in stack.states.items()}
+        changes["reduce_bytes"] = 2.0
     return stack.model_copy(update=changes) if changes else stack
+
+
+def is_tuned(run: TrainRun) -> bool:
+    """Say whether a row is of NVIDIA's performance recipes.
+
+    They reduce gradients in 16 bits (grad_reduce_in_fp32 = False in Megatron-Bridge scripts/performance/configs and
+    NeMo's; --grad-reduce-in-bf16 in Megatron-LM examples/llama) and interleave wherever there is a pipeline.
+    """
+    return _TUNED.search(run.framework or "") is not None
 
 
 def _name(run: TrainRun, assumed: list[str]) -> str:

@@ -11,7 +11,8 @@ from planner.physics.question import Question
 from planner.solver.check import check_fleet, check_staging
 from planner.solver.column import Column, undominated
 from planner.solver.fleet.problem import FleetOffer, FleetProblem
-from planner.solver.frontier import Frontier, Job, Search, StagedLayout
+from planner.solver.frontier import Frontier, Search, StagedLayout
+from planner.solver.job import Job
 from planner.solver.staging_input import staging_problem
 
 Status = Literal["optimal", "feasible", "infeasible", "undecided"]
@@ -41,7 +42,7 @@ def choose(question: Question, space: Space, job: Job, layouts: Layouts, deadlin
 
     by_key = {f.column.key: f for f in frontier.found}
     problem = FleetProblem(
-        workloads=(undominated(_leaders(frontier.found, job)),),
+        workloads=(undominated(_leaders(frontier.found)),),
         offers=tuple(FleetOffer(i, i, price) for i, price in enumerate(job.micro_usd_per_node_hour)),
         objective=job.objective, deadline_us=job.deadline_us, deadline_on="duration", budget_cents=job.budget_cents)
     solution = solve_fleet(problem)
@@ -61,6 +62,6 @@ MOST_COLUMNS = 900
 """Columns offered to the fleet model; those left out are worse in the order it sorts by, hence never its choice."""
 
 
-def _leaders(found: list[StagedLayout], job: Job) -> list[Column]:
+def _leaders(found: list[StagedLayout]) -> list[Column]:
     """Return the columns of the best staged layouts in the order of the objective and its tie-breaks."""
-    return [f.column for f in sorted(found, key=lambda f: f.key(job))[:MOST_COLUMNS]]
+    return [f.column for f in sorted(found, key=lambda f: f.key)[:MOST_COLUMNS]]

@@ -14,38 +14,19 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from planner.catalog.calibration import Reliability
 from planner.layouts.axes import BY_NAME, Space
 from planner.layouts.table import Floats, Ints, Layouts, Mask
-from planner.money.goodput import goodput, spare_nodes
-from planner.physics.compute import distinct
 from planner.physics.estimate import TimeTerms, time_terms
 from planner.physics.memory import MemoryTerms, memory_terms
 from planner.physics.question import Question
 from planner.solver import staging
 from planner.solver.bounds import Bound, bound, time_bound
 from planner.solver.column import Column
-from planner.solver.fleet.problem import Goal
-from planner.solver.quantize import cost_cents, duration_floor, duration_use
+from planner.solver.job import Job, Key, Keys, Pricing
 from planner.solver.staging_input import staging_problem
 
-Key = tuple[int, ...]
 BATCH = 2048
 CHUNK = 200_000
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """What turns a step into a plan: steps, checkpoint, failures, prices and limits. Units of `quantize`."""
-
-    steps: int
-    checkpoint_bytes: float
-    reliability: Reliability
-    objective: Goal
-    micro_usd_per_node_hour: tuple[int, ...]
-    """Of the cheapest offer, by candidate."""
-    deadline_us: int | None = None
-    budget_cents: int | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,21 +49,10 @@ class StagedLayout:
     goodput: float
     column: Column
 
-    def key(self, job: Job) -> Key:
-        """Return what the objective sorts by, ties broken by cost, GPUs, nodes, then the simpler layout."""
-        return (*_key(job, self.column.duration_us, self.cost(job), self.column.gpus), self.column.gpus,
-                self.column.nodes, self.column.complexity, self.column.key)
-
-    def cost(self, job: Job) -> int:
-        """Return the cost in cents at the cheapest offer."""
-        column = self.column
-        return cost_cents(column.nodes + column.spare_nodes, job.micro_usd_per_node_hour[column.candidate],
-                          column.duration_us)
-
-
-def _key(job: Job, duration_us: int, cents: int, gpus: int) -> Key:
-    first = {"cost": cents, "time": duration_us, "gpus": gpus}[job.objective]
-    return (first, cents)
+    cents: int
+    """Cost at the cheapest offer."""
+    key: Key
+    """What the objective sorts by, ties broken as in the fleet model."""
 
 
 @dataclass(slots=True)
@@ -102,18 +72,17 @@ class Frontier:
 
 
 class Search:
-    """One workload's frontier. `tick` raises to stop early and is called between stagings."""
+    """One workload's search. `deadline` is a monotonic clock reading at which to stop."""
 
     def __init__(self, question: Question, space: Space, job: Job, deadline: float | None = None) -> None:
         self.question, self.space, self.job, self.deadline = question, space, job, deadline
-        self.node_gpus = np.array([c.node.gpus for c in question.candidates])
-        self.prices = np.array(job.micro_usd_per_node_hour, np.float64)
+        self.pricing = Pricing(job, question.candidates)
         self.out = Frontier()
         self.best: dict[int, Key] = {}
 
     def run(self, layouts: Layouts) -> Frontier:
         """Return the frontier of all rows: for every candidate its best layouts, proven unless time ran out."""
-        keys = self._keys(layouts, self._time_bounds(layouts))
+        keys = self.pricing.least(layouts, self._time_bounds(layouts))
         keep = self._within_limits(keys, layouts, "")
         least = np.flatnonzero(keep)[np.argsort(keys.first[keep])[:1]]
         try:
@@ -134,18 +103,6 @@ class Search:
             rows = layouts.take(np.arange(start, min(start + CHUNK, len(layouts))))
             parts.append(time_bound(self.question, rows, time_terms(self.question, rows)))
         return np.concatenate(parts) if parts else np.zeros(0)
-
-    def _keys(self, rows: Layouts, step: Floats) -> Keys:
-        """Turn least step seconds into least durations, costs and keys, rounded down."""
-        nodes = rows.gpus // self.node_gpus[rows.candidate]
-        share = goodput(self.job.reliability, rows.gpus, nodes, self.job.checkpoint_bytes)
-        micros = duration_floor(self.job.steps * step / share)
-        sizes, inverse = distinct(rows.gpus)
-        total = nodes + spare_nodes(self.job.reliability, rows.gpus[sizes])[inverse]
-        # a hair below the exact product, so that float rounding never lifts a bound
-        cents = np.floor(total * self.prices[rows.candidate] * micros / 3.6e13 * (1 - 1e-12)).astype(np.int64)
-        first = {"cost": cents, "time": micros, "gpus": rows.gpus}[self.job.objective]
-        return Keys(first, cents, micros)
 
     def _within_limits(self, keys: Keys, rows: Layouts, suffix: str) -> Mask:
         """Return which rows can still meet deadline and budget; count the others."""
@@ -193,7 +150,7 @@ class Search:
             now = rows.replace(offload=np.full(len(rows), share))
             batch = Batch(now, time_terms(self.question, now), memory_terms(self.question, now))
             known = bound(self.question, now, batch.time, batch.memory)
-            keys = self._keys(now, known.step)
+            keys = self.pricing.least(now, known.step)
             keep = known.fits & self._within_limits(keys, now, "_with_memory")
             self.out.fit += int(known.fits.sum())
             self.out.removed["memory"] += int((~known.fits).sum())
@@ -236,9 +193,8 @@ class Search:
             done = self._solve(batches[at], row)
             if done is not None:
                 self.out.found.append(done)
-                key = done.key(self.job)
-                if best is None or key < best:
-                    self.best[candidate] = key
+                if best is None or done.key < best:
+                    self.best[candidate] = done.key
 
     def _solve(self, batch: Batch, row: int) -> StagedLayout | None:
         self.out.staged += 1
@@ -250,52 +206,12 @@ class Search:
             return None
         pipeline = staged.objective * 1e-9 / problem.chunks
         step = (pipeline + float(time.step[row])) * float(time.jitter[row])
-        layout = StagedLayout(batch, row, staged, step, 0.0, self._column(rows, row, step))
-        share = self._share(rows, row)
-        layout = StagedLayout(batch, row, staged, step, share, layout.column)
-        late = self.job.deadline_us is not None and layout.column.duration_us > self.job.deadline_us
-        dear = self.job.budget_cents is not None and layout.cost(self.job) > self.job.budget_cents
+        column = self.pricing.column(rows, row, step)
+        cents = self.pricing.cost(column)
+        late = self.job.deadline_us is not None and column.duration_us > self.job.deadline_us
+        dear = self.job.budget_cents is not None and cents > self.job.budget_cents
         if late or dear:
             self.out.removed["deadline_staged" if late else "budget_staged"] += 1
             return None
-        return layout
-
-    def _share(self, rows: Layouts, row: int) -> float:
-        gpus = rows.gpus[row:row + 1]
-        nodes = gpus // self.node_gpus[rows.candidate[row]]
-        return float(goodput(self.job.reliability, gpus, nodes, self.job.checkpoint_bytes)[0])
-
-    def _column(self, rows: Layouts, row: int, step: float) -> Column:
-        gpus, candidate = int(rows.gpus[row]), int(rows.candidate[row])
-        nodes = gpus // int(self.node_gpus[candidate])
-        spares = int(spare_nodes(self.job.reliability, rows.gpus[row:row + 1])[0])
-        micros = duration_use(self.job.steps * step / self._share(rows, row))
-        power = self.question.candidates[candidate].node.power.load * (nodes + spares)
-        return Column(
-            key=_identity(rows, row), candidate=candidate, nodes=nodes, spare_nodes=spares, gpus=gpus,
-            duration_us=micros, upper_us=micros, energy_wh=int(np.ceil(power * micros / 3.6e9)),
-            power_w=int(np.ceil(power)), checkpoint_bytes=int(self.job.checkpoint_bytes),
-            complexity=complexity(rows, row))
-
-
-@dataclass(frozen=True, slots=True)
-class Keys:
-    """Least values of each row: what the objective sorts by, cents, microseconds."""
-
-    first: Ints
-    cents: Ints
-    micros: Ints
-
-
-def complexity(rows: Layouts, row: int) -> int:
-    """Return how much there is to set up: one for each kind of parallelism, the ZeRO stage, interleaving, offload."""
-    degrees = sum(int(getattr(rows, axis)[row] > 1) for axis in ("tp", "cp", "pp", "vpp", "ep"))
-    return 10 * degrees + 3 * int(rows.zero[row]) + (5 if rows.offload[row] > 0 else 0)
-
-
-def _identity(rows: Layouts, row: int) -> int:
-    """Return a number that tells layouts apart whatever order they come in, for the last tie-break."""
-    code = 0
-    for axis in ("candidate", "tp", "cp", "pp", "vpp", "dp", "micro_batch", "zero", "precision"):
-        code = code * 4099 + int(getattr(rows, axis)[row])
-    return (code * 101 + int(100 * rows.offload[row])) % (2**61 - 1)
+        share = float(self.pricing.share(rows.take(np.array([row])))[0])
+        return StagedLayout(batch, row, staged, step, share, column, cents, self.pricing.key(column))

@@ -43,8 +43,8 @@ def test_search_equals_staging_everything(seed: int) -> None:
     found = Search(case.question, case.space, case.job).run(case.enumeration.layouts).found
     assert bool(found) == bool(every)
     for candidate in range(len(case.question.candidates)):
-        mine = [f.key(case.job) for f in found if f.column.candidate == candidate]
-        best = [f.key(case.job) for f in every if f.column.candidate == candidate]
+        mine = [f.key for f in found if f.column.candidate == candidate]
+        best = [f.key for f in every if f.column.candidate == candidate]
         assert bool(mine) == bool(best)
         if best:
             assert min(mine) == min(best)
@@ -86,4 +86,4 @@ def test_a_time_limit_leaves_an_open_bound_that_no_layout_beats() -> None:
     stopped = Search(case.question, case.space, case.job, deadline=0.0).run(case.enumeration.layouts)
     assert every
     assert stopped.open_bound is not None
-    assert stopped.open_bound <= min(f.key(case.job) for f in every)[:2]
+    assert stopped.open_bound <= min(f.key for f in every)[:2]

@@ -1,0 +1,75 @@
+"""Residual classes: quantiles of measured over predicted, by what the evidence rows have in common.
+
+A class stands on at least a dozen rows of its own; what has fewer falls back to its stack, then to everything.
+Only rows that leave nothing important open count, and a reading before a failure is no measurement of a need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.catalog.calibration import Residual
+from planner.evidence.compare import Outcome
+from planner.evidence.degrees import FULL_LENGTH
+from planner.evidence.rows import TrainMeasured
+
+LEAST_ROWS = 12
+DIGITS = 3
+LEVELS = {"q05": 5, "q10": 10, "q50": 50, "q90": 90, "q95": 95}
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Measured over predicted of one row, and the traits by which classes are told apart."""
+
+    traits: Mapping[str, str]
+    ratio: float
+
+
+def step_samples(outcomes: Iterable[Outcome]) -> list[Sample]:
+    """Return measured over predicted step time of every stated row."""
+    samples = []
+    for outcome in outcomes:
+        measured, prediction = outcome.measured_seconds, outcome.prediction
+        if outcome.row.stated and measured is not None:
+            samples.append(Sample({"stack": prediction.stack, "architecture": prediction.architecture},
+                                  measured / prediction.evaluation.step.seconds))
+    return samples
+
+
+def memory_samples(outcomes: Iterable[Outcome]) -> list[Sample]:
+    """Return measured over predicted peak memory of every stated row that ran; repeated readings count once.
+
+    Where only the cap of the sample lengths is known the need is not, so such rows do not count.
+    """
+    samples: dict[tuple[str, str, float], Sample] = {}
+    for outcome in outcomes:
+        measured, prediction = outcome.row.measured, outcome.prediction
+        assert isinstance(measured, TrainMeasured)
+        known = outcome.row.stated and FULL_LENGTH not in prediction.assumed
+        if known and measured.peak_mem_gib is not None and measured.fits is not False:
+            ratio = measured.peak_mem_gib / prediction.memory_gib(measured.mem_kind or "reserved")
+            traits = {"stack": prediction.stack, "method": prediction.method}
+            samples.setdefault((prediction.stack, prediction.method, ratio), Sample(traits, ratio))
+    return list(samples.values())
+
+
+def classes(samples: Sequence[Sample], *traits: str) -> list[Residual]:
+    """Return the residual classes: by all `traits`, by the first alone, then one for everything."""
+    result: list[Residual] = []
+    for count in range(len(traits), -1, -1):
+        groups: dict[tuple[str, ...], list[float]] = {}
+        for sample in samples:
+            groups.setdefault(tuple(sample.traits[t] for t in traits[:count]), []).append(sample.ratio)
+        for key in sorted(groups):
+            if len(groups[key]) >= LEAST_ROWS or not key:
+                result.append(_residual(dict(zip(traits, key, strict=False)), groups[key]))
+    return result
+
+
+def _residual(traits: Mapping[str, str], ratios: Sequence[float]) -> Residual:
+    levels = {name: round(float(np.percentile(ratios, level)), DIGITS) for name, level in LEVELS.items()}
+    return Residual(rows=len(ratios), **traits, **levels)

@@ -1,0 +1,109 @@
+"""What turns a step into a plan, in the solver's integers: durations, costs, sort keys and columns of layouts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.catalog.calibration import Reliability
+from planner.layouts.candidate import Candidate
+from planner.layouts.table import Floats, Ints, Layouts
+from planner.money.goodput import goodput, spare_nodes
+from planner.physics.compute import distinct
+from planner.solver.column import Column
+from planner.solver.fleet.problem import Goal
+from planner.solver.quantize import cost_cents, duration_floor, duration_use
+
+Key = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What turns a step into a plan: steps, checkpoint, failures, prices and limits. Units of `quantize`."""
+
+    steps: int
+    checkpoint_bytes: float
+    reliability: Reliability
+    objective: Goal
+    micro_usd_per_node_hour: tuple[int, ...]
+    """Of the cheapest offer, by candidate."""
+    deadline_us: int | None = None
+    budget_cents: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """Least values of each row: what the objective sorts by, cents, microseconds."""
+
+    first: Ints
+    cents: Ints
+    micros: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Pricing:
+    """A job on its candidates: turns step seconds of rows into least keys, and of one row into its column."""
+
+    job: Job
+    candidates: tuple[Candidate, ...]
+
+    @property
+    def node_gpus(self) -> Ints:
+        """GPUs per node, by candidate."""
+        return np.array([c.node.gpus for c in self.candidates], np.int64)
+
+    def share(self, rows: Layouts) -> Floats:
+        """Return the goodput of each row."""
+        nodes = rows.gpus // self.node_gpus[rows.candidate]
+        return goodput(self.job.reliability, rows.gpus, nodes, self.job.checkpoint_bytes)
+
+    def least(self, rows: Layouts, step: Floats) -> Keys:
+        """Turn least step seconds into least durations, costs and keys, rounded down."""
+        nodes = rows.gpus // self.node_gpus[rows.candidate]
+        micros = duration_floor(self.job.steps * step / self.share(rows))
+        sizes, inverse = distinct(rows.gpus)
+        total = nodes + spare_nodes(self.job.reliability, rows.gpus[sizes])[inverse]
+        prices = np.array(self.job.micro_usd_per_node_hour, np.float64)[rows.candidate]
+        # a hair below the exact product, so that float rounding never lifts a bound
+        cents = np.minimum(np.floor(total * prices * micros / 3.6e13 * (1 - 1e-12)), 9e18).astype(np.int64)
+        first = {"cost": cents, "time": micros, "gpus": rows.gpus}[self.job.objective]
+        return Keys(first, cents, micros)
+
+    def cost(self, column: Column) -> int:
+        """Return the cost of a column in cents at the cheapest offer."""
+        return cost_cents(column.rented_nodes, self.job.micro_usd_per_node_hour[column.candidate], column.duration_us)
+
+    def key(self, column: Column) -> Key:
+        """Return what the objective sorts by, ties broken by cost, GPUs, nodes, then the simpler layout."""
+        cents = self.cost(column)
+        first = {"cost": cents, "time": column.duration_us, "gpus": column.gpus}[self.job.objective]
+        return (first, cents, column.gpus, column.rented_nodes, column.complexity, column.key)
+
+    def column(self, rows: Layouts, row: int, step: float) -> Column:
+        """Return the column of one staged row that takes `step` seconds."""
+        one = rows.take(np.array([row]))
+        gpus, candidate = int(one.gpus[0]), int(one.candidate[0])
+        nodes = gpus // int(self.node_gpus[candidate])
+        spares = int(spare_nodes(self.job.reliability, one.gpus)[0])
+        micros = duration_use(self.job.steps * step / float(self.share(one)[0]))
+        power = self.candidates[candidate].node.power.load * (nodes + spares)
+        return Column(
+            key=_identity(rows, row), candidate=candidate, nodes=nodes, spare_nodes=spares, gpus=gpus,
+            duration_us=micros, upper_us=micros, energy_wh=int(np.ceil(power * micros / 3.6e9)),
+            power_w=int(np.ceil(power)), checkpoint_bytes=int(self.job.checkpoint_bytes),
+            complexity=complexity(rows, row))
+
+
+def complexity(rows: Layouts, row: int) -> int:
+    """Return how much there is to set up: one for each kind of parallelism, the ZeRO stage, interleaving, offload."""
+    degrees = sum(int(getattr(rows, axis)[row] > 1) for axis in ("tp", "cp", "pp", "vpp", "ep"))
+    return 10 * degrees + 3 * int(rows.zero[row]) + (5 if rows.offload[row] > 0 else 0)
+
+
+def _identity(rows: Layouts, row: int) -> int:
+    """Return a number that tells layouts apart whatever order they come in, for the last tie-break."""
+    code = 0
+    for axis in ("candidate", "tp", "cp", "pp", "vpp", "dp", "micro_batch", "zero", "precision"):
+        code = code * 4099 + int(getattr(rows, axis)[row])
+    return (code * 101 + int(100 * rows.offload[row])) % (2**61 - 1)
