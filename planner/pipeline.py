@@ -125,7 +125,8 @@ def job_of(prepared: Prepared) -> Job:
         reliability=prepared.catalog.reliability, objective=prepared.scenario.objective,
         micro_usd_per_node_hour=tuple(price(o.usd_per_node_hour) for o in prepared.offers),
         deadline_us=duration_limit(limits.deadline) if limits.deadline else None,
-        budget_cents=budget(limits.budget) if limits.budget else None)
+        budget_cents=budget(limits.budget) if limits.budget else None,
+        max_power_w=int(limits.max_power) if limits.max_power else None)
 
 
 def _context(prepared: Prepared) -> Context:
@@ -134,12 +135,13 @@ def _context(prepared: Prepared) -> Context:
     return Context(prepared.scenario.name, prepared.question, job_of(prepared), prepared.offers, residuals)
 
 
-_UNITS = {"cost": ("cost_usd", 1e-2), "time": ("duration_days", 1e-6 / DAY), "gpus": ("gpus", 1.0)}
+_UNITS = {"cost": ("cost_usd", 1e-2), "time": ("duration_days", 1e-6 / DAY), "gpus": ("gpus", 1.0),
+          "energy": ("energy_kwh", 1e-3)}
 
 
 def _objective(scenario: Scenario, choice: Choice) -> Objective:
     name, unit = _UNITS[scenario.objective]
-    scale = round(1 / unit) if unit < 1 and scenario.objective == "cost" else 1 / unit
+    scale = round(1 / unit) if scenario.objective in ("cost", "energy") else 1 / unit
     value = None if choice.value is None else choice.value / scale
     bound = None if choice.bound is None else choice.bound / scale
     gap = None if not value or bound is None else (value - bound) / value

@@ -73,7 +73,7 @@ def random_case(seed: int, *, limits: bool = True) -> Case:
                                        for c, r in zip(candidates, question.rates, strict=True)]),
                   fixed_gpus=None, max_nodes=rng.choice((None, 2)))
     job = Job(steps=rng.randint(1000, 100_000), checkpoint_bytes=question.shape.total * 14.0,
-              reliability=catalog().reliability, objective=rng.choice(("cost", "time", "gpus")),
+              reliability=catalog().reliability, objective=rng.choice(("cost", "time", "gpus", "energy")),
               micro_usd_per_node_hour=tuple(rng.randint(10**6, 10**8) for _ in candidates),
               deadline_us=rng.choice((None, 10**12, 10**11)) if limits else None,
               budget_cents=rng.choice((None, 10**6, 10**5)) if limits else None)

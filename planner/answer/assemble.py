@@ -139,13 +139,14 @@ def alternative_of(context: Context, found: StagedLayout, best: Assignment) -> A
 
 
 def _value(assignment: Assignment, objective: str) -> float:
-    value = {"cost": assignment.cost_usd, "time": assignment.duration_days, "gpus": assignment.gpus}[objective]
+    value = {"cost": assignment.cost_usd, "time": assignment.duration_days, "gpus": assignment.gpus,
+             "energy": assignment.energy_kwh}[objective]
     assert value is not None
     return float(value)
 
 
 def _why(best: Assignment, this: Assignment, objective: str, excess: float) -> str:
-    what = {"cost": "cost", "time": "days", "gpus": "GPUs"}[objective]
+    what = {"cost": "cost", "time": "days", "gpus": "GPUs", "energy": "energy"}[objective]
     lead = f"{excess:+.1%} {what}" if abs(excess) >= 5e-4 else f"same {what} to 0.05%, more GPUs or harder to set up"
     if best.node != this.node or best.offer != this.offer:
         return f"{lead}: {_hours(this)} against {_hours(best)}"

@@ -16,11 +16,12 @@ from planner.physics.question import Question
 from planner.scenario.limits import Limits
 from planner.solver.choose import Choice
 from planner.solver.frontier import Frontier
-from planner.units import DAY, HOUR, SECONDS, exact, show_bytes, show_usd
+from planner.units import DAY, HOUR, SECONDS, WATTS, exact, show_bytes, show_usd
 
 Solve = Callable[[str, str, object], Choice]
 """Solve again with one limit lifted (or set to a value) and another objective."""
-_MEASURE = {"deadline": "time", "budget": "cost", "gpus": "gpus", "max_gpus": "gpus", "max_nodes": "gpus"}
+_MEASURE = {"deadline": "time", "budget": "cost", "gpus": "gpus", "max_gpus": "gpus", "max_nodes": "gpus",
+            "max_power": "gpus"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +52,9 @@ def _because(limits: Limits, miss: Miss, relaxations: list[Relaxation]) -> tuple
         because.append(f"no layout finishes in {_show('deadline', limits.deadline)}")
     if limits.budget is not None:
         because.append(f"no layout costs at most {_show('budget', limits.budget)}")
-    for name in ("gpus", "max_gpus", "max_nodes"):
+    for name in ("gpus", "max_gpus", "max_nodes", "max_power"):
         if (value := getattr(limits, name)) is not None:
-            because.append(f"{name.replace('_', ' ')} is {value}")
+            because.append(f"{name.replace('_', ' ')} is {_show(name, value)}")
     nearest = [f"{r.to} instead of {r.from_}" for r in relaxations]
     return because or ["no layout fits in memory with the limits given"], nearest[0] if nearest else None
 
@@ -87,8 +88,8 @@ def _relaxation(name: str, limits: Limits, miss: Miss, solve: Callable[..., Choi
         return None
     column = lifted.best.column
     least: float = {"deadline": _round_up(column.duration_us * 1e-6), "budget": lifted.value / 100,
-                    "max_nodes": column.nodes}.get(name, column.gpus)
-    confirmed = solve(name, _MEASURE[name], least if name in ("deadline", "budget") else int(least))
+                    "max_nodes": column.nodes, "max_power": column.power_w}.get(name, column.gpus)
+    confirmed = solve(name, _MEASURE[name], int(least) if name in ("gpus", "max_gpus", "max_nodes") else least)
     if confirmed.best is None:
         return None
     return Relaxation(limit=name, from_=_show(name, getattr(limits, name)), to=_show(name, least))
@@ -103,4 +104,6 @@ def _show(name: str, value: float) -> str:
     if name == "deadline":
         tenths = value / DAY * 10
         return f"{tenths / 10:g} d" if tenths >= 20 else exact(value, SECONDS, "d", "h", "min", "s")
+    if name == "max_power":
+        return exact(value, WATTS, "MW", "kW", "W")
     return show_usd(value) if name == "budget" else f"{int(value):,}"

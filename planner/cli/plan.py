@@ -31,6 +31,7 @@ LABELS = {path: "--" + flag.replace("_", "-") for flag, path in FLAGS.items()}
 @click.option("--gpus", metavar="N", help="Exactly this many GPUs.")
 @click.option("--max-gpus", metavar="N", help="At most this many GPUs.")
 @click.option("--max-nodes", metavar="N", help="At most this many nodes.")
+@click.option("--max-power", metavar="POWER", help="At most this draw of all nodes under load: 2MW.")
 @click.option("--on", multiple=True, metavar="NAME,..", help="Node types, GPUs, or 8xh100; repeatable. "
               "Default: every node type with an admitted offer.")
 @click.option("--provider", multiple=True, metavar="NAME,..", help="Only offers of these providers.")

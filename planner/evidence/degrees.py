@@ -42,12 +42,12 @@ def degrees_of(run: TrainRun, stack: Stack, assumed: list[str]) -> Degrees:
     tp, pp, cp = _model_parallel(run, assumed)
     gpus, dp = _gpus(run, tp * pp * cp)
     vpp = _virtual(run, pp, assumed)
-    micro = run.micro_batch or _default("micro_batch", 1, assumed)
+    micro = _micro_batch(run, stack, dp, pp, assumed)
     batch = _batch(run, dp, micro, pp, assumed)
     row: dict[str, float] = {
         "tp": tp, "pp": pp, "cp": cp, "dp": dp, "vpp": vpp, "micro_batch": micro,
         "zero": _zero(run, stack, dp * cp, assumed), "recompute": _recompute(run, assumed),
-        "offload": run.offload_optimizer or 0.0}
+        "offload": _offload(run)}
     return Degrees(from_rows([row], batch), run.seq_len, batch, gpus)
 
 
@@ -73,7 +73,7 @@ def _gpus(run: TrainRun, model_parallel: int) -> tuple[int, int]:
         raise SkippedError(f"tp x pp x cp = {model_parallel} does not divide {gpus} GPUs")
     dp = gpus // model_parallel
     if run.dp is not None and run.dp != dp:
-        raise SkippedError(f"the layout does not multiply: dp {run.dp} on {gpus} GPUs with tp x pp x cp = {model_parallel}")
+        raise SkippedError(f"tp x pp x cp x dp = {model_parallel * run.dp} where the row has {gpus} GPUs")
     return gpus, dp
 
 
@@ -93,7 +93,18 @@ def _virtual(run: TrainRun, pp: int, assumed: list[str]) -> int:
     return _default("vpp", chunks, assumed)
 
 
+def _micro_batch(run: TrainRun, stack: Stack, dp: int, pp: int, assumed: list[str]) -> int:
+    """Return sequences of a micro-batch. torchtitan splits the batch of a pipeline into as many as it has stages."""
+    if stack.name == "fsdp2" and pp > 1:
+        local = run.micro_batch or (run.global_batch_seqs or 0) // dp
+        if local >= pp and local % pp == 0:
+            return _default("micro_batch", local // pp, assumed)
+    return run.micro_batch or _default("micro_batch", 1, assumed)
+
+
 def _batch(run: TrainRun, dp: int, micro: int, pp: int, assumed: list[str]) -> int:
+    if run.global_batch_seqs is None and run.micro_batch is not None:
+        micro = run.micro_batch  # the batch of a GPU, whatever pieces a pipeline makes of it
     if run.global_batch_seqs is not None:
         if run.global_batch_seqs % (dp * micro):
             raise SkippedError(f"global batch {run.global_batch_seqs} is no multiple of dp {dp} x micro-batch {micro}")
@@ -111,6 +122,12 @@ def _zero(run: TrainRun, stack: Stack, shards: int, assumed: list[str]) -> int:
     framework = (run.framework or "").lower()
     named = re.search(r"zero-?([123])", framework)
     return int(named.group(1)) if named else _default("zero", _DEFAULT_ZERO.get(stack.name, 1), assumed)
+
+
+def _offload(run: TrainRun) -> float:
+    """Return the share of the optimizer on the host: stated, or said in the notes of a file without the column."""
+    said = re.search(r"cpu adamw? offload", run.notes or "", re.IGNORECASE)
+    return run.offload_optimizer or (1.0 if said and run.offload_optimizer is None else 0.0)
 
 
 def _recompute(run: TrainRun, assumed: list[str]) -> int:

@@ -15,6 +15,8 @@ from planner.units import BYTE_RATE, GIB
 
 COPY_ENGINES = frozenset({"llmq"})
 """Stacks that move data between GPUs of one PCIe node with copy engines through host memory, not with NCCL."""
+STAND_IN = "h100-sxm"
+"""Lends its rates, which no memory prediction reads, to a GPU of which only the memory is known."""
 GBIT = BYTE_RATE["Gbit/s"]
 _MANY = re.compile(r"(\d+)\s*x\s*(\d+)\s*Gb", re.IGNORECASE)
 _PER_GPU = re.compile(r"(\d+)\s*Gb(?:it|ps)?(?:/s)?\s*/\s*GPU", re.IGNORECASE)
@@ -45,9 +47,8 @@ def _gpu(run: TrainRun, catalog: Catalog, memory_only: bool, assumed: list[str])
         if not memory_only or run.gpu_mem_gib is None:
             raise SkippedError(f"GPU {run.gpu} is not in the catalog") from None
     assumed.append(f"usable_memory={run.gpu_mem_gib:g} GiB")
-    stand_in = catalog.gpu("h100-sxm")
     usable = run.gpu_mem_gib * GIB
-    return stand_in.model_copy(update={"name": run.gpu, "memory": usable, "usable_memory": usable})
+    return catalog.gpu(STAND_IN).model_copy(update={"name": run.gpu, "memory": usable, "usable_memory": usable})
 
 
 def _node(run: TrainRun, gpu: Gpu, catalog: Catalog, assumed: list[str]) -> Node:

@@ -23,8 +23,9 @@ LEVELS = {"q05": 5, "q10": 10, "q50": 50, "q90": 90, "q95": 95}
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Measured over predicted of one row, and the traits by which classes are told apart."""
+    """Measured over predicted of one row, its source, and the traits by which classes are told apart."""
 
+    source: str
     traits: Mapping[str, str]
     ratio: float
 
@@ -35,8 +36,8 @@ def step_samples(outcomes: Iterable[Outcome]) -> list[Sample]:
     for outcome in outcomes:
         measured, prediction = outcome.measured_seconds, outcome.prediction
         if outcome.row.stated and measured is not None:
-            samples.append(Sample({"stack": prediction.stack, "architecture": prediction.architecture},
-                                  measured / prediction.evaluation.step.seconds))
+            traits = {"stack": prediction.stack, "architecture": prediction.architecture}
+            samples.append(Sample(outcome.row.prefix, traits, measured / prediction.evaluation.step.seconds))
     return samples
 
 
@@ -53,7 +54,7 @@ def memory_samples(outcomes: Iterable[Outcome]) -> list[Sample]:
         if known and measured.peak_mem_gib is not None and measured.fits is not False:
             ratio = measured.peak_mem_gib / prediction.memory_gib(measured.mem_kind or "reserved")
             traits = {"stack": prediction.stack, "method": prediction.method}
-            samples.setdefault((prediction.stack, prediction.method, ratio), Sample(traits, ratio))
+            samples.setdefault((prediction.stack, prediction.method, ratio), Sample(outcome.row.prefix, traits, ratio))
     return list(samples.values())
 
 

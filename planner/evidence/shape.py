@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Literal
 
 from planner.catalog.architecture import Attention, Block, Mlp, Model
 from planner.catalog.load import Catalog
@@ -49,31 +50,31 @@ def _agrees(model: Model, run: TrainRun) -> bool:
 
 
 def _from_columns(run: TrainRun, assumed: list[str]) -> Model:
-    missing = [name for name in ("layers", "hidden", "heads") if getattr(run, name) is None]
-    if missing:
+    layers, hidden, heads = run.layers, run.hidden, run.heads
+    if layers is None or hidden is None or heads is None:
+        missing = [name for name in ("layers", "hidden", "heads") if getattr(run, name) is None]
         raise SkippedError(f"model {run.model} is not in the catalog and its shape is not stated "
                            f"({', '.join(missing)})")
-    assert run.layers and run.hidden and run.heads
     gated = run.gated_mlp
     if gated is None:
-        gated = bool(run.ffn and run.ffn != 4 * run.hidden)
+        gated = bool(run.ffn and run.ffn != 4 * hidden)
         assumed.append(f"gated_mlp={'yes' if gated else 'no'}")
     if run.ffn is None and gated:
         raise SkippedError(f"model {run.model} is not in the catalog and its ffn is not stated")
-    ffn = run.ffn or _fill("ffn", 4 * run.hidden, assumed)
-    kv_heads = run.kv_heads or _fill("kv_heads", run.heads, assumed)
+    ffn = run.ffn or _fill("ffn", 4 * hidden, assumed)
+    kv_heads = run.kv_heads or _fill("kv_heads", heads, assumed)
     vocab = run.vocab or _fill("vocab", MEGATRON_VOCABULARY, assumed)
-    if run.hidden % run.heads or run.heads % kv_heads:
-        raise SkippedError(f"heads {run.heads} and kv_heads {kv_heads} do not divide hidden {run.hidden}")
+    if hidden % heads or heads % kv_heads:
+        raise SkippedError(f"heads {heads} and kv_heads {kv_heads} do not divide hidden {hidden}")
+    mlp = Mlp(kind="gated" if gated else "plain", ffn=ffn)
+    attention = Attention(heads=heads, kv_heads=kv_heads, head_dim=hidden // heads)
 
     def build(tied: bool) -> Model:
         return Model(
             name="evidence-row", source="shape columns of an evidence row", as_of=str(run.year or 2026), kind="quoted",
-            hidden=run.hidden or 1, vocab=vocab, tied=tied, norm="rmsnorm" if gated else "layernorm",
+            hidden=hidden, vocab=vocab, tied=tied, norm="rmsnorm" if gated else "layernorm",
             positions=_positions(run.model or "", gated), sequence_length=1, global_batch=1,
-            blocks=(Block(count=run.layers or 1, mlp=Mlp(kind="gated" if gated else "plain", ffn=ffn),
-                          attention=Attention(heads=run.heads or 1, kv_heads=kv_heads,
-                                              head_dim=(run.hidden or 1) // (run.heads or 1))),))
+            blocks=(Block(count=layers, attention=attention, mlp=mlp),))
 
     return build(_tied(run, build(True), build(False), gated, assumed))
 
@@ -83,7 +84,7 @@ def _fill(name: str, value: int, assumed: list[str]) -> int:
     return value
 
 
-def _positions(name: str, gated: bool) -> str:
+def _positions(name: str, gated: bool) -> Literal["rope", "learned", "alibi"]:
     """Return learned positions for the GPT family, whose models also have dropout; the newer families have neither."""
     if _ALIBI.search(name):
         return "alibi"

@@ -18,7 +18,7 @@ class SkippedError(Exception):
 
 def refuse(run: TrainRun) -> None:
     """Raise SkippedError for what the physics does not cover."""
-    reason = (_model(run) or _method(run) or _layout(run) or _offload(run))
+    reason = _model(run) or _method(run) or _numbers(run) or _layout(run) or _offload(run)
     if reason is not None:
         raise SkippedError(reason)
 
@@ -42,6 +42,10 @@ def _method(run: TrainRun) -> str | None:
         return "lora is not modeled yet"
     if run.base_quantization:
         return "a quantized base is not modeled yet"
+    return None
+
+
+def _numbers(run: TrainRun) -> str | None:
     if run.precision in ("fp4", "nvfp4", "mxfp4"):
         return "fp4 is not modeled yet"
     if run.precision == "fp32" or run.precision_recipe == "fp32":

@@ -37,6 +37,8 @@ _MOMENTS = {"fp32": 8.0, "bf16": 4.0, "8bit": 2.06, "4bit": 1.06}
 """Bytes of both Adam moments per parameter; low-bit states carry an fp32 scale per block of 256 or 128."""
 SHORT_LOSS = 4.0
 """Bytes per logit of a chunked or fused cross entropy: 16-bit logits and their gradient in place."""
+FUSED_LINEAR_LOSS = 8.0
+"""Bytes per hidden element of a loss fused with its projection (Liger), which never holds the logits."""
 _RECOMPUTABLE = {"core_attn", "layernorm", "mlp", "every-second-matmul"}
 
 
@@ -46,8 +48,9 @@ def stack_of(run: TrainRun, catalog: Catalog, assumed: list[str]) -> Stack:
     changes: dict[str, Any] = {}
     if run.seq_parallel is not None:
         changes["sequence_parallel"] = run.seq_parallel.lower() in ("yes", "1", "true")
-    if run.loss_kernel in ("fused", "chunked"):
-        changes["loss_bytes_per_logit"] = min(stack.loss_bytes_per_logit, SHORT_LOSS)
+    short = _loss(run)
+    if short is not None:
+        changes["loss_bytes_per_logit"] = min(stack.loss_bytes_per_logit, short)
     if run.recompute == "selective" and run.recompute_modules:
         changes["selective_recompute"] = _modules(run.recompute_modules)
     if run.weights_dtype:
@@ -80,6 +83,13 @@ def _name(run: TrainRun, assumed: list[str]) -> str:
     default = "megatron-core" if max(run.tp or 1, run.pp or 1) > 1 else by_sharding.get(run.sharding or "", "fsdp2")
     assumed.append(f"stack={default}")
     return default
+
+
+def _loss(run: TrainRun) -> float | None:
+    """Return bytes per logit of the loss kernel that is stated, none for the stack's own."""
+    if run.hidden and run.vocab and re.search(r"\bliger\b", run.notes or "", re.IGNORECASE):
+        return FUSED_LINEAR_LOSS * run.hidden / run.vocab
+    return SHORT_LOSS if run.loss_kernel in ("fused", "chunked") else None
 
 
 def _modules(text: str) -> tuple[str, ...]:

@@ -85,7 +85,9 @@ def memory_terms(question: Question, rows: Layouts) -> MemoryTerms:
     table, head = shape.embedding / tp, (shape.vocab * shape.hidden if not shape.tied else 0) / tp
     zero3 = rows.zero == 3
     # ZeRO-3 holds two gathered layers, the tables of the root unit, and the unreduced gradient of a layer
-    gathered = np.where(zero3, 2 * (2 * layer + table + head) + 4 * layer, 0.0)
+    # under a pipeline FSDP keeps weights gathered and gradients unreduced until the last micro-batch
+    held = (2 + stack.reduce_bytes) * layer * np.ceil(shape.layers / rows.pp)
+    gathered = np.where(zero3, np.where(rows.pp > 1, held, 2 * (2 * layer + table + head) + 4 * layer), 0.0)
     kinds = [rows.tp > 1, rows.cp > 1, rows.dp > 1, rows.pp > 1]
     communicators = stack.communicator_bytes * np.sum(kinds, axis=0)
     usable = np.array([c.gpu.usable_memory for c in question.candidates])[rows.candidate]

@@ -7,12 +7,12 @@ from typing import Literal
 from pydantic import Field
 
 from planner.catalog.price import Term
-from planner.units import Seconds, Usd
+from planner.units import Seconds, Usd, Watts
 from planner.yaml_io import Frozen
 
 MOST = 10**7
 """Largest GPU or node count a limit may name; no cluster comes near."""
-Objective = Literal["cost", "time", "gpus"]
+Objective = Literal["cost", "time", "gpus", "energy"]
 
 
 class Limits(Frozen):
@@ -23,6 +23,7 @@ class Limits(Frozen):
     gpus: int | None = Field(default=None, gt=0, le=MOST)
     max_gpus: int | None = Field(default=None, gt=0, le=MOST)
     max_nodes: int | None = Field(default=None, gt=0, le=MOST)
+    max_power: Watts | None = None
 
 
 class Rent(Frozen):

@@ -118,6 +118,8 @@ def _fleet_uses(problem: FleetProblem, choices: tuple[Choice, ...]) -> Iterator[
         yield "GPUs", sum(column.gpus for _, column, _ in choices), problem.max_gpus
     if problem.max_nodes is not None:
         yield "nodes", sum(count for count, _ in nodes), problem.max_nodes
+    if problem.max_power_w is not None:
+        yield "watts", sum(column.power_w for _, column, _ in choices), problem.max_power_w
 
 
 def _fleet_cents(choices: tuple[Choice, ...]) -> int:
@@ -134,4 +136,6 @@ def _fleet_value(problem: FleetProblem, choices: tuple[Choice, ...]) -> int:
     columns = [choice.column for choice in choices]
     if problem.objective == "time":
         return max((column.duration_us for column in columns), default=0)
-    return sum(column.gpus for column in columns) if problem.objective == "gpus" else _fleet_cents(choices)
+    if problem.objective == "cost":
+        return _fleet_cents(choices)
+    return sum(column.gpus if problem.objective == "gpus" else column.energy_wh for column in columns)

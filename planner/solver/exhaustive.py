@@ -73,6 +73,7 @@ def _rank(problem: FleetProblem, picks: tuple[Pick, ...]) -> tuple[int, ...]:
         "cost": sum(pick.cents for pick in picks),
         "gpus": sum(pick.column.gpus for pick in picks),
         "nodes": sum(pick.column.rented_nodes for pick in picks),
+        "energy": sum(pick.column.energy_wh for pick in picks),
         "complexity": sum(pick.column.complexity for pick in picks),
     }
     keys = tuple(key for pick in picks for key in (pick.column.key, pick.offer.key))

@@ -108,7 +108,8 @@ class Search:
         """Return which rows can still meet deadline and budget; count the others."""
         keep = np.ones(len(rows), bool)
         for name, limit, values in (("deadline", self.job.deadline_us, keys.micros),
-                                    ("budget", self.job.budget_cents, keys.cents)):
+                                    ("budget", self.job.budget_cents, keys.cents),
+                                    ("power", self.job.max_power_w, keys.watts)):
             if limit is not None:
                 late = keep & (values > limit)
                 self.out.removed[name + suffix] += int(late.sum())
@@ -128,10 +129,11 @@ class Search:
             self._stage(candidate, heap, batches, ahead)
             best = self.best.get(candidate)
             if ahead is None:
-                self.out.removed["bound"] += len(heap)
+                self.out.removed["bound_with_memory"] += len(heap)
                 break
             if best is not None and ahead > best[:2]:
-                self.out.removed["bound"] += len(order) - start + len(heap)
+                self.out.removed["bound"] += len(order) - start
+                self.out.removed["bound_with_memory"] += len(heap)
                 break
             if self._out_of_time():
                 self._note_open(min([ahead, *(k for k, _, _ in heap[:1])]))

@@ -30,15 +30,17 @@ class Job:
     """Of the cheapest offer, by candidate."""
     deadline_us: int | None = None
     budget_cents: int | None = None
+    max_power_w: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """Least values of each row: what the objective sorts by, cents, microseconds."""
+    """Least values of each row: what the objective sorts by, cents, microseconds; and watts, which are exact."""
 
     first: Ints
     cents: Ints
     micros: Ints
+    watts: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +69,10 @@ class Pricing:
         prices = np.array(self.job.micro_usd_per_node_hour, np.float64)[rows.candidate]
         # a hair below the exact product, so that float rounding never lifts a bound
         cents = np.minimum(np.floor(total * prices * micros / 3.6e13 * (1 - 1e-12)), 9e18).astype(np.int64)
-        first = {"cost": cents, "time": micros, "gpus": rows.gpus}[self.job.objective]
-        return Keys(first, cents, micros)
+        watts = np.ceil(total * np.array([c.node.power.load for c in self.candidates])[rows.candidate]).astype(np.int64)
+        energy = np.minimum(np.floor(watts * (micros / 3.6e9) * (1 - 1e-12)) - 1, 9e18).astype(np.int64)
+        first = {"cost": cents, "time": micros, "gpus": rows.gpus, "energy": energy}[self.job.objective]
+        return Keys(first, cents, micros, watts)
 
     def cost(self, column: Column) -> int:
         """Return the cost of a column in cents at the cheapest offer."""
@@ -77,7 +81,8 @@ class Pricing:
     def key(self, column: Column) -> Key:
         """Return what the objective sorts by, ties broken by cost, GPUs, nodes, then the simpler layout."""
         cents = self.cost(column)
-        first = {"cost": cents, "time": column.duration_us, "gpus": column.gpus}[self.job.objective]
+        first = {"cost": cents, "time": column.duration_us, "gpus": column.gpus,
+                 "energy": column.energy_wh}[self.job.objective]
         return (first, cents, column.gpus, column.rented_nodes, column.complexity, column.key)
 
     def column(self, rows: Layouts, row: int, step: float) -> Column:
@@ -87,11 +92,11 @@ class Pricing:
         nodes = gpus // int(self.node_gpus[candidate])
         spares = int(spare_nodes(self.job.reliability, one.gpus)[0])
         micros = duration_use(self.job.steps * step / float(self.share(one)[0]))
-        power = self.candidates[candidate].node.power.load * (nodes + spares)
+        power = int(np.ceil(self.candidates[candidate].node.power.load * (nodes + spares)))
         return Column(
             key=_identity(rows, row), candidate=candidate, nodes=nodes, spare_nodes=spares, gpus=gpus,
-            duration_us=micros, upper_us=micros, energy_wh=int(np.ceil(power * micros / 3.6e9)),
-            power_w=int(np.ceil(power)), checkpoint_bytes=int(self.job.checkpoint_bytes),
+            duration_us=micros, upper_us=micros, energy_wh=-(-power * micros // (3600 * 10**6)),
+            power_w=power, checkpoint_bytes=int(self.job.checkpoint_bytes),
             complexity=complexity(rows, row))
 
 

@@ -19,6 +19,7 @@ def add_constraints(problem: FleetProblem, variables: Variables, model: cp_model
     budget(problem, variables, model)
     gpu_limit(problem, variables, model)
     node_limit(problem, variables, model)
+    power_limit(problem, variables, model)
 
 
 def one_pick_each(problem: FleetProblem, variables: Variables, model: cp_model.CpModel) -> None:
@@ -56,6 +57,11 @@ def gpu_limit(problem: FleetProblem, variables: Variables, model: cp_model.CpMod
 def node_limit(problem: FleetProblem, variables: Variables, model: cp_model.CpModel) -> None:
     """All workloads together stay within the node limit, spares included."""
     _at_most(lambda pick: pick.column.rented_nodes, problem.max_nodes, variables, model)
+
+
+def power_limit(problem: FleetProblem, variables: Variables, model: cp_model.CpModel) -> None:
+    """All workloads together stay within the power limit, in watts under load."""
+    _at_most(lambda pick: pick.column.power_w, problem.max_power_w, variables, model)
 
 
 def _nodes_on(offer: int, pick: Pick) -> int:

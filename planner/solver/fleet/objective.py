@@ -25,6 +25,8 @@ def _expression(goal: str, variables: Variables) -> cp_model.LinearExpr:
         return variables.slowest()
     if goal == "cost":
         return variables.total(lambda pick: pick.cents)
+    if goal == "energy":
+        return variables.total(lambda pick: pick.column.energy_wh)
     if goal == "gpus":
         return variables.total(lambda pick: pick.column.gpus)
     if goal == "nodes":

@@ -10,7 +10,7 @@ from planner.solver.column import Column
 from planner.solver.quantize import cost_cents
 from planner.solver.settings import Status
 
-Goal = Literal["cost", "time", "gpus"]
+Goal = Literal["cost", "time", "gpus", "energy"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,7 @@ class FleetProblem:
     budget_cents: int | None = None
     max_gpus: int | None = None
     max_nodes: int | None = None
+    max_power_w: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse keys that name two things: the last tie-break would not be unique."""

@@ -1,0 +1,1 @@
+"""Programs that measure the planner and write what they find."""
