@@ -1,10 +1,15 @@
-"""A transformer as its config states it: embeddings, and runs of repeated blocks."""
+"""A transformer or hybrid as its config states it: embeddings, and layers in their order.
+
+A layer is a block: attention or a recurrence (or neither), a feed-forward (or none), and the norms around them.
+All widths are in elements, all windows in tokens. Field names follow the published Hugging Face configs.
+"""
 
 from __future__ import annotations
 
-from typing import Literal
+from math import gcd
+from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Field, model_validator
+from pydantic import Discriminator, Field, Tag, model_validator
 
 from planner.catalog.sourced import Sourced
 from planner.yaml_io import Frozen
@@ -17,15 +22,107 @@ class Attention(Frozen):
     heads: int = Field(gt=0)
     kv_heads: int = Field(gt=0)
     head_dim: int = Field(gt=0)
+    v_head_dim: int | None = Field(default=None, gt=0)
+    """Width of a value head where it is not that of a query and key head."""
     bias: Literal["none", "qkv", "qkvo"] = "none"
-    qk_norm: bool = False
+    qk_norm: bool | Literal["full"] = False
+    """A norm on queries and keys: true for one as wide as a head, full for one over all heads together."""
+    gate: bool = False
+    """A gate on the output, as wide as the queries and from the same input."""
+    sinks: bool = False
+    """One learned logit a head that takes probability and gives nothing."""
     window: int | None = Field(default=None, gt=0)
+    chunk: int | None = Field(default=None, gt=0)
+    """Attention stays inside fixed chunks of this many tokens."""
 
     @model_validator(mode="after")
     def _groups(self) -> Attention:
         if self.heads % self.kv_heads:
             raise ValueError(f"heads {self.heads} is not a multiple of kv_heads {self.kv_heads}")
+        if self.window and self.chunk:
+            raise ValueError("window and chunk exclude each other")
         return self
+
+    @property
+    def value_dim(self) -> int:
+        """Width of a value head."""
+        return self.v_head_dim or self.head_dim
+
+
+class Indexer(Frozen):
+    """The small attention that picks the `top` tokens sparse attention reads (DeepSeek-V3.2, GLM-5)."""
+
+    heads: int = Field(gt=0)
+    head_dim: int = Field(gt=0)
+    top: int = Field(gt=0)
+
+
+class LatentAttention(Frozen):
+    """Multi-head latent attention (MLA): keys and values from one narrow vector a token, norms on the ranks."""
+
+    kind: Literal["mla"]
+    heads: int = Field(gt=0)
+    q_lora_rank: int | None = Field(default=None, gt=0)
+    """Rank of the query projection; none for one full matrix."""
+    kv_lora_rank: int = Field(gt=0)
+    qk_nope: int = Field(gt=0)
+    qk_rope: int = Field(gt=0)
+    v_head: int = Field(gt=0)
+    indexer: Indexer | None = None
+
+    @model_validator(mode="after")
+    def _indexer_reads_the_query_rank(self) -> LatentAttention:
+        if self.indexer and self.q_lora_rank is None:
+            raise ValueError("an indexer needs q_lora_rank, from which its queries come")
+        return self
+
+    @property
+    def kv_heads(self) -> int:
+        """Key-value heads after expansion: one for each query head."""
+        return self.heads
+
+    @property
+    def query_dim(self) -> int:
+        """Width of a query head."""
+        return self.qk_nope + self.qk_rope
+
+
+class Mamba(Frozen):
+    """A selective state-space layer of the first kind. `inner_norms` are Jamba's norms on dt, B and C."""
+
+    kind: Literal["mamba"]
+    inner: int = Field(gt=0)
+    state: int = Field(gt=0)
+    conv: int = Field(gt=0)
+    dt_rank: int = Field(gt=0)
+    inner_norms: bool = False
+
+
+class Mamba2(Frozen):
+    """A state-space layer with scalar decay a head; `groups` share B and C as key-value heads do."""
+
+    kind: Literal["mamba2"]
+    heads: int = Field(gt=0)
+    head_dim: int = Field(gt=0)
+    state: int = Field(gt=0)
+    groups: int = Field(gt=0)
+    conv: int = Field(gt=0)
+
+    @property
+    def inner(self) -> int:
+        """Width of the recurrence."""
+        return self.heads * self.head_dim
+
+
+class DeltaNet(Frozen):
+    """Gated delta rule linear attention (Qwen3-Next, Qwen3.5)."""
+
+    kind: Literal["deltanet"]
+    key_heads: int = Field(gt=0)
+    value_heads: int = Field(gt=0)
+    key_dim: int = Field(gt=0)
+    value_dim: int = Field(gt=0)
+    conv: int = Field(gt=0)
 
 
 class Mlp(Frozen):
@@ -36,12 +133,95 @@ class Mlp(Frozen):
     bias: bool = False
 
 
+class MoeMlp(Frozen):
+    """A mixture of experts: each token goes to `experts_per_token` of `experts`, and to every shared one."""
+
+    kind: Literal["moe"]
+    experts: int = Field(gt=0)
+    experts_per_token: int = Field(gt=0)
+    ffn: int = Field(gt=0)
+    """Width of one routed expert."""
+    gated: bool = True
+    bias: bool = False
+    """Biases in the routed experts."""
+    router_bias: bool = False
+    correction_bias: bool = False
+    """One number an expert that only steers the choice (DeepSeek-V3); stored, not part of the active parameters."""
+    shared_experts: int = Field(default=0, ge=0)
+    shared_ffn: int | None = Field(default=None, gt=0)
+    """Width of one shared expert where it is not that of a routed one."""
+    shared_gate: bool = False
+    latent: int | None = Field(default=None, gt=0)
+    """Routed experts work in a space of this width, with a projection before and behind them."""
+
+    @model_validator(mode="after")
+    def _choice(self) -> MoeMlp:
+        if self.experts_per_token > self.experts:
+            raise ValueError(f"experts_per_token {self.experts_per_token} is more than experts {self.experts}")
+        if not self.shared_experts and (self.shared_ffn or self.shared_gate):
+            raise ValueError("shared_ffn and shared_gate need shared_experts")
+        return self
+
+    @property
+    def shared_width(self) -> int:
+        """Width of the shared experts together."""
+        return self.shared_experts * (self.shared_ffn or self.ffn)
+
+
+def _attention_kind(value: object) -> str:
+    """Return the kind of attention: grouped-query where none is stated."""
+    return str(value.get("kind", "gqa") if isinstance(value, dict) else getattr(value, "kind", "gqa"))
+
+
+AnyAttention: TypeAlias = Annotated[Annotated[Attention, Tag("gqa")] | Annotated[LatentAttention, Tag("mla")],
+                                    Discriminator(_attention_kind)]
+AnyRecurrence: TypeAlias = Annotated[Mamba | Mamba2 | DeltaNet, Field(discriminator="kind")]
+AnyMlp: TypeAlias = Annotated[Mlp | MoeMlp, Field(discriminator="kind")]
+
+
 class Block(Frozen):
-    """`count` equal layers in a row."""
+    """`count` equal layers: in a row, or where the model's `order` has the block's `symbol`."""
 
     count: int = Field(gt=0)
-    attention: Attention
-    mlp: Mlp
+    symbol: str | None = Field(default=None, pattern=r"^\S$")
+    attention: AnyAttention | None = None
+    recurrence: AnyRecurrence | None = None
+    mlp: AnyMlp | None = None
+    parallel: bool = False
+    """Attention and feed-forward read the same input (Falcon, GPT-NeoX, Command-R)."""
+    norms: int | None = Field(default=None, ge=0)
+    """Norms as wide as the model in one layer; by default one for attention or recurrence, one for the mlp."""
+
+    @model_validator(mode="after")
+    def _does_something(self) -> Block:
+        if self.attention and self.recurrence:
+            raise ValueError("a layer has attention or a recurrence, not both: write two blocks")
+        if not (self.attention or self.recurrence or self.mlp):
+            raise ValueError("a layer needs attention, a recurrence or an mlp")
+        if self.parallel and not ((self.attention or self.recurrence) and self.mlp):
+            raise ValueError("parallel needs attention or a recurrence, and an mlp")
+        return self
+
+    @property
+    def norm_count(self) -> int:
+        """Norms as wide as the model in one layer."""
+        if self.norms is not None:
+            return self.norms
+        return sum(part is not None for part in (self.attention, self.recurrence, self.mlp))
+
+    @property
+    def heads(self) -> tuple[int, int]:
+        """Query and key-value heads: what tensor parallelism hands out whole; zeros where a layer has none."""
+        mixer = self.attention or self.recurrence
+        match mixer:
+            case Attention() | LatentAttention():
+                return mixer.heads, mixer.kv_heads
+            case Mamba2():
+                return mixer.heads, mixer.groups
+            case DeltaNet():
+                return mixer.value_heads, mixer.key_heads
+            case _:
+                return 0, 0
 
 
 class Model(Sourced):
@@ -51,18 +231,54 @@ class Model(Sourced):
     hidden: int = Field(gt=0)
     vocab: int = Field(gt=0)
     tied: bool
-    norm: Literal["rmsnorm", "layernorm"]
-    positions: Literal["rope", "learned", "alibi"] = "rope"
+    norm: Literal["rmsnorm", "layernorm", "layernorm-nobias"]
+    positions: Literal["rope", "learned", "alibi", "none"] = "rope"
     position_rows: int = Field(default=0, ge=0)
     embedding_norm: bool = False
     blocks: tuple[Block, ...] = Field(min_length=1)
+    order: str = ""
+    """The layers as one symbol each, spaces aside; empty where the blocks simply follow one another."""
+    prediction_layers: int = Field(default=0, ge=0)
+    """Multi-token-prediction modules that `parameters` includes, each with a layer like the last one."""
     parameters: int | None = Field(default=None, gt=0)
     sequence_length: int = Field(gt=0)
     """Default training length in tokens."""
     global_batch: int = Field(gt=0)
     """Default global batch in sequences of that length."""
 
+    @model_validator(mode="after")
+    def _order_names_every_layer(self) -> Model:
+        symbols = "".join(self.order.split())
+        if not symbols:
+            return self
+        named = {block.symbol: block for block in self.blocks if block.symbol}
+        if len(named) < len(self.blocks):
+            raise ValueError("order: every block needs a symbol of its own")
+        for symbol in sorted(set(symbols) - set(named)):
+            raise ValueError(f"order: no block has the symbol {symbol!r}")
+        for symbol, block in named.items():
+            if (found := symbols.count(symbol)) != block.count:
+                raise ValueError(f"order: {symbol!r} occurs {found} times, its block counts {block.count}")
+        return self
+
     @property
     def layers(self) -> int:
-        """Transformer layers, all blocks together."""
+        """Layers, all blocks together; prediction modules not among them."""
         return sum(block.count for block in self.blocks)
+
+    def layer_kinds(self) -> tuple[Block, ...]:
+        """Return the block of every layer, first to last."""
+        named = {block.symbol: block for block in self.blocks}
+        symbols = "".join(self.order.split())
+        return (tuple(named[symbol] for symbol in symbols) if symbols
+                else tuple(block for block in self.blocks for _ in range(block.count)))
+
+    @property
+    def attention_heads(self) -> int:
+        """Largest number that divides the heads of every layer: what tensor parallelism can split them by."""
+        return gcd(*(block.heads[0] for block in self.blocks)) or 1
+
+    @property
+    def kv_heads(self) -> int:
+        """Largest number that divides the key-value heads (or state groups) of every layer."""
+        return gcd(*(block.heads[1] for block in self.blocks)) or 1

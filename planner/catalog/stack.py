@@ -69,7 +69,7 @@ class Stack(Sourced):
     """Bytes moved by norms, activations, rotary and residuals over the counted minimum."""
     fused_attention: bool = True
     """Flash attention, which skips what the causal mask hides and keeps no scores; unfused does neither."""
-    attention_kernel: dict[str, float] = {}
+    attention_kernel: dict[str, float] = Field(default={})
     """Share of a GPU architecture's attention rates that the stack's kernel generation reaches, where below one."""
     overlap: Overlap
     step_overhead: Seconds

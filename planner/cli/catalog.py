@@ -14,7 +14,7 @@ from planner.catalog.sourced import Kind, Sourced
 from planner.cli.facts import ALL_KINDS, entries, figures, find, key_facts
 from planner.cli.options import common, console, is_quiet, is_verbose, open_catalog
 from planner.errors import EXIT_OK
-from planner.physics.shapes import parameters
+from planner.physics.shapes import active_parameters, parameters
 from planner.render.page import Column, Page
 
 
@@ -74,11 +74,10 @@ def _source(source: str, entry: Sourced) -> str:
 
 
 def _counts(entry: Sourced) -> dict[str, int]:
-    """Return the exact parameter counts of a model; a dense one uses all of them for each token."""
+    """Return the exact parameter counts of a model: all of them, and those that one token uses."""
     if not isinstance(entry, Model):
         return {}
-    count = int(parameters(entry))
-    return {"parameters": count, "active_parameters": count}
+    return {"parameters": parameters(entry), "active_parameters": active_parameters(entry)}
 
 
 @command.command("check")

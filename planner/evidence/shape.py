@@ -7,10 +7,10 @@ from typing import Literal
 
 from planner.catalog.architecture import Attention, Block, Mlp, Model
 from planner.catalog.load import Catalog
-from planner.errors import UnknownName
+from planner.errors import UnknownName, Unsupported
 from planner.evidence.rows import TrainRun
 from planner.evidence.skipping import SkippedError
-from planner.physics.shapes import parameters
+from planner.physics.shapes import dense_parts, parameters
 
 MEGATRON_VOCABULARY = 51200
 """GPT-2's 50,257 tokens padded as Megatron-LM pads them for tensor parallelism of 8."""
@@ -40,9 +40,10 @@ def _in_catalog(name: str, catalog: Catalog) -> Model | None:
 
 def _agrees(model: Model, run: TrainRun) -> bool:
     """Say whether every shape column that is stated equals the catalog's; a padded vocabulary is the same one."""
-    if len(model.blocks) != 1:
+    try:
+        attention, mlp = dense_parts(model)
+    except Unsupported:
         return False
-    attention, mlp = model.blocks[0].attention, model.blocks[0].mlp
     pairs = ((run.layers, model.layers), (run.hidden, model.hidden), (run.heads, attention.heads),
              (run.kv_heads, attention.kv_heads), (run.ffn, mlp.ffn))
     padded = run.vocab is None or abs(run.vocab - model.vocab) <= 0.02 * model.vocab

@@ -49,7 +49,7 @@ def _powers(limit: int) -> list[int]:
 
 def _tensor(space: Space) -> Sequence[float]:
     widest = max(c.scaleup_gpus for c in space.candidates)
-    return [d for d in divisors(space.model.blocks[0].attention.heads) if d <= widest]
+    return [d for d in divisors(space.model.attention_heads) if d <= widest]
 
 
 AXES: tuple[Axis, ...] = (

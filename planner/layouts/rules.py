@@ -90,7 +90,7 @@ _RULES: tuple[Rule, ...] = (
     Rule("precision_supported", ("candidate", "precision"), "the GPU has no rate for this precision",
          lambda c, f: f.precisions[c["candidate"], c["precision"]]),
     Rule("tp_divides_kv_heads", ("tp",), "tp must divide the key-value heads, so that each GPU holds whole heads",
-         lambda c, f: f.space.model.blocks[0].attention.kv_heads % c["tp"] == 0),
+         lambda c, f: f.space.model.kv_heads % c["tp"] == 0),
     Rule("tp_supported", ("tp",), "the stack has no tensor parallelism",
          lambda c, f: (c["tp"] == 1) | f.stack.tensor_parallel),
     Rule("tp_in_node", ("candidate", "tp"), "tp must stay inside the scale-up domain and divide its GPUs",

@@ -8,19 +8,111 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planner.catalog.architecture import Attention, Block, Mlp, Model
+from planner.catalog.architecture import (
+    AnyAttention,
+    AnyMlp,
+    AnyRecurrence,
+    Attention,
+    Block,
+    DeltaNet,
+    Indexer,
+    LatentAttention,
+    Mamba,
+    Mamba2,
+    Mlp,
+    Model,
+    MoeMlp,
+)
 from planner.errors import Unsupported
 
 
-def attention_matrices(attention: Attention, hidden: int) -> int:
-    """Return the weights of the query, key, value and output projections of one layer."""
-    q, kv = attention.heads * attention.head_dim, attention.kv_heads * attention.head_dim
-    return hidden * (2 * q + 2 * kv)
+def attention_matrices(attention: AnyAttention, hidden: int) -> int:
+    """Return the weights of the query, key, value and output projections (and gate, ranks, indexer) of one layer."""
+    if isinstance(attention, LatentAttention):
+        return _latent_matrices(attention, hidden)
+    q, k = attention.heads * attention.head_dim, attention.kv_heads * attention.head_dim
+    v, out = attention.kv_heads * attention.value_dim, attention.heads * attention.value_dim
+    return hidden * (q + k + v + out + (out if attention.gate else 0))
 
 
-def mlp_matrices(mlp: Mlp, hidden: int) -> int:
-    """Return the weights of the feed-forward matrices of one layer."""
-    return (3 if mlp.kind == "gated" else 2) * hidden * mlp.ffn
+def _latent_matrices(attention: LatentAttention, hidden: int) -> int:
+    queries, rank = attention.heads * attention.query_dim, attention.kv_lora_rank
+    query = hidden * queries if attention.q_lora_rank is None else attention.q_lora_rank * (hidden + queries)
+    keys_values = hidden * (rank + attention.qk_rope) + rank * attention.heads * (attention.qk_nope + attention.v_head)
+    index = _indexer_matrices(attention.indexer, attention.q_lora_rank or 0, hidden) if attention.indexer else 0
+    return query + keys_values + attention.heads * attention.v_head * hidden + index
+
+
+def _indexer_matrices(indexer: Indexer, rank: int, hidden: int) -> int:
+    return rank * indexer.heads * indexer.head_dim + hidden * (indexer.head_dim + indexer.heads)
+
+
+def _attention_vectors(attention: AnyAttention, hidden: int) -> int:
+    """Return the biases, inner norms and sinks of one layer's attention."""
+    if isinstance(attention, LatentAttention):
+        index = 2 * attention.indexer.head_dim if attention.indexer else 0
+        return (attention.q_lora_rank or 0) + attention.kv_lora_rank + index
+    q, k = attention.heads * attention.head_dim, attention.kv_heads * attention.head_dim
+    qkv = q + k + attention.kv_heads * attention.value_dim
+    biases = {"none": 0, "qkv": qkv, "qkvo": qkv + hidden}[attention.bias]
+    qk_norm = {False: 0, True: 2 * attention.head_dim, "full": q + k}[attention.qk_norm]
+    return biases + qk_norm + (attention.heads if attention.sinks else 0)
+
+
+def recurrence_matrices(recurrence: AnyRecurrence, hidden: int) -> int:
+    """Return the weights of the projections of one recurrent layer."""
+    if isinstance(recurrence, Mamba):
+        steps = recurrence.dt_rank + 2 * recurrence.state
+        return recurrence.inner * (3 * hidden + steps + recurrence.dt_rank)
+    if isinstance(recurrence, Mamba2):
+        return hidden * (recurrence.inner + _convolved(recurrence) + recurrence.heads + recurrence.inner)
+    values = recurrence.value_heads * recurrence.value_dim
+    return hidden * (_convolved(recurrence) + 2 * values + 2 * recurrence.value_heads)
+
+
+def _convolved(recurrence: AnyRecurrence) -> int:
+    """Return the channels of the short convolution."""
+    if isinstance(recurrence, Mamba):
+        return recurrence.inner
+    if isinstance(recurrence, Mamba2):
+        return recurrence.inner + 2 * recurrence.groups * recurrence.state
+    return 2 * recurrence.key_heads * recurrence.key_dim + recurrence.value_heads * recurrence.value_dim
+
+
+def _recurrence_vectors(recurrence: AnyRecurrence) -> int:
+    """Return the convolution, decay, skip, step bias and inner norms of one recurrent layer."""
+    convolution = recurrence.conv * _convolved(recurrence)
+    if isinstance(recurrence, DeltaNet):
+        return convolution + 2 * recurrence.value_heads + recurrence.value_dim
+    convolution += _convolved(recurrence)
+    if isinstance(recurrence, Mamba2):
+        return convolution + 3 * recurrence.heads + recurrence.inner
+    norms = recurrence.dt_rank + 2 * recurrence.state if recurrence.inner_norms else 0
+    return convolution + recurrence.inner * (recurrence.state + 2) + norms
+
+
+def mlp_matrices(mlp: AnyMlp, hidden: int) -> int:
+    """Return the weights of the feed-forward matrices of one layer: all experts, shared ones and router."""
+    if isinstance(mlp, Mlp):
+        return (3 if mlp.kind == "gated" else 2) * hidden * mlp.ffn
+    return (mlp.experts * expert_matrices(mlp, hidden) + (3 if mlp.gated else 2) * hidden * mlp.shared_width
+            + hidden * (mlp.experts + (1 if mlp.shared_gate else 0) + 2 * (mlp.latent or 0)))
+
+
+def expert_matrices(mlp: MoeMlp, hidden: int) -> int:
+    """Return the weights of the matrices of one routed expert."""
+    return (3 if mlp.gated else 2) * (mlp.latent or hidden) * mlp.ffn
+
+
+def _mlp_vectors(mlp: AnyMlp, hidden: int) -> int:
+    """Return the biases of one layer's feed-forward."""
+    if isinstance(mlp, Mlp):
+        return hidden + mlp.ffn * (2 if mlp.kind == "gated" else 1) if mlp.bias else 0
+    return mlp.experts * (_expert_vectors(mlp, hidden) + mlp.router_bias + mlp.correction_bias)
+
+
+def _expert_vectors(mlp: MoeMlp, hidden: int) -> int:
+    return (mlp.latent or hidden) + mlp.ffn * (2 if mlp.gated else 1) if mlp.bias else 0
 
 
 def norm_width(model: Model) -> int:
@@ -28,26 +120,38 @@ def norm_width(model: Model) -> int:
     return model.hidden * (2 if model.norm == "layernorm" else 1)
 
 
+def layer_matrices(block: Block, model: Model) -> int:
+    """Return the weights of all matrices of one layer of `block`."""
+    return ((attention_matrices(block.attention, model.hidden) if block.attention else 0)
+            + (recurrence_matrices(block.recurrence, model.hidden) if block.recurrence else 0)
+            + (mlp_matrices(block.mlp, model.hidden) if block.mlp else 0))
+
+
 def vector_parameters(block: Block, model: Model) -> int:
-    """Return what tensor parallelism does not split evenly in one layer: norms and biases."""
-    attention, mlp = block.attention, block.mlp
-    q, kv = attention.heads * attention.head_dim, attention.kv_heads * attention.head_dim
-    biases = {"none": 0, "qkv": q + 2 * kv, "qkvo": q + 2 * kv + model.hidden}[attention.bias]
-    if mlp.bias:
-        biases += model.hidden + mlp.ffn * (2 if mlp.kind == "gated" else 1)
-    qk_norm = 2 * attention.head_dim if attention.qk_norm else 0
-    return 2 * norm_width(model) + biases + qk_norm
+    """Return what tensor parallelism does not split evenly in one layer: norms, biases, what a recurrence keeps."""
+    return (block.norm_count * norm_width(model)
+            + (_attention_vectors(block.attention, model.hidden) if block.attention else 0)
+            + (_recurrence_vectors(block.recurrence) if block.recurrence else 0)
+            + (_mlp_vectors(block.mlp, model.hidden) if block.mlp else 0))
 
 
 def layer_parameters(block: Block, model: Model) -> int:
     """Return all parameters of one layer of `block`."""
-    return (attention_matrices(block.attention, model.hidden) + mlp_matrices(block.mlp, model.hidden)
-            + vector_parameters(block, model))
+    return layer_matrices(block, model) + vector_parameters(block, model)
+
+
+def idle_parameters(block: Block, model: Model) -> int:
+    """Return the parameters of one layer that a token does not use: experts not chosen, and the choice correction."""
+    mlp = block.mlp
+    if not isinstance(mlp, MoeMlp):
+        return 0
+    expert = expert_matrices(mlp, model.hidden) + _expert_vectors(mlp, model.hidden)
+    return (mlp.experts - mlp.experts_per_token) * expert + mlp.experts * mlp.correction_bias
 
 
 def embedding_parameters(model: Model) -> int:
     """Return the token and position tables and the norm behind them."""
-    norm = 2 * model.hidden if model.embedding_norm else 0
+    norm = norm_width(model) if model.embedding_norm else 0
     return (model.vocab + model.position_rows) * model.hidden + norm
 
 
@@ -56,10 +160,24 @@ def head_parameters(model: Model) -> int:
     return norm_width(model) + (0 if model.tied else model.vocab * model.hidden)
 
 
+def prediction_parameters(model: Model) -> int:
+    """Return the multi-token-prediction modules: a joining matrix, a layer and three norms each (DeepSeek-V3)."""
+    if not model.prediction_layers:
+        return 0
+    layer = layer_parameters(model.layer_kinds()[-1], model)
+    return model.prediction_layers * (2 * model.hidden**2 + 3 * norm_width(model) + layer)
+
+
 def parameters(model: Model) -> int:
     """Return the exact number of parameters."""
     layers = sum(block.count * layer_parameters(block, model) for block in model.blocks)
-    return embedding_parameters(model) + layers + head_parameters(model)
+    return embedding_parameters(model) + layers + head_parameters(model) + prediction_parameters(model)
+
+
+def active_parameters(model: Model) -> int:
+    """Return the parameters one token uses: all but the experts not chosen; embedding and head count whole."""
+    idle = sum(block.count * idle_parameters(block, model) for block in model.blocks)
+    return parameters(model) - prediction_parameters(model) - idle
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,15 +224,41 @@ class Shape:
         return 3 * (2 * matrices + attention)
 
 
+def _outside(model: Model) -> str | None:
+    """Return what in the model the training physics does not cover, by name."""
+    blocks = model.blocks
+    refused = {
+        "mixture of experts": any(isinstance(b.mlp, MoeMlp) for b in blocks),
+        "latent attention": any(isinstance(b.attention, LatentAttention) for b in blocks),
+        "recurrent layers": any(b.recurrence for b in blocks),
+        "layers of a single part": any(b.mlp is None or not (b.attention or b.recurrence) for b in blocks),
+        "parallel attention and feed-forward": any(b.parallel for b in blocks),
+        "gate, sinks, chunks or own value width in attention": any(
+            isinstance(a, Attention) and (a.gate or a.sinks or a.chunk or a.value_dim != a.head_dim)
+            for a in (b.attention for b in blocks)),
+        "more than two norms a layer": any(b.norm_count > 2 for b in blocks),
+        "prediction modules": model.prediction_layers > 0,
+        "layers of several kinds": len(blocks) > 1,
+    }
+    return ", ".join(what for what, found in refused.items() if found) or None
+
+
+def dense_parts(model: Model) -> tuple[Attention, Mlp]:
+    """Return attention and feed-forward of a model of equal plain layers. Raises Unsupported for any other."""
+    outside = _outside(model)
+    attention, mlp = model.blocks[0].attention, model.blocks[0].mlp
+    if outside or not isinstance(attention, Attention) or not isinstance(mlp, Mlp):
+        raise Unsupported(f"model {model.name}: {outside} in training physics")
+    return attention, mlp
+
+
 def shape_of(model: Model) -> Shape:
-    """Return the shape of a model of equal layers. Raises Unsupported for a mix of blocks."""
-    if len(model.blocks) != 1:
-        raise Unsupported(f"model {model.name}: layers of {len(model.blocks)} different kinds")
+    """Return the shape of a model of equal plain layers. Raises Unsupported for any other."""
+    attention, mlp = dense_parts(model)
     block = model.blocks[0]
-    attention, mlp = block.attention, block.mlp
     return Shape(
         layers=block.count, hidden=model.hidden, vocab=model.vocab, heads=attention.heads, kv_heads=attention.kv_heads,
         head_dim=attention.head_dim, ffn=mlp.ffn, gated=mlp.kind == "gated", window=attention.window, tied=model.tied,
         dropout=model.positions == "learned", vectors=vector_parameters(block, model),
-        matrices=attention_matrices(attention, model.hidden) + mlp_matrices(mlp, model.hidden),
-        embedding=embedding_parameters(model), head=head_parameters(model), total=parameters(model))
+        matrices=layer_matrices(block, model), embedding=embedding_parameters(model), head=head_parameters(model),
+        total=parameters(model))

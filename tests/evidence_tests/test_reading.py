@@ -1,0 +1,74 @@
+"""A file that is not clean evidence is refused with file, line and column."""
+
+import pytest
+
+from planner.errors import EXIT_INPUT, InputError
+from planner.evidence.reading import read_evidence
+from tests.evidence_tests.csv_file import DATA, MEMORY, THROUGHPUT, write
+
+
+def refusal(path):
+    with pytest.raises(InputError) as caught:
+        read_evidence(path)
+    assert caught.value.exit_code == EXIT_INPUT
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(("name", "rows"), [("train_throughput", 992), ("train_memory", 502), ("serve_throughput", 50),
+                                            ("serve_memory", 50)])
+def test_the_kind_is_recognized_by_the_header(name, rows):
+    evidence = read_evidence(DATA / f"{name}.csv")
+    assert (evidence.kind, len(evidence.rows)) == (name, rows)
+
+
+@pytest.mark.parametrize(("column", "value", "expected"), [
+    ("gpus", "many", "expected a number, got 'many'"), ("step_time_s", "-1", "expected a number above zero"),
+    ("step_time_s", "nan", "expected a finite number"), ("seq_len", "inf", "expected a finite number"),
+    ("tp", "2.5", "expected a whole number"), ("gpus", "0", "expected a number above zero"),
+    ("suspect", "maybe", "expected yes or no"), ("id", "", "required, but empty")])
+def test_a_wrong_value_names_file_line_and_column(tmp_path, column, value, expected):
+    path = write(tmp_path / "runs.csv", THROUGHPUT, THROUGHPUT | {column: value})
+    message = refusal(path)
+    assert message.startswith(f"{path}:3: column {column}: ")
+    assert expected in message
+
+
+def test_a_verdict_is_yes_or_no(tmp_path):
+    assert "column fits: expected yes or no" in refusal(write(tmp_path / "m.csv", MEMORY | {"fits": "perhaps"}))
+
+
+def test_the_line_is_where_the_row_begins(tmp_path):
+    rows = [THROUGHPUT | {"notes": "two\nlines"}, THROUGHPUT | {"gpus": "x"}]
+    assert ":4: column gpus" in refusal(write(tmp_path / "runs.csv", *rows))
+
+
+@pytest.mark.parametrize(("content", "expected"), [
+    (b"", "the file is empty"), (b"\n\n", "the file is empty"), (b"a,b\n1,2\n", "the header is of no evidence file"),
+    (b"id,global_batch_seqs,tokens_per_s_per_gpu\n\xff,1,2\n", "not UTF-8"),
+    (b"id,id,global_batch_seqs,tokens_per_s_per_gpu\n", "'id' occurs twice"),
+    (b"id,global_batch_seqs,tokens_per_s_per_gpu\na,1\n", "2 cells where the header has 3"),
+    (b'id,global_batch_seqs,tokens_per_s_per_gpu\n"a,1,2\n', "CSV syntax")])
+def test_what_is_no_evidence_file_is_refused(tmp_path, content, expected):
+    path = tmp_path / "x.csv"
+    path.write_bytes(content)
+    message = refusal(path)
+    assert expected in message
+    assert str(path) in message
+
+
+def test_an_absent_file_and_a_folder_are_refused(tmp_path):
+    assert "cannot read" in refusal(tmp_path / "absent.csv")
+    assert "cannot read" in refusal(tmp_path)
+
+
+def test_unknown_columns_blank_lines_and_a_byte_order_mark_are_accepted(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_bytes(b"\xef\xbb\xbfid,global_batch_seqs,tokens_per_s_per_gpu,mood\na,8,,fine\n\n")
+    (row,) = read_evidence(path).rows
+    assert (row.id, row.run.global_batch_seqs, row.measured.tokens_per_s_per_gpu) == ("a", 8, None)
+
+
+def test_a_column_that_is_not_compared_may_hold_text(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("id,isl,osl,output_tok_s_per_gpu,interactivity_tok_s_user\na,1,2,3,20-22\n")
+    assert len(read_evidence(path).rows) == 1

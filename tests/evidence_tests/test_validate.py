@@ -1,0 +1,105 @@
+"""What validate_file returns: the contract's shape, one entry a stated quantity, a reason for each skipped row."""
+
+import json
+
+import pytest
+
+from planner.evidence.validate import validate_file
+from tests.evidence_tests.csv_file import DATA, MEMORY, THROUGHPUT, catalog, write
+
+
+def validated(path):
+    result = validate_file(path, catalog())
+    json.dumps(result, allow_nan=False)
+    return result
+
+
+def test_the_json_has_the_contracts_shape(tmp_path):
+    row = THROUGHPUT | {"tokens_per_s_per_gpu": "1118", "peak_mem_gib": "60"}
+    result = validated(write(tmp_path / "runs.csv", row))
+    assert list(result) == ["schema", "rows", "skipped", "summary"]
+    assert result["schema"] == "planner.validation/1"
+    assert [r["quantity"] for r in result["rows"]] == ["tokens_per_s_per_gpu", "step_time_s", "peak_mem_gib"]
+    for entry in result["rows"]:
+        assert list(entry) == ["id", "quantity", "predicted", "measured", "error", "interval90", "assumed"]
+        assert entry["error"] == pytest.approx(entry["predicted"] / entry["measured"] - 1)
+        assert entry["interval90"][0] < entry["interval90"][1]
+    assert result["rows"][2]["assumed"] == ["mem_kind=reserved"]
+
+
+def test_a_verdict_has_no_error(tmp_path):
+    (entry,) = validated(write(tmp_path / "m.csv", MEMORY))["rows"]
+    assert entry["quantity"] == "fits"
+    assert (entry["predicted"], entry["measured"], entry["error"]) == ("fits", "yes", None)
+
+
+def test_tflops_and_mfu_are_not_compared(tmp_path):
+    row = THROUGHPUT | {"step_time_s": "", "tflops_per_gpu": "400", "mfu": "0.4"}
+    result = validated(write(tmp_path / "runs.csv", row))
+    assert result["rows"] == []
+    assert result["skipped"] == [{"id": "DGXC-1", "reason": "no quantity stated that is compared"}]
+
+
+def test_the_interval_of_speed_is_that_of_time_turned_over(tmp_path):
+    row = THROUGHPUT | {"tokens_per_s_per_gpu": "1118"}
+    speed, step = validated(write(tmp_path / "runs.csv", row))["rows"]
+    assert speed["predicted"] / speed["interval90"][1] == pytest.approx(step["interval90"][0] / step["predicted"])
+
+
+@pytest.mark.parametrize(("change", "reason"), [
+    ({"suspect": "yes"}, "marked suspect"), ({"gpu": "gb999"}, "GPU gb999 is not in the catalog"),
+    ({"gpu": ""}, "GPU not stated"), ({"seq_len": ""}, "sequence length not stated"),
+    ({"global_batch_seqs": "", "micro_batch": ""}, "batch not stated"),
+    ({"precision": "fp4"}, "fp4 is not modeled yet"), ({"notes": "LoRA r16 fine-tune"}, "lora is not modeled yet"),
+    ({"model": "Nemotron-H-8B"}, "architecture of Nemotron-H-8B is not modeled"),
+    ({"model": "unheard-of", "layers": ""}, "shape is not stated (layers)"),
+    ({"sharding": "hsdp"}, "sharding hsdp is not modeled"), ({"dp": "4"}, "= 128 where the row has 64 GPUs"),
+    ({"global_batch_seqs": "129"}, "no multiple of dp 2 x micro-batch 1"),
+    ({"gpu": "a100-sxm-80gb", "precision": "fp8"}, "no fp8 rate")])
+def test_a_skipped_row_says_why(tmp_path, change, reason):
+    result = validated(write(tmp_path / "runs.csv", THROUGHPUT | change))
+    assert result["rows"] == []
+    assert reason in result["skipped"][0]["reason"]
+
+
+@pytest.mark.parametrize(("change", "reason"), [
+    ({"method": "qlora"}, "qlora is not modeled yet"), ({"lora_rank": "8"}, "lora is not modeled yet"),
+    ({"optimizer": "Muon"}, "optimizer Muon is not modeled"),
+    ({"offload_parameters": "1"}, "offload of parameters or activations is not modeled"),
+    ({"weights_dtype": "int3"}, "weights_dtype int3 is not modeled")])
+def test_a_skipped_memory_row_says_why(tmp_path, change, reason):
+    assert validated(write(tmp_path / "m.csv", MEMORY | change))["skipped"][0]["reason"] == reason
+
+
+def test_mixtures_of_experts_are_skipped(tmp_path):
+    row = THROUGHPUT | {"experts": "8"}
+    assert validated(write(tmp_path / "runs.csv", row))["skipped"][0]["reason"] == (
+        "mixture of experts is not modeled yet")
+
+
+@pytest.mark.parametrize("name", ["serve_throughput", "serve_memory"])
+def test_serving_rows_are_skipped(name):
+    result = validated(DATA / f"{name}.csv")
+    assert result["rows"] == []
+    assert {r["reason"] for r in result["skipped"]} <= {"serving is not modeled yet", "marked suspect"}
+
+
+def test_every_default_is_named(tmp_path):
+    row = THROUGHPUT | {"vpp": "", "micro_batch": "", "sharding": "", "recompute": "", "precision": ""}
+    (entry,) = validated(write(tmp_path / "runs.csv", row))["rows"]
+    assert entry["assumed"] == ["vpp=20", "micro_batch=1", "zero=1", "recompute=none", "precision=bf16"]
+
+
+def test_a_model_that_the_catalog_lacks_is_its_shape_columns(tmp_path):
+    known = validated(write(tmp_path / "a.csv", THROUGHPUT))["rows"][0]
+    named = THROUGHPUT | {"model": "house-made", "params_b": "70.55"}
+    unknown = validated(write(tmp_path / "b.csv", named))["rows"][0]
+    assert unknown["predicted"] == pytest.approx(known["predicted"], rel=1e-9)
+    assert unknown["assumed"] == ["tied_embeddings=no"]
+
+
+def test_a_gpu_of_which_only_the_memory_is_known_still_has_a_verdict(tmp_path):
+    row = MEMORY | {"gpu": "imaginary", "gpu_mem_gib": "20"}
+    (entry,) = validated(write(tmp_path / "m.csv", row))["rows"]
+    assert entry["predicted"] == "does not fit"
+    assert "usable_memory=20 GiB" in entry["assumed"]
