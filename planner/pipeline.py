@@ -26,6 +26,7 @@ from planner.layouts.enumerate import Enumeration, enumerate_layouts
 from planner.layouts.rules import Facts
 from planner.money.rent import RentalOffer, candidates_with_offers, cheapest_per_candidate
 from planner.physics.question import Question, computes, question_of
+from planner.scenario.load import DEFAULT_STACK
 from planner.scenario.scenario import Scenario
 from planner.solver.choose import Choice, choose
 from planner.solver.job import Job
@@ -91,7 +92,7 @@ def make_plan(scenario: Scenario, catalog: Catalog, *, defaults: Sequence[str] =
 def prepare(scenario: Scenario, catalog: Catalog) -> Prepared:
     """Look up everything the scenario names. Raises InputError where no candidate has a usable offer."""
     work = scenario.workload
-    model, stack = catalog.model(work.model), catalog.stack(work.stack or "megatron-core")
+    model, stack = catalog.model(work.model), catalog.stack(work.stack or DEFAULT_STACK[work.method])
     # sorted, so that the order in which candidates are listed decides nothing
     candidates, offers, dropped = candidates_with_offers(sorted(set(scenario.hardware.candidates)),
                                                          scenario.sourcing.rent, catalog)
@@ -102,7 +103,8 @@ def prepare(scenario: Scenario, catalog: Catalog) -> Prepared:
                          f"{', '.join(scenario.sourcing.rent.terms)}")
     sequence, batch = work.sequence_length or model.sequence_length, work.global_batch or model.global_batch
     question = question_of(catalog, model, tuple(candidates), stack, sequence_length=sequence, global_batch=batch,
-                           precisions=work.precision, method=work.method, confidence=scenario.confidence)
+                           precisions=work.precision, method=work.method, confidence=scenario.confidence,
+                           lora_rank=work.lora_rank)
     limits = scenario.limits
     space = Space(model, tuple(candidates), work.precision, sequence, batch,
                   min(limits.max_gpus or MOST_GPUS, limits.gpus or MOST_GPUS))
@@ -188,7 +190,7 @@ def make_estimate(*, model: str, node: str, gpus: int | None, layout: Mapping[st
                   global_batch: int | None, method: str, stack: str | None, precision: str, confidence: float,
                   catalog: Catalog) -> Assignment:
     """Return one layout in full: memory, time and speed. Raises InputError where the layout is not legal."""
-    shape, used = catalog.model(model), catalog.stack(stack or "megatron-core")
+    shape, used = catalog.model(model), catalog.stack(stack or DEFAULT_STACK.get(method, "megatron-core"))
     return estimate_of(catalog, shape, catalog.node(node), used, gpus=gpus, layout=layout,
                        sequence_length=sequence_length or shape.sequence_length, global_batch=global_batch,
                        method=method, precision=precision, confidence=confidence)

@@ -141,6 +141,6 @@ def show_seconds(value: float) -> str:
 def show_count(value: float) -> str:
     """Write a large count for people: 15 T, 405 G, 8.03 G."""
     for suffix in ("T", "G", "M"):
-        if value >= _DECIMAL[suffix]:
+        if value >= 0.9995 * _DECIMAL[suffix]:
             return f"{value / _DECIMAL[suffix]:.3g} {suffix}"
     return f"{value:,.0f}"

@@ -59,11 +59,15 @@ def layout_of(question: Question, rows: Layouts, row: int, evaluation: Evaluatio
     share = float(rows.offload[row])
     used = evaluation.counts.sum(axis=0) > 0
     label = "mixed" if used.sum() > 1 else ("none", "selective", "full")[int(np.argmax(used))]
+    # the layers before a mixture of experts stay on the first stage and keep everything
+    lead = [question.shape.lead_layers] + [0] * (len(evaluation.layers) - 1)
     stages = tuple(
-        Stage(layers=int(n), recompute_layers=RecomputeLayers(none=int(c[0]), selective=int(c[1]), full=int(c[2])),
+        Stage(layers=int(n) + ahead, recompute_layers=RecomputeLayers(none=int(c[0]) + ahead, selective=int(c[1]),
+                                                                      full=int(c[2])),
               peak_bytes=int(peak), seconds=float(seconds))
-        for n, c, peak, seconds in zip(evaluation.layers, evaluation.counts, evaluation.memory.stage_peaks,
-                                       evaluation.step.stage_seconds, strict=True))
+        for n, c, ahead, peak, seconds in zip(evaluation.layers, evaluation.counts, lead,
+                                              evaluation.memory.stage_peaks, evaluation.step.stage_seconds,
+                                              strict=True))
     return Layout(tp=r["tp"], pp=r["pp"], vpp=r["vpp"], cp=r["cp"], ep=r["ep"], dp=r["dp"], shard=r["dp"] * r["cp"],
                   zero=r["zero"], micro_batch=r["micro_batch"], micro_batches=r["micro_batches"], recompute=label,
                   precision=question.precisions[r["precision"]],

@@ -168,15 +168,21 @@ class MoeMlp(Frozen):
         return self.shared_experts * (self.shared_ffn or self.ffn)
 
 
-def _attention_kind(value: object) -> str:
-    """Return the kind of attention: grouped-query where none is stated."""
-    return str(value.get("kind", "gqa") if isinstance(value, dict) else getattr(value, "kind", "gqa"))
+def _by_kind(kinds: str, default: str = "") -> Discriminator:
+    """Return how pydantic tells one class from another: by `kind`, which may have a default."""
+    def kind(value: object) -> str:
+        return str(value.get("kind", default) if isinstance(value, dict) else getattr(value, "kind", default))
+    return Discriminator(kind, custom_error_type="unknown_kind", custom_error_message=f"expected kind: {kinds}")
 
 
 AnyAttention: TypeAlias = Annotated[Annotated[Attention, Tag("gqa")] | Annotated[LatentAttention, Tag("mla")],
-                                    Discriminator(_attention_kind)]
-AnyRecurrence: TypeAlias = Annotated[Mamba | Mamba2 | DeltaNet, Field(discriminator="kind")]
-AnyMlp: TypeAlias = Annotated[Mlp | MoeMlp, Field(discriminator="kind")]
+                                    _by_kind("gqa or mla", default="gqa")]
+AnyRecurrence: TypeAlias = Annotated[
+    Annotated[Mamba, Tag("mamba")] | Annotated[Mamba2, Tag("mamba2")] | Annotated[DeltaNet, Tag("deltanet")],
+    _by_kind("mamba, mamba2 or deltanet")]
+AnyMlp: TypeAlias = Annotated[
+    Annotated[Mlp, Tag("plain")] | Annotated[Mlp, Tag("gated")] | Annotated[MoeMlp, Tag("moe")],
+    _by_kind("plain, gated or moe")]
 
 
 class Block(Frozen):
@@ -272,6 +278,13 @@ class Model(Sourced):
         symbols = "".join(self.order.split())
         return (tuple(named[symbol] for symbol in symbols) if symbols
                 else tuple(block for block in self.blocks for _ in range(block.count)))
+
+    @property
+    def leading_layers(self) -> int:
+        """Dense layers before a run of mixtures of experts to the end; none where kinds alternate."""
+        mixtures = [isinstance(block.mlp, MoeMlp) for block in self.layer_kinds()]
+        first = mixtures.index(True) if True in mixtures else 0
+        return first if all(mixtures[first:]) else 0
 
     @property
     def attention_heads(self) -> int:

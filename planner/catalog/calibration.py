@@ -39,6 +39,8 @@ class KernelShape(Sourced):
     cast_forward_bytes: float
     """Bytes moved per element of a low-precision product's input, forward; backward is per element of its output."""
     cast_backward_bytes: float
+    permute_passes: float
+    """Times the routed tokens of a mixture pass through memory, forward and backward, to reach their experts."""
     optimizer_bytes_per_parameter: float
     host_adam_bytes_per_parameter: float
     """Host memory traffic of one CPU Adam update over what the host's datasheet bandwidth sustains."""

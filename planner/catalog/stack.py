@@ -33,6 +33,13 @@ class Overlap(Frozen):
     context_parallel: float = Field(ge=0, le=1)
 
 
+class ExpertHost(Frozen):
+    """Host time that a mixture of experts adds to a layer, forward and backward: fixed, and per local expert."""
+
+    layer: Seconds
+    expert: Seconds
+
+
 class Stack(Sourced):
     """One framework at one generation of releases."""
 
@@ -62,6 +69,8 @@ class Stack(Sourced):
     vocab_parallel_loss: bool
     allocator_ratio: float = Field(ge=1)
     """Reserved over allocated bytes."""
+    memory_spread: float | None = Field(default=None, ge=1)
+    """Device memory at 95% confidence over its median, where evidence rows of the stack are too few for a class."""
     context_bytes: Bytes
     communicator_bytes: Bytes
     """Device bytes of one communicator; a job holds one for each kind of group larger than one."""
@@ -72,4 +81,6 @@ class Stack(Sourced):
     attention_kernel: dict[str, float] = Field(default={})
     """Share of a GPU architecture's attention rates that the stack's kernel generation reaches, where below one."""
     overlap: Overlap
+    expert_host: ExpertHost | None = None
+    """None where the stack has no mixture of experts."""
     step_overhead: Seconds

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from planner.catalog.architecture import Attention, Block, Mlp, Model
+from planner.catalog.architecture import Attention, Block, Mlp, Model, MoeMlp
 from planner.catalog.load import Catalog
-from planner.errors import UnknownName, Unsupported
+from planner.errors import UnknownName
 from planner.evidence.rows import TrainRun
 from planner.evidence.skipping import SkippedError
-from planner.physics.shapes import dense_parts, parameters
+from planner.physics.shapes import parameters
 
 MEGATRON_VOCABULARY = 51200
 """GPT-2's 50,257 tokens padded as Megatron-LM pads them for tensor parallelism of 8."""
@@ -40,14 +40,17 @@ def _in_catalog(name: str, catalog: Catalog) -> Model | None:
 
 def _agrees(model: Model, run: TrainRun) -> bool:
     """Say whether every shape column that is stated equals the catalog's; a padded vocabulary is the same one."""
-    try:
-        attention, mlp = dense_parts(model)
-    except Unsupported:
+    block = model.layer_kinds()[-1]
+    attention, mlp = block.attention, block.mlp
+    if attention is None or mlp is None:
         return False
-    pairs = ((run.layers, model.layers), (run.hidden, model.hidden), (run.heads, attention.heads),
-             (run.kv_heads, attention.kv_heads), (run.ffn, mlp.ffn))
+    pairs: list[tuple[int | None, int]] = [(run.layers, model.layers), (run.hidden, model.hidden),
+                                           (run.heads, attention.heads)]
+    if isinstance(attention, Attention):
+        pairs.append((run.kv_heads, attention.kv_heads))
+    pairs += [(run.experts, mlp.experts)] if isinstance(mlp, MoeMlp) else [(run.experts, 0), (run.ffn, mlp.ffn)]
     padded = run.vocab is None or abs(run.vocab - model.vocab) <= 0.02 * model.vocab
-    return padded and all(stated is None or stated == held for stated, held in pairs)
+    return padded and all(not stated or stated == held for stated, held in pairs)
 
 
 def _from_columns(run: TrainRun, assumed: list[str]) -> Model:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.catalog.architecture import Model
+from planner.catalog.architecture import Model, MoeMlp
 from planner.layouts.candidate import Candidate
 
 RECOMPUTE = ("none", "selective", "full")
@@ -25,6 +25,11 @@ class Space:
     sequence_length: int
     global_batch: int
     max_gpus: int
+
+    @property
+    def layers(self) -> int:
+        """Layers that pipeline stages share out: all but those that lead a mixture of experts."""
+        return self.model.layers - self.model.leading_layers
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +57,11 @@ def _tensor(space: Space) -> Sequence[float]:
     return [d for d in divisors(space.model.attention_heads) if d <= widest]
 
 
+def _expert(space: Space) -> Sequence[float]:
+    experts = [block.mlp.experts for block in space.model.blocks if isinstance(block.mlp, MoeMlp)]
+    return [d for d in _powers(64) if all(count % d == 0 for count in experts)] if experts else [1]
+
+
 AXES: tuple[Axis, ...] = (
     Axis("candidate", "hardware", "node type with its fabric", lambda s: range(len(s.candidates))),
     Axis("precision", "precision", "number format of matrix products", lambda s: range(len(s.precisions))),
@@ -63,10 +73,10 @@ AXES: tuple[Axis, ...] = (
     Axis("micro_batch", "micro-batch", "sequences a pipeline works on at once",
          lambda s: [d for d in _powers(8) if s.global_batch % d == 0]),
     Axis("pp", "PP", "pipeline parallel: layers split into this many stages",
-         lambda s: range(1, min(s.model.layers, 64) + 1)),
+         lambda s: range(1, min(s.layers, 64) + 1)),
     Axis("vpp", "VPP", "virtual pipeline: chunks of layers each stage interleaves",
-         lambda s: [v for v in (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20) if v <= max(1, (s.model.layers + 2) // 2)]),
-    Axis("ep", "EP", "expert parallel: experts split over these GPUs", lambda s: [1]),
+         lambda s: [v for v in (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20) if v <= max(1, (s.layers + 2) // 2)]),
+    Axis("ep", "EP", "expert parallel: experts split over these GPUs", _expert),
     Axis("zero", "ZeRO", "ZeRO stage: 1 shards optimizer states, 2 and gradients, 3 and weights",
          lambda s: [0, 1, 2, 3]),
     Axis("recompute", "recompute", "what a layer keeps for backward: staging chooses none, selective or full per layer",

@@ -65,7 +65,7 @@ def _interleaving(c: Columns, f: Facts) -> Mask:
 
 
 def _even_chunks(c: Columns, f: Facts) -> Mask:
-    chunks, layers = c["pp"] * c["vpp"], f.space.model.layers
+    chunks, layers = c["pp"] * c["vpp"], f.space.layers
     keep: Mask = (c["vpp"] == 1) | (layers % chunks == 0) | ((layers + 2) % chunks == 0)
     return keep
 
@@ -99,12 +99,14 @@ _RULES: tuple[Rule, ...] = (
          lambda c, f: (c["cp"] == 1) | f.stack.context_parallel),
     Rule("cp_divides_sequence", ("cp",), "2 x cp must divide the sequence, which causal balance needs",
          lambda c, f: (c["cp"] == 1) | (f.space.sequence_length % (2 * c["cp"]) == 0)),
+    Rule("ep_divides_shards", ("cp", "dp", "ep"), "ep must divide dp x cp, whose ranks share out the experts",
+         lambda c, f: c["dp"] * c["cp"] % c["ep"] == 0),
     Rule("batch_divides", ("dp", "micro_batch"), "dp x micro-batch must divide the global batch",
          lambda c, f: f.space.global_batch % (c["dp"] * c["micro_batch"]) == 0),
     Rule("pp_supported", ("pp",), "the stack has no pipeline parallelism",
          lambda c, f: (c["pp"] == 1) | f.stack.pipeline),
     Rule("pp_within_layers", ("pp",), "a pipeline stage needs at least one layer",
-         lambda c, f: c["pp"] <= f.space.model.layers),
+         lambda c, f: c["pp"] <= f.space.layers),
     Rule("max_gpus", ("tp", "cp", "dp", "pp"), "more GPUs than the space or the limit allows",
          lambda c, f: gpus(c) <= f.space.max_gpus),
     Rule("fixed_gpus", ("tp", "cp", "dp", "pp"), "not the GPU count that was asked for",

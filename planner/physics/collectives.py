@@ -48,26 +48,29 @@ def seconds(candidates: tuple[Candidate, ...], candidate: Ints, operation: str, 
     """
     out = np.zeros(len(candidate))
     first, inverse = distinct(candidate, size, np.minimum(stride, 64))
-    order = np.argsort(inverse, kind="stable")
-    bounds = np.searchsorted(inverse[order], np.arange(len(first) + 1))
-    for number, row in enumerate(first):
-        n = int(size[row])
-        if n > 1:
-            rows = order[bounds[number]:bounds[number + 1]]
-            hardware = candidates[candidate[row]]
-            links = group_links(hardware, n, int(stride[row]))
-            out[rows] = _one(hardware, links, operation, n, buffer[rows])
+    # groups of any size that see the same links are timed together
+    links = [(int(candidate[r]), group_links(candidates[candidate[r]], int(size[r]), int(stride[r]))) for r in first]
+    numbers = {link: number for number, link in enumerate(dict.fromkeys(links))}
+    kind = np.array([numbers[link] for link in links], np.int64)[inverse]
+    order = np.argsort(kind, kind="stable")
+    bounds = np.searchsorted(kind[order], np.arange(len(numbers) + 1))
+    for (hardware, link), number in numbers.items():
+        rows = order[bounds[number]:bounds[number + 1]]
+        if link.talks:
+            out[rows] = _one(candidates[hardware], link, operation, size[rows].astype(np.float64), buffer[rows])
     return out
 
 
-def _one(hardware: Candidate, links: GroupLinks, operation: str, n: int, buffer: Floats) -> Floats:
+def _one(hardware: Candidate, links: GroupLinks, operation: str, n: Floats, buffer: Floats) -> Floats:
+    # an empty buffer costs a start and no more; one byte keeps its bandwidth above zero
+    buffer = np.maximum(buffer, 1.0)
     inside = _inside_busbw(hardware, links, operation, buffer) if links.members > 1 else np.full_like(buffer, np.inf)
     across = links.across * hardware.fabric.efficiency
-    nodes = n // links.members
-    hops = hardware.fabric.latency * np.log2(nodes) if nodes > 1 else 0.0
-    start = hardware.scaleup.latency if links.members > 1 and hardware.scaleup and nodes > 1 else 0.0
+    nodes = n / links.members
+    hops = hardware.fabric.latency * np.log2(np.maximum(nodes, 1.0))
+    start = hardware.scaleup.latency if links.members > 1 and hardware.scaleup else 0.0
     factor = (2.0 if operation == "all_reduce" else 1.0) * (n - 1) / n
-    return factor * buffer / np.minimum(inside, across) + hops + start
+    return factor * buffer / np.minimum(inside, across) + hops + np.where(nodes > 1, start, 0.0)
 
 
 def point_to_point(candidates: tuple[Candidate, ...], candidate: Ints, stride: Ints, payload: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""Exposed time of the traffic of one layout: tensor, context, data and pipeline parallel.
+"""Exposed time of the traffic of one layout: tensor, context, expert, data and pipeline parallel.
 
 Exposed means not hidden behind compute; how much a stack hides is a fact of the stack (`Overlap`).
 t tokens of a micro-batch on a GPU, h hidden, KV key width, P parameters of a rank.
@@ -6,6 +6,7 @@ t tokens of a micro-batch on a GPU, h hidden, KV key width, P parameters of a ra
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,8 @@ import numpy as np
 from planner.layouts.table import Floats, Ints, Layouts
 from planner.physics import collectives
 from planner.physics.compute import LayerTimes
+from planner.physics.layers import LayerKind
+from planner.physics.parameters import held_parameters, trained_parameters
 from planner.physics.question import Question
 
 
@@ -23,10 +26,12 @@ class LayerTraffic:
     tensor: Floats
     tensor_forward: Floats
     context: Floats
+    expert: Floats
 
 
-def layer_traffic(question: Question, rows: Layouts, times: LayerTimes) -> LayerTraffic:
-    """Return the tensor- and context-parallel traffic of one layer; for the rows of `times`."""
+def layer_traffic(question: Question, rows: Layouts, times: LayerTimes,
+                  kinds: Sequence[tuple[LayerKind, float]]) -> LayerTraffic:
+    """Return the traffic of one layer, the weighted sum over `kinds`; for the rows of `times`."""
     shape, overlap, candidates = question.shape, question.stack.overlap, question.candidates
     tokens = rows.micro_batch * question.sequence_length / rows.cp
     one = np.ones_like(rows.tp)
@@ -36,14 +41,23 @@ def layer_traffic(question: Question, rows: Layouts, times: LayerTimes) -> Layer
                 + collectives.seconds(candidates, rows.candidate, "reduce_scatter", rows.tp, one, activations))
     else:
         pair = collectives.seconds(candidates, rows.candidate, "all_reduce", rows.tp, one, activations)
-    # two pairs a direction: around attention and around the feed-forward
-    forward = 2 * pair * (1 - overlap.tensor_parallel)
+    forward = sum(share * kind.exchanges for kind, share in kinds) * pair * (1 - overlap.tensor_parallel)
 
-    exchange = 4.0 * tokens * rows.cp * shape.kv_width / rows.tp
+    exchanged = sum(share * kind.key_value_width for kind, share in kinds)
+    exchange = 2.0 * tokens * rows.cp * exchanged / rows.tp
     keys = collectives.seconds(candidates, rows.candidate, "all_gather", rows.cp, rows.tp, exchange)
-    return LayerTraffic(tensor=2 * forward, tensor_forward=forward,
+    return LayerTraffic(tensor=2 * forward, tensor_forward=forward, expert=_dispatch(question, rows, kinds),
                         context=_ring_exposed(keys, times.attention_core, overlap.context_parallel)
                         + _ring_exposed(2 * keys, times.backward_attention_core, overlap.context_parallel))
+
+
+def _dispatch(question: Question, rows: Layouts, kinds: Sequence[tuple[LayerKind, float]]) -> Floats:
+    """Return the all-to-alls of routed tokens: to the experts and back, forward and backward."""
+    tokens = rows.micro_batch * question.sequence_length / rows.cp
+    split = rows.tp if question.stack.sequence_parallel else np.ones_like(rows.tp)
+    routed = sum(share * kind.experts.per_token * kind.experts.hidden for kind, share in kinds if kind.experts)
+    payload = 2.0 * tokens * routed / split
+    return 4 * collectives.seconds(question.candidates, rows.candidate, "alltoall", rows.ep, rows.tp, payload)
 
 
 def _ring_exposed(traffic: Floats, attention: Floats, hidden: float) -> Floats:
@@ -63,41 +77,76 @@ class StepTraffic:
     pipeline: Floats
 
 
-def rank_parameters(question: Question, rows: Layouts) -> tuple[Floats, Floats]:
-    """Return the parameters of one layer, and of the heaviest rank, on one GPU before ZeRO shards them."""
+@dataclass(frozen=True, slots=True)
+class RankParameters:
+    """Parameters on one GPU before ZeRO shards them: a mean layer's, its experts', and the heaviest rank's."""
+
+    layer: Floats
+    layer_experts: Floats
+    dense: Floats
+    experts: Floats
+
+
+def rank_parameters(question: Question, rows: Layouts, *, trained: bool) -> RankParameters:
+    """Return the parameters (those that train, or all) of the heaviest rank: its share of layers and the tables."""
     shape = question.shape
-    layer = shape.matrices / rows.tp + shape.vectors
-    tables = (shape.embedding + np.where((rows.pp == 1) & (not shape.tied), shape.head, 0)) / rows.tp
-    return layer, layer * np.ceil(shape.layers / rows.pp) + tables
+    count = trained_parameters if trained else held_parameters
+    layer, layer_experts = count(question, rows, shape.kinds)
+    lead, lead_experts = count(question, rows, shape.lead)
+    layers = np.ceil(shape.layers / rows.pp)
+    both = (rows.pp == 1) & (not shape.tied)
+    tables = (shape.embedding + np.where(both, shape.head, 0)) / rows.tp
+    if trained and not question.tuning.trains_base:
+        tables = np.zeros(len(rows))
+    return RankParameters(layer, layer_experts, layer * layers + lead + tables, layer_experts * layers + lead_experts)
 
 
 def step_traffic(question: Question, rows: Layouts, compute: Floats, layers: Floats) -> StepTraffic:
     """Return the data-parallel and pipeline traffic of each row.
 
     `compute` is forward and backward seconds of one layer for one micro-batch, `layers` the layers of a stage.
+    Frozen weights are gathered under ZeRO-3 but have no gradients to reduce.
     """
-    stack, candidates = question.stack, question.candidates
-    layer, rank = rank_parameters(question, rows)
-    shard, stride = rows.shard, rows.tp
-
-    def over(operation: str, bytes_: Floats) -> Floats:
-        return collectives.seconds(candidates, rows.candidate, operation, shard, stride, bytes_)
-
-    gather, reduce = over("all_gather", 2.0 * rank), over("reduce_scatter", stack.reduce_bytes * rank)
-    share = layer / rank
+    stack, tuning = question.stack, question.tuning
+    held = rank_parameters(question, rows, trained=False)
+    trained = held if tuning.trains_base else rank_parameters(question, rows, trained=True)
+    gather, gather_layer = _sharded(question, rows, "all_gather", 2.0, held)
+    reduce, reduce_layer = _sharded(question, rows, "reduce_scatter", stack.reduce_bytes, trained)
     # a ZeRO-3 layer is gathered for forward and again for backward, its gradient reduced behind backward
-    sharded = (2 * gather + reduce) * share
-    per_layer = np.where(rows.zero == 3, sharded - stack.overlap.shard_gather * np.minimum(sharded, compute), 0.0)
+    sharded = 2 * gather_layer + reduce_layer
+    # under a pipeline FSDP keeps what it gathered until the last micro-batch, so it pays once a step like ZeRO-1
+    each = (rows.zero == 3) & (rows.pp == 1)
+    per_layer = np.where(each, sharded - stack.overlap.shard_gather * np.minimum(sharded, compute), 0.0)
     # ZeRO-2 reduces after every micro-batch, the others once a step; plain DDP all-reduces and gathers nothing
     reduces = np.where(rows.zero == 2, rows.micro_batches, 1)
-    once = np.where(rows.zero == 0, over("all_reduce", stack.reduce_bytes * rank), reduces * reduce + gather)
-    batch = compute * layers
-    window = batch * np.where(rows.vpp > 1, rows.pp * (rows.vpp - 1) / rows.vpp, 1.0) * reduces
+    plain, _ = _sharded(question, rows, "all_reduce", stack.reduce_bytes, trained)
+    # frozen weights are never updated, so below ZeRO-3 nothing is gathered
+    once = np.where(rows.zero == 0, plain, reduces * reduce + (gather if tuning.trains_base else 0.0))
+    window = compute * layers * np.where(rows.vpp > 1, rows.pp * (rows.vpp - 1) / rows.vpp, 1.0) * reduces
     hidden = stack.overlap.data_parallel * np.minimum(once, window)
-    tables = (gather + reduce) * (1 - share * np.ceil(question.shape.layers / rows.pp))
+    whole = np.ceil(question.shape.layers / rows.pp)
+    tables = np.maximum(0.0, gather + reduce - whole * (gather_layer + reduce_layer))
     return StepTraffic(per_layer=per_layer,
-                       per_step=np.where(rows.zero == 3, tables * (1 - stack.overlap.shard_gather), once - hidden),
+                       per_step=np.where(each, tables * (1 - stack.overlap.shard_gather), once - hidden),
                        pipeline=_pipeline(question, rows))
+
+
+def _sharded(question: Question, rows: Layouts, operation: str, bytes_each: float,
+             rank: RankParameters) -> tuple[Floats, Floats]:
+    """Return the time of a collective over a rank's parameters, and the part of it that is one layer's.
+
+    Dense parameters are shared out over dp x cp, experts over the ranks that hold the same ones.
+    """
+    def part(parameters: Floats, layer: Floats, size: Ints, stride: Ints) -> tuple[Floats, Floats]:
+        took = collectives.seconds(question.candidates, rows.candidate, operation, size, stride,
+                                   bytes_each * parameters)
+        return took, took * layer / np.maximum(parameters, 1.0)
+
+    dense, dense_layer = part(rank.dense, rank.layer, rows.shard, rows.tp)
+    if not question.shape.experts:
+        return dense, dense_layer
+    experts, experts_layer = part(rank.experts, rank.layer_experts, rows.shard // rows.ep, rows.tp * rows.ep)
+    return dense + experts, dense_layer + experts_layer
 
 
 def _pipeline(question: Question, rows: Layouts) -> Floats:

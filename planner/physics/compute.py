@@ -8,11 +8,13 @@ t tokens of a micro-batch on a GPU, h hidden, A query width, KV key width, f fee
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 
 import numpy as np
 
 from planner.layouts.table import Floats, Ints, Layouts
+from planner.physics.layers import Experts, LayerKind, Linear
 from planner.physics.question import Question, computes
 
 
@@ -32,7 +34,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class LayerTimes:
-    """Seconds per layer and micro-batch, by part; `head` and `embedding` are forward and backward together."""
+    """Seconds per layer and micro-batch, by part: forward, then backward whole and of its attention core."""
 
     attention_linear: Floats
     attention_core: Floats
@@ -40,8 +42,6 @@ class LayerTimes:
     norms: Floats
     backward: Floats
     backward_attention_core: Floats
-    head: Floats
-    embedding: Floats
 
     @property
     def forward(self) -> Floats:
@@ -101,59 +101,118 @@ def gemm(question: Question, on: Machine, rate: Floats, m: Floats, k: Floats, n:
 
 def _linear(question: Question, on: Machine, tokens: Floats, k: Floats, n: Floats) -> tuple[Floats, Floats]:
     """Return forward and backward seconds of one linear layer, with the casts of low-precision formats."""
-    law = question.kernels
+    law, tuning = question.kernels, question.tuning
     forward = gemm(question, on, on.matrix, tokens, k, n)
-    backward = gemm(question, on, on.matrix, tokens, n, k) + gemm(question, on, on.matrix, k, tokens, n)
+    backward = gemm(question, on, on.matrix, tokens, n, k)
+    if tuning.trains_base:
+        backward = backward + gemm(question, on, on.matrix, k, tokens, n)
     forward = forward + on.low_precision * law.cast_forward_bytes * tokens * k / on.memory
-    return forward, backward + on.low_precision * law.cast_backward_bytes * tokens * n / on.memory
+    backward = backward + on.low_precision * law.cast_backward_bytes * tokens * n / on.memory
+    if tuning.adapter_rank:
+        # adapter products are bound by reading inputs and outputs; their gradients read both twice
+        moved = 2 * tokens * (k + n) / on.memory + 2 * law.launch
+        forward, backward = forward + moved, backward + 2 * moved
+    # quantized weights are expanded to 16 bits before every product
+    expand = (tuning.base_bytes + 2) * k * n / on.memory if tuning.quantized else 0.0
+    return forward + expand, backward + expand
 
 
-def _attention_core(question: Question, on: Machine, tokens: Floats, tp: Floats) -> tuple[Floats, Floats]:
+def _product(question: Question, on: Machine, rows: Layouts, linear: Linear) -> tuple[Floats, Floats]:
+    """Return forward and backward seconds of one product as tensor parallelism splits it."""
+    tp = rows.tp.astype(np.float64)
+    tokens = rows.micro_batch * question.sequence_length / rows.cp
+    k = linear.k / tp if linear.split == "row" else np.full_like(tp, linear.k)
+    n = linear.n / tp if linear.split == "column" else np.full_like(tp, linear.n)
+    return _linear(question, on, tokens, k, n)
+
+
+def _expert_products(question: Question, on: Machine, rows: Layouts, experts: Experts) -> tuple[Floats, Floats]:
+    """Return forward and backward seconds of a GPU's routed experts, with permutation and the host's share.
+
+    Tokens spread evenly: each expert gets t x ep x per_token / count; local experts run as one grouped product.
+    """
+    law, stack = question.kernels, question.stack
+    tp, ep = rows.tp.astype(np.float64), rows.ep.astype(np.float64)
+    tokens = rows.micro_batch * question.sequence_length / rows.cp
+    local = experts.count / ep
+    each = np.maximum(1.0, tokens * ep * experts.per_token / experts.count)
+    up = _linear(question, on, each, np.full_like(tp, experts.hidden), experts.fan * experts.ffn / tp)
+    down = _linear(question, on, each, experts.ffn / tp, np.full_like(tp, experts.hidden))
+    routed = tokens * experts.per_token
+    permuted = 2 * law.permute_passes * routed * experts.hidden / tp / on.memory
+    activation = stack.elementwise * 2 * (experts.fan + 1) * routed * experts.ffn / tp / on.memory
+    assert stack.expert_host is not None, "question_of refuses mixtures on stacks without experts"
+    host = stack.expert_host.layer + stack.expert_host.expert * local
+    # a grouped product launches once, not once an expert
+    spare = (local - 1) * law.launch
+    forward = local * (up[0] + down[0]) - 2 * spare + activation + permuted / 2 + host / 2
+    backward = local * (up[1] + down[1]) - 4 * spare + 1.6 * activation + permuted / 2 + host / 2
+    return forward, backward
+
+
+def _attention_core(question: Question, on: Machine, rows: Layouts, kind: LayerKind) -> tuple[Floats, Floats]:
     """Return forward and backward seconds of scores, softmax and context of one layer."""
-    shape, law, s = question.shape, question.kernels, question.sequence_length
-    q = shape.query_width / tp
+    law, s = question.kernels, question.sequence_length
+    tokens = rows.micro_batch * s / rows.cp
+    width = (kind.query_width + kind.value_width) / 2 / rows.tp
     if question.stack.fused_attention:
-        flops = 4 * tokens * shape.span(s) * q
+        flops = 4 * tokens * kind.span(s) * width
         reach = s / (s + law.attention_half_sequence)
         return (flops / (on.attention_forward * reach) + law.launch,
                 2.5 * flops / (on.attention_backward * reach) + law.launch)
     # every score is computed, and passes through memory for mask, softmax and dropout
-    moved = 2 * tokens * s * shape.heads / tp * law.unfused_attention_passes / on.memory
-    forward = 4 * tokens * s * q / (on.peak16 * law.unfused_attention) + moved + law.launch
+    moved = 2 * tokens * s * kind.heads / rows.tp * law.unfused_attention_passes / on.memory
+    forward = 4 * tokens * s * width / (on.peak16 * law.unfused_attention) + moved + law.launch
     return forward, 2 * forward
 
 
-def layer_times(question: Question, rows: Layouts) -> LayerTimes:
-    """Return the kernel times of each row; meant for distinct (candidate, precision, tp, cp, micro-batch)."""
-    shape, law, stack = question.shape, question.kernels, question.stack
-    on = machine(question, rows.candidate, rows.precision)
-    tp, s = rows.tp.astype(np.float64), question.sequence_length
-    tokens = rows.micro_batch * s / rows.cp
-    h, f = float(shape.hidden), shape.ffn / tp
-    q, kv = shape.query_width / tp, shape.kv_width / tp
+def kind_times(question: Question, rows: Layouts, on: Machine, kind: LayerKind) -> LayerTimes:
+    """Return the kernel times of one layer of `kind`."""
+    stack, tp = question.stack, rows.tp.astype(np.float64)
+    tokens = rows.micro_batch * question.sequence_length / rows.cp
     split = tp if stack.sequence_parallel else np.ones_like(tp)
-    fan = 2 if shape.gated else 1
-
-    qkv = _linear(question, on, tokens, np.full_like(tp, h), q + 2 * kv)
-    out = _linear(question, on, tokens, q, np.full_like(tp, h))
-    up = _linear(question, on, tokens, np.full_like(tp, h), fan * f)
-    down = _linear(question, on, tokens, f, np.full_like(tp, h))
-
-    core, core_backward = _attention_core(question, on, tokens, tp)
-
-    norm_bytes = stack.elementwise * tokens * (22 * h / split + 4 * (q + 2 * kv))
-    act_bytes = stack.elementwise * tokens * 2 * (fan + 1) * f
-    backward = (qkv[1] + out[1] + up[1] + down[1] + core_backward + 1.6 * (norm_bytes + act_bytes) / on.memory)
-
-    vocab = shape.vocab / tp if stack.vocab_parallel_loss else np.full_like(tp, shape.vocab)
-    wide = np.full_like(tp, h)
-    head = (gemm(question, on, on.matrix16, tokens, wide, vocab) + gemm(question, on, on.matrix16, tokens, vocab, wide)
-            + gemm(question, on, on.matrix16, wide, tokens, vocab)
-            + law.loss_bytes_per_logit * tokens * vocab / on.memory)
+    none = np.zeros_like(tp)
+    attention = [_product(question, on, rows, linear) for linear in kind.attention]
+    mlp = [_product(question, on, rows, linear) for linear in kind.mlp]
+    if kind.experts is not None:
+        mlp.append(_expert_products(question, on, rows, kind.experts))
+    core, core_backward = _attention_core(question, on, rows, kind)
+    passed = 11 * kind.norms * question.shape.hidden / split + 4 * kind.attention_width / tp
+    norm_bytes = stack.elementwise * tokens * passed
+    act_bytes = stack.elementwise * tokens * 2 * (kind.fan + 1) * kind.ffn / tp
+    backward = (sum((b for _, b in attention), none) + sum((b for _, b in mlp), none) + core_backward
+                + 1.6 * (norm_bytes + act_bytes) / on.memory)
     return LayerTimes(
-        attention_linear=qkv[0] + out[0], attention_core=core, mlp=up[0] + down[0] + act_bytes / on.memory,
-        norms=norm_bytes / on.memory, backward=backward, backward_attention_core=core_backward, head=head,
-        embedding=6 * tokens * h / on.memory)
+        attention_linear=sum((f for f, _ in attention), none), attention_core=core,
+        mlp=sum((f for f, _ in mlp), none) + act_bytes / on.memory, norms=norm_bytes / on.memory, backward=backward,
+        backward_attention_core=core_backward)
+
+
+def layer_times(question: Question, rows: Layouts) -> LayerTimes:
+    """Return the times of the mean uniform layer; for distinct (candidate, precision, tp, cp, micro-batch, ep)."""
+    on = machine(question, rows.candidate, rows.precision)
+    return mean([(kind_times(question, rows, on, kind), share) for kind, share in question.shape.kinds])
+
+
+def mean(parts: Sequence[tuple[LayerTimes, float]]) -> LayerTimes:
+    """Return the weighted sum of layer times."""
+    return LayerTimes(**{f.name: sum((share * getattr(times, f.name) for times, share in parts[1:]),
+                                     parts[0][1] * getattr(parts[0][0], f.name)) for f in fields(LayerTimes)})
+
+
+def edge_times(question: Question, rows: Layouts) -> tuple[Floats, Floats]:
+    """Return forward and backward seconds of the embedding, and of head and loss, for one micro-batch."""
+    law, stack, shape = question.kernels, question.stack, question.shape
+    on = machine(question, rows.candidate, rows.precision)
+    tp = rows.tp.astype(np.float64)
+    tokens = rows.micro_batch * question.sequence_length / rows.cp
+    vocab = shape.vocab / tp if stack.vocab_parallel_loss else np.full_like(tp, shape.vocab)
+    wide = np.full_like(tp, shape.hidden)
+    head = (gemm(question, on, on.matrix16, tokens, wide, vocab) + gemm(question, on, on.matrix16, tokens, vocab, wide)
+            + law.loss_bytes_per_logit * tokens * vocab / on.memory)
+    if question.tuning.trains_base:
+        head = head + gemm(question, on, on.matrix16, wide, tokens, vocab)
+    return 6 * tokens * shape.hidden / on.memory, head
 
 
 def recompute_seconds(question: Question, times: LayerTimes) -> tuple[Floats, Floats]:

@@ -8,7 +8,16 @@ import numpy as np
 
 from planner.layouts.table import Floats, Ints, Layouts
 from planner.physics.communication import layer_traffic, rank_parameters, step_traffic
-from planner.physics.compute import distinct, layer_times, recompute_seconds
+from planner.physics.compute import (
+    LayerTimes,
+    distinct,
+    edge_times,
+    kind_times,
+    layer_times,
+    machine,
+    mean,
+    recompute_seconds,
+)
 from planner.physics.question import Question
 from planner.physics.schedule import pipeline_seconds
 
@@ -23,6 +32,7 @@ class TimeTerms:
     compute: Floats
     tensor: Floats
     context: Floats
+    expert: Floats
     gather: Floats
     modes: Floats
     first: Floats
@@ -37,7 +47,7 @@ class TimeTerms:
     @property
     def layer(self) -> Floats:
         """One layer, forward and backward, with its exposed traffic and no recompute."""
-        return self.compute + self.tensor + self.context + self.gather
+        return self.compute + self.tensor + self.context + self.expert + self.gather
 
     @property
     def step(self) -> Floats:
@@ -47,29 +57,43 @@ class TimeTerms:
 
 def time_terms(question: Question, rows: Layouts) -> TimeTerms:
     """Return the time terms of each row. What depends on few axes is computed once per combination."""
-    first, inverse = distinct(rows.candidate, rows.precision, rows.tp, rows.cp, rows.micro_batch)
+    first, inverse = distinct(rows.candidate, rows.precision, rows.tp, rows.cp, rows.micro_batch, rows.ep)
     few = rows.take(first)
     times = layer_times(question, few)
-    traffic = layer_traffic(question, few, times)
+    traffic = layer_traffic(question, few, times, question.shape.kinds)
     selective, full = recompute_seconds(question, times)
-    modes = np.stack([np.zeros_like(full), selective, full + traffic.tensor_forward], axis=1)
+    # a full recompute repeats the forward half of the token exchange too
+    modes = np.stack([np.zeros_like(full), selective, full + traffic.tensor_forward + traffic.expert / 2], axis=1)
+    embedding, head = edge_times(question, few)
     compute = (times.forward + times.backward)[inverse]
-    tensor, context = traffic.tensor[inverse], traffic.context[inverse]
+    tensor, context, expert = traffic.tensor[inverse], traffic.context[inverse], traffic.expert[inverse]
     layers = question.shape.layers / rows.pp
-    step = step_traffic(question, rows, compute + tensor + context, layers)
+    step = step_traffic(question, rows, compute + tensor + context + expert, layers)
     nodes = rows.gpus / np.array([c.node.gpus for c in question.candidates])[rows.candidate]
     optimizer, offload = _optimizer(question, rows)
     return TimeTerms(
-        compute=compute, tensor=tensor, context=context, gather=step.per_layer, modes=modes[inverse],
-        first=times.embedding[inverse], last=times.head[inverse], data=step.per_step, pipeline=step.pipeline,
+        compute=compute, tensor=tensor, context=context, expert=expert, gather=step.per_layer,
+        modes=modes[inverse],
+        first=(embedding + _lead(question, few))[inverse], last=head[inverse], data=step.per_step,
+        pipeline=step.pipeline,
         optimizer=optimizer, offload=offload, overhead=np.full(len(rows), question.stack.step_overhead),
         jitter=1 + question.kernels.jitter_per_doubling * np.log2(np.maximum(1.0, nodes)))
 
 
+def _lead(question: Question, rows: Layouts) -> Floats:
+    """Return forward and backward seconds of the leading layers, with their traffic."""
+    if not question.shape.lead:
+        return np.zeros(len(rows))
+    on = machine(question, rows.candidate, rows.precision)
+    kinds = [(kind, float(count)) for kind, count in question.shape.lead]
+    times: LayerTimes = mean([(kind_times(question, rows, on, kind), count) for kind, count in kinds])
+    traffic = layer_traffic(question, rows, times, kinds)
+    return times.forward + times.backward + traffic.tensor + traffic.context + traffic.expert
+
+
 def _optimizer(question: Question, rows: Layouts) -> tuple[Floats, Floats]:
     """Return seconds of the optimizer step on the GPU, and of its offloaded share over PCIe and on the host."""
-    _, rank = rank_parameters(question, rows)
-    shard = np.where(rows.zero >= 1, rows.shard, 1)
+    rank = rank_parameters(question, rows, trained=True)
     def column(values: list[float]) -> Floats:
         return np.array(values, np.float64)[rows.candidate]
 
@@ -77,7 +101,8 @@ def _optimizer(question: Question, rows: Layouts) -> tuple[Floats, Floats]:
                      for c, r in zip(question.candidates, question.rates, strict=True)])
     host = column([c.node.cpu.memory_bandwidth / c.node.gpus for c in question.candidates])
     pcie = column([c.gpu.pcie_bandwidth for c in question.candidates])
-    owned = rank / shard
+    owned = np.where(rows.zero >= 1, rank.dense / rows.shard + rank.experts * rows.ep / rows.shard,
+                     rank.dense + rank.experts)
     on_gpu = question.kernels.optimizer_bytes_per_parameter * owned * (1 - rows.offload) / memory
     per_parameter = (question.stack.reduce_bytes + 2.0) / pcie + question.kernels.host_adam_bytes_per_parameter / host
     return on_gpu, owned * rows.offload * per_parameter
@@ -115,7 +140,7 @@ def step_breakdown(terms: TimeTerms, rows: Layouts, row: int, layers: Ints, coun
         "pipeline_bubble": float(bubble),
         "pipeline_p2p": terms.pipeline[row],
         "context_parallel": m * n[slow] * terms.context[row],
-        "expert_parallel": 0.0,
+        "expert_parallel": m * n[slow] * terms.expert[row],
         "data_parallel": m * n[slow] * terms.gather[row] + terms.data[row],
         "offload": terms.offload[row],
         "optimizer_step": terms.optimizer[row],

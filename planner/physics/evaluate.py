@@ -10,7 +10,7 @@ import numpy as np
 from planner.layouts.axes import RECOMPUTE
 from planner.layouts.table import Floats, Ints, Layouts
 from planner.physics.estimate import StepBreakdown, TimeTerms, step_breakdown, time_terms
-from planner.physics.memory import MemoryTerms, layer_size, memory_terms, stage_memory
+from planner.physics.memory import MemoryTerms, memory_terms, stage_memory
 from planner.physics.question import Question
 from planner.physics.schedule import even_layers, in_flight_chunks
 
@@ -31,6 +31,8 @@ class MemoryBreakdown:
     device: float
     usable: float
     host_per_node: float
+    least: float
+    """Device bytes that the asked confidence puts below."""
 
     @property
     def peak(self) -> float:
@@ -39,10 +41,10 @@ class MemoryBreakdown:
 
     @property
     def fits(self) -> Fits:
-        """The verdict: at the asked confidence, not even at the median, or in between."""
+        """The verdict: holds at the asked confidence, cannot hold at the same confidence, or in between."""
         if self.peak <= self.usable * (1 + 1e-9):
             return "fits"
-        return "tight" if self.device <= self.usable else "does not fit"
+        return "tight" if self.least <= self.usable else "does not fit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,7 @@ def _memory(question: Question, rows: Layouts, row: int, layers: Ints, counts: I
     stack, stages = question.stack, len(layers)
     chunks = int(rows.vpp[row])
     flight = np.array([in_flight_chunks(stages, chunks, int(rows.micro_batches[row]), s) for s in range(stages)])
-    held = stage_memory(question, terms, float(layer_size(question, rows)[row]), row, layers, counts, flight, chunks)
+    held = stage_memory(question, terms, row, layers, counts, flight, chunks)
     fixed = stack.context_bytes + float(terms.communicators[row])
     device = held.allocated * stack.allocator_ratio + fixed
     worst = int(np.argmax(device))
@@ -108,4 +110,4 @@ def _memory(question: Question, rows: Layouts, row: int, layers: Ints, counts: I
         components={k: float(v) for k, v in parts.items()}, stage_peaks=device * question.memory_margin,
         allocated=float(held.allocated[worst]), reserved=float(held.allocated[worst] * stack.allocator_ratio),
         device=float(device[worst]), usable=float(terms.usable[row]),
-        host_per_node=float(terms.host_per_layer[row] * on_node))
+        host_per_node=float(terms.host_per_layer[row] * on_node), least=float(device[worst]) * question.memory_least)

@@ -8,32 +8,52 @@ and the log-sum-exp, feed-forward 3ef gated or 2ef plain. With f = 4h, dropout m
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
-from planner.layouts.axes import RECOMPUTE
 from planner.layouts.table import Floats, Ints, Layouts
+from planner.physics.layers import LayerKind
+from planner.physics.parameters import adapter_parameters, layer_parameters
 from planner.physics.question import Question
+from planner.physics.tuning import ADAPTER_INPUT_BYTES, ADAPTER_STATES
 
 E = 2
 """Bytes of a 16-bit activation."""
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryTerms:
-    """Bytes on one GPU, one row a layout. `per_layer` states grow with the layers of a stage.
-
-    Arrays of shape (rows, 3) hold one column per recompute mode: none, selective, full.
-    """
+class States:
+    """Bytes of one GPU's states: of one uniform layer, or of what one end of the pipeline holds besides layers."""
 
     weights: Floats
     gradients: Floats
     master: Floats
     moments: Floats
-    table_parameters: Floats
-    head_parameters: Floats
+
+    def held(self, gradients_persist: bool) -> Floats:
+        """Return what is held while activations peak: gradients only where their buffers persist."""
+        return self.every - (0.0 if gradients_persist else self.gradients)
+
+    @property
+    def every(self) -> Floats:
+        """Return all states together, as backward and the optimizer step see them."""
+        return self.weights + self.gradients + self.master + self.moments
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryTerms:
+    """Bytes on one GPU, one row a layout: states of a layer, of the first end (tables, leading layers) and the last.
+
+    `kept` of shape (rows, 3) holds one column per recompute mode: none, selective, full; `kept_first` is what the
+    leading layers keep for one micro-batch.
+    """
+
+    layer: States
+    first: States
+    last: States
     kept: Floats
+    kept_first: Floats
     live: Floats
     logits: Floats
     gathered: Floats
@@ -44,77 +64,122 @@ class MemoryTerms:
     host_capacity: Floats
 
 
-def saved_per_token(question: Question, rows: Layouts) -> Floats:
+def saved_per_token(question: Question, rows: Layouts, kind: LayerKind) -> Floats:
     """Return bytes a layer keeps per token of a GPU's micro-batch, shape (rows, 3): none, selective, full."""
-    shape, stack = question.shape, question.stack
+    shape, stack, tuning = question.shape, question.stack, question.tuning
     tp = rows.tp.astype(np.float64)
     split = tp if stack.sequence_parallel else np.ones_like(tp)
-    h, q, kv, f = shape.hidden, shape.query_width, shape.kv_width, shape.ffn
-    inputs, outputs = 2 * E * h / split, 2 * E * h / (np.ones_like(tp) if stack.gathered_norm_outputs else split)
-    unfused = 0.0 if stack.fused_norm_and_activation else 8 * h / split
+    h = shape.hidden
+    width = kind.norms * E * h
+    inputs, outputs = width / split, width / (np.ones_like(tp) if stack.gathered_norm_outputs else split)
+    unfused = 0.0 if stack.fused_norm_and_activation else 4 * kind.norms * h / split
     masks = 2 * h / split if shape.dropout else 0.0
-    norms = inputs + outputs + unfused + masks
     # flash attention keeps a log-sum-exp; unfused attention its scores before and after dropout, and the mask
-    core = (4 if stack.fused_attention else (2 * E + 1) * question.sequence_length) * shape.heads / tp
-    attention = E * (2 * q + 2 * kv) / tp + core
-    silu = 0 if stack.fused_norm_and_activation or not shape.gated else 2
-    mlp = f * ((3 if shape.gated else 2) * E + silu) / tp
+    core = (4 if stack.fused_attention else (2 * E + 1) * question.sequence_length) * kind.heads / tp
+    attention = E * (kind.attention_width + kind.value_width) / tp + E * kind.latent_width + core
+    silu = 0 if stack.fused_norm_and_activation or kind.fan == 1 else 2
+    mlp = kind.ffn * ((kind.fan + 1) * E + silu) / tp
+    if kind.experts is not None:
+        e = kind.experts
+        mlp = mlp + e.per_token * (e.ffn * ((e.fan + 1) * E + silu) + 2 * E * e.hidden) / tp
+    if not tuning.trains_base:
+        outputs, attention, mlp = _frozen(question, kind, tp, outputs, attention, mlp)
     drops = {"core_attn": core, "layernorm": outputs + unfused, "mlp": mlp}
-    none = norms + attention + mlp
+    none = inputs + outputs + unfused + masks + attention + mlp
     if stack.selective_recompute == ("every-second-matmul",):
-        selective = E * (2 * h / split + (2 * q + kv + f) / tp)
+        selective = E * (2 * h / split + (2 * kind.query_width + kind.key_value_width / 2 + kind.ffn) / tp)
     else:
         selective = none - sum((drops[m] for m in stack.selective_recompute), np.zeros_like(tp))
     return np.stack([none, selective, E * h / split], axis=1)
 
 
+def _frozen(question: Question, kind: LayerKind, tp: Floats, outputs: Floats, attention: Floats,
+            mlp: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return the saved parts under a frozen base: inputs of products go, those of adapters come.
+
+    Attention keeps queries, keys, values and context for its own backward, the activation its two inputs.
+    """
+    tuning, h = question.tuning, question.shape.hidden
+    if not tuning.keeps_frozen_inputs:
+        outputs, mlp = 0.0 * outputs, mlp - E * kind.ffn / tp
+    adapted = 2 * h + (kind.value_width + kind.ffn) / tp
+    return outputs, attention + ADAPTER_INPUT_BYTES * adapted, mlp
+
+
+def _states(question: Question, rows: Layouts, dense: Floats, experts: Floats, trained: Floats,
+            base_bytes: float | None = None) -> States:
+    """Return the state bytes of `dense` and `experts` parameters on one GPU, `trained` adapter parameters besides."""
+    stack, tuning = question.stack, question.tuning
+    shard = rows.shard.astype(np.float64)
+    shard_experts = shard / rows.ep
+
+    def recipe(field: str) -> Floats:
+        by_precision = [getattr(stack.states.get(p) or stack.states["bf16"], field)  # type: ignore[call-overload]
+                        for p in question.precisions]
+        return np.array(by_precision, np.float64)[rows.precision]
+
+    def over(stage: int) -> Floats:
+        """Parameters left on one GPU where ZeRO shards from `stage` on."""
+        cut = rows.zero >= stage
+        return np.where(cut, dense / shard + experts / shard_experts, dense + experts)
+
+    if tuning.trains_base:
+        off = 1 - rows.offload
+        return States(weights=recipe("weight") * over(3), gradients=recipe("gradient") * over(2),
+                      master=recipe("master") * over(1) * off, moments=recipe("moments") * over(1) * off)
+    weight, gradient, moments = ADAPTER_STATES
+    cut = np.where(rows.zero >= 1, trained / shard, trained)
+    held = base_bytes if base_bytes is not None else tuning.base_bytes
+    return States(weights=held * over(3) + weight * np.where(rows.zero >= 3, trained / shard, trained),
+                  gradients=gradient * np.where(rows.zero >= 2, trained / shard, trained),
+                  master=np.zeros(len(rows)), moments=moments * cut)
+
+
+def _sum(*parts: States) -> States:
+    return States(*(sum(getattr(p, f.name) for p in parts) for f in fields(States)))
+
+
 def memory_terms(question: Question, rows: Layouts) -> MemoryTerms:
     """Return the memory terms of each row."""
     shape, stack = question.shape, question.stack
-    tp, shard = rows.tp.astype(np.float64), rows.shard.astype(np.float64)
-    states = [stack.states.get(p) or stack.states["bf16"] for p in question.precisions]  # type: ignore[call-overload]
-    def recipe(field: str) -> Floats:
-        return np.array([getattr(s, field) for s in states], np.float64)[rows.precision]
-
-    layer = shape.matrices / tp + shape.vectors
-    optimizer = np.where(rows.zero >= 1, 1 / shard, 1.0)
-    on_device = optimizer * (1 - rows.offload)
-    tokens = rows.micro_batch * question.sequence_length / rows.cp
-    kept = saved_per_token(question, rows) * tokens[:, None]
-    vocab = shape.vocab / tp if stack.vocab_parallel_loss else np.full_like(tp, shape.vocab)
+    tp, none = rows.tp.astype(np.float64), np.zeros(len(rows))
+    layer, layer_experts = layer_parameters(rows, shape.kinds)
+    lead, lead_experts = layer_parameters(rows, shape.lead)
+    adapters = [none, none] if question.tuning.trains_base else [
+        adapter_parameters(question, rows, kinds) for kinds in (shape.kinds, shape.lead)]
     table, head = shape.embedding / tp, (shape.vocab * shape.hidden if not shape.tied else 0) / tp
-    zero3 = rows.zero == 3
-    # ZeRO-3 holds two gathered layers, the tables of the root unit, and the unreduced gradient of a layer
+    tokens = (rows.micro_batch * question.sequence_length / rows.cp)[:, None]
+    kept = tokens * sum(share * saved_per_token(question, rows, kind) for kind, share in shape.kinds)
+    kept_first = sum((count * saved_per_token(question, rows, kind)[:, 0] for kind, count in shape.lead), none)
+    vocab = shape.vocab / tp if stack.vocab_parallel_loss else np.full_like(tp, shape.vocab)
+    # ZeRO-3 holds two gathered layers, the tables of the root unit, and the unreduced gradient of a layer;
     # under a pipeline FSDP keeps weights gathered and gradients unreduced until the last micro-batch
-    held = (2 + stack.reduce_bytes) * layer * np.ceil(shape.layers / rows.pp)
-    gathered = np.where(zero3, np.where(rows.pp > 1, held, 2 * (2 * layer + table + head) + 4 * layer), 0.0)
-    kinds = [rows.tp > 1, rows.cp > 1, rows.dp > 1, rows.pp > 1]
+    whole = layer + layer_experts
+    reduced = stack.reduce_bytes if question.tuning.trains_base else 0.0
+    held = (2 + reduced) * (whole * np.ceil(shape.layers / rows.pp) + lead + lead_experts)
+    unit = 2 * (2 * whole + table + head) + (4 * whole if question.tuning.trains_base else 0.0)
+    gathered = np.where(rows.zero == 3, np.where(rows.pp > 1, held, unit), 0.0)
+    expanded = 2 * whole if question.tuning.quantized else none
+    kinds = [rows.tp > 1, rows.cp > 1, rows.dp > 1, rows.pp > 1, rows.ep > 1]
     communicators = stack.communicator_bytes * np.sum(kinds, axis=0)
     usable = np.array([c.gpu.usable_memory for c in question.candidates])[rows.candidate]
     host = np.array([c.node.cpu.memory for c in question.candidates])[rows.candidate]
     on_node = np.array([c.node.gpus for c in question.candidates])[rows.candidate]
     room = (usable / question.memory_margin - stack.context_bytes - communicators) / stack.allocator_ratio
+    optimizer = np.where(rows.zero >= 1, rows.offload * (layer / rows.shard + layer_experts * rows.ep / rows.shard),
+                         rows.offload * whole)
+    states = stack.states.get(question.precisions[0]) or stack.states["bf16"]  # type: ignore[call-overload]
     return MemoryTerms(
-        weights=recipe("weight") * np.where(zero3, 1 / shard, 1.0),
-        gradients=recipe("gradient") * np.where(rows.zero >= 2, 1 / shard, 1.0),
-        master=recipe("master") * on_device, moments=recipe("moments") * on_device,
-        table_parameters=table, head_parameters=head, kept=kept,
-        live=kept[:, 0] * stack.live_layers,
-        logits=stack.loss_bytes_per_logit * tokens * vocab, gathered=gathered, communicators=communicators,
-        capacity=room, usable=usable,
+        layer=_states(question, rows, layer, layer_experts, adapters[0]),
+        first=_sum(_states(question, rows, lead, lead_experts, adapters[1]),
+                   _states(question, rows, table, none, none, base_bytes=2.0)),
+        last=_states(question, rows, head, none, none, base_bytes=2.0),
+        kept=kept, kept_first=kept_first * tokens[:, 0], live=kept[:, 0] * stack.live_layers,
+        logits=stack.loss_bytes_per_logit * tokens[:, 0] * vocab, gathered=gathered + expanded,
+        communicators=communicators, capacity=room, usable=usable,
         # master, moments and a pinned gradient buffer live on the host, for all GPUs of the node
-        host_per_layer=on_node * layer * rows.offload * optimizer * (recipe("master") + recipe("moments") + 4),
+        host_per_layer=on_node * optimizer * (states.master + states.moments + 4),
         host_capacity=host * question.kernels.host_memory_share)
-
-
-def layer_size(question: Question, rows: Layouts) -> Floats:
-    """Return the parameters of one layer on one GPU before ZeRO shards them."""
-    return question.shape.matrices / rows.tp + question.shape.vectors
-
-
-def mode_index(name: str) -> int:
-    """Return the column of a recompute mode."""
-    return RECOMPUTE.index(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,21 +201,28 @@ class StageMemory:
                 + self.gathered)
 
 
-def stage_memory(question: Question, terms: MemoryTerms, layer: float, row: int, layers: Ints, counts: Ints,
-                 in_flight: Ints, chunks: int) -> StageMemory:
+def stage_memory(question: Question, terms: MemoryTerms, row: int, layers: Ints, counts: Ints, in_flight: Ints,
+                 chunks: int) -> StageMemory:
     """Return the peak of each stage of row `row`.
 
-    layers: (stages,); counts: (stages, 3) layers per recompute mode; in_flight: (stages,) chunk activations.
+    layers: (stages,) uniform layers; counts: (stages, 3) of them per recompute mode; in_flight: (stages,) chunk
+    activations.
     """
-    parameters = layer * layers.astype(np.float64)
-    parameters[0] += terms.table_parameters[row]
-    parameters[-1] += terms.head_parameters[row]
-    kept = (counts * terms.kept[row]).sum(axis=1) * in_flight / chunks
+    n, flight = layers.astype(np.float64), in_flight / chunks
     last = np.arange(len(layers)) == len(layers) - 1
-    live = np.where(layers > 0, terms.live[row], 0.0)
+
+    def states(field: str) -> Floats:
+        total: Floats = n * getattr(terms.layer, field)[row]
+        total[0] += getattr(terms.first, field)[row]
+        total[-1] += getattr(terms.last, field)[row]
+        return total
+
+    kept = (counts * terms.kept[row]).sum(axis=1) * flight
+    kept[0] += terms.kept_first[row] * flight[0]
+    live = np.full(len(layers), terms.live[row])
     logits = np.where(last & (terms.logits[row] > live), terms.logits[row], 0.0)
     work = np.where(logits > 0, 0.0, live)
-    gradients = parameters * terms.gradients[row]
+    gradients = states("gradients")
     activations, gathered = kept + work, np.full(len(layers), terms.gathered[row])
     if not question.stack.gradients_persist:
         # freed gradients never meet the saved activations: the peak is the larger of loss and backward
@@ -158,6 +230,5 @@ def stage_memory(question: Question, terms: MemoryTerms, layer: float, row: int,
         activations = np.where(loss_peaks, activations, live)
         logits = np.where(loss_peaks, logits, 0.0)
         gradients = np.where(loss_peaks, 0.0, gradients)
-    return StageMemory(weights=parameters * terms.weights[row], gradients=gradients,
-                       master=parameters * terms.master[row], moments=parameters * terms.moments[row],
-                       activations=activations, logits=logits, gathered=gathered)
+    return StageMemory(weights=states("weights"), gradients=gradients, master=states("master"),
+                       moments=states("moments"), activations=activations, logits=logits, gathered=gathered)

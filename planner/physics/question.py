@@ -9,9 +9,10 @@ from planner.catalog.architecture import Model
 from planner.catalog.calibration import ArchitectureRates, KernelShape, Residual
 from planner.catalog.load import Catalog
 from planner.catalog.stack import Stack
-from planner.errors import MissingFact
+from planner.errors import MissingFact, Unsupported
 from planner.layouts.candidate import Candidate
-from planner.physics.shapes import Shape, shape_of
+from planner.physics.layers import Shape, shape_of
+from planner.physics.tuning import Tuning, tuning_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +27,11 @@ class Question:
     precisions: tuple[str, ...]
     stack: Stack
     kernels: KernelShape
+    tuning: Tuning
     memory_margin: float
     """Measured over predicted device memory at the asked confidence; what is above 1 is held in reserve."""
+    memory_least: float
+    """Measured over predicted that the same confidence puts below; a prediction too large even so does not fit."""
 
     def matrix_rate(self, candidate: int, precision: str) -> float:
         """Return FLOP/s of large matrix products on a candidate in `precision`."""
@@ -60,15 +64,28 @@ def quantile(residual: Residual, confidence: float) -> float:
     return at_high + (confidence - high) / (high - low) * (at_high - at_low)
 
 
+def spread(at_95: float, rows: int) -> Residual:
+    """Return the quantiles of a log-normal around 1 whose 95% quantile is `at_95`."""
+    at_90 = at_95 ** (1.2816 / 1.6449)
+    return Residual(rows=rows, q05=1 / at_95, q10=1 / at_90, q50=1.0, q90=at_90, q95=at_95)
+
+
 def question_of(catalog: Catalog, model: Model, candidates: tuple[Candidate, ...], stack: Stack, *,
                 sequence_length: int, global_batch: int, precisions: tuple[str, ...], method: str,
-                confidence: float) -> Question:
+                confidence: float, lora_rank: int = 16) -> Question:
     """Gather the facts of a question from the catalog. Raises Unsupported, UnknownName or MissingFact."""
     residual = catalog.memory_residuals.match(stack=stack.name, method=method)
+    if stack.memory_spread is not None:
+        residual = spread(stack.memory_spread, residual.rows)
+    shape = shape_of(model)
+    if shape.experts and stack.expert_host is None:
+        raise Unsupported(f"model {model.name} on stack {stack.name}: the stack has no mixture of experts")
     return Question(
-        shape=shape_of(model), sequence_length=sequence_length, global_batch=global_batch, candidates=candidates,
+        shape=shape, sequence_length=sequence_length, global_batch=global_batch, candidates=candidates,
         rates=tuple(catalog.rates(c.gpu.architecture) for c in candidates), precisions=precisions, stack=stack,
-        kernels=catalog.kernels, memory_margin=max(1.0, quantile(residual, confidence)))
+        kernels=catalog.kernels, tuning=tuning_of(method, lora_rank),
+        memory_margin=max(1.0, quantile(residual, confidence)),
+        memory_least=min(1.0, quantile(residual, 1 - confidence)))
 
 
 def computes(candidate: Candidate, rates: ArchitectureRates, precision: str) -> bool:

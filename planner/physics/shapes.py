@@ -6,13 +6,10 @@ Source of the counts: the tensors of the published checkpoints; tests hold them 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from planner.catalog.architecture import (
     AnyAttention,
     AnyMlp,
     AnyRecurrence,
-    Attention,
     Block,
     DeltaNet,
     Indexer,
@@ -23,7 +20,6 @@ from planner.catalog.architecture import (
     Model,
     MoeMlp,
 )
-from planner.errors import Unsupported
 
 
 def attention_matrices(attention: AnyAttention, hidden: int) -> int:
@@ -178,87 +174,3 @@ def active_parameters(model: Model) -> int:
     """Return the parameters one token uses: all but the experts not chosen; embedding and head count whole."""
     idle = sum(block.count * idle_parameters(block, model) for block in model.blocks)
     return parameters(model) - prediction_parameters(model) - idle
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """The figures of one model that the physics reads; parameter counts are of the whole model or of one layer."""
-
-    layers: int
-    hidden: int
-    vocab: int
-    heads: int
-    kv_heads: int
-    head_dim: int
-    ffn: int
-    gated: bool
-    window: int | None
-    tied: bool
-    dropout: bool
-    matrices: int
-    vectors: int
-    embedding: int
-    head: int
-    total: int
-
-    @property
-    def query_width(self) -> int:
-        """Width of the query projection."""
-        return self.heads * self.head_dim
-
-    @property
-    def kv_width(self) -> int:
-        """Width of the key (or value) projection."""
-        return self.kv_heads * self.head_dim
-
-    def span(self, sequence: int) -> float:
-        """Return how many positions a token attends to on average under the causal mask and the window."""
-        if self.window is None or self.window >= sequence:
-            return sequence / 2
-        return self.window - self.window**2 / (2 * sequence)
-
-    def model_flops_per_token(self, sequence: int) -> float:
-        """Return forward and backward FLOPs per token: no recompute, causal attention, embedding look-up free."""
-        matrices = self.layers * self.matrices + self.vocab * self.hidden
-        attention = 4 * self.layers * self.query_width * self.span(sequence)
-        return 3 * (2 * matrices + attention)
-
-
-def _outside(model: Model) -> str | None:
-    """Return what in the model the training physics does not cover, by name."""
-    blocks = model.blocks
-    refused = {
-        "mixture of experts": any(isinstance(b.mlp, MoeMlp) for b in blocks),
-        "latent attention": any(isinstance(b.attention, LatentAttention) for b in blocks),
-        "recurrent layers": any(b.recurrence for b in blocks),
-        "layers of a single part": any(b.mlp is None or not (b.attention or b.recurrence) for b in blocks),
-        "parallel attention and feed-forward": any(b.parallel for b in blocks),
-        "gate, sinks, chunks or own value width in attention": any(
-            isinstance(a, Attention) and (a.gate or a.sinks or a.chunk or a.value_dim != a.head_dim)
-            for a in (b.attention for b in blocks)),
-        "more than two norms a layer": any(b.norm_count > 2 for b in blocks),
-        "prediction modules": model.prediction_layers > 0,
-        "layers of several kinds": len(blocks) > 1,
-    }
-    return ", ".join(what for what, found in refused.items() if found) or None
-
-
-def dense_parts(model: Model) -> tuple[Attention, Mlp]:
-    """Return attention and feed-forward of a model of equal plain layers. Raises Unsupported for any other."""
-    outside = _outside(model)
-    attention, mlp = model.blocks[0].attention, model.blocks[0].mlp
-    if outside or not isinstance(attention, Attention) or not isinstance(mlp, Mlp):
-        raise Unsupported(f"model {model.name}: {outside} in training physics")
-    return attention, mlp
-
-
-def shape_of(model: Model) -> Shape:
-    """Return the shape of a model of equal plain layers. Raises Unsupported for any other."""
-    attention, mlp = dense_parts(model)
-    block = model.blocks[0]
-    return Shape(
-        layers=block.count, hidden=model.hidden, vocab=model.vocab, heads=attention.heads, kv_heads=attention.kv_heads,
-        head_dim=attention.head_dim, ffn=mlp.ffn, gated=mlp.kind == "gated", window=attention.window, tied=model.tied,
-        dropout=model.positions == "learned", vectors=vector_parameters(block, model),
-        matrices=layer_matrices(block, model), embedding=embedding_parameters(model), head=head_parameters(model),
-        total=parameters(model))

@@ -29,6 +29,8 @@ class GroupLinks:
     members: int
     inside: float
     across: float
+    talks: bool
+    """False for a group of one."""
 
 
 def node_graph(candidate: Candidate) -> nx.DiGraph[str]:
@@ -139,10 +141,15 @@ class _Key:
 
     def __init__(self, candidate: Candidate) -> None:
         self.candidate = candidate
-        self._id = (candidate.node.name, candidate.fabric.name, candidate.nics.count, candidate.nics.bandwidth)
+        node, scaleup = candidate.node, candidate.scaleup
+        self._id = (node.name, node.gpus, node.pcie.switches, node.pcie.peer_access, node.cpu.sockets,
+                    node.cpu.memory_bandwidth, candidate.gpu.pcie_bandwidth, candidate.nics.count,
+                    candidate.nics.bandwidth, candidate.fabric.topology, candidate.fabric.oversubscription,
+                    scaleup and (scaleup.topology, scaleup.bandwidth))
+        self._hash = hash(self._id)
 
     def __hash__(self) -> int:
-        return hash(self._id)
+        return self._hash
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Key) and self._id == other._id
@@ -150,14 +157,19 @@ class _Key:
 
 def group_links(candidate: Candidate, size: int, stride: int) -> GroupLinks:
     """Return what a group of `size` ranks at `stride` gets; size 1 talks to nobody and gets infinite bandwidth."""
-    if size == 1:
-        return GroupLinks(1, float("inf"), float("inf"))
     per_node = candidate.node.gpus
     # a group that does not line up with the nodes is as slow as its part with the fewest neighbors
     aligned = gcd(size * stride, per_node)
     members = aligned // stride if aligned % stride == 0 else 1
-    inside, across = _loads(_Key(candidate), members, min(stride, per_node), members < size)
-    return GroupLinks(members, inside if members > 1 else float("inf"), across)
+    return _links(_Key(candidate), size, members, min(stride, per_node))
+
+
+@lru_cache(maxsize=65536)
+def _links(key: _Key, size: int, members: int, stride: int) -> GroupLinks:
+    if size == 1:
+        return GroupLinks(1, float("inf"), float("inf"), False)
+    inside, across = _loads(key, members, stride, members < size)
+    return GroupLinks(members, inside if members > 1 else float("inf"), across, True)
 
 
 def bandwidth_alone(candidate: Candidate, members: int) -> float:

@@ -32,7 +32,8 @@ FLAGS: dict[str, str] = {
 """Flag (and keyword of `planner.plan`) -> the scenario value that it sets."""
 ANY = "any"
 """The candidate that stands for every node type with an admitted offer; used where no hardware is named."""
-DEFAULT_STACK = "megatron-core"
+DEFAULT_STACK = {"pretrain": "megatron-core", "full": "megatron-core", "lora": "hf-peft", "qlora": "hf-peft"}
+"""Stack by method, where none is named."""
 _COUNTED = re.compile(r"(\d+)\s*x\s*(.+)", re.IGNORECASE)
 E = TypeVar("E")
 _FLAGS_ALONE = Document({}, "", {})
@@ -124,7 +125,7 @@ def _resolve(scenario: Scenario, catalog: Catalog, document: Document) -> tuple[
     with _named(document, "workload", "model"):
         model = catalog.model(work.model)
     with _named(document, "workload", "stack"):
-        stack = catalog.stack(work.stack or DEFAULT_STACK)
+        stack = catalog.stack(work.stack or DEFAULT_STACK[work.method])
     chosen = {"model": model.name, "method": work.method, "stack": stack.name, "precision": work.precision,
               "sequence_length": work.sequence_length or model.sequence_length,
               "global_batch": work.global_batch or model.global_batch}

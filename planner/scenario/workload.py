@@ -11,7 +11,7 @@ from planner.catalog.hardware import Precision
 from planner.units import Tokens, parse_count
 from planner.yaml_io import Frozen
 
-Method = Literal["pretrain", "full"]
+Method = Literal["pretrain", "full", "lora", "qlora"]
 _BATCH = re.compile(r"\s*([\d_]+)\s*(?:sequences|seqs)?\s*\Z")
 
 
@@ -37,6 +37,8 @@ class Training(Frozen):
     global_batch: GlobalBatch | None = None
     precision: tuple[Precision, ...] = Field(default=("bf16",), min_length=1)
     stack: str | None = None
+    lora_rank: int = Field(default=16, gt=0, le=4096)
+    """Rank of the adapters on every product, for the methods lora and qlora."""
 
     @field_validator("precision")
     @classmethod

@@ -15,7 +15,7 @@ from planner.catalog.stack import Stack
 from planner.layouts.axes import RECOMPUTE, STAGED
 from planner.layouts.table import Floats, Ints, Layouts, Mask
 from planner.physics.estimate import TimeTerms, step_seconds
-from planner.physics.memory import MemoryTerms, layer_size
+from planner.physics.memory import MemoryTerms
 from planner.physics.question import Question
 from planner.physics.schedule import in_flight_chunks
 
@@ -50,12 +50,6 @@ def _step(question: Question, rows: Layouts, time: TimeTerms, recompute: Floats)
     return step_seconds(time, rows, slowest, total)
 
 
-def state_bytes(question: Question, memory: MemoryTerms) -> tuple[Floats, Floats]:
-    """Return bytes per parameter held while activations peak, and while backward peaks."""
-    every = memory.weights + memory.gradients + memory.master + memory.moments
-    return (every if question.stack.gradients_persist else every - memory.gradients), every
-
-
 def bound(question: Question, rows: Layouts, time: TimeTerms, memory: MemoryTerms) -> Bound:
     """Return the bound of each row with its memory."""
     layers = question.shape.layers
@@ -63,8 +57,8 @@ def bound(question: Question, rows: Layouts, time: TimeTerms, memory: MemoryTerm
     kept = memory.kept[:, allowed]
     most, least = memory.kept[:, 0] if 0 in allowed else kept.max(axis=1), kept.min(axis=1)
     price = _seconds_per_byte(time, memory, allowed)
-    state = layer_size(question, rows) * state_bytes(question, memory)[0]
-    held = state_bytes(question, memory)[0]
+    persist = question.stack.gradients_persist
+    state, first_held, last_held = (s.held(persist) for s in (memory.layer, memory.first, memory.last))
     free, room, short = np.zeros(len(rows)), np.zeros(len(rows)), np.zeros(len(rows))
     slope = np.full(len(rows), np.inf)
     for stage in range(int(rows.pp.max(initial=1))):
@@ -73,9 +67,10 @@ def bound(question: Question, rows: Layouts, time: TimeTerms, memory: MemoryTerm
         flight = chunks / rows.vpp[active]
         last = rows.pp[active] == stage + 1
         work = np.where(last, np.maximum(memory.live, memory.logits)[active], memory.live[active])
-        tables = np.where(last, memory.head_parameters[active], 0.0) + (memory.table_parameters[active] if stage == 0
-                                                                        else 0.0)
-        left = memory.capacity[active] - memory.gathered[active] - work - held[active] * tables
+        ends = np.where(last, last_held[active], 0.0)
+        if stage == 0:
+            ends = ends + first_held[active] + memory.kept_first[active] * flight
+        left = memory.capacity[active] - memory.gathered[active] - work - ends
         per_layer = state[active] + flight * most[active]
         free[active] += np.clip(left / per_layer, 0, layers)
         room[active] += np.clip(np.floor(left / (state[active] + flight * least[active]) + 1e-9), 0, layers)

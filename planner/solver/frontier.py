@@ -25,7 +25,8 @@ from planner.solver.column import Column
 from planner.solver.job import Job, Key, Keys, Pricing
 from planner.solver.staging_input import staging_problem
 
-BATCH = 2048
+FIRST_BATCH, LARGEST_BATCH = 2048, 32_768
+"""Rows bounded with memory at once: few while the incumbent is young, more where the search goes deep."""
 CHUNK = 200_000
 
 
@@ -123,8 +124,9 @@ class Search:
         """Stage the layouts of one candidate best first."""
         heap: list[tuple[Key, int, int]] = []
         batches: list[Batch] = []
-        for start in [*range(0, len(order), BATCH), len(order)]:
-            rest = order[start:start + BATCH]
+        start, size = 0, FIRST_BATCH
+        while True:
+            rest = order[start:start + size]
             ahead = (int(keys.first[rest[0]]), int(keys.cents[rest[0]])) if len(rest) else None
             self._stage(candidate, heap, batches, ahead)
             best = self.best.get(candidate)
@@ -139,6 +141,7 @@ class Search:
                 self._note_open(min([ahead, *(k for k, _, _ in heap[:1])]))
                 self.out.removed["time"] += len(order) - start
                 break
+            start, size = start + len(rest), min(2 * size, LARGEST_BATCH)
             for batch in self._bounded(layouts.take(rest)):
                 batches.append(batch[0])
                 for row in np.flatnonzero(batch[2]):

@@ -109,6 +109,6 @@ def complexity(rows: Layouts, row: int) -> int:
 def _identity(rows: Layouts, row: int) -> int:
     """Return a number that tells layouts apart whatever order they come in, for the last tie-break."""
     code = 0
-    for axis in ("candidate", "tp", "cp", "pp", "vpp", "dp", "micro_batch", "zero", "precision"):
+    for axis in ("candidate", "tp", "cp", "pp", "vpp", "ep", "dp", "micro_batch", "zero", "precision"):
         code = code * 4099 + int(getattr(rows, axis)[row])
     return (code * 101 + int(100 * rows.offload[row])) % (2**61 - 1)

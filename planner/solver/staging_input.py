@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 from planner.layouts.table import Layouts
 from planner.physics.estimate import TimeTerms
-from planner.physics.memory import MemoryTerms, layer_size
+from planner.physics.memory import MemoryTerms
 from planner.physics.question import Question
 from planner.physics.schedule import even_layers, in_flight_chunks
-from planner.solver.bounds import host_layers, mixes, state_bytes
+from planner.solver.bounds import host_layers, mixes
 from planner.solver.quantize import memory_capacity, memory_use, nanoseconds
 from planner.solver.staging.problem import Modes, SharedLimit, StagingProblem
 
@@ -18,14 +18,15 @@ def staging_problem(question: Question, rows: Layouts, time: TimeTerms, memory: 
                     row: int) -> StagingProblem:
     """Return the staging problem of row `row`."""
     p, v, m = int(rows.pp[row]), int(rows.vpp[row]), int(rows.micro_batches[row])
-    layer = float(layer_size(question, rows)[row])
-    held, backward = (float(b[row]) for b in state_bytes(question, memory))
+    persist = question.stack.gradients_persist
     live, logits, gathered = (float(a[row]) for a in (memory.live, memory.logits, memory.gathered))
-    tables = [0.0] * p
-    tables[0] += float(memory.table_parameters[row])
-    tables[-1] += float(memory.head_parameters[row])
-    work = [live] * p
-    work[-1] = max(live, logits)
+    flights = [int(in_flight_chunks(p, v, m, s)) for s in range(p)]
+    held, backward = [live + gathered] * p, [live + gathered] * p
+    held[-1] = max(live, logits) + gathered
+    for stage, states in ((0, memory.first), (-1, memory.last)):
+        held[stage] += float(states.held(persist)[row])
+        backward[stage] += float(states.every[row])
+    held[0] += float(memory.kept_first[row]) * flights[0] / v
     extra = [0.0] * p
     extra[0] += float(time.first[row])
     extra[-1] += float(time.last[row])
@@ -35,17 +36,17 @@ def staging_problem(question: Question, rows: Layouts, time: TimeTerms, memory: 
     most = question.shape.layers if shared else host_layers(question, rows, memory, row)
     return StagingProblem(
         layers=question.shape.layers, chunks=v, micro_batches=m,
-        in_flight=tuple(int(in_flight_chunks(p, v, m, s)) for s in range(p)),
+        in_flight=tuple(flights),
         layer_ns=nanoseconds(float(time.layer[row])),
         mode_ns=_three(nanoseconds(float(x)) for x in time.modes[row]),
         keep_units=_three(memory_use(float(x)) for x in memory.kept[row]),
         mixes=mixes(question.stack, int(rows.recompute[row])),
         extra_ns=tuple(nanoseconds(x) for x in extra),
-        state_units=memory_use(held * layer),
-        fixed_units=tuple(memory_use(held * t + w + gathered) for t, w in zip(tables, work, strict=True)),
+        state_units=memory_use(float(memory.layer.held(persist)[row])),
+        fixed_units=tuple(memory_use(size) for size in held),
         capacity_units=max(0, memory_capacity(float(memory.capacity[row]))),
-        backward_units=memory_use(backward * layer),
-        backward_fixed=tuple(memory_use(backward * t + live + gathered) for t in tables),
+        backward_units=memory_use(float(memory.layer.every[row])),
+        backward_fixed=tuple(memory_use(size) for size in backward),
         min_layers=tuple(even) if v > 1 else (1,) * p,
         max_layers=tuple(min(n, most) for n in even) if v > 1 else (most,) * p,
         shared=shared)

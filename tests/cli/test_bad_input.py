@@ -73,7 +73,7 @@ SCENARIOS = [
     ("deadline", "budget: 80G", "limits.budget: unknown unit 'G' in '80G'"),
     ("deadline", "gpus: 0", "limits.gpus: expected greater than 0, got 0"),
     ("deadline", "max_nodes: 2.5", "limits.max_nodes: expected a whole number, got 2.5"),
-    ("objective", "objective: price", "objective: expected 'cost', 'time' or 'gpus', got 'price'"),
+    ("objective", "objective: price", "objective: expected 'cost', 'time', 'gpus' or 'energy', got 'price'"),
     ("objective", "objectiv: cost", "unknown key 'objectiv'; did you mean objective?"),
     ("objective", "confidence: 1.5", "confidence: expected less than 1, got 1.5"),
     ("objective", "confidence: .nan", "confidence: expected a finite number, got '.nan'"),

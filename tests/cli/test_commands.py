@@ -63,7 +63,7 @@ def test_plan_has_exactly_the_flags_of_the_scenario(planner):
     (["pln"], "No such command 'pln'; did you mean plan"), (["compare"], "No such command 'compare'"),
     (["plan", MAIN, "--dedline", "3d"], "--dedline"),
     (["plan", "--pareto", "x"], "No such option"),
-    (["plan", MAIN, "--objective", "energy"], "'energy' is not one of 'cost', 'time', 'gpus'"),
+    (["plan", MAIN, "--objective", "price"], "'price' is not one of 'cost', 'time', 'gpus', 'energy'"),
     (["plan", MAIN, "--time-limit", "nan"], "--time-limit"),
     (["plan", MAIN, "--time-limit", "-1"], "--time-limit"),
     (["plan", MAIN, "extra"], "extra argument"),

@@ -8,7 +8,9 @@ import pytest
 from planner.catalog.architecture import Attention, Block, Mlp, Model
 from planner.layouts.table import from_rows
 from planner.physics.evaluate import evaluate_fixed
-from planner.physics.memory import layer_size, memory_terms, saved_per_token
+from planner.physics.layers import LayerKind
+from planner.physics.memory import memory_terms, saved_per_token
+from planner.physics.parameters import layer_parameters
 from planner.physics.question import Question, question_of
 from tests.search_cases import candidate, catalog
 
@@ -28,13 +30,19 @@ def ask(model: Model, stack: str = "megatron-core", batch: int = 64) -> Question
                        confidence=0.95)
 
 
+def only(question: Question) -> LayerKind:
+    (kind, share), = question.shape.kinds
+    assert share == 1
+    return kind
+
+
 def test_saved_activations_are_34sbh() -> None:
     """Korthikanti et al. 2022, table 2: 34sbh with dropout, f = 4h and the attention core recomputed."""
     question = ask(gpt())
     for tp in (1, 2, 8):
         rows = from_rows([{"tp": tp}], 64)
-        saved = saved_per_token(question, rows)[0, 0]
-        log_sum_exp = 4 * question.shape.heads / tp
+        saved = saved_per_token(question, rows, only(question))[0, 0]
+        log_sum_exp = 4 * only(question).heads / tp
         assert saved - log_sum_exp == pytest.approx(34 * question.shape.hidden / tp)
 
 
@@ -42,7 +50,7 @@ def test_full_recompute_keeps_the_layer_input() -> None:
     """Same source: 2sbh a layer, over t with sequence parallel."""
     question = ask(gpt())
     rows = from_rows([{"tp": 4}], 64)
-    assert saved_per_token(question, rows)[0, 2] == 2 * question.shape.hidden / 4
+    assert saved_per_token(question, rows, only(question))[0, 2] == 2 * question.shape.hidden / 4
 
 
 @pytest.mark.parametrize(("zero", "dp", "expected"), [(0, 8, 18.0), (1, 8, 6 + 12 / 8), (2, 8, 2 + 16 / 8),
@@ -51,14 +59,17 @@ def test_state_bytes_per_parameter(zero: int, dp: int, expected: float) -> None:
     """Megatron-LM theoretical_memory_usage.py: 18 bytes, 6 + 12/N with the distributed optimizer."""
     question = ask(gpt())
     terms = memory_terms(question, from_rows([{"dp": dp, "zero": zero}], 64))
-    assert (terms.weights + terms.gradients + terms.master + terms.moments)[0] == pytest.approx(expected)
+    parameters = only(question).split_matrices + only(question).vectors
+    assert terms.layer.every[0] / parameters == pytest.approx(expected)
 
 
 def test_layer_size_splits_matrices_not_norms() -> None:
     question = ask(gpt())
-    whole, split = layer_size(question, from_rows([{"tp": 1}, {"tp": 4}], 64))
-    assert whole == question.shape.matrices + question.shape.vectors
-    assert split == question.shape.matrices / 4 + question.shape.vectors
+    kind = only(question)
+    (whole, split), experts = layer_parameters(from_rows([{"tp": 1}, {"tp": 4}], 64), question.shape.kinds)
+    assert whole == kind.split_matrices + kind.vectors
+    assert split == kind.split_matrices / 4 + kind.vectors
+    assert not experts.any()
 
 
 def peak(row: dict[str, float], stack: str = "megatron-core") -> float:
@@ -99,5 +110,6 @@ def test_a_row_alone_equals_the_row_in_a_table() -> None:
     table = memory_terms(question, from_rows(rows, 64))
     for i, row in enumerate(rows):
         alone = memory_terms(question, from_rows([row], 64))
-        for name in ("weights", "gradients", "kept", "live", "logits", "capacity"):
+        for name in ("kept", "live", "logits", "capacity", "gathered"):
             assert np.array_equal(getattr(alone, name)[0], getattr(table, name)[i])
+        assert alone.layer.every[0] == table.layer.every[i]

@@ -47,7 +47,7 @@ def test_every_shipped_scenario_is_found_and_written_back(name):
 
 
 def test_a_flag_overrides_the_file_and_the_rest_stays(main_scenario):
-    flags = {"limits.deadline": "30d", "hardware.candidates": "B200, dgx-a100"}
+    flags = {"limits.deadline": "30d", "hardware.candidates": "8xB200, dgx-a100"}
     scenario, _ = load_scenario(MAIN, flags, CATALOG)
     assert scenario.limits.deadline == 30 * 86400
     assert scenario.hardware.candidates == ("dgx-b200", "dgx-a100")

@@ -1,0 +1,53 @@
+"""Parameters on one GPU: what tensor and expert parallelism leave of a layer, and which of them train."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from planner.layouts.table import Floats, Layouts
+from planner.physics.layers import LayerKind, Linear
+from planner.physics.question import Question
+
+Kinds = Sequence[tuple[LayerKind, float]]
+
+
+def layer_parameters(rows: Layouts, kinds: Kinds) -> tuple[Floats, Floats]:
+    """Return (dense, expert) parameters on one GPU of the weighted sum of `kinds`, before ZeRO shards them."""
+    dense, experts = np.zeros(len(rows)), np.zeros(len(rows))
+    for kind, share in kinds:
+        dense = dense + share * (kind.split_matrices / rows.tp + kind.whole_matrices + kind.vectors)
+        experts = experts + share * kind.expert_matrices / (rows.tp * rows.ep)
+    return dense, experts
+
+
+def held_parameters(question: Question, rows: Layouts, kinds: Kinds) -> tuple[Floats, Floats]:
+    """Return (dense, expert) parameters on one GPU, whether they train or not."""
+    return layer_parameters(rows, kinds)
+
+
+def adapter_parameters(question: Question, rows: Layouts, kinds: Kinds) -> Floats:
+    """Return adapter parameters on one GPU: rank x (inputs + outputs) of every product, halves split as it is."""
+    total = np.zeros(len(rows))
+    for kind, share in kinds:
+        for linear in (*kind.attention, *kind.mlp):
+            total = total + share * question.tuning.adapter_rank * _adapter_width(rows, linear)
+        if kind.experts is not None:
+            e = kind.experts
+            width = e.fan * (e.hidden + e.ffn / rows.tp) + e.ffn / rows.tp + e.hidden
+            total = total + share * question.tuning.adapter_rank * width * e.count / rows.ep
+    return total
+
+
+def _adapter_width(rows: Layouts, linear: Linear) -> Floats:
+    k = linear.k / rows.tp if linear.split == "row" else np.full(len(rows), float(linear.k))
+    n = linear.n / rows.tp if linear.split == "column" else np.full(len(rows), float(linear.n))
+    return k + n
+
+
+def trained_parameters(question: Question, rows: Layouts, kinds: Kinds) -> tuple[Floats, Floats]:
+    """Return (dense, expert) parameters on one GPU that train: all of them, or the adapters alone."""
+    if question.tuning.trains_base:
+        return layer_parameters(rows, kinds)
+    return adapter_parameters(question, rows, kinds), np.zeros(len(rows))
