@@ -7,7 +7,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
-from math import ceil
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from planner.answer.estimate import estimate_of
 from planner.answer.infeasible import Miss, infeasible_of
 from planner.answer.schema import Infeasible, Objective, Plan, Provenance, Search
 from planner.catalog.architecture import Model
+from planner.catalog.calibration import Residual
 from planner.catalog.load import Catalog
 from planner.catalog.stack import Stack
 from planner.errors import InputError
@@ -25,9 +25,10 @@ from planner.layouts.axes import Space
 from planner.layouts.enumerate import Enumeration, enumerate_layouts
 from planner.layouts.rules import Facts
 from planner.money.rent import RentalOffer, candidates_with_offers, cheapest_per_candidate
-from planner.physics.question import Question, computes, question_of
+from planner.physics.question import Question, computes, quantile, question_of
 from planner.scenario.load import DEFAULT_STACK
 from planner.scenario.scenario import Scenario
+from planner.scenario.workload import Batch
 from planner.solver.choose import Choice, choose
 from planner.solver.job import Job
 from planner.solver.quantize import budget, duration_limit, price
@@ -101,13 +102,14 @@ def prepare(scenario: Scenario, catalog: Catalog) -> Prepared:
     if not candidates:
         raise InputError(f"no candidate has a usable offer: {', '.join(dropped)} with terms "
                          f"{', '.join(scenario.sourcing.rent.terms)}")
-    sequence, batch = work.sequence_length or model.sequence_length, work.global_batch or model.global_batch
-    question = question_of(catalog, model, tuple(candidates), stack, sequence_length=sequence, global_batch=batch,
+    sequence, batch = work.sequence_length or model.sequence_length, work.global_batch or Batch(model.global_batch)
+    question = question_of(catalog, model, tuple(candidates), stack, sequence_length=sequence,
+                           global_batch=batch.sequences,
                            precisions=work.precision, method=work.method, confidence=scenario.confidence,
                            lora_rank=work.lora_rank)
     limits = scenario.limits
-    space = Space(model, tuple(candidates), work.precision, sequence, batch,
-                  min(limits.max_gpus or MOST_GPUS, limits.gpus or MOST_GPUS))
+    space = Space(model, tuple(candidates), work.precision, sequence, batch.sequences,
+                  min(limits.max_gpus or MOST_GPUS, limits.gpus or MOST_GPUS), batch.tolerance)
     facts = Facts(space=space, stack=stack, node_gpus=np.array([c.node.gpus for c in candidates]),
                   clustered=np.array([c.clustered for c in candidates]),
                   precisions=np.array([[computes(c, r, p) for p in work.precision]
@@ -119,22 +121,32 @@ def prepare(scenario: Scenario, catalog: Catalog) -> Prepared:
 def job_of(prepared: Prepared) -> Job:
     """Return what turns a step of this scenario into days and money, in the solver's quanta."""
     work, limits = prepared.scenario.workload, prepared.scenario.limits
-    tokens_per_step = prepared.question.global_batch * prepared.question.sequence_length
     states = prepared.stack.states.get(work.precision[0]) or prepared.stack.states["bf16"]
     return Job(
-        steps=ceil(work.tokens / tokens_per_step),
+        tokens=work.tokens, sequence_length=prepared.question.sequence_length,
         checkpoint_bytes=prepared.question.shape.total * (2 + max(states.master, 4) + states.moments),
         reliability=prepared.catalog.reliability, objective=prepared.scenario.objective,
         micro_usd_per_node_hour=tuple(price(o.usd_per_node_hour) for o in prepared.offers),
-        deadline_us=duration_limit(limits.deadline) if limits.deadline else None,
+        upper=_upper(prepared), deadline_us=duration_limit(limits.deadline.seconds) if limits.deadline else None,
         budget_cents=budget(limits.budget) if limits.budget else None,
         max_power_w=int(limits.max_power) if limits.max_power else None)
 
 
+def _upper(prepared: Prepared) -> tuple[float, ...]:
+    """Return measured over predicted step time at the confidence of the deadline, by candidate."""
+    deadline = prepared.scenario.limits.deadline
+    if deadline is None or deadline.confidence is None:
+        return (1.0,) * len(prepared.question.candidates)
+    return tuple(quantile(r, deadline.confidence) for r in _residuals(prepared))
+
+
+def _residuals(prepared: Prepared) -> list[Residual]:
+    return [prepared.catalog.step_residuals.match(stack=prepared.stack.name, architecture=c.gpu.architecture)
+            for c in prepared.question.candidates]
+
+
 def _context(prepared: Prepared) -> Context:
-    residuals = [prepared.catalog.step_residuals.match(stack=prepared.stack.name, architecture=c.gpu.architecture)
-                 for c in prepared.question.candidates]
-    return Context(prepared.scenario.name, prepared.question, job_of(prepared), prepared.offers, residuals)
+    return Context(prepared.scenario.name, prepared.question, job_of(prepared), prepared.offers, _residuals(prepared))
 
 
 _UNITS = {"cost": ("cost_usd", 1e-2), "time": ("duration_days", 1e-6 / DAY), "gpus": ("gpus", 1.0),
@@ -178,7 +190,10 @@ def _versions() -> dict[str, str]:
 def _infeasible(prepared: Prepared, layouts: Enumeration, choice: Choice) -> Infeasible:
     """Say why nothing works, what came nearest, and which single limit, lifted how far, would do."""
     def without(limit: str, objective: str, to: object = None) -> Choice:
-        limits = prepared.scenario.limits.model_copy(update={limit: to})
+        held = prepared.scenario.limits
+        if limit == "deadline" and isinstance(to, float) and held.deadline is not None:
+            to = held.deadline._replace(seconds=to)
+        limits = held.model_copy(update={limit: to})
         relaxed = prepared.scenario.model_copy(update={"limits": limits, "objective": objective})
         again = prepare(relaxed, prepared.catalog)
         return choose(again.question, again.space, job_of(again), enumerate_layouts(again.facts).layouts)

@@ -72,9 +72,10 @@ def random_case(seed: int, *, limits: bool = True) -> Case:
                   precisions=np.array([[computes(c, r, "bf16")]
                                        for c, r in zip(candidates, question.rates, strict=True)]),
                   fixed_gpus=None, max_nodes=rng.choice((None, 2)))
-    job = Job(steps=rng.randint(1000, 100_000), checkpoint_bytes=question.shape.total * 14.0,
+    job = Job(tokens=rng.randint(10**8, 10**11), sequence_length=sequence, checkpoint_bytes=question.shape.total * 14.0,
               reliability=catalog().reliability, objective=rng.choice(("cost", "time", "gpus", "energy")),
               micro_usd_per_node_hour=tuple(rng.randint(10**6, 10**8) for _ in candidates),
+              upper=tuple(rng.choice((1.0, 1.1)) for _ in candidates),
               deadline_us=rng.choice((None, 10**12, 10**11)) if limits else None,
               budget_cents=rng.choice((None, 10**6, 10**5)) if limits else None)
     return Case(question, space, facts, job, enumerate_layouts(facts))

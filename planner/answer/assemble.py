@@ -25,7 +25,7 @@ from planner.money.rent import RentalOffer
 from planner.physics.evaluate import Evaluation, evaluate
 from planner.physics.question import Question
 from planner.solver.frontier import StagedLayout
-from planner.solver.job import Job
+from planner.solver.job import Job, Pricing
 from planner.units import DAY, show_usd
 
 MOST_ALTERNATIVES = 8
@@ -98,13 +98,15 @@ def assignment_of(context: Context, found: StagedLayout) -> Assignment:
     column, offer = found.column, context.offer(found.column.candidate)
     evaluation = evaluation_of(context, found)
     candidate = context.question.candidates[column.candidate]
-    days = context.job.steps * found.step_seconds / found.goodput / DAY
+    rows = found.batch.rows.take(np.array([found.row]))
+    steps = int(Pricing(context.job, context.question.candidates).steps(rows)[0])
+    days = steps * found.step_seconds / found.goodput / DAY
     return Assignment(
         workload=context.name, kind="training", node=candidate.node.name, gpu=candidate.gpu.name, nodes=column.nodes,
         gpus=column.gpus, spare_nodes=column.spare_nodes, offer=offer.label,
         usd_per_node_hour=offer.usd_per_node_hour, stack=context.question.stack.name,
         layout=layout_of(context.question, found.batch.rows, found.row, evaluation), memory=memory_of(evaluation),
-        time=time_of(evaluation, found.step_seconds, context.job.steps, context.residuals[column.candidate]),
+        time=time_of(evaluation, found.step_seconds, steps, context.residuals[column.candidate]),
         goodput=found.goodput, duration_days=days, cost_usd=found.cents / 100,
         energy_kwh=column.energy_wh / 1000)
 

@@ -49,7 +49,7 @@ def _because(limits: Limits, miss: Miss, relaxations: list[Relaxation]) -> tuple
         return _memory(miss)
     because = []
     if limits.deadline is not None and miss.frontier.fastest_us is not None:
-        because.append(f"no layout finishes in {_show('deadline', limits.deadline)}")
+        because.append(f"no layout finishes in {limits.deadline}")
     if limits.budget is not None:
         because.append(f"no layout costs at most {_show('budget', limits.budget)}")
     for name in ("gpus", "max_gpus", "max_nodes", "max_power"):
@@ -87,17 +87,23 @@ def _relaxation(name: str, limits: Limits, miss: Miss, solve: Callable[..., Choi
     if lifted.best is None or lifted.value is None:
         return None
     column = lifted.best.column
-    least: float = {"deadline": _round_up(column.duration_us * 1e-6), "budget": lifted.value / 100,
+    least: float = {"deadline": _round_up(column.upper_us * 1e-6), "budget": lifted.value / 100,
                     "max_nodes": column.nodes, "max_power": column.power_w}.get(name, column.gpus)
     confirmed = solve(name, _MEASURE[name], int(least) if name in ("gpus", "max_gpus", "max_nodes") else least)
     if confirmed.best is None:
         return None
-    return Relaxation(limit=name, from_=_show(name, getattr(limits, name)), to=_show(name, least))
+    return Relaxation(limit=name, from_=_asked(limits, name), to=_show(name, least))
 
 
 def _round_up(seconds: float) -> float:
     """Return a duration a person would write: tenths of a day, or whole hours below two days."""
     return ceil(seconds / (DAY / 10)) * DAY / 10 if seconds > 2 * DAY else ceil(seconds / HOUR) * HOUR
+
+
+def _asked(limits: Limits, name: str) -> str:
+    """Write a limit as it was asked."""
+    value = getattr(limits, name)
+    return str(value) if name == "deadline" else _show(name, value)
 
 
 def _show(name: str, value: float) -> str:

@@ -25,6 +25,8 @@ class Space:
     sequence_length: int
     global_batch: int
     max_gpus: int
+    tolerance: float = 0.0
+    """Share by which a layout's batch may miss the global batch."""
 
     @property
     def layers(self) -> int:
@@ -57,6 +59,15 @@ def _tensor(space: Space) -> Sequence[float]:
     return [d for d in divisors(space.model.attention_heads) if d <= widest]
 
 
+def _data(space: Space) -> Sequence[float]:
+    """Divisors of the global batch; with a tolerance every product of 2, 3 and 5 that some batch in it admits."""
+    if not space.tolerance:
+        return [d for d in divisors(space.global_batch) if d <= space.max_gpus]
+    largest = min(space.max_gpus, int(space.global_batch * (1 + space.tolerance)))
+    smooth = sorted({2**a * 3**b * 5**c for a in range(21) for b in range(13) for c in range(9)})
+    return [d for d in smooth if d <= largest]
+
+
 def _expert(space: Space) -> Sequence[float]:
     experts = [block.mlp.experts for block in space.model.blocks if isinstance(block.mlp, MoeMlp)]
     return [d for d in _powers(64) if all(count % d == 0 for count in experts)] if experts else [1]
@@ -69,9 +80,9 @@ AXES: tuple[Axis, ...] = (
     Axis("cp", "CP", "context parallel: the sequence split over these GPUs",
          lambda s: _powers(min(16, max(1, s.sequence_length // 1024)))),
     Axis("dp", "DP", "data parallel: copies of the model working on different sequences",
-         lambda s: [d for d in divisors(s.global_batch) if d <= s.max_gpus]),
+         _data),
     Axis("micro_batch", "micro-batch", "sequences a pipeline works on at once",
-         lambda s: [d for d in _powers(8) if s.global_batch % d == 0]),
+         lambda s: [d for d in _powers(8) if s.tolerance or s.global_batch % d == 0]),
     Axis("pp", "PP", "pipeline parallel: layers split into this many stages",
          lambda s: range(1, min(s.layers, 64) + 1)),
     Axis("vpp", "VPP", "virtual pipeline: chunks of layers each stage interleaves",

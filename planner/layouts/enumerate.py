@@ -13,7 +13,7 @@ import numpy as np
 
 from planner.layouts.axes import AXES, Axis, column_type
 from planner.layouts.rules import RULES, Facts
-from planner.layouts.table import Ints, Layouts
+from planner.layouts.table import Ints, Layouts, micro_batches
 
 LAZY_AXES = frozenset({"offload"})
 """Axes multiplied in by the search only where a layout without them could still win."""
@@ -54,8 +54,8 @@ def enumerate_layouts(facts: Facts) -> Enumeration:
         rows = len(columns[axis.name])
     columns = _expand(columns, members)
     grid = int(np.prod([len(domains[axis.name]) for axis in axes], dtype=np.int64))
-    micro_batches = facts.space.global_batch // (columns["dp"] * columns["micro_batch"])
-    return Enumeration(Layouts(**columns, micro_batches=micro_batches), grid, removed, domains)  # type: ignore[arg-type]
+    count = micro_batches(facts.space.global_batch, columns["dp"], columns["micro_batch"])
+    return Enumeration(Layouts(**columns, micro_batches=count), grid, removed, domains)  # type: ignore[arg-type]
 
 
 def _alike(facts: Facts) -> tuple[Ints, dict[int, list[int]]]:

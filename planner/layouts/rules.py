@@ -9,7 +9,7 @@ import numpy as np
 
 from planner.catalog.stack import Stack
 from planner.layouts.axes import Space
-from planner.layouts.table import Ints, Mask
+from planner.layouts.table import Ints, Mask, micro_batches
 
 Columns = Mapping[str, Ints]
 
@@ -71,8 +71,13 @@ def _even_chunks(c: Columns, f: Facts) -> Mask:
 
 
 def _interleaved_batches(c: Columns, f: Facts) -> Mask:
-    micro_batches = f.space.global_batch // (c["dp"] * c["micro_batch"])
-    keep: Mask = (c["vpp"] == 1) | (micro_batches % c["pp"] == 0)
+    keep: Mask = (c["vpp"] == 1) | (micro_batches(f.space.global_batch, c["dp"], c["micro_batch"]) % c["pp"] == 0)
+    return keep
+
+
+def _batch_divides(c: Columns, f: Facts) -> Mask:
+    batch = c["dp"] * c["micro_batch"] * micro_batches(f.space.global_batch, c["dp"], c["micro_batch"])
+    keep: Mask = np.abs(batch - f.space.global_batch) <= f.space.tolerance * f.space.global_batch
     return keep
 
 
@@ -101,8 +106,8 @@ _RULES: tuple[Rule, ...] = (
          lambda c, f: (c["cp"] == 1) | (f.space.sequence_length % (2 * c["cp"]) == 0)),
     Rule("ep_divides_shards", ("cp", "dp", "ep"), "ep must divide dp x cp, whose ranks share out the experts",
          lambda c, f: c["dp"] * c["cp"] % c["ep"] == 0),
-    Rule("batch_divides", ("dp", "micro_batch"), "dp x micro-batch must divide the global batch",
-         lambda c, f: f.space.global_batch % (c["dp"] * c["micro_batch"]) == 0),
+    Rule("batch_divides", ("dp", "micro_batch"), "dp x micro-batch must divide the global batch, "
+         "or one within its tolerance", _batch_divides),
     Rule("pp_supported", ("pp",), "the stack has no pipeline parallelism",
          lambda c, f: (c["pp"] == 1) | f.stack.pipeline),
     Rule("pp_within_layers", ("pp",), "a pipeline stage needs at least one layer",

@@ -47,6 +47,11 @@ class Layouts:
         """Ranks over which ZeRO shards states: dp x cp."""
         return self.dp * self.cp
 
+    @property
+    def batch(self) -> Ints:
+        """Sequences of one step: dp x micro-batch x micro-batches."""
+        return self.dp * self.micro_batch * self.micro_batches
+
     def take(self, rows: Ints | Mask) -> Layouts:
         """Return the chosen rows as a table of their own."""
         return Layouts(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
@@ -58,6 +63,13 @@ class Layouts:
     def row(self, index: int) -> dict[str, float]:
         """Return one row as plain numbers, by axis."""
         return {f.name: getattr(self, f.name)[index].item() for f in fields(self)}
+
+
+def micro_batches(global_batch: int, dp: Ints, micro_batch: Ints) -> Ints:
+    """Return the whole number of micro-batches, at least one, that comes nearest the global batch."""
+    each = dp * micro_batch
+    nearest: Ints = np.maximum(1, (2 * global_batch + each) // (2 * each))
+    return nearest
 
 
 def from_rows(rows: Sequence[Mapping[str, float]], global_batch: Sequence[int] | int) -> Layouts:

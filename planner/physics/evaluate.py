@@ -66,7 +66,7 @@ def evaluate(question: Question, rows: Layouts, row: int, layers: Ints, counts: 
     time = time or time_terms(question, rows)
     memory = memory or memory_terms(question, rows)
     step = step_breakdown(time, rows, row, layers, counts)
-    tokens = question.global_batch * question.sequence_length
+    tokens = int(rows.batch[row]) * question.sequence_length
     speed = tokens / step.seconds / float(rows.gpus[row])
     flops = speed * question.shape.model_flops_per_token(question.sequence_length)
     peak = question.peak_rate(int(rows.candidate[row]), question.precisions[int(rows.precision[row])])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import re
+from typing import Annotated, Literal, NamedTuple
 
-from pydantic import Field
+from pydantic import Field, PlainSerializer, PlainValidator
 
 from planner.catalog.price import Term
-from planner.units import Seconds, Usd, Watts
+from planner.units import SECONDS, Usd, Watts, exact, parse
 from planner.yaml_io import Frozen
 
 MOST = 10**7
@@ -15,10 +16,37 @@ MOST = 10**7
 Objective = Literal["cost", "time", "gpus", "energy"]
 
 
+class Deadline(NamedTuple):
+    """Seconds a job may take: as predicted, or with `confidence` (0.5 to 1) by the residuals of comparable runs."""
+
+    seconds: float
+    confidence: float | None = None
+
+    def __str__(self) -> str:
+        """Write the deadline as it is read."""
+        text = exact(self.seconds, SECONDS, "d", "h", "min", "s", "ms", "us")
+        return text if self.confidence is None else f"{text} at {self.confidence * 100:g}%"
+
+
+_AT = re.compile(r"(.*?)\s+at\s+(\d+(?:\.\d+)?)\s*%\s*\Z", re.DOTALL)
+
+
+def _deadline(value: object) -> Deadline:
+    if isinstance(value, Deadline):
+        return value
+    match = _AT.match(value) if isinstance(value, str) else None
+    if match is None:
+        return Deadline(parse(value, SECONDS, "duration", "60 d"))
+    confidence = float(match.group(2)) / 100
+    if not 0.5 <= confidence < 1:
+        raise ValueError(f"{value!r}: the confidence must be at least 50% and below 100%")
+    return Deadline(parse(match.group(1), SECONDS, "duration", "60 d"), confidence)
+
+
 class Limits(Frozen):
     """Upper bounds; none means no bound. `gpus` fixes the count, `max_gpus` and `max_nodes` cap it."""
 
-    deadline: Seconds | None = None
+    deadline: Annotated[Deadline, PlainValidator(_deadline), PlainSerializer(str, return_type=str)] | None = None
     budget: Usd | None = None
     gpus: int | None = Field(default=None, gt=0, le=MOST)
     max_gpus: int | None = Field(default=None, gt=0, le=MOST)

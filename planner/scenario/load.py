@@ -18,6 +18,7 @@ from planner.catalog.load import Catalog, data_root
 from planner.errors import InputError, UnknownName
 from planner.scenario.limits import Rent
 from planner.scenario.scenario import Scenario
+from planner.scenario.workload import Batch
 from planner.yaml_io import Document, Frozen, dump, read, validate
 
 FLAGS: dict[str, str] = {
@@ -128,7 +129,7 @@ def _resolve(scenario: Scenario, catalog: Catalog, document: Document) -> tuple[
         stack = catalog.stack(work.stack or DEFAULT_STACK[work.method])
     chosen = {"model": model.name, "method": work.method, "stack": stack.name, "precision": work.precision,
               "sequence_length": work.sequence_length or model.sequence_length,
-              "global_batch": work.global_batch or model.global_batch}
+              "global_batch": work.global_batch or Batch(model.global_batch)}
     stated = {name for name in work.model_fields_set if getattr(work, name) is not None}
     defaults += [f"{name}={_text(value)}" for name, value in chosen.items() if name not in stated]
     if "terms" not in rent.model_fields_set:
@@ -145,7 +146,7 @@ def _resolve(scenario: Scenario, catalog: Catalog, document: Document) -> tuple[
 
 
 def _text(value: object) -> str:
-    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    return ",".join(map(str, value)) if type(value) is tuple else str(value)
 
 
 @contextmanager

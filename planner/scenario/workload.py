@@ -3,27 +3,49 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
-from pydantic import BeforeValidator, Field, PlainSerializer, field_validator
+from pydantic import Field, PlainSerializer, PlainValidator, field_validator
 
 from planner.catalog.hardware import Precision
 from planner.units import Tokens, parse_count
 from planner.yaml_io import Frozen
 
 Method = Literal["pretrain", "full", "lora", "qlora"]
-_BATCH = re.compile(r"\s*([\d_]+)\s*(?:sequences|seqs)?\s*\Z")
+_BATCH = re.compile(r"\s*([\d_]{1,18})\s*(?:sequences|seqs)?\s*(?:(?:\+-|\+/-|±)\s*(\d+(?:\.\d+)?)\s*%)?\s*\Z")
+MOST_SEQUENCES = 10**6
+WIDEST = 0.25
 
 
-def _global_batch(value: object) -> int:
-    if isinstance(value, str) and (match := _BATCH.match(value)):
-        return parse_count(int(match.group(1)), "global batch")
+class Batch(NamedTuple):
+    """Sequences of a global batch, and the share by which a layout may miss it to fit its data-parallel degree."""
+
+    sequences: int
+    tolerance: float = 0.0
+
+    def __str__(self) -> str:
+        """Write the batch as it is read."""
+        return f"{self.sequences} sequences" + (f" +- {self.tolerance * 100:g}%" if self.tolerance else "")
+
+
+def _global_batch(value: object) -> Batch:
+    if isinstance(value, Batch):
+        return value
     if isinstance(value, str):
-        raise ValueError(f"{value!r} is not a global batch: write for example '2048 sequences'")
-    return parse_count(value, "global batch", "2048 sequences")
+        match = _BATCH.match(value)
+        if match is None:
+            raise ValueError(f"{value!r} is not a global batch: write for example '2048 sequences' or "
+                             "'2048 sequences +- 2%'")
+        value, tolerance = int(match.group(1).replace("_", "") or 0), float(match.group(2) or 0) / 100
+    else:
+        tolerance = 0.0
+    sequences = parse_count(value, "global batch", "2048 sequences")
+    if sequences > MOST_SEQUENCES or tolerance > WIDEST:
+        raise ValueError(f"a global batch is at most {MOST_SEQUENCES:,} sequences +- {WIDEST:.0%}")
+    return Batch(sequences, tolerance)
 
 
-GlobalBatch = Annotated[int, BeforeValidator(_global_batch), PlainSerializer(lambda v: f"{v} sequences")]
+GlobalBatch = Annotated[Batch, PlainValidator(_global_batch), PlainSerializer(str, return_type=str)]
 
 
 class Training(Frozen):

@@ -44,7 +44,7 @@ def choose(question: Question, space: Space, job: Job, layouts: Layouts, deadlin
     problem = FleetProblem(
         workloads=(undominated(_leaders(frontier.found)),),
         offers=tuple(FleetOffer(i, i, price) for i, price in enumerate(job.micro_usd_per_node_hour)),
-        objective=job.objective, deadline_us=job.deadline_us, deadline_on="duration", budget_cents=job.budget_cents,
+        objective=job.objective, deadline_us=job.deadline_us, deadline_on="upper", budget_cents=job.budget_cents,
         max_power_w=job.max_power_w)
     solution = solve_fleet(problem)
     if solution.value is None or solution.bound is None:

@@ -108,7 +108,7 @@ class Search:
     def _within_limits(self, keys: Keys, rows: Layouts, suffix: str) -> Mask:
         """Return which rows can still meet deadline and budget; count the others."""
         keep = np.ones(len(rows), bool)
-        for name, limit, values in (("deadline", self.job.deadline_us, keys.micros),
+        for name, limit, values in (("deadline", self.job.deadline_us, keys.uppers),
                                     ("budget", self.job.budget_cents, keys.cents),
                                     ("power", self.job.max_power_w, keys.watts)):
             if limit is not None:
@@ -213,7 +213,7 @@ class Search:
         step = (pipeline + float(time.step[row])) * float(time.jitter[row])
         column = self.pricing.column(rows, row, step)
         cents = self.pricing.cost(column)
-        late = self.job.deadline_us is not None and column.duration_us > self.job.deadline_us
+        late = self.job.deadline_us is not None and column.upper_us > self.job.deadline_us
         dear = self.job.budget_cents is not None and cents > self.job.budget_cents
         if late or dear:
             self.out.removed["deadline_staged" if late else "budget_staged"] += 1

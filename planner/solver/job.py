@@ -20,14 +20,17 @@ Key = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What turns a step into a plan: steps, checkpoint, failures, prices and limits. Units of `quantize`."""
+    """What turns a step into a plan: tokens, checkpoint, failures, prices and limits. Units of `quantize`."""
 
-    steps: int
+    tokens: int
+    sequence_length: int
     checkpoint_bytes: float
     reliability: Reliability
     objective: Goal
     micro_usd_per_node_hour: tuple[int, ...]
     """Of the cheapest offer, by candidate."""
+    upper: tuple[float, ...]
+    """Measured over predicted duration at the confidence the deadline asks for, by candidate; 1 without one."""
     deadline_us: int | None = None
     budget_cents: int | None = None
     max_power_w: int | None = None
@@ -40,6 +43,7 @@ class Keys:
     first: Ints
     cents: Ints
     micros: Ints
+    uppers: Ints
     watts: Ints
 
 
@@ -55,6 +59,10 @@ class Pricing:
         """GPUs per node, by candidate."""
         return np.array([c.node.gpus for c in self.candidates], np.int64)
 
+    def steps(self, rows: Layouts) -> Ints:
+        """Return the optimizer steps that cover the job's tokens, by each row's own batch."""
+        return -(-self.job.tokens // (rows.batch * self.job.sequence_length))
+
     def share(self, rows: Layouts) -> Floats:
         """Return the goodput of each row."""
         nodes = rows.gpus // self.node_gpus[rows.candidate]
@@ -63,7 +71,9 @@ class Pricing:
     def least(self, rows: Layouts, step: Floats) -> Keys:
         """Turn least step seconds into least durations, costs and keys, rounded down."""
         nodes = rows.gpus // self.node_gpus[rows.candidate]
-        micros = duration_floor(self.job.steps * step / self.share(rows))
+        seconds = self.steps(rows) * step / self.share(rows)
+        micros = duration_floor(seconds)
+        uppers = np.maximum(micros, duration_floor(seconds * np.array(self.job.upper)[rows.candidate]))
         sizes, inverse = distinct(rows.gpus)
         total = nodes + spare_nodes(self.job.reliability, rows.gpus[sizes])[inverse]
         prices = np.array(self.job.micro_usd_per_node_hour, np.float64)[rows.candidate]
@@ -72,7 +82,7 @@ class Pricing:
         watts = np.ceil(total * np.array([c.node.power.load for c in self.candidates])[rows.candidate]).astype(np.int64)
         energy = np.minimum(np.floor(watts * (micros / 3.6e9) * (1 - 1e-12)) - 1, 9e18).astype(np.int64)
         first = {"cost": cents, "time": micros, "gpus": rows.gpus, "energy": energy}[self.job.objective]
-        return Keys(first, cents, micros, watts)
+        return Keys(first, cents, micros, uppers, watts)
 
     def cost(self, column: Column) -> int:
         """Return the cost of a column in cents at the cheapest offer."""
@@ -91,11 +101,13 @@ class Pricing:
         gpus, candidate = int(one.gpus[0]), int(one.candidate[0])
         nodes = gpus // int(self.node_gpus[candidate])
         spares = int(spare_nodes(self.job.reliability, one.gpus)[0])
-        micros = duration_use(self.job.steps * step / float(self.share(one)[0]))
+        seconds = int(self.steps(one)[0]) * step / float(self.share(one)[0])
+        micros = duration_use(seconds)
         power = int(np.ceil(self.candidates[candidate].node.power.load * (nodes + spares)))
         return Column(
             key=_identity(rows, row), candidate=candidate, nodes=nodes, spare_nodes=spares, gpus=gpus,
-            duration_us=micros, upper_us=micros, energy_wh=-(-power * micros // (3600 * 10**6)),
+            duration_us=micros, upper_us=max(micros, duration_use(seconds * self.job.upper[candidate])),
+            energy_wh=-(-power * micros // (3600 * 10**6)),
             power_w=power, checkpoint_bytes=int(self.job.checkpoint_bytes),
             complexity=complexity(rows, row))
 

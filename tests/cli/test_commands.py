@@ -12,6 +12,7 @@ import pytest
 
 import planner.cli.main as cli
 from planner.catalog.load import KINDS, Catalog
+from planner.scenario.limits import Deadline
 from planner.scenario.load import FLAGS
 from planner.scenario.scenario import Scenario
 from planner.yaml_io import parse, validate
@@ -90,7 +91,7 @@ def test_show_scenario_prints_a_file_that_means_the_same(planner, tmp_path):
                   "--show-scenario")
     assert (ran.code, ran.err) == (0, "")
     scenario = validate(parse(ran.out, "shown"), Scenario)
-    assert scenario.limits.deadline == 30 * 86400
+    assert scenario.limits.deadline == Deadline(30 * 86400.0)
     assert {"dgx-h200", "dgx-b200", "dgx-a100"} <= set(scenario.hardware.candidates)
     path = tmp_path / "shown.yaml"
     path.write_text(ran.out)

@@ -4,10 +4,12 @@ import re
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from planner.catalog.hardware import Node
 from planner.catalog.load import Catalog
 from planner.errors import InputError, UnknownName
+from planner.scenario.limits import Deadline, Limits
 from planner.scenario.load import (
     FLAGS,
     candidate_nodes,
@@ -19,6 +21,7 @@ from planner.scenario.load import (
     to_yaml,
 )
 from planner.scenario.scenario import Scenario
+from planner.scenario.workload import Batch, Training
 from planner.yaml_io import parse, validate
 
 MAIN = "llama-3.1-70b-pretrain"
@@ -33,9 +36,9 @@ def main_scenario():
 
 def test_the_main_scenario_is_the_one_of_the_contract(main_scenario):
     assert main_scenario.workload.tokens == 15 * 10**12
-    assert main_scenario.workload.global_batch == 2048
+    assert main_scenario.workload.global_batch == Batch(2048)
     assert main_scenario.hardware.candidates == ("dgx-h100", "dgx-h200", "dgx-b200")
-    assert main_scenario.limits.deadline == 60 * 86400
+    assert main_scenario.limits.deadline == Deadline(60 * 86400.0)
     assert load_scenario(MAIN, {}, CATALOG)[1] == ["stack=megatron-core"]
 
 
@@ -49,7 +52,7 @@ def test_every_shipped_scenario_is_found_and_written_back(name):
 def test_a_flag_overrides_the_file_and_the_rest_stays(main_scenario):
     flags = {"limits.deadline": "30d", "hardware.candidates": "8xB200, dgx-a100"}
     scenario, _ = load_scenario(MAIN, flags, CATALOG)
-    assert scenario.limits.deadline == 30 * 86400
+    assert scenario.limits.deadline == Deadline(30 * 86400.0)
     assert scenario.hardware.candidates == ("dgx-b200", "dgx-a100")
     assert scenario.workload == main_scenario.workload
 
@@ -57,11 +60,11 @@ def test_a_flag_overrides_the_file_and_the_rest_stays(main_scenario):
 def test_flags_alone_state_the_question_and_every_default_is_said():
     scenario, defaults = load_scenario(None, BARE | {"hardware.candidates": "dgx-h100"}, CATALOG)
     assert defaults == ["method=pretrain", "stack=megatron-core", "precision=bf16", "sequence_length=8192",
-                        "global_batch=2048", "terms=on-demand"]
-    assert (scenario.workload.sequence_length, scenario.workload.global_batch) == (8192, 2048)
+                        "global_batch=2048 sequences", "terms=on-demand"]
+    assert (scenario.workload.sequence_length, scenario.workload.global_batch) == (8192, Batch(2048))
     assert load_scenario(None, BARE | {"hardware.candidates": "dgx-h100", "workload.precision": "bf16",
                                        "workload.sequence_length": "4k", "sourcing.rent.terms": "on-demand"},
-                         CATALOG)[1] == ["method=pretrain", "stack=megatron-core", "global_batch=2048"]
+                         CATALOG)[1] == ["method=pretrain", "stack=megatron-core", "global_batch=2048 sequences"]
 
 
 def test_without_hardware_every_node_type_with_an_admitted_offer_is_a_candidate():
@@ -138,3 +141,27 @@ def test_a_path_wins_over_a_shipped_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path(MAIN).write_text(re.sub(r"\A.*", "name: mine", find(MAIN).read_text().replace("# ", "#")))
     assert find(MAIN) == Path(MAIN)
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ("60 d", Deadline(60 * 86400.0)), ("60 d at 90%", Deadline(60 * 86400.0, 0.9)),
+    ("36h at 99.5 %", Deadline(36 * 3600.0, 0.995))])
+def test_a_deadline_may_ask_for_a_confidence(text: str, expected: Deadline) -> None:
+    limits = Limits.model_validate({"deadline": text})
+    assert limits.deadline == expected
+    assert Limits.model_validate(limits.model_dump(mode="json", exclude_none=True)) == limits
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ("2048", Batch(2048)), (512, Batch(512)), ("2048 sequences +- 2%", Batch(2048, 0.02)),
+    ("96 seqs +/- 12.5 %", Batch(96, 0.125))])
+def test_a_global_batch_may_have_a_tolerance(text: object, expected: Batch) -> None:
+    work = Training.model_validate({"model": "m", "tokens": "1 T", "global_batch": text})
+    assert work.global_batch == expected
+    assert Training.model_validate(work.model_dump(mode="json", exclude_none=True)) == work
+
+
+@pytest.mark.parametrize("text", ["60 d at 40%", "60 d at 100%", "60 d at", "at 90%", "60 at 90%"])
+def test_a_wrong_confidence_is_refused(text: str) -> None:
+    with pytest.raises(ValidationError):
+        Limits.model_validate({"deadline": text})
