@@ -95,20 +95,22 @@ def time_of(evaluation: Evaluation, step_seconds: float, steps: int | None, resi
 
 def assignment_of(context: Context, found: StagedLayout) -> Assignment:
     """Return one staged layout with its cheapest offer as an assignment."""
-    column, offer = found.column, context.offer(found.column.candidate)
+    column = found.column
+    offer = context.offer(column.candidate) if context.offers else None
     evaluation = evaluation_of(context, found)
     candidate = context.question.candidates[column.candidate]
     rows = found.batch.rows.take(np.array([found.row]))
     steps = int(Pricing(context.job, context.question.candidates).steps(rows)[0])
     days = steps * found.step_seconds / found.goodput / DAY
     return Assignment(
-        workload=context.name, kind="training", node=candidate.node.name, gpu=candidate.gpu.name, nodes=column.nodes,
-        gpus=column.gpus, spare_nodes=column.spare_nodes, offer=offer.label,
-        usd_per_node_hour=offer.usd_per_node_hour, stack=context.question.stack.name,
+        workload=context.name, kind="serving" if context.question.tuning.forward_only else "training",
+        node=candidate.node.name, gpu=candidate.gpu.name, nodes=column.nodes,
+        gpus=column.gpus, spare_nodes=column.spare_nodes if offer else 0, offer=offer.label if offer else None,
+        usd_per_node_hour=offer.usd_per_node_hour if offer else None, stack=context.question.stack.name,
         layout=layout_of(context.question, found.batch.rows, found.row, evaluation), memory=memory_of(evaluation),
-        time=time_of(evaluation, found.step_seconds, steps, context.residuals[column.candidate]),
-        goodput=found.goodput, duration_days=days, cost_usd=found.cents / 100,
-        energy_kwh=column.energy_wh / 1000)
+        time=time_of(evaluation, found.step_seconds, steps if offer else None, context.residuals[column.candidate]),
+        goodput=found.goodput if offer else None, duration_days=days if offer else None,
+        cost_usd=found.cents / 100 if offer else None, energy_kwh=column.energy_wh / 1000 if offer else None)
 
 
 def runners_up(found: Sequence[StagedLayout], best: StagedLayout) -> list[StagedLayout]:
@@ -152,6 +154,8 @@ def _value(assignment: Assignment, objective: str) -> float:
 
 
 def _why(best: Assignment, this: Assignment, objective: str, excess: float) -> str:
+    if this.offer is None:
+        return f"{this.gpus} {this.gpu} GPUs against {best.gpus} {best.gpu}"
     what = {"cost": "cost", "time": "days", "gpus": "GPUs", "energy": "energy"}[objective]
     lead = f"{excess:+.1%} {what}" if abs(excess) >= 5e-4 else f"same {what} to 0.05%, more GPUs or harder to set up"
     if best.node != this.node or best.offer != this.offer:

@@ -14,22 +14,16 @@ from planner.catalog.load import Catalog
 from planner.catalog.stack import Stack
 from planner.errors import InputError, MissingFact, UnknownName
 from planner.layouts.axes import RECOMPUTE, Space
-from planner.layouts.candidate import Candidate
 from planner.layouts.enumerate import violations
 from planner.layouts.rules import RULES, Facts
 from planner.layouts.table import from_rows
+from planner.money.rent import usual_candidate
 from planner.physics.evaluate import evaluate_fixed
 from planner.physics.question import computes, question_of
 
 KEYS = {"tp": "tp", "pp": "pp", "vpp": "vpp", "cp": "cp", "ep": "ep", "dp": "dp", "mbs": "micro_batch",
         "micro_batch": "micro_batch", "zero": "zero", "recompute": "recompute", "offload_optimizer": "offload"}
 """What `--layout` may name, and the axis it sets."""
-
-
-def candidate_of(catalog: Catalog, node: Node) -> Candidate:
-    """Return a node type with its usual NICs and fabric."""
-    return Candidate(node=node, gpu=catalog.gpu(node.gpu), nics=node.nics, fabric=catalog.fabric(node.fabric),
-                     scaleup=catalog.fabric(node.scaleup) if node.scaleup else None)
 
 
 def parse_layout(layout: Mapping[str, str], stack: Stack, gpus: int | None) -> tuple[dict[str, float], int | None]:
@@ -89,7 +83,7 @@ def estimate_of(catalog: Catalog, model: Model, node: Node, stack: Stack, *, gpu
     """Return the layout's memory, time and speed. Raises InputError naming each rule the layout breaks."""
     row, recompute_layers = parse_layout(layout, stack, gpus)
     batch = global_batch or model.global_batch
-    candidate = candidate_of(catalog, node)
+    candidate = usual_candidate(node, catalog)
     question = question_of(catalog, model, (candidate,), stack, sequence_length=sequence_length, global_batch=batch,
                            precisions=(precision,), method=method, confidence=confidence)
     if not computes(candidate, question.rates[0], precision):

@@ -26,6 +26,8 @@ class Facts:
     """Shape (candidates, precisions): which GPU computes in which format."""
     fixed_gpus: int | None
     max_nodes: int | None
+    partial_nodes: bool = False
+    """Whether a layout smaller than a node may leave the rest of it idle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ def _per_node(c: Columns, f: Facts) -> Ints:
 
 
 def _whole_nodes(c: Columns, f: Facts) -> Mask:
-    keep: Mask = gpus(c) % _per_node(c, f) == 0
+    keep: Mask = (gpus(c) % _per_node(c, f) == 0) | (f.partial_nodes & (gpus(c) < _per_node(c, f)))
     return keep
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from planner.catalog.hardware import Node
 from planner.catalog.load import Catalog
 from planner.catalog.price import Offer
 from planner.layouts.candidate import Candidate
@@ -68,6 +69,12 @@ def _candidate(offer: Offer, catalog: Catalog) -> Candidate:
     return Candidate(node=node, gpu=catalog.gpu(node.gpu), nics=offer.nics or node.nics,
                      scaleup=catalog.fabric(node.scaleup) if node.scaleup else None,
                      fabric=catalog.fabric(offer.fabric or node.fabric), clustered=offer.cluster)
+
+
+def usual_candidate(node: Node, catalog: Catalog) -> Candidate:
+    """Return a node type with its usual NICs and fabric, as its owner would have it."""
+    return Candidate(node=node, gpu=catalog.gpu(node.gpu), nics=node.nics, fabric=catalog.fabric(node.fabric),
+                     scaleup=catalog.fabric(node.scaleup) if node.scaleup else None)
 
 
 def cheapest_per_candidate(offers: list[RentalOffer]) -> list[RentalOffer]:

@@ -99,7 +99,8 @@ def gemm(question: Question, on: Machine, rate: Floats, m: Floats, k: Floats, n:
     return took
 
 
-def _linear(question: Question, on: Machine, tokens: Floats, k: Floats, n: Floats) -> tuple[Floats, Floats]:
+def _linear(question: Question, on: Machine, tokens: Floats, k: Floats, n: Floats, *,
+            adapted: bool) -> tuple[Floats, Floats]:
     """Return forward and backward seconds of one linear layer, with the casts of low-precision formats."""
     law, tuning = question.kernels, question.tuning
     forward = gemm(question, on, on.matrix, tokens, k, n)
@@ -108,7 +109,7 @@ def _linear(question: Question, on: Machine, tokens: Floats, k: Floats, n: Float
         backward = backward + gemm(question, on, on.matrix, k, tokens, n)
     forward = forward + on.low_precision * law.cast_forward_bytes * tokens * k / on.memory
     backward = backward + on.low_precision * law.cast_backward_bytes * tokens * n / on.memory
-    if tuning.adapter_rank:
+    if adapted:
         # adapter products are bound by reading inputs and outputs; their gradients read both twice
         moved = 2 * tokens * (k + n) / on.memory + 2 * law.launch
         forward, backward = forward + moved, backward + 2 * moved
@@ -117,13 +118,13 @@ def _linear(question: Question, on: Machine, tokens: Floats, k: Floats, n: Float
     return forward + expand, backward + expand
 
 
-def _product(question: Question, on: Machine, rows: Layouts, linear: Linear) -> tuple[Floats, Floats]:
+def _product(question: Question, on: Machine, rows: Layouts, linear: Linear, part: str) -> tuple[Floats, Floats]:
     """Return forward and backward seconds of one product as tensor parallelism splits it."""
     tp = rows.tp.astype(np.float64)
     tokens = rows.micro_batch * question.sequence_length / rows.cp
     k = linear.k / tp if linear.split == "row" else np.full_like(tp, linear.k)
     n = linear.n / tp if linear.split == "column" else np.full_like(tp, linear.n)
-    return _linear(question, on, tokens, k, n)
+    return _linear(question, on, tokens, k, n, adapted=question.tuning.adapts(part, linear.split))
 
 
 def _expert_products(question: Question, on: Machine, rows: Layouts, experts: Experts) -> tuple[Floats, Floats]:
@@ -136,8 +137,9 @@ def _expert_products(question: Question, on: Machine, rows: Layouts, experts: Ex
     tokens = rows.micro_batch * question.sequence_length / rows.cp
     local = experts.count / ep
     each = np.maximum(1.0, tokens * ep * experts.per_token / experts.count)
-    up = _linear(question, on, each, np.full_like(tp, experts.hidden), experts.fan * experts.ffn / tp)
-    down = _linear(question, on, each, experts.ffn / tp, np.full_like(tp, experts.hidden))
+    wide, adapts = np.full_like(tp, experts.hidden), question.tuning.adapts
+    up = _linear(question, on, each, wide, experts.fan * experts.ffn / tp, adapted=adapts("mlp", "column"))
+    down = _linear(question, on, each, experts.ffn / tp, wide, adapted=adapts("mlp", "row"))
     routed = tokens * experts.per_token
     permuted = 2 * law.permute_passes * routed * experts.hidden / tp / on.memory
     activation = stack.elementwise * 2 * (experts.fan + 1) * routed * experts.ffn / tp / on.memory
@@ -172,8 +174,8 @@ def kind_times(question: Question, rows: Layouts, on: Machine, kind: LayerKind) 
     tokens = rows.micro_batch * question.sequence_length / rows.cp
     split = tp if stack.sequence_parallel else np.ones_like(tp)
     none = np.zeros_like(tp)
-    attention = [_product(question, on, rows, linear) for linear in kind.attention]
-    mlp = [_product(question, on, rows, linear) for linear in kind.mlp]
+    attention = [_product(question, on, rows, linear, "attention") for linear in kind.attention]
+    mlp = [_product(question, on, rows, linear, "mlp") for linear in kind.mlp]
     if kind.experts is not None:
         mlp.append(_expert_products(question, on, rows, kind.experts))
     core, core_backward = _attention_core(question, on, rows, kind)
@@ -182,6 +184,8 @@ def kind_times(question: Question, rows: Layouts, on: Machine, kind: LayerKind) 
     act_bytes = stack.elementwise * tokens * 2 * (kind.fan + 1) * kind.ffn / tp
     backward = (sum((b for _, b in attention), none) + sum((b for _, b in mlp), none) + core_backward
                 + 1.6 * (norm_bytes + act_bytes) / on.memory)
+    if question.tuning.forward_only:
+        backward = core_backward = none
     return LayerTimes(
         attention_linear=sum((f for f, _ in attention), none), attention_core=core,
         mlp=sum((f for f, _ in mlp), none) + act_bytes / on.memory, norms=norm_bytes / on.memory, backward=backward,
@@ -210,7 +214,9 @@ def edge_times(question: Question, rows: Layouts) -> tuple[Floats, Floats]:
     wide = np.full_like(tp, shape.hidden)
     head = (gemm(question, on, on.matrix16, tokens, wide, vocab) + gemm(question, on, on.matrix16, tokens, vocab, wide)
             + law.loss_bytes_per_logit * tokens * vocab / on.memory)
-    if question.tuning.trains_base:
+    if question.tuning.forward_only:
+        head = gemm(question, on, on.matrix16, tokens, wide, vocab)
+    elif question.tuning.trains_base:
         head = head + gemm(question, on, on.matrix16, wide, tokens, vocab)
     return 6 * tokens * shape.hidden / on.memory, head
 

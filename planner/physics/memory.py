@@ -16,7 +16,7 @@ from planner.layouts.table import Floats, Ints, Layouts
 from planner.physics.layers import LayerKind
 from planner.physics.parameters import adapter_parameters, layer_parameters
 from planner.physics.question import Question
-from planner.physics.tuning import ADAPTER_INPUT_BYTES, ADAPTER_STATES
+from planner.physics.tuning import ADAPTER_INPUT_BYTES
 
 E = 2
 """Bytes of a 16-bit activation."""
@@ -68,6 +68,10 @@ def saved_per_token(question: Question, rows: Layouts, kind: LayerKind) -> Float
     """Return bytes a layer keeps per token of a GPU's micro-batch, shape (rows, 3): none, selective, full."""
     shape, stack, tuning = question.shape, question.stack, question.tuning
     tp = rows.tp.astype(np.float64)
+    if tuning.forward_only:
+        # the key-value cache; latent attention caches the latent vector, whole on every rank
+        cache = E * kind.latent_width if kind.latent_width else E * kind.key_value_width / tp
+        return np.stack([cache * np.ones_like(tp)] * 3, axis=1)
     split = tp if stack.sequence_parallel else np.ones_like(tp)
     h = shape.hidden
     width = kind.norms * E * h
@@ -102,7 +106,9 @@ def _frozen(question: Question, kind: LayerKind, tp: Floats, outputs: Floats, at
     tuning, h = question.tuning, question.shape.hidden
     if not tuning.keeps_frozen_inputs:
         outputs, mlp = 0.0 * outputs, mlp - E * kind.ffn / tp
-    adapted = 2 * h + (kind.value_width + kind.ffn) / tp
+    inputs = {("attention", "column"): h, ("attention", "row"): kind.value_width / tp,
+              ("mlp", "column"): h, ("mlp", "row"): kind.ffn / tp}
+    adapted = sum((width for place, width in inputs.items() if tuning.adapts(*place)), np.zeros_like(tp))
     return outputs, attention + ADAPTER_INPUT_BYTES * adapted, mlp
 
 
@@ -127,12 +133,24 @@ def _states(question: Question, rows: Layouts, dense: Floats, experts: Floats, t
         off = 1 - rows.offload
         return States(weights=recipe("weight") * over(3), gradients=recipe("gradient") * over(2),
                       master=recipe("master") * over(1) * off, moments=recipe("moments") * over(1) * off)
-    weight, gradient, moments = ADAPTER_STATES
+    weight, gradient, moments = tuning.adapter_states
     cut = np.where(rows.zero >= 1, trained / shard, trained)
     held = base_bytes if base_bytes is not None else tuning.base_bytes
     return States(weights=held * over(3) + weight * np.where(rows.zero >= 3, trained / shard, trained),
                   gradients=gradient * np.where(rows.zero >= 2, trained / shard, trained),
                   master=np.zeros(len(rows)), moments=moments * cut)
+
+
+def _live(question: Question, rows: Layouts, kept: Floats) -> Floats:
+    """Return what one layer holds while it works: its saved set and gradients, or forward its widest tensors."""
+    if not question.tuning.forward_only:
+        live: Floats = kept[:, 0] * question.stack.live_layers
+        return live
+    tokens = rows.micro_batch * question.sequence_length / rows.cp
+    width = max(kind.attention_width + kind.fan * kind.ffn + (
+        kind.experts.per_token * kind.experts.fan * kind.experts.ffn if kind.experts else 0)
+        for kind, _ in question.shape.kinds)
+    return tokens * E * (2 * question.shape.hidden + width / rows.tp)
 
 
 def _sum(*parts: States) -> States:
@@ -168,14 +186,15 @@ def memory_terms(question: Question, rows: Layouts) -> MemoryTerms:
     room = (usable / question.memory_margin - stack.context_bytes - communicators) / stack.allocator_ratio
     optimizer = np.where(rows.zero >= 1, rows.offload * (layer / rows.shard + layer_experts * rows.ep / rows.shard),
                          rows.offload * whole)
+    per_logit = 0.0 if question.tuning.forward_only else stack.loss_bytes_per_logit
     states = stack.states.get(question.precisions[0]) or stack.states["bf16"]  # type: ignore[call-overload]
     return MemoryTerms(
         layer=_states(question, rows, layer, layer_experts, adapters[0]),
         first=_sum(_states(question, rows, lead, lead_experts, adapters[1]),
-                   _states(question, rows, table, none, none, base_bytes=2.0)),
-        last=_states(question, rows, head, none, none, base_bytes=2.0),
-        kept=kept, kept_first=kept_first * tokens[:, 0], live=kept[:, 0] * stack.live_layers,
-        logits=stack.loss_bytes_per_logit * tokens[:, 0] * vocab, gathered=gathered + expanded,
+                   _states(question, rows, table, none, none, base_bytes=question.tuning.table_bytes)),
+        last=_states(question, rows, head, none, none, base_bytes=question.tuning.table_bytes),
+        kept=kept, kept_first=kept_first * tokens[:, 0], live=_live(question, rows, kept),
+        logits=per_logit * tokens[:, 0] * vocab, gathered=gathered + expanded,
         communicators=communicators, capacity=room, usable=usable,
         # master, moments and a pinned gradient buffer live on the host, for all GPUs of the node
         host_per_layer=on_node * optimizer * (states.master + states.moments + 4),

@@ -28,15 +28,18 @@ def held_parameters(question: Question, rows: Layouts, kinds: Kinds) -> tuple[Fl
 
 
 def adapter_parameters(question: Question, rows: Layouts, kinds: Kinds) -> Floats:
-    """Return adapter parameters on one GPU: rank x (inputs + outputs) of every product, halves split as it is."""
-    total = np.zeros(len(rows))
+    """Return adapter parameters on one GPU: rank x (inputs + outputs) of every adapted product, split as it is."""
+    tuning, total = question.tuning, np.zeros(len(rows))
     for kind, share in kinds:
-        for linear in (*kind.attention, *kind.mlp):
-            total = total + share * question.tuning.adapter_rank * _adapter_width(rows, linear)
+        for part, linears in (("attention", kind.attention), ("mlp", kind.mlp)):
+            for linear in linears:
+                if tuning.adapts(part, linear.split):
+                    total = total + share * tuning.adapter_rank * _adapter_width(rows, linear)
         if kind.experts is not None:
             e = kind.experts
-            width = e.fan * (e.hidden + e.ffn / rows.tp) + e.ffn / rows.tp + e.hidden
-            total = total + share * question.tuning.adapter_rank * width * e.count / rows.ep
+            products = tuning.adapts("mlp", "column") * e.fan + tuning.adapts("mlp", "row")
+            width = products * (e.hidden + e.ffn / rows.tp)
+            total = total + share * tuning.adapter_rank * width * e.count / rows.ep
     return total
 
 

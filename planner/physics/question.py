@@ -72,8 +72,11 @@ def spread(at_95: float, rows: int) -> Residual:
 
 def question_of(catalog: Catalog, model: Model, candidates: tuple[Candidate, ...], stack: Stack, *,
                 sequence_length: int, global_batch: int, precisions: tuple[str, ...], method: str,
-                confidence: float, lora_rank: int = 16) -> Question:
-    """Gather the facts of a question from the catalog. Raises Unsupported, UnknownName or MissingFact."""
+                confidence: float, lora_rank: int = 16, tuning: Tuning | None = None) -> Question:
+    """Gather the facts of a question from the catalog. Raises Unsupported, UnknownName or MissingFact.
+
+    tuning: what is known of the method beyond its name and rank, as evidence rows state it.
+    """
     residual = catalog.memory_residuals.match(stack=stack.name, method=method)
     if stack.memory_spread is not None:
         residual = spread(stack.memory_spread, residual.rows)
@@ -83,7 +86,7 @@ def question_of(catalog: Catalog, model: Model, candidates: tuple[Candidate, ...
     return Question(
         shape=shape, sequence_length=sequence_length, global_batch=global_batch, candidates=candidates,
         rates=tuple(catalog.rates(c.gpu.architecture) for c in candidates), precisions=precisions, stack=stack,
-        kernels=catalog.kernels, tuning=tuning_of(method, lora_rank),
+        kernels=catalog.kernels, tuning=tuning or tuning_of(method, lora_rank),
         memory_margin=max(1.0, quantile(residual, confidence)),
         memory_least=min(1.0, quantile(residual, 1 - confidence)))
 

@@ -6,6 +6,7 @@ from rich.console import Console
 
 from planner.answer.schema import Assignment, Plan
 from planner.render.breakdown import show_cost, show_memory, show_performance, show_time
+from planner.render.holding import asks_what_holds, holding_sentence, show_holding
 from planner.render.layout_text import show_layout
 from planner.render.page import Page
 from planner.render.proof import show_alternatives, show_infeasible, show_proof, show_provenance
@@ -14,12 +15,20 @@ from planner.render.sentence import estimate_sentence, infeasible_sentence, plan
 
 def render_answer_line(plan: Plan) -> str:
     """Return the answer in one line, as `--quiet` prints it."""
+    if asks_what_holds(plan) and plan.assignments:
+        return holding_sentence(plan)
     return infeasible_sentence(plan.infeasible) if plan.infeasible else plan_sentence(plan)
 
 
 def render_plan(plan: Plan, console: Console) -> None:
     """Print the answer, then layout, memory, time, cost, proof, alternatives and defaults."""
     page = Page(console)
+    if asks_what_holds(plan) and plan.assignments:
+        page.paragraph(holding_sentence(plan), "bold")
+        show_holding(page, plan)
+        page.paragraph("\n* with optimizer states on the host; - nothing in the searched space fits")
+        show_provenance(page, plan.provenance)
+        return
     page.paragraph(plan_sentence(plan), "bold red" if plan.infeasible else "bold")
     if plan.infeasible:
         show_infeasible(page, plan.infeasible)

@@ -33,7 +33,8 @@ FLAGS: dict[str, str] = {
 """Flag (and keyword of `planner.plan`) -> the scenario value that it sets."""
 ANY = "any"
 """The candidate that stands for every node type with an admitted offer; used where no hardware is named."""
-DEFAULT_STACK = {"pretrain": "megatron-core", "full": "megatron-core", "lora": "hf-peft", "qlora": "hf-peft"}
+DEFAULT_STACK = {"pretrain": "megatron-core", "full": "megatron-core", "lora": "hf-peft", "qlora": "hf-peft",
+                 "inference": "megatron-core"}
 """Stack by method, where none is named."""
 _COUNTED = re.compile(r"(\d+)\s*x\s*(.+)", re.IGNORECASE)
 E = TypeVar("E")
@@ -125,20 +126,31 @@ def _resolve(scenario: Scenario, catalog: Catalog, document: Document) -> tuple[
     work, rent, defaults = scenario.workload, scenario.sourcing.rent, []
     with _named(document, "workload", "model"):
         model = catalog.model(work.model)
-    with _named(document, "workload", "stack"):
-        stack = catalog.stack(work.stack or DEFAULT_STACK[work.method])
-    chosen = {"model": model.name, "method": work.method, "stack": stack.name, "precision": work.precision,
-              "sequence_length": work.sequence_length or model.sequence_length,
-              "global_batch": work.global_batch or Batch(model.global_batch)}
+    chosen: dict[str, object] = {"model": model.name}
+    if work.tokens is not None:
+        chosen["method"] = method = work.method or "pretrain"
+        with _named(document, "workload", "stack"):
+            chosen["stack"] = catalog.stack(work.stack or DEFAULT_STACK[method]).name
+    chosen |= {"precision": work.precision, "sequence_length": work.sequence_length or model.sequence_length}
+    if work.tokens is not None:
+        chosen["global_batch"] = work.global_batch or Batch(model.global_batch)
+    elif scenario.objective != "gpus" and "objective" in scenario.model_fields_set:
+        raise document.error(("objective",), f"objective: {scenario.objective} needs workload.tokens; without tokens "
+                             "the question is the fewest GPUs that hold the model")
     stated = {name for name in work.model_fields_set if getattr(work, name) is not None}
     defaults += [f"{name}={_text(value)}" for name, value in chosen.items() if name not in stated]
     if "terms" not in rent.model_fields_set:
         defaults.append(f"terms={_text(rent.terms)}")
     rent = _offers_asked(rent, catalog, document)
-    candidates = _candidates(scenario.hardware.candidates, rent, catalog, document)
+    # what holds a model is no question of offers, so every kind of GPU is a candidate
+    def everything() -> Sequence[str]:
+        return catalog.names("nodes") if work.tokens is None else _offered(rent, catalog)
+
+    candidates = _candidates(scenario.hardware.candidates, everything, catalog, document)
     if ANY in scenario.hardware.candidates:
-        defaults.append(f"candidates={_text(candidates)}")
+        defaults.append(f"candidates={_text(candidates) if work.tokens is not None else 'every GPU of the catalog'}")
     return scenario.model_copy(update={
+        "objective": scenario.objective if work.tokens is not None else "gpus",
         "workload": work.model_copy(update=chosen),
         "hardware": scenario.hardware.model_copy(update={"candidates": candidates}),
         "sourcing": scenario.sourcing.model_copy(update={"rent": rent}),
@@ -175,11 +187,12 @@ def _offers_asked(rent: Rent, catalog: Catalog, document: Document) -> Rent:
     return rent.model_copy(update=update)
 
 
-def _candidates(names: Sequence[str], rent: Rent, catalog: Catalog, document: Document) -> tuple[str, ...]:
+def _candidates(names: Sequence[str], everything: Callable[[], Sequence[str]], catalog: Catalog,
+                document: Document) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for at, name in enumerate(names):
         if name.lower() == ANY:
-            found |= dict.fromkeys(_offered(rent, catalog))
+            found |= dict.fromkeys(everything())
             continue
         with _named(document, "hardware", "candidates", at):
             found |= dict.fromkeys(candidate_nodes([name], catalog))

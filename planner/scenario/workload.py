@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal, NamedTuple
 
-from pydantic import Field, PlainSerializer, PlainValidator, field_validator
+from pydantic import Field, PlainSerializer, PlainValidator, field_validator, model_validator
 
 from planner.catalog.hardware import Precision
 from planner.units import Tokens, parse_count
 from planner.yaml_io import Frozen
 
-Method = Literal["pretrain", "full", "lora", "qlora"]
+Method = Literal["pretrain", "full", "lora", "qlora", "inference"]
 _BATCH = re.compile(r"\s*([\d_]{1,18})\s*(?:sequences|seqs)?\s*(?:(?:\+-|\+/-|±)\s*(\d+(?:\.\d+)?)\s*%)?\s*\Z")
 MOST_SEQUENCES = 10**6
 WIDEST = 0.25
@@ -53,14 +53,22 @@ class Training(Frozen):
 
     kind: Literal["training"] = "training"
     model: str
-    method: Method = "pretrain"
-    tokens: Annotated[Tokens, Field(le=10**16)]
+    method: Method | None = None
+    """None is pretrain, or without tokens every method in turn."""
+    tokens: Annotated[Tokens, Field(le=10**16)] | None = None
+    """None asks what holds the model: the fewest GPUs of each kind."""
     sequence_length: Tokens | None = None
     global_batch: GlobalBatch | None = None
     precision: tuple[Precision, ...] = Field(default=("bf16",), min_length=1)
     stack: str | None = None
     lora_rank: int = Field(default=16, gt=0, le=4096)
     """Rank of the adapters on every product, for the methods lora and qlora."""
+
+    @model_validator(mode="after")
+    def _inference_has_no_tokens(self) -> Training:
+        if self.method == "inference" and self.tokens is not None:
+            raise ValueError("method inference asks what holds the model, so it takes no tokens")
+        return self
 
     @field_validator("precision")
     @classmethod

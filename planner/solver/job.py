@@ -63,14 +63,18 @@ class Pricing:
         """Return the optimizer steps that cover the job's tokens, by each row's own batch."""
         return -(-self.job.tokens // (rows.batch * self.job.sequence_length))
 
+    def nodes(self, rows: Layouts) -> Ints:
+        """Return the nodes of each row; the last may be used in part."""
+        return -(-rows.gpus // self.node_gpus[rows.candidate])
+
     def share(self, rows: Layouts) -> Floats:
         """Return the goodput of each row."""
-        nodes = rows.gpus // self.node_gpus[rows.candidate]
+        nodes = self.nodes(rows)
         return goodput(self.job.reliability, rows.gpus, nodes, self.job.checkpoint_bytes)
 
     def least(self, rows: Layouts, step: Floats) -> Keys:
         """Turn least step seconds into least durations, costs and keys, rounded down."""
-        nodes = rows.gpus // self.node_gpus[rows.candidate]
+        nodes = self.nodes(rows)
         seconds = self.steps(rows) * step / self.share(rows)
         micros = duration_floor(seconds)
         uppers = np.maximum(micros, duration_floor(seconds * np.array(self.job.upper)[rows.candidate]))
@@ -99,7 +103,7 @@ class Pricing:
         """Return the column of one staged row that takes `step` seconds."""
         one = rows.take(np.array([row]))
         gpus, candidate = int(one.gpus[0]), int(one.candidate[0])
-        nodes = gpus // int(self.node_gpus[candidate])
+        nodes = int(self.nodes(one)[0])
         spares = int(spare_nodes(self.job.reliability, one.gpus)[0])
         seconds = int(self.steps(one)[0]) * step / float(self.share(one)[0])
         micros = duration_use(seconds)

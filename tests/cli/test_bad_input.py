@@ -103,7 +103,7 @@ WHOLE_FILES = [
     ("bomb", b"a: &a [x,x]\nb: &b [*a,*a]\nc: [*b,*b]\n", 1, "anchors and aliases are not allowed"),
     ("no workload", b"name: x\nhardware: {candidates: [dgx-h100]}\n", 1, "workload: required, but missing"),
     ("workload is text", b"workload: train\n", 1, "workload: expected keys and values below it, got 'train'"),
-    ("no tokens", b"name: x\nworkload:\n  model: gpt2\n", 2, "workload.tokens: required, but missing"),
+    ("no model", b"name: x\nworkload:\n  tokens: 1 T\n", 2, "workload.model: required, but missing"),
     ("json, cut off", b'{"name": "x",\n "workload": {\n', 2, "YAML syntax"),
 ]
 

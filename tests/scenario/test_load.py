@@ -117,8 +117,8 @@ def test_errors_name_the_flag_the_path_or_the_file(tmp_path):
         load_scenario(MAIN, {"limits.deadline": "3"}, CATALOG, labels={"limits.deadline": "--deadline"})
     with pytest.raises(InputError, match=r"^limits.deadline: '3' has no unit"):
         load_scenario(MAIN, {"limits.deadline": "3"}, CATALOG)
-    with pytest.raises(InputError, match=r"^--tokens: required, but missing"):
-        load_scenario(None, {"workload.model": "gpt2"}, CATALOG, labels={"workload.tokens": "--tokens"})
+    with pytest.raises(InputError, match=r"^--model: required, but missing"):
+        load_scenario(None, {"workload.tokens": "1T"}, CATALOG, labels={"workload.model": "--model"})
     with pytest.raises(UnknownName, match=r"'limits.deadlin'; did you mean limits.deadline"):
         load_scenario(MAIN, {"limits.deadlin": "3 d"}, CATALOG)
     with pytest.raises(InputError, match="nothing to plan: name a scenario"):

@@ -1,0 +1,125 @@
+"""A scenario resolved against the catalog: everything it names looked up, in the form that search and physics read."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.catalog.architecture import Model
+from planner.catalog.calibration import Residual
+from planner.catalog.hardware import Node
+from planner.catalog.load import Catalog
+from planner.catalog.stack import Stack
+from planner.errors import InputError
+from planner.layouts.axes import Space
+from planner.layouts.candidate import Candidate
+from planner.layouts.rules import Facts
+from planner.money.rent import RentalOffer, candidates_with_offers, cheapest_per_candidate, usual_candidate
+from planner.physics.question import Question, computes, quantile, question_of
+from planner.scenario.load import DEFAULT_STACK
+from planner.scenario.scenario import Scenario
+from planner.scenario.workload import Batch
+from planner.solver.job import Job
+from planner.solver.quantize import budget, duration_limit, price
+
+log = logging.getLogger("planner")
+MOST_GPUS = 131_072
+"""Largest cluster searched where no limit is given; printed with the domains."""
+MOST_HOLDING = 1024
+"""The same where the question is only what holds the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A scenario resolved against the catalog."""
+
+    scenario: Scenario
+    catalog: Catalog
+    model: Model
+    stack: Stack
+    question: Question
+    facts: Facts
+    offers: list[RentalOffer]
+    dropped: list[str]
+
+    @property
+    def space(self) -> Space:
+        """What the axes range over."""
+        return self.facts.space
+
+
+def prepare(scenario: Scenario, catalog: Catalog) -> Prepared:
+    """Look up everything the scenario names. Raises InputError where no candidate has a usable offer."""
+    work, method = scenario.workload, scenario.workload.method or "pretrain"
+    model, stack = catalog.model(work.model), catalog.stack(work.stack or DEFAULT_STACK[method])
+    # sorted, so that the order in which candidates are listed decides nothing
+    nodes = sorted(set(scenario.hardware.candidates))
+    candidates: list[Candidate] = []
+    offers: list[RentalOffer] = []
+    dropped: list[str] = []
+    if work.tokens is None:
+        candidates = [usual_candidate(node, catalog) for node in _largest(nodes, catalog)]
+    else:
+        candidates, offers, dropped = candidates_with_offers(nodes, scenario.sourcing.rent, catalog)
+    for name in dropped:
+        log.warning("%s is left out: no offer has terms %s", name, ", ".join(scenario.sourcing.rent.terms))
+    if not candidates:
+        raise InputError(f"no candidate has a usable offer: {', '.join(dropped)} with terms "
+                         f"{', '.join(scenario.sourcing.rent.terms)}")
+    sequence, batch = work.sequence_length or model.sequence_length, work.global_batch or Batch(model.global_batch)
+    if method == "inference":
+        batch = Batch(1)
+    question = question_of(catalog, model, tuple(candidates), stack, sequence_length=sequence,
+                           global_batch=batch.sequences,
+                           precisions=work.precision, method=method, confidence=scenario.confidence,
+                           lora_rank=work.lora_rank)
+    limits, most = scenario.limits, MOST_HOLDING if work.tokens is None else MOST_GPUS
+    space = Space(model, tuple(candidates), work.precision, sequence, batch.sequences,
+                  min(limits.max_gpus or most, limits.gpus or most), batch.tolerance)
+    facts = Facts(space=space, stack=stack, node_gpus=np.array([c.node.gpus for c in candidates]),
+                  clustered=np.array([c.clustered for c in candidates]),
+                  precisions=np.array([[computes(c, r, p) for p in work.precision]
+                                       for c, r in zip(candidates, question.rates, strict=True)]),
+                  fixed_gpus=limits.gpus, max_nodes=limits.max_nodes, partial_nodes=work.tokens is None)
+    return Prepared(scenario, catalog, model, stack, question, facts, cheapest_per_candidate(offers), dropped)
+
+
+def _largest(nodes: list[str], catalog: Catalog) -> list[Node]:
+    """Return for every GPU the node type with most of them: a model held by fewer uses a part of it."""
+    largest: dict[str, Node] = {}
+    for node in map(catalog.node, nodes):
+        kept = largest.get(node.gpu)
+        if kept is None or (node.gpus, kept.name) > (kept.gpus, node.name):
+            largest[node.gpu] = node
+    return sorted(largest.values(), key=lambda node: node.name)
+
+
+def job_of(prepared: Prepared) -> Job:
+    """Return what turns a step of this scenario into days and money, in the solver's quanta."""
+    work, limits = prepared.scenario.workload, prepared.scenario.limits
+    states = prepared.stack.states.get(work.precision[0]) or prepared.stack.states["bf16"]
+    return Job(
+        tokens=work.tokens or 1, sequence_length=prepared.question.sequence_length,
+        checkpoint_bytes=prepared.question.shape.total * (2 + max(states.master, 4) + states.moments),
+        reliability=prepared.catalog.reliability, objective=prepared.scenario.objective,
+        micro_usd_per_node_hour=tuple(price(o.usd_per_node_hour) for o in prepared.offers)
+        or (0,) * len(prepared.question.candidates),
+        upper=_upper(prepared), deadline_us=duration_limit(limits.deadline.seconds) if limits.deadline else None,
+        budget_cents=budget(limits.budget) if limits.budget else None,
+        max_power_w=int(limits.max_power) if limits.max_power else None)
+
+
+def _upper(prepared: Prepared) -> tuple[float, ...]:
+    """Return measured over predicted step time at the confidence of the deadline, by candidate."""
+    deadline = prepared.scenario.limits.deadline
+    if deadline is None or deadline.confidence is None:
+        return (1.0,) * len(prepared.question.candidates)
+    return tuple(quantile(r, deadline.confidence) for r in residuals_of(prepared))
+
+
+def residuals_of(prepared: Prepared) -> list[Residual]:
+    """Return the residuals of step time of each candidate's class of evidence."""
+    return [prepared.catalog.step_residuals.match(stack=prepared.stack.name, architecture=c.gpu.architecture)
+            for c in prepared.question.candidates]

@@ -1,0 +1,52 @@
+"""The answer to "what holds it": GPUs of every kind by method, fewest first, and the layout of the fewest."""
+
+from __future__ import annotations
+
+from planner.answer.schema import Assignment, Plan
+from planner.render.layout_text import brief
+from planner.render.page import Column, Page
+from planner.units import GIB
+
+METHODS = {"inference": "inference", "qlora": "QLoRA", "lora": "LoRA", "full": "full", "pretrain": "pre-training"}
+
+
+def asks_what_holds(plan: Plan) -> bool:
+    """Say whether the question left the amount of work open, so that only memory is asked."""
+    work = plan.provenance.scenario.get("workload")
+    return isinstance(work, dict) and work.get("tokens") is None
+
+
+def holding_sentence(plan: Plan) -> str:
+    """Return the fewest GPUs for each method."""
+    parts = [f"{METHODS.get(a.workload, a.workload)} {a.gpus} x {a.gpu}" for a in plan.assignments]
+    work = plan.provenance.scenario["workload"]
+    return f"Fewest GPUs that hold {work['model']}: {', '.join(parts)} (proven optimal)"
+
+
+def show_holding(page: Page, plan: Plan) -> None:
+    """Print a table of GPU kinds by method, and the layouts of the fewest."""
+    methods = [a.workload for a in plan.assignments]
+    found: dict[str, dict[str, Assignment]] = {}
+    for assignment in (*plan.assignments, *plan.alternatives):
+        found.setdefault(assignment.gpu, {})[assignment.workload] = assignment
+    work = plan.provenance.scenario["workload"]
+    page.heading(f"GPUs needed, at {work['sequence_length']} tokens a sequence")
+    columns = [Column("GPU"), Column("usable GiB", True), *(Column(METHODS.get(m, m), True) for m in methods)]
+    kinds = sorted(found, key=lambda gpu: (-_usable(found[gpu]), gpu))
+    page.table(columns, [[gpu, f"{_usable(found[gpu]) / GIB:.1f}", *(_count(found[gpu].get(m)) for m in methods)]
+                         for gpu in kinds])
+    page.heading("Layouts of the fewest")
+    page.facts([(METHODS.get(a.workload, a.workload),
+                 f"{a.gpus} x {a.gpu}: {brief(a.layout)}, {a.memory.peak_bytes / GIB:.1f} GiB per GPU ({a.stack})")
+                for a in plan.assignments])
+
+
+def _usable(methods: dict[str, Assignment]) -> int:
+    return next(iter(methods.values())).memory.usable_bytes
+
+
+def _count(assignment: Assignment | None) -> str:
+    """Return the count, marked where the host must hold optimizer states; none where nothing in the space fits."""
+    if assignment is None:
+        return "-"
+    return f"{assignment.gpus:,}" + ("*" if assignment.layout.offload.optimizer > 0 else "")
