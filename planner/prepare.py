@@ -62,12 +62,12 @@ def prepare(scenario: Scenario, catalog: Catalog) -> Prepared:
     if work.tokens is None:
         candidates = [usual_candidate(node, catalog) for node in _largest(nodes, catalog)]
     else:
-        candidates, offers, dropped = candidates_with_offers(nodes, scenario.sourcing.rent, catalog)
+        candidates, offers, dropped = candidates_with_offers(nodes, scenario.sourcing, catalog)
+    terms = ", ".join(scenario.sourcing.rent.terms) if scenario.sourcing.rent else "none"
     for name in dropped:
-        log.warning("%s is left out: no offer has terms %s", name, ", ".join(scenario.sourcing.rent.terms))
+        log.warning("%s is left out: no offer has terms %s, and none is owned", name, terms)
     if not candidates:
-        raise InputError(f"no candidate has a usable offer: {', '.join(dropped)} with terms "
-                         f"{', '.join(scenario.sourcing.rent.terms)}")
+        raise InputError(f"no candidate has a usable offer: {', '.join(dropped)} with terms {terms}")
     sequence, batch = work.sequence_length or model.sequence_length, work.global_batch or Batch(model.global_batch)
     if method == "inference":
         batch = Batch(1)
@@ -106,6 +106,7 @@ def job_of(prepared: Prepared) -> Job:
         reliability=prepared.catalog.reliability, objective=prepared.scenario.objective,
         micro_usd_per_node_hour=tuple(price(o.usd_per_node_hour) for o in prepared.offers)
         or (0,) * len(prepared.question.candidates),
+        most_nodes=tuple(o.nodes for o in prepared.offers) or (None,) * len(prepared.question.candidates),
         upper=_upper(prepared), deadline_us=duration_limit(limits.deadline.seconds) if limits.deadline else None,
         budget_cents=budget(limits.budget) if limits.budget else None,
         max_power_w=int(limits.max_power) if limits.max_power else None)

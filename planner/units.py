@@ -24,6 +24,7 @@ FLOP_RATE = {p + "FLOP/s": f for p, f in _DECIMAL.items()}
 SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 USD = {p + "USD": f for p, f in _DECIMAL.items()}
 USD_PER_HOUR = {"USD/h": 1.0}
+USD_PER_KWH = {"USD/kWh": 1.0}
 WATTS = {p + "W": f for p, f in _DECIMAL.items()}
 TOKENS = {p + s: f for p, f in _DECIMAL.items() for s in ("", "token", "tokens", " tokens", " token")}
 
@@ -101,6 +102,7 @@ ByteRate: TypeAlias = Annotated[float, Quantity(BYTE_RATE, "bandwidth", "450 GB/
 FlopRate: TypeAlias = Annotated[float, Quantity(FLOP_RATE, "compute rate", "989 TFLOP/s", "TFLOP/s", "FLOP/s")]
 Seconds: TypeAlias = Annotated[float, Quantity(SECONDS, "duration", "60 d", "d", "h", "min", "s", "ms", "us")]
 Usd: TypeAlias = Annotated[float, Quantity(USD, "amount of money", "12 MUSD", "MUSD", "kUSD", "USD")]
+UsdPerKwh: TypeAlias = Annotated[float, Quantity(USD_PER_KWH, "energy price", "0.09 USD/kWh", "USD/kWh")]
 UsdPerHour: TypeAlias = Annotated[float, Quantity(USD_PER_HOUR, "price", "31.92 USD/h", "USD/h")]
 Watts: TypeAlias = Annotated[float, Quantity(WATTS, "power", "700 W", "MW", "kW", "W")]
 
@@ -134,8 +136,14 @@ def show_seconds(value: float) -> str:
     """Write a duration for people, with about three digits."""
     for unit in ("d", "h", "min", "s", "ms"):
         if value >= SECONDS[unit] * (2 if unit in ("d", "h") else 1):
-            return f"{value / SECONDS[unit]:.3g} {unit}"
+            number = value / SECONDS[unit]
+            return f"{number:.3g} {unit}" if number < 999.5 else f"{number:,.0f} {unit}"
     return f"{value * 1e6:.3g} us"
+
+
+def show_kwh(value: float) -> str:
+    """Write energy for people: `812.0 kWh`, `1,234.5 MWh`."""
+    return f"{value / 1e3:,.1f} MWh" if value >= 1e4 else f"{value:,.1f} kWh"
 
 
 def show_count(value: float) -> str:

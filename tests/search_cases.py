@@ -75,6 +75,7 @@ def random_case(seed: int, *, limits: bool = True) -> Case:
     job = Job(tokens=rng.randint(10**8, 10**11), sequence_length=sequence, checkpoint_bytes=question.shape.total * 14.0,
               reliability=catalog().reliability, objective=rng.choice(("cost", "time", "gpus", "energy")),
               micro_usd_per_node_hour=tuple(rng.randint(10**6, 10**8) for _ in candidates),
+              most_nodes=tuple(rng.choice((None, None, 1)) for _ in candidates),
               upper=tuple(rng.choice((1.0, 1.1)) for _ in candidates),
               deadline_us=rng.choice((None, 10**12, 10**11)) if limits else None,
               budget_cents=rng.choice((None, 10**6, 10**5)) if limits else None)

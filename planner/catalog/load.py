@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from planner.catalog.architecture import Model
 from planner.catalog.calibration import ArchitectureRates, KernelShape, Reliability, Residuals
 from planner.catalog.hardware import Fabric, Gpu, Node
-from planner.catalog.price import PriceList
+from planner.catalog.price import PriceList, Site
 from planner.catalog.sourced import Sourced
 from planner.catalog.stack import Stack
 from planner.errors import InputError, UnknownName
@@ -25,7 +25,7 @@ from planner.yaml_io import read, validate
 
 S = TypeVar("S", bound=Sourced)
 KINDS: dict[str, type[Sourced]] = {"gpus": Gpu, "nodes": Node, "fabrics": Fabric, "models": Model,
-                                   "prices": PriceList, "stacks": Stack}
+                                   "prices": PriceList, "stacks": Stack, "sites": Site}
 CALIBRATION: dict[str, type[Sourced]] = {"kernels": KernelShape, "reliability": Reliability,
                                          "step-residuals": Residuals, "memory-residuals": Residuals}
 _SAME_SHAPE = re.compile(r"-(instruct|chat|it|hf|base)(?=-|$)", re.IGNORECASE)
@@ -123,6 +123,10 @@ class Catalog:
         """Return a software stack by name or alias; raises UnknownName."""
         return self._find("stacks", name, Stack, "stack")
 
+    def site(self, name: str) -> Site:
+        """Return a site by name or alias; raises UnknownName."""
+        return self._find("sites", name, Site, "site")
+
     @cached_property
     def price_lists(self) -> list[PriceList]:
         """Every provider's offers."""
@@ -164,7 +168,7 @@ class Catalog:
     def digest(self) -> str:
         """SHA-256 over every file that can decide an answer, so that a plan names its catalog."""
         total = hashlib.sha256()
-        for kind in [*KINDS, "calibration", "sites"]:
+        for kind in [*KINDS, "calibration"]:
             for name, path in self.files(kind).items():
                 total.update(f"{kind}/{name}\n".encode())
                 total.update(path.read_bytes())

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from planner.catalog.hardware import Nics
 from planner.catalog.sourced import AsOf, Kind, Sourced
-from planner.units import UsdPerHour
+from planner.units import UsdPerHour, UsdPerKwh
 from planner.yaml_io import Frozen
 
 Term = Literal["on-demand", "spot", "reserved-1y", "reserved-3y", "capacity-block"]
@@ -36,3 +36,11 @@ class PriceList(Sourced):
     """All offers of one provider; an offer's own source, date and kind override the list's."""
 
     offers: tuple[Offer, ...] = Field(min_length=1)
+
+
+class Site(Sourced):
+    """Where owned nodes stand: what their running costs."""
+
+    electricity: UsdPerKwh
+    pue: float = Field(ge=1, le=3)
+    """Power drawn by the building over power drawn by the nodes."""

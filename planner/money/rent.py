@@ -8,7 +8,7 @@ from planner.catalog.hardware import Node
 from planner.catalog.load import Catalog
 from planner.catalog.price import Offer
 from planner.layouts.candidate import Candidate
-from planner.scenario.limits import Rent
+from planner.scenario.limits import Rent, Sourcing
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,25 +24,33 @@ class RentalOffer:
     source: str
     as_of: str
     kind: str
+    nodes: int | None = None
+    """How many there are; none where the offer has no end."""
 
     @property
     def label(self) -> str:
         """Provider, instance and region, as plans name an offer."""
-        return f"{self.provider} {self.instance} ({self.region}, {self.term})"
+        return f"{self.provider} {self.instance} ({self.region}, {self.term})" if self.term else self.instance
 
 
-def candidates_with_offers(nodes: list[str], rent: Rent, catalog: Catalog) -> tuple[list[Candidate], list[RentalOffer],
-                                                                                    list[str]]:
-    """Return the candidates that can be rented, their offers, and the nodes that nobody offers.
+def candidates_with_offers(nodes: list[str], sourcing: Sourcing,
+                           catalog: Catalog) -> tuple[list[Candidate], list[RentalOffer], list[str]]:
+    """Return the candidates that are owned or can be rented, their offers, and the nodes without either.
 
-    Offers of one node type that bring the same fabric and NICs share a candidate.
+    Offers of one node type that bring the same fabric and NICs share a candidate; owned nodes are one of their own.
     """
+    rent = sourcing.rent
     candidates: list[Candidate] = []
     offers: list[RentalOffer] = []
     without: list[str] = []
+    rented: list[tuple[int, Candidate]] = []
     for name in nodes:
-        found = False
-        for prices in catalog.price_lists:
+        found = name in sourcing.own
+        if found:
+            candidates.append(usual_candidate(catalog.node(name), catalog))
+            offers.append(_owned(catalog.node(name), sourcing, len(candidates) - 1, catalog))
+        for prices in catalog.price_lists if rent else ():
+            assert rent is not None
             if rent.providers and prices.name not in rent.providers:
                 continue
             for offer in prices.offers:
@@ -50,14 +58,25 @@ def candidates_with_offers(nodes: list[str], rent: Rent, catalog: Catalog) -> tu
                     continue
                 found = True
                 candidate = _candidate(offer, catalog)
-                if candidate not in candidates:
+                at = next((i for i, known in rented if known == candidate), len(candidates))
+                if at == len(candidates):
+                    rented.append((at, candidate))
                     candidates.append(candidate)
                 offers.append(RentalOffer(prices.name, offer.instance, offer.region, offer.term,
-                                          candidates.index(candidate), offer.price, offer.source or prices.source,
+                                          at, offer.price, offer.source or prices.source,
                                           offer.as_of or prices.as_of, offer.kind or prices.kind))
         if not found:
             without.append(name)
     return candidates, offers, without
+
+
+def _owned(node: Node, sourcing: Sourcing, candidate: int, catalog: Catalog) -> RentalOffer:
+    """Return owned nodes as an offer at what their electricity costs under load."""
+    site = catalog.site(sourcing.site)
+    usd = node.power.load / 1000 * site.pue * site.electricity
+    count = sourcing.own[node.name]
+    return RentalOffer("owned", f"{count} owned {node.name}, electricity of {site.name}", "", "", candidate,
+                       round(usd, 6), site.source, site.as_of, site.kind, count)
 
 
 def _admits(rent: Rent, offer: Offer) -> bool:

@@ -68,7 +68,9 @@ def evaluate(question: Question, rows: Layouts, row: int, layers: Ints, counts: 
     step = step_breakdown(time, rows, row, layers, counts)
     tokens = int(rows.batch[row]) * question.sequence_length
     speed = tokens / step.seconds / float(rows.gpus[row])
-    flops = speed * question.shape.model_flops_per_token(question.sequence_length)
+    # a pass without backward is a third of the work
+    share = 1 / 3 if question.tuning.forward_only else 1.0
+    flops = share * speed * question.shape.model_flops_per_token(question.sequence_length)
     peak = question.peak_rate(int(rows.candidate[row]), question.precisions[int(rows.precision[row])])
     return Evaluation(layers, counts, step, _memory(question, rows, row, layers, counts, memory), speed, flops,
                       flops / peak)

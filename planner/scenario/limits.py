@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal, NamedTuple
 
-from pydantic import Field, PlainSerializer, PlainValidator
+from pydantic import Field, PlainSerializer, PlainValidator, model_validator
 
 from planner.catalog.price import Term
 from planner.units import SECONDS, Usd, Watts, exact, parse
@@ -65,7 +65,17 @@ class Rent(Frozen):
 class Sourcing(Frozen):
     """Where hardware comes from."""
 
-    rent: Rent = Rent()
+    rent: Rent | None = Rent()
+    """On demand where nothing is said; nothing is rented where nodes are owned and renting is not mentioned."""
+    own: dict[str, Annotated[int, Field(gt=0, le=MOST)]] = Field(default_factory=dict)
+    """Node types already at hand, and how many: they cost their electricity."""
+    site: str = "us-average"
+    """Where owned nodes stand."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _owners_need_not_rent(cls, data: object) -> object:
+        return {**data, "rent": None} if isinstance(data, dict) and data.get("own") and "rent" not in data else data
 
 
 class Hardware(Frozen):

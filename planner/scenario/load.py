@@ -16,7 +16,7 @@ from typing import Any, TypeVar, get_args, get_origin
 from planner.catalog.hardware import Gpu, Node
 from planner.catalog.load import Catalog, data_root
 from planner.errors import InputError, UnknownName
-from planner.scenario.limits import Rent
+from planner.scenario.limits import Rent, Sourcing
 from planner.scenario.scenario import Scenario
 from planner.scenario.workload import Batch
 from planner.yaml_io import Document, Frozen, dump, read, validate
@@ -123,7 +123,7 @@ def resolve(scenario: Scenario, catalog: Catalog) -> tuple[Scenario, Defaults]:
 
 
 def _resolve(scenario: Scenario, catalog: Catalog, document: Document) -> tuple[Scenario, Defaults]:
-    work, rent, defaults = scenario.workload, scenario.sourcing.rent, []
+    work, sourcing, defaults = scenario.workload, scenario.sourcing, []
     with _named(document, "workload", "model"):
         model = catalog.model(work.model)
     chosen: dict[str, object] = {"model": model.name}
@@ -139,12 +139,17 @@ def _resolve(scenario: Scenario, catalog: Catalog, document: Document) -> tuple[
                              "the question is the fewest GPUs that hold the model")
     stated = {name for name in work.model_fields_set if getattr(work, name) is not None}
     defaults += [f"{name}={_text(value)}" for name, value in chosen.items() if name not in stated]
-    if "terms" not in rent.model_fields_set:
-        defaults.append(f"terms={_text(rent.terms)}")
-    rent = _offers_asked(rent, catalog, document)
+    rent = sourcing.rent
+    if rent is not None:
+        if "terms" not in rent.model_fields_set:
+            defaults.append(f"terms={_text(rent.terms)}")
+        rent = _offers_asked(rent, catalog, document)
+    own = _owned(sourcing, catalog, document, defaults)
     # what holds a model is no question of offers, so every kind of GPU is a candidate
     def everything() -> Sequence[str]:
-        return catalog.names("nodes") if work.tokens is None else _offered(rent, catalog)
+        if work.tokens is None:
+            return catalog.names("nodes")
+        return sorted({*own, *(_offered(rent, catalog) if rent is not None else ())})
 
     candidates = _candidates(scenario.hardware.candidates, everything, catalog, document)
     if ANY in scenario.hardware.candidates:
@@ -153,7 +158,7 @@ def _resolve(scenario: Scenario, catalog: Catalog, document: Document) -> tuple[
         "objective": scenario.objective if work.tokens is not None else "gpus",
         "workload": work.model_copy(update=chosen),
         "hardware": scenario.hardware.model_copy(update={"candidates": candidates}),
-        "sourcing": scenario.sourcing.model_copy(update={"rent": rent}),
+        "sourcing": sourcing.model_copy(update={"rent": rent, "own": own}),
     }), defaults
 
 
@@ -168,6 +173,20 @@ def _named(document: Document, *path: str | int) -> Iterator[None]:
         yield
     except UnknownName as error:
         raise document.error(path, error.problem) from None
+
+
+def _owned(sourcing: Sourcing, catalog: Catalog, document: Document, defaults: Defaults) -> dict[str, int]:
+    """Return the owned nodes by their catalog names; the site is said where it decides."""
+    own = {}
+    for name, count in sourcing.own.items():
+        with _named(document, "sourcing", "own", name):
+            own[catalog.node(name).name] = count
+    if own:
+        with _named(document, "sourcing", "site"):
+            site = catalog.site(sourcing.site)
+        if "site" not in sourcing.model_fields_set:
+            defaults.append(f"site={site.name}")
+    return own
 
 
 def _offers_asked(rent: Rent, catalog: Catalog, document: Document) -> Rent:

@@ -43,7 +43,8 @@ def choose(question: Question, space: Space, job: Job, layouts: Layouts, deadlin
     by_key = {f.column.key: f for f in frontier.found}
     problem = FleetProblem(
         workloads=(undominated(_leaders(frontier.found)),),
-        offers=tuple(FleetOffer(i, i, price) for i, price in enumerate(job.micro_usd_per_node_hour)),
+        offers=tuple(FleetOffer(i, i, price, most)
+                     for i, (price, most) in enumerate(zip(job.micro_usd_per_node_hour, job.most_nodes, strict=True))),
         objective=job.objective, deadline_us=job.deadline_us, deadline_on="upper", budget_cents=job.budget_cents,
         max_power_w=job.max_power_w)
     solution = solve_fleet(problem)

@@ -110,7 +110,7 @@ class Search:
         keep = np.ones(len(rows), bool)
         for name, limit, values in (("deadline", self.job.deadline_us, keys.uppers),
                                     ("budget", self.job.budget_cents, keys.cents),
-                                    ("power", self.job.max_power_w, keys.watts)):
+                                    ("power", self.job.max_power_w, keys.watts), ("owned", 0, keys.surplus)):
             if limit is not None:
                 late = keep & (values > limit)
                 self.out.removed[name + suffix] += int(late.sum())
@@ -213,10 +213,16 @@ class Search:
         step = (pipeline + float(time.step[row])) * float(time.jitter[row])
         column = self.pricing.column(rows, row, step)
         cents = self.pricing.cost(column)
-        late = self.job.deadline_us is not None and column.upper_us > self.job.deadline_us
-        dear = self.job.budget_cents is not None and cents > self.job.budget_cents
-        if late or dear:
-            self.out.removed["deadline_staged" if late else "budget_staged"] += 1
+        over = self._over_limit(column, cents)
+        if over is not None:
+            self.out.removed[over + "_staged"] += 1
             return None
         share = float(self.pricing.share(rows.take(np.array([row])))[0])
         return StagedLayout(batch, row, staged, step, share, column, cents, self.pricing.key(column))
+
+    def _over_limit(self, column: Column, cents: int) -> str | None:
+        """Return the limit that a staged layout breaks, which its bound did not show; none where it keeps all."""
+        most = self.job.most_nodes[column.candidate]
+        limits = (("deadline", column.upper_us, self.job.deadline_us), ("budget", cents, self.job.budget_cents),
+                  ("power", column.power_w, self.job.max_power_w), ("owned", column.rented_nodes, most))
+        return next((name for name, value, limit in limits if limit is not None and value > limit), None)

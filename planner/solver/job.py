@@ -29,6 +29,8 @@ class Job:
     objective: Goal
     micro_usd_per_node_hour: tuple[int, ...]
     """Of the cheapest offer, by candidate."""
+    most_nodes: tuple[int | None, ...]
+    """Nodes there are of each candidate, spares included; none where there is no end."""
     upper: tuple[float, ...]
     """Measured over predicted duration at the confidence the deadline asks for, by candidate; 1 without one."""
     deadline_us: int | None = None
@@ -45,6 +47,8 @@ class Keys:
     micros: Ints
     uppers: Ints
     watts: Ints
+    surplus: Ints
+    """Nodes above what there is of the candidate; exact."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +90,8 @@ class Pricing:
         watts = np.ceil(total * np.array([c.node.power.load for c in self.candidates])[rows.candidate]).astype(np.int64)
         energy = np.minimum(np.floor(watts * (micros / 3.6e9) * (1 - 1e-12)) - 1, 9e18).astype(np.int64)
         first = {"cost": cents, "time": micros, "gpus": rows.gpus, "energy": energy}[self.job.objective]
-        return Keys(first, cents, micros, uppers, watts)
+        most = np.array([10**9 if m is None else m for m in self.job.most_nodes])[rows.candidate]
+        return Keys(first, cents, micros, uppers, watts, total - most)
 
     def cost(self, column: Column) -> int:
         """Return the cost of a column in cents at the cheapest offer."""
