@@ -10,15 +10,20 @@ from typing import Any, get_args
 import click
 
 from planner.catalog.architecture import Model
+from planner.catalog.hardware import Node
 from planner.catalog.sourced import Kind, Sourced
 from planner.cli.facts import ALL_KINDS, entries, figures, find, key_facts
+from planner.cli.main import everywhere
 from planner.cli.options import common, console, is_quiet, is_verbose, open_catalog
 from planner.errors import EXIT_OK
+from planner.money.rent import usual_candidate
 from planner.physics.shapes import active_parameters, parameters
 from planner.render.page import Column, Page
+from planner.render.topology import topology_lines
 
 
 @click.group("catalog", no_args_is_help=True)
+@everywhere
 def command() -> None:
     """Show what exists, and where each fact comes from."""
 
@@ -51,7 +56,8 @@ def show(name: str, as_json: bool, catalogs: tuple[Path, ...]) -> int:
 
     NAME is a name, alias or Hugging Face id, or KIND/NAME.
     """
-    kind, entry = find(open_catalog(catalogs), name)
+    catalog = open_catalog(catalogs)
+    kind, entry = find(catalog, name)
     counts = _counts(entry)
     if as_json:
         provenance = {figure.path: figure.fact.model_dump(mode="json") for figure in figures(entry)}
@@ -66,6 +72,10 @@ def show(name: str, as_json: bool, catalogs: tuple[Path, ...]) -> int:
     page.table([Column("figure"), Column("value"), Column("kind"), Column("as of"), Column("source")],
                [[f.path, f.value, f.fact.kind, f.fact.as_of, _source(f.fact.source, entry)]
                 for f in figures(entry)])
+    if isinstance(entry, Node):
+        page.heading("topology")
+        for line in topology_lines(usual_candidate(entry, catalog)):
+            page.paragraph("  " + line)
     return EXIT_OK
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, permutations
 from math import gcd
 from typing import TYPE_CHECKING
 
@@ -121,10 +121,14 @@ def _loads(key: _Key, members: int, stride: int, leaves_node: bool, alone: bool 
     staged = candidate.scaleup is None or candidate.scaleup.topology == "pcie"
     via = ("memory",) if staged and not candidate.node.pcie.peer_access else ()
     groups = list(node_groups(candidate.node.gpus, members, stride))
+    mesh = candidate.scaleup is not None and candidate.scaleup.topology == "mesh"
     for group in groups[:1] if alone else groups:
+        for a, b in permutations(group, 2) if mesh else ():
+            # in a mesh the rings of a collective take different orders, so that every link carries its share
+            send((1 / members if leaves_node else 1 / (members - 1)), f"gpu{a}", f"gpu{b}")
         for channel in range(members):
             ring = group[channel:] + group[:channel]
-            for a, b in pairwise(ring if leaves_node else [*ring, ring[0]]):
+            for a, b in () if mesh else pairwise(ring if leaves_node else [*ring, ring[0]]):
                 send(1 / members, f"gpu{a}", *via, f"gpu{b}")
             if leaves_node:
                 send(1 / members, f"gpu{ring[-1]}", f"nic{ring[-1] * nics // gpus}", OUTSIDE)

@@ -42,6 +42,7 @@ def test_mesh_links_are_a_share_of_the_gpu() -> None:
     """MI300X: 64 GB/s between two GPUs, so two of eight get a seventh (measured: a sixth) of the mesh."""
     mesh = candidate("mi300x-platform")
     assert group_links(mesh, 2, 1).inside == pytest.approx(64e9, rel=0.01)
+    assert group_links(mesh, 8, 1).inside == pytest.approx(448e9, rel=0.01)
 
 
 def test_every_gpu_is_in_one_group_of_each_kind() -> None:
