@@ -82,7 +82,8 @@ def estimate_of(catalog: Catalog, model: Model, node: Node, stack: Stack, *, gpu
                 confidence: float) -> Assignment:
     """Return the layout's memory, time and speed. Raises InputError naming each rule the layout breaks."""
     row, recompute_layers = parse_layout(layout, stack, gpus)
-    batch = global_batch or model.global_batch
+    serving = method == "inference"
+    batch = 1 if serving else global_batch or model.global_batch
     candidate = usual_candidate(node, catalog)
     question = question_of(catalog, model, (candidate,), stack, sequence_length=sequence_length, global_batch=batch,
                            precisions=(precision,), method=method, confidence=confidence)
@@ -102,7 +103,7 @@ def estimate_of(catalog: Catalog, model: Model, node: Node, stack: Stack, *, gpu
     residual = catalog.step_residuals.match(stack=stack.name, architecture=candidate.gpu.architecture)
     total = int(rows.gpus[0])
     return Assignment(
-        workload=f"{model.name} {method}, {sequence_length} tokens, {batch} sequences", kind="training",
+        workload=f"{model.name} {method}, {sequence_length} tokens, {batch} sequences", kind="serving" if serving else "training",
         node=node.name, gpu=candidate.gpu.name, nodes=-(-total // node.gpus), gpus=total, stack=stack.name,
         layout=layout_of(question, rows, 0, found), memory=memory_of(found),
         time=time_of(found, found.step.seconds, None, residual))

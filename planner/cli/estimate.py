@@ -10,7 +10,7 @@ import click
 from planner.catalog.hardware import Precision
 from planner.cli.options import common, console, is_quiet, open_catalog, quantity
 from planner.errors import EXIT_OK, InputError
-from planner.scenario.workload import GlobalBatch, Method
+from planner.scenario.workload import Batch, GlobalBatch, Method
 from planner.units import Tokens
 
 
@@ -30,7 +30,7 @@ from planner.units import Tokens
               help="Of the memory verdict.")
 @common
 def command(model: str, node: str, gpus: int | None, layout: str, seq_len: int | None,
-            global_batch: int | None, method: str, stack: str | None, precision: str, confidence: float,
+            global_batch: Batch | None, method: str, stack: str | None, precision: str, confidence: float,
             as_json: bool, catalogs: tuple[Path, ...]) -> int:
     """Say whether one layout fits, how fast it is, and where bytes and seconds go.
 
@@ -44,7 +44,8 @@ def command(model: str, node: str, gpus: int | None, layout: str, seq_len: int |
     from planner.render.tables import render_estimate
 
     assignment = make_estimate(model=model, node=node, gpus=gpus, layout=axes, sequence_length=seq_len,
-                               global_batch=global_batch, method=method, stack=stack, precision=precision,
+                               global_batch=global_batch.sequences if global_batch else None,
+                               method=method, stack=stack, precision=precision,
                                confidence=confidence, catalog=catalog)
     if as_json:
         click.echo(to_json(assignment))

@@ -68,8 +68,8 @@ def evaluate(question: Question, rows: Layouts, row: int, layers: Ints, counts: 
     step = step_breakdown(time, rows, row, layers, counts)
     tokens = int(rows.batch[row]) * question.sequence_length
     speed = tokens / step.seconds / float(rows.gpus[row])
-    # a pass without backward is a third of the work
-    share = 1 / 3 if question.tuning.forward_only else 1.0
+    # forward alone is a third of the work; a frozen base has no weight gradients, another third
+    share = 1.0 if question.tuning.trains_base else 1 / 3 if question.tuning.forward_only else 2 / 3
     flops = share * speed * question.shape.model_flops_per_token(question.sequence_length)
     peak = question.peak_rate(int(rows.candidate[row]), question.precisions[int(rows.precision[row])])
     return Evaluation(layers, counts, step, _memory(question, rows, row, layers, counts, memory), speed, flops,
