@@ -103,7 +103,8 @@ def estimate_of(catalog: Catalog, model: Model, node: Node, stack: Stack, *, gpu
     residual = catalog.step_residuals.match(stack=stack.name, architecture=candidate.gpu.architecture)
     total = int(rows.gpus[0])
     return Assignment(
-        workload=f"{model.name} {method}, {sequence_length} tokens, {batch} sequences", kind="serving" if serving else "training",
+        workload=f"{model.name} {method}, {sequence_length} tokens, {batch} sequences",
+        kind="serving" if serving else "training",
         node=node.name, gpu=candidate.gpu.name, nodes=-(-total // node.gpus), gpus=total, stack=stack.name,
         layout=layout_of(question, rows, 0, found), memory=memory_of(found),
         time=time_of(found, found.step.seconds, None, residual))
