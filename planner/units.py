@@ -42,17 +42,17 @@ def parse(text: object, units: Mapping[str, float], what: str, example: str) -> 
     """
     if not isinstance(text, str):
         raise ValueError(f"{what} needs a unit, got {text!r}: write for example {example!r}")
-    match = _NUMBER.match(text)
+    match, one = _NUMBER.match(text), f"{'an' if what[0] in 'aeio' else 'a'} {what}"
     if match is None:
-        raise ValueError(f"{text!r} is not a {what}: write for example {example!r}")
+        raise ValueError(f"{text!r} is not {one}: write for example {example!r}")
     number, unit = float(match.group(1).replace("_", "")), match.group(2)
     if unit not in units:
         given = f"unknown unit {unit!r} in {text!r}" if unit else f"{text!r} has no unit"
         known = ", ".join(dict.fromkeys(u.strip() for u in units if u.strip()))
-        raise ValueError(f"{given}: a {what} is written like {example!r} (units: {known})")
+        raise ValueError(f"{given}: {one} is written like {example!r} (units: {known})")
     value = number * units[unit]
     if not math.isfinite(value) or value <= 0:
-        raise ValueError(f"{text!r} is not a {what}: it must be above zero and finite")
+        raise ValueError(f"{text!r} is not {one}: it must be above zero and finite")
     return value
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,7 +26,7 @@ from planner.physics.evaluate import Evaluation, evaluate
 from planner.physics.question import Question
 from planner.solver.frontier import StagedLayout
 from planner.solver.job import Job, Pricing
-from planner.units import DAY, show_usd
+from planner.units import DAY, show_kwh, show_seconds, show_usd
 
 MOST_ALTERNATIVES = 8
 
@@ -114,7 +114,10 @@ def assignment_of(context: Context, found: StagedLayout) -> Assignment:
 
 
 def runners_up(found: Sequence[StagedLayout], best: StagedLayout) -> list[StagedLayout]:
-    """Return the next best: of every other candidate its best, then of the same hardware other sizes and layouts."""
+    """Return the next best: of every other candidate its best, then of the same hardware other sizes and layouts.
+
+    Where something else than cost decided, the cheapest that was found is among them.
+    """
     ranked = sorted((f for f in found if f is not best), key=lambda f: f.key)
     chosen: list[StagedLayout] = []
     seen: set[tuple[int, ...]] = {(best.column.candidate, best.column.gpus)}
@@ -133,7 +136,11 @@ def runners_up(found: Sequence[StagedLayout], best: StagedLayout) -> list[Staged
             chosen.append(one)
     if ranked and ranked[0] not in chosen:
         chosen.insert(0, ranked[0])
-    return sorted(chosen, key=lambda f: f.key)[:MOST_ALTERNATIVES]
+    chosen = sorted(chosen, key=lambda f: f.key)[:MOST_ALTERNATIVES]
+    cheapest = min(ranked, key=lambda f: (f.cents, f.key), default=best)
+    if cheapest.cents < best.cents and cheapest not in chosen:
+        chosen[-1:] = [cheapest]
+    return chosen
 
 
 def alternative_of(context: Context, found: StagedLayout, best: Assignment) -> Alternative:
@@ -156,11 +163,43 @@ def _value(assignment: Assignment, objective: str) -> float:
 def _why(best: Assignment, this: Assignment, objective: str, excess: float) -> str:
     if this.offer is None:
         return f"{this.gpus} {this.gpu} GPUs against {best.gpus} {best.gpu}"
-    what = {"cost": "cost", "time": "days", "gpus": "GPUs", "energy": "energy"}[objective]
-    lead = f"{excess:+.1%} {what}" if abs(excess) >= 5e-4 else f"same {what} to 0.05%, more GPUs or harder to set up"
-    if best.node != this.node or best.offer != this.offer:
-        return f"{lead}: {_hours(this)} against {_hours(best)}"
-    return f"{lead}: {_largest_difference(best, this)}"
+    if abs(excess) < TOLD_APART:
+        return f"same {_MEASURES[objective]}; {_otherwise(best, this, objective)}"
+    lead = f"{_more(excess)} {_MEASURES[objective]}"
+    if objective == "gpus":
+        return f"{lead}: {this.gpus:,} against {best.gpus:,}"
+    if best.node == this.node and best.offer == this.offer:
+        return f"{lead}: {_largest_difference(best, this)}"
+    shown = _hours if objective == "cost" else _SHOWN[objective]
+    return f"{lead}: {shown(this)} against {shown(best)}"
+
+
+TOLD_APART = 5e-4
+"""Relative difference below which a reason calls two values the same."""
+_MEASURES = {"cost": "cost", "time": "time", "gpus": "GPUs", "energy": "energy"}
+_SHOWN: dict[str, Callable[[Assignment], str]] = {
+    "cost": lambda a: show_usd(_value(a, "cost")), "time": lambda a: show_seconds(_value(a, "time") * DAY),
+    "gpus": lambda a: f"{a.gpus:,}", "energy": lambda a: show_kwh(_value(a, "energy"))}
+
+
+def _otherwise(best: Assignment, this: Assignment, objective: str) -> str:
+    """Name the first other measure, in the order of the solver's ties, by which the runner-up is visibly worse."""
+    for other in ("cost", "gpus", "time"):
+        excess = _value(this, other) / max(_value(best, other), 1e-9) - 1
+        if other != objective and excess >= TOLD_APART:
+            return f"{_more(excess)} {_MEASURES[other]}: {_SHOWN[other](this)} against {_SHOWN[other](best)}"
+    behind = f"behind by less than {TOLD_APART:.2%}"
+    cost = _value(this, "cost")
+    if cost < _value(best, "cost") * (1 - TOLD_APART):
+        return f"{behind}, though for {show_usd(cost)} against {_SHOWN['cost'](best)}"
+    if this.nodes + this.spare_nodes > best.nodes + best.spare_nodes:
+        return f"more nodes: {this.nodes + this.spare_nodes:,} against {best.nodes + best.spare_nodes:,}"
+    return f"{behind}, or harder to set up"
+
+
+def _more(excess: float) -> str:
+    """Write a relative difference: `+13.7%`, or `82x` where the whole is ten times as much or more."""
+    return f"{excess:+.1%}" if excess < 9 else f"{1 + excess:,.0f}x"
 
 
 def _hours(a: Assignment) -> str:
@@ -169,7 +208,14 @@ def _hours(a: Assignment) -> str:
     assert a.duration_days is not None
     per_node = a.gpus / a.nodes
     hours = (a.nodes + a.spare_nodes) * per_node * a.duration_days * 24
-    return f"{hours / 1e6:.2f} M GPU-hours at {show_usd(a.usd_per_node_hour / per_node)}"
+    return f"{show_hours(hours)} at {show_usd(a.usd_per_node_hour / per_node)}"
+
+
+def show_hours(hours: float) -> str:
+    """Write GPU-hours for people: `21.3 GPU-hours`, `3.20 k GPU-hours`, `1.25 M GPU-hours`."""
+    if hours >= 999_500:
+        return f"{hours / 1e6:,.2f} M GPU-hours"
+    return f"{hours / 1e3:,.2f} k GPU-hours" if hours >= 999.5 else f"{hours:,.1f} GPU-hours"
 
 
 def _largest_difference(best: Assignment, this: Assignment) -> str:
@@ -181,3 +227,9 @@ def _largest_difference(best: Assignment, this: Assignment) -> str:
     if spent[name] < 5e-4:
         return "fewer GPU-seconds a step, but more nodes, spares or failures"
     return f"{name.replace('_', ' ')} takes {spent[name]:+.1%} GPU time"
+
+
+def price_dates(dates: Iterable[str]) -> str:
+    """Say how old prices are, to the month: `prices of 2026-05 to 2026-11`. `dates` are years, months or days."""
+    months = sorted({date[:7] for date in dates})
+    return f"prices of {months[0]} to {months[-1]}" if len(months) > 1 else f"prices of {', '.join(months)}"

@@ -20,6 +20,7 @@ from planner.layouts.table import from_rows
 from planner.money.rent import usual_candidate
 from planner.physics.evaluate import evaluate_fixed
 from planner.physics.question import computes, question_of
+from planner.scenario.limits import MOST
 
 KEYS = {"tp": "tp", "pp": "pp", "vpp": "vpp", "cp": "cp", "ep": "ep", "dp": "dp", "mbs": "micro_batch",
         "micro_batch": "micro_batch", "zero": "zero", "recompute": "recompute", "offload_optimizer": "offload"}
@@ -47,6 +48,13 @@ def parse_layout(layout: Mapping[str, str], stack: Stack, gpus: int | None) -> t
             row["zero"] = _number(key, text, "0, 1, 2 or 3", 3)
         else:
             row[KEYS[key]] = _number(key, text, "a whole number above zero", least=1)
+    _fill_data_parallel(row, gpus)
+    row.setdefault("zero", _usual_zero(stack, row))
+    return row, recompute_layers
+
+
+def _fill_data_parallel(row: dict[str, float], gpus: int | None) -> None:
+    """Put dp into `row` where it follows from the GPU count. Raises InputError where they contradict."""
     width = int(row.get("tp", 1) * row.get("pp", 1) * row.get("cp", 1))
     if gpus is not None and "dp" not in row:
         if gpus % width:
@@ -54,10 +62,10 @@ def parse_layout(layout: Mapping[str, str], stack: Stack, gpus: int | None) -> t
         row["dp"] = gpus // width
     row.setdefault("dp", 1)
     total = width * int(row["dp"])
+    if max(total, gpus or 0) > MOST:
+        raise InputError(f"a layout of {max(total, gpus or 0):,} GPUs: expected at most {MOST:,}")
     if gpus is not None and gpus != total:
         raise InputError(f"--gpus {gpus} contradicts tp x pp x cp x dp = {total}")
-    row.setdefault("zero", _usual_zero(stack, row))
-    return row, recompute_layers
 
 
 def _usual_zero(stack: Stack, row: Mapping[str, float]) -> int:

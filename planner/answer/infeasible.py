@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import ceil
 
@@ -22,6 +22,10 @@ Solve = Callable[[str, str, object], Choice]
 """Solve again with one limit lifted (or set to a value) and another objective."""
 _MEASURE = {"deadline": "time", "budget": "cost", "gpus": "gpus", "max_gpus": "gpus", "max_nodes": "gpus",
             "max_power": "gpus"}
+MOST_CHANGE = 100
+"""A limit changed by more than this many times is no advice where a smaller change is enough."""
+FAR = 4
+"""Peak over usable memory above which more memory per GPU is no answer, and more GPUs are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +39,16 @@ class Miss:
 
 def infeasible_of(limits: Limits, miss: Miss, solve: Callable[..., Choice]) -> Infeasible:
     """Return the explanation; every relaxation is a plan that was found by solving again with the limit so set."""
-    relaxations = [r for name in _MEASURE if getattr(limits, name) is not None
-                   and (r := _relaxation(name, limits, miss, solve)) is not None]
+    relaxations = by_change([r for name in _MEASURE if getattr(limits, name) is not None
+                             and (r := _relaxation(name, limits, miss, solve)) is not None])
     because, nearest = _because(limits, miss, relaxations)
     return Infeasible(because=tuple(because), nearest=nearest, relaxations=tuple(relaxations))
+
+
+def by_change(found: Sequence[tuple[float, Relaxation]]) -> list[Relaxation]:
+    """Return relaxations, the smallest relative change first; out of all proportion only where no other is enough."""
+    ranked = sorted(found, key=lambda pair: pair[0])
+    return [relaxation for at, (factor, relaxation) in enumerate(ranked) if at == 0 or factor <= MOST_CHANGE]
 
 
 def _because(limits: Limits, miss: Miss, relaxations: list[Relaxation]) -> tuple[list[str], str | None]:
@@ -73,7 +83,10 @@ def _memory(miss: Miss) -> tuple[list[str], str]:
                f"{show_bytes(found.memory.peak)} of {show_bytes(found.memory.usable)} usable per GPU ({largest})"]
     if found.memory.host_per_node > miss.question.kernels.host_memory_share * candidate.node.cpu.memory:
         because.append(f"its offloaded states need {show_bytes(found.memory.host_per_node)} of host memory per node")
-    return because, f"{show_bytes(max(short, 0.0))} more memory per GPU"
+    nearest = f"{show_bytes(max(short, 0.0))} more memory per GPU"
+    if found.memory.peak > FAR * found.memory.usable:
+        nearest += f"; about {ceil(found.memory.peak * gpus / found.memory.usable):,} such GPUs would hold the states"
+    return because, nearest
 
 
 def _leanest(question: Question, row: dict[str, float]) -> Evaluation:
@@ -81,8 +94,11 @@ def _leanest(question: Question, row: dict[str, float]) -> Evaluation:
     return evaluate_fixed(question, rows, 0)
 
 
-def _relaxation(name: str, limits: Limits, miss: Miss, solve: Callable[..., Choice]) -> Relaxation | None:
-    """Lift one limit, find the least value that would do, a deadline rounded up, and solve again to confirm it."""
+def _relaxation(name: str, limits: Limits, miss: Miss, solve: Callable[..., Choice]) -> tuple[float, Relaxation] | None:
+    """Lift one limit, find the least value that would do, a deadline rounded up, and solve again to confirm it.
+
+    Returns by how many times the limit changes, and the relaxation.
+    """
     lifted = solve(name, _MEASURE[name])
     if lifted.best is None or lifted.value is None:
         return None
@@ -92,7 +108,9 @@ def _relaxation(name: str, limits: Limits, miss: Miss, solve: Callable[..., Choi
     confirmed = solve(name, _MEASURE[name], int(least) if name in ("gpus", "max_gpus", "max_nodes") else least)
     if confirmed.best is None:
         return None
-    return Relaxation(limit=name, from_=_asked(limits, name), to=_show(name, least))
+    value = getattr(limits, name)
+    asked = float(value.seconds if name == "deadline" else value)
+    return max(least / asked, asked / least), Relaxation(limit=name, from_=_asked(limits, name), to=_show(name, least))
 
 
 def _round_up(seconds: float) -> float:

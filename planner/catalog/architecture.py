@@ -19,8 +19,8 @@ class Attention(Frozen):
     """Multi-head or grouped-query attention. `window` is the sliding window in tokens, none for full attention."""
 
     kind: Literal["gqa"] = "gqa"
-    heads: int = Field(gt=0)
-    kv_heads: int = Field(gt=0)
+    heads: int = Field(gt=0, le=100_000)
+    kv_heads: int = Field(gt=0, le=100_000)
     head_dim: int = Field(gt=0)
     v_head_dim: int | None = Field(default=None, gt=0)
     """Width of a value head where it is not that of a query and key head."""
@@ -52,7 +52,7 @@ class Attention(Frozen):
 class Indexer(Frozen):
     """The small attention that picks the `top` tokens sparse attention reads (DeepSeek-V3.2, GLM-5)."""
 
-    heads: int = Field(gt=0)
+    heads: int = Field(gt=0, le=100_000)
     head_dim: int = Field(gt=0)
     top: int = Field(gt=0)
 
@@ -61,7 +61,7 @@ class LatentAttention(Frozen):
     """Multi-head latent attention (MLA): keys and values from one narrow vector a token, norms on the ranks."""
 
     kind: Literal["mla"]
-    heads: int = Field(gt=0)
+    heads: int = Field(gt=0, le=100_000)
     q_lora_rank: int | None = Field(default=None, gt=0)
     """Rank of the query projection; none for one full matrix."""
     kv_lora_rank: int = Field(gt=0)
@@ -102,7 +102,7 @@ class Mamba2(Frozen):
     """A state-space layer with scalar decay a head; `groups` share B and C as key-value heads do."""
 
     kind: Literal["mamba2"]
-    heads: int = Field(gt=0)
+    heads: int = Field(gt=0, le=100_000)
     head_dim: int = Field(gt=0)
     state: int = Field(gt=0)
     groups: int = Field(gt=0)
@@ -129,7 +129,7 @@ class Mlp(Frozen):
     """The feed-forward of a block: plain (two matrices) or gated (three)."""
 
     kind: Literal["plain", "gated"]
-    ffn: int = Field(gt=0)
+    ffn: int = Field(gt=0, le=10**8)
     bias: bool = False
 
 
@@ -137,9 +137,9 @@ class MoeMlp(Frozen):
     """A mixture of experts: each token goes to `experts_per_token` of `experts`, and to every shared one."""
 
     kind: Literal["moe"]
-    experts: int = Field(gt=0)
+    experts: int = Field(gt=0, le=10**6)
     experts_per_token: int = Field(gt=0)
-    ffn: int = Field(gt=0)
+    ffn: int = Field(gt=0, le=10**8)
     """Width of one routed expert."""
     gated: bool = True
     bias: bool = False
@@ -188,7 +188,7 @@ AnyMlp: TypeAlias = Annotated[
 class Block(Frozen):
     """`count` equal layers: in a row, or where the model's `order` has the block's `symbol`."""
 
-    count: int = Field(gt=0)
+    count: int = Field(gt=0, le=10_000)
     symbol: str | None = Field(default=None, pattern=r"^\S$")
     attention: AnyAttention | None = None
     recurrence: AnyRecurrence | None = None
@@ -234,8 +234,8 @@ class Model(Sourced):
     """One model shape. `parameters` is the published exact count, `nominal` what its makers call it."""
 
     hf_id: str | None = None
-    hidden: int = Field(gt=0)
-    vocab: int = Field(gt=0)
+    hidden: int = Field(gt=0, le=10**7)
+    vocab: int = Field(gt=0, le=10**9)
     tied: bool
     norm: Literal["rmsnorm", "layernorm", "layernorm-nobias"]
     positions: Literal["rope", "learned", "alibi", "none"] = "rope"
@@ -247,9 +247,9 @@ class Model(Sourced):
     prediction_layers: int = Field(default=0, ge=0)
     """Multi-token-prediction modules that `parameters` includes, each with a layer like the last one."""
     parameters: int | None = Field(default=None, gt=0)
-    sequence_length: int = Field(gt=0)
+    sequence_length: int = Field(gt=0, le=10**9)
     """Default training length in tokens."""
-    global_batch: int = Field(gt=0)
+    global_batch: int = Field(gt=0, le=10**6)
     """Default global batch in sequences of that length."""
 
     @model_validator(mode="after")

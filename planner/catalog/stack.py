@@ -84,3 +84,5 @@ class Stack(Sourced):
     expert_host: ExpertHost | None = None
     """None where the stack has no mixture of experts."""
     step_overhead: Seconds
+    slowdown: float = Field(default=1.0, gt=0)
+    """Measured over counted step time of the stack that no counted cause explains."""

@@ -64,6 +64,8 @@ def show(name: str, as_json: bool, catalogs: tuple[Path, ...]) -> int:
         _print_json({"schema": "planner.catalog-entry/1", "entry": kind, **entry.model_dump(mode="json"),
                      **counts, "provenance": provenance})
         return EXIT_OK
+    # whatever may not resolve is looked up before the first line is printed
+    topology = topology_lines(usual_candidate(entry, catalog)) if isinstance(entry, Node) else []
     page = Page(console())
     page.paragraph(f"{entry.name} ({kind}): {key_facts(entry)}", "bold")
     page.facts([("aliases", ", ".join(entry.aliases) or "none"), ("source", entry.source),
@@ -72,9 +74,9 @@ def show(name: str, as_json: bool, catalogs: tuple[Path, ...]) -> int:
     page.table([Column("figure"), Column("value"), Column("kind"), Column("as of"), Column("source")],
                [[f.path, f.value, f.fact.kind, f.fact.as_of, _source(f.fact.source, entry)]
                 for f in figures(entry)])
-    if isinstance(entry, Node):
+    if topology:
         page.heading("topology")
-        for line in topology_lines(usual_candidate(entry, catalog)):
+        for line in topology:
             page.paragraph("  " + line)
     return EXIT_OK
 

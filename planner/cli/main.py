@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
 from planner import __version__
 from planner.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_OK, PlannerError
 
+F = TypeVar("F", bound=Callable[..., Any])
 COMMANDS = {
     "plan": "The cheapest (or fastest, or smallest) plan, proven.",
     "estimate": "Does one layout fit, how fast is it, where do bytes and seconds go.",
@@ -26,10 +29,12 @@ COMMANDS = {
 
 @dataclass(slots=True)
 class Settings:
-    """What `-v` and `-q` ask for; `main` reads it after the command has ended."""
+    """What the options before and behind the command ask for; `main` reads it after the command has ended."""
 
     verbose: bool = False
     quiet: bool = False
+    as_json: bool = False
+    catalogs: tuple[Path, ...] = ()
 
 
 class LazyGroup(click.Group):
@@ -70,9 +75,34 @@ class LazyGroup(click.Group):
             raise click.exceptions.Exit(EXIT_OK) from None
 
 
+def _early(ctx: click.Context, param: click.Parameter, value: bool | tuple[Path, ...]) -> None:
+    """Note an option given before the command, which `options.common` then reads."""
+    settings = ctx.ensure_object(Settings)
+    if param.name == "catalogs" and isinstance(value, tuple):
+        settings.catalogs += value
+    elif value and param.name is not None:
+        setattr(settings, param.name, True)
+
+
+def everywhere(function: F) -> F:
+    """Accept the common options before a command too: `planner -q plan` is `planner plan -q`."""
+    for option in reversed((
+        click.option("--json", "as_json", is_flag=True, expose_value=False, callback=_early,
+                     help="Print JSON, alone, on stdout."),
+        click.option("--catalogs", multiple=True, metavar="DIR", type=click.Path(path_type=Path), expose_value=False,
+                     callback=_early, help="Catalog folder on top of the shipped one."),
+        click.option("-q", "--quiet", is_flag=True, expose_value=False, callback=_early, help="Only the answer."),
+        click.option("-v", "--verbose", is_flag=True, expose_value=False, callback=_early,
+                     help="Progress, and tracebacks of bugs."),
+    )):
+        function = option(function)
+    return function
+
+
 @click.group(cls=LazyGroup,
              context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, prog_name="planner")
+@everywhere
 def group() -> None:
     """GPU-cluster capacity planner: the cheapest GPUs, and the sharding layout on them, that do the work.
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 from pydantic import TypeAdapter, ValidationError
 from rich.console import Console
 
@@ -26,9 +27,10 @@ PIPE_WIDTH = 80
 def common(function: F) -> F:
     """Add the options that every command has: --catalogs, --json, -q, -v."""
     for option in reversed((
-        click.option("--json", "as_json", is_flag=True, help="Print JSON, alone, on stdout."),
+        click.option("--json", "as_json", is_flag=True, callback=_json, help="Print JSON, alone, on stdout."),
         click.option("--catalogs", multiple=True, envvar="PLANNER_CATALOGS", metavar="DIR",
-                     type=click.Path(path_type=Path), help="Catalog folder that adds to or overrides the "
+                     type=click.Path(path_type=Path), callback=_catalogs,
+                     help="Catalog folder that adds to or overrides the "
                      "shipped one; repeatable, the later wins. Also PLANNER_CATALOGS."),
         click.option("-q", "--quiet", is_flag=True, expose_value=False, callback=_quiet,
                      help="Only the answer, no warnings."),
@@ -48,6 +50,18 @@ class _ToStderr(logging.Handler):
 
 def _settings(ctx: click.Context) -> Settings:
     return ctx.ensure_object(Settings)
+
+
+def _json(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
+    return value or _settings(ctx).as_json
+
+
+def _catalogs(ctx: click.Context, param: click.Parameter, value: tuple[Path, ...]) -> tuple[Path, ...]:
+    """Return the folders given before the command, then those behind it; the environment's where there are none."""
+    early = _settings(ctx).catalogs
+    if early and param.name and ctx.get_parameter_source(param.name) is ParameterSource.ENVIRONMENT:
+        return early
+    return early + value
 
 
 def _quiet(ctx: click.Context, param: click.Parameter, value: bool) -> None:

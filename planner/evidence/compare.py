@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from planner.catalog.load import Catalog
+from planner.evidence.hardware import UNKNOWN_GPU
 from planner.evidence.prediction import Prediction, predict
 from planner.evidence.rows import Evidence, Row, TrainMeasured, TrainRun
 from planner.evidence.skipping import SkippedError
@@ -98,8 +99,8 @@ def _entries(identifier: str, measured: TrainMeasured, prediction: Prediction) -
         peak = prediction.memory_gib(measured.mem_kind or "reserved")
         yield _number(identifier, "peak_mem_gib", peak, measured.peak_mem_gib, (peak * memory.q05, peak * memory.q95),
                       assumed)
-    if measured.fits is not None:
-        yield Entry(identifier, "fits", prediction.evaluation.memory.fits, "yes" if measured.fits else "no", None,
+    if measured.fits is not None and UNKNOWN_GPU not in prediction.assumed:
+        yield Entry(identifier, "fits", prediction.fits, "yes" if measured.fits else "no", None,
                     None, prediction.assumed)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from planner.catalog.architecture import Model, MoeMlp
 from planner.catalog.stack import Stack
 from planner.evidence.rows import TrainRun
 from planner.evidence.skipping import SkippedError
@@ -13,11 +14,15 @@ from planner.layouts.axes import RECOMPUTE
 from planner.layouts.table import Layouts, from_rows
 
 _ZERO = {"ddp": 0, "none": 0, "zero1": 1, "distopt": 1, "zero2": 2, "zero3": 3, "fsdp": 3, "zero3/fsdp": 3}
-_DEFAULT_ZERO = {"megatron-core": 1, "megatron-deepspeed": 0, "fsdp2": 3, "llm-foundry": 3, "deepspeed": 3,
-                 "internevo": 1, "jax": 3, "llmq": 1}
+_DEFAULT_ZERO = {"megatron-core": 1, "megatron-core-2025": 1, "megatron-deepspeed": 0, "fsdp2": 3, "llm-foundry": 3,
+                 "deepspeed": 3, "internevo": 1, "jax": 3, "llmq": 1, "hf-peft": 0}
 """NeMo and Megatron-Bridge recipes set the distributed optimizer; FSDP shards all; Megatron of 2021 nothing."""
+_DEFAULT_RECOMPUTE = ((r"pytorch/torchtune", "full"), (r"pytorch/torchtitan", "selective"))
+"""enable_activation_checkpointing in torchtune's recipes, selective mode in torchtitan's."""
 FULL_LENGTH = "tokens=seq_len"
 """Instruction data that is not packed: seq_len is the cap, the samples are shorter."""
+_BY_LENGTH = re.compile(r"litgpt|QwenLM/Qwen ")
+"""LitGPT's peaks belong to the longest sample, whose length it prints; Qwen's profile runs at each length."""
 _VPP = re.compile(r"\bVPP\s*=\s*(\d+)")
 
 
@@ -31,13 +36,13 @@ class Degrees:
     gpus: int
 
 
-def degrees_of(run: TrainRun, stack: Stack, assumed: list[str]) -> Degrees:
+def degrees_of(run: TrainRun, model: Model, stack: Stack, assumed: list[str]) -> Degrees:
     """Return the layout of a row; every default is named in `assumed`. Raises SkippedError."""
     if run.seq_len is None:
         raise SkippedError("sequence length not stated")
     if run.micro_batch is None and run.global_batch_seqs is None:
         raise SkippedError("batch not stated")
-    if run.method == "full" and "pack" not in (run.notes or "").lower():
+    if run.method not in (None, "pretrain") and not _true_length(run):
         assumed.append(FULL_LENGTH)
     tp, pp, cp = _model_parallel(run, assumed)
     gpus, dp = _gpus(run, tp * pp * cp)
@@ -46,9 +51,15 @@ def degrees_of(run: TrainRun, stack: Stack, assumed: list[str]) -> Degrees:
     batch = _batch(run, dp, micro, pp, assumed)
     row: dict[str, float] = {
         "tp": tp, "pp": pp, "cp": cp, "dp": dp, "vpp": vpp, "micro_batch": micro,
+        "ep": _experts(run, model, tp, dp * cp, assumed),
         "zero": _zero(run, stack, dp * cp, assumed), "recompute": _recompute(run, assumed),
         "offload": _offload(run)}
     return Degrees(from_rows([row], batch), run.seq_len, batch, gpus)
+
+
+def _true_length(run: TrainRun) -> bool:
+    """Say whether seq_len is the length of the samples: packed ones, or a table of peaks by length."""
+    return "pack" in (run.notes or "").lower() or _BY_LENGTH.search(run.source or "") is not None
 
 
 def _default(name: str, value: int, assumed: list[str]) -> int:
@@ -75,6 +86,23 @@ def _gpus(run: TrainRun, model_parallel: int) -> tuple[int, int]:
     if run.dp is not None and run.dp != dp:
         raise SkippedError(f"tp x pp x cp x dp = {model_parallel * run.dp} where the row has {gpus} GPUs")
     return gpus, dp
+
+
+def _experts(run: TrainRun, model: Model, tp: int, shards: int, assumed: list[str]) -> int:
+    """Return the expert-parallel degree within dp x cp.
+
+    Unstated is 1, every stack's default. Experts whose group reaches over the tensor-parallel ranks are whole
+    (Megatron's expert_tensor_parallel_size of 1); here they are split over both, which holds and computes the same.
+    """
+    if not any(isinstance(block.mlp, MoeMlp) for block in model.blocks):
+        return 1
+    degree = run.ep or _default("ep", 1, assumed)
+    if shards % degree and (shards * tp) % degree == 0 and degree % tp == 0:
+        assumed.append(f"expert_tp={tp}, ep={degree // tp}")
+        degree //= tp
+    if shards % degree:
+        raise SkippedError(f"ep {degree} does not divide dp x cp = {shards}")
+    return degree
 
 
 def _virtual(run: TrainRun, pp: int, assumed: list[str]) -> int:
@@ -132,8 +160,11 @@ def _offload(run: TrainRun) -> float:
 
 def _recompute(run: TrainRun, assumed: list[str]) -> int:
     if run.recompute is None:
-        assumed.append("recompute=none")
-        return RECOMPUTE.index("none")
+        usual = next((mode for pattern, mode in _DEFAULT_RECOMPUTE if re.search(pattern, run.source or "")), "none")
+        assumed.append(f"recompute={usual}")
+        return RECOMPUTE.index(usual)
+    if run.recompute_modules and run.recompute_modules.startswith("all except"):
+        raise SkippedError(f"recompute of {run.recompute_modules} is not modeled")
     if run.recompute not in RECOMPUTE:
         raise SkippedError(f"recompute {run.recompute} is not modeled")
     return RECOMPUTE.index(run.recompute)

@@ -15,22 +15,26 @@ from planner.units import BYTE_RATE, GIB
 
 COPY_ENGINES = frozenset({"llmq"})
 """Stacks that move data between GPUs of one PCIe node with copy engines through host memory, not with NCCL."""
+UNKNOWN_GPU = "gpu=any"
+"""A row that does not state its GPU has a peak to predict, but no verdict."""
 STAND_IN = "h100-sxm"
 """Lends its rates, which no memory prediction reads, to a GPU of which only the memory is known."""
+TRAY = 8
+"""GPUs of the largest node that is one machine; more share a rack's scale-up domain, of which a job may take a part."""
 GBIT = BYTE_RATE["Gbit/s"]
 _MANY = re.compile(r"(\d+)\s*x\s*(\d+)\s*Gb", re.IGNORECASE)
 _PER_GPU = re.compile(r"(\d+)\s*Gb(?:it|ps)?(?:/s)?\s*/\s*GPU", re.IGNORECASE)
 _ONE = re.compile(r"(\d+)\s*Gb", re.IGNORECASE)
 
 
-def candidate_of(run: TrainRun, stack: Stack, catalog: Catalog, assumed: list[str], *,
+def candidate_of(run: TrainRun, stack: Stack, catalog: Catalog, assumed: list[str], *, gpus: int,
                  memory_only: bool = False) -> Candidate:
-    """Return the hardware of a row. Raises SkippedError where the GPU is not known.
+    """Return the hardware of a row on `gpus` GPUs. Raises SkippedError where the GPU is not known.
 
     memory_only: no time is asked for, so a GPU that the catalog lacks is one of the stated memory.
     """
     gpu = _gpu(run, catalog, memory_only, assumed)
-    node = _node(run, gpu, catalog, assumed)
+    node = _node(run, gpu, gpus, catalog, assumed)
     nics = _nics(run, node)
     scaleup = catalog.fabric(node.scaleup) if node.scaleup else None
     if stack.name in COPY_ENGINES and scaleup is not None and scaleup.topology == "pcie":
@@ -40,7 +44,10 @@ def candidate_of(run: TrainRun, stack: Stack, catalog: Catalog, assumed: list[st
 
 def _gpu(run: TrainRun, catalog: Catalog, memory_only: bool, assumed: list[str]) -> Gpu:
     if run.gpu is None:
-        raise SkippedError("GPU not stated")
+        if not memory_only:
+            raise SkippedError("GPU not stated")
+        assumed.append(UNKNOWN_GPU)
+        return catalog.gpu(STAND_IN)
     try:
         return catalog.gpu(run.gpu)
     except UnknownName:
@@ -51,7 +58,7 @@ def _gpu(run: TrainRun, catalog: Catalog, memory_only: bool, assumed: list[str])
     return catalog.gpu(STAND_IN).model_copy(update={"name": run.gpu, "memory": usable, "usable_memory": usable})
 
 
-def _node(run: TrainRun, gpu: Gpu, catalog: Catalog, assumed: list[str]) -> Node:
+def _node(run: TrainRun, gpu: Gpu, gpus: int, catalog: Catalog, assumed: list[str]) -> Node:
     """Return the node of this GPU with the stated count, else the largest one resized to it."""
     nodes = catalog.all("nodes", Node)
     fitting = [n for n in nodes if catalog.gpu(n.gpu).name == gpu.name]
@@ -61,9 +68,10 @@ def _node(run: TrainRun, gpu: Gpu, catalog: Catalog, assumed: list[str]) -> Node
             raise SkippedError(f"the catalog has no node with GPU {gpu.name}")
         assumed.append(f"node={max(fitting, key=lambda n: (n.gpus, n.name)).name}")
     largest = max(fitting, key=lambda n: (n.gpus, n.name))
-    if "NVL72" in (run.scaleup or ""):
-        return largest
-    wanted = run.gpus_per_node or largest.gpus
+    rack = largest.gpus > TRAY
+    wanted = _domain(gpus, largest.gpus) if rack else run.gpus_per_node or largest.gpus
+    if rack and wanted != largest.gpus and gpus > wanted:
+        assumed.append(f"nvlink_domain={wanted}")
     exact = [n for n in fitting if n.gpus == wanted]
     if exact:
         return min(exact, key=lambda n: n.name)
@@ -73,12 +81,19 @@ def _node(run: TrainRun, gpu: Gpu, catalog: Catalog, assumed: list[str]) -> Node
         "nics": largest.nics.model_copy(update={"count": max(1, round(largest.nics.count * share))})})
 
 
+def _domain(gpus: int, rack: int) -> int:
+    """Return the GPUs of a rack that a job fills: all of its own, else the most that divide it."""
+    return gpus if gpus <= rack else max(n for n in range(1, rack + 1) if gpus % n == 0)
+
+
 def _nics(run: TrainRun, node: Node) -> Nics:
     """Return the NICs: counted where the row counts them, else of the stated rate per GPU or per node."""
     text = run.scaleout or ""
     many, each, one = _MANY.search(text), _PER_GPU.search(text), _ONE.search(text)
     if many:
-        return _adapters(int(many.group(1)), float(many.group(2)))
+        # a rack's are counted by the tray
+        trays = node.gpus / (run.gpus_per_node or node.gpus) if node.gpus > TRAY else 1.0
+        return _adapters(max(1, round(int(many.group(1)) * trays)), float(many.group(2)))
     if run.nic_gbit_per_gpu is not None or each:
         return _adapters(node.gpus, run.nic_gbit_per_gpu or float(each.group(1) if each else 0))
     if one:

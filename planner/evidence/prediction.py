@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from planner.catalog.calibration import Residual
 from planner.catalog.load import Catalog
 from planner.errors import PlannerError
-from planner.evidence.degrees import degrees_of
+from planner.evidence.degrees import Degrees, degrees_of
 from planner.evidence.hardware import candidate_of
+from planner.evidence.method import method_of, tuning
 from planner.evidence.rows import TrainRun
 from planner.evidence.shape import model_of
 from planner.evidence.skipping import SkippedError, refuse
 from planner.evidence.software import stack_of
-from planner.physics.evaluate import Evaluation, evaluate_fixed
+from planner.physics.evaluate import Evaluation, Fits, evaluate_fixed
 from planner.physics.question import computes, question_of
 from planner.units import GIB
 
@@ -36,41 +37,67 @@ class Prediction:
     step_residual: Residual
     memory_residual: Residual
     assumed: tuple[str, ...]
+    load_bytes: float = 0.0
+    """Device bytes while the model loads, where every rank builds the whole of it before sharding."""
+
+    @property
+    def fits(self) -> Fits:
+        """The verdict on training, and on loading where that holds more."""
+        memory = self.evaluation.memory
+        if self.load_bytes > memory.usable:
+            return "does not fit"
+        device = self.load_bytes * memory.reserved / memory.allocated + memory.device - memory.reserved
+        loads = not self.load_bytes or device * memory.peak / memory.device <= memory.usable
+        return "tight" if memory.fits == "fits" and not loads else memory.fits
 
     def memory_gib(self, kind: str) -> float:
         """Return the median peak in GiB as the tool behind `kind` prints it."""
         memory = self.evaluation.memory
-        return {"allocated": memory.allocated, "nvidia-smi": memory.device}.get(kind, memory.reserved) / GIB
+        held = {"allocated": memory.allocated, "nvidia-smi": memory.device}.get(kind, memory.reserved)
+        return max(held, self.load_bytes) / GIB
 
 
 def predict(run: TrainRun, catalog: Catalog, *, memory_only: bool = False) -> Prediction:
     """Return the prediction for one row. Raises SkippedError with the reason where there is none."""
     refuse(run)
     assumed: list[str] = []
+    method = method_of(run)
     try:
         model = model_of(run, catalog, assumed)
-        stack = stack_of(run, catalog, assumed)
-        degrees = degrees_of(run, stack, assumed)
-        candidate = candidate_of(run, stack, catalog, assumed, memory_only=memory_only)
-        precision = run.precision or _default_precision(memory_only, assumed)
+        stack = stack_of(run, catalog, assumed, memory_only=memory_only)
+        degrees = degrees_of(run, model, stack, assumed)
+        candidate = candidate_of(run, stack, catalog, assumed, gpus=degrees.gpus, memory_only=memory_only)
+        precision = run.precision or _default_precision(run, memory_only, assumed)
+        if precision not in stack.states:
+            precision = next(iter(stack.states)) if memory_only else precision
         question = question_of(
             catalog, model, (candidate,), stack, sequence_length=degrees.sequence_length,
-            global_batch=degrees.global_batch, precisions=(precision,), method=run.method or "pretrain",
-            confidence=OPEN if assumed else STATED)
-        if not computes(candidate, question.rates[0], precision):
+            global_batch=degrees.global_batch, precisions=(precision,), method=method,
+            confidence=OPEN if assumed else STATED, tuning=tuning(run, stack, assumed))
+        if not memory_only and not computes(candidate, question.rates[0], precision):
             raise SkippedError(f"GPU {candidate.gpu.name} has no {precision} rate in the catalog")
         evaluation = evaluate_fixed(question, degrees.table, 0)
     except PlannerError as error:
         raise SkippedError(str(error)) from None
     traits: Mapping[str, str] = {"stack": stack.name, "architecture": candidate.gpu.architecture,
-                                 "method": run.method or "pretrain"}
+                                 "method": method}
     return Prediction(
         evaluation, stack.name, candidate.gpu.architecture, candidate.gpu.name, degrees.gpus, precision,
         traits["method"], catalog.step_residuals.match(**traits), catalog.memory_residuals.match(**traits),
-        tuple(assumed))
+        tuple(assumed), _load_bytes(run, question.shape.total, degrees))
 
 
-def _default_precision(memory_only: bool, assumed: list[str]) -> str:
-    if not memory_only:  # a memory file states the bytes of its states instead
-        assumed.append("precision=bf16")
-    return "bf16"
+def _load_bytes(run: TrainRun, total: int, degrees: Degrees) -> float:
+    """Return 16-bit weights and their shard under LitGPT's FSDP, which builds the model on the GPU of every rank."""
+    if run.sharding != "fsdp" or "litgpt" not in (run.source or ""):
+        return 0.0
+    return 2.0 * total * (1 + 1 / degrees.gpus)
+
+
+def _default_precision(run: TrainRun, memory_only: bool, assumed: list[str]) -> str:
+    """Return bf16, or fp8, which NVIDIA's submissions to MLPerf Training set for language models on Hopper."""
+    if memory_only:  # a memory file states the bytes of its states instead
+        return "bf16"
+    precision = "fp8" if "MLPerf" in (run.notes or "") else "bf16"
+    assumed.append(f"precision={precision}")
+    return precision

@@ -37,6 +37,8 @@ class TrainRun:
     experts: Number | None = None
     experts_per_token: Number | None = None
     moe_ffn: Number | None = None
+    shared_experts: Number | None = None
+    dense_layers: Number | None = None
     attention: str | None = None
     gpu: str | None = None
     gpu_mem_gib: float | None = None
@@ -69,6 +71,7 @@ class TrainRun:
     attention_impl: str | None = None
     loss_kernel: str | None = None
     lora_rank: Count | None = None
+    lora_targets: str | None = None
     base_quantization: str | None = None
     offload_optimizer: Share | None = None
     offload_parameters: Share | None = None

@@ -1,8 +1,9 @@
-"""The model of a row: the catalog's where name and shape agree, else one built from the row's columns."""
+"""The model of a row: the catalog's where name or shape agree, else one built from the row's columns."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Literal
 
 from planner.catalog.architecture import Attention, Block, Mlp, Model, MoeMlp
@@ -15,22 +16,38 @@ from planner.physics.shapes import parameters
 MEGATRON_VOCABULARY = 51200
 """GPT-2's 50,257 tokens padded as Megatron-LM pads them for tensor parallelism of 8."""
 _ALIBI = re.compile(r"mpt|bloom", re.IGNORECASE)
-_ROTARY = re.compile(r"nemotron|gpt-?neox|pythia|phi|stablelm", re.IGNORECASE)
+_ROTARY = re.compile(r"nemotron|gpt-?neox|pythia|phi|stablelm|longchat|falcon", re.IGNORECASE)
+_SUFFIX = re.compile(r"-(instruct|base|chat|it|hf)(-\d{4})?$|-\d{4}$|\s*\(.*\)$|\s+\d[\d.]*\s*b$", re.IGNORECASE)
 
 
 def model_of(run: TrainRun, catalog: Catalog, assumed: list[str]) -> Model:
     """Return the model of a row; what had to be filled in is added to `assumed`. Raises SkippedError."""
     if run.model is None:
         raise SkippedError("model not stated")
-    known = _in_catalog(run.model, catalog)
-    if known is not None and _agrees(known, run):
-        return known
+    named = _in_catalog(run.model, catalog)
+    if named is not None and any(layer.attention is None or layer.recurrence for layer in named.layer_kinds()):
+        return named  # which the physics refuses by name
+    if named is not None and _agrees(named, run):
+        return named
+    if named is not None and run.layers and run.layers < named.layers and _agrees(named, run, depth=False):
+        return _cut(named, run.layers, assumed)
+    alike = _alike(run, catalog)
+    if alike is not None:
+        return alike
+    if run.attention == "mla":
+        raise SkippedError(f"model {run.model} is not in the catalog and its shape is not stated (latent ranks)")
     return _from_columns(run, assumed)
 
 
+def _spellings(name: str) -> Iterator[str]:
+    yield name
+    yield re.sub(r"(?<=[a-z])(?=\d)", "-", name.lower(), count=1)
+    short = _SUFFIX.sub("", name.rsplit("/", maxsplit=1)[-1])
+    yield from (short, short.replace(" ", "-"), _SUFFIX.sub("", short))
+
+
 def _in_catalog(name: str, catalog: Catalog) -> Model | None:
-    dashed = re.sub(r"(?<=[a-z])(?=\d)", "-", name.lower(), count=1)
-    for spelling in (name, dashed):
+    for spelling in _spellings(name):
         try:
             return catalog.model(spelling)
         except UnknownName:
@@ -38,19 +55,50 @@ def _in_catalog(name: str, catalog: Catalog) -> Model | None:
     return None
 
 
-def _agrees(model: Model, run: TrainRun) -> bool:
+def _alike(run: TrainRun, catalog: Catalog) -> Model | None:
+    """Return the first catalog model that has every width of a row that states them all."""
+    if None in (run.layers, run.hidden, run.heads, run.vocab, run.experts or run.ffn):
+        return None
+    models = sorted(catalog.all("models", Model), key=lambda m: m.name)
+    return next((m for m in models if _agrees(m, run)), None)
+
+
+def _agrees(model: Model, run: TrainRun, *, depth: bool = True) -> bool:
     """Say whether every shape column that is stated equals the catalog's; a padded vocabulary is the same one."""
     block = model.layer_kinds()[-1]
     attention, mlp = block.attention, block.mlp
     if attention is None or mlp is None:
         return False
-    pairs: list[tuple[int | None, int]] = [(run.layers, model.layers), (run.hidden, model.hidden),
+    pairs: list[tuple[int | None, int]] = [(run.layers if depth else None, model.layers), (run.hidden, model.hidden),
                                            (run.heads, attention.heads)]
     if isinstance(attention, Attention):
         pairs.append((run.kv_heads, attention.kv_heads))
-    pairs += [(run.experts, mlp.experts)] if isinstance(mlp, MoeMlp) else [(run.experts, 0), (run.ffn, mlp.ffn)]
+        if run.attention == "mla":
+            return False
+    if isinstance(mlp, MoeMlp):
+        if not run.experts:
+            return False
+        pairs += [(run.experts, mlp.experts), (run.experts_per_token, mlp.experts_per_token), (run.moe_ffn, mlp.ffn)]
+    else:
+        pairs += [(run.experts, 0), (run.ffn, mlp.ffn)]
+    if run.tied_embeddings is not None and run.tied_embeddings != model.tied:
+        return False
     padded = run.vocab is None or abs(run.vocab - model.vocab) <= 0.02 * model.vocab
     return padded and all(not stated or stated == held for stated, held in pairs)
+
+
+def _cut(model: Model, layers: int, assumed: list[str]) -> Model:
+    """Return a model truncated in depth: the leading layers stay, the last kind of layer is cut."""
+    assumed.append(f"model={model.name} of {layers} layers")
+    if model.order:
+        return model.model_copy(update={"order": "".join(model.order.split())[:layers]})
+    kept, left = [], layers
+    for block in model.blocks:
+        count = min(block.count, left)
+        if count:
+            kept.append(block.model_copy(update={"count": count}))
+        left -= count
+    return model.model_copy(update={"blocks": tuple(kept)})
 
 
 def _from_columns(run: TrainRun, assumed: list[str]) -> Model:
@@ -61,26 +109,41 @@ def _from_columns(run: TrainRun, assumed: list[str]) -> Model:
                            f"({', '.join(missing)})")
     gated = run.gated_mlp
     if gated is None:
-        gated = bool(run.ffn and run.ffn != 4 * hidden)
+        gated = bool(run.experts or (run.ffn and run.ffn != 4 * hidden))
         assumed.append(f"gated_mlp={'yes' if gated else 'no'}")
-    if run.ffn is None and gated:
+    if run.ffn is None and gated and not (run.experts and run.moe_ffn):
         raise SkippedError(f"model {run.model} is not in the catalog and its ffn is not stated")
-    ffn = run.ffn or _fill("ffn", 4 * hidden, assumed)
     kv_heads = run.kv_heads or _fill("kv_heads", heads, assumed)
     vocab = run.vocab or _fill("vocab", MEGATRON_VOCABULARY, assumed)
     if hidden % heads or heads % kv_heads:
         raise SkippedError(f"heads {heads} and kv_heads {kv_heads} do not divide hidden {hidden}")
-    mlp = Mlp(kind="gated" if gated else "plain", ffn=ffn)
-    attention = Attention(heads=heads, kv_heads=kv_heads, head_dim=hidden // heads)
+    blocks = _blocks(run, Attention(heads=heads, kv_heads=kv_heads, head_dim=hidden // heads), layers, hidden, gated,
+                     assumed)
 
     def build(tied: bool) -> Model:
         return Model(
             name="evidence-row", source="shape columns of an evidence row", as_of=str(run.year or 2026), kind="quoted",
             hidden=hidden, vocab=vocab, tied=tied, norm="rmsnorm" if gated else "layernorm",
-            positions=_positions(run.model or "", gated), sequence_length=1, global_batch=1,
-            blocks=(Block(count=layers, attention=attention, mlp=mlp),))
+            positions=_positions(run.model or "", gated), sequence_length=1, global_batch=1, blocks=blocks)
 
     return build(_tied(run, build(True), build(False), gated, assumed))
+
+
+def _blocks(run: TrainRun, attention: Attention, layers: int, hidden: int, gated: bool,
+            assumed: list[str]) -> tuple[Block, ...]:
+    """Return the layers: all alike, or dense ones ahead of a mixture of experts."""
+    dense = Mlp(kind="gated" if gated else "plain", ffn=run.ffn or 4 * hidden)
+    if not run.experts:
+        if run.ffn is None:
+            assumed.append(f"ffn={4 * hidden}")
+        return (Block(count=layers, attention=attention, mlp=dense),)
+    width = run.moe_ffn or _fill("moe_ffn", run.ffn or 4 * hidden, assumed)
+    shared = run.shared_experts or 0
+    mixture = MoeMlp(kind="moe", experts=run.experts, experts_per_token=run.experts_per_token or _fill(
+        "experts_per_token", min(2, run.experts), assumed), ffn=width, gated=gated, shared_experts=shared)
+    lead = min(run.dense_layers or 0, layers - 1)
+    first = (Block(count=lead, attention=attention, mlp=dense),) if lead else ()
+    return (*first, Block(count=layers - lead, attention=attention, mlp=mixture))
 
 
 def _fill(name: str, value: int, assumed: list[str]) -> int:

@@ -6,10 +6,10 @@ import re
 
 from planner.evidence.rows import TrainRun
 
-_ADAPTER = re.compile(r"\blora\b", re.IGNORECASE)
-_HYBRID = re.compile(r"mamba|nemotron-?h\b|nemotron-?3|jamba|hybrid|qwen3-next|deepseek-v|\bmoe\b|glm-?4\.5|moonlight|"
-                     r"gpt-oss|bert|deberta|\bt5|t0_|-moe-|mixtral|rlhf", re.IGNORECASE)
-_OPTIMIZERS = ("adamw", "adam", "decoupled_adamw", "cpu_adam", "deepspeedcpuadam")
+_HYBRID = re.compile(r"mamba|nemotron-?h\b|nemotron-? ?3|jamba|hybrid|qwen3-next|deepseek-v4|glm-4\.7|bert|\bt5|t0_|"
+                     r"rlhf|gemma-?4|hunyuan", re.IGNORECASE)
+_OPTIMIZERS = re.compile(r"(decoupled_|cpu_|deepspeedcpu|paged_?)?adamw?(4bit|8bit|_8bit)?( |$)|adafactor|sgd|muon",
+                         re.IGNORECASE)
 
 
 class SkippedError(Exception):
@@ -24,39 +24,22 @@ def refuse(run: TrainRun) -> None:
 
 
 def _model(run: TrainRun) -> str | None:
-    if run.experts:
-        return "mixture of experts is not modeled yet"
-    if run.attention == "mla":
-        return "multi-head latent attention is not modeled yet"
     if run.model and _HYBRID.search(run.model):
         return f"architecture of {run.model} is not modeled"
     return None
 
 
 def _method(run: TrainRun) -> str | None:
-    if run.method in ("lora", "qlora"):
-        return f"{run.method} is not modeled yet"
-    if run.method not in (None, "pretrain", "full"):
-        return f"method {run.method} is not modeled"
-    if run.lora_rank or _ADAPTER.search(run.notes or ""):
-        return "lora is not modeled yet"
-    if run.base_quantization:
-        return "a quantized base is not modeled yet"
-    return None
+    known = (None, "pretrain", "full", "lora", "qlora")
+    return None if run.method in known else f"method {run.method} is not modeled"
 
 
 def _numbers(run: TrainRun) -> str | None:
-    if run.precision in ("fp4", "nvfp4", "mxfp4"):
-        return "fp4 is not modeled yet"
     if run.precision == "fp32" or run.precision_recipe == "fp32":
         return "fp32 activations are not modeled"
-    if run.optimizer and run.optimizer.lower().split()[0] not in _OPTIMIZERS and not _adam8(run.optimizer):
+    if run.optimizer and not _OPTIMIZERS.match(run.optimizer):
         return f"optimizer {run.optimizer} is not modeled"
     return None
-
-
-def _adam8(optimizer: str) -> bool:
-    return re.match(r"adamw?(8|4)bit", optimizer, re.IGNORECASE) is not None
 
 
 def _layout(run: TrainRun) -> str | None:

@@ -7,7 +7,10 @@ Mapping, first match wins; a framework of no family is taken as the stack that s
     llm-foundry        Composer with FSDP
     fsdp2              torchtitan, torchtune, fms-fsdp and other PyTorch FSDP trainers
     deepspeed          DeepSpeed ZeRO under Hugging Face, LLaMA-Factory, Colossal-AI
+    hf-peft            adapters under Hugging Face PEFT, ms-swift, axolotl, Unsloth, LitGPT: eager PyTorch
     internevo, jax, llmq   their own
+
+Releases of Megatron-Core before 2026-06 spend more host time on a mixture of experts: megatron-core-2025.
 """
 
 from __future__ import annotations
@@ -29,23 +32,44 @@ _FAMILIES: tuple[tuple[str, str], ...] = (
     (r"paxml|maxtext|jax", "jax"),
     (r"megatron|nemo|ngc pytorch|nvidia release|simumax", "megatron-core"),
     (r"deepspeed|llama-factory|colossal", "deepspeed"),
-    (r"fsdp|torchtitan|torchtune|picotron|nanochat|litgpt|lit-gpt", "fsdp2"),
+    (r"ms-swift|litgpt|lit-gpt|huggingface/peft|axolotl|unsloth|qwenlm", "hf-peft"),
+    (r"fsdp|torchtitan|torchtune|picotron|nanochat", "fsdp2"),
 )
+_EAGER = {"hf-peft", "deepspeed"}
+"""Stacks of eager Hugging Face models, which stand in for one another: DeepSpeed trains all weights, PEFT adapters."""
 _TUNED = re.compile(r"nemo|nvidia|bridge|ngc|^megatron-lm$", re.IGNORECASE)
+_FREED = re.compile(r"optimizer_in_bwd|gradients freed", re.IGNORECASE)
+_COMPILED_LOSS = re.compile(r"model\+loss|torch\.compile on\b", re.IGNORECASE)
+"""torchtune compiles its loss with the model; torchtitan does since April 2025, and where it does a row says so."""
 _WEIGHT = {"bf16": 2.0, "fp16": 2.0, "fp32": 4.0, "none": 0.0}
 _MOMENTS = {"fp32": 8.0, "bf16": 4.0, "8bit": 2.06, "4bit": 1.06}
 """Bytes of both Adam moments per parameter; low-bit states carry an fp32 scale per block of 256 or 128."""
+_OTHER_MOMENTS = ((r"paged", 0.0), (r"adafactor", 0.02), (r"^sgd", 0.0), (r"muon", 4.0), (r"8bit", 2.06),
+                  (r"4bit", 1.06))
+"""Optimizers whose states are not two moments of `moments_dtype`: paged ones leave the GPU under pressure, Adafactor
+keeps a row and a column, Muon one fp32 momentum."""
+LEAST_GRADIENT = 0.01
+"""Bytes per parameter where every gradient is applied and freed as backward makes it: the matrix at hand."""
+FAST_EXPERTS = (26, 6)
+"""First release (year, month) of NVIDIA's stack with CUDA graphs and fused permutation around the experts."""
 SHORT_LOSS = 4.0
 """Bytes per logit of a chunked or fused cross entropy: 16-bit logits and their gradient in place."""
+HALF_LOSS = 9.2
+"""Bytes per logit of a loss that stays in 16 bits (Qwen v1's own model code): four copies, fitted."""
 FUSED_LINEAR_LOSS = 8.0
 """Bytes per hidden element of a loss fused with its projection (Liger), which never holds the logits."""
 _RECOMPUTABLE = {"core_attn", "layernorm", "mlp", "every-second-matmul"}
 
 
-def stack_of(run: TrainRun, catalog: Catalog, assumed: list[str]) -> Stack:
-    """Return the stack of a row with the recipe it states. Raises SkippedError."""
+def stack_of(run: TrainRun, catalog: Catalog, assumed: list[str], *, memory_only: bool = False) -> Stack:
+    """Return the stack of a row with the recipe it states. Raises SkippedError.
+
+    memory_only: no time is asked for, so a stack without host times of a mixture of experts will do.
+    """
     stack = catalog.stack(_name(run, assumed))
     changes: dict[str, Any] = {}
+    if run.experts and stack.expert_host is None and memory_only:
+        changes["expert_host"] = catalog.stack("megatron-core").expert_host  # which no memory prediction reads
     if run.seq_parallel is not None:
         changes["sequence_parallel"] = run.seq_parallel.lower() in ("yes", "1", "true")
     short = _loss(run)
@@ -53,10 +77,13 @@ def stack_of(run: TrainRun, catalog: Catalog, assumed: list[str]) -> Stack:
         changes["loss_bytes_per_logit"] = min(stack.loss_bytes_per_logit, short)
     if run.recompute == "selective" and run.recompute_modules:
         changes["selective_recompute"] = _modules(run.recompute_modules)
-    if run.weights_dtype:
+    if run.weights_dtype or run.moments_dtype or _moments(run) is not None:
         changes["states"] = _states(run, stack)
-    elif is_tuned(run) and stack.name == "megatron-core":
-        changes["states"] = {p: s.model_copy(update={"gradient": 2.0}) for p, s in stack.states.items()}
+    if stack.name == "megatron-deepspeed" and not re.search("deepspeed", run.framework or "", re.IGNORECASE):
+        changes["slowdown"] = 1.0  # Megatron-LM itself, without what DeepSpeed adds
+    if is_tuned(run) and stack.name.startswith("megatron-core"):
+        usual = changes.get("states", stack.states)
+        changes["states"] = {p: s.model_copy(update={"gradient": 2.0}) for p, s in usual.items()}
         changes["reduce_bytes"] = 2.0
     return stack.model_copy(update=changes) if changes else stack
 
@@ -67,10 +94,20 @@ def is_tuned(run: TrainRun) -> bool:
     They reduce gradients in 16 bits (grad_reduce_in_fp32 = False in Megatron-Bridge scripts/performance/configs and
     NeMo's; --grad-reduce-in-bf16 in Megatron-LM examples/llama) and interleave wherever there is a pipeline.
     """
-    return _TUNED.search(run.framework or "") is not None
+    return _TUNED.search(run.framework or run.source or "") is not None
 
 
 def _name(run: TrainRun, assumed: list[str]) -> str:
+    name = _family(run, assumed)
+    adapters = run.method in ("lora", "qlora")
+    if name in _EAGER and not (name == "deepspeed" and re.search("deepspeed", run.framework or "", re.IGNORECASE)):
+        name = "hf-peft" if adapters else "deepspeed"
+    if name == "megatron-core" and run.experts and _before_fast_experts(run):
+        return "megatron-core-2025"
+    return name
+
+
+def _family(run: TrainRun, assumed: list[str]) -> str:
     text = f"{run.framework or run.source or ''}".lower()
     if run.sharding == "distopt" and not run.framework:
         return "megatron-core"
@@ -81,15 +118,27 @@ def _name(run: TrainRun, assumed: list[str]) -> str:
         return name
     by_sharding = {"zero1": "deepspeed", "zero2": "deepspeed", "zero3": "deepspeed"}
     default = "megatron-core" if max(run.tp or 1, run.pp or 1) > 1 else by_sharding.get(run.sharding or "", "fsdp2")
+    if run.method in ("lora", "qlora") and default != "megatron-core":
+        default = "hf-peft"
     assumed.append(f"stack={default}")
     return default
+
+
+def _before_fast_experts(run: TrainRun) -> bool:
+    """Say whether a release is older than 26.06, whose mixtures of experts lost most of their host time."""
+    release = re.search(r"\b(2\d)\.(\d\d)", run.framework or "")
+    if release:
+        return (int(release.group(1)), int(release.group(2))) < FAST_EXPERTS
+    return (run.year or 9999) <= 2025
 
 
 def _loss(run: TrainRun) -> float | None:
     """Return bytes per logit of the loss kernel that is stated, none for the stack's own."""
     if run.hidden and run.vocab and re.search(r"\bliger\b", run.notes or "", re.IGNORECASE):
         return FUSED_LINEAR_LOSS * run.hidden / run.vocab
-    return SHORT_LOSS if run.loss_kernel in ("fused", "chunked") else None
+    if run.source and run.source.startswith("QwenLM/Qwen "):
+        return HALF_LOSS
+    return SHORT_LOSS if run.loss_kernel in ("fused", "chunked") or _COMPILED_LOSS.search(run.notes or "") else None
 
 
 def _modules(text: str) -> tuple[str, ...]:
@@ -105,10 +154,22 @@ def _states(run: TrainRun, stack: Stack) -> Mapping[str, StateBytes]:
     usual = stack.states["bf16"]
     recipe = StateBytes(
         weight=_bytes("weights_dtype", run.weights_dtype, _WEIGHT, usual.weight),
-        gradient=_bytes("gradients_dtype", run.gradients_dtype, _WEIGHT, usual.gradient),
+        gradient=LEAST_GRADIENT if _FREED.search(run.notes or "") else _bytes(
+            "gradients_dtype", run.gradients_dtype, _WEIGHT, usual.gradient),
         master=_bytes("master_dtype", run.master_dtype, _WEIGHT, usual.master),
-        moments=_bytes("moments_dtype", run.moments_dtype, _MOMENTS, usual.moments))
-    return dict.fromkeys(("bf16", "fp16", "fp8"), recipe)
+        moments=_optimizer_bytes(run, usual.moments))
+    return dict.fromkeys(("bf16", "fp16", "fp8", "fp4"), recipe)
+
+
+def _optimizer_bytes(run: TrainRun, usual: float) -> float:
+    named = _moments(run)
+    return _bytes("moments_dtype", run.moments_dtype, _MOMENTS, usual) if named is None else named
+
+
+def _moments(run: TrainRun) -> float | None:
+    """Return bytes per parameter of an optimizer whose states are not Adam's two moments, none for Adam."""
+    name = run.optimizer or ""
+    return next((held for pattern, held in _OTHER_MOMENTS if re.search(pattern, name, re.IGNORECASE)), None)
 
 
 def _bytes(column: str, stated: str | None, known: Mapping[str, float], usual: float) -> float:

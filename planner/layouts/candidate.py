@@ -20,7 +20,9 @@ class Candidate:
 
     @property
     def label(self) -> str:
-        """Name of the node, with the fabric where it is not the node's usual one."""
+        """Name of the node, with the fabric where it is not the node's usual one; nodes that never meet have none."""
+        if not self.clustered:
+            return f"{self.node.name} (single nodes)"
         return self.node.name if self.fabric.name == self.node.fabric else f"{self.node.name} ({self.fabric.name})"
 
     @property

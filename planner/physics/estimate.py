@@ -77,7 +77,8 @@ def time_terms(question: Question, rows: Layouts) -> TimeTerms:
         first=(embedding + _lead(question, few))[inverse], last=head[inverse], data=step.per_step,
         pipeline=step.pipeline,
         optimizer=optimizer, offload=offload, overhead=np.full(len(rows), question.stack.step_overhead),
-        jitter=1 + question.kernels.jitter_per_doubling * np.log2(np.maximum(1.0, nodes)))
+        jitter=question.stack.slowdown * (
+            1 + question.kernels.jitter_per_doubling * np.log2(np.maximum(1.0, nodes))))
 
 
 def _lead(question: Question, rows: Layouts) -> Floats:

@@ -106,9 +106,8 @@ def _frozen(question: Question, kind: LayerKind, tp: Floats, outputs: Floats, at
     tuning, h = question.tuning, question.shape.hidden
     if not tuning.keeps_frozen_inputs:
         outputs, mlp = 0.0 * outputs, mlp - E * kind.ffn / tp
-    inputs = {("attention", "column"): h, ("attention", "row"): kind.value_width / tp,
-              ("mlp", "column"): h, ("mlp", "row"): kind.ffn / tp}
-    adapted = sum((width for place, width in inputs.items() if tuning.adapts(*place)), np.zeros_like(tp))
+    adapted = (h * (tuning.adapts("attention", "column") + tuning.adapts("mlp", "column"))
+               + (kind.value_width * tuning.adapts("attention", "row") + kind.ffn * tuning.adapts("mlp", "row")) / tp)
     return outputs, attention + ADAPTER_INPUT_BYTES * adapted, mlp
 
 

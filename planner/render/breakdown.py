@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from planner.answer.schema import Assignment, Memory, Time
-from planner.render.figures import days, energy, milliseconds, percent, plural
+from planner.render.figures import days, milliseconds, percent, plural
 from planner.render.page import Column, Page
-from planner.units import GIB, show_bytes, show_count, show_seconds, show_usd
+from planner.units import GIB, show_bytes, show_count, show_kwh, show_seconds, show_usd
 
 _LABELS = {"kv_cache": "key-value cache", "communication_buffers": "communication buffers"}
 _BAR = Column("", style="blue")
@@ -94,7 +94,7 @@ def show_cost(page: Page, assignment: Assignment) -> None:
         per_tokens = _per_tokens(assignment, assignment.cost_usd)
         rows.append(("cost", f"{assignment.cost_usd:,.2f} USD{per_tokens}"))
     if assignment.energy_kwh is not None:
-        rows.append(("energy", energy(assignment.energy_kwh)))
+        rows.append(("energy", show_kwh(assignment.energy_kwh)))
     if rows:
         page.heading("Cost")
         page.facts(rows)

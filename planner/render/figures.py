@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from planner.units import DAY, show_seconds
@@ -40,11 +41,6 @@ def milliseconds(seconds: float, total: float) -> str:
     return f"{seconds * 1e3:,.1f}" if total >= 0.1 else f"{seconds * 1e3:,.3f}"
 
 
-def energy(kwh: float) -> str:
-    """Write energy: `812.0 kWh`, `1,234.5 MWh`."""
-    return f"{kwh / 1e3:,.1f} MWh" if kwh >= 1e4 else f"{kwh:,.1f} kWh"
-
-
 def objective(name: str, value: float) -> str:
     """Write an objective's value exactly as solved, with its unit."""
     unit, decimals = _UNITS[name]
@@ -52,7 +48,8 @@ def objective(name: str, value: float) -> str:
 
 
 def values(domain: Sequence[int | float | str]) -> str:
-    """Write the values of an axis: all of them when few, else first, last and how many."""
-    if len(domain) <= _LISTED:
-        return ", ".join(str(v) for v in domain)
+    """Write the values of an axis, equal ones once with their count: all when few, else first, last and how many."""
+    counts = Counter(map(str, domain))
+    if len(counts) <= _LISTED:
+        return ", ".join(f"{v} (x{n})" if n > 1 else v for v, n in counts.items())
     return f"{domain[0]} to {domain[-1]} ({len(domain)} values)"

@@ -17,6 +17,8 @@ from rich.text import Text
 
 BAR_CELLS = 30
 """Cells of a bar at a share of one, on a console of 80 columns or more."""
+LEAST_SHARE = 0.005
+"""Share of the whole below which a bar would say more than there is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ class Page:
         self.console.print(Padding(table, (0, 0, 0, 1), expand=False))
 
     def bar(self, share: float) -> str:
-        """Return a bar as long as `share` (0 to 1); anything above nothing shows."""
+        """Return a bar as long as `share` (0 to 1); less than LEAST_SHARE shows nothing."""
         cells = max(8, min(BAR_CELLS, self.console.width - 50))
         filled = round(max(0.0, min(1.0, share)) * cells)
-        return ("█" if self.unicode else "#") * max(filled, 1 if share > 0 else 0)
+        return ("█" if self.unicode else "#") * max(filled, 1 if share >= LEAST_SHARE else 0)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from planner.answer.schema import Assignment, Infeasible, Plan
 from planner.render.breakdown import at_confidence
 from planner.render.figures import days, percent, plural
-from planner.units import GIB, show_bytes, show_seconds, show_usd
+from planner.units import GIB, show_bytes, show_kwh, show_seconds, show_usd
 
 _BEST = {"cost_usd": "Cheapest", "duration_days": "Fastest", "gpus": "Fewest GPUs",
          "energy_kwh": "Least energy"}
+YEAR_DAYS = 365
+"""A plan that runs longer, with no deadline asked for, is pointed out."""
 
 
 def plan_sentence(plan: Plan) -> str:
@@ -20,10 +22,41 @@ def plan_sentence(plan: Plan) -> str:
     first = plan.assignments[0]
     body = _one(first) if len(plan.assignments) == 1 else _several(plan.assignments)
     if plan.status == "optimal":
-        return f"{_BEST[plan.objective.name]}: {body} (proven optimal)"
+        return f"{_BEST[plan.objective.name]}: {body}{_energy(plan)} (proven optimal){_cheaper(plan)}"
     gap = plan.objective.gap
     within = "" if gap is None else f", within {percent(gap)} of the best possible"
     return f"Best found: {body} (not proven{within})"
+
+
+def _energy(plan: Plan) -> str:
+    """Return the energy where that was minimized."""
+    used = [a.energy_kwh for a in plan.assignments if a.energy_kwh is not None]
+    return f" with {show_kwh(sum(used))}" if plan.objective.name == "energy_kwh" and used else ""
+
+
+def _cheaper(plan: Plan) -> str:
+    """Return what the cheapest alternative costs where energy was minimized and money was not."""
+    if plan.objective.name != "energy_kwh" or len(plan.assignments) != 1 or plan.assignments[0].cost_usd is None:
+        return ""
+    priced = [(a.cost_usd, a) for a in plan.alternatives if a.cost_usd is not None]
+    if not priced:
+        return ""
+    cost, cheapest = min(priced, key=lambda pair: pair[0])
+    if cost >= plan.assignments[0].cost_usd or cheapest.energy_kwh is None:
+        return ""
+    return f"; the cheapest alternative costs {show_usd(cost)} and takes {show_kwh(cheapest.energy_kwh)}"
+
+
+def no_deadline_sentence(plan: Plan) -> str | None:
+    """Return a reminder where no deadline was given and the plan runs for over a year; else nothing."""
+    limits = plan.provenance.scenario.get("limits")
+    if isinstance(limits, dict) and limits.get("deadline") is not None:
+        return None
+    longest = max((a.duration_days or 0.0 for a in plan.assignments), default=0.0)
+    if longest <= YEAR_DAYS:
+        return None
+    return (f"No deadline given: this takes {longest / YEAR_DAYS:,.1f} years. "
+            "With limits.deadline (--deadline 60d) the search is for a plan that ends in time")
 
 
 def infeasible_sentence(infeasible: Infeasible) -> str:

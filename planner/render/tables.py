@@ -10,7 +10,12 @@ from planner.render.holding import asks_what_holds, holding_sentence, show_holdi
 from planner.render.layout_text import show_layout
 from planner.render.page import Page
 from planner.render.proof import show_alternatives, show_infeasible, show_proof, show_provenance
-from planner.render.sentence import estimate_sentence, infeasible_sentence, plan_sentence
+from planner.render.sentence import (
+    estimate_sentence,
+    infeasible_sentence,
+    no_deadline_sentence,
+    plan_sentence,
+)
 
 
 def render_answer_line(plan: Plan) -> str:
@@ -30,6 +35,8 @@ def render_plan(plan: Plan, console: Console) -> None:
         show_provenance(page, plan.provenance)
         return
     page.paragraph(plan_sentence(plan), "bold red" if plan.infeasible else "bold")
+    if (reminder := no_deadline_sentence(plan)) is not None:
+        page.paragraph(reminder, "yellow")
     if plan.infeasible:
         show_infeasible(page, plan.infeasible)
     given = plan.provenance.scenario.get("confidence")

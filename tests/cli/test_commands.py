@@ -55,6 +55,32 @@ def test_every_command_has_help_and_the_common_options(planner, command):
         assert all(option in ran.out for option in ("--json", "--catalogs", "-q", "-v"))
 
 
+@pytest.mark.parametrize(("early", "late"), [
+    (["-q", "catalog", "check"], ["catalog", "check", "-q"]),
+    (["--json", "catalog", "list"], ["catalog", "list", "--json"]),
+    (["catalog", "--json", "list"], ["catalog", "list", "--json"]),
+    (["-v", "catalog", "check"], ["catalog", "check", "-v"]),
+    (["-q", "--json", "plan", MAIN, "--show-scenario"], ["plan", MAIN, "--show-scenario", "-q", "--json"]),
+    (["--catalogs", "/nowhere", "plan", MAIN], ["plan", MAIN, "--catalogs", "/nowhere"]),
+])
+def test_common_options_may_stand_before_the_command(planner, early, late):
+    first, second = planner(*early), planner(*late)
+    assert (first.code, first.out, first.err) == (second.code, second.out, second.err)
+    assert first.err or first.out
+
+
+def test_quiet_and_json_before_plan(planner):
+    small = ["plan", "--model", "llama-3.1-8b", "--tokens", "1G", "--on", "dgx-h100", "--max-gpus", "8"]
+    assert planner("-q", *small).out == planner(*small, "-q").out
+    assert json.loads(planner("--json", *small).out)["schema"] == "planner.plan/1"
+
+
+def test_catalogs_before_the_command_replace_those_of_the_environment(planner, monkeypatch, tmp_path):
+    monkeypatch.setenv("PLANNER_CATALOGS", "/nowhere")
+    assert cli.main(["catalog", "list", "stacks"]) == 2
+    assert cli.main(["--catalogs", str(tmp_path), "catalog", "list", "stacks"]) == 0
+
+
 def test_plan_has_exactly_the_flags_of_the_scenario(planner):
     shown = planner("plan", "--help").out
     assert all("--" + flag.replace("_", "-") in shown for flag in FLAGS)

@@ -9,6 +9,8 @@ import pytest
 from rich.console import Console
 
 from planner.answer.schema import Objective, Plan, Search
+from planner.render.figures import values
+from planner.render.page import Page
 from planner.render.tables import render_answer_line, render_estimate, render_plan
 from tests.answer.example_plan import (
     assignment,
@@ -127,6 +129,40 @@ def test_one_node_is_written_in_the_singular() -> None:
     single = plan.model_copy(update={"assignments": (plan.assignments[0].model_copy(update=fields),)})
     assert "1 node of dgx-h200 (8 h200-sxm GPUs) from" in render_answer_line(single)
     assert "per node finishes in" in render_answer_line(single)
+
+
+def test_least_energy_says_what_it_takes_and_what_the_cheapest_would_cost() -> None:
+    plan = example_plan()
+    dear = plan.assignments[0]
+    cheap = plan.alternatives[1].model_copy(update={"cost_usd": 9_000_000.0, "energy_kwh": 5_000_000.0})
+    least = plan.model_copy(update={
+        "objective": Objective(name="energy_kwh", value=4.2e6, bound=4.2e6, gap=0.0), "alternatives": (cheap,)})
+    assert render_answer_line(least).endswith(
+        "for 16.61 MUSD with 4,212.3 MWh (proven optimal); the cheapest alternative costs 9,000,000 USD "
+        "and takes 5,000.0 MWh")
+    dearer = cheap.model_copy(update={"cost_usd": (dear.cost_usd or 0) + 1})
+    assert render_answer_line(least.model_copy(update={"alternatives": (dearer,)})).endswith("MWh (proven optimal)")
+
+
+def test_a_plan_of_years_without_a_deadline_is_pointed_out() -> None:
+    plan = example_plan()
+    slow = plan.assignments[0].model_copy(update={"duration_days": 21_388.0})
+    long = plan.model_copy(update={"assignments": (slow,)})
+    assert "No deadline given: this takes 58.6 years." in printed(lambda c: render_plan(long, c))
+    asked = plan.provenance.model_copy(update={"scenario": {"limits": {"deadline": "30000 d"}}})
+    assert "No deadline" not in printed(lambda c: render_plan(long.model_copy(update={"provenance": asked}), c))
+    assert "No deadline" not in printed(lambda c: render_plan(plan, c))
+
+
+def test_equal_values_of_an_axis_are_listed_once() -> None:
+    assert values(["dgx-h100", "dgx-h100 (single nodes)", "dgx-h100 (single nodes)"]) == (
+        "dgx-h100, dgx-h100 (single nodes) (x2)")
+    assert values(range(1, 65)) == "1 to 64 (64 values)"
+
+
+def test_a_bar_shows_nothing_below_half_a_percent() -> None:
+    page = Page(Console(file=io.StringIO(), width=80))
+    assert [len(page.bar(share)) for share in (0.0, 0.0049, 0.005, 0.05, 1.0, 2.0)] == [0, 0, 1, 2, 30, 30]
 
 
 def test_tight_names_what_is_expected() -> None:

