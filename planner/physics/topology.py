@@ -100,21 +100,32 @@ def node_groups(gpus: int, members: int, stride: int) -> Iterator[list[int]]:
             yield [block + base + stride * i for i in range(members)]
 
 
+@lru_cache(maxsize=256)
+def _graph(key: _Key) -> nx.DiGraph[str]:
+    return node_graph(key.candidate)
+
+
+@lru_cache(maxsize=65536)
+def _route(key: _Key, a: str, b: str) -> tuple[tuple[str, str], ...]:
+    """Return the edges of the fastest way from `a` to `b`."""
+    import networkx as nx
+
+    return tuple(pairwise(nx.shortest_path(_graph(key), a, b, weight="cost")))
+
+
 @lru_cache(maxsize=4096)
 def _loads(key: _Key, members: int, stride: int, leaves_node: bool, alone: bool = False) -> tuple[float, float]:
     """Return (inside, across) ring bandwidth; `across` is inf where the group stays on the node.
 
     `alone` runs one group only, as benchmarks of collectives do.
     """
-    import networkx as nx
-
     candidate = key.candidate
-    graph = node_graph(candidate)
+    graph = _graph(key)
     load: dict[tuple[str, str], float] = {}
 
     def send(share: float, *stops: str) -> None:
         for a, b in pairwise(stops):
-            for edge in pairwise(nx.shortest_path(graph, a, b, weight="cost")):
+            for edge in _route(key, a, b):
                 load[edge] = load.get(edge, 0.0) + share
 
     nics, gpus = _nics(candidate)[0], candidate.node.gpus
