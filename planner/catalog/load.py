@@ -28,7 +28,10 @@ KINDS: dict[str, type[Sourced]] = {"gpus": Gpu, "nodes": Node, "fabrics": Fabric
                                    "prices": PriceList, "stacks": Stack, "sites": Site}
 CALIBRATION: dict[str, type[Sourced]] = {"kernels": KernelShape, "reliability": Reliability,
                                          "step-residuals": Residuals, "memory-residuals": Residuals}
-_SAME_SHAPE = re.compile(r"-(instruct|chat|it|hf|base)(?=-|$)", re.IGNORECASE)
+_SAME_SHAPE = re.compile(
+    r"-(instruct|chat|it|hf|base|dynamic|fp8|fp4|nvfp4|mxfp4|awq|gptq|bnb|nf4|int4|int8|4bit|8bit|(quantized\.)?w\d+a\d+)"
+    r"(?=-|$)", re.IGNORECASE)
+"""Endings that name the same shape: tuning, and how the weights are stored."""
 
 
 def data_root(folder: str) -> Path:
@@ -39,7 +42,8 @@ def data_root(folder: str) -> Path:
 
 def canonical(name: str) -> str:
     """Return the form in which names are compared: lower case, no organization, `-Instruct` and the like dropped."""
-    return _SAME_SHAPE.sub("", name.strip().rsplit("/", maxsplit=1)[-1].lower().replace("_", "-").replace(" ", "-"))
+    plain = name.strip().rsplit("/", maxsplit=1)[-1].lower().replace("_", "-").replace(" ", "-")
+    return _SAME_SHAPE.sub("", plain).removeprefix("meta-")
 
 
 class Catalog:

@@ -136,7 +136,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _fail(message: str, code: int) -> int:
-    click.echo(f"Error: {message}", err=True)
+    """Write one line; what input put into it that is no visible character is escaped."""
+    visible = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in message)
+    click.echo(f"Error: {visible}", err=True)
     return code
 
 

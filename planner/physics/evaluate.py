@@ -31,6 +31,7 @@ class MemoryBreakdown:
     device: float
     usable: float
     host_per_node: float
+    host_usable: float
     least: float
     """Device bytes that the asked confidence puts below."""
 
@@ -42,6 +43,8 @@ class MemoryBreakdown:
     @property
     def fits(self) -> Fits:
         """The verdict: holds at the asked confidence, cannot hold at the same confidence, or in between."""
+        if self.host_per_node > self.host_usable * (1 + 1e-9):
+            return "does not fit"
         if self.peak <= self.usable * (1 + 1e-9):
             return "fits"
         return "tight" if self.least <= self.usable else "does not fit"
@@ -105,11 +108,12 @@ def _memory(question: Question, rows: Layouts, row: int, layers: Ints, counts: I
         "framework": stack.context_bytes + held.allocated[worst] * (stack.allocator_ratio - 1),
         "reserve": device[worst] * (question.memory_margin - 1),
     }
-    node_gpus = question.candidates[int(rows.candidate[row])].node.gpus
+    node_gpus = min(question.candidates[int(rows.candidate[row])].node.gpus, int(rows.gpus[row]))
     ranks = int(rows.tp[row] * rows.cp[row] * rows.dp[row])
     on_node = np.sort(layers)[::-1][:max(1, node_gpus // ranks)].mean()
     return MemoryBreakdown(
         components={k: float(v) for k, v in parts.items()}, stage_peaks=device * question.memory_margin,
         allocated=float(held.allocated[worst]), reserved=float(held.allocated[worst] * stack.allocator_ratio),
         device=float(device[worst]), usable=float(terms.usable[row]),
-        host_per_node=float(terms.host_per_layer[row] * on_node), least=float(device[worst]) * question.memory_least)
+        host_per_node=float(terms.host_per_layer[row] * on_node), host_usable=float(terms.host_capacity[row]),
+        least=float(device[worst]) * question.memory_least)

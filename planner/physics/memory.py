@@ -164,7 +164,8 @@ def memory_terms(question: Question, rows: Layouts) -> MemoryTerms:
     lead, lead_experts = layer_parameters(rows, shape.lead)
     adapters = [none, none] if question.tuning.trains_base else [
         adapter_parameters(question, rows, kinds) for kinds in (shape.kinds, shape.lead)]
-    table, head = shape.embedding / tp, (shape.vocab * shape.hidden if not shape.tied else 0) / tp
+    # a tied head is the token table on one stage, and a copy of it on the last of several
+    table, head = shape.embedding / tp, np.where((rows.pp == 1) & shape.tied, 0, shape.vocab * shape.hidden) / tp
     tokens = (rows.micro_batch * question.sequence_length / rows.cp)[:, None]
     kept = tokens * sum(share * saved_per_token(question, rows, kind) for kind, share in shape.kinds)
     kept_first = sum((count * saved_per_token(question, rows, kind)[:, 0] for kind, count in shape.lead), none)
@@ -181,7 +182,7 @@ def memory_terms(question: Question, rows: Layouts) -> MemoryTerms:
     communicators = stack.communicator_bytes * np.sum(kinds, axis=0)
     usable = np.array([c.gpu.usable_memory for c in question.candidates])[rows.candidate]
     host = np.array([c.node.cpu.memory for c in question.candidates])[rows.candidate]
-    on_node = np.array([c.node.gpus for c in question.candidates])[rows.candidate]
+    on_node = np.minimum(rows.gpus, np.array([c.node.gpus for c in question.candidates])[rows.candidate])
     room = (usable / question.memory_margin - stack.context_bytes - communicators) / stack.allocator_ratio
     optimizer = np.where(rows.zero >= 1, rows.offload * (layer / rows.shard + layer_experts * rows.ep / rows.shard),
                          rows.offload * whole)

@@ -10,7 +10,7 @@ import heapq
 import time as clock
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -28,6 +28,8 @@ from planner.solver.staging_input import staging_problem
 FIRST_BATCH, LARGEST_BATCH = 2048, 32_768
 """Rows bounded with memory at once: few while the incumbent is young, more where the search goes deep."""
 CHUNK = 200_000
+PLENTY = 2**40
+"""MiB that no stage can fill."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,6 +39,8 @@ class Batch:
     rows: Layouts
     time: TimeTerms
     memory: MemoryTerms
+    offloaded: Mask
+    """Rows whose variants with more offload are bounded already."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,32 +146,43 @@ class Search:
                 self.out.removed["time"] += len(order) - start
                 break
             start, size = start + len(rest), min(2 * size, LARGEST_BATCH)
-            for batch in self._bounded(layouts.take(rest)):
-                batches.append(batch[0])
-                for row in np.flatnonzero(batch[2]):
-                    entry = (int(batch[1].first[row]), int(batch[1].cents[row]))
-                    heapq.heappush(heap, (entry, len(batches) - 1, int(row)))
+            self._push(heap, batches, layouts.take(rest), 0.0)
 
-    def _bounded(self, rows: Layouts) -> Iterator[tuple[Batch, Keys, Mask]]:
-        """Yield the rows, then their offloaded variants where memory costs time, each with keys and what fits."""
-        offloads = [float(x) for x in BY_NAME["offload"].domain(self.space)]
-        for share in offloads:
+    def _push(self, heap: list[tuple[Key, int, int]], batches: list[Batch], rows: Layouts, least: float) -> None:
+        """Put the rows on the heap, and their variants with more offload where memory is seen to cost time."""
+        for batch, keys, keep in self._bounded(rows, least):
+            batches.append(batch)
+            for row in np.flatnonzero(keep):
+                entry = (int(keys.first[row]), int(keys.cents[row]))
+                heapq.heappush(heap, (entry, len(batches) - 1, int(row)))
+
+    def _bounded(self, rows: Layouts, least: float) -> Iterator[tuple[Batch, Keys, Mask]]:
+        """Yield the rows at the offload shares from `least` on, each with keys and what fits.
+
+        Offload only adds time, so more of it can pay only where memory is short. Where the bound does not show that,
+        staging does, and asks again.
+        """
+        for share in self._shares(least):
             now = rows.replace(offload=np.full(len(rows), share))
-            batch = Batch(now, time_terms(self.question, now), memory_terms(self.question, now))
-            known = bound(self.question, now, batch.time, batch.memory)
+            time, memory = time_terms(self.question, now), memory_terms(self.question, now)
+            known = bound(self.question, now, time, memory)
             keys = self.pricing.least(now, known.step)
             keep = known.fits & self._within_limits(keys, now, "_with_memory")
             self.out.fit += int(known.fits.sum())
             self.out.removed["memory"] += int((~known.fits).sum())
             self._note_memory(now, known)
-            yield batch, keys, keep
-            # offload only adds time: it can pay only where memory is short
-            free = time_bound(self.question, now, batch.time)
-            short = ~known.fits | (known.step > free)
-            more = short & (now.zero >= 1) & self.question.stack.optimizer_offload
+            more = self._short(now, time, known) & (now.zero >= 1) & self.question.stack.optimizer_offload
+            yield Batch(now, time, memory, more), keys, keep
             rows = rows.take(more)
             if not len(rows):
                 return
+
+    def _short(self, rows: Layouts, time: TimeTerms, known: Bound) -> Mask:
+        """Return where the bound already shows that memory costs time, or everything."""
+        return ~known.fits | (known.step > time_bound(self.question, rows, time))
+
+    def _shares(self, least: float) -> list[float]:
+        return [float(x) for x in BY_NAME["offload"].domain(self.space) if x >= least]
 
     def _note_memory(self, rows: Layouts, known: Bound) -> None:
         """Remember the layout that misses memory by least, for the explanation of an infeasible question."""
@@ -195,20 +210,31 @@ class Search:
                 self._note_open(heap[0][0])
                 return
             _, at, row = heapq.heappop(heap)
-            done = self._solve(batches[at], row)
+            done, short = self._solve(batches[at], row)
+            if short:
+                self._offload_more(heap, batches, batches[at], row)
             if done is not None:
                 self.out.found.append(done)
                 if best is None or done.key < best:
                     self.best[candidate] = done.key
 
-    def _solve(self, batch: Batch, row: int) -> StagedLayout | None:
+    def _offload_more(self, heap: list[tuple[Key, int, int]], batches: list[Batch], batch: Batch, row: int) -> None:
+        """Put the variants with more offload of one staged row on the heap, unless they are there already."""
+        rows = batch.rows.take(np.array([row]))
+        further = [share for share in self._shares(0.0) if share > rows.offload[0]]
+        if further and not batch.offloaded[row] and rows.zero[0] >= 1 and self.question.stack.optimizer_offload:
+            self._push(heap, batches, rows, further[0])
+
+    def _solve(self, batch: Batch, row: int) -> tuple[StagedLayout | None, bool]:
+        """Stage one row. Return it where it keeps every limit, and whether memory cost it time (or all)."""
         self.out.staged += 1
         rows, time = batch.rows, batch.time
         problem = staging_problem(self.question, rows, time, batch.memory, row)
         staged = staging.solve(problem)
         if staged is None:
             self.out.removed["staging"] += 1
-            return None
+            return None, True
+        short = staged.objective > _without_memory(problem)
         pipeline = staged.objective * 1e-9 / problem.chunks
         step = (pipeline + float(time.step[row])) * float(time.jitter[row])
         column = self.pricing.column(rows, row, step)
@@ -216,9 +242,9 @@ class Search:
         over = self._over_limit(column, cents)
         if over is not None:
             self.out.removed[over + "_staged"] += 1
-            return None
+            return None, short
         share = float(self.pricing.share(rows.take(np.array([row])))[0])
-        return StagedLayout(batch, row, staged, step, share, column, cents, self.pricing.key(column))
+        return StagedLayout(batch, row, staged, step, share, column, cents, self.pricing.key(column)), short
 
     def _over_limit(self, column: Column, cents: int) -> str | None:
         """Return the limit that a staged layout breaks, which its bound did not show; none where it keeps all."""
@@ -226,3 +252,12 @@ class Search:
         limits = (("deadline", column.upper_us, self.job.deadline_us), ("budget", cents, self.job.budget_cents),
                   ("power", column.power_w, self.job.max_power_w), ("owned", column.rented_nodes, most))
         return next((name for name, value, limit in limits if limit is not None and value > limit), None)
+
+
+def _without_memory(problem: staging.StagingProblem) -> int:
+    """Return the objective of the same split with memory for everything."""
+    fixed = problem.min_layers == problem.max_layers
+    layers = problem.max_layers if fixed else (problem.layers,) * problem.stages
+    free = staging.solve(replace(problem, capacity_units=PLENTY, max_layers=layers, shared=()))
+    assert free is not None, "a split without memory limits always exists"
+    return free.objective

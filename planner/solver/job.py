@@ -131,5 +131,5 @@ def _identity(rows: Layouts, row: int) -> int:
     """Return a number that tells layouts apart whatever order they come in, for the last tie-break."""
     code = 0
     for axis in ("candidate", "tp", "cp", "pp", "vpp", "ep", "dp", "micro_batch", "zero", "precision"):
-        code = code * 4099 + int(getattr(rows, axis)[row])
-    return (code * 101 + int(100 * rows.offload[row])) % (2**61 - 1)
+        code = code * 2**18 + int(getattr(rows, axis)[row])
+    return code * 128 + int(100 * rows.offload[row])

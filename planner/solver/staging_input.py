@@ -54,7 +54,7 @@ def staging_problem(question: Question, rows: Layouts, time: TimeTerms, memory: 
 
 def _shared_hosts(question: Question, rows: Layouts, memory: MemoryTerms, row: int) -> tuple[SharedLimit, ...]:
     """Return the host limits of nodes that hold several stages; none where a node holds one stage or nothing moves."""
-    node_gpus = question.candidates[int(rows.candidate[row])].node.gpus
+    node_gpus = min(question.candidates[int(rows.candidate[row])].node.gpus, int(rows.gpus[row]))
     ranks = int(rows.tp[row] * rows.cp[row] * rows.dp[row])
     per_node = node_gpus // ranks
     if rows.offload[row] == 0 or per_node < 2:

@@ -69,6 +69,28 @@ def test_common_options_may_stand_before_the_command(planner, early, late):
     assert first.err or first.out
 
 
+def test_what_input_puts_into_a_message_stays_on_its_line(planner):
+    ran = planner("plan", MAIN, "--on", "dgx\nh100\r\x1b[31m")
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert ran.err.isascii() or "\x1b" not in ran.err
+    assert "\r" not in ran.err
+
+
+@pytest.mark.parametrize("layout", [["--gpus", "9" * 30], ["--layout", "tp=999999,pp=999999,cp=999999,dp=999999"]])
+def test_a_layout_beyond_all_clusters_is_refused(planner, layout):
+    ran = planner("estimate", "--model", "gpt2", "--node", "dgx-h100", *layout)
+    assert (ran.code, ran.out) == (2, "")
+    assert "expected at most 10,000,000" in ran.err
+
+
+def test_catalog_show_prints_nothing_of_a_node_whose_gpu_is_unknown(planner, tmp_path):
+    (tmp_path / "nodes").mkdir()
+    text = (ROOT / "catalogs/nodes/dgx-h100.yaml").read_text().replace("gpu: h100-sxm", "gpu: h1000")
+    (tmp_path / "nodes" / "dgx-h100.yaml").write_text(text)
+    ran = planner("catalog", "show", "nodes/dgx-h100", "--catalogs", tmp_path)
+    assert (ran.code, ran.out) == (2, "")
+
+
 def test_quiet_and_json_before_plan(planner):
     small = ["plan", "--model", "llama-3.1-8b", "--tokens", "1G", "--on", "dgx-h100", "--max-gpus", "8"]
     assert planner("-q", *small).out == planner(*small, "-q").out

@@ -9,14 +9,14 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-UNITS = ("GB", "GiB", "G", "GB/s", "Gbit/s", "Gb/s", "TFLOP/s", "d", "h", "us", "weeks", "USD", "kUSD", "USD/h", "W", "MW",
-         "T", "tokens", "sequences", "%", "")
+UNITS = ("GB", "GiB", "G", "GB/s", "Gbit/s", "Gb/s", "TFLOP/s", "d", "h", "us", "weeks", "USD", "kUSD", "USD/h", "W",
+         "MW", "T", "tokens", "sequences", "%", "")
 QUANTITY = re.compile(r"([\d.]+)( ?)([A-Za-z/%]+)")
 SCALARS = st.one_of(
     st.none(), st.booleans(), st.integers(-3, 10**19), st.floats(allow_nan=True),
     st.sampled_from(["", " ", "60 d", "15 T", "-1 d", "nan d", "inf USD", "1e400 W", "2 kUSD", "80 GB", "80G", "0 W",
                      "1e-300 s", "9" * 400, "llama-3.1-8b", "any", "dgx-h100", "8xh100", "0xh100", "bf16", "on-demand",
-                     "64 sequences +- 2%", "60 d at 90%", "60 d at 100%", "²", "\u202e", "💥", "a\nb", "null", "{", "-"]),
+                     "64 sequences +- 2%", "60 d at 90%", "9 d at 100%", "²", "\u202e", "💥", "a\nb", "null", "{"]),
     st.text(max_size=8).map(lambda text: text.encode("utf-8", "replace").decode()))
 VALUES = st.recursive(SCALARS, lambda inner: st.one_of(
     st.lists(inner, max_size=3), st.dictionaries(st.text(min_size=1, max_size=4), inner, max_size=3)), max_leaves=6)
@@ -92,7 +92,7 @@ def garbled(draw: st.DrawFn, text: str) -> str:
                 lines[at] = lines[at].lstrip()
             case "insert":
                 column = draw(st.integers(0, len(lines[at])))
-                what = draw(st.sampled_from([":", "'", '"', "[", "}", "&a ", "*a", "!!x ", "#", "\x00", "\ufeff", "%", "|", "?"]))
+                what = draw(st.sampled_from([*":'\"[}#%|?\x00\ufeff", "&a ", "*a", "!!x "]))
                 lines[at] = lines[at][:column] + what + lines[at][column:]
             case "cut":
                 lines[at] = lines[at][:draw(st.integers(0, len(lines[at])))]

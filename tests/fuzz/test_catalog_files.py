@@ -64,9 +64,9 @@ def test_the_whole_catalog_is_checked_with_a_mutated_entry(drawn: tuple[tuple[st
 
 
 @pytest.mark.parametrize(("kind", "name", "model"), [
-    ("gpus", "h100-sxm", "llama-3.1-8b"), ("nodes", "dgx-h100", "llama-3.1-8b"), ("models", "llama-3.1-8b", "llama-3.1-8b"),
-    ("models", "deepseek-v3", "deepseek-v3"), ("stacks", "megatron-core", "llama-3.1-8b"),
-    ("fabrics", "nvlink4-nvswitch", "llama-3.1-8b")])
+    ("gpus", "h100-sxm", "llama-3.1-8b"), ("nodes", "dgx-h100", "llama-3.1-8b"),
+    ("models", "llama-3.1-8b", "llama-3.1-8b"), ("models", "deepseek-v3", "deepseek-v3"),
+    ("stacks", "megatron-core", "llama-3.1-8b"), ("fabrics", "nvlink4-nvswitch", "llama-3.1-8b")])
 def test_an_estimate_with_a_mutated_entry(kind: str, name: str, model: str) -> None:
     @fuzzing(20)
     @given(mutated(entry(kind, name), most=2))

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from planner.layouts.axes import RECOMPUTE
 from tests.fuzz.running import fuzzing, run
 
-ODD = st.sampled_from(["", " ", "0", "-1", "1.5", "x", "nan", "inf", "1e999", "9" * 30, "-", ",", "a,b", "=", "²", "💥", "true"])
+ODD = st.sampled_from(["", " ", "0", "-1", "1.5", "x", "nan", "inf", "1e999", "9" * 30, "-", ",", "a,b", "=", "²", "💥",
+                       "true", "a\nb\r\x1b[31m"])
 COUNTS = st.integers(1, 2).map(str)
 QUESTION: dict[str, st.SearchStrategy[str]] = {
     "--model": st.sampled_from(["gpt2", "GPT2", "openai-community/gpt2"]),

@@ -6,13 +6,17 @@ import numpy as np
 import pytest
 
 from planner.layouts.axes import BY_NAME
-from planner.physics.estimate import time_terms
+from planner.layouts.enumerate import enumerate_layouts
+from planner.layouts.table import Layouts, Mask
+from planner.physics.estimate import TimeTerms, time_terms
 from planner.physics.memory import memory_terms
+from planner.prepare import job_of, prepare
+from planner.scenario.load import load_scenario
 from planner.solver import staging
-from planner.solver.bounds import bound, time_bound
+from planner.solver.bounds import Bound, bound, time_bound
 from planner.solver.frontier import Batch, Search, StagedLayout
 from planner.solver.staging_input import staging_problem
-from tests.search_cases import Case, random_case
+from tests.search_cases import Case, catalog, random_case
 
 SEEDS = range(120)
 
@@ -26,13 +30,14 @@ def all_batches(case: Case) -> list[Batch]:
             rows = rows.take((rows.zero >= 1) & case.question.stack.optimizer_offload)
         rows = rows.replace(offload=np.full(len(rows), share))
         if len(rows):
-            batches.append(Batch(rows, time_terms(case.question, rows), memory_terms(case.question, rows)))
+            batches.append(Batch(rows, time_terms(case.question, rows), memory_terms(case.question, rows),
+                                 np.ones(len(rows), bool)))
     return batches
 
 
 def staged_all(case: Case) -> list[StagedLayout]:
     search = Search(case.question, case.space, case.job)
-    found = (search._solve(batch, row) for batch in all_batches(case) for row in range(len(batch.rows)))
+    found = (search._solve(batch, row)[0] for batch in all_batches(case) for row in range(len(batch.rows)))
     return [one for one in found if one is not None]
 
 
@@ -71,6 +76,36 @@ def test_bounds_never_exceed_staged_optimum_and_never_reject_what_fits() -> None
                 assert known.step[row] <= step * (1 + 1e-12)
     assert rows_seen > 3000
     assert fits_seen > 1000
+
+
+class Unpruned(Search):
+    """Bounds every offloaded variant of every row it looks at."""
+
+    def _short(self, rows: Layouts, time: TimeTerms, known: Bound) -> Mask:
+        return np.ones(len(rows), bool)
+
+
+TIGHT = [
+    ("mixtral-8x22b", "dgx-h100", 128, 128, 32768), ("qwen2.5-32b", "dgx-a100", 24, 512, 32768),
+    ("llama-3.1-8b", "dgx-a100", 8, 64, 16384), ("llama-3.1-70b", "dgx-h100", 32, 64, 8192),
+    ("mixtral-8x7b", "dgx-h100", 16, 96, 16384), ("llama-2-13b", "hgx-a100-40gb", 16, 128, 4096),
+]
+
+
+@pytest.mark.parametrize(("model", "node", "gpus", "batch", "length"), TIGHT)
+@pytest.mark.parametrize("objective", ["cost", "time"])
+def test_offload_is_never_left_out_where_it_would_win(model: str, node: str, gpus: int, batch: int, length: int,
+                                                      objective: str) -> None:
+    """Staging can be short of memory where the continuous bound is not: integer layers, equal chunks."""
+    scenario, _ = load_scenario(None, {
+        "workload.model": model, "workload.tokens": "10G", "workload.global_batch": str(batch), "objective": objective,
+        "workload.sequence_length": str(length), "limits.gpus": str(gpus), "hardware.candidates": node}, catalog())
+    scenario = scenario.model_copy(update={"sourcing": scenario.sourcing.model_copy(
+        update={"own": {node: 1000}, "rent": None})})
+    prepared = prepare(scenario, catalog())
+    layouts, job = enumerate_layouts(prepared.facts).layouts, job_of(prepared)
+    lazy, eager = (kind(prepared.question, prepared.space, job).run(layouts).found for kind in (Search, Unpruned))
+    assert min(f.key for f in lazy)[:2] == min(f.key for f in eager)[:2]
 
 
 def test_two_runs_find_the_same() -> None:
