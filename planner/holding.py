@@ -57,9 +57,15 @@ def hold(scenario: Scenario, catalog: Catalog, defaults: Sequence[str]) -> Plan:
         search=Search(layouts=layouts, legal=legal, fit=fit, staged=staged,
                       removed={name: count for name, count in removed.items() if count},
                       wall_seconds=round(time.monotonic() - started, 3)),
-        infeasible=None if best else Infeasible(because=(f"nothing up to {MOST_HOLDING} GPUs of a kind holds the model "
-                                                         f"for {', '.join(without)}",)),
-        provenance=provenance_of(scenario, catalog, (*defaults, f"max_gpus={MOST_HOLDING}")))
+        infeasible=None if best else Infeasible(because=(_nothing(scenario, without),)),
+        provenance=provenance_of(scenario, catalog, (*defaults, *([_nothing(scenario, without)] if without else []))))
+
+
+def _nothing(scenario: Scenario, without: Sequence[str]) -> str:
+    """Say which methods no count of GPUs within the limits holds."""
+    limits = scenario.limits
+    count = f"{limits.gpus} GPUs" if limits.gpus else f"up to {limits.max_gpus or MOST_HOLDING} GPUs of a kind"
+    return f"nothing on {count} holds the model for {', '.join(without)}"
 
 
 def _by_kind(found: Sequence[StagedLayout]) -> list[StagedLayout]:

@@ -53,8 +53,9 @@ def by_change(found: Sequence[tuple[float, Relaxation]]) -> list[Relaxation]:
 
 def _because(limits: Limits, miss: Miss, relaxations: list[Relaxation]) -> tuple[list[str], str | None]:
     if not len(miss.layouts.layouts):
+        # rules are counted in the order they apply, so the last ones emptied what the others had left
         return [f"{RULES[name].reason} ({name}: {count:,} layouts)"
-                for name, count in sorted(miss.layouts.removed.items(), key=lambda kv: -kv[1])[:3]], None
+                for name, count in list(miss.layouts.removed.items())[:-4:-1]], None
     if miss.frontier.fit == 0 and miss.frontier.nearest_memory is not None:
         return _memory(miss)
     because = []
@@ -66,6 +67,8 @@ def _because(limits: Limits, miss: Miss, relaxations: list[Relaxation]) -> tuple
         if (value := getattr(limits, name)) is not None:
             because.append(f"{name.replace('_', ' ')} is {_show(name, value)}")
     nearest = [f"{r.to} instead of {r.from_}" for r in relaxations]
+    if not nearest and len(because) > 1:
+        nearest = ["no single one of these changes is enough, two or more are needed"]
     return because or ["no layout fits in memory with the limits given"], nearest[0] if nearest else None
 
 

@@ -36,22 +36,28 @@ def _deadline(value: object) -> Deadline:
         return value
     match = _AT.match(value) if isinstance(value, str) else None
     if match is None:
-        return Deadline(parse(value, SECONDS, "duration", "60 d"))
+        return Deadline(_within_a_century(parse(value, SECONDS, "duration", "60 d")))
     confidence = float(match.group(2)) / 100
     if not 0.5 <= confidence < 1:
         raise ValueError(f"{value!r}: the confidence must be at least 50% and below 100%")
-    return Deadline(parse(match.group(1), SECONDS, "duration", "60 d"), confidence)
+    return Deadline(_within_a_century(parse(match.group(1), SECONDS, "duration", "60 d")), confidence)
+
+
+def _within_a_century(seconds: float) -> float:
+    if seconds > 36525 * 86400:
+        raise ValueError("a deadline is at most 100 years")
+    return seconds
 
 
 class Limits(Frozen):
     """Upper bounds; none means no bound. `gpus` fixes the count, `max_gpus` and `max_nodes` cap it."""
 
     deadline: Annotated[Deadline, PlainValidator(_deadline), PlainSerializer(str, return_type=str)] | None = None
-    budget: Usd | None = None
+    budget: Annotated[Usd, Field(le=1e13)] | None = None
     gpus: int | None = Field(default=None, gt=0, le=MOST)
     max_gpus: int | None = Field(default=None, gt=0, le=MOST)
     max_nodes: int | None = Field(default=None, gt=0, le=MOST)
-    max_power: Watts | None = None
+    max_power: Annotated[Watts, Field(le=1e13)] | None = None
 
 
 class Rent(Frozen):

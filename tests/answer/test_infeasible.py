@@ -28,6 +28,19 @@ def test_the_nearest_miss_is_the_first_relaxation() -> None:
     assert answer.nearest == f"{answer.relaxations[0].to} instead of {answer.relaxations[0].from_}"
 
 
+def test_limits_that_fail_only_together_are_said_to() -> None:
+    answer = plan(model="llama-3.1-70b", tokens="1 T", on="dgx-h100", deadline="1 d", budget="10 kUSD", max_gpus=64)
+    assert answer.infeasible is not None
+    assert answer.infeasible.relaxations == ()
+    assert answer.infeasible.nearest == "no single one of these changes is enough, two or more are needed"
+
+
+def test_the_rule_that_emptied_the_space_leads() -> None:
+    answer = plan(model="llama-3.1-8b", tokens="1 G", on="dgx-h100", gpus=12).infeasible
+    assert answer is not None
+    assert answer.because[0].startswith("the GPUs must fill whole nodes (whole_nodes: ")
+
+
 @pytest.fixture(scope="module")
 def far() -> Plan:
     return plan(model="llama-3.1-405b", tokens="1 G", on="dgx-h100", max_gpus=8)
