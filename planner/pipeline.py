@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from importlib import metadata
 
 from planner import __version__
-from planner.answer.assemble import Context, alternative_of, assignment_of, runners_up
+from planner.answer.assemble import Context, alternative_of, assignment_of, price_dates, runners_up
 from planner.answer.assignment import Assignment
 from planner.answer.estimate import estimate_of
 from planner.answer.infeasible import Miss, infeasible_of
@@ -87,8 +87,7 @@ def search_of(prepared: Prepared, layouts: Enumeration, choice: Choice, seconds:
 
 def _decided(prepared: Prepared) -> list[str]:
     limits = prepared.scenario.limits
-    dates = sorted({o.as_of for o in prepared.offers})
-    decided = [f"prices of {dates[0]} to {dates[-1]}" if len(dates) > 1 else f"prices of {dates[0]}"]
+    decided = [price_dates(o.as_of for o in prepared.offers)]
     if limits.gpus is None and limits.max_gpus is None:
         decided.append(f"max_gpus={MOST_GPUS}")
     return decided

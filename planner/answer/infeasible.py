@@ -68,7 +68,7 @@ def _because(limits: Limits, miss: Miss, relaxations: list[Relaxation]) -> tuple
             because.append(f"{name.replace('_', ' ')} is {_show(name, value)}")
     nearest = [f"{r.to} instead of {r.from_}" for r in relaxations]
     if not nearest and len(because) > 1:
-        nearest = ["no single one of these changes is enough, two or more are needed"]
+        nearest = ["no single limit is the cause: two or more have to change"]
     return because or ["no layout fits in memory with the limits given"], nearest[0] if nearest else None
 
 

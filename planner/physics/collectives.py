@@ -67,7 +67,9 @@ def _one(hardware: Candidate, links: GroupLinks, operation: str, n: Floats, buff
     inside = _inside_busbw(hardware, links, operation, buffer) if links.members > 1 else np.full_like(buffer, np.inf)
     across = links.across * hardware.fabric.efficiency
     nodes = n / links.members
-    hops = hardware.fabric.latency * np.log2(np.maximum(nodes, 1.0))
+    # all-reduce can go up and down a tree; a ring of gathers or scatters passes every node once
+    passed = np.log2(np.maximum(nodes, 1.0)) if operation == "all_reduce" else np.maximum(nodes - 1.0, 0.0)
+    hops = hardware.fabric.latency * passed
     start = hardware.scaleup.latency if links.members > 1 and hardware.scaleup else 0.0
     factor = (2.0 if operation == "all_reduce" else 1.0) * (n - 1) / n
     return factor * buffer / np.minimum(inside, across) + hops + np.where(nodes > 1, start, 0.0)

@@ -137,16 +137,20 @@ def _sharded(question: Question, rows: Layouts, operation: str, bytes_each: floa
 
     Dense parameters are shared out over dp x cp, experts over the ranks that hold the same ones.
     """
-    def part(parameters: Floats, layer: Floats, size: Ints, stride: Ints) -> tuple[Floats, Floats]:
-        took = collectives.seconds(question.candidates, rows.candidate, operation, size, stride,
-                                   bytes_each * parameters)
-        return took, took * layer / np.maximum(parameters, 1.0)
+    def over(chosen: Layouts, dense: Floats, experts: Floats) -> Floats:
+        took = collectives.seconds(question.candidates, chosen.candidate, operation, chosen.shard, chosen.tp,
+                                   bytes_each * dense)
+        if not question.shape.experts:
+            return took
+        return took + collectives.seconds(question.candidates, chosen.candidate, operation, chosen.shard // chosen.ep,
+                                          chosen.tp * chosen.ep, bytes_each * experts)
 
-    dense, dense_layer = part(rank.dense, rank.layer, rows.shard, rows.tp)
-    if not question.shape.experts:
-        return dense, dense_layer
-    experts, experts_layer = part(rank.experts, rank.layer_experts, rows.shard // rows.ep, rows.tp * rows.ep)
-    return dense + experts, dense_layer + experts_layer
+    layer = np.zeros(len(rows))
+    # only ZeRO-3 moves layers one by one, each with its own start and way around the ring
+    each = np.flatnonzero((rows.zero == 3) & (rows.pp == 1))
+    if len(each):
+        layer[each] = over(rows.take(each), rank.layer[each], rank.layer_experts[each])
+    return over(rows, rank.dense, rank.experts), layer
 
 
 def _pipeline(question: Question, rows: Layouts) -> Floats:

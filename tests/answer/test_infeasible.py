@@ -32,7 +32,7 @@ def test_limits_that_fail_only_together_are_said_to() -> None:
     answer = plan(model="llama-3.1-70b", tokens="1 T", on="dgx-h100", deadline="1 d", budget="10 kUSD", max_gpus=64)
     assert answer.infeasible is not None
     assert answer.infeasible.relaxations == ()
-    assert answer.infeasible.nearest == "no single one of these changes is enough, two or more are needed"
+    assert answer.infeasible.nearest == "no single limit is the cause: two or more have to change"
 
 
 def test_the_rule_that_emptied_the_space_leads() -> None:
