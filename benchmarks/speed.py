@@ -28,7 +28,7 @@ from planner.pipeline import Prepared, prepare
 from planner.scenario.load import load_scenario
 from planner.solver import staging
 from planner.solver.bounds import bound, time_bound
-from planner.solver.frontier import BATCH, CHUNK
+from planner.solver.frontier import CHUNK, FIRST_BATCH
 from planner.solver.staging.problem import StagingProblem
 from planner.solver.staging_input import staging_problem
 
@@ -102,7 +102,7 @@ def physics() -> Iterator[Line]:
 
     yield f"enumeration of {len(layouts):,} legal layouts", f"{cpu(lambda: enumerate_layouts(job.facts)):.2f} s"
     yield f"step time and its bound, chunks of {CHUNK:,}", rate(len(layouts), "layouts", times)
-    for size in (CHUNK, BATCH):
+    for size in (CHUNK, FIRST_BATCH):
         known = [(rows, time_terms(question, rows)) for rows in chunks(layouts, size)]
 
         def memories(known: list[tuple[Layouts, TimeTerms]] = known) -> None:

@@ -1,0 +1,12 @@
+"""The benchmarks still fit the program they measure; what they measure is not tested here."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import pytest
+
+
+@pytest.mark.parametrize("name", ["process", "speed", "validation"])
+def test_imports(name: str) -> None:
+    assert import_module(f"benchmarks.{name}").__doc__
