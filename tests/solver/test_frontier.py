@@ -18,7 +18,7 @@ from planner.solver.frontier import Batch, Search, StagedLayout
 from planner.solver.staging_input import staging_problem
 from tests.search_cases import Case, catalog, random_case
 
-SEEDS = range(80)
+SEEDS = range(120)
 
 
 def all_batches(case: Case) -> list[Batch]:
