@@ -59,6 +59,25 @@ def no_deadline_sentence(plan: Plan) -> str | None:
             "With limits.deadline (--deadline 60d) the search is for a plan that ends in time")
 
 
+def close_call_sentence(plan: Plan) -> str | None:
+    """Return the nearest other hardware where its cost or time lies inside the plan's 90% interval; else nothing."""
+    name = plan.objective.name
+    if len(plan.assignments) != 1 or name not in ("cost_usd", "duration_days") or plan.infeasible:
+        return None
+    best = plan.assignments[0]
+    ours, (low, high) = getattr(best, name), best.time.interval90_seconds
+    others = [(getattr(a, name), a) for a in plan.alternatives if a.gpu != best.gpu and getattr(a, name) is not None]
+    if not others or not ours:
+        return None
+    theirs, other = min(others, key=lambda pair: pair[0])
+    show = show_usd if name == "cost_usd" else days
+    least, most = (ours * end / best.time.step_seconds for end in (low, high))
+    if theirs > most:
+        return None
+    return (f"Close: {other.gpus:,} {other.gpu} for {show(theirs)} ({theirs / ours - 1:+.1%}) is inside this plan's "
+            f"90% interval of {show(least)} to {show(most)}")
+
+
 def infeasible_sentence(infeasible: Infeasible) -> str:
     """Return cause, nearest miss and relaxations in one line."""
     line = "No: " + "; ".join(infeasible.because)

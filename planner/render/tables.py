@@ -11,6 +11,7 @@ from planner.render.layout_text import show_layout
 from planner.render.page import Page
 from planner.render.proof import show_alternatives, show_infeasible, show_proof, show_provenance
 from planner.render.sentence import (
+    close_call_sentence,
     estimate_sentence,
     infeasible_sentence,
     no_deadline_sentence,
@@ -37,6 +38,8 @@ def render_plan(plan: Plan, console: Console) -> None:
     page.paragraph(plan_sentence(plan), "bold red" if plan.infeasible else "bold")
     if (reminder := no_deadline_sentence(plan)) is not None:
         page.paragraph(reminder, "yellow")
+    if (close := close_call_sentence(plan)) is not None:
+        page.paragraph(close)
     if plan.infeasible:
         show_infeasible(page, plan.infeasible)
     given = plan.provenance.scenario.get("confidence")

@@ -8,9 +8,10 @@ from collections.abc import Callable
 import pytest
 from rich.console import Console
 
-from planner.answer.schema import Objective, Plan, Search
+from planner.answer.schema import Alternative, Objective, Plan, Search
 from planner.render.figures import values
 from planner.render.page import Page
+from planner.render.sentence import close_call_sentence
 from planner.render.tables import render_answer_line, render_estimate, render_plan
 from tests.answer.example_plan import (
     assignment,
@@ -168,3 +169,15 @@ def test_a_bar_shows_nothing_below_half_a_percent() -> None:
 def test_tight_names_what_is_expected() -> None:
     line = printed(lambda c: render_estimate(estimate(memory=memory("tight", 70 * 2**30)), c)).splitlines()[0]
     assert line.startswith("Tight: 71.0 of 70.0 GiB, 67.3 GiB expected; 925 tokens/s/GPU")
+
+
+@pytest.mark.parametrize(("gpu", "price", "told"), [("h100-sxm", 29.0, True), ("h200-sxm", 29.0, False),
+                                                    ("h100-sxm", 40.0, False)])
+def test_other_hardware_inside_the_interval_is_pointed_out(gpu: str, price: float, told: bool) -> None:
+    plan = example_plan()
+    other = Alternative(**assignment(price=price, gpu=gpu), why="dearer")
+    sentence = close_call_sentence(plan.model_copy(update={"alternatives": (other,)}))
+    assert (sentence is not None) == told
+    if sentence is not None:
+        assert f"{other.gpus:,} h100-sxm" in sentence
+        assert "(+3.6%)" in sentence
