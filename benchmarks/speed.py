@@ -22,13 +22,14 @@ from planner import __version__
 from planner.catalog.load import Catalog
 from planner.layouts.enumerate import enumerate_layouts
 from planner.layouts.table import Layouts
-from planner.physics.estimate import TimeTerms, time_terms
+from planner.physics import topology
+from planner.physics.estimate import time_terms
 from planner.physics.memory import memory_terms
-from planner.pipeline import Prepared, prepare
+from planner.prepare import Prepared, job_of, prepare
 from planner.scenario.load import load_scenario
-from planner.solver import staging
+from planner.solver import frontier, staging
 from planner.solver.bounds import bound, time_bound
-from planner.solver.frontier import CHUNK, FIRST_BATCH
+from planner.solver.frontier import CHUNK
 from planner.solver.staging.problem import StagingProblem
 from planner.solver.staging_input import staging_problem
 
@@ -92,24 +93,58 @@ def prepared(model: str | None = None) -> tuple[Prepared, Layouts]:
 
 
 def physics() -> Iterator[Line]:
-    """Yield layouts per second and core: step time with its bound, and memory with the bound that knows it."""
+    """Yield layouts per second and core over the whole table: time and memory terms, and the bounds made of them."""
     job, layouts = prepared()
     question = job.question
-
-    def times() -> None:
-        for rows in chunks(layouts, CHUNK):
-            time_bound(question, rows, time_terms(question, rows))
-
     yield f"enumeration of {len(layouts):,} legal layouts", f"{cpu(lambda: enumerate_layouts(job.facts)):.2f} s"
-    yield f"step time and its bound, chunks of {CHUNK:,}", rate(len(layouts), "layouts", times)
-    for size in (CHUNK, FIRST_BATCH):
-        known = [(rows, time_terms(question, rows)) for rows in chunks(layouts, size)]
 
-        def memories(known: list[tuple[Layouts, TimeTerms]] = known) -> None:
-            for rows, terms in known:
-                bound(question, rows, terms, memory_terms(question, rows))
+    pieces = list(chunks(layouts, CHUNK))
 
-        yield f"memory and its bound, chunks of {size:,}", rate(len(layouts), "layouts", memories)
+    def terms() -> None:
+        for rows in pieces:
+            time_terms(question, rows)
+            memory_terms(question, rows)
+
+    known = [(rows, time_terms(question, rows), memory_terms(question, rows)) for rows in pieces]
+
+    def bounds() -> None:
+        for rows, times, memory in known:
+            time_bound(question, rows, times)
+            bound(question, rows, times, memory)
+
+    yield "physics: all time and memory terms", per_second(len(layouts), "layouts", cpu(terms))
+    yield "bounds on the step, without and with memory", per_second(len(layouts), "layouts", cpu(bounds))
+    cold = median(searching(job, layouts) for _ in range(3))
+    yield "all physics and bounds one search asks for, no route known", per_second(len(layouts), "layouts", cold)
+
+
+def searching(job: Prepared, layouts: Layouts) -> float:
+    """Return CPU seconds one search spends in physics and bounds; routes of its topologies are forgotten before."""
+    import networkx  # noqa: F401  (its import is start-up, not physics)
+
+    spent = 0.0
+
+    def timed(work: Callable[..., object]) -> Callable[..., object]:
+        def run(*args: object) -> object:
+            nonlocal spent
+            began = time.process_time()
+            done = work(*args)
+            spent += time.process_time() - began
+            return done
+        return run
+
+    for cache in (topology._graph, topology._route, topology._loads, topology._links):
+        cache.cache_clear()
+    names = ("time_terms", "time_bound", "memory_terms", "offloaded", "bound")
+    whole = {name: getattr(frontier, name) for name in names}
+    try:
+        for name, work in whole.items():
+            setattr(frontier, name, timed(work))
+        frontier.Search(job.question, job.space, job_of(job)).run(layouts)
+    finally:
+        for name, work in whole.items():
+            setattr(frontier, name, work)
+    return spent
 
 
 def chunks(layouts: Layouts, size: int) -> Iterator[Layouts]:
@@ -131,7 +166,8 @@ def stagings() -> Iterator[Line]:
 
             if problems:
                 layers = job.question.shape.layers
-                yield f"staging, {layers} layers in {stages} stages", rate(len(problems), "solves", solve_all)
+                yield (f"staging, {layers} layers in {stages} stages",
+                       per_second(len(problems), "solves", cpu(solve_all)))
 
 
 def problems_of(job: Prepared, layouts: Layouts, stages: int) -> list[StagingProblem]:
@@ -143,9 +179,9 @@ def problems_of(job: Prepared, layouts: Layouts, stages: int) -> list[StagingPro
     return [staging_problem(job.question, rows, times, memory, int(row)) for row in chosen]
 
 
-def rate(count: int, what: str, work: Callable[[], object]) -> str:
+def per_second(count: int, what: str, seconds: float) -> str:
     """Return how many of `what` one core does in a second."""
-    return f"{count / cpu(work):,.0f} {what}/s per core"
+    return f"{count / seconds:,.0f} {what}/s per core"
 
 
 def cpu(work: Callable[[], object]) -> float:

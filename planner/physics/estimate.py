@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from planner.layouts.table import Floats, Ints, Layouts
+from planner.layouts.table import Floats, Ints, Layouts, Mask
 from planner.physics.communication import layer_traffic, rank_parameters, step_traffic
 from planner.physics.compute import (
     LayerTimes,
@@ -54,6 +54,10 @@ class TimeTerms:
         """What a step costs besides its pipeline, before stragglers."""
         return self.data + self.pipeline + self.optimizer + self.offload + self.overhead
 
+    def take(self, rows: Ints | Mask) -> TimeTerms:
+        """Return the terms of the chosen rows."""
+        return TimeTerms(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
+
 
 def time_terms(question: Question, rows: Layouts) -> TimeTerms:
     """Return the time terms of each row. What depends on few axes is computed once per combination."""
@@ -79,6 +83,12 @@ def time_terms(question: Question, rows: Layouts) -> TimeTerms:
         optimizer=optimizer, offload=offload, overhead=np.full(len(rows), question.stack.step_overhead),
         jitter=question.stack.slowdown * (
             1 + question.kernels.jitter_per_doubling * np.log2(np.maximum(1.0, nodes))))
+
+
+def offloaded(question: Question, rows: Layouts, terms: TimeTerms) -> TimeTerms:
+    """Return `terms` at the offload shares of `rows`, which differ from those they were computed at in nothing else."""
+    optimizer, offload = _optimizer(question, rows)
+    return replace(terms, optimizer=optimizer, offload=offload)
 
 
 def _lead(question: Question, rows: Layouts) -> Floats:

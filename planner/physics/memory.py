@@ -116,7 +116,9 @@ def _states(question: Question, rows: Layouts, dense: Floats, experts: Floats, t
     """Return the state bytes of `dense` and `experts` parameters on one GPU, `trained` adapter parameters besides."""
     stack, tuning = question.stack, question.tuning
     shard = rows.shard.astype(np.float64)
-    shard_experts = shard / rows.ep
+    whole, sharded = dense, dense / shard
+    if question.shape.experts:
+        whole, sharded = whole + experts, sharded + experts / (shard / rows.ep)
 
     def recipe(field: str) -> Floats:
         by_precision = [getattr(stack.states.get(p) or stack.states["bf16"], field)  # type: ignore[call-overload]
@@ -125,13 +127,12 @@ def _states(question: Question, rows: Layouts, dense: Floats, experts: Floats, t
 
     def over(stage: int) -> Floats:
         """Parameters left on one GPU where ZeRO shards from `stage` on."""
-        cut = rows.zero >= stage
-        return np.where(cut, dense / shard + experts / shard_experts, dense + experts)
+        return np.where(rows.zero >= stage, sharded, whole)
 
     if tuning.trains_base:
-        off = 1 - rows.offload
+        on_gpu = over(1) * (1 - rows.offload)
         return States(weights=recipe("weight") * over(3), gradients=recipe("gradient") * over(2),
-                      master=recipe("master") * over(1) * off, moments=recipe("moments") * over(1) * off)
+                      master=recipe("master") * on_gpu, moments=recipe("moments") * on_gpu)
     weight, gradient, moments = tuning.adapter_states
     cut = np.where(rows.zero >= 1, trained / shard, trained)
     held = base_bytes if base_bytes is not None else tuning.base_bytes

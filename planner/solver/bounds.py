@@ -57,29 +57,42 @@ def bound(question: Question, rows: Layouts, time: TimeTerms, memory: MemoryTerm
     kept = memory.kept[:, allowed]
     most, least = memory.kept[:, 0] if 0 in allowed else kept.max(axis=1), kept.min(axis=1)
     price = _seconds_per_byte(time, memory, allowed)
-    persist = question.stack.gradients_persist
-    state, first_held, last_held = (s.held(persist) for s in (memory.layer, memory.first, memory.last))
-    free, room, short = np.zeros(len(rows)), np.zeros(len(rows)), np.zeros(len(rows))
-    slope = np.full(len(rows), np.inf)
-    for stage in range(int(rows.pp.max(initial=1))):
-        active = np.flatnonzero(rows.pp > stage)
-        chunks = in_flight_chunks(rows.pp[active], rows.vpp[active], rows.micro_batches[active], stage)
-        flight = chunks / rows.vpp[active]
-        last = rows.pp[active] == stage + 1
-        work = np.where(last, np.maximum(memory.live, memory.logits)[active], memory.live[active])
-        ends = np.where(last, last_held[active], 0.0)
-        if stage == 0:
-            ends = ends + first_held[active] + memory.kept_first[active] * flight
-        left = memory.capacity[active] - memory.gathered[active] - work - ends
-        per_layer = state[active] + flight * most[active]
-        free[active] += np.clip(left / per_layer, 0, layers)
-        room[active] += np.clip(np.floor(left / (state[active] + flight * least[active]) + 1e-9), 0, layers)
-        short[active] += (layers * (state + memory.kept.min(axis=1))[active] / rows.pp[active] - left) / rows.pp[active]
-        slope[active] = np.minimum(slope[active], state[active] / flight + most[active])
+    free, room, short, slope = _stages(question, rows, memory, most, least)
     deficit = np.maximum(0.0, layers - free)
     extra = np.where(deficit > 0, deficit * slope * price, 0.0)
     return Bound(_step(question, rows, time, extra), (room >= layers) & _host_fits(question, rows, memory),
                  short)
+
+
+def _stages(question: Question, rows: Layouts, memory: MemoryTerms, most: Floats,
+            least: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return, summed over stages, layers that fit keeping `most` and (whole ones) keeping `least` bytes, and the
+    mean stage's shortage; and the least bytes that one layer less frees on any stage.
+    """
+    layers, persist = question.shape.layers, question.stack.gradients_persist
+    # deepest pipelines first, so that the rows that have a stage are a slice
+    order = np.argsort(-rows.pp, kind="stable")
+    pp, vpp, batches = rows.pp[order], rows.vpp[order], rows.micro_batches[order]
+    state, first, last = (s.held(persist)[order] for s in (memory.layer, memory.first, memory.last))
+    most, least, kept_first, live = most[order], least[order], memory.kept_first[order], memory.live[order]
+    room_of_states = memory.capacity[order] - memory.gathered[order]
+    average = layers * (state + memory.kept.min(axis=1)[order]) / pp
+    ended = np.maximum(live, memory.logits[order]) + last - live
+    free, room, short = np.zeros(len(rows)), np.zeros(len(rows)), np.zeros(len(rows))
+    slope = np.full(len(rows), np.inf)
+    for stage in range(int(pp.max(initial=1))):
+        on = slice(0, int(np.searchsorted(-pp, -stage, side="left")))
+        flight = in_flight_chunks(pp[on], vpp[on], batches[on], stage) / vpp[on]
+        left = room_of_states[on] - live[on] - np.where(pp[on] == stage + 1, ended[on], 0.0)
+        if stage == 0:
+            left -= first[on] + kept_first[on] * flight
+        free[on] += np.clip(left / (state[on] + flight * most[on]), 0, layers)
+        room[on] += np.clip(np.floor(left / (state[on] + flight * least[on]) + 1e-9), 0, layers)
+        short[on] += (average[on] - left) / pp[on]
+        slope[on] = np.minimum(slope[on], state[on] / flight + most[on])
+    back = np.empty_like(order)
+    back[order] = np.arange(len(order))
+    return free[back], room[back], short[back], slope[back]
 
 
 def _seconds_per_byte(time: TimeTerms, memory: MemoryTerms, allowed: list[int]) -> Floats:

@@ -16,7 +16,7 @@ import numpy as np
 
 from planner.layouts.axes import BY_NAME, Space
 from planner.layouts.table import Floats, Ints, Layouts, Mask
-from planner.physics.estimate import TimeTerms, time_terms
+from planner.physics.estimate import TimeTerms, offloaded, time_terms
 from planner.physics.memory import MemoryTerms, memory_terms
 from planner.physics.question import Question
 from planner.solver import staging
@@ -27,7 +27,7 @@ from planner.solver.staging_input import staging_problem
 
 FIRST_BATCH, LARGEST_BATCH = 2048, 32_768
 """Rows bounded with memory at once: few while the incumbent is young, more where the search goes deep."""
-CHUNK = 200_000
+CHUNK = 65_536
 PLENTY = 2**40
 """MiB that no stage can fill."""
 
@@ -146,17 +146,19 @@ class Search:
                 self.out.removed["time"] += len(order) - start
                 break
             start, size = start + len(rest), min(2 * size, LARGEST_BATCH)
-            self._push(heap, batches, layouts.take(rest), 0.0)
+            rows = layouts.take(rest)
+            self._push(heap, batches, rows, time_terms(self.question, rows), 0.0)
 
-    def _push(self, heap: list[tuple[Key, int, int]], batches: list[Batch], rows: Layouts, least: float) -> None:
+    def _push(self, heap: list[tuple[Key, int, int]], batches: list[Batch], rows: Layouts,
+              time: TimeTerms, least: float) -> None:
         """Put the rows on the heap, and their variants with more offload where memory is seen to cost time."""
-        for batch, keys, keep in self._bounded(rows, least):
+        for batch, keys, keep in self._bounded(rows, time, least):
             batches.append(batch)
             for row in np.flatnonzero(keep):
                 entry = (int(keys.first[row]), int(keys.cents[row]))
                 heapq.heappush(heap, (entry, len(batches) - 1, int(row)))
 
-    def _bounded(self, rows: Layouts, least: float) -> Iterator[tuple[Batch, Keys, Mask]]:
+    def _bounded(self, rows: Layouts, time: TimeTerms, least: float) -> Iterator[tuple[Batch, Keys, Mask]]:
         """Yield the rows at the offload shares from `least` on, each with keys and what fits.
 
         Offload only adds time, so more of it can pay only where memory is short. Where the bound does not show that,
@@ -164,7 +166,7 @@ class Search:
         """
         for share in self._shares(least):
             now = rows.replace(offload=np.full(len(rows), share))
-            time, memory = time_terms(self.question, now), memory_terms(self.question, now)
+            time, memory = offloaded(self.question, now, time), memory_terms(self.question, now)
             known = bound(self.question, now, time, memory)
             keys = self.pricing.least(now, known.step)
             keep = known.fits & self._within_limits(keys, now, "_with_memory")
@@ -173,7 +175,7 @@ class Search:
             self._note_memory(now, known)
             more = self._short(now, time, known) & (now.zero >= 1) & self.question.stack.optimizer_offload
             yield Batch(now, time, memory, more), keys, keep
-            rows = rows.take(more)
+            rows, time = rows.take(more), time.take(more)
             if not len(rows):
                 return
 
@@ -220,10 +222,11 @@ class Search:
 
     def _offload_more(self, heap: list[tuple[Key, int, int]], batches: list[Batch], batch: Batch, row: int) -> None:
         """Put the variants with more offload of one staged row on the heap, unless they are there already."""
-        rows = batch.rows.take(np.array([row]))
+        at = np.array([row])
+        rows = batch.rows.take(at)
         further = [share for share in self._shares(0.0) if share > rows.offload[0]]
         if further and not batch.offloaded[row] and rows.zero[0] >= 1 and self.question.stack.optimizer_offload:
-            self._push(heap, batches, rows, further[0])
+            self._push(heap, batches, rows, batch.time.take(at), further[0])
 
     def _solve(self, batch: Batch, row: int) -> tuple[StagedLayout | None, bool]:
         """Stage one row. Return it where it keeps every limit, and whether memory cost it time (or all)."""
