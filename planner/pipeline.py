@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from importlib import metadata
 
 from planner import __version__
-from planner.answer.assemble import Context, alternative_of, assignment_of, price_dates, runners_up
+from planner.answer.assemble import Context, alternative_of, assignment_of, price_dates, runners_up, unwritten
 from planner.answer.assignment import Assignment
 from planner.answer.estimate import estimate_of
 from planner.answer.infeasible import Miss, infeasible_of
@@ -49,7 +49,8 @@ def make_plan(scenario: Scenario, catalog: Catalog, *, defaults: Sequence[str] =
         alternatives=tuple(alternative_of(context, other, best) for other in others) if best else (),
         search=search_of(prepared, layouts, choice, time.monotonic() - started),
         infeasible=_infeasible(prepared, layouts, choice) if choice.status == "infeasible" else None,
-        provenance=provenance_of(scenario, catalog, (*defaults, *_decided(prepared))))
+        provenance=provenance_of(scenario, catalog, (
+            *defaults, *_decided(prepared), *(unwritten(context, choice.best) if choice.best else ()))))
     if choice.frontier.interrupted:
         raise Interrupted(plan)
     return plan

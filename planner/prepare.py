@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
@@ -13,10 +14,12 @@ from planner.catalog.hardware import Node
 from planner.catalog.load import Catalog
 from planner.catalog.stack import Stack
 from planner.errors import InputError
-from planner.layouts.axes import Space
+from planner.layouts.axes import BY_NAME, Space
 from planner.layouts.candidate import Candidate
-from planner.layouts.rules import Facts
+from planner.layouts.rules import SPLIT_BY, Facts, split_code
+from planner.layouts.table import Ints, from_rows
 from planner.money.rent import RentalOffer, candidates_with_offers, cheapest_per_candidate, usual_candidate
+from planner.physics.estimate import faster_whole
 from planner.physics.question import Question, computes, quantile, question_of
 from planner.scenario.load import DEFAULT_STACK
 from planner.scenario.scenario import Scenario
@@ -80,13 +83,28 @@ def prepare(scenario: Scenario, catalog: Catalog) -> Prepared:
                            lora_rank=work.lora_rank)
     limits, most = scenario.limits, MOST_HOLDING if work.tokens is None else MOST_GPUS
     space = Space(model, tuple(candidates), work.precision, sequence, batch.sequences,
-                  min(limits.max_gpus or most, limits.gpus or most), batch.tolerance)
+                  min(limits.max_gpus or most, limits.gpus or most), batch.tolerance, hybrid_shard=stack.hybrid_shard)
+    whole = _whole_sequences(question, space)
+    space = replace(space, sequence_parallel=(1, 0) if len(whole) else (1,))
     facts = Facts(space=space, stack=stack, node_gpus=np.array([c.node.gpus for c in candidates]),
                   clustered=np.array([c.clustered for c in candidates]),
                   precisions=np.array([[computes(c, r, p) for p in work.precision]
                                        for c, r in zip(candidates, question.rates, strict=True)]),
-                  fixed_gpus=limits.gpus, max_nodes=limits.max_nodes, partial_nodes=work.tokens is None)
+                  fixed_gpus=limits.gpus, max_nodes=limits.max_nodes, partial_nodes=work.tokens is None,
+                  whole_sequences=whole)
     return Prepared(scenario, catalog, model, stack, question, facts, cheapest_per_candidate(offers), dropped)
+
+
+def _whole_sequences(question: Question, space: Space) -> Ints:
+    """Return the codes of what decides about sequence parallelism, where a layer is faster without."""
+    if not question.stack.sequence_parallel:
+        return np.zeros(0, np.int64)
+    names = (*SPLIT_BY, "ep")
+    rows = [dict(zip(names, values, strict=True)) for values in product(*(BY_NAME[n].domain(space) for n in names))]
+    table = from_rows([row | {"dp": row["ep"]} for row in rows if row["tp"] > 1], space.global_batch)
+    if not len(table):
+        return np.zeros(0, np.int64)
+    return split_code(table.columns)[faster_whole(question, table)]
 
 
 def _largest(nodes: list[str], catalog: Catalog) -> list[Node]:

@@ -59,14 +59,16 @@ def random_case(seed: int, *, limits: bool = True) -> Case:
     candidates = []
     for name in nodes:
         base = candidate(name)
-        usable = base.gpu.usable_memory * rng.choice((1.0, 0.3, 0.15, 0.1))
+        usable = base.gpu.usable_memory * rng.choice((1.0, 0.3, 0.15, 0.1, 0.07))
         host = base.node.cpu.model_copy(update={"memory": base.node.cpu.memory * rng.choice((1.0, 0.02))})
+        changes = {"cpu": host} | rng.choice(({}, {"nvme": None}))
         candidates.append(replace(base, gpu=base.gpu.model_copy(update={"usable_memory": usable}),
-                                  node=base.node.model_copy(update={"cpu": host})))
+                                  node=base.node.model_copy(update=changes)))
     sequence, batch = rng.choice((2048, 4096)), rng.choice((4, 8, 12))
     question = question_of(catalog(), model, tuple(candidates), stack, sequence_length=sequence, global_batch=batch,
                            precisions=("bf16",), method="pretrain", confidence=0.95)
-    space = Space(model, tuple(candidates), ("bf16",), sequence, batch, rng.choice((8, 16, 24)))
+    space = Space(model, tuple(candidates), ("bf16",), sequence, batch, rng.choice((8, 16, 24)),
+                  hybrid_shard=stack.hybrid_shard, sequence_parallel=rng.choice(((1,), (1,), (1, 0))))
     facts = Facts(space=space, stack=stack, node_gpus=np.array([c.node.gpus for c in candidates]),
                   clustered=np.array([rng.random() < 0.9 for _ in candidates]),
                   precisions=np.array([[computes(c, r, "bf16")]

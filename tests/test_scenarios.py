@@ -87,3 +87,20 @@ def test_owned_nodes_cost_their_electricity_alone() -> None:
 
 def test_mixture_uses_expert_parallelism() -> None:
     assert answer("mixtral-8x22b-pretrain").assignments[0].layout.ep > 1
+
+
+def test_a_trillion_parameters_fit_512_v100_and_are_slow() -> None:
+    """The ZeRO-Infinity case: feasible on 32 DGX-2 with nothing on the GPUs, and years for a usual number of tokens."""
+    best = answer("1t-on-512-v100").assignments[0]
+    assert best.gpus == 512
+    assert best.layout.offload.optimizer == best.layout.offload.parameters == 1
+    assert best.duration_days is not None
+    assert best.duration_days > 20
+
+
+def test_one_node_of_them_needs_its_flash() -> None:
+    catalog = Catalog()
+    scenario, _ = load_scenario("1t-on-512-v100", {"limits.gpus": "16"}, catalog)
+    best = make_plan(scenario, catalog).assignments[0]
+    assert best.layout.offload.to == "nvme"
+    assert best.memory.nvme_bytes_per_node > 15e12

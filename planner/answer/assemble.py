@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -20,8 +21,10 @@ from planner.answer.assignment import (
     TimeComponents,
 )
 from planner.catalog.calibration import Residual
+from planner.layouts.offload import NOTHING, Level, level_of
 from planner.layouts.table import Layouts
 from planner.money.rent import RentalOffer
+from planner.physics.communication import swaps_heads
 from planner.physics.evaluate import Evaluation, evaluate
 from planner.physics.question import Question
 from planner.solver.frontier import StagedLayout
@@ -55,8 +58,7 @@ def evaluation_of(context: Context, found: StagedLayout) -> Evaluation:
 
 def layout_of(question: Question, rows: Layouts, row: int, evaluation: Evaluation) -> Layout:
     """Return the layout as the answer shows it, with its stages."""
-    r = {name: int(value) for name, value in rows.row(row).items() if name != "offload"}
-    share = float(rows.offload[row])
+    r, outside = {name: int(value) for name, value in rows.row(row).items()}, level_of(rows, row)
     used = evaluation.counts.sum(axis=0) > 0
     label = "mixed" if used.sum() > 1 else ("none", "selective", "full")[int(np.argmax(used))]
     # the layers before a mixture of experts stay on the first stage and keep everything
@@ -68,10 +70,17 @@ def layout_of(question: Question, rows: Layouts, row: int, evaluation: Evaluatio
         for n, c, ahead, peak, seconds in zip(evaluation.layers, evaluation.counts, lead,
                                               evaluation.memory.stage_peaks, evaluation.step.stage_seconds,
                                               strict=True))
-    return Layout(tp=r["tp"], pp=r["pp"], vpp=r["vpp"], cp=r["cp"], ep=r["ep"], dp=r["dp"], shard=r["dp"] * r["cp"],
+    return Layout(tp=r["tp"], pp=r["pp"], vpp=r["vpp"], cp=r["cp"], ep=r["ep"], dp=r["dp"], shard=int(rows.shard[row]),
                   zero=r["zero"], micro_batch=r["micro_batch"], micro_batches=r["micro_batches"], recompute=label,
                   precision=question.precisions[r["precision"]],
-                  offload=Offload(optimizer=share, to="host" if share else "none"), stages=stages)
+                  offload=offload_of(outside), stages=stages)
+
+
+def offload_of(level: Level) -> Offload:
+    """Return what lies outside the GPU, and where its states and weights lie."""
+    to: Literal["none", "host", "nvme"] = "nvme" if level.nvme else "host" if level != NOTHING else "none"
+    return Offload(optimizer=level.offload, parameters=level.offload_parameters,
+                   activations=level.offload_activations, to=to)
 
 
 def memory_of(evaluation: Evaluation) -> Memory:
@@ -79,7 +88,8 @@ def memory_of(evaluation: Evaluation) -> Memory:
     parts = {name: round(value) for name, value in evaluation.memory.components.items()}
     return Memory(fits=evaluation.memory.fits, usable_bytes=int(evaluation.memory.usable),
                   peak_bytes=sum(parts.values()), components=MemoryComponents(**parts),
-                  host_bytes_per_node=round(evaluation.memory.host_per_node))
+                  host_bytes_per_node=round(evaluation.memory.host_per_node),
+                  nvme_bytes_per_node=round(evaluation.memory.nvme_per_node))
 
 
 def time_of(evaluation: Evaluation, step_seconds: float, steps: int | None, residual: Residual) -> Time:
@@ -111,6 +121,17 @@ def assignment_of(context: Context, found: StagedLayout) -> Assignment:
         time=time_of(evaluation, found.step_seconds, steps if offer else None, context.residuals[column.candidate]),
         goodput=found.goodput if offer else None, duration_days=days if offer else None,
         cost_usd=found.cents / 100 if offer else None, energy_kwh=column.energy_wh / 1000 if offer else None)
+
+
+def unwritten(context: Context, found: StagedLayout) -> list[str]:
+    """Return what a layout decides that its degrees do not say: how sequences and contexts are split."""
+    row = found.batch.rows.take(np.array([found.row]))
+    said = []
+    if row.tp[0] > 1 and context.question.stack.sequence_parallel and not row.sp[0]:
+        said.append("sequence_parallel=off, which is faster here")
+    if bool(swaps_heads(context.question, row)[0]):
+        said.append("context_parallel=all-to-alls of heads (Ulysses), faster here than a ring")
+    return said
 
 
 def runners_up(found: Sequence[StagedLayout], best: StagedLayout) -> list[StagedLayout]:

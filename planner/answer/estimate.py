@@ -23,8 +23,15 @@ from planner.physics.question import computes, question_of
 from planner.scenario.limits import MOST
 
 KEYS = {"tp": "tp", "pp": "pp", "vpp": "vpp", "cp": "cp", "ep": "ep", "dp": "dp", "mbs": "micro_batch",
-        "micro_batch": "micro_batch", "zero": "zero", "recompute": "recompute", "offload_optimizer": "offload"}
+        "micro_batch": "micro_batch", "zero": "zero", "recompute": "recompute", "sp": "sp", "shard": "hsdp",
+        "offload_optimizer": "offload", "offload_parameters": "offload_parameters",
+        "offload_activations": "offload_activations", "offload_to": "nvme"}
 """What `--layout` may name, and the axis it sets."""
+
+
+_NAMES = {"recompute": RECOMPUTE, "offload_to": ("host", "nvme")}
+_SMALL: dict[str, tuple[str, int]] = {"zero": ("0, 1, 2 or 3", 3), "sp": ("1 or 0", 1),
+                                      "offload_parameters": ("1 or 0", 1), "offload_activations": ("1 or 0", 1)}
 
 
 def parse_layout(layout: Mapping[str, str], stack: Stack, gpus: int | None) -> tuple[dict[str, float], int | None]:
@@ -37,18 +44,17 @@ def parse_layout(layout: Mapping[str, str], stack: Stack, gpus: int | None) -> t
     for key, text in layout.items():
         if key not in KEYS:
             raise UnknownName("layout axis", key, KEYS)
-        if key == "recompute" and text in RECOMPUTE:
-            row["recompute"] = RECOMPUTE.index(text)
-        elif key == "recompute":
+        if key == "recompute" and text not in RECOMPUTE:
             recompute_layers = int(_number(key, text, "none, selective, full or a number of layers per stage"))
             row["recompute"] = RECOMPUTE.index("full")
-        elif key == "offload_optimizer":
-            row["offload"] = _number(key, text, "a share from 0 to 1", 1.0, whole=False)
-        elif key == "zero":
-            row["zero"] = _number(key, text, "0, 1, 2 or 3", 3)
         else:
-            row[KEYS[key]] = _number(key, text, "a whole number above zero", least=1)
+            row[KEYS[key]] = _value(key, text)
+    shard = int(row.pop("hsdp", 0))
     _fill_data_parallel(row, gpus)
+    shards = int(row["dp"] * row.get("cp", 1))
+    if shard and shards % shard:
+        raise InputError(f"--layout shard={shard}: expected a divisor of dp x cp = {shards}")
+    row["hsdp"] = shards // shard if shard else 1
     row.setdefault("zero", _usual_zero(stack, row))
     return row, recompute_layers
 
@@ -73,6 +79,23 @@ def _usual_zero(stack: Stack, row: Mapping[str, float]) -> int:
     if row["dp"] * row.get("cp", 1) == 1:
         return 0
     return 1 if 1 in stack.zero_stages else max(stack.zero_stages)
+
+
+def _value(key: str, text: str) -> float:
+    """Return the value of one axis. Raises InputError."""
+    if key in _NAMES:
+        return _one_of(key, text, _NAMES[key])
+    if key in _SMALL:
+        return _number(key, text, *_SMALL[key])
+    if key == "offload_optimizer":
+        return _number(key, text, "a share from 0 to 1", 1.0, whole=False)
+    return _number(key, text, "a whole number above zero", least=1)
+
+
+def _one_of(key: str, text: str, names: tuple[str, ...]) -> int:
+    if text not in names:
+        raise InputError(f"--layout {key}={text}: expected {' or '.join(names)}")
+    return names.index(text)
 
 
 def _number(key: str, text: str, expected: str, most: float = 1e6, least: float = 0, *, whole: bool = True) -> float:
@@ -102,7 +125,7 @@ def estimate_of(catalog: Catalog, model: Model, node: Node, stack: Stack, *, gpu
     facts = Facts(space=space, stack=stack, node_gpus=np.array([node.gpus]), clustered=np.array([True]),
                   precisions=np.array([[True]]), fixed_gpus=None, max_nodes=None)
     columns = {name: getattr(rows, name) for name in (*KEYS.values(), "candidate", "precision")}
-    broken = [name for name in violations(columns, facts) if name != "whole_nodes"]
+    broken = [name for name in violations(columns, facts) if name not in ("whole_nodes", "sp_wins")]
     if broken:
         raise InputError("the layout is not legal: " + "; ".join(f"{RULES[name].reason} ({name})" for name in broken))
     if row.get("recompute") == 1 and not stack.selective_recompute:

@@ -40,6 +40,19 @@ class ExpertHost(Frozen):
     expert: Seconds
 
 
+class OffloadSupport(Frozen):
+    """What a framework can keep outside the GPU, and where; nothing where left out."""
+
+    optimizer: tuple[Literal["host", "nvme"], ...] = ()
+    parameters: tuple[Literal["host", "nvme"], ...] = ()
+    activations: bool = False
+    """Checkpoints of full recompute, on the host."""
+    together: bool = False
+    """Whether weights go wherever optimizer states go (FSDP's CPU offload)."""
+    gradients: bool = False
+    """Whether gradients follow the optimizer states (ZeRO-Offload) or stay on the GPU."""
+
+
 class Stack(Sourced):
     """One framework at one generation of releases."""
 
@@ -51,7 +64,13 @@ class Stack(Sourced):
     tensor_parallel: bool
     sequence_parallel: bool
     context_parallel: bool
-    optimizer_offload: bool
+    ulysses: bool = False
+    """Whether context parallelism can exchange heads by all-to-all instead of keys and values round a ring."""
+    live_parameters: int | None = Field(default=None, gt=0)
+    """Parameters that ZeRO-3 keeps gathered where it gathers matrix by matrix; none where it gathers whole layers."""
+    hybrid_shard: bool = False
+    """Whether ZeRO-3 can shard within groups of GPUs and replicate over them (HSDP)."""
+    offload: OffloadSupport = OffloadSupport()
     recompute_layers: bool
     """Whether a number of layers per stage can be fully recomputed while the rest keep everything."""
     selective_recompute: tuple[RecomputeModule, ...]

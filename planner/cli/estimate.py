@@ -19,7 +19,8 @@ from planner.units import Tokens
 @click.option("--node", required=True, metavar="NAME", help="Node type.")
 @click.option("--gpus", type=click.IntRange(min=1), help="GPUs in all. Default: what the layout needs.")
 @click.option("--layout", default="", metavar="AXIS=VALUE,..", help="tp=8,pp=4,vpp=2,cp=1,mbs=1,zero=1,"
-              "recompute=selective,offload_optimizer=0.5; what is left out is 1 or off.")
+              "recompute=selective,sp=1,shard=8,offload_optimizer=0.5,offload_parameters=1,offload_activations=1,"
+              "offload_to=nvme; what is left out is 1 or off, sp as the stack does it.")
 @click.option("--seq-len", type=quantity(Tokens), metavar="TOKENS", help="Default: by model.")
 @click.option("--global-batch", type=quantity(GlobalBatch), metavar="SEQUENCES",
               help="Default: by model.")

@@ -13,7 +13,8 @@ from planner.evidence.software import is_tuned
 from planner.layouts.axes import RECOMPUTE
 from planner.layouts.table import Layouts, from_rows
 
-_ZERO = {"ddp": 0, "none": 0, "zero1": 1, "distopt": 1, "zero2": 2, "zero3": 3, "fsdp": 3, "zero3/fsdp": 3}
+_ZERO = {"ddp": 0, "none": 0, "zero1": 1, "distopt": 1, "zero2": 2, "zero3": 3, "fsdp": 3, "zero3/fsdp": 3, "hsdp": 3,
+         "fsdp-no-reshard": 2, "fsdp-shard-grad-op": 2}
 _DEFAULT_ZERO = {"megatron-core": 1, "megatron-core-2025": 1, "megatron-deepspeed": 0, "fsdp2": 3, "llm-foundry": 3,
                  "deepspeed": 3, "internevo": 1, "jax": 3, "llmq": 1, "hf-peft": 0}
 """NeMo and Megatron-Bridge recipes set the distributed optimizer; FSDP shards all; Megatron of 2021 nothing."""
@@ -53,7 +54,8 @@ def degrees_of(run: TrainRun, model: Model, stack: Stack, assumed: list[str]) ->
         "tp": tp, "pp": pp, "cp": cp, "dp": dp, "vpp": vpp, "micro_batch": micro,
         "ep": _experts(run, model, tp, dp * cp, assumed),
         "zero": _zero(run, stack, dp * cp, assumed), "recompute": _recompute(run, assumed),
-        "offload": _offload(run)}
+        "hsdp": _copies(run, gpus, tp, dp * cp, assumed), "offload": _offload(run),
+        "offload_parameters": run.offload_parameters or 0.0, "offload_activations": run.offload_activations or 0.0}
     return Degrees(from_rows([row], batch), run.seq_len, batch, gpus)
 
 
@@ -152,9 +154,22 @@ def _zero(run: TrainRun, stack: Stack, shards: int, assumed: list[str]) -> int:
     return int(named.group(1)) if named else _default("zero", _DEFAULT_ZERO.get(stack.name, 1), assumed)
 
 
+def _copies(run: TrainRun, gpus: int, tp: int, shards: int, assumed: list[str]) -> int:
+    """Return the copies of a hybrid shard group, which is a node unless the row says otherwise."""
+    if run.sharding != "hsdp":
+        return 1
+    group = max(1, min(gpus, run.gpus_per_node or 8) // tp)
+    assumed.append(f"shard={group}")
+    if shards % group:
+        raise SkippedError(f"a shard group of {group} does not divide dp x cp = {shards}")
+    return shards // group
+
+
 def _offload(run: TrainRun) -> float:
     """Return the share of the optimizer on the host: stated, or said in the notes of a file without the column."""
     said = re.search(r"cpu adamw? offload", run.notes or "", re.IGNORECASE)
+    if run.offload_parameters and run.sharding == "fsdp":
+        return 1.0  # FSDP's CPU offload takes weights, gradients and optimizer states together
     return run.offload_optimizer or (1.0 if said and run.offload_optimizer is None else 0.0)
 
 

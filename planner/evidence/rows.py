@@ -20,6 +20,7 @@ class TrainRun:
     """What a training row says was run. Field names are column names; None is an empty cell."""
 
     source: str | None = None
+    source_detail: str | None = None
     notes: str | None = None
     year: int | None = None
     framework: str | None = None

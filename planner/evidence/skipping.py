@@ -43,7 +43,7 @@ def _numbers(run: TrainRun) -> str | None:
 
 
 def _layout(run: TrainRun) -> str | None:
-    if run.sharding in ("hsdp", "fsdp-no-reshard", "fsdp-shard-grad-op", "device_map"):
+    if run.sharding == "device_map":
         return f"sharding {run.sharding} is not modeled"
     if run.seq_parallel == "ulysses":
         return "Ulysses sequence parallelism is not modeled"
@@ -53,8 +53,8 @@ def _layout(run: TrainRun) -> str | None:
 
 
 def _offload(run: TrainRun) -> str | None:
-    if run.offload_parameters or run.offload_activations:
-        return "offload of parameters or activations is not modeled"
-    if run.offload_optimizer is not None and run.offload_optimizer > 1:
-        return f"offload_optimizer {run.offload_optimizer:g} is not a share"
+    for name, share in (("optimizer", run.offload_optimizer), ("parameters", run.offload_parameters),
+                        ("activations", run.offload_activations)):
+        if share is not None and share > 1:
+            return f"offload_{name} {share:g} is not a share"
     return None

@@ -39,6 +39,9 @@ _EAGER = {"hf-peft", "deepspeed"}
 """Stacks of eager Hugging Face models, which stand in for one another: DeepSpeed trains all weights, PEFT adapters."""
 _TUNED = re.compile(r"nemo|nvidia|bridge|ngc|^megatron-lm$", re.IGNORECASE)
 _FREED = re.compile(r"optimizer_in_bwd|gradients freed", re.IGNORECASE)
+_LADDER = re.compile(r"optimization flags: \+(?!packed|compile)", re.IGNORECASE)
+_LADDER_FREED = re.compile(r"optimization flags: \+(optimizer in backward|activation offloading|8-bit)", re.IGNORECASE)
+"""torchtune's README adds one flag a row and keeps those before: the chunked loss, then the optimizer in backward."""
 _COMPILED_LOSS = re.compile(r"model\+loss|torch\.compile on\b", re.IGNORECASE)
 """torchtune compiles its loss with the model; torchtitan does since April 2025, and where it does a row says so."""
 _WEIGHT = {"bf16": 2.0, "fp16": 2.0, "fp32": 4.0, "none": 0.0}
@@ -66,7 +69,8 @@ def stack_of(run: TrainRun, catalog: Catalog, assumed: list[str], *, memory_only
 
     memory_only: no time is asked for, so a stack without host times of a mixture of experts will do.
     """
-    stack = catalog.stack(_name(run, assumed))
+    # published runs use the default, the ring
+    stack = catalog.stack(_name(run, assumed)).model_copy(update={"ulysses": False})
     changes: dict[str, Any] = {}
     if run.experts and stack.expert_host is None and memory_only:
         changes["expert_host"] = catalog.stack("megatron-core").expert_host  # which no memory prediction reads
@@ -101,7 +105,7 @@ def _name(run: TrainRun, assumed: list[str]) -> str:
     name = _family(run, assumed)
     adapters = run.method in ("lora", "qlora")
     if name in _EAGER and not (name == "deepspeed" and re.search("deepspeed", run.framework or "", re.IGNORECASE)):
-        name = "hf-peft" if adapters else "deepspeed"
+        name = "hf-peft" if adapters or run.sharding == "fsdp" else "deepspeed"
     if name == "megatron-core" and run.experts and _before_fast_experts(run):
         return "megatron-core-2025"
     return name
@@ -138,7 +142,12 @@ def _loss(run: TrainRun) -> float | None:
         return FUSED_LINEAR_LOSS * run.hidden / run.vocab
     if run.source and run.source.startswith("QwenLM/Qwen "):
         return HALF_LOSS
-    return SHORT_LOSS if run.loss_kernel in ("fused", "chunked") or _COMPILED_LOSS.search(run.notes or "") else None
+    short = _COMPILED_LOSS.search(run.notes or "") or _LADDER.search(run.source_detail or "")
+    return SHORT_LOSS if run.loss_kernel in ("fused", "chunked") or short else None
+
+
+def _frees_gradients(run: TrainRun) -> bool:
+    return bool(_FREED.search(run.notes or "") or _LADDER_FREED.search(run.source_detail or ""))
 
 
 def _modules(text: str) -> tuple[str, ...]:
@@ -154,7 +163,7 @@ def _states(run: TrainRun, stack: Stack) -> Mapping[str, StateBytes]:
     usual = stack.states["bf16"]
     recipe = StateBytes(
         weight=_bytes("weights_dtype", run.weights_dtype, _WEIGHT, usual.weight),
-        gradient=LEAST_GRADIENT if _FREED.search(run.notes or "") else _bytes(
+        gradient=LEAST_GRADIENT if _frees_gradients(run) else _bytes(
             "gradients_dtype", run.gradients_dtype, _WEIGHT, usual.gradient),
         master=_bytes("master_dtype", run.master_dtype, _WEIGHT, usual.master),
         moments=_optimizer_bytes(run, usual.moments))

@@ -27,6 +27,10 @@ class Space:
     max_gpus: int
     tolerance: float = 0.0
     """Share by which a layout's batch may miss the global batch."""
+    hybrid_shard: bool = False
+    """Whether the stack can shard within groups and replicate over them."""
+    sequence_parallel: tuple[int, ...] = (1,)
+    """Whether norms are split with tensor parallelism (1), where the stack can; 0 is searched where it could win."""
 
     @property
     def layers(self) -> int:
@@ -83,6 +87,8 @@ AXES: tuple[Axis, ...] = (
          _data),
     Axis("micro_batch", "micro-batch", "sequences a pipeline works on at once",
          lambda s: [d for d in _powers(8) if s.tolerance or s.global_batch % d == 0]),
+    Axis("sp", "SP", "sequence parallel: norms and residuals split over the tensor-parallel GPUs",
+         lambda s: s.sequence_parallel),
     Axis("pp", "PP", "pipeline parallel: layers split into this many stages",
          lambda s: range(1, min(s.layers, 64) + 1)),
     Axis("vpp", "VPP", "virtual pipeline: chunks of layers each stage interleaves",
@@ -90,13 +96,20 @@ AXES: tuple[Axis, ...] = (
     Axis("ep", "EP", "expert parallel: experts split over these GPUs", _expert),
     Axis("zero", "ZeRO", "ZeRO stage: 1 shards optimizer states, 2 and gradients, 3 and weights",
          lambda s: [0, 1, 2, 3]),
+    Axis("hsdp", "HSDP", "hybrid sharding: copies of the group over which ZeRO-3 shards",
+         lambda s: _powers(256) if s.hybrid_shard else [1]),
     Axis("recompute", "recompute", "what a layer keeps for backward: staging chooses none, selective or full per layer",
          lambda s: [STAGED]),
     Axis("offload", "offload", "share of the optimizer states kept and stepped on the host", lambda s: [0.0, 0.5, 1.0]),
+    Axis("offload_parameters", "offload of weights", "share of the weights kept outside the GPU, fetched by layer",
+         lambda s: [0, 1]),
+    Axis("offload_activations", "offload of activations", "share of full recompute's checkpoints kept on the host",
+         lambda s: [0, 1]),
+    Axis("nvme", "NVMe", "where offloaded states and weights lie: 0 host memory, 1 local flash", lambda s: [0, 1]),
 )
 
 BY_NAME = {axis.name: axis for axis in AXES}
-FLOAT_AXES = frozenset({"offload"})
+FLOAT_AXES = frozenset({"offload", "offload_parameters", "offload_activations"})
 
 
 def column_type(name: str) -> type[np.generic]:

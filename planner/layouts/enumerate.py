@@ -12,10 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.layouts.axes import AXES, Axis, column_type
+from planner.layouts.offload import OFFLOAD_AXES
 from planner.layouts.rules import RULES, Facts
 from planner.layouts.table import Ints, Layouts, micro_batches
 
-LAZY_AXES = frozenset({"offload"})
+LAZY_AXES = frozenset(OFFLOAD_AXES)
 """Axes multiplied in by the search only where a layout without them could still win."""
 
 
@@ -36,12 +37,13 @@ def enumerate_layouts(facts: Facts) -> Enumeration:
     leader, members = _alike(facts)
     weight = np.bincount(leader, minlength=len(leader))
     removed: dict[str, int] = {}
-    rows, done = 1, set(LAZY_AXES)
-    columns: dict[str, Ints] = {name: np.zeros(1, column_type(name)) for name in LAZY_AXES}
+    rows, done = 1, set[str]()
+    columns: dict[str, Ints] = {}
     for at, axis in enumerate(axes):
         searched = domains[axis.name] if axis.name != "candidate" else sorted(members)
         values = np.array(searched, column_type(axis.name))
-        columns = {name: np.repeat(column, len(values)) for name, column in columns.items()}
+        if len(values) > 1:
+            columns = {name: np.repeat(column, len(values)) for name, column in columns.items()}
         columns[axis.name] = np.tile(values, rows)
         done.add(axis.name)
         rest = int(np.prod([len(domains[later.name]) for later in axes[at + 1:]], dtype=np.int64))
@@ -54,6 +56,9 @@ def enumerate_layouts(facts: Facts) -> Enumeration:
         rows = len(columns[axis.name])
     columns = _expand(columns, members)
     grid = int(np.prod([len(domains[axis.name]) for axis in axes], dtype=np.int64))
+    # every legal layout starts with nothing offloaded: one zero seen from all rows
+    shape = columns["dp"].shape
+    columns |= {name: np.broadcast_to(np.zeros((), column_type(name)), shape) for name in LAZY_AXES}
     count = micro_batches(facts.space.global_batch, columns["dp"], columns["micro_batch"])
     return Enumeration(Layouts(**columns, micro_batches=count), grid, removed, domains)  # type: ignore[arg-type]
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from planner.catalog.stack import Stack
 from planner.layouts.axes import Space
+from planner.layouts.offload import OFFLOAD_AXES, allowed
 from planner.layouts.table import Ints, Mask, micro_batches
 
 Columns = Mapping[str, Ints]
@@ -26,6 +27,8 @@ class Facts:
     """Shape (candidates, precisions): which GPU computes in which format."""
     fixed_gpus: int | None
     max_nodes: int | None
+    whole_sequences: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    """Codes of `SPLIT_BY` for which a layer is faster without sequence parallelism."""
     partial_nodes: bool = False
     """Whether a layout smaller than a node may leave the rest of it idle."""
 
@@ -38,6 +41,18 @@ class Rule:
     axes: tuple[str, ...]
     reason: str
     passes: Callable[[Columns, Facts], Mask]
+
+
+SPLIT_BY = ("candidate", "precision", "tp", "cp", "micro_batch")
+"""The axes that decide whether a layer is faster without sequence parallelism, on one degree of EP at least."""
+
+
+def split_code(c: Columns) -> Ints:
+    """Return one number for each combination of the values of `SPLIT_BY`."""
+    code = np.zeros_like(c["tp"])
+    for name in SPLIT_BY:
+        code = code * 1024 + c[name]
+    return code
 
 
 def gpus(c: Columns) -> Ints:
@@ -88,9 +103,23 @@ def _zero_with_pipeline(c: Columns, f: Facts) -> Mask:
     return keep
 
 
-def _offload_needs_shards(c: Columns, f: Facts) -> Mask:
-    keep: Mask = (c["offload"] == 0) | (f.stack.optimizer_offload & (c["zero"] >= 1))
+def _hybrid_shards(c: Columns, f: Facts) -> Mask:
+    shards = c["dp"] * c["cp"]
+    group = shards // c["hsdp"]
+    whole = (shards % c["hsdp"] == 0) & (group % c["ep"] == 0) & (group > 1)
+    keep: Mask = (c["hsdp"] == 1) | (whole & (c["zero"] == 3) & f.stack.hybrid_shard)
     return keep
+
+
+def _needs_shards(c: Columns, f: Facts) -> Mask:
+    # one rank alone runs ZeRO-3 for its offload
+    alone = (c["zero"] == 3) & bool(f.stack.offload.parameters)
+    keep: Mask = (c["zero"] <= 1) | (c["dp"] * c["cp"] > 1) | alone
+    return keep
+
+
+def _offload(c: Columns, f: Facts) -> Mask:
+    return allowed(c, f.stack, np.array([one.node.nvme is not None for one in f.space.candidates]))
 
 
 _RULES: tuple[Rule, ...] = (
@@ -133,8 +162,15 @@ _RULES: tuple[Rule, ...] = (
     Rule("zero_with_pipeline", ("pp", "zero"), "the stack shards gradients or weights only without a pipeline",
          _zero_with_pipeline),
     Rule("zero_needs_shards", ("dp", "cp", "zero"), "with one data-parallel rank there is nothing to shard",
-         lambda c, f: (c["zero"] <= 1) | (c["dp"] * c["cp"] > 1)),
-    Rule("offload_supported", ("zero", "offload"), "optimizer offload needs a stack that has it and ZeRO-1 or higher",
-         _offload_needs_shards),
+         _needs_shards),
+    Rule("hsdp_supported", ("cp", "dp", "ep", "hsdp", "zero"), "hybrid sharding needs a stack that has it, ZeRO-3, and "
+         "equal shard groups that hold whole sets of experts", _hybrid_shards),
+    Rule("sp_supported", ("tp", "sp"), "without tensor parallelism there is nothing to split",
+         lambda c, f: (c["tp"] > 1) | (c["sp"] == f.space.sequence_parallel[0])),
+    Rule("sp_wins", (*SPLIT_BY, "sp"), "with sequence parallelism the same layout is no slower and holds less",
+         lambda c, f: (c["sp"] == 1) | np.isin(split_code(c), f.whole_sequences)),
+    Rule("offload_supported", ("candidate", "zero", "recompute", *OFFLOAD_AXES), "offload needs a stack that has it: "
+         "of optimizer states with ZeRO-1 or higher, of weights (with their states) and to NVMe with ZeRO-3, of "
+         "activations with full recompute", _offload),
 )
 RULES: dict[str, Rule] = {rule.name: rule for rule in _RULES}

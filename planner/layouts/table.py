@@ -30,8 +30,13 @@ class Layouts:
     vpp: Ints
     ep: Ints
     zero: Ints
+    hsdp: Ints
     recompute: Ints
+    sp: Ints
     offload: Floats
+    offload_parameters: Floats
+    offload_activations: Floats
+    nvme: Ints
     micro_batches: Ints
 
     def __len__(self) -> int:
@@ -44,13 +49,18 @@ class Layouts:
 
     @property
     def shard(self) -> Ints:
-        """Ranks over which ZeRO shards states: dp x cp."""
-        return self.dp * self.cp
+        """Ranks over which ZeRO shards states: dp x cp, over the copies of a hybrid shard group."""
+        return self.dp * self.cp // self.hsdp
 
     @property
     def batch(self) -> Ints:
         """Sequences of one step: dp x micro-batch x micro-batches."""
         return self.dp * self.micro_batch * self.micro_batches
+
+    @property
+    def columns(self) -> dict[str, Ints]:
+        """The columns by axis, as rules read them."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
 
     def take(self, rows: Ints | Mask) -> Layouts:
         """Return the chosen rows as a table of their own."""
@@ -74,7 +84,8 @@ def micro_batches(global_batch: int, dp: Ints, micro_batch: Ints) -> Ints:
 
 def from_rows(rows: Sequence[Mapping[str, float]], global_batch: Sequence[int] | int) -> Layouts:
     """Build a table from rows of axis values; what a row leaves out is 1, or 0 for the axes that start there."""
-    zero_based = {"candidate", "precision", "zero", "recompute", "offload"}
+    zero_based = {"candidate", "precision", "zero", "recompute", "offload", "offload_parameters",
+                  "offload_activations", "nvme"}
     columns = {a.name: np.array([r.get(a.name, 0 if a.name in zero_based else 1) for r in rows], column_type(a.name))
                for a in AXES}
     batches = np.broadcast_to(np.asarray(global_batch, np.int64), len(rows))

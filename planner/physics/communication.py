@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.layouts.table import Floats, Ints, Layouts
+from planner.layouts.table import Floats, Ints, Layouts, Mask
 from planner.physics import collectives
-from planner.physics.compute import LayerTimes
+from planner.physics.compute import LayerTimes, layer_times
 from planner.physics.layers import LayerKind
-from planner.physics.parameters import held_parameters, trained_parameters
+from planner.physics.parameters import held_parameters, sequence_split, trained_parameters
 from planner.physics.question import Question
 
 
@@ -36,25 +36,56 @@ def layer_traffic(question: Question, rows: Layouts, times: LayerTimes,
     tokens = rows.micro_batch * question.sequence_length / rows.cp
     one = np.ones_like(rows.tp)
     activations = 2.0 * tokens * shape.hidden
-    if question.stack.sequence_parallel:
-        pair = (collectives.seconds(candidates, rows.candidate, "all_gather", rows.tp, one, activations)
-                + collectives.seconds(candidates, rows.candidate, "reduce_scatter", rows.tp, one, activations))
-    else:
-        pair = collectives.seconds(candidates, rows.candidate, "all_reduce", rows.tp, one, activations)
+    def exchange(operation: str, size: Ints) -> Floats:
+        return collectives.seconds(candidates, rows.candidate, operation, size, one, activations)
+
+    split = sequence_split(question, rows).astype(np.int64)
+    whole = np.where(split == 1, rows.tp, 1)
+    pair = exchange("all_gather", split) + exchange("reduce_scatter", split) + exchange("all_reduce", whole)
     forward = sum(share * kind.exchanges for kind, share in kinds) * pair * (1 - overlap.tensor_parallel)
 
-    exchanged = sum(share * kind.key_value_width for kind, share in kinds)
-    exchange = 2.0 * tokens * rows.cp * exchanged / rows.tp
-    keys = collectives.seconds(candidates, rows.candidate, "all_gather", rows.cp, rows.tp, exchange)
     return LayerTraffic(tensor=2 * forward, tensor_forward=forward, expert=_dispatch(question, rows, kinds),
-                        context=_ring_exposed(keys, times.attention_core, overlap.context_parallel)
-                        + _ring_exposed(2 * keys, times.backward_attention_core, overlap.context_parallel))
+                        context=np.minimum(ring(question, rows, times, kinds), ulysses(question, rows, kinds)))
+
+
+def swaps_heads(question: Question, rows: Layouts) -> Mask:
+    """Return where context parallelism is faster by all-to-alls of heads (Ulysses) than by a ring."""
+    kinds = question.shape.kinds
+    took = layer_times(question, rows)
+    return (rows.cp > 1) & (ulysses(question, rows, kinds) < ring(question, rows, took, kinds))
+
+
+def ring(question: Question, rows: Layouts, times: LayerTimes, kinds: Sequence[tuple[LayerKind, float]]) -> Floats:
+    """Return what context parallelism exposes where keys and values go round a ring, behind the attention core."""
+    tokens, hidden = rows.micro_batch * question.sequence_length / rows.cp, question.stack.overlap.context_parallel
+    exchanged = sum(share * kind.key_value_width for kind, share in kinds)
+    held = 2.0 * tokens * rows.cp * exchanged / rows.tp
+    keys = collectives.seconds(question.candidates, rows.candidate, "all_gather", rows.cp, rows.tp, held)
+    return (_ring_exposed(keys, times.attention_core, hidden)
+            + _ring_exposed(2 * keys, times.backward_attention_core, hidden))
+
+
+def ulysses(question: Question, rows: Layouts, kinds: Sequence[tuple[LayerKind, float]]) -> Floats:
+    """Return what context parallelism exposes where all-to-alls swap a part of the sequence for a part of the heads.
+
+    Infinite where the stack lacks it, or the key-value heads do not divide. Source: Jacobs et al. 2023
+    (arXiv 2309.14509).
+    """
+    heads = np.gcd.reduce([kind.key_value_heads for kind, _ in kinds])
+    can = question.stack.ulysses & (heads % (rows.tp * rows.cp) == 0)
+    if not can.any():
+        return np.full(len(rows), np.inf)
+    tokens = rows.micro_batch * question.sequence_length / rows.cp
+    widths = sum(share * (kind.attention_width + kind.value_width) for kind, share in kinds)
+    swapped = collectives.seconds(question.candidates, rows.candidate, "alltoall", rows.cp, rows.tp,
+                                  2.0 * tokens * widths / rows.tp)
+    return np.where(can, 2 * swapped, np.inf)
 
 
 def _dispatch(question: Question, rows: Layouts, kinds: Sequence[tuple[LayerKind, float]]) -> Floats:
     """Return the all-to-alls of routed tokens: to the experts and back, forward and backward."""
     tokens = rows.micro_batch * question.sequence_length / rows.cp
-    split = rows.tp if question.stack.sequence_parallel else np.ones_like(rows.tp)
+    split = sequence_split(question, rows)
     routed = sum(share * kind.experts.per_token * kind.experts.hidden for kind, share in kinds if kind.experts)
     payload = 2.0 * tokens * routed / split
     return 4 * collectives.seconds(question.candidates, rows.candidate, "alltoall", rows.ep, rows.tp, payload)
@@ -112,6 +143,8 @@ def step_traffic(question: Question, rows: Layouts, compute: Floats, layers: Flo
     trained = held if tuning.trains_base else rank_parameters(question, rows, trained=True)
     gather, gather_layer = _sharded(question, rows, "all_gather", 2.0, held)
     reduce, reduce_layer = _sharded(question, rows, "reduce_scatter", stack.reduce_bytes, trained)
+    copied, copied_layer = _replicated(question, rows, trained)
+    reduce, reduce_layer = reduce + copied, reduce_layer + copied_layer
     # a ZeRO-3 layer is gathered for forward and again for backward, its gradient reduced behind backward
     sharded = 2 * gather_layer + reduce_layer
     # under a pipeline FSDP keeps what it gathered until the last micro-batch, so it pays once a step like ZeRO-1
@@ -153,10 +186,23 @@ def _sharded(question: Question, rows: Layouts, operation: str, bytes_each: floa
     return over(rows, rank.dense, rank.experts), layer
 
 
+def _replicated(question: Question, rows: Layouts, rank: RankParameters) -> tuple[Floats, Floats]:
+    """Return the all-reduce of sharded gradients over the copies of a hybrid shard group, and one layer's part."""
+    whole, layer = np.zeros(len(rows)), np.zeros(len(rows))
+    copied = np.flatnonzero(rows.hsdp > 1)
+    if len(copied):
+        few = rows.take(copied)
+        for out, dense, experts in ((whole, rank.dense, rank.experts), (layer, rank.layer, rank.layer_experts)):
+            owned = (dense[copied] + experts[copied] * few.ep) / few.shard
+            out[copied] = collectives.seconds(question.candidates, few.candidate, "all_reduce", few.hsdp,
+                                              few.tp * few.shard, question.stack.reduce_bytes * owned)
+    return whole, layer
+
+
 def _pipeline(question: Question, rows: Layouts) -> Floats:
     """Return exposed stage-to-stage seconds of a step: steady sends less what overlaps, and the fill and drain."""
     tokens = rows.micro_batch * question.sequence_length / rows.cp
-    split = rows.tp if question.stack.sequence_parallel else np.ones_like(rows.tp)
+    split = sequence_split(question, rows)
     payload = 2.0 * tokens * question.shape.hidden / split
     stride: Ints = rows.tp * rows.cp * rows.dp
     send = collectives.point_to_point(question.candidates, rows.candidate, stride, payload)

@@ -15,6 +15,7 @@ import numpy as np
 
 from planner.layouts.table import Floats, Ints, Layouts
 from planner.physics.layers import Experts, LayerKind, Linear
+from planner.physics.parameters import sequence_split
 from planner.physics.question import Question, computes
 
 
@@ -172,7 +173,7 @@ def kind_times(question: Question, rows: Layouts, on: Machine, kind: LayerKind) 
     """Return the kernel times of one layer of `kind`."""
     stack, tp = question.stack, rows.tp.astype(np.float64)
     tokens = rows.micro_batch * question.sequence_length / rows.cp
-    split = tp if stack.sequence_parallel else np.ones_like(tp)
+    split = sequence_split(question, rows)
     none = np.zeros_like(tp)
     attention = [_product(question, on, rows, linear, "attention") for linear in kind.attention]
     mlp = [_product(question, on, rows, linear, "mlp") for linear in kind.mlp]

@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
+from planner.layouts.axes import RECOMPUTE
 from planner.layouts.table import Floats, Ints, Layouts, Mask
 from planner.physics.communication import layer_traffic, rank_parameters, step_traffic
 from planner.physics.compute import (
@@ -18,6 +19,7 @@ from planner.physics.compute import (
     mean,
     recompute_seconds,
 )
+from planner.physics.offload import offload_times
 from planner.physics.question import Question
 from planner.physics.schedule import pipeline_seconds
 
@@ -26,7 +28,8 @@ from planner.physics.schedule import pipeline_seconds
 class TimeTerms:
     """Seconds, one row a layout: per layer and micro-batch, per micro-batch, and per step.
 
-    `modes` has shape (rows, 3): what one layer's recompute adds under none, selective, full.
+    `modes` has shape (rows, 3): what one layer's recompute adds under none, selective, full. `swap` is the offload of
+    one layer's weights, `swap_full` that of its checkpoint under full recompute.
     """
 
     compute: Floats
@@ -35,6 +38,8 @@ class TimeTerms:
     expert: Floats
     gather: Floats
     modes: Floats
+    swap: Floats
+    swap_full: Floats
     first: Floats
     last: Floats
     data: Floats
@@ -47,7 +52,14 @@ class TimeTerms:
     @property
     def layer(self) -> Floats:
         """One layer, forward and backward, with its exposed traffic and no recompute."""
-        return self.compute + self.tensor + self.context + self.expert + self.gather
+        return self.compute + self.tensor + self.context + self.expert + self.gather + self.swap
+
+    @property
+    def added(self) -> Floats:
+        """What each recompute mode adds to a layer, shape (rows, 3), with the offload of its checkpoint."""
+        added = self.modes.copy()
+        added[:, RECOMPUTE.index("full")] += self.swap_full
+        return added
 
     @property
     def step(self) -> Floats:
@@ -61,7 +73,7 @@ class TimeTerms:
 
 def time_terms(question: Question, rows: Layouts) -> TimeTerms:
     """Return the time terms of each row. What depends on few axes is computed once per combination."""
-    first, inverse = distinct(rows.candidate, rows.precision, rows.tp, rows.cp, rows.micro_batch, rows.ep)
+    first, inverse = distinct(rows.candidate, rows.precision, rows.tp, rows.sp, rows.cp, rows.micro_batch, rows.ep)
     few = rows.take(first)
     times = layer_times(question, few)
     traffic = layer_traffic(question, few, times, question.shape.kinds)
@@ -74,21 +86,36 @@ def time_terms(question: Question, rows: Layouts) -> TimeTerms:
     layers = question.shape.layers / rows.pp
     step = step_traffic(question, rows, compute + tensor + context + expert, layers)
     nodes = rows.gpus / np.array([c.node.gpus for c in question.candidates])[rows.candidate]
-    optimizer, offload = _optimizer(question, rows)
+    swapped = offload_times(question, rows, compute)
     return TimeTerms(
         compute=compute, tensor=tensor, context=context, expert=expert, gather=step.per_layer,
-        modes=modes[inverse],
+        modes=modes[inverse], swap=swapped.layer, swap_full=swapped.full,
         first=(embedding + _lead(question, few))[inverse], last=head[inverse], data=step.per_step,
         pipeline=step.pipeline,
-        optimizer=optimizer, offload=offload, overhead=np.full(len(rows), question.stack.step_overhead),
+        optimizer=_optimizer(question, rows), offload=swapped.step,
+        overhead=np.full(len(rows), question.stack.step_overhead),
         jitter=question.stack.slowdown * (
             1 + question.kernels.jitter_per_doubling * np.log2(np.maximum(1.0, nodes))))
 
 
+def faster_whole(question: Question, rows: Layouts) -> Mask:
+    """Return where a layer takes less time without sequence parallelism.
+
+    Elsewhere it cannot win: without, it never holds less memory, nor sends less between stages or to experts.
+    """
+    def layer(of: Layouts) -> Floats:
+        times = layer_times(question, of)
+        return times.forward + times.backward + layer_traffic(question, of, times, question.shape.kinds).tensor
+
+    faster: Mask = layer(rows.replace(sp=np.zeros_like(rows.sp))) < layer(rows)
+    return faster
+
+
 def offloaded(question: Question, rows: Layouts, terms: TimeTerms) -> TimeTerms:
-    """Return `terms` at the offload shares of `rows`, which differ from those they were computed at in nothing else."""
-    optimizer, offload = _optimizer(question, rows)
-    return replace(terms, optimizer=optimizer, offload=offload)
+    """Return `terms` at the offload of `rows`, which differ from those they were computed at in nothing else."""
+    swapped = offload_times(question, rows, terms.compute)
+    return replace(terms, optimizer=_optimizer(question, rows), offload=swapped.step, swap=swapped.layer,
+                   swap_full=swapped.full)
 
 
 def _lead(question: Question, rows: Layouts) -> Floats:
@@ -102,21 +129,15 @@ def _lead(question: Question, rows: Layouts) -> Floats:
     return times.forward + times.backward + traffic.tensor + traffic.context + traffic.expert
 
 
-def _optimizer(question: Question, rows: Layouts) -> tuple[Floats, Floats]:
-    """Return seconds of the optimizer step on the GPU, and of its offloaded share over PCIe and on the host."""
+def _optimizer(question: Question, rows: Layouts) -> Floats:
+    """Return seconds of the optimizer step on the GPU."""
     rank = rank_parameters(question, rows, trained=True)
-    def column(values: list[float]) -> Floats:
-        return np.array(values, np.float64)[rows.candidate]
-
-    memory = column([c.gpu.memory_bandwidth * r.memory
-                     for c, r in zip(question.candidates, question.rates, strict=True)])
-    host = column([c.node.cpu.memory_bandwidth / c.node.gpus for c in question.candidates])
-    pcie = column([c.gpu.pcie_bandwidth for c in question.candidates])
+    memory = np.array([c.gpu.memory_bandwidth * r.memory
+                       for c, r in zip(question.candidates, question.rates, strict=True)], np.float64)[rows.candidate]
     owned = np.where(rows.zero >= 1, rank.dense / rows.shard + rank.experts * rows.ep / rows.shard,
                      rank.dense + rank.experts)
-    on_gpu = question.kernels.optimizer_bytes_per_parameter * owned * (1 - rows.offload) / memory
-    per_parameter = (question.stack.reduce_bytes + 2.0) / pcie + question.kernels.host_adam_bytes_per_parameter / host
-    return on_gpu, owned * rows.offload * per_parameter
+    took: Floats = question.kernels.optimizer_bytes_per_parameter * owned * (1 - rows.offload) / memory
+    return took
 
 
 def step_seconds(terms: TimeTerms, rows: Layouts, slowest: Floats, total: Floats) -> Floats:
@@ -140,8 +161,8 @@ def step_breakdown(terms: TimeTerms, rows: Layouts, row: int, layers: Ints, coun
     extra = np.zeros(len(layers))
     extra[0] += terms.first[row]
     extra[-1] += terms.last[row]
-    recompute = (counts * terms.modes[row]).sum(axis=1)
-    stage = n * terms.layer[row] + recompute + extra
+    recompute, checkpoints = (counts * terms.modes[row]).sum(axis=1), counts[:, -1] * terms.swap_full[row]
+    stage = n * terms.layer[row] + recompute + checkpoints + extra
     slow = int(np.argmax(stage))
     _, bubble = pipeline_seconds(stage.max(), stage.sum(), rows.vpp[row], rows.micro_batches[row])
     parts = {
@@ -153,7 +174,7 @@ def step_breakdown(terms: TimeTerms, rows: Layouts, row: int, layers: Ints, coun
         "context_parallel": m * n[slow] * terms.context[row],
         "expert_parallel": m * n[slow] * terms.expert[row],
         "data_parallel": m * n[slow] * terms.gather[row] + terms.data[row],
-        "offload": terms.offload[row],
+        "offload": m * (n[slow] * terms.swap[row] + checkpoints[slow]) + terms.offload[row],
         "optimizer_step": terms.optimizer[row],
         "other": terms.overhead[row],
     }

@@ -32,6 +32,8 @@ class MemoryBreakdown:
     usable: float
     host_per_node: float
     host_usable: float
+    nvme_per_node: float
+    nvme_usable: float
     least: float
     """Device bytes that the asked confidence puts below."""
 
@@ -43,7 +45,7 @@ class MemoryBreakdown:
     @property
     def fits(self) -> Fits:
         """The verdict: holds at the asked confidence, cannot hold at the same confidence, or in between."""
-        if self.host_per_node > self.host_usable * (1 + 1e-9):
+        if self.host_per_node > self.host_usable * (1 + 1e-9) or self.nvme_per_node > self.nvme_usable * (1 + 1e-9):
             return "does not fit"
         if self.peak <= self.usable * (1 + 1e-9):
             return "fits"
@@ -116,4 +118,5 @@ def _memory(question: Question, rows: Layouts, row: int, layers: Ints, counts: I
         allocated=float(held.allocated[worst]), reserved=float(held.allocated[worst] * stack.allocator_ratio),
         device=float(device[worst]), usable=float(terms.usable[row]),
         host_per_node=float(terms.host_per_layer[row] * on_node), host_usable=float(terms.host_capacity[row]),
+        nvme_per_node=float(terms.nvme_per_layer[row] * on_node), nvme_usable=float(terms.nvme_capacity[row]),
         least=float(device[worst]) * question.memory_least)

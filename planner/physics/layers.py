@@ -91,6 +91,17 @@ class LayerKind:
         """Queries, keys and values of a token as attention reads them."""
         return self.query_width + self.key_value_width
 
+    @property
+    def largest_matrix(self) -> int:
+        """Parameters of the largest single matrix."""
+        expert = [self.experts.hidden * self.experts.ffn] if self.experts else []
+        return max([linear.k * linear.n for linear in (*self.attention, *self.mlp)] + expert)
+
+    @property
+    def key_value_heads(self) -> int:
+        """Heads of keys and values."""
+        return self.key_value_width // (self.query_dim + self.value_dim)
+
     def span(self, sequence: int) -> float:
         """Return how many positions a token attends to on average under the causal mask and the window."""
         if self.window is None or self.window >= sequence:

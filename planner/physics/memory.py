@@ -14,7 +14,7 @@ import numpy as np
 
 from planner.layouts.table import Floats, Ints, Layouts
 from planner.physics.layers import LayerKind
-from planner.physics.parameters import adapter_parameters, layer_parameters
+from planner.physics.parameters import adapter_parameters, layer_parameters, sequence_split
 from planner.physics.question import Question
 from planner.physics.tuning import ADAPTER_INPUT_BYTES
 
@@ -62,6 +62,8 @@ class MemoryTerms:
     usable: Floats
     host_per_layer: Floats
     host_capacity: Floats
+    nvme_per_layer: Floats
+    nvme_capacity: Floats
 
 
 def saved_per_token(question: Question, rows: Layouts, kind: LayerKind) -> Floats:
@@ -72,7 +74,7 @@ def saved_per_token(question: Question, rows: Layouts, kind: LayerKind) -> Float
         # the key-value cache; latent attention caches the latent vector, whole on every rank
         cache = E * kind.latent_width if kind.latent_width else E * kind.key_value_width / tp
         return np.stack([cache * np.ones_like(tp)] * 3, axis=1)
-    split = tp if stack.sequence_parallel else np.ones_like(tp)
+    split = sequence_split(question, rows)
     h = shape.hidden
     width = kind.norms * E * h
     inputs, outputs = width / split, width / (np.ones_like(tp) if stack.gathered_norm_outputs else split)
@@ -131,14 +133,17 @@ def _states(question: Question, rows: Layouts, dense: Floats, experts: Floats, t
 
     if tuning.trains_base:
         on_gpu = over(1) * (1 - rows.offload)
-        return States(weights=recipe("weight") * over(3), gradients=recipe("gradient") * over(2),
+        gradients = over(2) * (1 - rows.offload if stack.offload.gradients else 1.0)
+        return States(weights=recipe("weight") * over(3) * (1 - rows.offload_parameters),
+                      gradients=recipe("gradient") * gradients,
                       master=recipe("master") * on_gpu, moments=recipe("moments") * on_gpu)
     weight, gradient, moments = tuning.adapter_states
     cut = np.where(rows.zero >= 1, trained / shard, trained)
     held = base_bytes if base_bytes is not None else tuning.base_bytes
-    return States(weights=held * over(3) + weight * np.where(rows.zero >= 3, trained / shard, trained),
+    adapters = weight * np.where(rows.zero >= 3, trained / shard, trained)
+    return States(weights=held * over(3) * (1 - rows.offload_parameters) + adapters,
                   gradients=gradient * np.where(rows.zero >= 2, trained / shard, trained),
-                  master=np.zeros(len(rows)), moments=moments * cut)
+                  master=np.zeros(len(rows)), moments=moments * cut * (1 - rows.offload))
 
 
 def _live(question: Question, rows: Layouts, kept: Floats) -> Floats:
@@ -169,6 +174,8 @@ def memory_terms(question: Question, rows: Layouts) -> MemoryTerms:
     table, head = shape.embedding / tp, np.where((rows.pp == 1) & shape.tied, 0, shape.vocab * shape.hidden) / tp
     tokens = (rows.micro_batch * question.sequence_length / rows.cp)[:, None]
     kept = tokens * sum(share * saved_per_token(question, rows, kind) for kind, share in shape.kinds)
+    outside = _outside(question, rows, layer, layer_experts, kept[:, -1] * rows.offload_activations)
+    kept[:, -1] *= 1 - rows.offload_activations
     kept_first = sum((count * saved_per_token(question, rows, kind)[:, 0] for kind, count in shape.lead), none)
     vocab = shape.vocab / tp if stack.vocab_parallel_loss else np.full_like(tp, shape.vocab)
     # ZeRO-3 holds two gathered layers, the tables of the root unit, and the unreduced gradient of a layer;
@@ -176,7 +183,7 @@ def memory_terms(question: Question, rows: Layouts) -> MemoryTerms:
     whole = layer + layer_experts
     reduced = stack.reduce_bytes if question.tuning.trains_base else 0.0
     held = (2 + reduced) * (whole * np.ceil(shape.layers / rows.pp) + lead + lead_experts)
-    unit = 2 * (2 * whole + table + head) + (4 * whole if question.tuning.trains_base else 0.0)
+    unit = _gathered_unit(question, rows, whole) + 2 * (table + head)
     gathered = np.where(rows.zero == 3, np.where(rows.pp > 1, held, unit), 0.0)
     expanded = 2 * whole if question.tuning.quantized else none
     kinds = [rows.tp > 1, rows.cp > 1, rows.dp > 1, rows.pp > 1, rows.ep > 1]
@@ -185,10 +192,8 @@ def memory_terms(question: Question, rows: Layouts) -> MemoryTerms:
     host = np.array([c.node.cpu.memory for c in question.candidates])[rows.candidate]
     on_node = np.minimum(rows.gpus, np.array([c.node.gpus for c in question.candidates])[rows.candidate])
     room = (usable / question.memory_margin - stack.context_bytes - communicators) / stack.allocator_ratio
-    optimizer = np.where(rows.zero >= 1, rows.offload * (layer / rows.shard + layer_experts * rows.ep / rows.shard),
-                         rows.offload * whole)
     per_logit = 0.0 if question.tuning.forward_only else stack.loss_bytes_per_logit
-    states = stack.states.get(question.precisions[0]) or stack.states["bf16"]  # type: ignore[call-overload]
+    drives = np.array([c.node.nvme.capacity if c.node.nvme else 0.0 for c in question.candidates])[rows.candidate]
     return MemoryTerms(
         layer=_states(question, rows, layer, layer_experts, adapters[0]),
         first=_sum(_states(question, rows, lead, lead_experts, adapters[1]),
@@ -197,9 +202,38 @@ def memory_terms(question: Question, rows: Layouts) -> MemoryTerms:
         kept=kept, kept_first=kept_first * tokens[:, 0], live=_live(question, rows, kept),
         logits=per_logit * tokens[:, 0] * vocab, gathered=gathered + expanded,
         communicators=communicators, capacity=room, usable=usable,
-        # master, moments and a pinned gradient buffer live on the host, for all GPUs of the node
-        host_per_layer=on_node * optimizer * (states.master + states.moments + 4),
-        host_capacity=host * question.kernels.host_memory_share)
+        host_per_layer=on_node * outside[0], host_capacity=host * question.kernels.host_memory_share,
+        nvme_per_layer=on_node * outside[1], nvme_capacity=drives)
+
+
+def _gathered_unit(question: Question, rows: Layouts, layer: Floats) -> Floats:
+    """Return bytes of the weights that ZeRO-3 holds gathered, and of a gradient not reduced yet.
+
+    Two layers and the gradient of one; or matrix by matrix, as many as the stack keeps alive, one at least.
+    """
+    weights, gradients, live = 2 * layer, layer, question.stack.live_parameters
+    if live is not None:
+        largest = max(kind.largest_matrix for kind, _ in (*question.shape.kinds, *question.shape.lead)) / rows.tp
+        weights = np.minimum(weights, np.maximum(largest, live))
+        gradients = np.minimum(gradients, np.maximum(largest, live / 2))
+    return 2 * weights + (4 * gradients if question.tuning.trains_base else 0.0)
+
+
+def _outside(question: Question, rows: Layouts, dense: Floats, experts: Floats,
+             checkpoint: Floats) -> tuple[Floats, Floats]:
+    """Return bytes per layer that one GPU keeps in host memory, and on flash.
+
+    dense, experts: parameters of a layer before ZeRO shards them; checkpoint: bytes of one micro-batch's.
+    """
+    stack = question.stack
+    states = stack.states.get(question.precisions[0]) or stack.states["bf16"]  # type: ignore[call-overload]
+    owned = np.where(rows.zero >= 1, dense / rows.shard + experts * rows.ep / rows.shard, dense + experts)
+    held = states.weight if question.tuning.trains_base else question.tuning.base_bytes
+    # master and moments with a pinned gradient buffer; adapters' are too few to count
+    optimizer = (states.master + states.moments + 4) * rows.offload if question.tuning.trains_base else 0.0
+    moved = owned * (optimizer + held * rows.offload_parameters)
+    flight = np.minimum(rows.pp, rows.micro_batches)
+    return (np.where(rows.nvme == 1, 0.0, moved) + checkpoint * flight, np.where(rows.nvme == 1, moved, 0.0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,12 @@ from planner.physics.question import Question
 Kinds = Sequence[tuple[LayerKind, float]]
 
 
+def sequence_split(question: Question, rows: Layouts) -> Floats:
+    """Return over how many GPUs norms and residuals of a sequence are split: tp under sequence parallelism, else 1."""
+    split: Floats = np.where(question.stack.sequence_parallel & (rows.sp == 1), rows.tp, 1).astype(np.float64)
+    return split
+
+
 def layer_parameters(rows: Layouts, kinds: Kinds) -> tuple[Floats, Floats]:
     """Return (dense, expert) parameters on one GPU of the weighted sum of `kinds`, before ZeRO shards them."""
     dense, experts = np.zeros(len(rows)), np.zeros(len(rows))

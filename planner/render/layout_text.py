@@ -85,10 +85,12 @@ def _copies_words(assignment: Assignment) -> str:
 
 
 def _offloads(layout: Layout) -> list[str]:
-    shares = {"optimizer states": layout.offload.optimizer, "weights": layout.offload.parameters,
-              "activations": layout.offload.activations}
-    to = layout.offload.to
-    return [f"{share_of(share, name)} on {to}" for name, share in shares.items() if share]
+    out = layout.offload
+    to = {"nvme": "NVMe"}.get(out.to, out.to)
+    # checkpoints go to the host even where states lie on flash
+    shares = (("optimizer states", out.optimizer, to), ("weights", out.parameters, to),
+              ("checkpoints", out.activations, "host"))
+    return [f"{share_of(share, name)} on {place}" for name, share, place in shares if share]
 
 
 def _uneven(stages: tuple[Stage, ...]) -> bool:

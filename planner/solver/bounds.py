@@ -13,7 +13,7 @@ import numpy as np
 
 from planner.catalog.stack import Stack
 from planner.layouts.axes import RECOMPUTE, STAGED
-from planner.layouts.table import Floats, Ints, Layouts, Mask
+from planner.layouts.table import Floats, Layouts, Mask
 from planner.physics.estimate import TimeTerms, step_seconds
 from planner.physics.memory import MemoryTerms
 from planner.physics.question import Question
@@ -86,8 +86,9 @@ def _stages(question: Question, rows: Layouts, memory: MemoryTerms, most: Floats
         left = room_of_states[on] - live[on] - np.where(pp[on] == stage + 1, ended[on], 0.0)
         if stage == 0:
             left -= first[on] + kept_first[on] * flight
-        free[on] += np.clip(left / (state[on] + flight * most[on]), 0, layers)
-        room[on] += np.clip(np.floor(left / (state[on] + flight * least[on]) + 1e-9), 0, layers)
+        # a byte at least, so that a layer held elsewhere divides nothing by zero
+        free[on] += np.clip(left / np.maximum(state[on] + flight * most[on], 1.0), 0, layers)
+        room[on] += np.clip(np.floor(left / np.maximum(state[on] + flight * least[on], 1.0) + 1e-9), 0, layers)
         short[on] += (average[on] - left) / pp[on]
         slope[on] = np.minimum(slope[on], state[on] / flight + most[on])
     back = np.empty_like(order)
@@ -97,21 +98,26 @@ def _stages(question: Question, rows: Layouts, memory: MemoryTerms, most: Floats
 
 def _seconds_per_byte(time: TimeTerms, memory: MemoryTerms, allowed: list[int]) -> Floats:
     """Return the least seconds of recompute per byte it frees, over the allowed modes."""
-    price = np.full(len(memory.live), np.inf)
+    price, added = np.full(len(memory.live), np.inf), time.added
     for mode in allowed:
         freed = memory.kept[:, 0] - memory.kept[:, mode]
         with np.errstate(divide="ignore", invalid="ignore"):
-            price = np.minimum(price, np.where(freed > 0, time.modes[:, mode] / freed, np.inf))
+            price = np.minimum(price, np.where(freed > 0, added[:, mode] / freed, np.inf))
     return np.where(np.isfinite(price), price, 0.0)
 
 
 def _host_fits(question: Question, rows: Layouts, memory: MemoryTerms) -> Mask:
-    """Say whether the host can hold the offloaded states of the average node."""
-    return memory.host_per_layer * question.shape.layers / rows.pp <= memory.host_capacity
+    """Say whether host and flash can hold what the average node offloads."""
+    layers = question.shape.layers / rows.pp
+    fits: Mask = ((memory.host_per_layer * layers <= memory.host_capacity)
+                  & (memory.nvme_per_layer * layers <= memory.nvme_capacity))
+    return fits
 
 
 def host_layers(question: Question, rows: Layouts, memory: MemoryTerms, row: int) -> int:
-    """Return how many layers a stage may hold before the offloaded states of its node outgrow the host."""
-    per_layer = memory.host_per_layer[row]
-    layers: Ints = np.array(question.shape.layers)
-    return int(layers if per_layer == 0 else min(layers, memory.host_capacity[row] // per_layer))
+    """Return how many layers a stage may hold before what its node offloads outgrows the host or its flash."""
+    most = question.shape.layers
+    for per_layer, capacity in ((memory.host_per_layer[row], memory.host_capacity[row]),
+                                (memory.nvme_per_layer[row], memory.nvme_capacity[row])):
+        most = most if per_layer == 0 else min(most, int(capacity // per_layer))
+    return most

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from planner.layouts.axes import BY_NAME, Space
+from planner.layouts.axes import Space
+from planner.layouts.offload import NOTHING, allowed, level_of, levels
 from planner.layouts.table import Floats, Ints, Layouts, Mask
 from planner.physics.estimate import TimeTerms, offloaded, time_terms
 from planner.physics.memory import MemoryTerms, memory_terms
@@ -39,8 +40,8 @@ class Batch:
     rows: Layouts
     time: TimeTerms
     memory: MemoryTerms
-    offloaded: Mask
-    """Rows whose variants with more offload are bounded already."""
+    known: Ints
+    """Bit n is set where the row's variant at level n of the search is bounded already."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,6 +85,9 @@ class Search:
         self.pricing = Pricing(job, question.candidates)
         self.out = Frontier()
         self.best: dict[int, Key] = {}
+        # where nothing trains, weights are held where they are used
+        self.levels = (NOTHING,) if question.tuning.forward_only else levels(space, question.stack)
+        self.flash = np.array([c.node.nvme is not None for c in space.candidates])
 
     def run(self, layouts: Layouts) -> Frontier:
         """Return the frontier of all rows: for every candidate its best layouts, proven unless time ran out."""
@@ -147,44 +151,51 @@ class Search:
                 break
             start, size = start + len(rest), min(2 * size, LARGEST_BATCH)
             rows = layouts.take(rest)
-            self._push(heap, batches, rows, time_terms(self.question, rows), 0.0)
+            self._push(heap, batches, rows, time_terms(self.question, rows), np.zeros(len(rows), np.int64))
 
     def _push(self, heap: list[tuple[Key, int, int]], batches: list[Batch], rows: Layouts,
-              time: TimeTerms, least: float) -> None:
+              time: TimeTerms, known: Ints) -> None:
         """Put the rows on the heap, and their variants with more offload where memory is seen to cost time."""
-        for batch, keys, keep in self._bounded(rows, time, least):
+        for batch, keys, keep in self._bounded(rows, time, known):
             batches.append(batch)
             for row in np.flatnonzero(keep):
                 entry = (int(keys.first[row]), int(keys.cents[row]))
                 heapq.heappush(heap, (entry, len(batches) - 1, int(row)))
 
-    def _bounded(self, rows: Layouts, time: TimeTerms, least: float) -> Iterator[tuple[Batch, Keys, Mask]]:
-        """Yield the rows at the offload shares from `least` on, each with keys and what fits.
+    def _bounded(self, rows: Layouts, time: TimeTerms, known: Ints) -> Iterator[tuple[Batch, Keys, Mask]]:
+        """Yield the rows at every level of offload not in `known` yet, each with keys and what fits.
 
-        Offload only adds time, so more of it can pay only where memory is short. Where the bound does not show that,
-        staging does, and asks again.
+        More offload only adds time, so a level can pay only where all lesser ones are short of memory. Where the
+        bound does not show that, staging does, and asks again.
         """
-        for share in self._shares(least):
-            now = rows.replace(offload=np.full(len(rows), share))
-            time, memory = offloaded(self.question, now, time), memory_terms(self.question, now)
-            known = bound(self.question, now, time, memory)
-            keys = self.pricing.least(now, known.step)
-            keep = known.fits & self._within_limits(keys, now, "_with_memory")
-            self.out.fit += int(known.fits.sum())
-            self.out.removed["memory"] += int((~known.fits).sum())
-            self._note_memory(now, known)
-            more = self._short(now, time, known) & (now.zero >= 1) & self.question.stack.optimizer_offload
-            yield Batch(now, time, memory, more), keys, keep
-            rows, time = rows.take(more), time.take(more)
-            if not len(rows):
-                return
+        known, parts = known.copy(), []
+        open_ = np.ones((len(self.levels), len(rows)), bool)
+        for number, level in enumerate(self.levels):
+            lesser = [n for n, other in enumerate(self.levels[:number]) if other.precedes(level)]
+            at = level.on(rows)
+            legal = allowed(at.columns, self.question.stack, self.flash) if number else np.ones(len(rows), bool)
+            mine = np.flatnonzero(legal & (known >> number & 1 == 0) & open_[lesser].all(axis=0))
+            known[mine] |= 1 << number
+            if not len(mine):
+                continue
+            now = at.take(mine)
+            terms, memory = time.take(mine), memory_terms(self.question, now)
+            if number:
+                terms = offloaded(self.question, now, terms)
+            bounds = bound(self.question, now, terms, memory)
+            keys = self.pricing.least(now, bounds.step)
+            keep = bounds.fits & self._within_limits(keys, now, "_with_memory")
+            self.out.fit += int(bounds.fits.sum())
+            self.out.removed["memory"] += int((~bounds.fits).sum())
+            self._note_memory(now, bounds)
+            open_[number, mine] = self._short(now, terms, bounds)
+            parts.append((now, terms, memory, mine, keys, keep))
+        for now, terms, memory, mine, keys, keep in parts:
+            yield Batch(now, terms, memory, known[mine]), keys, keep
 
     def _short(self, rows: Layouts, time: TimeTerms, known: Bound) -> Mask:
         """Return where the bound already shows that memory costs time, or everything."""
         return ~known.fits | (known.step > time_bound(self.question, rows, time))
-
-    def _shares(self, least: float) -> list[float]:
-        return [float(x) for x in BY_NAME["offload"].domain(self.space) if x >= least]
 
     def _note_memory(self, rows: Layouts, known: Bound) -> None:
         """Remember the layout that misses memory by least, for the explanation of an infeasible question."""
@@ -221,12 +232,13 @@ class Search:
                     self.best[candidate] = done.key
 
     def _offload_more(self, heap: list[tuple[Key, int, int]], batches: list[Batch], batch: Batch, row: int) -> None:
-        """Put the variants with more offload of one staged row on the heap, unless they are there already."""
-        at = np.array([row])
-        rows = batch.rows.take(at)
-        further = [share for share in self._shares(0.0) if share > rows.offload[0]]
-        if further and not batch.offloaded[row] and rows.zero[0] >= 1 and self.question.stack.optimizer_offload:
-            self._push(heap, batches, rows, batch.time.take(at), further[0])
+        """Put the variants of one staged row that offload more on the heap, unless they are bounded already."""
+        here = level_of(batch.rows, row)
+        lesser = sum(1 << number for number, level in enumerate(self.levels) if not here.precedes(level))
+        known = batch.known[row:row + 1] | lesser
+        if int(known[0]) < (1 << len(self.levels)) - 1:
+            at = np.array([row])
+            self._push(heap, batches, batch.rows.take(at), batch.time.take(at), known)
 
     def _solve(self, batch: Batch, row: int) -> tuple[StagedLayout | None, bool]:
         """Stage one row. Return it where it keeps every limit, and whether memory cost it time (or all)."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from planner.catalog.calibration import Reliability
 from planner.layouts.candidate import Candidate
+from planner.layouts.offload import level_of
 from planner.layouts.table import Floats, Ints, Layouts
 from planner.money.goodput import goodput, spare_nodes
 from planner.physics.compute import distinct
@@ -124,7 +125,13 @@ class Pricing:
 def complexity(rows: Layouts, row: int) -> int:
     """Return how much there is to set up: one for each kind of parallelism, the ZeRO stage, interleaving, offload."""
     degrees = sum(int(getattr(rows, axis)[row] > 1) for axis in ("tp", "cp", "pp", "vpp", "ep"))
-    return 10 * degrees + 3 * int(rows.zero[row]) + (5 if rows.offload[row] > 0 else 0)
+    return 10 * degrees + 3 * int(rows.zero[row]) + _outside(rows, row) + 3 * int(rows.hsdp[row] > 1)
+
+
+def _outside(rows: Layouts, row: int) -> int:
+    """Return what offload adds to set up: more for each kind, most for flash."""
+    level = level_of(rows, row)
+    return 5 * sum(value > 0 for value in level.values)
 
 
 def _identity(rows: Layouts, row: int) -> int:
@@ -132,4 +139,6 @@ def _identity(rows: Layouts, row: int) -> int:
     code = 0
     for axis in ("candidate", "tp", "cp", "pp", "vpp", "ep", "dp", "micro_batch", "zero", "precision"):
         code = code * 2**18 + int(getattr(rows, axis)[row])
-    return code * 128 + int(100 * rows.offload[row])
+    for value in (rows.hsdp[row], 1 - rows.sp[row], *(100 * value for value in level_of(rows, row).values)):
+        code = code * 512 + int(value)
+    return code

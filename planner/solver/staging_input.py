@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
+
 from planner.layouts.table import Layouts
 from planner.physics.estimate import TimeTerms
 from planner.physics.memory import MemoryTerms
@@ -38,7 +40,7 @@ def staging_problem(question: Question, rows: Layouts, time: TimeTerms, memory: 
         layers=question.shape.layers, chunks=v, micro_batches=m,
         in_flight=tuple(flights),
         layer_ns=nanoseconds(float(time.layer[row])),
-        mode_ns=_three(nanoseconds(float(x)) for x in time.modes[row]),
+        mode_ns=_three(nanoseconds(float(x)) for x in time.take(np.array([row])).added[0]),
         keep_units=_three(memory_use(float(x)) for x in memory.kept[row]),
         mixes=mixes(question.stack, int(rows.recompute[row])),
         extra_ns=tuple(nanoseconds(x) for x in extra),
@@ -53,16 +55,16 @@ def staging_problem(question: Question, rows: Layouts, time: TimeTerms, memory: 
 
 
 def _shared_hosts(question: Question, rows: Layouts, memory: MemoryTerms, row: int) -> tuple[SharedLimit, ...]:
-    """Return the host limits of nodes that hold several stages; none where a node holds one stage or nothing moves."""
+    """Return the host and flash limits of nodes that hold several stages; none where each holds one stage."""
     node_gpus = min(question.candidates[int(rows.candidate[row])].node.gpus, int(rows.gpus[row]))
     ranks = int(rows.tp[row] * rows.cp[row] * rows.dp[row])
     per_node = node_gpus // ranks
-    if rows.offload[row] == 0 or per_node < 2:
+    if per_node < 2:
         return ()
-    units = memory_use(float(memory.host_per_layer[row]) * ranks / node_gpus)
-    capacity = memory_capacity(float(memory.host_capacity[row]))
-    return tuple(SharedLimit(tuple(range(first, min(first + per_node, int(rows.pp[row])))), units, 0, capacity)
-                 for first in range(0, int(rows.pp[row]), per_node))
+    places = ((memory.host_per_layer, memory.host_capacity), (memory.nvme_per_layer, memory.nvme_capacity))
+    return tuple(SharedLimit(tuple(range(first, min(first + per_node, int(rows.pp[row])))),
+                             memory_use(float(held[row]) * ranks / node_gpus), 0, memory_capacity(float(capacity[row])))
+                 for held, capacity in places if held[row] > 0 for first in range(0, int(rows.pp[row]), per_node))
 
 
 def _three(values: Iterable[int]) -> Modes:

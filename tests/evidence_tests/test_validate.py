@@ -53,7 +53,7 @@ def test_the_interval_of_speed_is_that_of_time_turned_over(tmp_path):
     ({"precision": "fp4"}, "GPU h100-sxm has no fp4 rate"), ({"precision": "fp32"}, "fp32 activations are not modeled"),
     ({"model": "Nemotron-H-8B"}, "architecture of Nemotron-H-8B is not modeled"),
     ({"model": "unheard-of", "layers": ""}, "shape is not stated (layers)"),
-    ({"sharding": "hsdp"}, "sharding hsdp is not modeled"), ({"dp": "4"}, "= 128 where the row has 64 GPUs"),
+    ({"sharding": "mics"}, "sharding mics is not modeled"), ({"dp": "4"}, "= 128 where the row has 64 GPUs"),
     ({"global_batch_seqs": "129"}, "no multiple of dp 2 x micro-batch 1"),
     ({"gpu": "a100-sxm-80gb", "precision": "fp8"}, "no fp8 rate")])
 def test_a_skipped_row_says_why(tmp_path, change, reason):
@@ -67,7 +67,7 @@ def test_a_skipped_row_says_why(tmp_path, change, reason):
     ({"method": "rlhf"}, "method rlhf is not modeled"), ({"optimizer": "GaLore"}, "optimizer GaLore is not modeled"),
     ({"method": "lora", "lora_targets": "q,v + wte trained"},
      "adapters with trained embedding and head are not modeled"),
-    ({"offload_parameters": "1"}, "offload of parameters or activations is not modeled"),
+    ({"sharding": "device_map"}, "sharding device_map is not modeled"),
     ({"weights_dtype": "int3"}, "weights_dtype int3 is not modeled")])
 def test_a_skipped_memory_row_says_why(tmp_path, change, reason):
     assert validated(write(tmp_path / "m.csv", MEMORY | change))["skipped"][0]["reason"] == reason

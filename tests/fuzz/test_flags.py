@@ -39,7 +39,8 @@ ESTIMATE: dict[str, st.SearchStrategy[str]] = {
     "--confidence": st.sampled_from(["0.5", "0.999999", "0.95"]),
 }
 POWERS = st.sampled_from(["1", "2", "4", "8"])
-AXES = st.sampled_from(["tp", "pp", "vpp", "cp", "ep", "dp", "mbs", "zero", "offload_optimizer", "recompute", "tq"])
+AXES = st.sampled_from(["tp", "pp", "vpp", "cp", "ep", "dp", "mbs", "zero", "offload_optimizer", "recompute", "tq",
+                        "offload_parameters", "offload_activations", "offload_to", "sp", "shard"])
 LAYOUTS = st.one_of(
     st.fixed_dictionaries({}, optional={"tp": POWERS, "pp": POWERS, "cp": POWERS, "dp": POWERS, "mbs": POWERS,
                                         "recompute": st.sampled_from(RECOMPUTE), "zero": st.sampled_from("0123")}),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from planner.layouts.axes import BY_NAME
 from planner.layouts.enumerate import enumerate_layouts
+from planner.layouts.offload import allowed, levels
 from planner.layouts.table import Layouts, Mask
 from planner.physics.estimate import TimeTerms, time_terms
 from planner.physics.memory import memory_terms
@@ -22,16 +22,15 @@ SEEDS = range(120)
 
 
 def all_batches(case: Case) -> list[Batch]:
-    """Every legal layout with every offload share, nothing pruned."""
+    """Every legal layout with every offload, nothing pruned."""
     batches = []
-    for share in BY_NAME["offload"].domain(case.space):
-        rows = case.enumeration.layouts
-        if share > 0:
-            rows = rows.take((rows.zero >= 1) & case.question.stack.optimizer_offload)
-        rows = rows.replace(offload=np.full(len(rows), share))
+    flash = np.array([c.node.nvme is not None for c in case.space.candidates])
+    for level in levels(case.space, case.question.stack):
+        rows = level.on(case.enumeration.layouts)
+        rows = rows.take(allowed(rows.columns, case.question.stack, flash))
         if len(rows):
             batches.append(Batch(rows, time_terms(case.question, rows), memory_terms(case.question, rows),
-                                 np.ones(len(rows), bool)))
+                                 np.full(len(rows), -1)))
     return batches
 
 

@@ -1,0 +1,85 @@
+"""What may leave the GPU, and in which combinations: optimizer states, weights, checkpoints; to host or NVMe.
+
+More offload never holds more device memory and never takes less time, so a level can only pay where every lesser one
+is short of memory. The search walks levels in that order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from planner.catalog.stack import Stack
+from planner.layouts.axes import BY_NAME, RECOMPUTE, Space
+from planner.layouts.table import Ints, Layouts, Mask
+
+OFFLOAD_AXES = ("offload", "offload_parameters", "offload_activations", "nvme")
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One combination: shares outside the GPU (0 to 1), and whether states and weights lie on NVMe (1) or host (0)."""
+
+    offload: float = 0.0
+    offload_parameters: float = 0.0
+    offload_activations: float = 0.0
+    nvme: float = 0.0
+
+    @property
+    def values(self) -> tuple[float, float, float, float]:
+        """The values in the order of OFFLOAD_AXES."""
+        return (self.offload, self.offload_parameters, self.offload_activations, self.nvme)
+
+    def precedes(self, other: Level) -> bool:
+        """Say whether this moves less than `other` and nothing that `other` does not move."""
+        return self != other and all(a <= b for a, b in zip(self.values, other.values, strict=True))
+
+    def on(self, rows: Layouts) -> Layouts:
+        """Return the rows at this level."""
+        return rows.replace(**{name: np.full(len(rows), value, getattr(rows, name).dtype)
+                               for name, value in zip(OFFLOAD_AXES, self.values, strict=True)})
+
+
+NOTHING = Level()
+
+
+def level_of(rows: Layouts, row: int) -> Level:
+    """Return the level of one row."""
+    return Level(*(float(getattr(rows, name)[row]) for name in OFFLOAD_AXES))
+
+
+def levels(space: Space, stack: Stack) -> tuple[Level, ...]:
+    """Return all levels the stack and some node offer, lesser ones first; the first moves nothing."""
+    domains = [[float(value) for value in BY_NAME[name].domain(space)] for name in OFFLOAD_AXES]
+    flash = np.array([c.node.nvme is not None for c in space.candidates])
+    found = [Level(*values) for values in product(*domains)]
+    whole = {"zero": np.full(1, max(stack.zero_stages)), "recompute": np.full(1, RECOMPUTE.index("full"))}
+    possible = [level for level in found
+                if any(bool(allowed({**whole, "candidate": np.full(1, c), **_columns(level)}, stack, flash).all())
+                       for c in range(len(flash)))]
+    return tuple(sorted(possible, key=lambda level: (sum(level.values), level.values)))
+
+
+def _columns(level: Level) -> dict[str, Ints]:
+    return {name: np.full(1, value) for name, value in zip(OFFLOAD_AXES, level.values, strict=True)}
+
+
+def allowed(c: Mapping[str, Ints], stack: Stack, flash: Mask) -> Mask:
+    """Say which rows may offload as they do. `flash` says of each candidate whether its nodes have NVMe.
+
+    Optimizer states need ZeRO-1; weights need ZeRO-3 and their states offloaded too; NVMe needs ZeRO-3 and something
+    whole to hold; activations are the checkpoints of full recompute.
+    """
+    can = stack.offload
+    states, weights, kept, nvme = (c[name] for name in OFFLOAD_AXES)
+    host_states = (states == 0) | ((c["zero"] >= 1) & ("host" in can.optimizer))
+    flash_states = (states == 1) & ("nvme" in can.optimizer) & (c["zero"] == 3) & flash[c["candidate"]]
+    host_weights = (weights == 0) | ((weights == 1) & (c["zero"] == 3) & (states == 1) & ("host" in can.parameters))
+    flash_weights = (weights == 0) | ((weights == 1) & (c["zero"] == 3) & ("nvme" in can.parameters))
+    joined = (weights == states) if can.together else np.ones(len(states), bool)
+    keep: Mask = (joined & np.where(nvme == 1, flash_states & flash_weights, host_states & host_weights)
+                  & ((kept == 0) | (can.activations & (c["recompute"] != 0) & (c["recompute"] != 1))))
+    return keep
