@@ -5,67 +5,98 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from planner.answer.assemble import Context, alternative_of, assignment_of
 from planner.answer.assignment import Alternative, Assignment
 from planner.answer.schema import Infeasible, Objective, Plan, Search
 from planner.catalog.load import Catalog
-from planner.layouts.enumerate import enumerate_layouts
+from planner.layouts.enumerate import Enumeration, enumerate_layouts
+from planner.physics.shapes import parameters
 from planner.pipeline import provenance_of
 from planner.prepare import MOST_HOLDING, job_of, prepare, residuals_of
 from planner.scenario.scenario import Scenario
 from planner.scenario.workload import Method
-from planner.solver.choose import choose
+from planner.solver.choose import Choice, choose
 from planner.solver.frontier import StagedLayout
 
 METHODS: tuple[Method, ...] = ("inference", "qlora", "lora", "full")
 
 
+@dataclass(slots=True)
+class Account:
+    """What all searches of one question did together."""
+
+    layouts: int = 0
+    legal: int = 0
+    fit: int = 0
+    staged: int = 0
+    removed: Counter[str] = field(default_factory=Counter)
+
+    def add(self, grid: Enumeration, choice: Choice) -> None:
+        """Count one search."""
+        self.layouts, self.legal = self.layouts + grid.grid, self.legal + len(grid.layouts)
+        self.fit, self.staged = self.fit + choice.frontier.fit, self.staged + choice.frontier.staged
+        self.removed.update(grid.removed)
+        self.removed.update(choice.frontier.removed)
+
+
 def hold(scenario: Scenario, catalog: Catalog, defaults: Sequence[str]) -> Plan:
     """Return the fewest GPUs that hold the model, one assignment a method; other GPU kinds are the alternatives.
 
-    Every count is proven: no layout of the space on fewer GPUs of that kind fits at the asked confidence.
+    Of several models the largest that fits is answered for. Every count is proven: no layout of the space on fewer
+    GPUs of that kind fits at the asked confidence.
     """
     started = time.monotonic()
     methods = (scenario.workload.method,) if scenario.workload.method else METHODS
+    models = sorted(scenario.workload.models, key=lambda name: -parameters(catalog.model(name)))
     best: list[Assignment] = []
     others: list[Alternative] = []
-    removed: Counter[str] = Counter()
-    layouts = legal = fit = staged = 0
+    account = Account()
     without: list[str] = []
     for method in methods:
-        work = scenario.workload.model_copy(update={"method": method})
-        prepared = prepare(scenario.model_copy(update={"workload": work}), catalog)
-        grid = enumerate_layouts(prepared.facts)
-        choice = choose(prepared.question, prepared.space, job_of(prepared), grid.layouts)
-        layouts, legal = layouts + grid.grid, legal + len(grid.layouts)
-        fit, staged = fit + choice.frontier.fit, staged + choice.frontier.staged
-        removed.update(grid.removed)
-        removed.update(choice.frontier.removed)
-        if choice.best is None:
-            without.append(method)
-            continue
-        context = Context(method, prepared.question, job_of(prepared), prepared.offers, residuals_of(prepared))
-        first = assignment_of(context, choice.best)
-        best.append(first)
-        others += [alternative_of(context, one, first) for one in _by_kind(choice.frontier.found)
-                   if one.column.candidate != choice.best.column.candidate]
+        for model in models:
+            held = _held(scenario, catalog, method, model, account)
+            if held:
+                best.append(held[0])
+                others += held[1]
+                break
+            without.append(f"{method} of {model}" if len(models) > 1 else method)
     total = float(sum(assignment.gpus for assignment in best))
     return Plan(
         status="optimal" if best else "infeasible", assignments=tuple(best), alternatives=tuple(others),
         objective=Objective(name="gpus", value=total, bound=total, gap=0.0) if best else Objective(name="gpus"),
-        search=Search(layouts=layouts, legal=legal, fit=fit, staged=staged,
-                      removed={name: count for name, count in removed.items() if count},
+        search=Search(layouts=account.layouts, legal=account.legal, fit=account.fit, staged=account.staged,
+                      removed={name: count for name, count in account.removed.items() if count},
                       wall_seconds=round(time.monotonic() - started, 3)),
         infeasible=None if best else Infeasible(because=(_nothing(scenario, without),)),
-        provenance=provenance_of(scenario, catalog, (*defaults, *([_nothing(scenario, without)] if without else []))))
+        provenance=provenance_of(scenario, catalog, (
+            *defaults, *([f"not_held={_nothing(scenario, without)}"] if without else ()))))
+
+
+def _held(scenario: Scenario, catalog: Catalog, method: Method, model: str,
+          account: Account) -> tuple[Assignment, list[Alternative]] | None:
+    """Return the fewest GPUs for one method and model, and those of every other kind; none where nothing fits."""
+    work = scenario.workload.model_copy(update={"method": method, "model": model})
+    prepared = prepare(scenario.model_copy(update={"workload": work}), catalog)
+    grid = enumerate_layouts(prepared.facts)
+    choice = choose(prepared.question, prepared.space, job_of(prepared), grid.layouts)
+    account.add(grid, choice)
+    if choice.best is None:
+        return None
+    name = f"{method} {model}" if len(scenario.workload.models) > 1 else method
+    context = Context(name, prepared.question, job_of(prepared), prepared.offers, residuals_of(prepared))
+    first = assignment_of(context, choice.best)
+    return first, [alternative_of(context, one, first) for one in _by_kind(choice.frontier.found)
+                   if one.column.candidate != choice.best.column.candidate]
 
 
 def _nothing(scenario: Scenario, without: Sequence[str]) -> str:
     """Say which methods no count of GPUs within the limits holds."""
     limits = scenario.limits
     count = f"{limits.gpus} GPUs" if limits.gpus else f"up to {limits.max_gpus or MOST_HOLDING} GPUs of a kind"
-    return f"nothing on {count} holds the model for {', '.join(without)}"
+    what = "" if len(scenario.workload.models) > 1 else "the model for "
+    return f"nothing on {count} holds {what}{', '.join(without)}"
 
 
 def _by_kind(found: Sequence[StagedLayout]) -> list[StagedLayout]:

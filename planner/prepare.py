@@ -83,7 +83,8 @@ def prepare(scenario: Scenario, catalog: Catalog) -> Prepared:
                            lora_rank=work.lora_rank)
     limits, most = scenario.limits, MOST_HOLDING if work.tokens is None else MOST_GPUS
     space = Space(model, tuple(candidates), work.precision, sequence, batch.sequences,
-                  min(limits.max_gpus or most, limits.gpus or most), batch.tolerance, hybrid_shard=stack.hybrid_shard)
+                  min(limits.max_gpus or most, limits.gpus or most), batch.tolerance, hybrid_shard=stack.hybrid_shard,
+                  offload_weights=work.tokens is not None)
     whole = _whole_sequences(question, space)
     space = replace(space, sequence_parallel=(1, 0) if len(whole) else (1,))
     facts = Facts(space=space, stack=stack, node_gpus=np.array([c.node.gpus for c in candidates]),

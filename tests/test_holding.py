@@ -64,3 +64,18 @@ def test_an_amount_of_work_is_needed_for_money_and_time() -> None:
         hold("llama-3.1-8b", "h100-sxm", objective="cost")
     with pytest.raises(InputError, match="takes no tokens"):
         hold("llama-3.1-8b", "h100-sxm", workload__method="inference", workload__tokens="1 G")
+
+
+def test_of_several_models_the_largest_that_fits_is_named() -> None:
+    """Full training of 70B takes 16 bytes a parameter and more; eight H100 with the host's memory hold it, not 405B."""
+    plan = hold("llama-3.1-8b, llama-3.1-405b, llama-3.1-70b", "dgx-h100", limits__max_gpus="8",
+                workload__sequence_length="4096")
+    assert [a.workload for a in plan.assignments] == [
+        "inference llama-3.1-70b", "qlora llama-3.1-405b", "lora llama-3.1-70b", "full llama-3.1-70b"]
+    assert holding_sentence(plan).startswith("Largest that fits on at most 8 GPUs: inference llama-3.1-70b ")
+    assert any("full of llama-3.1-405b" in default for default in plan.provenance.defaults)
+
+
+def test_several_models_take_no_tokens() -> None:
+    with pytest.raises(InputError, match="leave tokens out"):
+        hold("llama-3.1-8b, llama-3.1-70b", "h100-sxm", workload__tokens="1 G")

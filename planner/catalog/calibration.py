@@ -35,6 +35,10 @@ class KernelShape(Sourced):
     """Share of the peak that the batched products of unfused attention reach."""
     unfused_attention_passes: float
     """Times unfused attention moves its 16-bit scores through memory forward: mask, softmax, dropout."""
+    scan: float = Field(gt=0, le=1)
+    """Share of the 16-bit peak that the products of a recurrence reach."""
+    scan_passes: float
+    """Times what is projected for a recurrence, and what it returns, pass through memory forward."""
     loss_bytes_per_logit: float
     cast_forward_bytes: float
     """Bytes moved per element of a low-precision product's input, forward; backward is per element of its output."""

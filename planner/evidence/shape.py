@@ -15,6 +15,7 @@ from planner.physics.shapes import parameters
 
 MEGATRON_VOCABULARY = 51200
 """GPT-2's 50,257 tokens padded as Megatron-LM pads them for tensor parallelism of 8."""
+_HYBRID = re.compile(r"mamba|nemotron-?h\b|nemotron-? ?3(?!\d)|jamba|hybrid|qwen3-next", re.IGNORECASE)
 _ALIBI = re.compile(r"mpt|bloom", re.IGNORECASE)
 _ROTARY = re.compile(r"nemotron|gpt-?neox|pythia|phi|stablelm|longchat|falcon", re.IGNORECASE)
 _SUFFIX = re.compile(r"-(instruct|base|chat|it|hf)(-\d{4})?$|-\d{4}$|\s*\(.*\)$|\s+\d[\d.]*\s*b$", re.IGNORECASE)
@@ -26,7 +27,9 @@ def model_of(run: TrainRun, catalog: Catalog, assumed: list[str]) -> Model:
         raise SkippedError("model not stated")
     named = _in_catalog(run.model, catalog)
     if named is not None and any(layer.attention is None or layer.recurrence for layer in named.layer_kinds()):
-        return named  # which the physics refuses by name
+        return named  # the columns cannot say what such layers are
+    if _HYBRID.search(run.model):
+        raise SkippedError(f"model {run.model} is not in the catalog, and its recurrent layers are not stated")
     if named is not None and _agrees(named, run):
         return named
     if named is not None and run.layers and run.layers < named.layers and _agrees(named, run, depth=False):

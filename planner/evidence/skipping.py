@@ -6,8 +6,7 @@ import re
 
 from planner.evidence.rows import TrainRun
 
-_HYBRID = re.compile(r"mamba|nemotron-?h\b|nemotron-? ?3|jamba|hybrid|qwen3-next|deepseek-v4|glm-4\.7|bert|\bt5|t0_|"
-                     r"rlhf|gemma-?4|hunyuan", re.IGNORECASE)
+_OTHER = re.compile(r"deepseek-v4|glm-4\.7|bert|\bt5|t0_|rlhf|gemma-?4|hunyuan", re.IGNORECASE)
 _OPTIMIZERS = re.compile(r"(decoupled_|cpu_|deepspeedcpu|paged_?)?adamw?(4bit|8bit|_8bit)?( |$)|adafactor|sgd|muon",
                          re.IGNORECASE)
 
@@ -24,7 +23,7 @@ def refuse(run: TrainRun) -> None:
 
 
 def _model(run: TrainRun) -> str | None:
-    if run.model and _HYBRID.search(run.model):
+    if run.model and _OTHER.search(run.model):
         return f"architecture of {run.model} is not modeled"
     return None
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from planner.layouts.table import Floats, Ints, Layouts
-from planner.physics.layers import Experts, LayerKind, Linear
+from planner.physics.layers import CHUNK, Experts, LayerKind, Linear, Scan
 from planner.physics.parameters import sequence_split
 from planner.physics.question import Question, computes
 
@@ -41,13 +41,14 @@ class LayerTimes:
     attention_core: Floats
     mlp: Floats
     norms: Floats
+    scan: Floats
     backward: Floats
     backward_attention_core: Floats
 
     @property
     def forward(self) -> Floats:
         """Forward of a whole layer."""
-        return self.attention_linear + self.attention_core + self.mlp + self.norms
+        return self.attention_linear + self.attention_core + self.mlp + self.norms + self.scan
 
 
 def distinct(*columns: Ints) -> tuple[Ints, Ints]:
@@ -156,6 +157,8 @@ def _expert_products(question: Question, on: Machine, rows: Layouts, experts: Ex
 def _attention_core(question: Question, on: Machine, rows: Layouts, kind: LayerKind) -> tuple[Floats, Floats]:
     """Return forward and backward seconds of scores, softmax and context of one layer."""
     law, s = question.kernels, question.sequence_length
+    if not kind.heads:
+        return np.zeros(len(rows)), np.zeros(len(rows))
     tokens = rows.micro_batch * s / rows.cp
     width = (kind.query_width + kind.value_width) / 2 / rows.tp
     if question.stack.fused_attention:
@@ -169,6 +172,17 @@ def _attention_core(question: Question, on: Machine, rows: Layouts, kind: LayerK
     return forward, 2 * forward
 
 
+def _scan(question: Question, on: Machine, rows: Layouts, scan: Scan | None) -> Floats:
+    """Return forward seconds of convolution, recurrence and gated norm of one layer; backward is 2.5 times that."""
+    law, tp = question.kernels, rows.tp.astype(np.float64)
+    if scan is None:
+        return np.zeros_like(tp)
+    tokens = rows.micro_batch * question.sequence_length / rows.cp
+    moved = law.scan_passes * 2 * tokens * (scan.projected + scan.inner) / tp / on.memory
+    took: Floats = moved + tokens * scan.forward_flops(CHUNK) / tp / (on.peak16 * law.scan) + 4 * law.launch
+    return took
+
+
 def kind_times(question: Question, rows: Layouts, on: Machine, kind: LayerKind) -> LayerTimes:
     """Return the kernel times of one layer of `kind`."""
     stack, tp = question.stack, rows.tp.astype(np.float64)
@@ -180,16 +194,18 @@ def kind_times(question: Question, rows: Layouts, on: Machine, kind: LayerKind) 
     if kind.experts is not None:
         mlp.append(_expert_products(question, on, rows, kind.experts))
     core, core_backward = _attention_core(question, on, rows, kind)
+    scan = _scan(question, on, rows, kind.scan)
     passed = 11 * kind.norms * question.shape.hidden / split + 4 * kind.attention_width / tp
     norm_bytes = stack.elementwise * tokens * passed
     act_bytes = stack.elementwise * tokens * 2 * (kind.fan + 1) * kind.ffn / tp
-    backward = (sum((b for _, b in attention), none) + sum((b for _, b in mlp), none) + core_backward
+    backward = (sum((b for _, b in attention), none) + sum((b for _, b in mlp), none) + core_backward + 2.5 * scan
                 + 1.6 * (norm_bytes + act_bytes) / on.memory)
     if question.tuning.forward_only:
         backward = core_backward = none
     return LayerTimes(
         attention_linear=sum((f for f, _ in attention), none), attention_core=core,
-        mlp=sum((f for f, _ in mlp), none) + act_bytes / on.memory, norms=norm_bytes / on.memory, backward=backward,
+        mlp=sum((f for f, _ in mlp), none) + act_bytes / on.memory, norms=norm_bytes / on.memory, scan=scan,
+        backward=backward,
         backward_attention_core=core_backward)
 
 

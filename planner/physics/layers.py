@@ -10,18 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from planner.catalog.architecture import AnyAttention, Attention, Block, LatentAttention, Model, MoeMlp
-from planner.errors import Unsupported
-from planner.physics.shapes import (
-    embedding_parameters,
-    expert_matrices,
-    head_parameters,
-    layer_matrices,
-    parameters,
-    vector_parameters,
-)
-
 Split = Literal["column", "row", "none"]
+CHUNK = 128
+"""Tokens that recurrent kernels work on at once, of mamba_ssm (chunk_size) and flash-linear-attention (64 to 256)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +41,24 @@ class Experts:
 
 
 @dataclass(frozen=True, slots=True)
+class Scan:
+    """A recurrence over the sequence (Mamba, Mamba-2, gated delta rule), as wide as a token's elements say."""
+
+    inner: int
+    """Width of what the recurrence reads and returns."""
+    state: int
+    """Elements of the state for each of those."""
+    convolved: int
+    """Channels of the short convolution."""
+    projected: int
+    """Width of the projection in front: channels, gate and steps."""
+
+    def forward_flops(self, chunk: int) -> float:
+        """Return FLOPs of one token, forward, in chunks: inside a chunk by products, between chunks by states."""
+        return 2 * chunk * (self.inner + self.state) + 4 * self.inner * self.state
+
+
+@dataclass(frozen=True, slots=True)
 class LayerKind:
     """One kind of layer: its products, attention widths and parameters; elements, before any split."""
 
@@ -75,6 +84,8 @@ class LayerKind:
     """Matrices that every tensor-parallel rank holds (low-rank projections, router)."""
     expert_matrices: int
     vectors: int
+    scan: Scan | None = None
+    """The recurrence of a layer that has one in place of attention; its attention widths are zero."""
 
     @property
     def query_width(self) -> int:
@@ -100,7 +111,7 @@ class LayerKind:
     @property
     def key_value_heads(self) -> int:
         """Heads of keys and values."""
-        return self.key_value_width // (self.query_dim + self.value_dim)
+        return self.key_value_width // max(1, self.query_dim + self.value_dim)
 
     def span(self, sequence: int) -> float:
         """Return how many positions a token attends to on average under the causal mask and the window."""
@@ -113,7 +124,8 @@ class LayerKind:
         products = sum(linear.k * linear.n for linear in (*self.attention, *self.mlp))
         if self.experts is not None:
             products += self.expert_matrices // self.experts.count * self.experts.per_token
-        return 2 * products + 2 * (self.query_width + self.value_width) * self.span(sequence)
+        scanned = self.scan.forward_flops(CHUNK) if self.scan else 0.0
+        return 2 * products + 2 * (self.query_width + self.value_width) * self.span(sequence) + scanned
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,75 +159,3 @@ class Shape:
         mean = sum(share * kind.forward_flops(sequence) for kind, share in self.kinds)
         lead = sum(count * kind.forward_flops(sequence) for kind, count in self.lead)
         return 3 * (self.layers * mean + lead + 2 * self.vocab * self.hidden)
-
-
-def _gqa(attention: Attention, hidden: int) -> tuple[tuple[Linear, ...], int]:
-    q, k = attention.heads * attention.head_dim, attention.kv_heads * attention.head_dim
-    v, out = attention.kv_heads * attention.value_dim, attention.heads * attention.value_dim
-    gate = out if attention.gate else 0
-    return (Linear(hidden, q + k + v + gate, "column"), Linear(out, hidden, "row")), k + v
-
-
-def _mla(attention: LatentAttention, hidden: int) -> tuple[tuple[Linear, ...], int]:
-    queries = attention.heads * attention.query_dim
-    rank, down = attention.kv_lora_rank, attention.kv_lora_rank + attention.qk_rope
-    linears = [Linear(hidden, down, "none"),
-               Linear(rank, attention.heads * (attention.qk_nope + attention.v_head), "column"),
-               Linear(attention.heads * attention.v_head, hidden, "row")]
-    if attention.q_lora_rank is None:
-        linears.append(Linear(hidden, queries, "column"))
-    else:
-        linears += [Linear(hidden, attention.q_lora_rank, "none"), Linear(attention.q_lora_rank, queries, "column")]
-    return tuple(linears), queries + attention.heads * attention.v_head
-
-
-def _attention(attention: AnyAttention, hidden: int) -> tuple[tuple[Linear, ...], int]:
-    """Return the products of attention, and the width of a token's expanded keys and values."""
-    return _gqa(attention, hidden) if isinstance(attention, Attention) else _mla(attention, hidden)
-
-
-def kind_of(block: Block, model: Model) -> LayerKind:
-    """Return one block as a layer kind. Raises Unsupported by name for what the physics does not cover."""
-    attention, mlp, h = block.attention, block.mlp, model.hidden
-    if block.recurrence is not None or attention is None or mlp is None:
-        raise Unsupported(f"model {model.name}: recurrent layers, or layers of a single part, in training physics")
-    if isinstance(attention, LatentAttention) and attention.indexer is not None:
-        raise Unsupported(f"model {model.name}: sparse attention with an indexer in training physics")
-    linears, key_value = _attention(attention, h)
-    latent = attention.kv_lora_rank + attention.qk_rope + (attention.q_lora_rank or 0) if isinstance(
-        attention, LatentAttention) else 0
-    query_dim = attention.query_dim if isinstance(attention, LatentAttention) else attention.head_dim
-    value_dim = attention.v_head if isinstance(attention, LatentAttention) else attention.value_dim
-    window = None if isinstance(attention, LatentAttention) else attention.window or attention.chunk
-    if isinstance(mlp, MoeMlp):
-        ffn, gated = mlp.shared_width, mlp.gated
-        experts = Experts(mlp.experts, mlp.experts_per_token, mlp.latent or h, mlp.ffn, mlp.gated)
-        routing = [Linear(h, mlp.experts, "none")]
-        if mlp.latent:
-            routing += [Linear(h, mlp.latent, "none"), Linear(mlp.latent, h, "none")]
-        expert = mlp.experts * expert_matrices(mlp, h)
-    else:
-        ffn, gated, experts, routing, expert = mlp.ffn, mlp.kind == "gated", None, [], 0
-    fan = 2 if gated else 1
-    dense = [Linear(h, fan * ffn, "column"), Linear(ffn, h, "row")] if ffn else []
-    whole = sum(linear.k * linear.n for linear in (*linears, *routing) if linear.split == "none")
-    return LayerKind(
-        attention=linears, mlp=(*dense, *routing), experts=experts, heads=attention.heads, query_dim=query_dim,
-        value_dim=value_dim, key_value_width=key_value, latent_width=latent, window=window,
-        norms=block.norm_count, exchanges=1 if block.parallel else 2, ffn=ffn, fan=fan,
-        split_matrices=layer_matrices(block, model) - whole - expert, whole_matrices=whole, expert_matrices=expert,
-        vectors=vector_parameters(block, model))
-
-
-def shape_of(model: Model) -> Shape:
-    """Return a model as the physics reads it. Raises Unsupported by name for what the physics does not cover."""
-    order = model.layer_kinds()
-    lead, rest = order[:model.leading_layers], order[model.leading_layers:]
-    counts = {id(block): (block, rest.count(block)) for block in rest}
-    leading = {id(block): (block, lead.count(block)) for block in lead}
-    return Shape(
-        layers=len(rest), hidden=model.hidden, vocab=model.vocab, tied=model.tied, dropout=model.positions == "learned",
-        kinds=tuple((kind_of(block, model), count / len(rest)) for block, count in counts.values()),
-        lead=tuple((kind_of(block, model), count) for block, count in leading.values()),
-        embedding=embedding_parameters(model), head=head_parameters(model), total=parameters(model))
-

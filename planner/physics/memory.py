@@ -73,6 +73,9 @@ def saved_per_token(question: Question, rows: Layouts, kind: LayerKind) -> Float
     if tuning.forward_only:
         # the key-value cache; latent attention caches the latent vector, whole on every rank
         cache = E * kind.latent_width if kind.latent_width else E * kind.key_value_width / tp
+        if kind.scan is not None:
+            # a recurrence keeps one state a sequence, in 32 bits
+            cache = cache + 4 * kind.scan.inner * kind.scan.state / question.sequence_length / tp
         return np.stack([cache * np.ones_like(tp)] * 3, axis=1)
     split = sequence_split(question, rows)
     h = shape.hidden
@@ -83,6 +86,8 @@ def saved_per_token(question: Question, rows: Layouts, kind: LayerKind) -> Float
     # flash attention keeps a log-sum-exp; unfused attention its scores before and after dropout, and the mask
     core = (4 if stack.fused_attention else (2 * E + 1) * question.sequence_length) * kind.heads / tp
     attention = E * (kind.attention_width + kind.value_width) / tp + E * kind.latent_width + core
+    if kind.scan is not None:
+        attention = attention + E * (kind.scan.projected + 2 * kind.scan.inner) / tp
     silu = 0 if stack.fused_norm_and_activation or kind.fan == 1 else 2
     mlp = kind.ffn * ((kind.fan + 1) * E + silu) / tp
     if kind.experts is not None:
@@ -216,7 +221,8 @@ def _gathered_unit(question: Question, rows: Layouts, layer: Floats) -> Floats:
         largest = max(kind.largest_matrix for kind, _ in (*question.shape.kinds, *question.shape.lead)) / rows.tp
         weights = np.minimum(weights, np.maximum(largest, live))
         gradients = np.minimum(gradients, np.maximum(largest, live / 2))
-    return 2 * weights + (4 * gradients if question.tuning.trains_base else 0.0)
+    # a frozen base is gathered as it is stored
+    return weights * min(2.0, question.tuning.base_bytes) + (4 * gradients if question.tuning.trains_base else 0.0)
 
 
 def _outside(question: Question, rows: Layouts, dense: Floats, experts: Floats,

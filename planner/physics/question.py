@@ -11,7 +11,8 @@ from planner.catalog.load import Catalog
 from planner.catalog.stack import Stack
 from planner.errors import MissingFact, Unsupported
 from planner.layouts.candidate import Candidate
-from planner.physics.layers import Shape, shape_of
+from planner.physics.kinds import shape_of
+from planner.physics.layers import Shape
 from planner.physics.tuning import Tuning, tuning_of
 
 

@@ -18,13 +18,32 @@ def asks_what_holds(plan: Plan) -> bool:
 
 def holding_sentence(plan: Plan) -> str:
     """Return the fewest GPUs for each method."""
-    parts = [f"{METHODS.get(a.workload, a.workload)} {a.gpus} x {a.gpu}" for a in plan.assignments]
+    parts = [f"{_called(a.workload)} {a.gpus} x {a.gpu}" for a in plan.assignments]
     work = plan.provenance.scenario["workload"]
+    if "," in work["model"]:
+        limits = plan.provenance.scenario.get("limits") or {}
+        most = next((f" on at most {limits[name]} GPUs" for name in ("max_gpus", "gpus") if limits.get(name)), "")
+        return f"Largest that fits{most}: {', '.join(parts)} (proven optimal)"
     return f"Fewest GPUs that hold {work['model']}: {', '.join(parts)} (proven optimal)"
 
 
+def _called(workload: str) -> str:
+    """Return the method as people write it, and the model where several were asked for."""
+    method, _, model = workload.partition(" ")
+    return f"{METHODS.get(method, method)} {model}".rstrip()
+
+
 def show_holding(page: Page, plan: Plan) -> None:
-    """Print a table of GPU kinds by method, and the layouts of the fewest."""
+    """Print a table of GPU kinds by method where one model was asked for, and the layouts of the fewest."""
+    if "," not in plan.provenance.scenario["workload"]["model"]:
+        _show_kinds(page, plan)
+    page.heading("Layouts of the fewest")
+    page.facts([(_called(a.workload),
+                 f"{a.gpus} x {a.gpu}: {brief(a.layout)}, {a.memory.peak_bytes / GIB:.1f} GiB per GPU ({a.stack})")
+                for a in plan.assignments])
+
+
+def _show_kinds(page: Page, plan: Plan) -> None:
     methods = [a.workload for a in plan.assignments]
     found: dict[str, dict[str, Assignment]] = {}
     for assignment in (*plan.assignments, *plan.alternatives):
@@ -35,10 +54,6 @@ def show_holding(page: Page, plan: Plan) -> None:
     kinds = sorted(found, key=lambda gpu: (-_usable(found[gpu]), gpu))
     page.table(columns, [[gpu, f"{_usable(found[gpu]) / GIB:.1f}", *(_count(found[gpu].get(m)) for m in methods)]
                          for gpu in kinds])
-    page.heading("Layouts of the fewest")
-    page.facts([(METHODS.get(a.workload, a.workload),
-                 f"{a.gpus} x {a.gpu}: {brief(a.layout)}, {a.memory.peak_bytes / GIB:.1f} GiB per GPU ({a.stack})")
-                for a in plan.assignments])
 
 
 def _usable(methods: dict[str, Assignment]) -> int:

@@ -125,8 +125,10 @@ def resolve(scenario: Scenario, catalog: Catalog) -> tuple[Scenario, Defaults]:
 def _resolve(scenario: Scenario, catalog: Catalog, document: Document) -> tuple[Scenario, Defaults]:
     work, sourcing, defaults = scenario.workload, scenario.sourcing, []
     with _named(document, "workload", "model"):
-        model = catalog.model(work.model)
-    chosen: dict[str, object] = {"model": model.name}
+        models = [catalog.model(name) for name in work.models]
+    # several are compared at a length that all of them have
+    model = min(models, key=lambda one: one.sequence_length)
+    chosen: dict[str, object] = {"model": ", ".join(one.name for one in models)}
     if work.tokens is not None:
         chosen["method"] = method = work.method or "pretrain"
         with _named(document, "workload", "stack"):

@@ -53,6 +53,7 @@ class Training(Frozen):
 
     kind: Literal["training"] = "training"
     model: str
+    """Several, as a list or separated by commas, ask without tokens for the largest of them that the hardware holds."""
     method: Method | None = None
     """None is pretrain, or without tokens every method in turn."""
     tokens: Annotated[Tokens, Field(le=10**16)] | None = None
@@ -63,6 +64,23 @@ class Training(Frozen):
     stack: str | None = None
     lora_rank: int = Field(default=16, gt=0, le=4096)
     """Rank of the adapters on every product, for the methods lora and qlora."""
+
+    @field_validator("model", mode="before")
+    @classmethod
+    def _listed(cls, value: object) -> object:
+        return ", ".join(value) if isinstance(value, list) and all(isinstance(v, str) for v in value) else value
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The names in `model`."""
+        return tuple(name.strip() for name in self.model.split(",") if name.strip()) or (self.model,)
+
+    @model_validator(mode="after")
+    def _several_are_weighed_without_tokens(self) -> Training:
+        if len(self.models) > 1 and self.tokens is not None:
+            raise ValueError(f"one model is trained on tokens, not {len(self.models)}: leave tokens out to ask for the "
+                             "largest that the hardware holds")
+        return self
 
     @model_validator(mode="after")
     def _inference_has_no_tokens(self) -> Training:

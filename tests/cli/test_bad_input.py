@@ -38,7 +38,7 @@ SCENARIOS = [
     # the line of the good file that is replaced, what replaces it, what the message must say
     ("model", "model: llama-3.1-70", "workload.model: unknown model 'llama-3.1-70'; did you mean"),
     ("model", "model: gpt-5", "workload.model: unknown model 'gpt-5'"),
-    ("model", "model: [a]", "workload.model: expected text"),
+    ("model", "model: {a: 1}", "workload.model: expected text"),
     ("model", "model:", "workload.model: expected text, got nothing"),
     ("model", "modle: llama-3.1-70b", "workload: unknown key 'modle'; did you mean model"),
     ("tokens", "tokens: 15 X", "workload.tokens: unknown unit 'X'"),

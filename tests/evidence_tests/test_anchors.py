@@ -165,3 +165,11 @@ def test_no_run_that_failed_is_said_to_fit(compared):
               if e.quantity == "fits" and e.measured == "no"]
     assert len(failed) > 8
     assert not [e.id for e in failed if e.predicted == "fits"]
+
+
+def test_hybrids_with_state_space_layers_run_as_published(compared):
+    """Nemotron 3 Nano on four kinds of GPU; the passes of its recurrences are fitted to these rows."""
+    entries = [e for o in compared["train_throughput"].outcomes for e in o.entries
+               if "Nemotron3-Nano" in (o.row.run.model or "") and e.quantity == "tokens_per_s_per_gpu"]
+    assert len(entries) >= 19
+    assert errors(entries)["median_abs_error"] < 0.08

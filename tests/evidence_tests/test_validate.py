@@ -51,7 +51,7 @@ def test_the_interval_of_speed_is_that_of_time_turned_over(tmp_path):
     ({"gpu": ""}, "GPU not stated"), ({"seq_len": ""}, "sequence length not stated"),
     ({"global_batch_seqs": "", "micro_batch": ""}, "batch not stated"),
     ({"precision": "fp4"}, "GPU h100-sxm has no fp4 rate"), ({"precision": "fp32"}, "fp32 activations are not modeled"),
-    ({"model": "Nemotron-H-8B"}, "architecture of Nemotron-H-8B is not modeled"),
+    ({"model": "Nemotron-H-8B"}, "its recurrent layers are not stated"),
     ({"model": "unheard-of", "layers": ""}, "shape is not stated (layers)"),
     ({"sharding": "mics"}, "sharding mics is not modeled"), ({"dp": "4"}, "= 128 where the row has 64 GPUs"),
     ({"global_batch_seqs": "129"}, "no multiple of dp 2 x micro-batch 1"),

@@ -8,8 +8,15 @@ from pydantic import ValidationError
 from planner.catalog.architecture import Attention, Block, Model
 from planner.catalog.load import Catalog
 from planner.errors import Unsupported
-from planner.physics.layers import shape_of
-from planner.physics.shapes import active_parameters, layer_parameters, parameters
+from planner.physics.kinds import shape_of
+from planner.physics.shapes import (
+    active_parameters,
+    embedding_parameters,
+    head_parameters,
+    layer_parameters,
+    parameters,
+    prediction_parameters,
+)
 
 TABLES = 10 * 4 + 4
 """The tied token table and the final norm."""
@@ -131,13 +138,29 @@ def test_shapes_that_cannot_be_are_refused(block: dict[str, object], fields: dic
         small(block, **fields)
 
 
-@pytest.mark.parametrize(("name", "what"), [
-    ("mamba2-2.7b", "recurrent layers"), ("nemotron-h-56b", "layers of a single part"),
-    ("deepseek-v3.2", "sparse attention with an indexer"),
-])
-def test_what_the_training_physics_lacks_is_refused_by_name(name: str, what: str) -> None:
-    with pytest.raises(Unsupported, match=what):
-        shape_of(Catalog().model(name))
+def test_what_the_training_physics_lacks_is_refused_by_name() -> None:
+    with pytest.raises(Unsupported, match="sparse attention with an indexer"):
+        shape_of(Catalog().model("deepseek-v3.2"))
+
+
+@pytest.mark.parametrize("name", ["mamba2-2.7b", "nemotron-h-56b", "nemotron-3-nano-30b-a3b", "jamba-v0.1",
+                                  "qwen3.5-27b", "qwen3.5-397b-a17b", "llama-3.1-8b", "deepseek-v3", "gpt-oss-20b"])
+def test_layer_kinds_hold_every_parameter_of_the_model(name: str) -> None:
+    model = Catalog().model(name)
+    shape = shape_of(model)
+    layers = sum(n * (kind.split_matrices + kind.whole_matrices + kind.expert_matrices + kind.vectors)
+                 for kind, n in [*((k, share * shape.layers) for k, share in shape.kinds), *shape.lead])
+    assert layers + embedding_parameters(model) + head_parameters(model) + prediction_parameters(
+        model) == pytest.approx(parameters(model), rel=1e-12)
+
+
+def test_a_recurrence_costs_the_same_at_any_length() -> None:
+    """Attention grows with the sequence, a scan in chunks does not (Dao and Gu 2024, arXiv 2405.21060)."""
+    mamba, llama = shape_of(Catalog().model("mamba2-2.7b")), shape_of(Catalog().model("llama-3.2-3b"))
+    assert mamba.model_flops_per_token(65536) == mamba.model_flops_per_token(2048)
+    assert llama.model_flops_per_token(65536) > 1.5 * llama.model_flops_per_token(2048)
+    active = parameters(Catalog().model("mamba2-2.7b"))
+    assert 6 * active < mamba.model_flops_per_token(2048) < 6.6 * active
 
 
 def test_heads_that_tensor_parallelism_can_split() -> None:

@@ -1,0 +1,144 @@
+"""From a model's blocks to the kinds of layers that the physics reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from planner.catalog.architecture import (
+    AnyAttention,
+    AnyRecurrence,
+    Attention,
+    Block,
+    DeltaNet,
+    LatentAttention,
+    Mamba,
+    Mamba2,
+    Model,
+    MoeMlp,
+)
+from planner.errors import Unsupported
+from planner.physics.layers import Experts, LayerKind, Linear, Scan, Shape
+from planner.physics.shapes import (
+    embedding_parameters,
+    expert_matrices,
+    head_parameters,
+    layer_matrices,
+    parameters,
+    vector_parameters,
+)
+
+
+def _gqa(attention: Attention, hidden: int) -> tuple[tuple[Linear, ...], int]:
+    q, k = attention.heads * attention.head_dim, attention.kv_heads * attention.head_dim
+    v, out = attention.kv_heads * attention.value_dim, attention.heads * attention.value_dim
+    gate = out if attention.gate else 0
+    return (Linear(hidden, q + k + v + gate, "column"), Linear(out, hidden, "row")), k + v
+
+
+def _mla(attention: LatentAttention, hidden: int) -> tuple[tuple[Linear, ...], int]:
+    queries = attention.heads * attention.query_dim
+    rank, down = attention.kv_lora_rank, attention.kv_lora_rank + attention.qk_rope
+    linears = [Linear(hidden, down, "none"),
+               Linear(rank, attention.heads * (attention.qk_nope + attention.v_head), "column"),
+               Linear(attention.heads * attention.v_head, hidden, "row")]
+    if attention.q_lora_rank is None:
+        linears.append(Linear(hidden, queries, "column"))
+    else:
+        linears += [Linear(hidden, attention.q_lora_rank, "none"), Linear(attention.q_lora_rank, queries, "column")]
+    return tuple(linears), queries + attention.heads * attention.v_head
+
+
+def _attention(attention: AnyAttention, hidden: int) -> tuple[tuple[Linear, ...], int]:
+    """Return the products of attention, and the width of a token's expanded keys and values."""
+    return _gqa(attention, hidden) if isinstance(attention, Attention) else _mla(attention, hidden)
+
+
+def _scan(recurrence: AnyRecurrence, hidden: int) -> tuple[tuple[Linear, ...], Scan]:
+    """Return the products of a recurrent layer, and its recurrence."""
+    linears: tuple[Linear, ...]
+    match recurrence:
+        case Mamba():
+            steps = recurrence.dt_rank + 2 * recurrence.state
+            scan = Scan(recurrence.inner, recurrence.state, recurrence.inner, 2 * recurrence.inner + steps)
+            linears = (Linear(hidden, 2 * recurrence.inner, "column"), Linear(recurrence.inner, steps, "row"),
+                       Linear(recurrence.dt_rank, recurrence.inner, "column"))
+        case Mamba2():
+            channels = recurrence.inner + 2 * recurrence.groups * recurrence.state
+            projected = channels + recurrence.inner + recurrence.heads
+            scan = Scan(recurrence.inner, recurrence.state, channels, projected)
+            linears = (Linear(hidden, projected, "column"),)
+        case DeltaNet():
+            values = recurrence.value_heads * recurrence.value_dim
+            channels = 2 * recurrence.key_heads * recurrence.key_dim + values
+            projected = channels + values + 2 * recurrence.value_heads
+            scan = Scan(values, recurrence.key_dim, channels, projected)
+            linears = (Linear(hidden, projected, "column"),)
+    return (*linears, Linear(scan.inner, hidden, "row")), scan
+
+
+@dataclass(frozen=True, slots=True)
+class _Mixer:
+    """What mixes tokens in one layer: its products and widths, zeros where there is no attention."""
+
+    linears: tuple[Linear, ...] = ()
+    heads: int = 0
+    query_dim: int = 0
+    value_dim: int = 0
+    key_value: int = 0
+    latent: int = 0
+    window: int | None = None
+    scan: Scan | None = None
+
+
+def _mixer(block: Block, model: Model) -> _Mixer:
+    attention = block.attention
+    if attention is None:
+        linears, scan = _scan(block.recurrence, model.hidden) if block.recurrence else ((), None)
+        return _Mixer(linears, scan=scan)
+    linears, key_value = _attention(attention, model.hidden)
+    if isinstance(attention, LatentAttention):
+        if attention.indexer is not None:
+            raise Unsupported(f"model {model.name}: sparse attention with an indexer in training physics")
+        latent = attention.kv_lora_rank + attention.qk_rope + (attention.q_lora_rank or 0)
+        return _Mixer(linears, attention.heads, attention.query_dim, attention.v_head, key_value, latent)
+    return _Mixer(linears, attention.heads, attention.head_dim, attention.value_dim, key_value,
+                  window=attention.window or attention.chunk)
+
+
+def kind_of(block: Block, model: Model) -> LayerKind:
+    """Return one block as a layer kind. Raises Unsupported by name for what the physics does not cover."""
+    mixer, mlp, h = _mixer(block, model), block.mlp, model.hidden
+    ffn, gated, experts, routing, expert = 0, False, None, [], 0
+    if isinstance(mlp, MoeMlp):
+        ffn, gated = mlp.shared_width, mlp.gated
+        experts = Experts(mlp.experts, mlp.experts_per_token, mlp.latent or h, mlp.ffn, mlp.gated)
+        routing = [Linear(h, mlp.experts, "none")]
+        if mlp.latent:
+            routing += [Linear(h, mlp.latent, "none"), Linear(mlp.latent, h, "none")]
+        expert = mlp.experts * expert_matrices(mlp, h)
+    elif mlp is not None:
+        ffn, gated = mlp.ffn, mlp.kind == "gated"
+    fan = 2 if gated else 1
+    dense = [Linear(h, fan * ffn, "column"), Linear(ffn, h, "row")] if ffn else []
+    whole = sum(linear.k * linear.n for linear in (*mixer.linears, *routing) if linear.split == "none")
+    parts = sum(part is not None for part in (block.attention or block.recurrence, mlp))
+    return LayerKind(
+        attention=mixer.linears, mlp=(*dense, *routing), experts=experts, heads=mixer.heads, query_dim=mixer.query_dim,
+        value_dim=mixer.value_dim, key_value_width=mixer.key_value, latent_width=mixer.latent, window=mixer.window,
+        norms=block.norm_count, exchanges=1 if block.parallel else parts, ffn=ffn, fan=fan,
+        split_matrices=layer_matrices(block, model) - whole - expert, whole_matrices=whole, expert_matrices=expert,
+        vectors=vector_parameters(block, model), scan=mixer.scan)
+
+
+def shape_of(model: Model) -> Shape:
+    """Return a model as the physics reads it. Raises Unsupported by name for what the physics does not cover."""
+    order = model.layer_kinds()
+    lead, rest = order[:model.leading_layers], order[model.leading_layers:]
+    counts = {id(block): (block, rest.count(block)) for block in rest}
+    leading = {id(block): (block, lead.count(block)) for block in lead}
+    return Shape(
+        layers=len(rest), hidden=model.hidden, vocab=model.vocab, tied=model.tied, dropout=model.positions == "learned",
+        kinds=tuple((kind_of(block, model), count / len(rest)) for block, count in counts.values()),
+        lead=tuple((kind_of(block, model), count) for block, count in leading.values()),
+        embedding=embedding_parameters(model), head=head_parameters(model), total=parameters(model))
+
