@@ -74,6 +74,9 @@ def stack_of(run: TrainRun, catalog: Catalog, assumed: list[str], *, memory_only
     changes: dict[str, Any] = {}
     if run.experts and stack.expert_host is None and memory_only:
         changes["expert_host"] = catalog.stack("megatron-core").expert_host  # which no memory prediction reads
+    if stack.name.startswith("megatron-core") and not is_tuned(run):
+        # only NVIDIA's recipes set --tp-comm-overlap
+        changes["overlap"] = stack.overlap.model_copy(update={"tensor_parallel": 0.0})
     if run.seq_parallel is not None:
         changes["sequence_parallel"] = run.seq_parallel.lower() in ("yes", "1", "true")
     short = _loss(run)
