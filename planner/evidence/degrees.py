@@ -20,10 +20,16 @@ _DEFAULT_ZERO = {"megatron-core": 1, "megatron-core-2025": 1, "megatron-deepspee
 """NeMo and Megatron-Bridge recipes set the distributed optimizer; FSDP shards all; Megatron of 2021 nothing."""
 _DEFAULT_RECOMPUTE = ((r"pytorch/torchtune", "full"), (r"pytorch/torchtitan", "selective"))
 """enable_activation_checkpointing in torchtune's recipes, selective mode in torchtitan's."""
-FULL_LENGTH = "tokens=seq_len"
+FULL_LENGTH = "tokens="
 """Instruction data that is not packed: seq_len is the cap, the samples are shorter."""
+MANY_SAMPLES = 8
+MEAN_LENGTH = 400
+"""Tokens of an instruction sample with its answer, on average: between Alpaca's and those of chat data."""
+_FLAGS = re.compile(r"optimization flags: (?!baseline)|, packed|docs/source/accelerate", re.IGNORECASE)
+"""torchtune's list of flags, each kept from row to row, packing first; PEFT's example scripts pack too."""
 _BY_LENGTH = re.compile(r"litgpt|QwenLM/Qwen ")
 """LitGPT's peaks belong to the longest sample, whose length it prints; Qwen's profile runs at each length."""
+_PACKED = re.compile(r"(?<!not )\bpack", re.IGNORECASE)
 _VPP = re.compile(r"\bVPP\s*=\s*(\d+)")
 
 
@@ -43,8 +49,6 @@ def degrees_of(run: TrainRun, model: Model, stack: Stack, assumed: list[str]) ->
         raise SkippedError("sequence length not stated")
     if run.micro_batch is None and run.global_batch_seqs is None:
         raise SkippedError("batch not stated")
-    if run.method not in (None, "pretrain") and not _true_length(run):
-        assumed.append(FULL_LENGTH)
     tp, pp, cp = _model_parallel(run, assumed)
     gpus, dp = _gpus(run, tp * pp * cp)
     vpp = _virtual(run, pp, assumed)
@@ -56,12 +60,27 @@ def degrees_of(run: TrainRun, model: Model, stack: Stack, assumed: list[str]) ->
         "zero": _zero(run, stack, dp * cp, assumed), "recompute": _recompute(run, assumed),
         "hsdp": _copies(run, gpus, tp, dp * cp, assumed), "offload": _offload(run),
         "offload_parameters": run.offload_parameters or 0.0, "offload_activations": run.offload_activations or 0.0}
-    return Degrees(from_rows([row], batch), run.seq_len, batch, gpus)
+    return Degrees(from_rows([row], batch), _length(run, run.seq_len, micro, assumed), batch, gpus)
+
+
+def _length(run: TrainRun, cap: int, micro: int, assumed: list[str]) -> int:
+    """Return tokens of a sequence at the peak: stated, or for samples that are not packed between their mean and cap.
+
+    A few of the longest samples meet in some micro-batch of a run and fill the cap; among many the mean counts.
+    """
+    if run.method in (None, "pretrain") or _true_length(run):
+        return cap
+    mean = min(cap, MEAN_LENGTH)
+    length = mean + (cap - mean) // micro if micro >= MANY_SAMPLES else cap
+    assumed.append(f"{FULL_LENGTH}{length}")
+    return length
 
 
 def _true_length(run: TrainRun) -> bool:
     """Say whether seq_len is the length of the samples: packed ones, or a table of peaks by length."""
-    return "pack" in (run.notes or "").lower() or _BY_LENGTH.search(run.source or "") is not None
+    text = f"{run.source_detail or ''}, {run.notes or ''}"
+    packed = _PACKED.search(run.notes or "") or _FLAGS.search(text)
+    return packed is not None or _BY_LENGTH.search(run.source or "") is not None
 
 
 def _default(name: str, value: int, assumed: list[str]) -> int:

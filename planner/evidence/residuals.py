@@ -50,7 +50,7 @@ def memory_samples(outcomes: Iterable[Outcome]) -> list[Sample]:
     for outcome in outcomes:
         measured, prediction = outcome.row.measured, outcome.prediction
         assert isinstance(measured, TrainMeasured)
-        known = outcome.row.stated and FULL_LENGTH not in prediction.assumed
+        known = outcome.row.stated and not any(a.startswith(FULL_LENGTH) for a in prediction.assumed)
         if known and measured.peak_mem_gib is not None and measured.fits is not False:
             ratio = measured.peak_mem_gib / prediction.memory_gib(measured.mem_kind or "reserved")
             traits = {"stack": prediction.stack, "method": prediction.method}

@@ -18,11 +18,19 @@ MEGATRON_VOCABULARY = 51200
 _HYBRID = re.compile(r"mamba|nemotron-?h\b|nemotron-? ?3(?!\d)|jamba|hybrid|qwen3-next", re.IGNORECASE)
 _ALIBI = re.compile(r"mpt|bloom", re.IGNORECASE)
 _ROTARY = re.compile(r"nemotron|gpt-?neox|pythia|phi|stablelm|longchat|falcon", re.IGNORECASE)
+_PARALLEL = re.compile(r"phi-?[12]\b|phi-1\.5|pythia|gpt-?neox|stablelm alpha|gpt-?j\b", re.IGNORECASE)
+_ONE_NORM = re.compile(r"phi|gpt-?j\b", re.IGNORECASE)
 _SUFFIX = re.compile(r"-(instruct|base|chat|it|hf)(-\d{4})?$|-\d{4}$|\s*\(.*\)$|\s+\d[\d.]*\s*b$", re.IGNORECASE)
 
 
 def model_of(run: TrainRun, catalog: Catalog, assumed: list[str]) -> Model:
     """Return the model of a row; what had to be filled in is added to `assumed`. Raises SkippedError."""
+    model = _model_of(run, catalog, assumed)
+    # LitGPT's GPT class has a head of its own, also where the checkpoint ties it to the token table
+    return model.model_copy(update={"tied": False}) if model.tied and "litgpt" in (run.source or "") else model
+
+
+def _model_of(run: TrainRun, catalog: Catalog, assumed: list[str]) -> Model:
     if run.model is None:
         raise SkippedError("model not stated")
     named = _in_catalog(run.model, catalog)
@@ -122,6 +130,11 @@ def _from_columns(run: TrainRun, assumed: list[str]) -> Model:
         raise SkippedError(f"heads {heads} and kv_heads {kv_heads} do not divide hidden {hidden}")
     blocks = _blocks(run, Attention(heads=heads, kv_heads=kv_heads, head_dim=hidden // heads), layers, hidden, gated,
                      assumed)
+
+    name = run.model or ""
+    if _PARALLEL.search(name):
+        norms = 1 if _ONE_NORM.search(name) else 2
+        blocks = tuple(b.model_copy(update={"parallel": True, "norms": norms}) for b in blocks)
 
     def build(tied: bool) -> Model:
         return Model(

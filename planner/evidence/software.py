@@ -21,6 +21,7 @@ from typing import Any
 
 from planner.catalog.load import Catalog
 from planner.catalog.stack import Stack, StateBytes
+from planner.evidence.loss import loss_bytes
 from planner.evidence.rows import TrainRun
 from planner.evidence.skipping import SkippedError
 
@@ -39,11 +40,11 @@ _EAGER = {"hf-peft", "deepspeed"}
 """Stacks of eager Hugging Face models, which stand in for one another: DeepSpeed trains all weights, PEFT adapters."""
 _TUNED = re.compile(r"nemo|nvidia|bridge|ngc|^megatron-lm$", re.IGNORECASE)
 _FREED = re.compile(r"optimizer_in_bwd|gradients freed", re.IGNORECASE)
-_LADDER = re.compile(r"optimization flags: \+(?!packed|compile)", re.IGNORECASE)
 _LADDER_FREED = re.compile(r"optimization flags: \+(optimizer in backward|activation offloading|8-bit)", re.IGNORECASE)
 """torchtune's README adds one flag a row and keeps those before: the chunked loss, then the optimizer in backward."""
-_COMPILED_LOSS = re.compile(r"model\+loss|torch\.compile on\b", re.IGNORECASE)
-"""torchtune compiles its loss with the model; torchtitan does since April 2025, and where it does a row says so."""
+_EAGER_RUN = re.compile(r"\beager\b|\bno compile\b", re.IGNORECASE)
+EAGER_RATIO = 1.2
+"""Reserved over allocated where FSDP runs without torch.compile: torchtitan's commits that give both say 1.18 to 1.36."""
 _WEIGHT = {"bf16": 2.0, "fp16": 2.0, "fp32": 4.0, "none": 0.0}
 _MOMENTS = {"fp32": 8.0, "bf16": 4.0, "8bit": 2.06, "4bit": 1.06}
 """Bytes of both Adam moments per parameter; low-bit states carry an fp32 scale per block of 256 or 128."""
@@ -55,12 +56,6 @@ LEAST_GRADIENT = 0.01
 """Bytes per parameter where every gradient is applied and freed as backward makes it: the matrix at hand."""
 FAST_EXPERTS = (26, 6)
 """First release (year, month) of NVIDIA's stack with CUDA graphs and fused permutation around the experts."""
-SHORT_LOSS = 4.0
-"""Bytes per logit of a chunked or fused cross entropy: 16-bit logits and their gradient in place."""
-HALF_LOSS = 9.2
-"""Bytes per logit of a loss that stays in 16 bits (Qwen v1's own model code): four copies, fitted."""
-FUSED_LINEAR_LOSS = 8.0
-"""Bytes per hidden element of a loss fused with its projection (Liger), which never holds the logits."""
 _RECOMPUTABLE = {"core_attn", "layernorm", "mlp", "every-second-matmul"}
 
 
@@ -79,11 +74,13 @@ def stack_of(run: TrainRun, catalog: Catalog, assumed: list[str], *, memory_only
         changes["overlap"] = stack.overlap.model_copy(update={"tensor_parallel": 0.0})
     if run.seq_parallel is not None:
         changes["sequence_parallel"] = run.seq_parallel.lower() in ("yes", "1", "true")
-    short = _loss(run)
+    short = loss_bytes(run)
     if short is not None:
         changes["loss_bytes_per_logit"] = min(stack.loss_bytes_per_logit, short)
     if run.recompute == "selective" and run.recompute_modules:
         changes["selective_recompute"] = _modules(run.recompute_modules)
+    if stack.name == "fsdp2" and _EAGER_RUN.search(f"{run.source_detail or ''} {run.notes or ''}"):
+        changes["allocator_ratio"] = EAGER_RATIO
     if run.weights_dtype or run.moments_dtype or _moments(run) is not None:
         changes["states"] = _states(run, stack)
     if stack.name == "megatron-deepspeed" and not re.search("deepspeed", run.framework or "", re.IGNORECASE):
@@ -137,16 +134,6 @@ def _before_fast_experts(run: TrainRun) -> bool:
     if release:
         return (int(release.group(1)), int(release.group(2))) < FAST_EXPERTS
     return (run.year or 9999) <= 2025
-
-
-def _loss(run: TrainRun) -> float | None:
-    """Return bytes per logit of the loss kernel that is stated, none for the stack's own."""
-    if run.hidden and run.vocab and re.search(r"\bliger\b", run.notes or "", re.IGNORECASE):
-        return FUSED_LINEAR_LOSS * run.hidden / run.vocab
-    if run.source and run.source.startswith("QwenLM/Qwen "):
-        return HALF_LOSS
-    short = _COMPILED_LOSS.search(run.notes or "") or _LADDER.search(run.source_detail or "")
-    return SHORT_LOSS if run.loss_kernel in ("fused", "chunked") or short else None
 
 
 def _frees_gradients(run: TrainRun) -> bool:

@@ -1,0 +1,44 @@
+"""The loss kernel of a row, as bytes per logit on the last stage: what the source and its notes say of it."""
+
+from __future__ import annotations
+
+import re
+
+from planner.evidence.rows import TrainRun
+
+_LADDER = re.compile(r"optimization flags: \+(?!packed|compile)", re.IGNORECASE)
+"""torchtune's README adds one flag a row and keeps those before; the chunked loss is the third."""
+_COMPILED_LOSS = re.compile(r"model\+loss|torch\.compile on\b", re.IGNORECASE)
+_DATED = re.compile(r"_(20\d\d[01]\d)_")
+_COMPILES = re.compile(r"(?<!no )(?<!torch\.)(torch\.)?compile\b", re.IGNORECASE)
+LOSS_COMPILED = "202504"
+"""torchtune compiles its loss with the model; torchtitan does since April 2025, and where it does a row says so, or
+its source is dated."""
+_NO_LIGER = re.compile(r"not using use_liger_kernel", re.IGNORECASE)
+SHORT_LOSS = 4.0
+"""Bytes per logit of a chunked or fused cross entropy: 16-bit logits and their gradient in place."""
+FROZEN_SHORT_LOSS = 2.1
+"""The same in torchtune where the projection is frozen: chunks of 16-bit logits, whose gradients go as they come."""
+HALF_LOSS = 9.2
+"""Bytes per logit of a loss that stays in 16 bits (Qwen v1's own model code): four copies, fitted."""
+FUSED_LINEAR_LOSS = 8.0
+"""Bytes per hidden element of a loss fused with its projection (Liger), which never holds the logits."""
+
+
+def loss_bytes(run: TrainRun) -> float | None:
+    """Return bytes per logit of the loss kernel that is stated, none for the stack's own."""
+    if _NO_LIGER.search(run.notes or ""):
+        return None
+    if run.hidden and run.vocab and re.search(r"\bliger\b", run.notes or "", re.IGNORECASE):
+        return FUSED_LINEAR_LOSS * run.hidden / run.vocab
+    if run.source and run.source.startswith("QwenLM/Qwen "):
+        return HALF_LOSS
+    if run.source and "litgpt tutorials" in run.source:
+        return SHORT_LOSS  # chunked_cross_entropy of the release that the tables were made with, 128 tokens at a time
+    dated = _DATED.search(run.source_detail or "")
+    recent = bool(dated and dated.group(1) >= LOSS_COMPILED and _COMPILES.search(run.notes or ""))
+    short = recent or _COMPILED_LOSS.search(run.notes or "") or _LADDER.search(run.source_detail or "")
+    if not (short or run.loss_kernel in ("fused", "chunked")):
+        return None
+    frozen = run.method in ("lora", "qlora") and "torchtune" in (run.source or "")
+    return FROZEN_SHORT_LOSS if frozen else SHORT_LOSS
