@@ -10,7 +10,8 @@ from typing import Any
 from planner.answer.schema import Assignment, Plan
 from planner.catalog.load import Catalog
 from planner.errors import UnknownName
-from planner.pipeline import make_estimate, make_plan
+from planner.estimating import Estimating
+from planner.pipeline import make_plan
 from planner.scenario.load import FLAGS, load_scenario
 
 PathLike_ = str | PathLike[str]
@@ -46,9 +47,8 @@ def estimate(model: str, node: str, layout: Mapping[str, object] | None = None, 
     in tokens, `global_batch` in sequences, `confidence` that of the memory verdict. Raises PlannerError.
     """
     axes = {axis: str(value) for axis, value in (layout or {}).items()}
-    return make_estimate(model=model, node=node, gpus=gpus, layout=axes, sequence_length=sequence_length,
-                         global_batch=global_batch, method=method, stack=stack, precision=precision,
-                         confidence=confidence, catalog=_catalog(catalogs))
+    return Estimating(_catalog(catalogs), model, node, gpus, axes, sequence_length, global_batch, method, stack,
+                      precision, confidence)()
 
 
 def validate(evidence: PathLike_, *, catalogs: Sequence[PathLike_] = ()) -> dict[str, Any]:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib import metadata
 
 from planner import __version__
 from planner.answer.assemble import Context, alternative_of, assignment_of, price_dates, runners_up, unwritten
-from planner.answer.assignment import Assignment
-from planner.answer.estimate import estimate_of
 from planner.answer.infeasible import Miss, infeasible_of
 from planner.answer.schema import Infeasible, Objective, Plan, Provenance, Search
 from planner.catalog.load import Catalog
 from planner.layouts.enumerate import Enumeration, enumerate_layouts
 from planner.prepare import MOST_GPUS, Prepared, job_of, prepare, residuals_of
-from planner.scenario.load import DEFAULT_STACK
 from planner.scenario.scenario import Scenario
 from planner.solver.choose import Choice, choose
 from planner.units import DAY
@@ -116,13 +113,3 @@ def _infeasible(prepared: Prepared, layouts: Enumeration, choice: Choice) -> Inf
         return choose(again.question, again.space, job_of(again), enumerate_layouts(again.facts).layouts)
 
     return infeasible_of(prepared.scenario.limits, Miss(prepared.question, layouts, choice.frontier), without)
-
-
-def make_estimate(*, model: str, node: str, gpus: int | None, layout: Mapping[str, str], sequence_length: int | None,
-                  global_batch: int | None, method: str, stack: str | None, precision: str, confidence: float,
-                  catalog: Catalog) -> Assignment:
-    """Return one layout in full: memory, time and speed. Raises InputError where the layout is not legal."""
-    shape, used = catalog.model(model), catalog.stack(stack or DEFAULT_STACK.get(method, "megatron-core"))
-    return estimate_of(catalog, shape, catalog.node(node), used, gpus=gpus, layout=layout,
-                       sequence_length=sequence_length or shape.sequence_length, global_batch=global_batch,
-                       method=method, precision=precision, confidence=confidence)

@@ -12,6 +12,7 @@ from planner.answer.assignment import (
     Alternative,
     Assignment,
     Layout,
+    Median,
     Memory,
     MemoryComponents,
     Offload,
@@ -89,7 +90,9 @@ def memory_of(evaluation: Evaluation) -> Memory:
     return Memory(fits=evaluation.memory.fits, usable_bytes=int(evaluation.memory.usable),
                   peak_bytes=sum(parts.values()), components=MemoryComponents(**parts),
                   host_bytes_per_node=round(evaluation.memory.host_per_node),
-                  nvme_bytes_per_node=round(evaluation.memory.nvme_per_node))
+                  nvme_bytes_per_node=round(evaluation.memory.nvme_per_node),
+                  median=Median(allocated=round(evaluation.memory.allocated),
+                                reserved=round(evaluation.memory.reserved), device=round(evaluation.memory.device)))
 
 
 def time_of(evaluation: Evaluation, step_seconds: float, steps: int | None, residual: Residual) -> Time:

@@ -105,6 +105,14 @@ class MemoryComponents(Frozen):
     kv_cache: int = Field(default=0, ge=0)
 
 
+class Median(Frozen):
+    """What tools should print of the worst stage's GPU: PyTorch's two peaks, and nvidia-smi's."""
+
+    allocated: int
+    reserved: int
+    device: int
+
+
 class Memory(Frozen):
     """Device memory of the worst stage's GPU, and what the layout keeps outside."""
 
@@ -116,6 +124,8 @@ class Memory(Frozen):
     components: MemoryComponents
     host_bytes_per_node: int = Field(default=0, ge=0)
     nvme_bytes_per_node: int = Field(default=0, ge=0)
+    median: Median | None = Field(default=None, exclude=True)
+    """Not part of the JSON."""
 
     @model_validator(mode="after")
     def _adds_up(self) -> Self:

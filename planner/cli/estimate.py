@@ -15,7 +15,7 @@ from planner.units import Tokens
 
 
 @click.command("estimate")
-@click.option("--model", required=True, metavar="NAME", help="Short name or Hugging Face id.")
+@click.option("--model", metavar="NAME", help="Short name or Hugging Face id; not needed for --max model.")
 @click.option("--node", required=True, metavar="NAME", help="Node type.")
 @click.option("--gpus", type=click.IntRange(min=1), help="GPUs in all. Default: what the layout needs.")
 @click.option("--layout", default="", metavar="AXIS=VALUE,..", help="tp=8,pp=4,vpp=2,cp=1,mbs=1,zero=1,"
@@ -29,10 +29,12 @@ from planner.units import Tokens
 @click.option("--precision", type=click.Choice(get_args(Precision)), default="bf16", show_default=True)
 @click.option("--confidence", type=click.FloatRange(0.5, 1, max_open=True), default=0.95, show_default=True,
               help="Of the memory verdict.")
+@click.option("--max", "largest", type=click.Choice(["micro-batch", "sequence", "model"]),
+              help="The largest that fits, and its estimate.")
 @common
-def command(model: str, node: str, gpus: int | None, layout: str, seq_len: int | None,
+def command(model: str | None, node: str, gpus: int | None, layout: str, seq_len: int | None,
             global_batch: Batch | None, method: str, stack: str | None, precision: str, confidence: float,
-            as_json: bool, catalogs: tuple[Path, ...]) -> int:
+            largest: str | None, as_json: bool, catalogs: tuple[Path, ...]) -> int:
     """Say whether one layout fits, how fast it is, and where bytes and seconds go.
 
     A layout that does not fit is an answer: exit code 0.
@@ -40,20 +42,28 @@ def command(model: str, node: str, gpus: int | None, layout: str, seq_len: int |
     catalog, axes = open_catalog(catalogs), parse_layout(layout)
 
     from planner.answer.schema import to_json
-    from planner.pipeline import make_estimate
-    from planner.render.sentence import estimate_sentence
+    from planner.estimating import Estimating
+    from planner.render.sentence import estimate_sentence, largest_sentence
     from planner.render.tables import render_estimate
 
-    assignment = make_estimate(model=model, node=node, gpus=gpus, layout=axes, sequence_length=seq_len,
-                               global_batch=global_batch.sequences if global_batch else None,
-                               method=method, stack=stack, precision=precision,
-                               confidence=confidence, catalog=catalog)
+    if model is None and largest != "model":
+        raise click.UsageError("Missing option '--model'.")
+    ask = Estimating(catalog, model or "", node, gpus, axes, seq_len,
+                     global_batch.sequences if global_batch else None, method, stack, precision, confidence)
+    if largest is None:
+        assignment = ask()
+    else:
+        found = ask.largest(largest)
+        click.echo(largest_sentence(largest, found), err=as_json)
+        if found.estimate is None or is_quiet():
+            return EXIT_OK
+        assignment = found.estimate
     if as_json:
         click.echo(to_json(assignment))
     elif is_quiet():
         click.echo(estimate_sentence(assignment, confidence))
     else:
-        render_estimate(assignment, console(), confidence)
+        render_estimate(assignment, console(), confidence, () if largest else ask.levers(assignment))
     return EXIT_OK
 
 

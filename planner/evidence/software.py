@@ -44,7 +44,7 @@ _LADDER_FREED = re.compile(r"optimization flags: \+(optimizer in backward|activa
 """torchtune's README adds one flag a row and keeps those before: the chunked loss, then the optimizer in backward."""
 _EAGER_RUN = re.compile(r"\beager\b|\bno compile\b", re.IGNORECASE)
 EAGER_RATIO = 1.2
-"""Reserved over allocated where FSDP runs without torch.compile: torchtitan's commits that give both say 1.18 to 1.36."""
+"""Reserved over allocated where FSDP runs without torch.compile: 1.18 to 1.36 in torchtitan's commits."""
 _WEIGHT = {"bf16": 2.0, "fp16": 2.0, "fp32": 4.0, "none": 0.0}
 _MOMENTS = {"fp32": 8.0, "bf16": 4.0, "8bit": 2.06, "4bit": 1.06}
 """Bytes of both Adam moments per parameter; low-bit states carry an fp32 scale per block of 256 or 128."""

@@ -32,9 +32,20 @@ def show_memory(page: Page, memory: Memory, confidence: float | None) -> None:
     totals = {"peak, worst stage": memory.peak_bytes, left: abs(free), "usable": usable}
     rows += [(label, f"{size / GIB:.2f}", percent(size / usable), "") for label, size in totals.items()]
     page.table((Column("component"), Column("GiB", True), Column("of usable", True), _BAR), rows, totals=3)
+    if memory.median is not None:
+        allocated, reserved, device = (f"{size / GIB:.1f}" for size in memory.median.model_dump().values())
+        page.facts([("expected", f"{allocated} GiB allocated, {reserved} reserved (PyTorch), {device} on the device "
+                                 f"(nvidia-smi){_spread(memory, confidence)}")])
     outside = {"host memory": memory.host_bytes_per_node, "NVMe": memory.nvme_bytes_per_node}
     if any(outside.values()):
         page.facts([(f"{name} per node", show_bytes(size)) for name, size in outside.items() if size])
+
+
+def _spread(memory: Memory, confidence: float | None) -> str:
+    """Return how far above the median the asked confidence reaches."""
+    if memory.median is None or confidence is None:
+        return ""
+    return f"; {confidence * 100:.4g}% of comparable runs stay within {memory.peak_bytes / memory.median.device:.2f}x"
 
 
 def show_time(page: Page, time: Time) -> None:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+from planner.answer.largest import Largest
+from planner.answer.levers import Lever
 from planner.answer.schema import Assignment, Infeasible, Plan
 from planner.render.breakdown import at_confidence
 from planner.render.figures import days, percent, plural
@@ -87,6 +92,25 @@ def infeasible_sentence(infeasible: Infeasible) -> str:
         changes = " or ".join(f"{r.limit} {r.to} instead of {r.from_}" for r in infeasible.relaxations)
         line += f". One change is enough: {changes}"
     return line
+
+
+def largest_sentence(what: str, found: Largest[Any]) -> str:
+    """Return the largest micro-batch, sequence or model that fits, and by how much the next one misses."""
+    unit = {"micro-batch": " sequences", "sequence": " tokens"}.get(what, "")
+    shown = {"micro-batch": "{:,}", "sequence": "{:,}"}.get(what, "{}")
+    beyond = ""
+    if found.beyond is not None:
+        missing = f"{show_bytes(found.missing_bytes)} more" if found.missing_bytes else "more than the host has"
+        beyond = f"; {shown.format(found.beyond)} needs {missing}"
+    if found.value is None:
+        return f"No {what} fits{beyond}"
+    return f"Largest {what} that fits: {shown.format(found.value)}{unit}{beyond}"
+
+
+def levers_sentence(levers: Sequence[Lever]) -> str:
+    """Return what the largest single changes would save, and what they cost in time."""
+    shown = [f"{lever.name} saves {show_bytes(lever.saved_bytes)} at {lever.slower:+.0%} time" for lever in levers]
+    return f"Largest lever: {'; '.join(shown)}"
 
 
 def estimate_sentence(assignment: Assignment, confidence: float | None) -> str:

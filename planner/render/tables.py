@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Console
 
+from planner.answer.levers import Lever
 from planner.answer.schema import Assignment, Plan
 from planner.render.breakdown import show_cost, show_memory, show_performance, show_time
 from planner.render.holding import asks_what_holds, holding_sentence, show_holding
@@ -14,9 +17,13 @@ from planner.render.sentence import (
     close_call_sentence,
     estimate_sentence,
     infeasible_sentence,
+    levers_sentence,
     no_deadline_sentence,
     plan_sentence,
 )
+
+MOST_LEVERS = 3
+"""Savings named under an estimate."""
 
 
 def render_answer_line(plan: Plan) -> str:
@@ -53,13 +60,16 @@ def render_plan(plan: Plan, console: Console) -> None:
     show_provenance(page, plan.provenance)
 
 
-def render_estimate(assignment: Assignment, console: Console, confidence: float | None = None) -> None:
+def render_estimate(assignment: Assignment, console: Console, confidence: float | None = None,
+                    levers: Sequence[Lever] = ()) -> None:
     """Print whether the layout fits and how fast it is, then the figures.
 
     `confidence` is that of the memory verdict, 0 to 1; it is named where given.
     """
     page = Page(console)
     page.paragraph(estimate_sentence(assignment, confidence), "bold")
+    if levers:
+        page.paragraph(levers_sentence(levers[:MOST_LEVERS]))
     _show_assignment(page, assignment, confidence)
 
 

@@ -1,0 +1,78 @@
+"""The largest micro-batch, sequence or model that a layout still holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from planner.answer.assignment import Assignment
+from planner.errors import PlannerError
+
+T = TypeVar("T")
+STEP = 1024
+"""Tokens by which sequences are tried, or the least multiple of them that the layout divides."""
+LONGEST = 2**24
+
+
+@dataclass(frozen=True, slots=True)
+class Largest(Generic[T]):
+    """The largest value that fits with its estimate, both none where none does; and the next that does not."""
+
+    value: T | None
+    estimate: Assignment | None
+    beyond: T | None
+    missing_bytes: int
+    """Device bytes that the next value is short of; 0 where something else than memory forbids it."""
+
+
+def largest_of(values: Sequence[T], ask: Callable[[T], Assignment]) -> Largest[T]:
+    """Return the last of `values` that fits. They rise in memory; those that break a rule are passed over."""
+    best: tuple[T, Assignment] | None = None
+    for value in values:
+        try:
+            found = ask(value)
+        except PlannerError:
+            continue
+        if found.memory.fits != "fits":
+            return _result(best, value, found)
+        best = (value, found)
+    return _result(best, None, None)
+
+
+def largest_sequence(ask: Callable[[int], Assignment], multiple: int) -> Largest[int]:
+    """Return the longest sequence that fits, in tokens: a multiple of `multiple` and of STEP. Raises PlannerError."""
+    step = STEP * multiple
+    low, high = 0, 1
+    estimates: dict[int, Assignment] = {}
+
+    def fits(count: int) -> bool:
+        estimates[count] = ask(count * step)
+        return estimates[count].memory.fits == "fits"
+
+    while high * step <= LONGEST and fits(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    best = (low * step, estimates[low]) if low else None
+    return _result(best, high * step if high in estimates else None, estimates.get(high))
+
+
+def largest_model(names: Sequence[str], ask: Callable[[str], Assignment]) -> Largest[str]:
+    """Return the first of `names`, largest model first, that fits; those the layout or physics refuses are passed."""
+    beyond: tuple[str, Assignment] | None = None
+    for name in names:
+        try:
+            found = ask(name)
+        except PlannerError:
+            continue
+        if found.memory.fits == "fits":
+            return _result((name, found), *(beyond or (None, None)))
+        beyond = (name, found)
+    return _result(None, *(beyond or (None, None)))
+
+
+def _result(best: tuple[T, Assignment] | None, beyond: T | None, found: Assignment | None) -> Largest[T]:
+    missing = max(0, found.memory.peak_bytes - found.memory.usable_bytes) if found else 0
+    return Largest(best[0] if best else None, best[1] if best else None, beyond, missing)

@@ -1,0 +1,58 @@
+"""What one change would save: each change of a layout tried alone, in memory of the worst GPU and in time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from planner.answer.assignment import Assignment
+from planner.errors import PlannerError
+
+Ask = Callable[[Mapping[str, str]], Assignment]
+LEAST_SHARE = 0.01
+"""Share of usable memory below which a saving is not worth a line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lever:
+    """One change: device bytes of the worst stage's GPU it saves, and step time over what it was, less one."""
+
+    name: str
+    saved_bytes: int
+    slower: float
+
+
+def levers(ask: Ask, layout: Mapping[str, str], now: Assignment) -> list[Lever]:
+    """Return the changes that save memory, the largest saving first; what the stack cannot do is left out."""
+    found = []
+    for name, change in _changes(now):
+        try:
+            then = ask({**layout, **change})
+        except PlannerError:
+            continue
+        saved = now.memory.peak_bytes - then.memory.peak_bytes
+        if saved > LEAST_SHARE * now.memory.usable_bytes:
+            found.append(Lever(name, saved, then.time.step_seconds / now.time.step_seconds - 1))
+    return sorted(found, key=lambda lever: -lever.saved_bytes)
+
+
+def _changes(now: Assignment) -> list[tuple[str, dict[str, str]]]:
+    layout, kept = now.layout, now.layout.recompute
+    fixed = {"dp": str(layout.dp), "zero": str(layout.zero)}
+    changes: list[tuple[str, dict[str, str]]] = []
+    changes += [(f"{mode} recompute", {"recompute": mode}) for mode in ("selective", "full")
+                if kept == "none" or (kept, mode) in (("selective", "full"), ("mixed", "full"))]
+    changes += [(f"ZeRO-{stage} over {layout.shard}", {"zero": str(stage)})
+                for stage in range(layout.zero + 1, 4) if layout.shard > 1]
+    if layout.micro_batch > 1:
+        half = layout.micro_batch // 2
+        changes.append((f"micro-batch {half}", {"mbs": str(half)}))
+    host = {"offload_optimizer": "1"}
+    if layout.offload.optimizer < 1:
+        changes.append(("optimizer states on the host", host))
+    if not layout.offload.parameters:
+        changes.append(("weights and optimizer states on the host", {**host, "offload_parameters": "1", "zero": "3"}))
+    if not layout.offload.activations:
+        outside = {"recompute": "full", "offload_activations": "1"}
+        changes.append(("full recompute with checkpoints on the host", outside))
+    return [(name, {**fixed, **change}) for name, change in changes]
