@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.formulas import FORMULAS, inputs_of
 from planner.catalog.calibration import Residual, Residuals
 from planner.catalog.load import Catalog
 from planner.evidence.compare import Comparison, Entry, Outcome, compare
@@ -20,6 +21,7 @@ from planner.evidence.reading import read_evidence
 from planner.evidence.residuals import Sample, classes, memory_samples, step_samples
 from planner.evidence.rows import TrainRun
 from planner.evidence.summary import QUANTITIES, confusion, errors
+from planner.units import GIB
 from planner.yaml_io import dump
 
 ROOT = Path(__file__).parents[1]
@@ -73,6 +75,8 @@ def page(runs: Sequence[Comparison], samples: dict[str, list[Sample]]) -> Iterat
             ("source", lambda o: o.row.prefix)]
         for label, key in groups[:3] + groups[4:] if quantity != "peak_mem_gib" else groups[:2] + groups[3:]:
             yield from _grouped(chosen, label, key)
+        if quantity == "peak_mem_gib":
+            yield from _formulas(chosen)
         yield from _worst(chosen)
     yield from _verdicts(pairs)
     yield from _order(runs[0])
@@ -109,6 +113,27 @@ def _grouped(pairs: Sequence[Pair], label: str, key: Callable[[Outcome], str]) -
     yield from _table((label, "rows", "median", "p90", "bias", "in 90% interval"),
                       [[name, *_figures(groups[name])] for name in sorted(groups)])
     yield ""
+
+
+def _formulas(pairs: Sequence[Pair]) -> Iterator[str]:
+    """Yield the error of reference formulas beside ours, on the rows that state what they read."""
+    held = [(i, o, e) for o, e in pairs if (i := inputs_of(o)) is not None]
+    yield from ("Rules and reference formulas beside it, on the rows that state what these read; the second half of "
+                "the columns counts training of all weights alone, which is what they are written for:", "")
+    rows = [["this planner", *_spread([(o, e.error or 0.0) for _, o, e in held])]]
+    for name, formula in FORMULAS.items():
+        rows.append([name, *_spread([(o, formula(i) / GIB / float(e.measured) - 1) for i, o, e in held])])
+    yield from _table(("formula", "rows", "median", "p90", "bias", "rows", "median", "p90", "bias"), rows)
+    yield ""
+
+
+def _spread(found: Sequence[tuple[Outcome, float]]) -> list[str]:
+    cells: list[str] = []
+    for chosen in ([e for _, e in found], [e for o, e in found if o.prediction.method in ("pretrain", "full")]):
+        size = np.abs(chosen)
+        cells += [str(len(chosen)), f"{np.median(size):.0%}", f"{np.percentile(size, 90):.0%}",
+                  f"{np.median(chosen):+.0%}"]
+    return cells
 
 
 def _worst(pairs: Sequence[Pair]) -> Iterator[str]:
