@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, get_args
 
@@ -15,11 +16,12 @@ from planner.catalog.sourced import Kind, Sourced
 from planner.cli.facts import ALL_KINDS, entries, figures, find, key_facts
 from planner.cli.main import everywhere
 from planner.cli.options import common, console, is_quiet, is_verbose, open_catalog
-from planner.errors import EXIT_OK
+from planner.errors import EXIT_OK, InputError
 from planner.money.rent import usual_candidate
 from planner.physics.shapes import active_parameters, parameters
 from planner.render.page import Column, Page
 from planner.render.topology import topology_lines
+from planner.yaml_io import dump
 
 
 @click.group("catalog", no_args_is_help=True)
@@ -118,6 +120,40 @@ def check(as_json: bool, catalogs: tuple[Path, ...]) -> int:
     if is_verbose():
         page.heading("assumed")
         page.facts(assumed)
+    return EXIT_OK
+
+
+@command.group("import", no_args_is_help=True)
+@everywhere
+def import_entries() -> None:
+    """Turn other people's files into catalog entries."""
+
+
+@import_entries.command("hf")
+@click.argument("config", type=click.Path(path_type=Path))
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR",
+              help="Catalog folder to write models/NAME.yaml into, for --catalogs. Default: print the entry.")
+@common
+def import_hf(config: Path, output: Path | None, as_json: bool, catalogs: tuple[Path, ...]) -> int:
+    """Read a model's config.json; a safetensors index beside it must agree with the count."""
+    from planner.catalog.importers.hf import checkpoint_total, import_config
+
+    model = import_config(config, datetime.now(tz=UTC).date().isoformat())
+    total = checkpoint_total(config)
+    if total is not None and total != parameters(model):
+        raise InputError(f"the shape has {parameters(model):,} parameters, the checkpoint {total:,}: the config has "
+                         "something that this importer does not know", file=str(config))
+    entry = model.model_dump(mode="json", exclude_defaults=True)
+    if as_json:
+        _print_json({"schema": "planner.catalog-entry/1", "entry": "models", **model.model_dump(mode="json"),
+                     **_counts(model)})
+    elif output is None:
+        click.echo(dump(entry), nl=False)
+    if output is not None:
+        written = output / "models" / f"{model.name}.yaml"
+        written.parent.mkdir(parents=True, exist_ok=True)
+        written.write_text(dump(entry), encoding="utf-8")
+        click.echo(f"{written}: {parameters(model):,} parameters, {active_parameters(model):,} active", err=as_json)
     return EXIT_OK
 
 

@@ -1,0 +1,1 @@
+"""From other people's files to catalog entries, one importer a file."""

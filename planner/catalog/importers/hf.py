@@ -1,0 +1,101 @@
+"""A model from its Hugging Face config.json: the shape alone, exact to the parameter, or refused by name."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from planner.catalog.architecture import Model
+from planner.catalog.importers.hf_families import FAMILIES
+from planner.errors import InputError, UnknownName
+from planner.yaml_io import MAX_BYTES
+
+INDEX = "model.safetensors.index.json"
+SEQUENCE_LENGTH, GLOBAL_BATCH = 8192, 1024
+"""Training set-up assumed of a model whose config states none; no longer than its positions."""
+
+
+def import_config(path: Path, as_of: str) -> Model:
+    """Return the model that a config.json describes. Raises InputError with file and key.
+
+    as_of: the date to record, year-month-day.
+    """
+    outer = _read(path)
+    inner = outer.get("text_config")
+    config: Mapping[str, Any] = {**outer, **inner} if isinstance(inner, dict) else outer
+    kind = config.get("model_type")
+    if not isinstance(kind, str):
+        raise InputError("expected model_type, which names the architecture", file=str(path))
+    if kind not in FAMILIES:
+        raise UnknownName(f"not supported: {path}: model_type", kind, FAMILIES)
+    try:
+        shape = FAMILIES[kind](config)
+        entry = {"hidden": config.get("hidden_size"), "vocab": config.get("vocab_size"), "norm": "rmsnorm"} | shape
+        return Model.model_validate(entry | _head(config, path, as_of))
+    except KeyError as error:
+        raise InputError(f"model_type {kind}: expected {error.args[0]}", file=str(path)) from None
+    except (TypeError, ZeroDivisionError, AttributeError) as error:
+        raise InputError(f"model_type {kind}: a value is not of the kind expected: {error}", file=str(path)) from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise InputError(f"model_type {kind}: {where}: {first['msg']}", file=str(path)) from None
+
+
+def _head(config: Mapping[str, Any], path: Path, as_of: str) -> dict[str, Any]:
+    named = config.get("_name_or_path") or path.resolve().parent.name
+    longest = config.get("max_position_embeddings") or config.get("n_positions") or SEQUENCE_LENGTH
+    assumed = {"source": "not in the config; change it to yours", "as_of": as_of, "kind": "assumed"}
+    hf_id = named if isinstance(named, str) and re.fullmatch(r"[\w.-]+/[\w.-]+", named) else None
+    return {
+        "name": re.sub(r"[^a-z0-9.]+", "-", str(named).rsplit("/", maxsplit=1)[-1].lower()).strip("-") or "imported",
+        "hf_id": hf_id, "source": f"{path.name} of Hugging Face", "as_of": as_of, "kind": "quoted",
+        "sequence_length": min(int(longest), SEQUENCE_LENGTH), "global_batch": GLOBAL_BATCH,
+        "facts": {"sequence_length": assumed, "global_batch": assumed}}
+
+
+def checkpoint_total(path: Path) -> int | None:
+    """Return the parameters that the safetensors index beside a config.json states; none where there is no such file.
+
+    Bytes are divided by those of the config's torch_dtype. Raises InputError.
+    """
+    index = path.parent / INDEX
+    if not index.exists():
+        return None
+    metadata = _read(index).get("metadata")
+    if not isinstance(metadata, dict):
+        return None
+    total, size = metadata.get("total_parameters"), metadata.get("total_size")
+    config = _read(path)
+    dtype = str(config.get("torch_dtype") or config.get("dtype"))
+    width = {"bfloat16": 2, "float16": 2, "float32": 4}.get(dtype)
+    if isinstance(total, int):
+        return total
+    if width is None or not isinstance(size, int | float) or "quantization_config" in config:
+        return None
+    return int(size) // width
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        with path.open("rb") as file:
+            raw = file.read(MAX_BYTES + 1)
+        if len(raw) > MAX_BYTES:
+            raise InputError(f"file is larger than {MAX_BYTES >> 20} MiB", file=str(path))
+        data = json.loads(raw.decode("utf-8-sig"))
+    except OSError as error:
+        raise InputError(f"cannot read: {error.strerror or error}", file=str(path)) from None
+    except UnicodeDecodeError:
+        raise InputError("not a text file: the bytes are not UTF-8", file=str(path)) from None
+    except json.JSONDecodeError as error:
+        raise InputError(f"not JSON: {error.msg}", file=str(path), line=error.lineno) from None
+    except RecursionError:
+        raise InputError("nested too deeply", file=str(path)) from None
+    if not isinstance(data, dict):
+        raise InputError("expected an object with keys and values", file=str(path))
+    return data

@@ -1,0 +1,146 @@
+"""config.json of every family against the catalog's exact counts; what is unknown or broken is refused by name."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner.catalog.importers.hf import import_config
+from planner.catalog.importers.hf_families import FAMILIES
+from planner.catalog.load import Catalog
+from planner.cli.main import main
+from planner.physics.shapes import active_parameters, parameters
+
+
+def shape(kind: str, layers: int, hidden: int, heads: int, ffn: int, vocab: int, **more: Any) -> dict[str, Any]:
+    return {"model_type": kind, "num_hidden_layers": layers, "hidden_size": hidden, "num_attention_heads": heads,
+            "intermediate_size": ffn, "vocab_size": vocab, "max_position_embeddings": 131072} | more
+
+
+LATENT = {"q_lora_rank": 1536, "kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128}
+CONFIGS: dict[str, dict[str, Any]] = {
+    "llama-2-7b": shape("llama", 32, 4096, 32, 11008, 32000),
+    "llama-3.1-70b": shape("llama", 80, 8192, 64, 28672, 128256, num_key_value_heads=8),
+    "llama-3.2-1b": shape("llama", 16, 2048, 32, 8192, 128256, num_key_value_heads=8, tie_word_embeddings=True),
+    "mistral-7b-v0.1": shape("mistral", 32, 4096, 32, 14336, 32000, num_key_value_heads=8, sliding_window=4096),
+    "mixtral-8x7b": shape("mixtral", 32, 4096, 32, 14336, 32000, num_key_value_heads=8, num_local_experts=8,
+                          num_experts_per_tok=2),
+    "phi-3-mini-4k": shape("phi3", 32, 3072, 32, 8192, 32064, num_key_value_heads=32, sliding_window=2047),
+    "qwen2.5-7b": shape("qwen2", 28, 3584, 28, 18944, 152064, num_key_value_heads=4, use_sliding_window=False,
+                        sliding_window=131072),
+    "qwen3-8b": shape("qwen3", 36, 4096, 32, 12288, 151936, num_key_value_heads=8, head_dim=128),
+    "qwen3-30b-a3b": shape("qwen3_moe", 48, 2048, 32, 6144, 151936, num_key_value_heads=4, head_dim=128,
+                           num_experts=128, num_experts_per_tok=8, moe_intermediate_size=768),
+    "olmo-2-7b": shape("olmo2", 32, 4096, 32, 11008, 100352, num_key_value_heads=32),
+    "gemma-2b": shape("gemma", 18, 2048, 8, 16384, 256000, num_key_value_heads=1, head_dim=256),
+    "gemma-2-9b": shape("gemma2", 42, 3584, 16, 14336, 256000, num_key_value_heads=8, head_dim=256,
+                        sliding_window=4096),
+    "gemma-3-4b": {"model_type": "gemma3", "text_config": {
+        "model_type": "gemma3_text", "hidden_size": 2560, "intermediate_size": 10240, "num_hidden_layers": 34,
+        "sliding_window": 1024}},
+    "gpt-oss-20b": shape("gpt_oss", 24, 2880, 64, 2880, 201088, num_key_value_heads=8, head_dim=64, sliding_window=128,
+                         num_local_experts=32, num_experts_per_tok=4,
+                         layer_types=["sliding_attention", "full_attention"] * 12),
+    "glm-4.5": shape("glm4_moe", 92, 5120, 96, 12288, 151552, num_key_value_heads=8, head_dim=128, attention_bias=True,
+                     use_qk_norm=True, n_routed_experts=160, num_experts_per_tok=8, moe_intermediate_size=1536,
+                     n_shared_experts=1, first_k_dense_replace=3),
+    "minimax-m2.5": shape("minimax_m2", 62, 3072, 48, 1536, 200064, num_key_value_heads=8, head_dim=128,
+                          use_qk_norm=True, num_local_experts=256, num_experts_per_tok=8),
+    "deepseek-v3": shape("deepseek_v3", 61, 7168, 128, 18432, 129280, n_routed_experts=256, num_experts_per_tok=8,
+                         moe_intermediate_size=2048, n_shared_experts=1, first_k_dense_replace=3,
+                         topk_method="noaux_tc", **LATENT),
+    "gpt2": {"model_type": "gpt2", "n_embd": 768, "n_head": 12, "n_layer": 12, "n_positions": 1024,
+             "vocab_size": 50257},
+    "opt-1.3b": shape("opt", 24, 2048, 32, 0, 50272, ffn_dim=8192, max_position_embeddings=2048,
+                      word_embed_proj_dim=2048),
+    "bloom-7b1": {"model_type": "bloom", "hidden_size": 4096, "n_head": 32, "n_layer": 30, "vocab_size": 250880},
+    "falcon-7b": shape("falcon", 32, 4544, 71, 0, 65024, multi_query=True, new_decoder_architecture=False),
+    "falcon-40b": shape("falcon", 60, 8192, 128, 0, 65024, num_kv_heads=8, new_decoder_architecture=True),
+    "mpt-7b": {"model_type": "mpt", "d_model": 4096, "n_heads": 32, "n_layers": 32, "expansion_ratio": 4,
+               "vocab_size": 50432, "max_seq_len": 2048},
+    "nemotron-4-340b": shape("nemotron", 96, 18432, 96, 73728, 256000, num_key_value_heads=8, head_dim=192),
+    "qwen3.5-27b": shape("qwen3_5_text", 64, 5120, 24, 17408, 248320, num_key_value_heads=4, head_dim=256,
+                         linear_num_key_heads=16, linear_num_value_heads=48, linear_key_head_dim=128,
+                         linear_value_head_dim=128),
+    "qwen3.5-35b-a3b": shape(
+        "qwen3_5_moe_text", 40, 2048, 16, 0, 248320, num_key_value_heads=2, head_dim=256, linear_num_key_heads=16,
+        linear_num_value_heads=32, linear_key_head_dim=128, linear_value_head_dim=128, num_experts=256,
+        num_experts_per_tok=8, moe_intermediate_size=512, shared_expert_intermediate_size=512),
+    "qwen-7b": shape("qwen", 32, 4096, 32, 22016, 151936),
+    "llama-4-maverick": {"model_type": "llama4", "text_config": shape(
+        "llama4_text", 48, 5120, 40, 8192, 202048, num_key_value_heads=8, head_dim=128, intermediate_size_mlp=16384,
+        num_local_experts=128, num_experts_per_tok=1, interleave_moe_layer_step=2)},
+    "jamba-v0.1": shape("jamba", 32, 4096, 32, 14336, 65536, num_key_value_heads=8, num_experts=16,
+                        num_experts_per_tok=2, mamba_dt_rank=256, attn_layer_period=8, attn_layer_offset=4,
+                        expert_layer_period=2, expert_layer_offset=1),
+    "nemotron-3-nano-30b-a3b": shape(
+        "nemotron_h", 52, 2688, 32, 1856, 131072, num_key_value_heads=2, head_dim=128, mamba_num_heads=64,
+        mamba_head_dim=64, ssm_state_size=128, n_groups=8, conv_kernel=4, n_routed_experts=128, num_experts_per_tok=6,
+        moe_intermediate_size=1856, n_shared_experts=1, moe_shared_expert_intermediate_size=3712,
+        hybrid_override_pattern="MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME"),
+}
+
+
+def saved(folder: Path, config: object, name: str = "imported") -> Path:
+    path = folder / name / "config.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(config if isinstance(config, str) else json.dumps(config), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_the_count_is_exact(name: str, tmp_path: Path) -> None:
+    imported, known = import_config(saved(tmp_path, CONFIGS[name]), "2026-11-21"), Catalog().model(name)
+    assert parameters(imported) == parameters(known) == (known.parameters or parameters(known))
+    assert active_parameters(imported) == active_parameters(known)
+    assert imported.layer_kinds()[0].attention == known.layer_kinds()[0].attention
+
+
+def test_every_family_is_tried() -> None:
+    tried = {config.get("text_config", config)["model_type"] for config in CONFIGS.values()}
+    alike = {"gemma3", "llama4", "qwen3_next", "qwen3_5", "qwen3_5_moe", "deepseek_v2", "deepseek_v32", "kimi_k2"}
+    assert tried | alike == set(FAMILIES)
+
+
+def test_the_entry_is_a_catalog_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = saved(tmp_path, CONFIGS["qwen3-8b"], "my-model")
+    assert main(["catalog", "import", "hf", str(path), "-o", str(tmp_path / "mine")]) == 0
+    assert "8,190,735,360 parameters" in capsys.readouterr().out
+    assert parameters(Catalog([tmp_path / "mine"]).model("my-model")) == 8190735360
+    assert main(["catalog", "import", "hf", str(path), "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert (shown["parameters"], shown["active_parameters"], shown["name"]) == (8190735360, 8190735360, "my-model")
+
+
+@pytest.mark.parametrize(("metadata", "code"), [
+    ({"total_parameters": 8190735360}, 0), ({"total_size": 2 * 8190735360}, 0), ({"total_size": 2 * 8190735361}, 2)])
+def test_the_checkpoint_must_agree(metadata: dict[str, int], code: int, tmp_path: Path,
+                                   capsys: pytest.CaptureFixture[str]) -> None:
+    path = saved(tmp_path, CONFIGS["qwen3-8b"] | {"torch_dtype": "bfloat16"})
+    (path.parent / "model.safetensors.index.json").write_text(json.dumps({"metadata": metadata}), encoding="utf-8")
+    assert main(["catalog", "import", "hf", str(path)]) == code
+    assert ("the checkpoint 8,190,735,361" in capsys.readouterr().err) == bool(code)
+
+
+@pytest.mark.parametrize(("config", "problem"), [
+    ({"model_type": "whisper"}, "not supported"), ({"hidden_size": 4}, "expected model_type"),
+    ("[1]", "expected an object"), ("{", "not JSON"),
+    ({"model_type": "llama", "hidden_size": 4096}, "expected num_attention_heads"),
+    (CONFIGS["llama-2-7b"] | {"hidden_size": "wide"}, "not of the kind expected"),
+    (CONFIGS["llama-2-7b"] | {"num_attention_heads": 0}, "not of the kind expected"),
+    (CONFIGS["llama-2-7b"] | {"num_hidden_layers": -1}, "count"), ("[" * 5000, "nested too deeply")])
+def test_what_is_unknown_or_broken_is_refused(config: object, problem: str, tmp_path: Path,
+                                              capsys: pytest.CaptureFixture[str]) -> None:
+    path = saved(tmp_path, config)
+    assert main(["catalog", "import", "hf", str(path)]) == 2
+    error = capsys.readouterr().err
+    assert problem in error
+    assert str(path) in error
+
+
+def test_an_absent_file(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["catalog", "import", "hf", "nowhere/config.json"]) == 2
+    assert "nowhere/config.json: cannot read" in capsys.readouterr().err
