@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
 OUTSIDE = "network"
+MOST_KEYS = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,13 +171,26 @@ class _Key:
         return isinstance(other, _Key) and self._id == other._id
 
 
+_KEYS: dict[int, tuple[Candidate, _Key]] = {}
+"""The key of every candidate seen, by its identity; the candidate is kept, so that no other can take its place."""
+
+
+def _key_of(candidate: Candidate) -> _Key:
+    known = _KEYS.get(id(candidate))
+    if known is None:
+        if len(_KEYS) > MOST_KEYS:
+            _KEYS.clear()
+        known = _KEYS[id(candidate)] = (candidate, _Key(candidate))
+    return known[1]
+
+
 def group_links(candidate: Candidate, size: int, stride: int) -> GroupLinks:
     """Return what a group of `size` ranks at `stride` gets; size 1 talks to nobody and gets infinite bandwidth."""
     per_node = candidate.node.gpus
     # a group that does not line up with the nodes is as slow as its part with the fewest neighbors
     aligned = gcd(size * stride, per_node)
     members = aligned // stride if aligned % stride == 0 else 1
-    return _links(_Key(candidate), size, members, min(stride, per_node))
+    return _links(_key_of(candidate), size, members, min(stride, per_node))
 
 
 @lru_cache(maxsize=65536)
@@ -189,4 +203,4 @@ def _links(key: _Key, size: int, members: int, stride: int) -> GroupLinks:
 
 def bandwidth_alone(candidate: Candidate, members: int) -> float:
     """Return the ring bandwidth of the first `members` GPUs of a node while the others are silent."""
-    return _loads(_Key(candidate), min(members, candidate.node.gpus), 1, False, True)[0]
+    return _loads(_key_of(candidate), min(members, candidate.node.gpus), 1, False, True)[0]

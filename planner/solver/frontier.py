@@ -249,7 +249,7 @@ class Search:
         if staged is None:
             self.out.removed["staging"] += 1
             return None, True
-        short = staged.objective > _without_memory(problem)
+        short = _costs_time(problem, staged)
         pipeline = staged.objective * 1e-9 / problem.chunks
         step = (pipeline + float(time.step[row])) * float(time.jitter[row])
         column = self.pricing.column(rows, row, step)
@@ -269,9 +269,18 @@ class Search:
         return next((name for name, value, limit in limits if limit is not None and value > limit), None)
 
 
-def _without_memory(problem: staging.StagingProblem) -> int:
-    """Return the objective of the same split with memory for everything."""
+def _costs_time(problem: staging.StagingProblem, staged: staging.Staged) -> bool:
+    """Say whether memory made the split slower than it need be."""
+    fastest = min(problem.mode_ns[mode] for mix in problem.mixes for mode in mix)
     fixed = problem.min_layers == problem.max_layers
+    if fixed and all(not count or ns == fastest for row in staged.counts
+                     for count, ns in zip(row, problem.mode_ns, strict=True)):
+        return False
+    return staged.objective > _without_memory(problem, fixed=fixed)
+
+
+def _without_memory(problem: staging.StagingProblem, *, fixed: bool) -> int:
+    """Return the objective of the same split with memory for everything."""
     layers = problem.max_layers if fixed else (problem.layers,) * problem.stages
     free = staging.solve(replace(problem, capacity_units=PLENTY, max_layers=layers, shared=()))
     assert free is not None, "a split without memory limits always exists"
