@@ -40,7 +40,7 @@ def plan(scenario: PathLike_ | None = None, *, catalogs: Sequence[PathLike_] = (
 def estimate(model: str, node: str, layout: Mapping[str, object] | None = None, *, gpus: int | None = None,
              sequence_length: int | None = None, global_batch: int | None = None, method: str = "pretrain",
              stack: str | None = None, precision: str = "bf16", confidence: float = 0.95,
-             catalogs: Sequence[PathLike_] = ()) -> Assignment:
+             optimizer: str = "adamw", catalogs: Sequence[PathLike_] = ()) -> Assignment:
     """Return whether one layout fits, how fast it is, and where bytes and seconds go.
 
     `layout` holds axis values as in `planner estimate --layout` (`{"tp": 8, "pp": 4}`); `sequence_length` is
@@ -48,7 +48,7 @@ def estimate(model: str, node: str, layout: Mapping[str, object] | None = None, 
     """
     axes = {axis: str(value) for axis, value in (layout or {}).items()}
     return Estimating(_catalog(catalogs), model, node, gpus, axes, sequence_length, global_batch, method, stack,
-                      precision, confidence)()
+                      precision, confidence, optimizer)()
 
 
 def validate(evidence: PathLike_, *, catalogs: Sequence[PathLike_] = ()) -> dict[str, Any]:

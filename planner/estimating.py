@@ -12,6 +12,7 @@ from planner.answer.largest import Largest, largest_model, largest_of, largest_s
 from planner.answer.levers import Lever, levers
 from planner.catalog.load import Catalog
 from planner.layouts.axes import divisors
+from planner.physics.optimizers import with_optimizer
 from planner.physics.shapes import parameters
 from planner.scenario.load import DEFAULT_STACK
 
@@ -34,13 +35,15 @@ class Estimating:
     stack: str | None
     precision: str
     confidence: float
+    optimizer: str | None = None
 
     def __call__(self, **changes: Any) -> Assignment:  # noqa: ANN401 - one of the fields above
         """Return the estimate, with some fields changed. Raises InputError where the layout is not legal."""
         asked = replace(self, **changes)
         shape = self.catalog.model(asked.model)
         stack = self.catalog.stack(asked.stack or DEFAULT_STACK.get(asked.method, "megatron-core"))
-        return estimate_of(self.catalog, shape, self.catalog.node(asked.node), stack, gpus=asked.gpus,
+        return estimate_of(self.catalog, shape, self.catalog.node(asked.node),
+                           with_optimizer(stack, asked.optimizer), gpus=asked.gpus,
                            layout=asked.layout, sequence_length=asked.sequence_length or shape.sequence_length,
                            global_batch=asked.global_batch, method=asked.method, precision=asked.precision,
                            confidence=asked.confidence)

@@ -20,6 +20,7 @@ from planner.layouts.rules import SPLIT_BY, Facts, split_code
 from planner.layouts.table import Ints, from_rows
 from planner.money.rent import RentalOffer, candidates_with_offers, cheapest_per_candidate, usual_candidate
 from planner.physics.estimate import faster_whole
+from planner.physics.optimizers import with_optimizer
 from planner.physics.question import Question, computes, quantile, question_of
 from planner.scenario.load import DEFAULT_STACK
 from planner.scenario.scenario import Scenario
@@ -56,7 +57,8 @@ class Prepared:
 def prepare(scenario: Scenario, catalog: Catalog) -> Prepared:
     """Look up everything the scenario names. Raises InputError where no candidate has a usable offer."""
     work, method = scenario.workload, scenario.workload.method or "pretrain"
-    model, stack = catalog.model(work.model), catalog.stack(work.stack or DEFAULT_STACK[method])
+    model = catalog.model(work.model)
+    stack = with_optimizer(catalog.stack(work.stack or DEFAULT_STACK[method]), work.optimizer)
     # sorted, so that the order in which candidates are listed decides nothing
     nodes = sorted(set(scenario.hardware.candidates))
     candidates: list[Candidate] = []

@@ -10,7 +10,7 @@ import click
 from planner.catalog.hardware import Precision
 from planner.cli.options import common, console, is_quiet, open_catalog, quantity
 from planner.errors import EXIT_OK, InputError
-from planner.scenario.workload import Batch, GlobalBatch, Method
+from planner.scenario.workload import Batch, GlobalBatch, Method, Optimizer
 from planner.units import Tokens
 
 
@@ -26,6 +26,8 @@ from planner.units import Tokens
               help="Default: by model.")
 @click.option("--method", type=click.Choice(get_args(Method)), default="pretrain", show_default=True)
 @click.option("--stack", metavar="NAME", help="Training framework. Default: megatron-core.")
+@click.option("--optimizer", type=click.Choice(get_args(Optimizer)), default="adamw", show_default=True,
+              help="Other than the stack's AdamW.")
 @click.option("--precision", type=click.Choice(get_args(Precision)), default="bf16", show_default=True)
 @click.option("--confidence", type=click.FloatRange(0.5, 1, max_open=True), default=0.95, show_default=True,
               help="Of the memory verdict.")
@@ -33,7 +35,8 @@ from planner.units import Tokens
               help="The largest that fits, and its estimate.")
 @common
 def command(model: str | None, node: str, gpus: int | None, layout: str, seq_len: int | None,
-            global_batch: Batch | None, method: str, stack: str | None, precision: str, confidence: float,
+            global_batch: Batch | None, method: str, stack: str | None, optimizer: str,
+            precision: str, confidence: float,
             largest: str | None, as_json: bool, catalogs: tuple[Path, ...]) -> int:
     """Say whether one layout fits, how fast it is, and where bytes and seconds go.
 
@@ -49,7 +52,8 @@ def command(model: str | None, node: str, gpus: int | None, layout: str, seq_len
     if model is None and largest != "model":
         raise click.UsageError("Missing option '--model'.")
     ask = Estimating(catalog, model or "", node, gpus, axes, seq_len,
-                     global_batch.sequences if global_batch else None, method, stack, precision, confidence)
+                     global_batch.sequences if global_batch else None, method, stack, precision, confidence,
+                     optimizer)
     if largest is None:
         assignment = ask()
     else:

@@ -11,6 +11,7 @@ from planner.catalog.hardware import Precision
 from planner.units import Tokens, parse_count
 from planner.yaml_io import Frozen
 
+Optimizer = Literal["adamw", "adamw-8bit", "adamw-4bit", "sgd-momentum", "lion", "muon", "adafactor"]
 Method = Literal["pretrain", "full", "lora", "qlora", "inference"]
 _BATCH = re.compile(r"\s*([\d_]{1,18})\s*(?:sequences|seqs)?\s*(?:(?:\+-|\+/-|±)\s*(\d+(?:\.\d+)?)\s*%)?\s*\Z")
 MOST_SEQUENCES = 10**6
@@ -62,6 +63,8 @@ class Training(Frozen):
     global_batch: GlobalBatch | None = None
     precision: tuple[Precision, ...] = Field(default=("bf16",), min_length=1)
     stack: str | None = None
+    optimizer: Optimizer = "adamw"
+    """What keeps states beside the weights that train; adamw is the stack's own recipe."""
     lora_rank: int = Field(default=16, gt=0, le=4096)
     """Rank of the adapters on every product, for the methods lora and qlora."""
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import get_args
+
 import numpy as np
 import pytest
 
@@ -10,8 +13,10 @@ from planner.layouts.table import from_rows
 from planner.physics.evaluate import evaluate_fixed
 from planner.physics.layers import LayerKind
 from planner.physics.memory import memory_terms, saved_per_token
+from planner.physics.optimizers import MOMENT_BYTES, with_optimizer
 from planner.physics.parameters import layer_parameters
 from planner.physics.question import Question, question_of
+from planner.scenario.workload import Optimizer
 from tests.search_cases import candidate, catalog
 
 
@@ -113,3 +118,17 @@ def test_a_row_alone_equals_the_row_in_a_table() -> None:
         for name in ("kept", "live", "logits", "capacity", "gathered"):
             assert np.array_equal(getattr(alone, name)[0], getattr(table, name)[i])
         assert alone.layer.every[0] == table.layer.every[i]
+
+
+def test_every_optimizer_that_a_scenario_may_name_has_its_states() -> None:
+    assert {"adamw", *MOMENT_BYTES} == set(get_args(Optimizer))
+
+
+@pytest.mark.parametrize(("optimizer", "expected"), [("adamw", 8.0), ("adamw-8bit", 2.03), ("adamw-4bit", 1.06),
+                                                     ("lion", 4.0), ("adafactor", 0.02)])
+def test_optimizers_keep_their_states(optimizer: str, expected: float) -> None:
+    question = ask(gpt())
+    question = replace(question, stack=with_optimizer(question.stack, optimizer))
+    terms, rows = memory_terms(question, from_rows([{}], 64)).layer, from_rows([{}], 64)
+    count = sum(float(part[0]) for part in layer_parameters(rows, question.shape.kinds))
+    assert float(terms.moments[0]) / count == pytest.approx(expected, abs=0.01)
