@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.layouts.axes import AXES, Axis, column_type
-from planner.layouts.offload import OFFLOAD_AXES
+from planner.layouts.offload import OFFLOAD_AXES, levels
 from planner.layouts.rules import RULES, Facts
 from planner.layouts.table import Ints, Layouts, micro_batches
 
@@ -34,6 +34,9 @@ def enumerate_layouts(facts: Facts) -> Enumeration:
     """Return every legal layout of `facts.space`; `grid` = legal + removed, lazy axes at their first value."""
     axes = [axis for axis in AXES if axis.name not in LAZY_AXES]
     domains = {axis.name: [*axis.domain(facts.space)] for axis in AXES}
+    tried = levels(facts.space, facts.stack)
+    for at, name in enumerate(OFFLOAD_AXES):
+        domains[name] = [value for value in domains[name] if value in {level.values[at] for level in tried}]
     leader, members = _alike(facts)
     weight = np.bincount(leader, minlength=len(leader))
     removed: dict[str, int] = {}

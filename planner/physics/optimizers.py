@@ -2,8 +2,8 @@
 
 AdamW keeps two moments in 32 bits, 8 bytes. In 8 and 4 bits each has a 32-bit scale for every block of 256 and 128
 (torchao optim/subclass_8bit.py, subclass_4bit.py); momentum SGD and Lion keep one (arXiv 2302.06675); Muon keeps one
-for matrices (its Adam for tables and vectors is left out); Adafactor keeps a row and a column of second moments for each
-matrix (arXiv 1804.04235), next to nothing.
+for matrices (its Adam for tables and vectors is left out); Adafactor keeps a row and a column of second moments for
+each matrix (arXiv 1804.04235), next to nothing.
 """
 
 from __future__ import annotations
