@@ -25,11 +25,16 @@ FUSED_LINEAR_LOSS = 8.0
 """Bytes per hidden element of a loss fused with its projection (Liger), which never holds the logits."""
 
 
+def uses_liger(run: TrainRun) -> bool:
+    """Say whether a row runs on Liger's kernels: norms and activation fused, the loss fused with its projection."""
+    return bool(re.search(r"\bliger\b", run.notes or "", re.IGNORECASE)) and not _NO_LIGER.search(run.notes or "")
+
+
 def loss_bytes(run: TrainRun) -> float | None:
     """Return bytes per logit of the loss kernel that is stated, none for the stack's own."""
     if _NO_LIGER.search(run.notes or ""):
-        return None
-    if run.hidden and run.vocab and re.search(r"\bliger\b", run.notes or "", re.IGNORECASE):
+        return None  # the column says fused for the whole example, of which this run is the other half
+    if run.hidden and run.vocab and uses_liger(run):
         return FUSED_LINEAR_LOSS * run.hidden / run.vocab
     if run.source and run.source.startswith("QwenLM/Qwen "):
         return HALF_LOSS

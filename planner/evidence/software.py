@@ -21,7 +21,7 @@ from typing import Any
 
 from planner.catalog.load import Catalog
 from planner.catalog.stack import Stack, StateBytes
-from planner.evidence.loss import loss_bytes
+from planner.evidence.loss import loss_bytes, uses_liger
 from planner.evidence.rows import TrainRun
 from planner.evidence.skipping import SkippedError
 
@@ -66,30 +66,38 @@ def stack_of(run: TrainRun, catalog: Catalog, assumed: list[str], *, memory_only
     """
     # published runs use the default, the ring
     stack = catalog.stack(_name(run, assumed)).model_copy(update={"ulysses": False})
-    changes: dict[str, Any] = {}
+    changes = _kernels(run, stack, catalog)
     if run.experts and stack.expert_host is None and memory_only:
         changes["expert_host"] = catalog.stack("megatron-core").expert_host  # which no memory prediction reads
-    if stack.name.startswith("megatron-core") and not is_tuned(run):
-        # only NVIDIA's recipes set --tp-comm-overlap
-        changes["overlap"] = stack.overlap.model_copy(update={"tensor_parallel": 0.0})
     if run.seq_parallel is not None:
         changes["sequence_parallel"] = run.seq_parallel.lower() in ("yes", "1", "true")
-    short = loss_bytes(run)
-    if short is not None:
-        changes["loss_bytes_per_logit"] = min(stack.loss_bytes_per_logit, short)
     if run.recompute == "selective" and run.recompute_modules:
         changes["selective_recompute"] = _modules(run.recompute_modules)
-    if stack.name == "fsdp2" and _EAGER_RUN.search(f"{run.source_detail or ''} {run.notes or ''}"):
-        changes["allocator_ratio"] = EAGER_RATIO
     if run.weights_dtype or run.moments_dtype or _moments(run) is not None:
         changes["states"] = _states(run, stack)
     if stack.name == "megatron-deepspeed" and not re.search("deepspeed", run.framework or "", re.IGNORECASE):
         changes["slowdown"] = 1.0  # Megatron-LM itself, without what DeepSpeed adds
-    if is_tuned(run) and stack.name.startswith("megatron-core"):
+    if stack.name.startswith("megatron-core") and is_tuned(run):
         usual = changes.get("states", stack.states)
         changes["states"] = {p: s.model_copy(update={"gradient": 2.0}) for p, s in usual.items()}
         changes["reduce_bytes"] = 2.0
     return stack.model_copy(update=changes) if changes else stack
+
+
+def _kernels(run: TrainRun, stack: Stack, catalog: Catalog) -> dict[str, Any]:
+    """Return what the kernels that a row names change: its loss, Liger's, no compiler, no overlap."""
+    changes: dict[str, Any] = {}
+    short = loss_bytes(run)
+    if short is not None:
+        changes["loss_bytes_per_logit"] = min(stack.loss_bytes_per_logit, short)
+    if uses_liger(run):
+        changes |= {"fused_norm_and_activation": True, "live_layers": catalog.stack("megatron-core").live_layers}
+    if stack.name == "fsdp2" and _EAGER_RUN.search(f"{run.source_detail or ''} {run.notes or ''}"):
+        changes["allocator_ratio"] = EAGER_RATIO
+    if stack.name.startswith("megatron-core") and not is_tuned(run):
+        # only NVIDIA's recipes set --tp-comm-overlap
+        changes["overlap"] = stack.overlap.model_copy(update={"tensor_parallel": 0.0})
+    return changes
 
 
 def is_tuned(run: TrainRun) -> bool:
