@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from planner.evidence.compare import Outcome
+from planner.evidence.degrees import ZERO_STAGES
 from planner.evidence.rows import TrainRun
 
 
@@ -30,9 +31,6 @@ class Inputs:
     sequence_parallel: bool
 
 
-_ZERO = {"distopt": 1, "zero1": 1, "zero2": 2, "zero3": 3, "fsdp": 3, "zero3/fsdp": 3, "hsdp": 3}
-
-
 def inputs_of(outcome: Outcome) -> Inputs | None:
     """Return the inputs of a row; none where it does not state size, layers, width, length and micro-batch."""
     run = outcome.row.run
@@ -42,7 +40,7 @@ def inputs_of(outcome: Outcome) -> Inputs | None:
     tp, pp, gpus = run.tp or 1, run.pp or 1, outcome.prediction.gpus
     return Inputs(parameters=run.params_b * 1e9, layers=run.layers, hidden=run.hidden, ffn=run.ffn or 4 * run.hidden,
                   tokens=run.seq_len * run.micro_batch // (run.cp or 1), tp=tp, pp=pp,
-                  shards=max(1, gpus // (tp * pp)), gpus=gpus, zero=_ZERO.get(run.sharding or "", 0),
+                  shards=max(1, gpus // (tp * pp)), gpus=gpus, zero=ZERO_STAGES.get(run.sharding or "", 0),
                   sequence_parallel=run.seq_parallel in ("yes", "1"))
 
 

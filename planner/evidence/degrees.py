@@ -13,8 +13,9 @@ from planner.evidence.software import is_tuned
 from planner.layouts.axes import RECOMPUTE
 from planner.layouts.table import Layouts, from_rows
 
-_ZERO = {"ddp": 0, "none": 0, "zero1": 1, "distopt": 1, "zero2": 2, "zero3": 3, "fsdp": 3, "zero3/fsdp": 3, "hsdp": 3,
-         "fsdp-no-reshard": 2, "fsdp-shard-grad-op": 2}
+ZERO_STAGES = {"ddp": 0, "none": 0, "zero1": 1, "distopt": 1, "zero2": 2, "fsdp-no-reshard": 2,
+               "fsdp-shard-grad-op": 2, "zero3": 3, "fsdp": 3, "zero3/fsdp": 3, "hsdp": 3}
+"""The ZeRO stage of each sharding that a row may name."""
 _DEFAULT_ZERO = {"megatron-core": 1, "megatron-core-2025": 1, "megatron-deepspeed": 0, "fsdp2": 3, "llm-foundry": 3,
                  "deepspeed": 3, "internevo": 1, "jax": 3, "llmq": 1, "hf-peft": 0}
 """NeMo and Megatron-Bridge recipes set the distributed optimizer; FSDP shards all; Megatron of 2021 nothing."""
@@ -163,9 +164,9 @@ def _batch(run: TrainRun, dp: int, micro: int, pp: int, assumed: list[str]) -> i
 
 def _zero(run: TrainRun, stack: Stack, shards: int, assumed: list[str]) -> int:
     if run.sharding is not None:
-        if run.sharding not in _ZERO:
+        if run.sharding not in ZERO_STAGES:
             raise SkippedError(f"sharding {run.sharding} is not modeled")
-        return _ZERO[run.sharding] if shards > 1 else min(1, _ZERO[run.sharding])
+        return ZERO_STAGES[run.sharding] if shards > 1 else min(1, ZERO_STAGES[run.sharding])
     if shards == 1:
         return 0
     framework = (run.framework or "").lower()
