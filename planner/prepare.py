@@ -123,7 +123,7 @@ def _largest(nodes: list[str], catalog: Catalog) -> list[Node]:
 def job_of(prepared: Prepared) -> Job:
     """Return what turns a step of this scenario into days and money, in the solver's quanta."""
     work, limits = prepared.scenario.workload, prepared.scenario.limits
-    states = prepared.stack.states.get(work.precision[0]) or prepared.stack.states["bf16"]
+    states = prepared.stack.recipe(work.precision[0])
     return Job(
         tokens=work.tokens or 1, sequence_length=prepared.question.sequence_length,
         checkpoint_bytes=prepared.question.shape.total * (2 + max(states.master, 4) + states.moments),

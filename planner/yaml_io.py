@@ -94,24 +94,33 @@ class Document:
 
 def read(path: Path) -> Document:
     """Read one YAML file. Raises InputError for anything but one clean, small, UTF-8 document."""
+    return parse(read_text(path), str(path))
+
+
+def read_text(path: Path, most: int = MAX_BYTES) -> str:
+    """Return the text of a UTF-8 file of at most `most` bytes. Raises InputError."""
     try:
         with path.open("rb") as file:
-            raw = file.read(MAX_BYTES + 1)
+            raw = file.read(most + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"cannot read: {reason}", file=str(path)) from None
-    if len(raw) > MAX_BYTES:
-        raise InputError(f"file is larger than {MAX_BYTES >> 20} MiB", file=str(path))
-    return parse(raw, str(path))
+    if len(raw) > most:
+        raise InputError(f"file is larger than {most >> 20} MiB", file=str(path))
+    return _decoded(raw, str(path))
+
+
+def _decoded(raw: bytes, file: str) -> str:
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError("not a text file: the bytes are not UTF-8", file=file,
+                         line=raw[:error.start].count(b"\n") + 1) from None
 
 
 def parse(raw: bytes | str, file: str) -> Document:
     """Parse one YAML document held in memory; `file` is its name in messages."""
-    try:
-        text = raw if isinstance(raw, str) else raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = raw[:error.start].count(b"\n") + 1 if isinstance(raw, bytes) else None
-        raise InputError("not a text file: the bytes are not UTF-8", file=file, line=line) from None
+    text = raw if isinstance(raw, str) else _decoded(raw, file)
     try:
         return _Builder(file).build(text)
     except yaml.YAMLError as error:

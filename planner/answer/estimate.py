@@ -124,8 +124,7 @@ def estimate_of(catalog: Catalog, model: Model, node: Node, stack: Stack, *, gpu
     space = Space(model, (candidate,), (precision,), sequence_length, batch, 10**9)
     facts = Facts(space=space, stack=stack, node_gpus=np.array([node.gpus]), clustered=np.array([True]),
                   precisions=np.array([[True]]), fixed_gpus=None, max_nodes=None)
-    columns = {name: getattr(rows, name) for name in (*KEYS.values(), "candidate", "precision")}
-    broken = [name for name in violations(columns, facts) if name not in ("whole_nodes", "sp_wins")]
+    broken = [name for name in violations(rows.columns, facts) if name not in ("whole_nodes", "sp_wins")]
     if broken:
         raise InputError("the layout is not legal: " + "; ".join(f"{RULES[name].reason} ({name})" for name in broken))
     if row.get("recompute") == 1 and not stack.selective_recompute:

@@ -105,3 +105,7 @@ class Stack(Sourced):
     step_overhead: Seconds
     slowdown: float = Field(default=1.0, gt=0)
     """Measured over counted step time of the stack that no counted cause explains."""
+
+    def recipe(self, precision: str) -> StateBytes:
+        """Return the bytes per parameter of a precision; those of bf16 where the stack states none."""
+        return self.states.get(precision) or self.states["bf16"]  # type: ignore[call-overload]

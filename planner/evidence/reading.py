@@ -16,6 +16,7 @@ from typing import Annotated, Any, TypeAlias, get_args, get_origin
 
 from planner.errors import InputError
 from planner.evidence.rows import KINDS, Evidence, Kind, Row
+from planner.yaml_io import read_text
 
 Parser: TypeAlias = Callable[[str], Any]
 MAX_BYTES = 256 * 2**20
@@ -39,19 +40,7 @@ def read_evidence(path: Path) -> Evidence:
 
 def _cells(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Yield (line, cells) of every line that is not blank."""
-    try:
-        with path.open("rb") as file:
-            raw = file.read(MAX_BYTES + 1)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"cannot read: {reason}", file=str(path)) from None
-    if len(raw) > MAX_BYTES:
-        raise InputError(f"file is larger than {MAX_BYTES >> 20} MiB", file=str(path))
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError("not a text file: the bytes are not UTF-8", file=str(path),
-                         line=raw[:error.start].count(b"\n") + 1) from None
+    text = read_text(path, MAX_BYTES)
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     start = 1
     try:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from planner.catalog.architecture import Model, MoeMlp
 from planner.layouts.candidate import Candidate
@@ -33,6 +34,11 @@ class Space:
     """Whether weights may leave the GPU; where only memory is asked they may not, or any GPU would hold any model."""
     sequence_parallel: tuple[int, ...] = (1,)
     """Whether norms are split with tensor parallelism (1), where the stack can; 0 is searched where it could win."""
+
+    @property
+    def flash(self) -> NDArray[np.bool_]:
+        """Whether the nodes of each candidate have NVMe."""
+        return np.array([candidate.node.nvme is not None for candidate in self.candidates])
 
     @property
     def layers(self) -> int:

@@ -54,7 +54,7 @@ def level_of(rows: Layouts, row: int) -> Level:
 def levels(space: Space, stack: Stack) -> tuple[Level, ...]:
     """Return all levels the stack and some node offer, lesser ones first; the first moves nothing."""
     domains = [[float(value) for value in BY_NAME[name].domain(space)] for name in OFFLOAD_AXES]
-    flash = np.array([c.node.nvme is not None for c in space.candidates])
+    flash = space.flash
     found = [Level(*values) for values in product(*domains)]
     whole = {"zero": np.full(1, max(stack.zero_stages)), "recompute": np.full(1, RECOMPUTE.index("full"))}
     possible = [level for level in found

@@ -119,7 +119,7 @@ def _needs_shards(c: Columns, f: Facts) -> Mask:
 
 
 def _offload(c: Columns, f: Facts) -> Mask:
-    return allowed(c, f.stack, np.array([one.node.nvme is not None for one in f.space.candidates]))
+    return allowed(c, f.stack, f.space.flash)
 
 
 _RULES: tuple[Rule, ...] = (

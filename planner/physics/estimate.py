@@ -20,6 +20,7 @@ from planner.physics.compute import (
     recompute_seconds,
 )
 from planner.physics.offload import offload_times
+from planner.physics.parameters import owned_parameters
 from planner.physics.question import Question
 from planner.physics.schedule import pipeline_seconds
 
@@ -134,8 +135,7 @@ def _optimizer(question: Question, rows: Layouts) -> Floats:
     rank = rank_parameters(question, rows, trained=True)
     memory = np.array([c.gpu.memory_bandwidth * r.memory
                        for c, r in zip(question.candidates, question.rates, strict=True)], np.float64)[rows.candidate]
-    owned = np.where(rows.zero >= 1, rank.dense / rows.shard + rank.experts * rows.ep / rows.shard,
-                     rank.dense + rank.experts)
+    owned = owned_parameters(rows, rank.dense, rank.experts)
     took: Floats = question.kernels.optimizer_bytes_per_parameter * owned * (1 - rows.offload) / memory
     return took
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from planner.layouts.table import Floats, Ints, Layouts
 from planner.physics.layers import LayerKind
-from planner.physics.parameters import adapter_parameters, layer_parameters, sequence_split
+from planner.physics.parameters import adapter_parameters, layer_parameters, owned_parameters, sequence_split
 from planner.physics.question import Question
 from planner.physics.tuning import ADAPTER_INPUT_BYTES
 
@@ -128,8 +128,7 @@ def _states(question: Question, rows: Layouts, dense: Floats, experts: Floats, t
         whole, sharded = whole + experts, sharded + experts / (shard / rows.ep)
 
     def recipe(field: str) -> Floats:
-        by_precision = [getattr(stack.states.get(p) or stack.states["bf16"], field)  # type: ignore[call-overload]
-                        for p in question.precisions]
+        by_precision = [getattr(stack.recipe(p), field) for p in question.precisions]
         return np.array(by_precision, np.float64)[rows.precision]
 
     def over(stage: int) -> Floats:
@@ -232,8 +231,8 @@ def _outside(question: Question, rows: Layouts, dense: Floats, experts: Floats,
     dense, experts: parameters of a layer before ZeRO shards them; checkpoint: bytes of one micro-batch's.
     """
     stack = question.stack
-    states = stack.states.get(question.precisions[0]) or stack.states["bf16"]  # type: ignore[call-overload]
-    owned = np.where(rows.zero >= 1, dense / rows.shard + experts * rows.ep / rows.shard, dense + experts)
+    states = stack.recipe(question.precisions[0])
+    owned = owned_parameters(rows, dense, experts)
     held = states.weight if question.tuning.trains_base else question.tuning.base_bytes
     # master and moments with a pinned gradient buffer; adapters' are too few to count
     optimizer = (states.master + states.moments + 4) * rows.offload if question.tuning.trains_base else 0.0

@@ -17,7 +17,7 @@ from planner.layouts.candidate import Candidate
 from planner.layouts.table import Floats, Layouts
 from planner.physics.communication import rank_parameters
 from planner.physics.memory import E
-from planner.physics.parameters import sequence_split
+from planner.physics.parameters import owned_parameters, sequence_split
 from planner.physics.question import Question
 
 
@@ -35,7 +35,7 @@ def offload_times(question: Question, rows: Layouts, compute: Floats) -> Offload
     stack, none = question.stack, np.zeros(len(rows))
     if not (rows.offload.any() or rows.offload_parameters.any() or rows.offload_activations.any()):
         return OffloadTimes(none, none, none)
-    states = stack.states.get(question.precisions[0]) or stack.states["bf16"]  # type: ignore[call-overload]
+    states = stack.recipe(question.precisions[0])
     trained, held = rank_parameters(question, rows, trained=True), rank_parameters(question, rows, trained=False)
     on_flash = rows.nvme == 1
     host, memory = _rate(question, rows, _uplink), _rate(question, rows, _host_memory)
@@ -47,10 +47,10 @@ def offload_times(question: Question, rows: Layouts, compute: Floats) -> Offload
     adam = np.where(on_flash, np.maximum(adam, moved / read + moved / write), adam)
     # what weights fetched anyway bring along need not be sent again
     sent = (stack.reduce_bytes + 2.0) * (1 - rows.offload_parameters) / host
-    step = _owned(rows, trained.dense, trained.experts) * rows.offload * (adam + sent)
+    step = owned_parameters(rows, trained.dense, trained.experts) * rows.offload * (adam + sent)
 
-    weights = _owned(rows, held.layer, held.layer_experts) * 2 * states.weight / read
-    gradients = _owned(rows, trained.layer, trained.layer_experts) * stack.reduce_bytes / write
+    weights = owned_parameters(rows, held.layer, held.layer_experts) * 2 * states.weight / read
+    gradients = owned_parameters(rows, trained.layer, trained.layer_experts) * stack.reduce_bytes / write
     swapped = rows.offload_parameters * (weights + gradients)
     tokens = rows.micro_batch * question.sequence_length / rows.cp
     checkpoints = rows.offload_activations * 2 * E * tokens * question.shape.hidden / sequence_split(question, rows)
@@ -61,11 +61,6 @@ def offload_times(question: Question, rows: Layouts, compute: Floats) -> Offload
 
 def _exposed(traffic: Floats, compute: Floats, hide: float) -> Floats:
     return traffic - hide * np.minimum(traffic, compute)
-
-
-def _owned(rows: Layouts, dense: Floats, experts: Floats) -> Floats:
-    """Return what ZeRO leaves one GPU of its rank's parameters."""
-    return np.where(rows.zero >= 1, dense / rows.shard + experts * rows.ep / rows.shard, dense + experts)
 
 
 def _rate(question: Question, rows: Layouts, of: Callable[[Candidate, int], float]) -> Floats:

@@ -19,6 +19,11 @@ def sequence_split(question: Question, rows: Layouts) -> Floats:
     return split
 
 
+def owned_parameters(rows: Layouts, dense: Floats, experts: Floats) -> Floats:
+    """Return the parameters whose optimizer states one GPU owns: from ZeRO-1 on its shard of the rank's."""
+    return np.where(rows.zero >= 1, dense / rows.shard + experts * rows.ep / rows.shard, dense + experts)
+
+
 def layer_parameters(rows: Layouts, kinds: Kinds) -> tuple[Floats, Floats]:
     """Return (dense, expert) parameters on one GPU of the weighted sum of `kinds`, before ZeRO shards them."""
     dense, experts = np.zeros(len(rows)), np.zeros(len(rows))

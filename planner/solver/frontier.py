@@ -87,7 +87,7 @@ class Search:
         self.best: dict[int, Key] = {}
         # where nothing trains, weights are held where they are used
         self.levels = (NOTHING,) if question.tuning.forward_only else levels(space, question.stack)
-        self.flash = np.array([c.node.nvme is not None for c in space.candidates])
+        self.flash = space.flash
 
     def run(self, layouts: Layouts) -> Frontier:
         """Return the frontier of all rows: for every candidate its best layouts, proven unless time ran out."""

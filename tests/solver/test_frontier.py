@@ -24,10 +24,9 @@ SEEDS = range(120)
 def all_batches(case: Case) -> list[Batch]:
     """Every legal layout with every offload, nothing pruned."""
     batches = []
-    flash = np.array([c.node.nvme is not None for c in case.space.candidates])
     for level in levels(case.space, case.question.stack):
         rows = level.on(case.enumeration.layouts)
-        rows = rows.take(allowed(rows.columns, case.question.stack, flash))
+        rows = rows.take(allowed(rows.columns, case.question.stack, case.space.flash))
         if len(rows):
             batches.append(Batch(rows, time_terms(case.question, rows), memory_terms(case.question, rows),
                                  np.full(len(rows), -1)))

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from planner.catalog.architecture import Model
 from planner.catalog.importers.hf_families import FAMILIES
 from planner.errors import InputError, UnknownName
-from planner.yaml_io import MAX_BYTES
+from planner.yaml_io import read_text
 
 INDEX = "model.safetensors.index.json"
 SEQUENCE_LENGTH, GLOBAL_BATCH = 8192, 1024
@@ -83,15 +83,7 @@ def checkpoint_total(path: Path) -> int | None:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        with path.open("rb") as file:
-            raw = file.read(MAX_BYTES + 1)
-        if len(raw) > MAX_BYTES:
-            raise InputError(f"file is larger than {MAX_BYTES >> 20} MiB", file=str(path))
-        data = json.loads(raw.decode("utf-8-sig"))
-    except OSError as error:
-        raise InputError(f"cannot read: {error.strerror or error}", file=str(path)) from None
-    except UnicodeDecodeError:
-        raise InputError("not a text file: the bytes are not UTF-8", file=str(path)) from None
+        data = json.loads(read_text(path))
     except json.JSONDecodeError as error:
         raise InputError(f"not JSON: {error.msg}", file=str(path), line=error.lineno) from None
     except RecursionError:
