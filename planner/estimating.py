@@ -36,6 +36,7 @@ class Estimating:
     precision: str
     confidence: float
     optimizer: str | None = None
+    trained_layers: int | None = None
 
     def __call__(self, **changes: Any) -> Assignment:  # noqa: ANN401 - one of the fields above
         """Return the estimate, with some fields changed. Raises InputError where the layout is not legal."""
@@ -46,7 +47,7 @@ class Estimating:
                            with_optimizer(stack, asked.optimizer), gpus=asked.gpus,
                            layout=asked.layout, sequence_length=asked.sequence_length or shape.sequence_length,
                            global_batch=asked.global_batch, method=asked.method, precision=asked.precision,
-                           confidence=asked.confidence)
+                           confidence=asked.confidence, trained_layers=asked.trained_layers)
 
     def levers(self, now: Assignment) -> list[Lever]:
         """Return what single changes of the layout would save."""

@@ -14,7 +14,7 @@ from planner.catalog.hardware import Node
 from planner.catalog.load import Catalog
 from planner.catalog.stack import Stack
 from planner.errors import InputError
-from planner.layouts.axes import BY_NAME, Space
+from planner.layouts.axes import BY_NAME, SCHEDULES, Space
 from planner.layouts.candidate import Candidate
 from planner.layouts.rules import SPLIT_BY, Facts, split_code
 from planner.layouts.table import Ints, from_rows
@@ -82,11 +82,12 @@ def prepare(scenario: Scenario, catalog: Catalog) -> Prepared:
     question = question_of(catalog, model, tuple(candidates), stack, sequence_length=sequence,
                            global_batch=batch.sequences,
                            precisions=work.precision, method=method, confidence=scenario.confidence,
-                           lora_rank=work.lora_rank)
+                           lora_rank=work.lora_rank, trained_layers=work.trained_layers)
     limits, most = scenario.limits, MOST_HOLDING if work.tokens is None else MOST_GPUS
     space = Space(model, tuple(candidates), work.precision, sequence, batch.sequences,
                   min(limits.max_gpus or most, limits.gpus or most), batch.tolerance, hybrid_shard=stack.hybrid_shard,
-                  offload_weights=work.tokens is not None)
+                  offload_weights=work.tokens is not None, no_sync=stack.accumulation,
+                  schedules=tuple(SCHEDULES.index(name) for name in stack.schedules))
     whole = _whole_sequences(question, space)
     space = replace(space, sequence_parallel=(1, 0) if len(whole) else (1,))
     facts = Facts(space=space, stack=stack, node_gpus=np.array([c.node.gpus for c in candidates]),
@@ -94,7 +95,7 @@ def prepare(scenario: Scenario, catalog: Catalog) -> Prepared:
                   precisions=np.array([[computes(c, r, p) for p in work.precision]
                                        for c, r in zip(candidates, question.rates, strict=True)]),
                   fixed_gpus=limits.gpus, max_nodes=limits.max_nodes, partial_nodes=work.tokens is None,
-                  whole_sequences=whole)
+                  whole_sequences=whole, frozen_layers=work.trained_layers is not None)
     return Prepared(scenario, catalog, model, stack, question, facts, cheapest_per_candidate(offers), dropped)
 
 
@@ -146,5 +147,5 @@ def _upper(prepared: Prepared) -> tuple[float, ...]:
 
 def residuals_of(prepared: Prepared) -> list[Residual]:
     """Return the residuals of step time of each candidate's class of evidence."""
-    return [prepared.catalog.step_residuals.match(stack=prepared.stack.name, architecture=c.gpu.architecture)
+    return [prepared.catalog.step_residuals.match(stack=prepared.stack.family, architecture=c.gpu.architecture)
             for c in prepared.question.candidates]

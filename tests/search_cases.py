@@ -10,13 +10,14 @@ import numpy as np
 
 from planner.catalog.architecture import Attention, Block, Mlp, Model
 from planner.catalog.load import Catalog
-from planner.layouts.axes import Space
+from planner.layouts.axes import SCHEDULES, Space
 from planner.layouts.candidate import Candidate
 from planner.layouts.enumerate import Enumeration, enumerate_layouts
 from planner.layouts.rules import Facts
 from planner.physics.question import Question, computes, question_of
 from planner.solver.job import Job
 
+STACKS = ("megatron-core", "megatron-core", "fsdp2", "fsdp2", "deepspeed", "hf-peft", "hai-llm")
 NODES = ("dgx-a100", "dgx-h100", "dgx-b200", "l40s-4x", "rtx-4090-4x")
 
 
@@ -54,7 +55,7 @@ def random_case(seed: int, *, limits: bool = True) -> Case:
     """A toy model on one or two node types whose memory is cut so that it often binds."""
     rng = random.Random(seed)
     model = toy_model(rng)
-    stack = catalog().stack(rng.choice(("megatron-core", "megatron-core", "fsdp2", "deepspeed")))
+    stack = catalog().stack(rng.choice(STACKS))
     nodes = sorted(rng.sample(NODES, rng.choice((1, 2))))
     candidates = []
     for name in nodes:
@@ -68,7 +69,9 @@ def random_case(seed: int, *, limits: bool = True) -> Case:
     question = question_of(catalog(), model, tuple(candidates), stack, sequence_length=sequence, global_batch=batch,
                            precisions=("bf16",), method="pretrain", confidence=0.95)
     space = Space(model, tuple(candidates), ("bf16",), sequence, batch, rng.choice((8, 16, 24)),
-                  hybrid_shard=stack.hybrid_shard, sequence_parallel=rng.choice(((1,), (1,), (1, 0))))
+                  hybrid_shard=stack.hybrid_shard, sequence_parallel=rng.choice(((1,), (1,), (1, 0))),
+                  no_sync=stack.accumulation,
+                  schedules=tuple(SCHEDULES.index(name) for name in stack.schedules))
     facts = Facts(space=space, stack=stack, node_gpus=np.array([c.node.gpus for c in candidates]),
                   clustered=np.array([rng.random() < 0.9 for _ in candidates]),
                   precisions=np.array([[computes(c, r, "bf16")]

@@ -22,6 +22,7 @@ from planner.answer.assignment import (
     TimeComponents,
 )
 from planner.catalog.calibration import Residual
+from planner.layouts.axes import SCHEDULES
 from planner.layouts.offload import NOTHING, Level, level_of
 from planner.layouts.table import Layouts
 from planner.money.rent import RentalOffer
@@ -132,6 +133,10 @@ def unwritten(context: Context, found: StagedLayout) -> list[str]:
     said = []
     if row.tp[0] > 1 and context.question.stack.sequence_parallel and not row.sp[0]:
         said.append("sequence_parallel=off, which is faster here")
+    if row.schedule[0]:
+        said.append(f"schedule={SCHEDULES[int(row.schedule[0])]}")
+    if row.no_sync[0]:
+        said.append("no_sync=1, gradients of micro-batches accumulate without a reduction")
     if bool(swaps_heads(context.question, row)[0]):
         said.append("context_parallel=all-to-alls of heads (Ulysses), faster here than a ring")
     return said

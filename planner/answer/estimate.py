@@ -13,7 +13,7 @@ from planner.catalog.hardware import Node
 from planner.catalog.load import Catalog
 from planner.catalog.stack import Stack
 from planner.errors import InputError, MissingFact, UnknownName
-from planner.layouts.axes import RECOMPUTE, Space
+from planner.layouts.axes import RECOMPUTE, SCHEDULES, Space
 from planner.layouts.enumerate import violations
 from planner.layouts.rules import RULES, Facts
 from planner.layouts.table import from_rows
@@ -23,14 +23,16 @@ from planner.physics.question import computes, question_of
 from planner.scenario.limits import MOST
 
 KEYS = {"tp": "tp", "pp": "pp", "vpp": "vpp", "cp": "cp", "ep": "ep", "dp": "dp", "mbs": "micro_batch",
-        "micro_batch": "micro_batch", "zero": "zero", "recompute": "recompute", "sp": "sp", "shard": "hsdp",
+        "micro_batch": "micro_batch", "zero": "zero", "schedule": "schedule", "recompute": "recompute", "sp": "sp",
+        "shard": "hsdp", "no_sync": "no_sync",
         "offload_optimizer": "offload", "offload_parameters": "offload_parameters",
         "offload_activations": "offload_activations", "offload_to": "nvme"}
 """What `--layout` may name, and the axis it sets."""
 
 
-_NAMES = {"recompute": RECOMPUTE, "offload_to": ("host", "nvme")}
+_NAMES = {"schedule": SCHEDULES, "recompute": RECOMPUTE, "offload_to": ("host", "nvme")}
 _SMALL: dict[str, tuple[str, int]] = {"zero": ("0, 1, 2 or 3", 3), "sp": ("1 or 0", 1),
+                                      "no_sync": ("1 or 0", 1),
                                       "offload_parameters": ("1 or 0", 1), "offload_activations": ("1 or 0", 1)}
 
 
@@ -110,27 +112,31 @@ def _number(key: str, text: str, expected: str, most: float = 1e6, least: float 
 
 def estimate_of(catalog: Catalog, model: Model, node: Node, stack: Stack, *, gpus: int | None,
                 layout: Mapping[str, str], sequence_length: int, global_batch: int | None, method: str, precision: str,
-                confidence: float) -> Assignment:
+                confidence: float, trained_layers: int | None = None) -> Assignment:
     """Return the layout's memory, time and speed. Raises InputError naming each rule the layout breaks."""
     row, recompute_layers = parse_layout(layout, stack, gpus)
     serving = method == "inference"
     batch = 1 if serving else global_batch or model.global_batch
     candidate = usual_candidate(node, catalog)
     question = question_of(catalog, model, (candidate,), stack, sequence_length=sequence_length, global_batch=batch,
-                           precisions=(precision,), method=method, confidence=confidence)
+                           precisions=(precision,), method=method, confidence=confidence,
+                           trained_layers=trained_layers)
     if not computes(candidate, question.rates[0], precision):
         raise MissingFact(f"GPU {candidate.gpu.name}", f"{precision} rate")
     rows = from_rows([row], batch)
+    if "no_sync" not in row and stack.no_sync[0] and rows.micro_batches[0] > 1 and row.get("zero", 0) >= 2:
+        rows = from_rows([row | {"no_sync": 1}], batch)
     space = Space(model, (candidate,), (precision,), sequence_length, batch, 10**9)
     facts = Facts(space=space, stack=stack, node_gpus=np.array([node.gpus]), clustered=np.array([True]),
-                  precisions=np.array([[True]]), fixed_gpus=None, max_nodes=None)
+                  precisions=np.array([[True]]), fixed_gpus=None, max_nodes=None,
+                  frozen_layers=trained_layers is not None)
     broken = [name for name in violations(rows.columns, facts) if name not in ("whole_nodes", "sp_wins")]
     if broken:
         raise InputError("the layout is not legal: " + "; ".join(f"{RULES[name].reason} ({name})" for name in broken))
     if row.get("recompute") == 1 and not stack.selective_recompute:
         raise InputError(f"stack {stack.name} has no selective recompute")
     found = evaluate_fixed(question, rows, 0, recompute_layers)
-    residual = catalog.step_residuals.match(stack=stack.name, architecture=candidate.gpu.architecture)
+    residual = catalog.step_residuals.match(stack=stack.family, architecture=candidate.gpu.architecture)
     total = int(rows.gpus[0])
     return Assignment(
         workload=f"{model.name} {method}, {sequence_length} tokens, {batch} sequences",

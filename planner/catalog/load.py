@@ -9,6 +9,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
@@ -21,7 +22,7 @@ from planner.catalog.price import PriceList, Site
 from planner.catalog.sourced import Sourced
 from planner.catalog.stack import Stack
 from planner.errors import InputError, UnknownName
-from planner.yaml_io import read, validate
+from planner.yaml_io import Document, read, validate
 
 S = TypeVar("S", bound=Sourced)
 KINDS: dict[str, type[Sourced]] = {"gpus": Gpu, "nodes": Node, "fabrics": Fabric, "models": Model,
@@ -75,13 +76,29 @@ class Catalog:
         key = (kind, name)
         if key not in self._entries:
             path = self.files(kind)[name]
-            entry = validate(read(path), model)
+            entry = validate(self._completed(kind, read(path)), model)
             if entry.name != name:
                 raise InputError(f"name: expected {name!r} as the file is called, got {entry.name!r}", file=str(path))
             self._entries[key] = entry
         entry = self._entries[key]  # type: ignore[assignment]
         assert isinstance(entry, model)
         return entry
+
+    def _completed(self, kind: str, document: Document) -> Document:
+        """Return an entry that says `like: NAME` with what it leaves out taken, with its provenance, from that one."""
+        data = document.data
+        if not isinstance(data, dict) or not isinstance(data.get("like"), str):
+            return document
+        if data["like"] not in self.files(kind) or data["like"] == data.get("name"):
+            raise document.error(("like",), f"no other entry of this kind is called {data['like']!r}")
+        base = read(self.files(kind)[data["like"]]).data
+        if "like" in base:
+            raise document.error(("like",), f"{data['like']} is itself like another entry")
+        own = {key: base[key] for key in ("source", "as_of", "kind") if key in base}
+        taken = {key: value for key, value in base.items() if key not in {*data, *Sourced.model_fields}}
+        facts = dict.fromkeys(taken, own) | {
+            key: fact for key, fact in base.get("facts", {}).items() if key.split(".")[0] in taken}
+        return replace(document, data={**taken, **data, "facts": {**facts, **data.get("facts", {})}})
 
     def _find(self, kind: str, name: str, model: type[S], what: str) -> S:
         wanted = canonical(name)

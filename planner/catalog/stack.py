@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from planner.catalog.hardware import Precision
 from planner.catalog.sourced import Sourced
 from planner.units import Bytes, Seconds
 from planner.yaml_io import Frozen
 
-RecomputeModule = Literal["core_attn", "layernorm", "mlp", "every-second-matmul"]
+Schedule = Literal["1f1b", "gpipe", "zero-bubble", "dualpipe"]
+RecomputeModule = Literal["core_attn", "layernorm", "mlp", "moe", "moe_act", "mla_up_proj", "every-second-matmul"]
+KeptProduct = Literal["gate", "wo", "wkv_a"]
 
 
 class StateBytes(Frozen):
@@ -49,6 +51,8 @@ class OffloadSupport(Frozen):
     """Checkpoints of full recompute, on the host."""
     together: bool = False
     """Whether weights go wherever optimizer states go (FSDP's CPU offload)."""
+    pinned: float = Field(default=1.5, ge=1)
+    """Host bytes pinned over those held: DeepSpeed's buffer factor; PyTorch rounds blocks up to powers of two."""
     gradients: bool = False
     """Whether gradients follow the optimizer states (ZeRO-Offload) or stay on the GPU."""
 
@@ -56,11 +60,15 @@ class OffloadSupport(Frozen):
 class Stack(Sourced):
     """One framework at one generation of releases."""
 
+    like: str | None = None
+    """Another stack, which has whatever this one does not state."""
     zero_stages: tuple[Literal[0, 1, 2, 3], ...]
     zero_with_pipeline: Literal[0, 1, 2, 3]
     """Highest ZeRO stage that the framework allows together with pipeline parallelism."""
     pipeline: bool
     interleaving: bool
+    schedules: tuple[Schedule, ...] = ("1f1b",)
+    """Orders of a pipeline's work that the framework has; interleaving is 1f1b's."""
     tensor_parallel: bool
     sequence_parallel: bool
     context_parallel: bool
@@ -68,12 +76,20 @@ class Stack(Sourced):
     """Whether context parallelism can exchange heads by all-to-all instead of keys and values round a ring."""
     live_parameters: int | None = Field(default=None, gt=0)
     """Parameters that ZeRO-3 keeps gathered where it gathers matrix by matrix; none where it gathers whole layers."""
+    fully_sharded: bool = False
+    """PyTorch FSDP: weights stay sharded at every stage from 2, which keeps a gathered 16-bit copy till backward."""
+    no_sync: tuple[Literal[0, 1], ...] = (0,)
+    """Whether micro-batches but the last keep their gradients whole and unreduced (1); the first is the default."""
+    flat_gradients: bool = False
+    """Gradients are of whole flat parameters, frozen weights included (FSDP 1 with use_orig_params)."""
     hybrid_shard: bool = False
     """Whether ZeRO-3 can shard within groups of GPUs and replicate over them (HSDP)."""
     offload: OffloadSupport = OffloadSupport()
     recompute_layers: bool
     """Whether a number of layers per stage can be fully recomputed while the rest keep everything."""
     selective_recompute: tuple[RecomputeModule, ...]
+    full_recompute_keeps: tuple[KeptProduct, ...] = ()
+    """Products whose outputs full recompute keeps: the router's, attention's output, the latent keys and values."""
     states: dict[Precision, StateBytes]
     gradients_persist: bool
     """Gradient buffers live through forward (Megatron, DeepSpeed) or are freed by the step (plain PyTorch)."""
@@ -105,6 +121,23 @@ class Stack(Sourced):
     step_overhead: Seconds
     slowdown: float = Field(default=1.0, gt=0)
     """Measured over counted step time of the stack that no counted cause explains."""
+
+    @field_validator("states")
+    @classmethod
+    def _full_width(cls, states: dict[Precision, StateBytes]) -> dict[Precision, StateBytes]:
+        """Add 32-bit training, which every framework has: weight, gradient and two moments, no master copy."""
+        whole = StateBytes(weight=4, gradient=4, master=0, moments=8)
+        return {"fp32": whole, "tf32": whole, **states}
+
+    @property
+    def family(self) -> str:
+        """The stack whose evidence stands for this one: the one it is like, else itself."""
+        return self.like or self.name
+
+    @property
+    def accumulation(self) -> tuple[int, ...]:
+        """Values of the no_sync axis: the framework's, and 0 where nothing accumulates."""
+        return tuple(sorted({0, *self.no_sync}))
 
     def recipe(self, precision: str) -> StateBytes:
         """Return the bytes per parameter of a precision; those of bf16 where the stack states none."""

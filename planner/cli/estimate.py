@@ -19,8 +19,9 @@ from planner.units import Tokens
 @click.option("--node", required=True, metavar="NAME", help="Node type.")
 @click.option("--gpus", type=click.IntRange(min=1), help="GPUs in all. Default: what the layout needs.")
 @click.option("--layout", default="", metavar="AXIS=VALUE,..", help="tp=8,pp=4,vpp=2,cp=1,mbs=1,zero=1,"
-              "recompute=selective,sp=1,shard=8,offload_optimizer=0.5,offload_parameters=1,offload_activations=1,"
-              "offload_to=nvme; what is left out is 1 or off, sp as the stack does it.")
+              "schedule=gpipe,recompute=selective,sp=1,shard=8,no_sync=1,offload_optimizer=0.5,"
+              "offload_parameters=1,offload_activations=1,offload_to=nvme; what is left out is 1 or off, sp and "
+              "no_sync as the stack does it.")
 @click.option("--seq-len", type=quantity(Tokens), metavar="TOKENS", help="Default: by model.")
 @click.option("--global-batch", type=quantity(GlobalBatch), metavar="SEQUENCES",
               help="Default: by model.")
@@ -28,6 +29,8 @@ from planner.units import Tokens
 @click.option("--stack", metavar="NAME", help="Training framework. Default: megatron-core.")
 @click.option("--optimizer", type=click.Choice(get_args(Optimizer)), default="adamw", show_default=True,
               help="Other than the stack's AdamW.")
+@click.option("--trained-layers", type=click.IntRange(min=1), metavar="N",
+              help="The last N layers and the head train, the rest is frozen. Default: all train.")
 @click.option("--precision", type=click.Choice(get_args(Precision)), default="bf16", show_default=True)
 @click.option("--confidence", type=click.FloatRange(0.5, 1, max_open=True), default=0.95, show_default=True,
               help="Of the memory verdict.")
@@ -36,7 +39,7 @@ from planner.units import Tokens
 @common
 def command(model: str | None, node: str, gpus: int | None, layout: str, seq_len: int | None,
             global_batch: Batch | None, method: str, stack: str | None, optimizer: str,
-            precision: str, confidence: float,
+            trained_layers: int | None, precision: str, confidence: float,
             largest: str | None, as_json: bool, catalogs: tuple[Path, ...]) -> int:
     """Say whether one layout fits, how fast it is, and where bytes and seconds go.
 
@@ -53,7 +56,7 @@ def command(model: str | None, node: str, gpus: int | None, layout: str, seq_len
         raise click.UsageError("Missing option '--model'.")
     ask = Estimating(catalog, model or "", node, gpus, axes, seq_len,
                      global_batch.sequences if global_batch else None, method, stack, precision, confidence,
-                     optimizer)
+                     optimizer, trained_layers)
     if largest is None:
         assignment = ask()
     else:

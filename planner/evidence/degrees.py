@@ -21,15 +21,25 @@ _DEFAULT_ZERO = {"megatron-core": 1, "megatron-core-2025": 1, "megatron-deepspee
 """NeMo and Megatron-Bridge recipes set the distributed optimizer; FSDP shards all; Megatron of 2021 nothing."""
 _DEFAULT_RECOMPUTE = ((r"pytorch/torchtune", "full"), (r"pytorch/torchtitan", "selective"))
 """enable_activation_checkpointing in torchtune's recipes, selective mode in torchtitan's."""
+_FSDP2_PRESET = re.compile(r"ms-swift.*/fsdp2")
+"""ms-swift's fsdp2 preset sets activation_checkpointing itself, whatever the script's flag says."""
 FULL_LENGTH = "tokens="
 """Instruction data that is not packed: seq_len is the cap, the samples are shorter."""
 MANY_SAMPLES = 8
 MEAN_LENGTH = 400
 """Tokens of an instruction sample with its answer, on average: between Alpaca's and those of chat data."""
+LONGEST = 1304
+"""Tokens of the longest sample of Alpaca's data, as LitGPT's tables print it for Llama 2."""
+LONG_DATA = 8192
+"""A cap from here on is set for data that reach it."""
+_DEFAULT_LENGTH = ((r"pytorch/torchtitan", 8192), (r"ms-swift", 2048), (r"torchtune", 512))
+"""Tokens of a sequence in the source's own configurations: seq_len of torchtitan's llama3_8b.toml, max_length of
+ms-swift; torchtune's recipes have no cap, and most samples of Alpaca's data stay below this."""
 _FLAGS = re.compile(r"optimization flags: (?!baseline)|, packed|docs/source/accelerate", re.IGNORECASE)
 """torchtune's list of flags, each kept from row to row, packing first; PEFT's example scripts pack too."""
-_BY_LENGTH = re.compile(r"litgpt|QwenLM/Qwen ")
-"""LitGPT's peaks belong to the longest sample, whose length it prints; Qwen's profile runs at each length."""
+_BY_LENGTH = re.compile(r"litgpt|QwenLM/Qwen |Megatron-Bridge")
+"""LitGPT's peaks belong to the longest sample, whose length it prints; Qwen's profile runs at each length, and
+Megatron-Bridge pads or packs to it."""
 _PACKED = re.compile(r"(?<!not )\bpack", re.IGNORECASE)
 _VPP = re.compile(r"\bVPP\s*=\s*(\d+)")
 
@@ -46,8 +56,7 @@ class Degrees:
 
 def degrees_of(run: TrainRun, model: Model, stack: Stack, assumed: list[str]) -> Degrees:
     """Return the layout of a row; every default is named in `assumed`. Raises SkippedError."""
-    if run.seq_len is None:
-        raise SkippedError("sequence length not stated")
+    cap = run.seq_len or _usual_length(run, assumed)
     if run.micro_batch is None and run.global_batch_seqs is None:
         raise SkippedError("batch not stated")
     tp, pp, cp = _model_parallel(run, assumed)
@@ -58,10 +67,29 @@ def degrees_of(run: TrainRun, model: Model, stack: Stack, assumed: list[str]) ->
     row: dict[str, float] = {
         "tp": tp, "pp": pp, "cp": cp, "dp": dp, "vpp": vpp, "micro_batch": micro,
         "ep": _experts(run, model, tp, dp * cp, assumed),
-        "zero": _zero(run, stack, dp * cp, assumed), "recompute": _recompute(run, assumed),
+        "no_sync": float(_accumulates(run, stack, assumed)), "zero": _zero(run, stack, dp * cp, assumed),
+        "recompute": _recompute(run, assumed),
         "hsdp": _copies(run, gpus, tp, dp * cp, assumed), "offload": _offload(run),
         "offload_parameters": run.offload_parameters or 0.0, "offload_activations": run.offload_activations or 0.0}
-    return Degrees(from_rows([row], batch), _length(run, run.seq_len, micro, assumed), batch, gpus)
+    return Degrees(from_rows([row], batch), _length(run, cap, micro, assumed), batch, gpus)
+
+
+def _usual_length(run: TrainRun, assumed: list[str]) -> int:
+    """Return the default sequence length of the source's configurations. Raises SkippedError."""
+    usual = next((tokens for pattern, tokens in _DEFAULT_LENGTH if re.search(pattern, run.source or "")), None)
+    if usual is None:
+        raise SkippedError("sequence length not stated")
+    return _default("seq_len", usual, assumed)
+
+
+def _accumulates(run: TrainRun, stack: Stack, assumed: list[str]) -> bool:
+    """Say whether a row has several micro-batches whose gradients its stack reduces once."""
+    if not stack.no_sync[0] or (run.pp or 1) > 1:
+        return False
+    if run.grad_accum is None and run.global_batch_seqs is None and stack.name == "litgpt":
+        assumed.append("grad_accum=several")  # its batches of 64 and more never fit one micro-batch
+        return True
+    return (run.grad_accum or 1) > 1
 
 
 def _length(run: TrainRun, cap: int, micro: int, assumed: list[str]) -> int:
@@ -71,8 +99,9 @@ def _length(run: TrainRun, cap: int, micro: int, assumed: list[str]) -> int:
     """
     if run.method in (None, "pretrain") or _true_length(run):
         return cap
+    longest = cap if cap >= LONG_DATA else min(cap, LONGEST)
     mean = min(cap, MEAN_LENGTH)
-    length = mean + (cap - mean) // micro if micro >= MANY_SAMPLES else cap
+    length = mean + (longest - mean) // micro if micro >= MANY_SAMPLES else longest
     assumed.append(f"{FULL_LENGTH}{length}")
     return length
 
@@ -166,12 +195,15 @@ def _zero(run: TrainRun, stack: Stack, shards: int, assumed: list[str]) -> int:
     if run.sharding is not None:
         if run.sharding not in ZERO_STAGES:
             raise SkippedError(f"sharding {run.sharding} is not modeled")
-        return ZERO_STAGES[run.sharding] if shards > 1 else min(1, ZERO_STAGES[run.sharding])
+        stage = ZERO_STAGES[run.sharding]
+        # by default PyTorch's FSDP does not reshard between the micro-batches of a pipeline
+        stage = 2 if stage == 3 and "fsdp" in run.sharding and (run.pp or 1) > 1 and stack.fully_sharded else stage
+        return stage if shards > 1 else min(1, stage)
     if shards == 1:
         return 0
     framework = (run.framework or "").lower()
     named = re.search(r"zero-?([123])", framework)
-    return int(named.group(1)) if named else _default("zero", _DEFAULT_ZERO.get(stack.name, 1), assumed)
+    return int(named.group(1)) if named else _default("zero", _DEFAULT_ZERO.get(stack.family, 1), assumed)
 
 
 def _copies(run: TrainRun, gpus: int, tp: int, shards: int, assumed: list[str]) -> int:
@@ -194,12 +226,13 @@ def _offload(run: TrainRun) -> float:
 
 
 def _recompute(run: TrainRun, assumed: list[str]) -> int:
+    if _FSDP2_PRESET.search(run.source or ""):
+        assumed.append("recompute=full")
+        return RECOMPUTE.index("full")
     if run.recompute is None:
         usual = next((mode for pattern, mode in _DEFAULT_RECOMPUTE if re.search(pattern, run.source or "")), "none")
         assumed.append(f"recompute={usual}")
         return RECOMPUTE.index(usual)
-    if run.recompute_modules and run.recompute_modules.startswith("all except"):
-        raise SkippedError(f"recompute of {run.recompute_modules} is not modeled")
     if run.recompute not in RECOMPUTE:
         raise SkippedError(f"recompute {run.recompute} is not modeled")
     return RECOMPUTE.index(run.recompute)

@@ -14,13 +14,18 @@ _COMPILES = re.compile(r"(?<!no )(?<!torch\.)(torch\.)?compile\b", re.IGNORECASE
 LOSS_COMPILED = "202504"
 """torchtune compiles its loss with the model; torchtitan does since April 2025, and where it does a row says so, or
 its source is dated."""
+CHUNKED_SINCE = 2026
+"""torchtitan's loss in chunks came with commit e23bb707d of 2025, and is the default of later releases."""
 _NO_LIGER = re.compile(r"not using use_liger_kernel", re.IGNORECASE)
 SHORT_LOSS = 4.0
 """Bytes per logit of a chunked or fused cross entropy: 16-bit logits and their gradient in place."""
 FROZEN_SHORT_LOSS = 2.1
 """The same in torchtune where the projection is frozen: chunks of 16-bit logits, whose gradients go as they come."""
-HALF_LOSS = 9.2
-"""Bytes per logit of a loss that stays in 16 bits (Qwen v1's own model code): four copies, fitted."""
+QWEN_LOSS, QWEN_HALF_LOSS = 12.0, 8.0
+"""Bytes per logit of Qwen v1's own loss, counted: logits and their shifted copy in 16 bits, and the 32-bit cast and
+log-softmax that autocast makes; under DeepSpeed in fp16, as its GPTQ script runs, all four stay in 16 bits."""
+_TILED = re.compile(r"arctic|\balst\b|\btiled\b", re.IGNORECASE)
+"""Arctic Long Sequence Training tiles the loss with its projection."""
 FUSED_LINEAR_LOSS = 8.0
 """Bytes per hidden element of a loss fused with its projection (Liger), which never holds the logits."""
 
@@ -34,15 +39,17 @@ def loss_bytes(run: TrainRun) -> float | None:
     """Return bytes per logit of the loss kernel that is stated, none for the stack's own."""
     if _NO_LIGER.search(run.notes or ""):
         return None  # the column says fused for the whole example, of which this run is the other half
-    if run.hidden and run.vocab and uses_liger(run):
+    tiled = _TILED.search(f"{run.source or ''} {run.notes or ''}") and run.loss_kernel in ("fused", "chunked")
+    if run.hidden and run.vocab and (tiled or uses_liger(run)):
         return FUSED_LINEAR_LOSS * run.hidden / run.vocab
     if run.source and run.source.startswith("QwenLM/Qwen "):
-        return HALF_LOSS
+        return QWEN_HALF_LOSS if run.base_quantization else QWEN_LOSS
     if run.source and "litgpt tutorials" in run.source:
         return SHORT_LOSS  # chunked_cross_entropy of the release that the tables were made with, 128 tokens at a time
     dated = _DATED.search(run.source_detail or "")
     recent = bool(dated and dated.group(1) >= LOSS_COMPILED and _COMPILES.search(run.notes or ""))
-    short = recent or _COMPILED_LOSS.search(run.notes or "") or _LADDER.search(run.source_detail or "")
+    titan = (run.year or 0) >= CHUNKED_SINCE and "torchtitan" in (run.source or "")
+    short = titan or recent or _COMPILED_LOSS.search(run.notes or "") or _LADDER.search(run.source_detail or "")
     if not (short or run.loss_kernel in ("fused", "chunked")):
         return None
     frozen = run.method in ("lora", "qlora") and "torchtune" in (run.source or "")

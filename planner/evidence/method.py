@@ -20,9 +20,9 @@ norms in 32 bits (peft/utils/other.py)."""
 DEFAULT_RANK = 8
 """PEFT's and LitGPT's default; adapters of any usual rank are small beside the base."""
 _TARGETS: tuple[tuple[str, str], ...] = (
-    (r"all-linear", "attention-in attention-out mlp-in mlp-out"),
+    (r"all-linear", "attention-in attention-out mlp-in mlp-out experts"),
     (r"\bq\b|query|c_attn|qkv", "attention-in"), (r"\bo\b|projection|c_proj|output", "attention-out"),
-    (r"mlp|\bw1\b", "mlp-in"), (r"mlp|\bw2\b|c_proj", "mlp-out"),
+    (r"mlp|\bw1\b", "mlp-in experts"), (r"mlp|\bw2\b|c_proj", "mlp-out"),
 )
 MLPERF_TARGETS = frozenset({"attention-in", "attention-out"})
 """MLPerf Training's Llama 2 70B LoRA adapts the query-key-value and the output projection."""
@@ -44,14 +44,14 @@ def tuning(run: TrainRun, stack: Stack, assumed: list[str]) -> Tuning:
     rank = _rank(run, assumed)
     adapter = (_WEIGHT.get(run.weights_dtype or "", 4.0), _WEIGHT.get(run.gradients_dtype or "", 4.0),
                _MOMENTS.get(run.moments_dtype or "", 8.0))
-    quantization = _quantization(run, method, assumed)
+    quantization = _quantization(run, stack, method, assumed)
     held = BASE_BYTES[quantization] if quantization else 2.0  # the dtype columns are of the adapters
-    bitsandbytes = quantization is not None and stack.name == "hf-peft"
+    bitsandbytes = quantization is not None and stack.family == "hf-peft"
     return Tuning(
         trains_base=False, adapter_rank=rank, quantized=quantization is not None, base_bytes=held,
         table_bytes=4.0 if quantization and _UPCAST.search(run.source or "") else 2.0,
-        keeps_frozen_inputs=bitsandbytes, targets=_targets(run, assumed),
-        adapter_states=adapter)
+        keeps_frozen_inputs=bitsandbytes, targets=_targets(run, stack, assumed),
+        adapter_states=adapter, trains_tables="trained" in (run.lora_targets or ""))
 
 
 def _rank(run: TrainRun, assumed: list[str]) -> int:
@@ -62,7 +62,9 @@ def _rank(run: TrainRun, assumed: list[str]) -> int:
     return DEFAULT_RANK
 
 
-def _quantization(run: TrainRun, method: str, assumed: list[str]) -> str | None:
+def _quantization(run: TrainRun, stack: Stack, method: str, assumed: list[str]) -> str | None:
+    if stack.name == "axolotl" and run.base_quantization == "nf4":
+        return "nf4-dq"  # bnb_4bit_use_double_quant is set for every QLoRA (utils/config, models/bitsandbytes)
     if run.base_quantization is not None:
         if run.base_quantization not in BASE_BYTES:
             raise SkippedError(f"base_quantization {run.base_quantization} is not modeled")
@@ -73,13 +75,12 @@ def _quantization(run: TrainRun, method: str, assumed: list[str]) -> str | None:
     return "int8" if _INT8.search(run.notes or "") else None
 
 
-def _targets(run: TrainRun, assumed: list[str]) -> frozenset[str]:
+def _targets(run: TrainRun, stack: Stack, assumed: list[str]) -> frozenset[str]:
     if run.lora_targets is None:
         if "MLPerf" in (run.notes or ""):
             return MLPERF_TARGETS
         assumed.append("lora_targets=all-linear")
-        return TARGETS
-    if "trained" in run.lora_targets:
-        raise SkippedError("adapters with trained embedding and head are not modeled")
+        # axolotl's lora_target_linear takes modules, and fused experts are none
+        return TARGETS - {"experts"} if stack.name == "axolotl" else TARGETS
     found = [places.split() for pattern, places in _TARGETS if re.search(pattern, run.lora_targets)]
     return frozenset(place for places in found for place in places) or TARGETS

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from planner.catalog.calibration import Residual
 from planner.catalog.load import Catalog
+from planner.catalog.stack import Stack
 from planner.errors import PlannerError
 from planner.evidence.degrees import Degrees, degrees_of
 from planner.evidence.hardware import candidate_of
@@ -15,6 +16,7 @@ from planner.evidence.rows import TrainRun
 from planner.evidence.shape import model_of
 from planner.evidence.skipping import SkippedError, refuse
 from planner.evidence.software import stack_of
+from planner.layouts.candidate import Candidate
 from planner.physics.evaluate import Evaluation, Fits, evaluate_fixed
 from planner.physics.question import computes, question_of
 from planner.units import GIB
@@ -68,8 +70,8 @@ def predict(run: TrainRun, catalog: Catalog, *, memory_only: bool = False) -> Pr
         degrees = degrees_of(run, model, stack, assumed)
         candidate = candidate_of(run, stack, catalog, assumed, gpus=degrees.gpus, memory_only=memory_only)
         precision = run.precision or _default_precision(run, memory_only, assumed)
-        if precision not in stack.states:
-            precision = next(iter(stack.states)) if memory_only else precision
+        if memory_only:
+            precision = _held_precision(run, stack, candidate)
         question = question_of(
             catalog, model, (candidate,), stack, sequence_length=degrees.sequence_length,
             global_batch=degrees.global_batch, precisions=(precision,), method=method,
@@ -79,7 +81,7 @@ def predict(run: TrainRun, catalog: Catalog, *, memory_only: bool = False) -> Pr
         evaluation = evaluate_fixed(question, degrees.table, 0)
     except PlannerError as error:
         raise SkippedError(str(error)) from None
-    traits: Mapping[str, str] = {"stack": stack.name, "architecture": candidate.gpu.architecture,
+    traits: Mapping[str, str] = {"stack": stack.family, "architecture": candidate.gpu.architecture,
                                  "method": method}
     return Prediction(
         evaluation, stack.name, candidate.gpu.architecture, candidate.gpu.name, degrees.gpus, precision,
@@ -92,6 +94,13 @@ def _load_bytes(run: TrainRun, total: int, degrees: Degrees) -> float:
     if run.sharding != "fsdp" or "litgpt" not in (run.source or ""):
         return 0.0
     return 2.0 * total * (1 + 1 / degrees.gpus)
+
+
+def _held_precision(run: TrainRun, stack: Stack, candidate: Candidate) -> str:
+    """Return the format whose widths a row holds, of those that the GPU computes in."""
+    wanted = "fp32" if "fp32" in (run.precision, run.precision_recipe) else "bf16"
+    known = [p for p in (wanted, "fp16", "fp32") if p in stack.states and p in candidate.gpu.peak]
+    return known[0] if known else wanted
 
 
 def _default_precision(run: TrainRun, memory_only: bool, assumed: list[str]) -> str:

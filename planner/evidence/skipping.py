@@ -34,8 +34,6 @@ def _method(run: TrainRun) -> str | None:
 
 
 def _numbers(run: TrainRun) -> str | None:
-    if run.precision == "fp32" or run.precision_recipe == "fp32":
-        return "fp32 activations are not modeled"
     if run.optimizer and not _OPTIMIZERS.match(run.optimizer):
         return f"optimizer {run.optimizer} is not modeled"
     return None
@@ -44,10 +42,6 @@ def _numbers(run: TrainRun) -> str | None:
 def _layout(run: TrainRun) -> str | None:
     if run.sharding == "device_map":
         return f"sharding {run.sharding} is not modeled"
-    if run.seq_parallel == "ulysses":
-        return "Ulysses sequence parallelism is not modeled"
-    if run.attention_impl == "unfused":
-        return "unfused attention is not modeled"
     return None
 
 

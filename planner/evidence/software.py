@@ -5,10 +5,12 @@ Mapping, first match wins; a framework of no family is taken as the stack that s
     megatron-core      Megatron-LM from 2023 on, Megatron-Core, Megatron-Bridge, NeMo and NVIDIA's MLPerf releases
     megatron-deepspeed Megatron-LM to 2022, BigScience's Megatron-DeepSpeed
     llm-foundry        Composer with FSDP
-    fsdp2              torchtitan, torchtune, fms-fsdp and other PyTorch FSDP trainers
+    fsdp2              torchtitan, fms-fsdp and other PyTorch FSDP trainers
     deepspeed          DeepSpeed ZeRO under Hugging Face, LLaMA-Factory, Colossal-AI
-    hf-peft            adapters under Hugging Face PEFT, ms-swift, axolotl, Unsloth, LitGPT: eager PyTorch
-    internevo, jax, llmq   their own
+    hf-peft            adapters under Hugging Face PEFT, ms-swift, Answer.AI's FSDP with QLoRA: eager PyTorch
+    axolotl, unsloth, litgpt, torchtune, internevo, jax, llmq   their own
+
+megatron-core rows of NVIDIA's performance recipes are of megatron-bridge.
 
 Releases of Megatron-Core before 2026-06 spend more host time on a mixture of experts: megatron-core-2025.
 """
@@ -16,11 +18,12 @@ Releases of Megatron-Core before 2026-06 spend more host time on a mixture of ex
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Collection, Mapping
+from typing import Any, get_args
 
+from planner.catalog.hardware import Precision
 from planner.catalog.load import Catalog
-from planner.catalog.stack import Stack, StateBytes
+from planner.catalog.stack import KeptProduct, RecomputeModule, Stack, StateBytes
 from planner.evidence.loss import loss_bytes, uses_liger
 from planner.evidence.rows import TrainRun
 from planner.evidence.skipping import SkippedError
@@ -33,8 +36,9 @@ _FAMILIES: tuple[tuple[str, str], ...] = (
     (r"paxml|maxtext|jax", "jax"),
     (r"megatron|nemo|ngc pytorch|nvidia release|simumax", "megatron-core"),
     (r"deepspeed|llama-factory|colossal", "deepspeed"),
-    (r"ms-swift|litgpt|lit-gpt|huggingface/peft|axolotl|unsloth|qwenlm", "hf-peft"),
-    (r"fsdp|torchtitan|torchtune|picotron|nanochat", "fsdp2"),
+    (r"litgpt|lit-gpt", "litgpt"), (r"axolotl", "axolotl"), (r"unsloth", "unsloth"), (r"torchtune", "torchtune"),
+    (r"ms-swift|huggingface/peft|fsdp_qlora|qwenlm", "hf-peft"),
+    (r"fsdp|torchtitan|picotron|nanochat", "fsdp2"),
 )
 _EAGER = {"hf-peft", "deepspeed"}
 """Stacks of eager Hugging Face models, which stand in for one another: DeepSpeed trains all weights, PEFT adapters."""
@@ -56,7 +60,8 @@ LEAST_GRADIENT = 0.01
 """Bytes per parameter where every gradient is applied and freed as backward makes it: the matrix at hand."""
 FAST_EXPERTS = (26, 6)
 """First release (year, month) of NVIDIA's stack with CUDA graphs and fused permutation around the experts."""
-_RECOMPUTABLE = {"core_attn", "layernorm", "mlp", "every-second-matmul"}
+_RECOMPUTABLE, _KEPT_PRODUCTS = get_args(RecomputeModule), get_args(KeptProduct)
+_ALL_EXCEPT = "all except "
 
 
 def stack_of(run: TrainRun, catalog: Catalog, assumed: list[str], *, memory_only: bool = False) -> Stack:
@@ -72,29 +77,37 @@ def stack_of(run: TrainRun, catalog: Catalog, assumed: list[str], *, memory_only
     if run.seq_parallel is not None:
         changes["sequence_parallel"] = run.seq_parallel.lower() in ("yes", "1", "true")
     if run.recompute == "selective" and run.recompute_modules:
-        changes["selective_recompute"] = _modules(run.recompute_modules)
+        changes["selective_recompute"] = _modules(run.recompute_modules, _RECOMPUTABLE)
+    elif run.recompute_modules and run.recompute_modules.startswith(_ALL_EXCEPT):
+        kept = run.recompute_modules.removeprefix(_ALL_EXCEPT).replace("+", ",")
+        changes["full_recompute_keeps"] = _modules(kept, _KEPT_PRODUCTS)
     if run.weights_dtype or run.moments_dtype or _moments(run) is not None:
         changes["states"] = _states(run, stack)
     if stack.name == "megatron-deepspeed" and not re.search("deepspeed", run.framework or "", re.IGNORECASE):
         changes["slowdown"] = 1.0  # Megatron-LM itself, without what DeepSpeed adds
-    if stack.name.startswith("megatron-core") and is_tuned(run):
+    if stack.name in ("megatron-core-2025", "megatron-bridge") and is_tuned(run):
+        bridge = catalog.stack("megatron-bridge")
+        half = bridge.recipe("bf16").gradient
         usual = changes.get("states", stack.states)
-        changes["states"] = {p: s.model_copy(update={"gradient": 2.0}) for p, s in usual.items()}
-        changes["reduce_bytes"] = 2.0
+        changes["states"] = {p: s.model_copy(update={"gradient": half}) for p, s in usual.items()}
+        changes["reduce_bytes"] = bridge.reduce_bytes
     return stack.model_copy(update=changes) if changes else stack
 
 
 def _kernels(run: TrainRun, stack: Stack, catalog: Catalog) -> dict[str, Any]:
     """Return what the kernels that a row names change: its loss, Liger's, no compiler, no overlap."""
     changes: dict[str, Any] = {}
-    short = loss_bytes(run)
-    if short is not None:
-        changes["loss_bytes_per_logit"] = min(stack.loss_bytes_per_logit, short)
+    # a PyTorch row that does not name its loss kernel is of a time before chunked ones
+    usual = catalog.stack(stack.family) if stack.family in ("fsdp2", "hf-peft") else stack
+    plain = usual.loss_bytes_per_logit
+    changes["loss_bytes_per_logit"] = min(plain, loss_bytes(run) or plain)
+    if run.attention_impl == "unfused":
+        changes["fused_attention"] = False
     if uses_liger(run):
         changes |= {"fused_norm_and_activation": True, "live_layers": catalog.stack("megatron-core").live_layers}
     if stack.name == "fsdp2" and _EAGER_RUN.search(f"{run.source_detail or ''} {run.notes or ''}"):
         changes["allocator_ratio"] = EAGER_RATIO
-    if stack.name.startswith("megatron-core") and not is_tuned(run):
+    if stack.name in ("megatron-core", "megatron-core-2025") and not is_tuned(run):
         # only NVIDIA's recipes set --tp-comm-overlap
         changes["overlap"] = stack.overlap.model_copy(update={"tensor_parallel": 0.0})
     return changes
@@ -116,7 +129,7 @@ def _name(run: TrainRun, assumed: list[str]) -> str:
         name = "hf-peft" if adapters or run.sharding == "fsdp" else "deepspeed"
     if name == "megatron-core" and run.experts and _before_fast_experts(run):
         return "megatron-core-2025"
-    return name
+    return "megatron-bridge" if name == "megatron-core" and is_tuned(run) else name
 
 
 def _family(run: TrainRun, assumed: list[str]) -> str:
@@ -148,9 +161,9 @@ def _frees_gradients(run: TrainRun) -> bool:
     return bool(_FREED.search(run.notes or "") or _LADDER_FREED.search(run.source_detail or ""))
 
 
-def _modules(text: str) -> tuple[str, ...]:
+def _modules(text: str, known: Collection[str]) -> tuple[str, ...]:
     names = tuple(name.strip() for name in text.split(","))
-    unknown = [name for name in names if name not in _RECOMPUTABLE]
+    unknown = [name for name in names if name not in known]
     if unknown:
         raise SkippedError(f"recompute of {', '.join(unknown)} is not modeled")
     return names
@@ -165,7 +178,7 @@ def _states(run: TrainRun, stack: Stack) -> Mapping[str, StateBytes]:
             "gradients_dtype", run.gradients_dtype, _WEIGHT, usual.gradient),
         master=_bytes("master_dtype", run.master_dtype, _WEIGHT, usual.master),
         moments=_optimizer_bytes(run, usual.moments))
-    return dict.fromkeys(("bf16", "fp16", "fp8", "fp4"), recipe)
+    return dict.fromkeys(get_args(Precision), recipe)
 
 
 def _optimizer_bytes(run: TrainRun, usual: float) -> float:

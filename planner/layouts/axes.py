@@ -12,6 +12,8 @@ from planner.catalog.architecture import Model, MoeMlp
 from planner.layouts.candidate import Candidate
 
 RECOMPUTE = ("none", "selective", "full")
+SCHEDULES = ("1f1b", "gpipe", "zero-bubble", "dualpipe")
+"""Pipeline schedules; 1f1b is interleaved where VPP is above one."""
 STAGED = -1
 """Value of the recompute column where staging chooses for each layer."""
 
@@ -34,6 +36,11 @@ class Space:
     """Whether weights may leave the GPU; where only memory is asked they may not, or any GPU would hold any model."""
     sequence_parallel: tuple[int, ...] = (1,)
     """Whether norms are split with tensor parallelism (1), where the stack can; 0 is searched where it could win."""
+
+    schedules: tuple[int, ...] = (0,)
+    """Pipeline schedules of the stack, as places in SCHEDULES."""
+    no_sync: tuple[int, ...] = (0,)
+    """Whether micro-batches may accumulate gradients without reducing them (1)."""
 
     @property
     def flash(self) -> NDArray[np.bool_]:
@@ -101,11 +108,15 @@ AXES: tuple[Axis, ...] = (
          lambda s: range(1, min(s.layers, 64) + 1)),
     Axis("vpp", "VPP", "virtual pipeline: chunks of layers each stage interleaves",
          lambda s: [v for v in (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20) if v <= max(1, (s.layers + 2) // 2)]),
+    Axis("schedule", "schedule", "order of a pipeline's work: 1F1B, GPipe, zero-bubble or DualPipe",
+         lambda s: s.schedules),
     Axis("ep", "EP", "expert parallel: experts split over these GPUs", _expert),
     Axis("zero", "ZeRO", "ZeRO stage: 1 shards optimizer states, 2 and gradients, 3 and weights",
          lambda s: [0, 1, 2, 3]),
     Axis("hsdp", "HSDP", "hybrid sharding: copies of the group over which ZeRO-3 shards",
          lambda s: _powers(256) if s.hybrid_shard else [1]),
+    Axis("no_sync", "no_sync", "gradients of all micro-batches but the last: 0 reduced each time, 1 kept whole",
+         lambda s: s.no_sync),
     Axis("recompute", "recompute", "what a layer keeps for backward: staging chooses none, selective or full per layer",
          lambda s: [STAGED]),
     Axis("offload", "offload", "share of the optimizer states kept and stepped on the host", lambda s: [0.0, 0.5, 1.0]),

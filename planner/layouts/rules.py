@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from planner.catalog.stack import Stack
-from planner.layouts.axes import Space
+from planner.layouts.axes import SCHEDULES, Space
 from planner.layouts.offload import OFFLOAD_AXES, allowed
 from planner.layouts.table import Ints, Mask, micro_batches
 
@@ -29,6 +29,8 @@ class Facts:
     max_nodes: int | None
     whole_sequences: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     """Codes of `SPLIT_BY` for which a layer is faster without sequence parallelism."""
+    frozen_layers: bool = False
+    """Whether leading layers do not train."""
     partial_nodes: bool = False
     """Whether a layout smaller than a node may leave the rest of it idle."""
 
@@ -122,6 +124,23 @@ def _offload(c: Columns, f: Facts) -> Mask:
     return allowed(c, f.stack, f.space.flash)
 
 
+def _scheduled(c: Columns, f: Facts) -> Mask:
+    has = np.isin(c["schedule"], [SCHEDULES.index(name) for name in f.stack.schedules])
+    plain = c["schedule"] == 0
+    dual = c["schedule"] == SCHEDULES.index("dualpipe")
+    batches = micro_batches(f.space.global_batch, c["dp"], c["micro_batch"])
+    pairs = (c["pp"] % 2 == 0) & (f.space.layers % c["pp"] == 0) & (batches >= 2 * c["pp"])
+    keep: Mask = plain | (has & (c["pp"] > 1) & (c["vpp"] == 1) & (~dual | pairs))
+    return keep
+
+
+def _accumulates(c: Columns, f: Facts) -> Mask:
+    several = micro_batches(f.space.global_batch, c["dp"], c["micro_batch"]) > 1
+    applies = several & (c["zero"] >= 2) & (c["pp"] == 1)
+    keep: Mask = (c["no_sync"] == 0) & (~applies | (0 in f.stack.no_sync)) | (c["no_sync"] == 1) & applies
+    return keep
+
+
 _RULES: tuple[Rule, ...] = (
     Rule("precision_supported", ("candidate", "precision"), "the GPU has no rate for this precision",
          lambda c, f: f.precisions[c["candidate"], c["precision"]]),
@@ -141,6 +160,8 @@ _RULES: tuple[Rule, ...] = (
          "or one within its tolerance", _batch_divides),
     Rule("pp_supported", ("pp",), "the stack has no pipeline parallelism",
          lambda c, f: (c["pp"] == 1) | f.stack.pipeline),
+    Rule("frozen_layers_in_one_stage", ("pp",), "frozen layers leave the stages of a pipeline uneven: trained_layers "
+         "needs pp 1", lambda c, f: (c["pp"] == 1) | (not f.frozen_layers)),
     Rule("pp_within_layers", ("pp",), "a pipeline stage needs at least one layer",
          lambda c, f: c["pp"] <= f.space.layers),
     Rule("max_gpus", ("tp", "cp", "dp", "pp"), "more GPUs than the space or the limit allows",
@@ -157,12 +178,18 @@ _RULES: tuple[Rule, ...] = (
          "with embedding and head counted as one each", _even_chunks),
     Rule("interleaved_batches", ("dp", "micro_batch", "pp", "vpp"), "interleaving needs a multiple of pp micro-batches",
          _interleaved_batches),
+    Rule("schedule_supported", ("dp", "micro_batch", "pp", "vpp", "schedule"), "GPipe, zero-bubble and DualPipe need a "
+         "stack that has them and a pipeline without interleaving; DualPipe also an even pp that divides the layers, "
+         "and 2 x pp micro-batches",
+         _scheduled),
     Rule("zero_supported", ("zero",), "the stack does not offer this ZeRO stage",
          lambda c, f: np.isin(c["zero"], f.stack.zero_stages)),
     Rule("zero_with_pipeline", ("pp", "zero"), "the stack shards gradients or weights only without a pipeline",
          _zero_with_pipeline),
     Rule("zero_needs_shards", ("dp", "cp", "zero"), "with one data-parallel rank there is nothing to shard",
          _needs_shards),
+    Rule("no_sync_supported", ("dp", "micro_batch", "pp", "zero", "no_sync"), "no_sync needs several micro-batches "
+         "under ZeRO-2 or 3 without a pipeline, and some stacks cannot do without it there", _accumulates),
     Rule("hsdp_supported", ("cp", "dp", "ep", "hsdp", "zero"), "hybrid sharding needs a stack that has it, ZeRO-3, and "
          "equal shard groups that hold whole sets of experts", _hybrid_shards),
     Rule("sp_supported", ("tp", "sp"), "without tensor parallelism there is nothing to split",

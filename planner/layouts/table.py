@@ -28,9 +28,11 @@ class Layouts:
     micro_batch: Ints
     pp: Ints
     vpp: Ints
+    schedule: Ints
     ep: Ints
     zero: Ints
     hsdp: Ints
+    no_sync: Ints
     recompute: Ints
     sp: Ints
     offload: Floats
@@ -84,7 +86,7 @@ def micro_batches(global_batch: int, dp: Ints, micro_batch: Ints) -> Ints:
 
 def from_rows(rows: Sequence[Mapping[str, float]], global_batch: Sequence[int] | int) -> Layouts:
     """Build a table from rows of axis values; what a row leaves out is 1, or 0 for the axes that start there."""
-    zero_based = {"candidate", "precision", "zero", "recompute", "offload", "offload_parameters",
+    zero_based = {"candidate", "precision", "schedule", "zero", "no_sync", "recompute", "offload", "offload_parameters",
                   "offload_activations", "nvme"}
     columns = {a.name: np.array([r.get(a.name, 0 if a.name in zero_based else 1) for r in rows], column_type(a.name))
                for a in AXES}

@@ -17,6 +17,7 @@ from planner.physics.compute import LayerTimes, layer_times
 from planner.physics.layers import LayerKind
 from planner.physics.parameters import held_parameters, sequence_split, trained_parameters
 from planner.physics.question import Question
+from planner.physics.schedule import DUALPIPE
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,8 @@ def layer_traffic(question: Question, rows: Layouts, times: LayerTimes,
     shape, overlap, candidates = question.shape, question.stack.overlap, question.candidates
     tokens = rows.micro_batch * question.sequence_length / rows.cp
     one = np.ones_like(rows.tp)
-    activations = 2.0 * tokens * shape.hidden
+    activations = question.element_bytes(rows.precision) * tokens * shape.hidden
+
     def exchange(operation: str, size: Ints) -> Floats:
         return collectives.seconds(candidates, rows.candidate, operation, size, one, activations)
 
@@ -59,7 +61,7 @@ def ring(question: Question, rows: Layouts, times: LayerTimes, kinds: Sequence[t
     """Return what context parallelism exposes where keys and values go round a ring, behind the attention core."""
     tokens, hidden = rows.micro_batch * question.sequence_length / rows.cp, question.stack.overlap.context_parallel
     exchanged = sum(share * kind.key_value_width for kind, share in kinds)
-    held = 2.0 * tokens * rows.cp * exchanged / rows.tp
+    held = question.element_bytes(rows.precision) * tokens * rows.cp * exchanged / rows.tp
     keys = collectives.seconds(question.candidates, rows.candidate, "all_gather", rows.cp, rows.tp, held)
     return (_ring_exposed(keys, times.attention_core, hidden)
             + _ring_exposed(2 * keys, times.backward_attention_core, hidden))
@@ -78,7 +80,7 @@ def ulysses(question: Question, rows: Layouts, kinds: Sequence[tuple[LayerKind, 
     tokens = rows.micro_batch * question.sequence_length / rows.cp
     widths = sum(share * (kind.attention_width + kind.value_width) for kind, share in kinds)
     swapped = collectives.seconds(question.candidates, rows.candidate, "alltoall", rows.cp, rows.tp,
-                                  2.0 * tokens * widths / rows.tp)
+                                  question.element_bytes(rows.precision) * tokens * widths / rows.tp)
     return np.where(can, 2 * swapped, np.inf)
 
 
@@ -87,7 +89,7 @@ def _dispatch(question: Question, rows: Layouts, kinds: Sequence[tuple[LayerKind
     tokens = rows.micro_batch * question.sequence_length / rows.cp
     split = sequence_split(question, rows)
     routed = sum(share * kind.experts.per_token * kind.experts.hidden for kind, share in kinds if kind.experts)
-    payload = 2.0 * tokens * routed / split
+    payload = question.element_bytes(rows.precision) * tokens * routed / split
     return 4 * collectives.seconds(question.candidates, rows.candidate, "alltoall", rows.ep, rows.tp, payload)
 
 
@@ -141,20 +143,22 @@ def step_traffic(question: Question, rows: Layouts, compute: Floats, layers: Flo
     stack, tuning = question.stack, question.tuning
     held = rank_parameters(question, rows, trained=False)
     trained = held if tuning.trains_base else rank_parameters(question, rows, trained=True)
-    gather, gather_layer = _sharded(question, rows, "all_gather", 2.0, held)
+    gather, gather_layer = _sharded(question, rows, "all_gather", question.element_bytes(rows.precision), held)
     reduce, reduce_layer = _sharded(question, rows, "reduce_scatter", stack.reduce_bytes, trained)
     copied, copied_layer = _replicated(question, rows, trained)
     reduce, reduce_layer = reduce + copied, reduce_layer + copied_layer
-    # a ZeRO-3 layer is gathered for forward and again for backward, its gradient reduced behind backward
-    sharded = 2 * gather_layer + reduce_layer
-    # under a pipeline FSDP keeps what it gathered until the last micro-batch, so it pays once a step like ZeRO-1
-    each = (rows.zero == 3) & (rows.pp == 1)
+    # a ZeRO-3 layer is gathered for forward and again for backward, its gradient reduced behind backward; gradients
+    # that accumulate unreduced go once a step, as they do under any pipeline
+    once_reduced = (rows.no_sync == 1) | (rows.pp > 1)
+    sharded = 2 * gather_layer + np.where(once_reduced, reduce_layer / rows.micro_batches, reduce_layer)
+    each = rows.zero == 3
     per_layer = np.where(each, sharded - stack.overlap.shard_gather * np.minimum(sharded, compute), 0.0)
     # ZeRO-2 reduces after every micro-batch, the others once a step; plain DDP all-reduces and gathers nothing
-    reduces = np.where(rows.zero == 2, rows.micro_batches, 1)
+    reduces = np.where((rows.zero == 2) & ~once_reduced, rows.micro_batches, 1)
     plain, _ = _sharded(question, rows, "all_reduce", stack.reduce_bytes, trained)
     # frozen weights are never updated, so below ZeRO-3 nothing is gathered
     once = np.where(rows.zero == 0, plain, reduces * reduce + (gather if tuning.trains_base else 0.0))
+    once = once * np.where(rows.schedule == DUALPIPE, 2, 1)  # a rank holds two stages
     window = compute * layers * np.where(rows.vpp > 1, rows.pp * (rows.vpp - 1) / rows.vpp, 1.0) * reduces
     hidden = stack.overlap.data_parallel * np.minimum(once, window)
     whole = np.ceil(question.shape.layers / rows.pp)
@@ -164,26 +168,25 @@ def step_traffic(question: Question, rows: Layouts, compute: Floats, layers: Flo
                        pipeline=_pipeline(question, rows))
 
 
-def _sharded(question: Question, rows: Layouts, operation: str, bytes_each: float,
+def _sharded(question: Question, rows: Layouts, operation: str, bytes_each: Floats | float,
              rank: RankParameters) -> tuple[Floats, Floats]:
     """Return the time of a collective over a rank's parameters, and the part of it that is one layer's.
 
     Dense parameters are shared out over dp x cp, experts over the ranks that hold the same ones.
     """
     def over(chosen: Layouts, dense: Floats, experts: Floats) -> Floats:
-        took = collectives.seconds(question.candidates, chosen.candidate, operation, chosen.shard, chosen.tp,
-                                   bytes_each * dense)
+        took = collectives.seconds(question.candidates, chosen.candidate, operation, chosen.shard, chosen.tp, dense)
         if not question.shape.experts:
             return took
         return took + collectives.seconds(question.candidates, chosen.candidate, operation, chosen.shard // chosen.ep,
-                                          chosen.tp * chosen.ep, bytes_each * experts)
+                                          chosen.tp * chosen.ep, experts)
 
     layer = np.zeros(len(rows))
     # only ZeRO-3 moves layers one by one, each with its own start and way around the ring
-    each = np.flatnonzero((rows.zero == 3) & (rows.pp == 1))
+    each = np.flatnonzero(rows.zero == 3)
     if len(each):
-        layer[each] = over(rows.take(each), rank.layer[each], rank.layer_experts[each])
-    return over(rows, rank.dense, rank.experts), layer
+        layer[each] = over(rows.take(each), (bytes_each * rank.layer)[each], (bytes_each * rank.layer_experts)[each])
+    return over(rows, bytes_each * rank.dense, bytes_each * rank.experts), layer
 
 
 def _replicated(question: Question, rows: Layouts, rank: RankParameters) -> tuple[Floats, Floats]:
@@ -203,7 +206,7 @@ def _pipeline(question: Question, rows: Layouts) -> Floats:
     """Return exposed stage-to-stage seconds of a step: steady sends less what overlaps, and the fill and drain."""
     tokens = rows.micro_batch * question.sequence_length / rows.cp
     split = sequence_split(question, rows)
-    payload = 2.0 * tokens * question.shape.hidden / split
+    payload = question.element_bytes(rows.precision) * tokens * question.shape.hidden / split
     stride: Ints = rows.tp * rows.cp * rows.dp
     send = collectives.point_to_point(question.candidates, rows.candidate, stride, payload)
     # interleaving sends v times as often, and is the schedule in which stacks overlap sends

@@ -16,12 +16,15 @@ import numpy as np
 from planner.layouts.table import Floats, Ints, Layouts
 from planner.physics.layers import CHUNK, Experts, LayerKind, Linear, Scan
 from planner.physics.parameters import sequence_split
-from planner.physics.question import Question, computes
+from planner.physics.question import FULL_WIDTH, Question, computes
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Per-row rates: matrix FLOP/s in the compute and in 16-bit precision, attention FLOP/s, memory bytes/s."""
+    """Per-row rates: matrix FLOP/s in the compute and in 16-bit precision, attention FLOP/s, memory bytes/s.
+
+    In fp32 and tf32 what else has 16 bits is of that format, and memory passes half as many elements a second.
+    """
 
     matrix: Floats
     matrix16: Floats
@@ -40,6 +43,8 @@ class LayerTimes:
     attention_linear: Floats
     attention_core: Floats
     mlp: Floats
+    routed: Floats
+    """The part of `mlp` that is routed experts."""
     norms: Floats
     scan: Floats
     backward: Floats
@@ -68,22 +73,29 @@ def machine(question: Question, candidate: Ints, precision: Ints) -> Machine:
     # a precision the hardware lacks is removed by a rule; its place in the grid is never read
     grid = [[question.matrix_rate(c, p) if computes(question.candidates[c], question.rates[c], p) else np.nan
              for p in question.precisions] for c in range(len(question.candidates))]
-    half = [question.matrix_rate(c, _half(question, c)) for c in range(len(question.candidates))]
-    peak = [question.peak_rate(c, _half(question, c)) for c in range(len(question.candidates))]
+    full_width = column([p in FULL_WIDTH for p in question.precisions])[precision]
     rates, gpus = question.rates, [c.gpu for c in question.candidates]
     kernel = [question.stack.attention_kernel.get(g.architecture, 1.0) for g in gpus]
-    forward = column([p * r.attention_forward * k for p, r, k in zip(peak, rates, kernel, strict=True)])
-    backward = column([r.attention_backward for r in rates])
+    attention = column([r.attention_forward * k for r, k in zip(rates, kernel, strict=True)])[candidate]
+    backward = column([r.attention_backward for r in rates])[candidate]
+    peak = column([[question.peak_rate(c, _wide(question, c, p)) for p in question.precisions]
+                   for c in range(len(question.candidates))])[candidate, precision]
+    wide = column([[question.matrix_rate(c, _wide(question, c, p)) for p in question.precisions]
+                   for c in range(len(question.candidates))])[candidate, precision]
     return Machine(
-        matrix=column(grid)[candidate, precision], matrix16=column(half)[candidate], peak16=column(peak)[candidate],
-        attention_forward=forward[candidate], attention_backward=(forward * backward)[candidate],
-        memory=column([g.memory_bandwidth * r.memory for g, r in zip(gpus, rates, strict=True)])[candidate],
+        matrix=column(grid)[candidate, precision], matrix16=wide, peak16=peak,
+        attention_forward=peak * attention, attention_backward=peak * attention * backward,
+        # traffic is counted in 16-bit elements; those of 32 bits take twice as long
+        memory=column([g.memory_bandwidth * r.memory for g, r in zip(gpus, rates, strict=True)])[candidate]
+        / (1 + full_width),
         multiprocessors=column([g.multiprocessors for g in gpus])[candidate],
         low_precision=column([p in ("fp8", "fp4") for p in question.precisions])[precision])
 
 
-def _half(question: Question, candidate: int) -> str:
-    """Return the 16-bit format of a GPU: bf16, or fp16 where it has none."""
+def _wide(question: Question, candidate: int, precision: str) -> str:
+    """Return the format of what stays out of low precision: fp32 or tf32 where asked, else bf16, or fp16 without it."""
+    if precision in FULL_WIDTH and computes(question.candidates[candidate], question.rates[candidate], precision):
+        return precision
     return "bf16" if "bf16" in question.candidates[candidate].gpu.peak else "fp16"
 
 
@@ -139,9 +151,9 @@ def _expert_products(question: Question, on: Machine, rows: Layouts, experts: Ex
     tokens = rows.micro_batch * question.sequence_length / rows.cp
     local = experts.count / ep
     each = np.maximum(1.0, tokens * ep * experts.per_token / experts.count)
-    wide, adapts = np.full_like(tp, experts.hidden), question.tuning.adapts
-    up = _linear(question, on, each, wide, experts.fan * experts.ffn / tp, adapted=adapts("mlp", "column"))
-    down = _linear(question, on, each, experts.ffn / tp, wide, adapted=adapts("mlp", "row"))
+    wide, adapts = np.full_like(tp, experts.hidden), question.tuning.adapts_experts
+    up = _linear(question, on, each, wide, experts.fan * experts.ffn / tp, adapted=adapts("column"))
+    down = _linear(question, on, each, experts.ffn / tp, wide, adapted=adapts("row"))
     routed = tokens * experts.per_token
     permuted = 2 * law.permute_passes * routed * experts.hidden / tp / on.memory
     activation = stack.elementwise * 2 * (experts.fan + 1) * routed * experts.ffn / tp / on.memory
@@ -191,8 +203,10 @@ def kind_times(question: Question, rows: Layouts, on: Machine, kind: LayerKind) 
     none = np.zeros_like(tp)
     attention = [_product(question, on, rows, linear, "attention") for linear in kind.attention]
     mlp = [_product(question, on, rows, linear, "mlp") for linear in kind.mlp]
+    routed = none
     if kind.experts is not None:
         mlp.append(_expert_products(question, on, rows, kind.experts))
+        routed = mlp[-1][0]
     core, core_backward = _attention_core(question, on, rows, kind)
     scan = _scan(question, on, rows, kind.scan)
     passed = 11 * kind.norms * question.shape.hidden / split + 4 * kind.attention_width / tp
@@ -204,7 +218,8 @@ def kind_times(question: Question, rows: Layouts, on: Machine, kind: LayerKind) 
         backward = core_backward = none
     return LayerTimes(
         attention_linear=sum((f for f, _ in attention), none), attention_core=core,
-        mlp=sum((f for f, _ in mlp), none) + act_bytes / on.memory, norms=norm_bytes / on.memory, scan=scan,
+        mlp=sum((f for f, _ in mlp), none) + act_bytes / on.memory, routed=routed, norms=norm_bytes / on.memory,
+        scan=scan,
         backward=backward,
         backward_attention_core=core_backward)
 
@@ -240,7 +255,9 @@ def edge_times(question: Question, rows: Layouts) -> tuple[Floats, Floats]:
 
 def recompute_seconds(question: Question, times: LayerTimes) -> tuple[Floats, Floats]:
     """Return the extra compute per layer of selective and of full recompute, without communication."""
-    parts = {"core_attn": times.attention_core, "mlp": times.mlp, "layernorm": times.norms,
+    # of a mixture, mlp is the shared experts and moe the routed ones, of which an activation passes memory once
+    parts = {"core_attn": times.attention_core, "mlp": times.mlp - times.routed, "layernorm": times.norms,
+             "moe": times.routed, "moe_act": 0.1 * times.routed, "mla_up_proj": 0.4 * times.attention_linear,
              "every-second-matmul": 0.56 * times.forward}
     selective = sum((parts[m] for m in question.stack.selective_recompute), np.zeros_like(times.mlp))
     return selective, times.forward

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from planner.layouts.axes import RECOMPUTE
+from planner.layouts.axes import RECOMPUTE, STAGED
 from planner.layouts.table import Floats, Ints, Layouts, Mask
 from planner.physics.communication import layer_traffic, rank_parameters, step_traffic
 from planner.physics.compute import (
@@ -20,9 +20,9 @@ from planner.physics.compute import (
     recompute_seconds,
 )
 from planner.physics.offload import offload_times
-from planner.physics.parameters import owned_parameters
+from planner.physics.parameters import owned_parameters, trained_share
 from planner.physics.question import Question
-from planner.physics.schedule import pipeline_seconds
+from planner.physics.schedule import DUALPIPE, bubble_parts, pipeline_seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +74,19 @@ class TimeTerms:
 
 def time_terms(question: Question, rows: Layouts) -> TimeTerms:
     """Return the time terms of each row. What depends on few axes is computed once per combination."""
-    first, inverse = distinct(rows.candidate, rows.precision, rows.tp, rows.sp, rows.cp, rows.micro_batch, rows.ep)
+    first, inverse = distinct(rows.candidate, rows.precision, rows.tp, rows.sp, rows.cp, rows.micro_batch, rows.ep,
+                              rows.recompute - STAGED)
     few = rows.take(first)
     times = layer_times(question, few)
+    share = trained_share(question)
+    if share < 1:
+        times = replace(times, backward=share * times.backward,
+                        backward_attention_core=share * times.backward_attention_core)
     traffic = layer_traffic(question, few, times, question.shape.kinds)
     selective, full = recompute_seconds(question, times)
     # a full recompute repeats the forward half of the token exchange too
-    modes = np.stack([np.zeros_like(full), selective, full + traffic.tensor_forward + traffic.expert / 2], axis=1)
+    modes = share * np.stack([np.zeros_like(full), selective, full + traffic.tensor_forward + traffic.expert / 2],
+                             axis=1)
     embedding, head = edge_times(question, few)
     compute = (times.forward + times.backward)[inverse]
     tensor, context, expert = traffic.tensor[inverse], traffic.context[inverse], traffic.expert[inverse]
@@ -127,7 +133,9 @@ def _lead(question: Question, rows: Layouts) -> Floats:
     kinds = [(kind, float(count)) for kind, count in question.shape.lead]
     times: LayerTimes = mean([(kind_times(question, rows, on, kind), count) for kind, count in kinds])
     traffic = layer_traffic(question, rows, times, kinds)
-    return times.forward + times.backward + traffic.tensor + traffic.context + traffic.expert
+    selective, full = recompute_seconds(question, times)
+    again = np.choose(np.maximum(rows.recompute, 0), (np.zeros_like(full), selective, full + traffic.tensor_forward))
+    return times.forward + times.backward + again + traffic.tensor + traffic.context + traffic.expert
 
 
 def _optimizer(question: Question, rows: Layouts) -> Floats:
@@ -142,8 +150,23 @@ def _optimizer(question: Question, rows: Layouts) -> Floats:
 
 def step_seconds(terms: TimeTerms, rows: Layouts, slowest: Floats, total: Floats) -> Floats:
     """Return the step time of each row from its slowest stage and the sum over its stages, per micro-batch."""
-    steady, bubble = pipeline_seconds(slowest, total, rows.vpp, rows.micro_batches)
+    parts = bubble_parts(rows.vpp, rows.schedule)
+    steady, bubble = pipeline_seconds(slowest, total, parts, rows.micro_batches)
     return (steady + bubble + terms.step) * terms.jitter
+
+
+def end_seconds(terms: TimeTerms, rows: Layouts, row: int) -> Floats:
+    """Return what the ends of the pipeline add to each stage for one micro-batch, (stages,).
+
+    DualPipe's first and last rank work on both ends, on half of the micro-batches each.
+    """
+    extra = np.zeros(int(rows.pp[row]))
+    first, last = terms.first[row], terms.last[row]
+    if rows.schedule[row] == DUALPIPE:
+        first = last = (first + last) / 2
+    extra[0] += first
+    extra[-1] += last
+    return extra
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,14 +181,13 @@ class StepBreakdown:
 def step_breakdown(terms: TimeTerms, rows: Layouts, row: int, layers: Ints, counts: Ints) -> StepBreakdown:
     """Return the breakdown of row `row` with `layers` (stages,) and `counts` (stages, 3) layers per mode."""
     n, m = layers.astype(np.float64), int(rows.micro_batches[row])
-    extra = np.zeros(len(layers))
-    extra[0] += terms.first[row]
-    extra[-1] += terms.last[row]
+    extra = end_seconds(terms, rows, row)
     recompute, checkpoints = (counts * terms.modes[row]).sum(axis=1), counts[:, -1] * terms.swap_full[row]
     stage = n * terms.layer[row] + recompute + checkpoints + extra
     slow = int(np.argmax(stage))
-    _, bubble = pipeline_seconds(stage.max(), stage.sum(), rows.vpp[row], rows.micro_batches[row])
-    parts = {
+    parts = bubble_parts(rows.vpp[row], rows.schedule[row])
+    _, bubble = pipeline_seconds(stage.max(), stage.sum(), parts, rows.micro_batches[row])
+    spent = {
         "compute": m * (n[slow] * terms.compute[row] + extra[slow]),
         "recompute": m * recompute[slow],
         "tensor_parallel": m * n[slow] * terms.tensor[row],
@@ -178,6 +200,6 @@ def step_breakdown(terms: TimeTerms, rows: Layouts, row: int, layers: Ints, coun
         "optimizer_step": terms.optimizer[row],
         "other": terms.overhead[row],
     }
-    total = sum(parts.values())
-    parts["other"] += total * (terms.jitter[row] - 1)
-    return StepBreakdown(float(total * terms.jitter[row]), {k: float(v) for k, v in parts.items()}, stage)
+    total = sum(spent.values())
+    spent["other"] += total * (terms.jitter[row] - 1)
+    return StepBreakdown(float(total * terms.jitter[row]), {k: float(v) for k, v in spent.items()}, stage)

@@ -11,6 +11,7 @@ from planner.layouts.axes import RECOMPUTE
 from planner.layouts.table import Floats, Ints, Layouts
 from planner.physics.estimate import StepBreakdown, TimeTerms, step_breakdown, time_terms
 from planner.physics.memory import MemoryTerms, memory_terms, stage_memory
+from planner.physics.parameters import trained_share
 from planner.physics.question import Question
 from planner.physics.schedule import even_layers, in_flight_chunks
 
@@ -75,6 +76,7 @@ def evaluate(question: Question, rows: Layouts, row: int, layers: Ints, counts: 
     speed = tokens / step.seconds / float(rows.gpus[row])
     # forward alone is a third of the work; a frozen base has no weight gradients, another third
     share = 1.0 if question.tuning.trains_base else 1 / 3 if question.tuning.forward_only else 2 / 3
+    share = min(share, (1 + 2 * trained_share(question)) / 3)
     flops = share * speed * question.shape.model_flops_per_token(question.sequence_length)
     peak = question.peak_rate(int(rows.candidate[row]), question.precisions[int(rows.precision[row])])
     return Evaluation(layers, counts, step, _memory(question, rows, row, layers, counts, memory), speed, flops,
@@ -98,7 +100,8 @@ def _memory(question: Question, rows: Layouts, row: int, layers: Ints, counts: I
             terms: MemoryTerms) -> MemoryBreakdown:
     stack, stages = question.stack, len(layers)
     chunks = int(rows.vpp[row])
-    flight = np.array([in_flight_chunks(stages, chunks, int(rows.micro_batches[row]), s) for s in range(stages)])
+    flight = np.array([in_flight_chunks(stages, chunks, int(rows.micro_batches[row]), s, int(rows.schedule[row]))
+                       for s in range(stages)])
     held = stage_memory(question, terms, row, layers, counts, flight, chunks)
     fixed = stack.context_bytes + float(terms.communicators[row])
     device = held.allocated * stack.allocator_ratio + fixed

@@ -1,25 +1,19 @@
-"""Device memory of a training step: what is held, by what, and the two phases that can peak.
-
-e bytes of an activation (2), t tokens of a micro-batch on a GPU, h hidden, A query width, KV key width, f
-feed-forward width, V vocabulary. Saved per token and layer: norms 4eh (inputs and outputs), attention e(2A + 2KV)
-and the log-sum-exp, feed-forward 3ef gated or 2ef plain. With f = 4h, dropout masks and no flash attention this is
-34sbh of Korthikanti et al. 2022 (arXiv 2205.05198); a test holds that.
-"""
+"""Device memory of a training step: what is held, by what, and the two phases that can peak."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
+from planner.layouts.axes import STAGED
 from planner.layouts.table import Floats, Ints, Layouts
-from planner.physics.layers import LayerKind
-from planner.physics.parameters import adapter_parameters, layer_parameters, owned_parameters, sequence_split
+from planner.physics.activations import live_layer, saved_per_token
+from planner.physics.gathered import gathered_bytes
+from planner.physics.parameters import adapter_parameters, layer_parameters, owned_parameters, trained_share
 from planner.physics.question import Question
-from planner.physics.tuning import ADAPTER_INPUT_BYTES
-
-E = 2
-"""Bytes of a 16-bit activation."""
+from planner.physics.schedule import DUALPIPE
+from planner.physics.tuning import TABLE_STATES
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +40,7 @@ class MemoryTerms:
     """Bytes on one GPU, one row a layout: states of a layer, of the first end (tables, leading layers) and the last.
 
     `kept` of shape (rows, 3) holds one column per recompute mode: none, selective, full; `kept_first` is what the
-    leading layers keep for one micro-batch.
+    leading layers keep for one micro-batch, `kept_last` the same on the last stage where DualPipe holds both ends.
     """
 
     layer: States
@@ -54,6 +48,7 @@ class MemoryTerms:
     last: States
     kept: Floats
     kept_first: Floats
+    kept_last: Floats
     live: Floats
     logits: Floats
     gathered: Floats
@@ -66,61 +61,12 @@ class MemoryTerms:
     nvme_capacity: Floats
 
 
-def saved_per_token(question: Question, rows: Layouts, kind: LayerKind) -> Floats:
-    """Return bytes a layer keeps per token of a GPU's micro-batch, shape (rows, 3): none, selective, full."""
-    shape, stack, tuning = question.shape, question.stack, question.tuning
-    tp = rows.tp.astype(np.float64)
-    if tuning.forward_only:
-        # the key-value cache; latent attention caches the latent vector, whole on every rank
-        cache = E * kind.latent_width if kind.latent_width else E * kind.key_value_width / tp
-        if kind.scan is not None:
-            # a recurrence keeps one state a sequence, in 32 bits
-            cache = cache + 4 * kind.scan.inner * kind.scan.state / question.sequence_length / tp
-        return np.stack([cache * np.ones_like(tp)] * 3, axis=1)
-    split = sequence_split(question, rows)
-    h = shape.hidden
-    width = kind.norms * E * h
-    inputs, outputs = width / split, width / (np.ones_like(tp) if stack.gathered_norm_outputs else split)
-    unfused = 0.0 if stack.fused_norm_and_activation else 4 * kind.norms * h / split
-    masks = 2 * h / split if shape.dropout else 0.0
-    # flash attention keeps a log-sum-exp; unfused attention its scores before and after dropout, and the mask
-    core = (4 if stack.fused_attention else (2 * E + 1) * question.sequence_length) * kind.heads / tp
-    attention = E * (kind.attention_width + kind.value_width) / tp + E * kind.latent_width + core
-    if kind.scan is not None:
-        attention = attention + E * (kind.scan.projected + 2 * kind.scan.inner) / tp
-    silu = 0 if stack.fused_norm_and_activation or kind.fan == 1 else 2
-    mlp = kind.ffn * ((kind.fan + 1) * E + silu) / tp
-    if kind.experts is not None:
-        e = kind.experts
-        mlp = mlp + e.per_token * (e.ffn * ((e.fan + 1) * E + silu) + 2 * E * e.hidden) / tp
-    if not tuning.trains_base:
-        outputs, attention, mlp = _frozen(question, kind, tp, outputs, attention, mlp)
-    drops = {"core_attn": core, "layernorm": outputs + unfused, "mlp": mlp}
-    none = inputs + outputs + unfused + masks + attention + mlp
-    if stack.selective_recompute == ("every-second-matmul",):
-        selective = E * (2 * h / split + (2 * kind.query_width + kind.key_value_width / 2 + kind.ffn) / tp)
-    else:
-        selective = none - sum((drops[m] for m in stack.selective_recompute), np.zeros_like(tp))
-    return np.stack([none, selective, E * h / split], axis=1)
-
-
-def _frozen(question: Question, kind: LayerKind, tp: Floats, outputs: Floats, attention: Floats,
-            mlp: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return the saved parts under a frozen base: inputs of products go, those of adapters come.
-
-    Attention keeps queries, keys, values and context for its own backward, the activation its two inputs.
-    """
-    tuning, h = question.tuning, question.shape.hidden
-    if not tuning.keeps_frozen_inputs:
-        outputs, mlp = 0.0 * outputs, mlp - E * kind.ffn / tp
-    adapted = (h * (tuning.adapts("attention", "column") + tuning.adapts("mlp", "column"))
-               + (kind.value_width * tuning.adapts("attention", "row") + kind.ffn * tuning.adapts("mlp", "row")) / tp)
-    return outputs, attention + ADAPTER_INPUT_BYTES * adapted, mlp
-
-
 def _states(question: Question, rows: Layouts, dense: Floats, experts: Floats, trained: Floats,
-            base_bytes: float | None = None) -> States:
-    """Return the state bytes of `dense` and `experts` parameters on one GPU, `trained` adapter parameters besides."""
+            base_bytes: float | None = None, share: float = 1.0) -> States:
+    """Return the state bytes of `dense` and `experts` parameters on one GPU, `trained` adapter parameters besides.
+
+    share: how many of the parameters train, of a model whose leading layers are frozen.
+    """
     stack, tuning = question.stack, question.tuning
     shard = rows.shard.astype(np.float64)
     whole, sharded = dense, dense / shard
@@ -135,35 +81,53 @@ def _states(question: Question, rows: Layouts, dense: Floats, experts: Floats, t
         """Parameters left on one GPU where ZeRO shards from `stage` on."""
         return np.where(rows.zero >= stage, sharded, whole)
 
+    sharded_from = 2 if stack.fully_sharded else 3
     if tuning.trains_base:
-        on_gpu = over(1) * (1 - rows.offload)
-        gradients = over(2) * (1 - rows.offload if stack.offload.gradients else 1.0)
-        return States(weights=recipe("weight") * over(3) * (1 - rows.offload_parameters),
+        on_gpu = share * over(1) * (1 - rows.offload)
+        gradients = share * over(2) * (1 - rows.offload if stack.offload.gradients else 1.0)
+        return States(weights=recipe("weight") * over(sharded_from) * (1 - rows.offload_parameters),
                       gradients=recipe("gradient") * gradients,
                       master=recipe("master") * on_gpu, moments=recipe("moments") * on_gpu)
     weight, gradient, moments = tuning.adapter_states
     cut = np.where(rows.zero >= 1, trained / shard, trained)
     held = base_bytes if base_bytes is not None else tuning.base_bytes
-    adapters = weight * np.where(rows.zero >= 3, trained / shard, trained)
-    return States(weights=held * over(3) * (1 - rows.offload_parameters) + adapters,
+    adapters = weight * np.where(rows.zero >= sharded_from, trained / shard, trained)
+    return States(weights=held * over(sharded_from) * (1 - rows.offload_parameters) + adapters,
                   gradients=gradient * np.where(rows.zero >= 2, trained / shard, trained),
                   master=np.zeros(len(rows)), moments=moments * cut * (1 - rows.offload))
 
 
-def _live(question: Question, rows: Layouts, kept: Floats) -> Floats:
-    """Return what one layer holds while it works: its saved set and gradients, or forward its widest tensors."""
-    if not question.tuning.forward_only:
-        live: Floats = kept[:, 0] * question.stack.live_layers
-        return live
-    tokens = rows.micro_batch * question.sequence_length / rows.cp
-    width = max(kind.attention_width + kind.fan * kind.ffn + (
-        kind.experts.per_token * kind.experts.fan * kind.experts.ffn if kind.experts else 0)
-        for kind, _ in question.shape.kinds)
-    return tokens * E * (2 * question.shape.hidden + width / rows.tp)
+def _in_mode(kept: Floats, rows: Layouts) -> Floats:
+    """Return what a leading layer keeps: under the recompute mode of its row, or all where staging chooses."""
+    mode = np.where(rows.recompute == STAGED, 0, rows.recompute)
+    chosen: Floats = np.take_along_axis(kept, mode[:, None], axis=1)[:, 0]
+    return chosen
+
+
+def _tables(question: Question, rows: Layouts, held: Floats) -> States:
+    """Return the states of a table (embedding or head): frozen beside adapters, or with a trained copy of its own."""
+    none, tuning = np.zeros(len(rows)), question.tuning
+    frozen = _states(question, rows, held, none, none, base_bytes=tuning.table_bytes)
+    if not tuning.trains_tables:
+        return frozen
+    trained = replace(tuning, adapter_states=TABLE_STATES)
+    return _sum(frozen, _states(replace(question, tuning=trained), rows, none, none, held))
 
 
 def _sum(*parts: States) -> States:
     return States(*(sum(getattr(p, f.name) for p in parts) for f in fields(States)))
+
+
+def _twice(states: States, rows: Layouts) -> States:
+    """Return the states where DualPipe holds two stages on a rank, of which the two copies share the optimizer."""
+    times = np.where(rows.schedule == DUALPIPE, 2, 1)
+    return replace(states, weights=states.weights * times, gradients=states.gradients * times)
+
+
+def _both(states: States, other: States, rows: Layouts) -> States:
+    """Return the states of one end of the pipeline, with those of the other where DualPipe holds both on a rank."""
+    dual = rows.schedule == DUALPIPE
+    return States(*(getattr(states, f.name) + np.where(dual, getattr(other, f.name), 0.0) for f in fields(States)))
 
 
 def memory_terms(question: Question, rows: Layouts) -> MemoryTerms:
@@ -178,17 +142,17 @@ def memory_terms(question: Question, rows: Layouts) -> MemoryTerms:
     table, head = shape.embedding / tp, np.where((rows.pp == 1) & shape.tied, 0, shape.vocab * shape.hidden) / tp
     tokens = (rows.micro_batch * question.sequence_length / rows.cp)[:, None]
     kept = tokens * sum(share * saved_per_token(question, rows, kind) for kind, share in shape.kinds)
+    live = live_layer(question, rows, kept)
+    # backward stops at the first layer that trains, so the frozen ones below keep nothing
+    kept = kept * trained_share(question)
     outside = _outside(question, rows, layer, layer_experts, kept[:, -1] * rows.offload_activations)
     kept[:, -1] *= 1 - rows.offload_activations
-    kept_first = sum((count * saved_per_token(question, rows, kind)[:, 0] for kind, count in shape.lead), none)
+    kept_first = (trained_share(question) == 1) * sum(
+        (count * _in_mode(saved_per_token(question, rows, kind), rows) for kind, count in shape.lead), none)
     vocab = shape.vocab / tp if stack.vocab_parallel_loss else np.full_like(tp, shape.vocab)
-    # ZeRO-3 holds two gathered layers, the tables of the root unit, and the unreduced gradient of a layer;
-    # under a pipeline FSDP keeps weights gathered and gradients unreduced until the last micro-batch
     whole = layer + layer_experts
-    reduced = stack.reduce_bytes if question.tuning.trains_base else 0.0
-    held = (2 + reduced) * (whole * np.ceil(shape.layers / rows.pp) + lead + lead_experts)
-    unit = _gathered_unit(question, rows, whole) + 2 * (table + head)
-    gathered = np.where(rows.zero == 3, np.where(rows.pp > 1, held, unit), 0.0)
+    gathered = gathered_bytes(question, rows, whole, whole * np.ceil(shape.layers / rows.pp) + lead + lead_experts,
+                              table + head)
     expanded = 2 * whole if question.tuning.quantized else none
     kinds = [rows.tp > 1, rows.cp > 1, rows.dp > 1, rows.pp > 1, rows.ep > 1]
     communicators = stack.communicator_bytes * np.sum(kinds, axis=0)
@@ -198,30 +162,21 @@ def memory_terms(question: Question, rows: Layouts) -> MemoryTerms:
     room = (usable / question.memory_margin - stack.context_bytes - communicators) / stack.allocator_ratio
     per_logit = 0.0 if question.tuning.forward_only else stack.loss_bytes_per_logit
     drives = np.array([c.node.nvme.capacity if c.node.nvme else 0.0 for c in question.candidates])[rows.candidate]
+    share = trained_share(question)
+    states = _states(question, rows, layer, layer_experts, adapters[0], share=share)
+    first = _sum(_states(question, rows, lead, lead_experts, adapters[1], share=float(share == 1)),
+                 _tables(question, rows, table))
+    last = _tables(question, rows, head)
+    if rows.schedule.any():
+        states, first, last = _twice(states, rows), _both(first, last, rows), _both(last, first, rows)
     return MemoryTerms(
-        layer=_states(question, rows, layer, layer_experts, adapters[0]),
-        first=_sum(_states(question, rows, lead, lead_experts, adapters[1]),
-                   _states(question, rows, table, none, none, base_bytes=question.tuning.table_bytes)),
-        last=_states(question, rows, head, none, none, base_bytes=question.tuning.table_bytes),
-        kept=kept, kept_first=kept_first * tokens[:, 0], live=_live(question, rows, kept),
+        layer=states, first=first, last=last,
+        kept=kept, kept_first=kept_first * tokens[:, 0],
+        kept_last=np.where(rows.schedule == DUALPIPE, kept_first * tokens[:, 0], 0.0), live=live,
         logits=per_logit * tokens[:, 0] * vocab, gathered=gathered + expanded,
         communicators=communicators, capacity=room, usable=usable,
         host_per_layer=on_node * outside[0], host_capacity=host * question.kernels.host_memory_share,
         nvme_per_layer=on_node * outside[1], nvme_capacity=drives)
-
-
-def _gathered_unit(question: Question, rows: Layouts, layer: Floats) -> Floats:
-    """Return bytes of the weights that ZeRO-3 holds gathered, and of a gradient not reduced yet.
-
-    Two layers and the gradient of one; or matrix by matrix, as many as the stack keeps alive, one at least.
-    """
-    weights, gradients, live = 2 * layer, layer, question.stack.live_parameters
-    if live is not None:
-        largest = max(kind.largest_matrix for kind, _ in (*question.shape.kinds, *question.shape.lead)) / rows.tp
-        weights = np.minimum(weights, np.maximum(largest, live))
-        gradients = np.minimum(gradients, np.maximum(largest, live / 2))
-    # a frozen base is gathered as it is stored
-    return weights * min(2.0, question.tuning.base_bytes) + (4 * gradients if question.tuning.trains_base else 0.0)
 
 
 def _outside(question: Question, rows: Layouts, dense: Floats, experts: Floats,
@@ -236,9 +191,10 @@ def _outside(question: Question, rows: Layouts, dense: Floats, experts: Floats,
     held = states.weight if question.tuning.trains_base else question.tuning.base_bytes
     # master and moments with a pinned gradient buffer; adapters' are too few to count
     optimizer = (states.master + states.moments + 4) * rows.offload if question.tuning.trains_base else 0.0
-    moved = owned * (optimizer + held * rows.offload_parameters)
+    moved = owned * (optimizer * trained_share(question) + held * rows.offload_parameters)
     flight = np.minimum(rows.pp, rows.micro_batches)
-    return (np.where(rows.nvme == 1, 0.0, moved) + checkpoint * flight, np.where(rows.nvme == 1, moved, 0.0))
+    pinned = stack.offload.pinned * (np.where(rows.nvme == 1, 0.0, moved) + checkpoint * flight)
+    return pinned, np.where(rows.nvme == 1, moved, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,6 +234,7 @@ def stage_memory(question: Question, terms: MemoryTerms, row: int, layers: Ints,
 
     kept = (counts * terms.kept[row]).sum(axis=1) * flight
     kept[0] += terms.kept_first[row] * flight[0]
+    kept[-1] += terms.kept_last[row] * flight[-1]
     live = np.full(len(layers), terms.live[row])
     logits = np.where(last & (terms.logits[row] > live), terms.logits[row], 0.0)
     work = np.where(logits > 0, 0.0, live)

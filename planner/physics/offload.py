@@ -16,7 +16,6 @@ import numpy as np
 from planner.layouts.candidate import Candidate
 from planner.layouts.table import Floats, Layouts
 from planner.physics.communication import rank_parameters
-from planner.physics.memory import E
 from planner.physics.parameters import owned_parameters, sequence_split
 from planner.physics.question import Question
 
@@ -53,7 +52,8 @@ def offload_times(question: Question, rows: Layouts, compute: Floats) -> Offload
     gradients = owned_parameters(rows, trained.layer, trained.layer_experts) * stack.reduce_bytes / write
     swapped = rows.offload_parameters * (weights + gradients)
     tokens = rows.micro_batch * question.sequence_length / rows.cp
-    checkpoints = rows.offload_activations * 2 * E * tokens * question.shape.hidden / sequence_split(question, rows)
+    sent_and_back = 2 * question.element_bytes(rows.precision) * rows.offload_activations
+    checkpoints = sent_and_back * tokens * question.shape.hidden / sequence_split(question, rows)
     hide = stack.overlap.shard_gather
     return OffloadTimes(step=step, layer=_exposed(swapped, compute, hide),
                         full=_exposed(checkpoints / host, compute, hide))

@@ -48,7 +48,7 @@ def adapter_parameters(question: Question, rows: Layouts, kinds: Kinds) -> Float
                     total = total + share * tuning.adapter_rank * _adapter_width(rows, linear)
         if kind.experts is not None:
             e = kind.experts
-            products = tuning.adapts("mlp", "column") * e.fan + tuning.adapts("mlp", "row")
+            products = tuning.adapts_experts("column") * e.fan + tuning.adapts_experts("row")
             width = products * (e.hidden + e.ffn / rows.tp)
             total = total + share * tuning.adapter_rank * width * e.count / rows.ep
     return total
@@ -60,8 +60,16 @@ def _adapter_width(rows: Layouts, linear: Linear) -> Floats:
     return k + n
 
 
+def trained_share(question: Question) -> float:
+    """Return the share of the uniform layers that train: the last ones, where those below are frozen."""
+    layers = question.tuning.trained_layers
+    return 1.0 if layers is None else min(1.0, layers / question.shape.layers)
+
+
 def trained_parameters(question: Question, rows: Layouts, kinds: Kinds) -> tuple[Floats, Floats]:
-    """Return (dense, expert) parameters on one GPU that train: all of them, or the adapters alone."""
+    """Return (dense, expert) parameters on one GPU that train: all of them, the last layers', or the adapters alone."""
     if question.tuning.trains_base:
-        return layer_parameters(rows, kinds)
+        dense, experts = layer_parameters(rows, kinds)
+        share = trained_share(question)
+        return (dense, experts) if share == 1 else (share * dense, share * experts)
     return adapter_parameters(question, rows, kinds), np.zeros(len(rows))

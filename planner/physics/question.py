@@ -5,15 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
+import numpy as np
+
 from planner.catalog.architecture import Model
 from planner.catalog.calibration import ArchitectureRates, KernelShape, Residual
 from planner.catalog.load import Catalog
 from planner.catalog.stack import Stack
 from planner.errors import MissingFact, Unsupported
 from planner.layouts.candidate import Candidate
+from planner.layouts.table import Floats, Ints
 from planner.physics.kinds import shape_of
 from planner.physics.layers import Shape
 from planner.physics.tuning import Tuning, tuning_of
+
+FULL_WIDTH = frozenset({"fp32", "tf32"})
+"""Formats whose tensors have 32 bits; tf32 rounds them inside the product only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +39,13 @@ class Question:
     """Measured over predicted device memory at the asked confidence; what is above 1 is held in reserve."""
     memory_least: float
     """Measured over predicted that the same confidence puts below; a prediction too large even so does not fit."""
+
+    def element_bytes(self, precision: Ints) -> Floats | float:
+        """Return bytes of an activation for each row of a precision column: 4 in fp32 and tf32, else 2."""
+        if not FULL_WIDTH.intersection(self.precisions):
+            return 2.0
+        width: Floats = np.array([4.0 if p in FULL_WIDTH else 2.0 for p in self.precisions])[precision]
+        return width
 
     def matrix_rate(self, candidate: int, precision: str) -> float:
         """Return FLOP/s of large matrix products on a candidate in `precision`."""
@@ -73,12 +86,13 @@ def spread(at_95: float, rows: int) -> Residual:
 
 def question_of(catalog: Catalog, model: Model, candidates: tuple[Candidate, ...], stack: Stack, *,
                 sequence_length: int, global_batch: int, precisions: tuple[str, ...], method: str,
-                confidence: float, lora_rank: int = 16, tuning: Tuning | None = None) -> Question:
+                confidence: float, lora_rank: int = 16, trained_layers: int | None = None,
+                tuning: Tuning | None = None) -> Question:
     """Gather the facts of a question from the catalog. Raises Unsupported, UnknownName or MissingFact.
 
     tuning: what is known of the method beyond its name and rank, as evidence rows state it.
     """
-    residual = catalog.memory_residuals.match(stack=stack.name, method=method)
+    residual = catalog.memory_residuals.match(stack=stack.family, method=method)
     if stack.memory_spread is not None:
         residual = spread(stack.memory_spread, residual.rows)
     shape = shape_of(model)
@@ -87,7 +101,7 @@ def question_of(catalog: Catalog, model: Model, candidates: tuple[Candidate, ...
     return Question(
         shape=shape, sequence_length=sequence_length, global_batch=global_batch, candidates=candidates,
         rates=tuple(catalog.rates(c.gpu.architecture) for c in candidates), precisions=precisions, stack=stack,
-        kernels=catalog.kernels, tuning=tuning or tuning_of(method, lora_rank),
+        kernels=catalog.kernels, tuning=tuning or tuning_of(method, lora_rank, trained_layers),
         memory_margin=max(1.0, quantile(residual, confidence)),
         memory_least=min(1.0, quantile(residual, 1 - confidence)))
 

@@ -1,33 +1,55 @@
 """Pipeline schedules: in-flight micro-batches, and step time from stage times.
 
-p stages, v chunks of layers each stage interleaves, m micro-batches. One-forward-one-backward keeps p - stage
-micro-batches in flight; interleaved, the warm-up of Megatron-Core: 2(p - stage - 1) + (v - 1)p + 1 chunks.
-Source: Narayanan et al. 2021 (arXiv 2104.04473), Megatron-Core pipeline_parallel/schedules.py.
+p stages, v chunks of layers each stage interleaves, m micro-batches. Held in flight on stage s (0 is the first):
+
+    1F1B         min(m, p - s); interleaved, the warm-up of Megatron-Core: 2(p - s - 1) + (v - 1)p + 1 chunks
+    GPipe        m
+    zero-bubble  min(m, p) on every stage (ZB-H1)
+    DualPipe     min(m, p + 1), of the two stages that a rank works on from both ends
+
+The bubble is the time of the other stages over v; zero-bubble fills two thirds of it with weight gradients, and
+DualPipe at least as much. Sources: Huang et al. 2019 (arXiv 1811.06965), Narayanan et al. 2021 (arXiv 2104.04473),
+Megatron-Core pipeline_parallel/schedules.py, Qi et al. 2023 (arXiv 2401.10241), DeepSeek-V3 (arXiv 2412.19437,
+table 2).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from planner.layouts.axes import SCHEDULES
 from planner.layouts.table import Floats, Ints
 
+GPIPE, ZERO_BUBBLE, DUALPIPE = (SCHEDULES.index(name) for name in ("gpipe", "zero-bubble", "dualpipe"))
+FILLED = 3
+"""Forward, input gradient and weight gradient take alike, so that what fills two of three leaves a third."""
 
-def in_flight_chunks(pp: Ints | int, vpp: Ints | int, micro_batches: Ints | int, stage: Ints | int) -> Ints:
+
+def in_flight_chunks(pp: Ints | int, vpp: Ints | int, micro_batches: Ints | int, stage: Ints | int,
+                     schedule: Ints | int = 0) -> Ints:
     """Return how many chunk activations stage `stage` (0 is the first) holds at its peak."""
-    p, v, m = np.asarray(pp), np.asarray(vpp), np.asarray(micro_batches)
+    p, v, m, order = np.asarray(pp), np.asarray(vpp), np.asarray(micro_batches), np.asarray(schedule)
     plain = np.minimum(m, p - stage)
     interleaved = np.minimum(m * v, 2 * (p - stage - 1) + (v - 1) * p + 1)
-    chunks: Ints = np.where(v == 1, plain, interleaved).astype(np.int64)
-    return chunks
+    chunks: Ints = np.where(v == 1, plain, interleaved)
+    if order.any():
+        chunks = np.choose(order, (chunks, m + 0 * chunks, np.minimum(m, p), np.minimum(m, p + 1)))
+    return chunks.astype(np.int64)
 
 
-def pipeline_seconds(slowest: Floats, total: Floats, vpp: Ints, micro_batches: Ints) -> tuple[Floats, Floats]:
+def bubble_parts(vpp: Ints, schedule: Ints) -> Ints:
+    """Return into how many parts the other stages' time is cut, of which one is the bubble."""
+    parts: Ints = np.where(schedule >= ZERO_BUBBLE, FILLED, vpp)
+    return parts
+
+
+def pipeline_seconds(slowest: Floats, total: Floats, parts: Ints, micro_batches: Ints) -> tuple[Floats, Floats]:
     """Return (steady, bubble) seconds of a step.
 
     `slowest` is the slowest stage's time for one micro-batch, `total` the sum over stages. The steady part is m times
-    the slowest stage; the bubble is what the other stages take once, a v-th of it when interleaved.
+    the slowest stage; the bubble is what the other stages take once, over `parts`.
     """
-    return micro_batches * slowest, (total - slowest) / vpp
+    return micro_batches * slowest, (total - slowest) / parts
 
 
 def even_layers(layers: int, stages: int) -> Ints:

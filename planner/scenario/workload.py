@@ -14,6 +14,7 @@ from planner.yaml_io import Frozen
 Optimizer = Literal["adamw", "adamw-8bit", "adamw-4bit", "sgd-momentum", "lion", "muon", "adafactor"]
 Method = Literal["pretrain", "full", "lora", "qlora", "inference"]
 _BATCH = re.compile(r"\s*([\d_]{1,18})\s*(?:sequences|seqs)?\s*(?:(?:\+-|\+/-|±)\s*(\d+(?:\.\d+)?)\s*%)?\s*\Z")
+TRAINABLE = ("bf16", "fp16", "fp8", "fp32", "tf32")
 MOST_SEQUENCES = 10**6
 WIDEST = 0.25
 
@@ -68,6 +69,9 @@ class Training(Frozen):
     lora_rank: int = Field(default=16, gt=0, le=4096)
     """Rank of the adapters on every product, for the methods lora and qlora."""
 
+    trained_layers: int | None = Field(default=None, gt=0)
+    """Layers that train, the last ones with the head, where the rest is frozen; without a pipeline."""
+
     @field_validator("model", mode="before")
     @classmethod
     def _listed(cls, value: object) -> object:
@@ -91,10 +95,16 @@ class Training(Frozen):
             raise ValueError("method inference asks what holds the model, so it takes no tokens")
         return self
 
+    @model_validator(mode="after")
+    def _adapters_freeze_everything(self) -> Training:
+        if self.trained_layers is not None and self.method not in (None, "pretrain", "full"):
+            raise ValueError(f"trained_layers is for methods pretrain and full; {self.method} freezes every layer")
+        return self
+
     @field_validator("precision")
     @classmethod
     def _trainable(cls, value: tuple[Precision, ...]) -> tuple[Precision, ...]:
         for precision in value:
-            if precision not in ("bf16", "fp16", "fp8"):
-                raise ValueError(f"{precision!r} is not a training precision here: bf16, fp16 or fp8")
+            if precision not in TRAINABLE:
+                raise ValueError(f"{precision!r} is not a training precision here: {', '.join(TRAINABLE)}")
         return value

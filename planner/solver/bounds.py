@@ -73,6 +73,7 @@ def _stages(question: Question, rows: Layouts, memory: MemoryTerms, most: Floats
     # deepest pipelines first, so that the rows that have a stage are a slice
     order = np.argsort(-rows.pp, kind="stable")
     pp, vpp, batches = rows.pp[order], rows.vpp[order], rows.micro_batches[order]
+    schedule = rows.schedule[order]
     state, first, last = (s.held(persist)[order] for s in (memory.layer, memory.first, memory.last))
     most, least, kept_first, live = most[order], least[order], memory.kept_first[order], memory.live[order]
     room_of_states = memory.capacity[order] - memory.gathered[order]
@@ -82,7 +83,7 @@ def _stages(question: Question, rows: Layouts, memory: MemoryTerms, most: Floats
     slope = np.full(len(rows), np.inf)
     for stage in range(int(pp.max(initial=1))):
         on = slice(0, int(np.searchsorted(-pp, -stage, side="left")))
-        flight = in_flight_chunks(pp[on], vpp[on], batches[on], stage) / vpp[on]
+        flight = in_flight_chunks(pp[on], vpp[on], batches[on], stage, schedule[on]) / vpp[on]
         left = room_of_states[on] - live[on] - np.where(pp[on] == stage + 1, ended[on], 0.0)
         if stage == 0:
             left -= first[on] + kept_first[on] * flight

@@ -59,7 +59,7 @@ def _staging_numbers(problem: StagingProblem, staged: Staged) -> list[str]:
         time += sum(problem.mode_ns[mode] * counts[mode] for mode in range(len(counts)))
         if time != staged.stage_ns[stage]:
             found.append(f"stage {stage}: takes {time} ns, the answer says {staged.stage_ns[stage]}")
-    passes = problem.micro_batches * problem.chunks - 1
+    passes = problem.micro_batches * problem.bubble_parts - 1
     objective = passes * max(staged.stage_ns) + sum(staged.stage_ns)
     if objective != staged.objective:
         found.append(f"objective is {objective}, the answer says {staged.objective}")

@@ -250,7 +250,7 @@ class Search:
             self.out.removed["staging"] += 1
             return None, True
         short = _costs_time(problem, staged)
-        pipeline = staged.objective * 1e-9 / problem.chunks
+        pipeline = staged.objective * 1e-9 / problem.bubble_parts
         step = (pipeline + float(time.step[row])) * float(time.jitter[row])
         column = self.pricing.column(rows, row, step)
         cents = self.pricing.cost(column)

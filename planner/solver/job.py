@@ -125,7 +125,8 @@ class Pricing:
 def complexity(rows: Layouts, row: int) -> int:
     """Return how much there is to set up: one for each kind of parallelism, the ZeRO stage, interleaving, offload."""
     degrees = sum(int(getattr(rows, axis)[row] > 1) for axis in ("tp", "cp", "pp", "vpp", "ep"))
-    return 10 * degrees + 3 * int(rows.zero[row]) + _outside(rows, row) + 3 * int(rows.hsdp[row] > 1)
+    rare = 3 * int(rows.hsdp[row] > 1) + 3 * int(rows.schedule[row] > 0) + int(rows.no_sync[row])
+    return 10 * degrees + 3 * int(rows.zero[row]) + _outside(rows, row) + rare
 
 
 def _outside(rows: Layouts, row: int) -> int:
@@ -139,6 +140,6 @@ def _identity(rows: Layouts, row: int) -> int:
     code = 0
     for axis in ("candidate", "tp", "cp", "pp", "vpp", "ep", "dp", "micro_batch", "zero", "precision"):
         code = code * 2**18 + int(getattr(rows, axis)[row])
-    for value in (rows.hsdp[row], 1 - rows.sp[row], *(100 * value for value in level_of(rows, row).values)):
+    for value in (rows.schedule[row], rows.no_sync[row], rows.hsdp[row], 1 - rows.sp[row], *(100 * value for value in level_of(rows, row).values)):
         code = code * 512 + int(value)
     return code

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 import numpy as np
 
 from planner.layouts.table import Layouts
-from planner.physics.estimate import TimeTerms
+from planner.physics.estimate import TimeTerms, end_seconds
 from planner.physics.memory import MemoryTerms
 from planner.physics.question import Question
-from planner.physics.schedule import even_layers, in_flight_chunks
+from planner.physics.schedule import DUALPIPE, bubble_parts, even_layers, in_flight_chunks
 from planner.solver.bounds import host_layers, mixes
 from planner.solver.quantize import memory_capacity, memory_use, nanoseconds
 from planner.solver.staging.problem import Modes, SharedLimit, StagingProblem
@@ -22,18 +22,18 @@ def staging_problem(question: Question, rows: Layouts, time: TimeTerms, memory: 
     p, v, m = int(rows.pp[row]), int(rows.vpp[row]), int(rows.micro_batches[row])
     persist = question.stack.gradients_persist
     live, logits, gathered = (float(a[row]) for a in (memory.live, memory.logits, memory.gathered))
-    flights = [int(in_flight_chunks(p, v, m, s)) for s in range(p)]
+    order = int(rows.schedule[row])
+    flights = [int(in_flight_chunks(p, v, m, s, order)) for s in range(p)]
     held, backward = [live + gathered] * p, [live + gathered] * p
     held[-1] = max(live, logits) + gathered
     for stage, states in ((0, memory.first), (-1, memory.last)):
         held[stage] += float(states.held(persist)[row])
         backward[stage] += float(states.every[row])
     held[0] += float(memory.kept_first[row]) * flights[0] / v
-    extra = [0.0] * p
-    extra[0] += float(time.first[row])
-    extra[-1] += float(time.last[row])
+    held[-1] += float(memory.kept_last[row]) * flights[-1] / v
     shared = _shared_hosts(question, rows, memory, row)
-    # interleaved chunks are equal, so only a plain pipeline may split its layers unevenly
+    # interleaved chunks are equal, as are DualPipe's stages, so only a plain pipeline may split its layers unevenly
+    equal = v > 1 or order == DUALPIPE
     even = [int(n) for n in even_layers(question.shape.layers, p)]
     most = question.shape.layers if shared else host_layers(question, rows, memory, row)
     return StagingProblem(
@@ -43,14 +43,15 @@ def staging_problem(question: Question, rows: Layouts, time: TimeTerms, memory: 
         mode_ns=_three(nanoseconds(float(x)) for x in time.take(np.array([row])).added[0]),
         keep_units=_three(memory_use(float(x)) for x in memory.kept[row]),
         mixes=mixes(question.stack, int(rows.recompute[row])),
-        extra_ns=tuple(nanoseconds(x) for x in extra),
+        extra_ns=tuple(nanoseconds(float(x)) for x in end_seconds(time, rows, row)),
         state_units=memory_use(float(memory.layer.held(persist)[row])),
         fixed_units=tuple(memory_use(size) for size in held),
         capacity_units=max(0, memory_capacity(float(memory.capacity[row]))),
         backward_units=memory_use(float(memory.layer.every[row])),
         backward_fixed=tuple(memory_use(size) for size in backward),
-        min_layers=tuple(even) if v > 1 else (1,) * p,
-        max_layers=tuple(min(n, most) for n in even) if v > 1 else (most,) * p,
+        min_layers=tuple(even) if equal else (1,) * p,
+        max_layers=tuple(min(n, most) for n in even) if equal else (most,) * p,
+        bubble_parts=int(bubble_parts(rows.vpp[row], rows.schedule[row])),
         shared=shared)
 
 

@@ -13,7 +13,7 @@ from planner.evidence.reading import read_evidence
 from planner.evidence.shape import _in_catalog, model_of
 from planner.evidence.software import stack_of
 from planner.evidence.summary import errors
-from planner.physics.memory import saved_per_token
+from planner.physics.activations import saved_per_token
 from planner.physics.question import question_of
 from planner.units import GIB
 from tests.evidence_tests.csv_file import DATA, catalog
@@ -85,9 +85,13 @@ def test_every_row_is_predicted_or_skipped_with_a_reason(evidence, compared):
             assert all(math.isfinite(e.error) for e in outcome.entries if e.error is not None)
 
 
+STACKS = {"megatron-core": ("megatron-core", "megatron-bridge")}
+"""NVIDIA's recipes run Megatron-Core with facts of their own."""
+
+
 def speeds(compared, stack, architecture=None, *, experts=False, method="pretrain"):
     return [e for o in compared["train_throughput"].outcomes for e in o.entries
-            if o.prediction.stack == stack and architecture in (None, o.prediction.architecture)
+            if o.prediction.stack in STACKS.get(stack, (stack,)) and architecture in (None, o.prediction.architecture)
             and bool(o.row.run.experts) == experts and o.prediction.method == method
             and e.quantity == "tokens_per_s_per_gpu"]
 
@@ -134,7 +138,7 @@ def test_memory_by_method_stays_as_good_as_it_is(compared, method, rows, median)
 def test_nvidias_dense_runs_fit_where_they_ran(compared, architectures, rows, typical, most, worst):
     """Every Megatron-Core run of the tables ran: the median prediction leaves none far outside its GPU."""
     memory = [o.prediction.evaluation.memory for o in compared["train_throughput"].outcomes
-              if o.prediction.stack == "megatron-core" and not o.row.run.experts
+              if o.prediction.stack in STACKS["megatron-core"] and not o.row.run.experts
               and o.prediction.method == "pretrain" and o.prediction.architecture in architectures]
     shares = np.array([m.device / m.usable for m in memory])
     assert len(shares) > rows

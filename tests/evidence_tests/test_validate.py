@@ -50,7 +50,7 @@ def test_the_interval_of_speed_is_that_of_time_turned_over(tmp_path):
     ({"suspect": "yes"}, "marked suspect"), ({"gpu": "gb999"}, "GPU gb999 is not in the catalog"),
     ({"gpu": ""}, "GPU not stated"), ({"seq_len": ""}, "sequence length not stated"),
     ({"global_batch_seqs": "", "micro_batch": ""}, "batch not stated"),
-    ({"precision": "fp4"}, "GPU h100-sxm has no fp4 rate"), ({"precision": "fp32"}, "fp32 activations are not modeled"),
+    ({"precision": "fp4"}, "GPU h100-sxm has no fp4 rate"),
     ({"model": "Nemotron-H-8B"}, "its recurrent layers are not stated"),
     ({"model": "unheard-of", "layers": ""}, "shape is not stated (layers)"),
     ({"sharding": "mics"}, "sharding mics is not modeled"), ({"dp": "4"}, "= 128 where the row has 64 GPUs"),
@@ -65,8 +65,6 @@ def test_a_skipped_row_says_why(tmp_path, change, reason):
 @pytest.mark.parametrize(("change", "reason"), [
     ({"method": "qlora", "base_quantization": "nf3"}, "base_quantization nf3 is not modeled"),
     ({"method": "rlhf"}, "method rlhf is not modeled"), ({"optimizer": "GaLore"}, "optimizer GaLore is not modeled"),
-    ({"method": "lora", "lora_targets": "q,v + wte trained"},
-     "adapters with trained embedding and head are not modeled"),
     ({"sharding": "device_map"}, "sharding device_map is not modeled"),
     ({"weights_dtype": "int3"}, "weights_dtype int3 is not modeled")])
 def test_a_skipped_memory_row_says_why(tmp_path, change, reason):

@@ -10,9 +10,10 @@ import pytest
 
 from planner.catalog.architecture import Attention, Block, Mlp, Model
 from planner.layouts.table import from_rows
+from planner.physics.activations import saved_per_token
 from planner.physics.evaluate import evaluate_fixed
 from planner.physics.layers import LayerKind
-from planner.physics.memory import memory_terms, saved_per_token
+from planner.physics.memory import memory_terms
 from planner.physics.optimizers import MOMENT_BYTES, with_optimizer
 from planner.physics.parameters import layer_parameters
 from planner.physics.question import Question, question_of

@@ -32,7 +32,7 @@ def random_staging(random: Random, *, sharing: bool = False) -> StagingProblem:
         keep_units=(keep[0], keep[1], keep[2]), mixes=random.choice(MIXES),
         extra_ns=each(0, 12) if random.random() < 0.7 else (0,) * stages, state_units=random.randint(0, 4),
         fixed_units=each(0, 12), capacity_units=random.randint(10, 80), backward_units=random.randint(0, 5),
-        backward_fixed=each(0, 10), min_layers=low,
+        backward_fixed=each(0, 10), min_layers=low, bubble_parts=random.choice([1, 1, 2, 3]),
         max_layers=tuple(max(0, n + random.randint(-1, 5) if random.random() < 0.3 else 7) for n in low),
         shared=shared)
 
@@ -53,7 +53,7 @@ def realistic_staging(random: Random, stages: int, layers: int, chunks: int = 1)
         mode_ns=(0, layer // 20, layer // 3), keep_units=keep, mixes=((0, 2), (1,)),
         extra_ns=(layer // 10, *middle, layer // 2), state_units=state, fixed_units=(2000, *middle, 2500),
         capacity_units=int(least + (full - least) * random.random()), backward_units=10, backward_fixed=(0,) * stages,
-        min_layers=(1,) * stages, max_layers=(layers,) * stages)
+        min_layers=(1,) * stages, max_layers=(layers,) * stages, bubble_parts=chunks)
 
 
 def random_column(random: Random, key: int, candidates: int) -> Column:

@@ -5,8 +5,11 @@ from random import Random
 
 import pytest
 
+from planner.layouts.axes import AXES
+from planner.layouts.table import from_rows
 from planner.solver.column import Column, dominates, undominated
 from planner.solver.exhaustive import exhaustive_fleet
+from planner.solver.job import _identity
 from tests.solver.instances import random_column, random_fleet
 
 BASE = random_column(Random(0), 5, 1)
@@ -47,3 +50,12 @@ def test_pruning_never_changes_the_optimum():
         before, after = exhaustive_fleet(problem), exhaustive_fleet(less)
         assert (before.status, before.value) == (after.status, after.value)
     assert pruned > 100
+
+
+def test_every_axis_tells_two_layouts_apart() -> None:
+    """The last tie-break: layouts that differ in one axis only have different keys. Recompute is staging's."""
+    base = {"pp": 2, "dp": 2}
+    rows = [base] + [base | {axis.name: 3} for axis in AXES if axis.name != "recompute"]
+    table = from_rows(rows, 64)
+    keys = {_identity(table, row) for row in range(len(rows))}
+    assert len(keys) == len(rows)

@@ -154,6 +154,7 @@ def test_a_slower_slowest_stage_is_found_where_it_pays(seed):
     for _ in range(150):
         # few passes and dear recompute: the least slowest stage is often not the best one
         rough = replace(random_staging(random), micro_batches=random.choice([1, 2, 3]), chunks=1, mode_ns=(0, 3, 40),
+                        bubble_parts=1,
                         keep_units=(8, 5, 1), mixes=((0, 1, 2),), backward_units=0, state_units=random.randint(0, 4))
         problem = replace(rough, capacity_units=random.randint(15, 90), max_layers=(9,) * rough.stages)
         fast, plain = solve_exact(problem), exhaustive_staging(problem)

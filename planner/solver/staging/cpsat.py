@@ -140,7 +140,7 @@ def stage_time(problem: StagingProblem, variables: Variables, stage: int) -> cp_
 
 
 def objective(problem: StagingProblem, variables: Variables) -> cp_model.LinearExpr:
-    """Return (m v - 1) max_s T_s + sum_s T_s in ns."""
+    """Return (m b - 1) max_s T_s + sum_s T_s in ns."""
     times = [stage_time(problem, variables, stage) for stage in range(problem.stages)]
     return problem.weight * variables.slowest + cp_model.LinearExpr.sum(times)
 

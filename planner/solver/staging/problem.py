@@ -1,9 +1,9 @@
 """One staging question and its answer: layers and recompute modes of every pipeline stage, in plain ints.
 
-Symbols: L layers, p stages, v chunks of a stage, m micro-batches, l_s layers of stage s, n[s, k] of them
-in mode k, T_s nanoseconds of stage s for one micro-batch (forward and backward).
+Symbols: L layers, p stages, v chunks of a stage, m micro-batches, b parts of which one is the bubble, l_s layers of
+stage s, n[s, k] of them in mode k, T_s nanoseconds of stage s for one micro-batch (forward and backward).
 
-    minimize    (m v - 1) max_s T_s + sum_s T_s            which is v times the 1F1B step time
+    minimize    (m b - 1) max_s T_s + sum_s T_s            which is b times the step time of the pipeline
     T_s       = extra_ns[s] + layer_ns l_s + sum_k mode_ns[k] n[s, k]
     loss phase   v (fixed_units[s] + state_units l_s) + in_flight[s] sum_k keep_units[k] n[s, k] <= v capacity
     backward     backward_fixed[s] + backward_units l_s <= capacity
@@ -62,6 +62,8 @@ class StagingProblem:
     min_layers: tuple[int, ...]
     max_layers: tuple[int, ...]
     shared: tuple[SharedLimit, ...] = ()
+    bubble_parts: int = 1
+    """Into how many parts a schedule cuts the other stages' time, of which one is idle: v where interleaved."""
 
     def __post_init__(self) -> None:
         """Refuse numbers on which the proofs would not hold."""
@@ -72,8 +74,8 @@ class StagingProblem:
         scalars = (self.layer_ns, self.state_units, self.capacity_units, self.backward_units)
         if min(map(min, (*per_stage, self.mode_ns, self.keep_units, scalars))) < 0:
             raise ValueError("staging numbers must not be negative: time and memory only grow with layers")
-        if min(self.layers, self.chunks, self.micro_batches, *self.in_flight) < 1:
-            raise ValueError("layers, chunks, micro_batches and in_flight must be at least 1")
+        if min(self.layers, self.chunks, self.micro_batches, self.bubble_parts, *self.in_flight) < 1:
+            raise ValueError("layers, chunks, micro_batches, bubble_parts and in_flight must be at least 1")
         if not self.mixes or any(not mix or not set(mix) <= set(range(MODES)) for mix in self.mixes):
             raise ValueError(f"mixes must name modes among 0, 1, 2: got {self.mixes}")
         if self.tie_scale * self._largest_sum() >= VALUE_LIMIT or self._largest_memory() >= VALUE_LIMIT:
@@ -86,8 +88,8 @@ class StagingProblem:
 
     @property
     def weight(self) -> int:
-        """How often the slowest stage counts in the objective beyond its own term: m v - 1."""
-        return self.micro_batches * self.chunks - 1
+        """How often the slowest stage counts in the objective beyond its own term: m b - 1."""
+        return self.micro_batches * self.bubble_parts - 1
 
     @property
     def tie_scale(self) -> int:
