@@ -109,6 +109,10 @@ class Stack(Sourced):
     context_bytes: Bytes
     communicator_bytes: Bytes
     """Device bytes of one communicator; a job holds one for each kind of group larger than one."""
+    standing_groups: int = Field(default=0, ge=0)
+    """Communicators of a job with a pipeline beside one for each kind: world, model-parallel, tied embeddings."""
+    bucket_bytes: Bytes = 0.0
+    """Device bytes of the buckets through which gradients are reduced and weights gathered."""
     elementwise: float = Field(gt=0)
     """Bytes moved by norms, activations, rotary and residuals over the counted minimum."""
     fused_attention: bool = True

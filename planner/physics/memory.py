@@ -155,7 +155,9 @@ def memory_terms(question: Question, rows: Layouts) -> MemoryTerms:
                               table + head)
     expanded = 2 * whole if question.tuning.quantized else none
     kinds = [rows.tp > 1, rows.cp > 1, rows.dp > 1, rows.pp > 1, rows.ep > 1]
-    communicators = stack.communicator_bytes * np.sum(kinds, axis=0)
+    groups = np.sum(kinds, axis=0) + np.where(rows.pp > 1, stack.standing_groups, 0)
+    buckets = np.where(rows.shard > 1, stack.bucket_bytes, 0.0)
+    communicators = stack.communicator_bytes * groups + buckets
     usable = np.array([c.gpu.usable_memory for c in question.candidates])[rows.candidate]
     host = np.array([c.node.cpu.memory for c in question.candidates])[rows.candidate]
     on_node = np.minimum(rows.gpus, np.array([c.node.gpus for c in question.candidates])[rows.candidate])

@@ -140,6 +140,7 @@ def _identity(rows: Layouts, row: int) -> int:
     code = 0
     for axis in ("candidate", "tp", "cp", "pp", "vpp", "ep", "dp", "micro_batch", "zero", "precision"):
         code = code * 2**18 + int(getattr(rows, axis)[row])
-    for value in (rows.schedule[row], rows.no_sync[row], rows.hsdp[row], 1 - rows.sp[row], *(100 * value for value in level_of(rows, row).values)):
+    rest = (rows.schedule[row], rows.no_sync[row], rows.hsdp[row], 1 - rows.sp[row])
+    for value in (*rest, *(100 * value for value in level_of(rows, row).values)):
         code = code * 512 + int(value)
     return code

@@ -1,6 +1,7 @@
 """Published figures that the predictions must meet, each with its source and tolerance; and the files as a whole."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -177,3 +178,15 @@ def test_hybrids_with_state_space_layers_run_as_published(compared):
                if "Nemotron3-Nano" in (o.row.run.model or "") and e.quantity == "tokens_per_s_per_gpu"]
     assert len(entries) >= 19
     assert errors(entries)["median_abs_error"] < 0.08
+
+
+def test_jobs_of_three_kinds_of_groups_hold_what_nvidia_smi_showed(compared):
+    """BigScience's log of BLOOM's trials (TP x PP x DP, ZeRO-1, full recompute), readings in the notes of its rows."""
+    shares = []
+    for outcome in compared["train_throughput"].outcomes:
+        read = re.search(r"nvidia-smi (\d+)GB", outcome.row.run.notes or "")
+        if read:
+            shares.append(outcome.prediction.evaluation.memory.device / (int(read.group(1)) * GIB))
+    assert len(shares) > 35
+    assert np.median(np.abs(np.array(shares) - 1)) < 0.05
+    assert np.percentile(np.abs(np.array(shares) - 1), 90) < 0.10
