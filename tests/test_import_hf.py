@@ -76,6 +76,16 @@ CONFIGS: dict[str, dict[str, Any]] = {
     "jamba-v0.1": shape("jamba", 32, 4096, 32, 14336, 65536, num_key_value_heads=8, num_experts=16,
                         num_experts_per_tok=2, mamba_dt_rank=256, attn_layer_period=8, attn_layer_offset=4,
                         expert_layer_period=2, expert_layer_offset=1),
+    "mamba2-2.7b": {"d_model": 2560, "n_layer": 64, "vocab_size": 50277, "ssm_cfg": {"layer": "Mamba2"},
+                    "pad_vocab_size_multiple": 16, "tie_embeddings": True},
+    "mamba2-370m": {"model_type": "mamba2", "hidden_size": 1024, "num_hidden_layers": 48, "vocab_size": 50288,
+                    "head_dim": 64, "num_heads": 32, "state_size": 128, "n_groups": 1, "tie_word_embeddings": True},
+    "mimo-v2-flash": shape(
+        "mimo_v2_flash", 48, 4096, 64, 16384, 152576, num_key_value_heads=4, head_dim=192, v_head_dim=128,
+        swa_num_attention_heads=64, swa_num_key_value_heads=8, swa_head_dim=192, swa_v_head_dim=128,
+        sliding_window=128, add_full_attention_sink_bias=False, add_swa_attention_sink_bias=True,
+        n_routed_experts=256, num_experts_per_tok=8, moe_intermediate_size=2048, topk_method="noaux_tc",
+        hybrid_layer_pattern=[0, 1, 1, 1, 1] + [0, 1, 1, 1, 1, 1] * 7 + [0], moe_layer_freq=[0] + [1] * 47),
     "nemotron-3-nano-30b-a3b": shape(
         "nemotron_h", 52, 2688, 32, 1856, 131072, num_key_value_heads=2, head_dim=128, mamba_num_heads=64,
         mamba_head_dim=64, ssm_state_size=128, n_groups=8, conv_kernel=4, n_routed_experts=128, num_experts_per_tok=6,
@@ -100,7 +110,7 @@ def test_the_count_is_exact(name: str, tmp_path: Path) -> None:
 
 
 def test_every_family_is_tried() -> None:
-    tried = {config.get("text_config", config)["model_type"] for config in CONFIGS.values()}
+    tried = {config.get("text_config", config).get("model_type", "mamba2") for config in CONFIGS.values()}
     alike = {"gemma3", "llama4", "qwen3_next", "qwen3_5", "qwen3_5_moe", "deepseek_v2", "deepseek_v32", "kimi_k2"}
     assert tried | alike == set(FAMILIES)
 

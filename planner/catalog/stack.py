@@ -100,6 +100,8 @@ class Stack(Sourced):
     """Saves the norm outputs gathered over tensor parallelism rather than sharded (DTensor style)."""
     live_layers: float = Field(gt=0)
     """Saved sets a layer holds while its backward runs: the saved tensors and their gradients."""
+    live_mlp: float = Field(default=1.0, gt=0, le=1)
+    """Share of the feed-forward's saved set that is live at once: less where it works through the sequence in tiles."""
     loss_bytes_per_logit: float
     vocab_parallel_loss: bool
     allocator_ratio: float = Field(ge=1)

@@ -95,8 +95,9 @@ def _entries(identifier: str, measured: TrainMeasured, prediction: Prediction) -
                       (seconds * step.q05, seconds * step.q95), prediction.assumed)
     if measured.peak_mem_gib is not None:
         known = measured.mem_kind in ("allocated", "reserved", "nvidia-smi")
-        assumed = prediction.assumed if known else (*prediction.assumed, "mem_kind=reserved")
-        peak = prediction.memory_gib(measured.mem_kind or "reserved")
+        kind = measured.mem_kind if known and measured.mem_kind else prediction.usual_kind
+        assumed = prediction.assumed if known else (*prediction.assumed, f"mem_kind={kind}")
+        peak = prediction.memory_gib(kind)
         yield _number(identifier, "peak_mem_gib", peak, measured.peak_mem_gib, (peak * memory.q05, peak * memory.q95),
                       assumed)
     if measured.fits is not None and UNKNOWN_GPU not in prediction.assumed:

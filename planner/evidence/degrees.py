@@ -37,9 +37,9 @@ _DEFAULT_LENGTH = ((r"pytorch/torchtitan", 8192), (r"ms-swift", 2048), (r"torcht
 ms-swift; torchtune's recipes have no cap, and most samples of Alpaca's data stay below this."""
 _FLAGS = re.compile(r"optimization flags: (?!baseline)|, packed|docs/source/accelerate", re.IGNORECASE)
 """torchtune's list of flags, each kept from row to row, packing first; PEFT's example scripts pack too."""
-_BY_LENGTH = re.compile(r"litgpt|QwenLM/Qwen |Megatron-Bridge")
-"""LitGPT's peaks belong to the longest sample, whose length it prints; Qwen's profile runs at each length, and
-Megatron-Bridge pads or packs to it."""
+_BY_LENGTH = re.compile(r"litgpt|QwenLM/Qwen |Megatron-Bridge|fsdp_qlora|Arctic")
+"""LitGPT's peaks belong to the longest sample, whose length it prints; Qwen's profile runs at each length, as do
+Answer.AI's on dummy data and Arctic's recipes; Megatron-Bridge pads or packs to it."""
 _PACKED = re.compile(r"(?<!not )\bpack", re.IGNORECASE)
 _VPP = re.compile(r"\bVPP\s*=\s*(\d+)")
 

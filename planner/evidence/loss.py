@@ -32,15 +32,20 @@ FUSED_LINEAR_LOSS = 8.0
 
 def uses_liger(run: TrainRun) -> bool:
     """Say whether a row runs on Liger's kernels: norms and activation fused, the loss fused with its projection."""
-    return bool(re.search(r"\bliger\b", run.notes or "", re.IGNORECASE)) and not _NO_LIGER.search(run.notes or "")
+    named = re.search(r"\bliger\b", run.notes or "", re.IGNORECASE) is not None
+    return (named or tiles(run)) and not _NO_LIGER.search(run.notes or "")
+
+
+def tiles(run: TrainRun) -> bool:
+    """Say whether a row is of Arctic Long Sequence Training: feed-forward and loss in tiles, a model of Liger's."""
+    return bool(_TILED.search(f"{run.source or ''} {run.notes or ''}"))
 
 
 def loss_bytes(run: TrainRun) -> float | None:
     """Return bytes per logit of the loss kernel that is stated, none for the stack's own."""
     if _NO_LIGER.search(run.notes or ""):
         return None  # the column says fused for the whole example, of which this run is the other half
-    tiled = _TILED.search(f"{run.source or ''} {run.notes or ''}") and run.loss_kernel in ("fused", "chunked")
-    if run.hidden and run.vocab and (tiled or uses_liger(run)):
+    if run.hidden and run.vocab and uses_liger(run):
         return FUSED_LINEAR_LOSS * run.hidden / run.vocab
     if run.source and run.source.startswith("QwenLM/Qwen "):
         return QWEN_HALF_LOSS if run.base_quantization else QWEN_LOSS

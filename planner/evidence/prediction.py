@@ -39,6 +39,8 @@ class Prediction:
     step_residual: Residual
     memory_residual: Residual
     assumed: tuple[str, ...]
+    usual_kind: str = "reserved"
+    """What the peak counts where the row does not say: SimuMax prints what is allocated."""
     load_bytes: float = 0.0
     """Device bytes while the model loads, where every rank builds the whole of it before sharding."""
 
@@ -86,7 +88,8 @@ def predict(run: TrainRun, catalog: Catalog, *, memory_only: bool = False) -> Pr
     return Prediction(
         evaluation, stack.name, candidate.gpu.architecture, candidate.gpu.name, degrees.gpus, precision,
         traits["method"], catalog.step_residuals.match(**traits), catalog.memory_residuals.match(**traits),
-        tuple(assumed), _load_bytes(run, question.shape.total, degrees))
+        tuple(assumed), "allocated" if "SimuMax" in (run.source or "") else "reserved",
+        _load_bytes(run, question.shape.total, degrees))
 
 
 def _load_bytes(run: TrainRun, total: int, degrees: Degrees) -> float:

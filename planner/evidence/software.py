@@ -24,7 +24,7 @@ from typing import Any, get_args
 from planner.catalog.hardware import Precision
 from planner.catalog.load import Catalog
 from planner.catalog.stack import KeptProduct, RecomputeModule, Stack, StateBytes
-from planner.evidence.loss import loss_bytes, uses_liger
+from planner.evidence.loss import loss_bytes, tiles, uses_liger
 from planner.evidence.rows import TrainRun
 from planner.evidence.skipping import SkippedError
 
@@ -56,6 +56,8 @@ _OTHER_MOMENTS = ((r"paged", 0.0), (r"adafactor", 0.02), (r"^sgd", 0.0), (r"muon
                   (r"4bit", 1.06))
 """Optimizers whose states are not two moments of `moments_dtype`: paged ones leave the GPU under pressure, Adafactor
 keeps a row and a column, Muon one fp32 momentum."""
+TILE = 0.05
+"""Share of the feed-forward that is live where it goes through the sequence in tiles (Arctic's TiledMLP)."""
 LEAST_GRADIENT = 0.01
 """Bytes per parameter where every gradient is applied and freed as backward makes it: the matrix at hand."""
 FAST_EXPERTS = (26, 6)
@@ -101,6 +103,8 @@ def _kernels(run: TrainRun, stack: Stack, catalog: Catalog) -> dict[str, Any]:
     usual = catalog.stack(stack.family) if stack.family in ("fsdp2", "hf-peft") else stack
     plain = usual.loss_bytes_per_logit
     changes["loss_bytes_per_logit"] = min(plain, loss_bytes(run) or plain)
+    if tiles(run):
+        changes["live_mlp"] = TILE
     if run.attention_impl == "unfused":
         changes["fused_attention"] = False
     if uses_liger(run):

@@ -39,13 +39,10 @@ def saved_per_token(question: Question, rows: Layouts, kind: LayerKind) -> Float
     attention = e * (kind.attention_width + kind.value_width) / tp + e * kind.latent_width + core
     if kind.scan is not None:
         attention = attention + e * (kind.scan.projected + 2 * kind.scan.inner) / tp
-    silu = 0 if stack.fused_norm_and_activation or kind.fan == 1 else 2
-    dense = mlp = kind.ffn * ((kind.fan + 1) * e + silu) / tp
-    routed = acted = np.zeros_like(tp)
+    dense, routed = _feed_forward(question, rows, kind)
+    mlp, acted = dense + routed, np.zeros_like(tp)
     if kind.experts is not None:
-        expert = kind.experts
-        routed = expert.per_token * (expert.ffn * ((expert.fan + 1) * e + silu) + 2 * e * expert.hidden) / tp
-        acted, mlp = e * expert.per_token * expert.ffn / tp, dense + routed
+        acted = e * kind.experts.per_token * kind.experts.ffn / tp
     if not tuning.trains_base:
         outputs, attention, mlp = _frozen(question, kind, tp, outputs, attention, mlp, e)
     projected = e * kind.attention_width / tp if kind.latent_width else 0.0
@@ -60,6 +57,17 @@ def saved_per_token(question: Question, rows: Layouts, kind: LayerKind) -> Float
                     "wkv_a": e * kind.latent_width}
     full = e * h / split + sum((outputs_kept[product] for product in stack.full_recompute_keeps), np.zeros_like(tp))
     return np.stack([none, selective, full], axis=1)
+
+
+def _feed_forward(question: Question, rows: Layouts, kind: LayerKind) -> tuple[Floats, Floats]:
+    """Return bytes per token that the dense feed-forward or shared experts save, and those of routed experts."""
+    tp, e = rows.tp.astype(np.float64), question.element_bytes(rows.precision)
+    silu = 0 if question.stack.fused_norm_and_activation or kind.fan == 1 else 2
+    dense = kind.ffn * ((kind.fan + 1) * e + silu) / tp
+    if kind.experts is None:
+        return dense, np.zeros_like(tp)
+    expert = kind.experts
+    return dense, expert.per_token * (expert.ffn * ((expert.fan + 1) * e + silu) + 2 * e * expert.hidden) / tp
 
 
 def _frozen(question: Question, kind: LayerKind, tp: Floats, outputs: Floats, attention: Floats,
@@ -78,10 +86,15 @@ def _frozen(question: Question, kind: LayerKind, tp: Floats, outputs: Floats, at
 
 def live_layer(question: Question, rows: Layouts, kept: Floats) -> Floats:
     """Return what one layer holds while it works: its saved set and gradients, or forward its widest tensors."""
-    if not question.tuning.forward_only:
-        live: Floats = kept[:, 0] * question.stack.live_layers
-        return live
     tokens = rows.micro_batch * question.sequence_length / rows.cp
+    if not question.tuning.forward_only:
+        # beside what is split: the gathered input of a product, and the gradient before its reduce-scatter
+        whole = 2 * question.element_bytes(rows.precision) * question.shape.hidden * (rows.tp > 1)
+        live: Floats = kept[:, 0] * question.stack.live_layers + tokens * whole
+        if question.stack.live_mlp < 1:
+            dense = sum(share * _feed_forward(question, rows, kind)[0] for kind, share in question.shape.kinds)
+            live = live - tokens * dense * (1 - question.stack.live_mlp) * question.stack.live_layers
+        return live
     width = max(kind.attention_width + kind.fan * kind.ffn + (
         kind.experts.per_token * kind.experts.fan * kind.experts.ffn if kind.experts else 0)
         for kind, _ in question.shape.kinds)

@@ -28,7 +28,9 @@ def import_config(path: Path, as_of: str) -> Model:
     outer = _read(path)
     inner = outer.get("text_config")
     config: Mapping[str, Any] = {**outer, **inner} if isinstance(inner, dict) else outer
-    kind = config.get("model_type")
+    own = config.get("ssm_cfg")
+    # the authors' own checkpoints of Mamba-2 name it nowhere else
+    kind = config.get("model_type") or ("mamba2" if isinstance(own, dict) and own.get("layer") == "Mamba2" else None)
     if not isinstance(kind, str):
         raise InputError("expected model_type, which names the architecture", file=str(path))
     if kind not in FAMILIES:

@@ -276,12 +276,45 @@ def qwen_hybrid(c: Config) -> Entry:
     return {"blocks": blocks, "order": symbols, "tied": bool(c.get("tie_word_embeddings", False))}
 
 
+def mamba2(c: Config) -> Entry:
+    """Mamba-2 as Transformers spells it, and as its authors do (d_model, ssm_cfg), with their defaults."""
+    own = c.get("ssm_cfg") or {}
+    hidden, layers = c.get("d_model") or c["hidden_size"], c.get("n_layer") or c["num_hidden_layers"]
+    width = own.get("headdim") or c.get("head_dim", 64)
+    inner = (own.get("expand") or c.get("expand", 2)) * hidden
+    padding = c.get("pad_vocab_size_multiple", 1)
+    recurrence = {"kind": "mamba2", "heads": inner // width, "head_dim": width,
+                  "state": own.get("d_state") or c.get("state_size", 128),
+                  "groups": own.get("ngroups") or c.get("n_groups", 1),
+                  "conv": own.get("d_conv") or c.get("conv_kernel", 4)}
+    return {"hidden": hidden, "vocab": -(-c["vocab_size"] // padding) * padding, "positions": "none",
+            "blocks": [{"count": layers, "recurrence": recurrence}],
+            "tied": bool(c.get("tie_embeddings", c.get("tie_word_embeddings", False)))}
+
+
+def mimo_v2_flash(c: Config) -> Entry:
+    """MiMo-V2-Flash: windowed layers with sinks beside full ones, dense layers ahead of a mixture."""
+    full = _attention(c, v_head_dim=c["v_head_dim"], sinks=bool(c.get("add_full_attention_sink_bias")))
+    near = {"heads": c["swa_num_attention_heads"], "kv_heads": c["swa_num_key_value_heads"],
+            "head_dim": c["swa_head_dim"], "v_head_dim": c["swa_v_head_dim"], "window": c["sliding_window"],
+            "sinks": bool(c.get("add_swa_attention_sink_bias"))}
+    mixture = {"kind": "moe", "experts": c["n_routed_experts"], "experts_per_token": c["num_experts_per_tok"],
+               "ffn": c["moe_intermediate_size"], "shared_experts": c.get("n_shared_experts") or 0,
+               "correction_bias": c.get("topk_method") == "noaux_tc"}
+    symbols = "".join(("L" if windowed else "G") if routed else "l" if windowed else "g" for windowed, routed in zip(
+        c["hybrid_layer_pattern"], c["moe_layer_freq"], strict=True))
+    blocks = [{"count": symbols.count(symbol), "symbol": symbol, "attention": near if symbol in "Ll" else full,
+               "mlp": mixture if symbol in "LG" else _gated(c)} for symbol in dict.fromkeys(symbols)]
+    return {"blocks": blocks, "order": symbols, "tied": bool(c.get("tie_word_embeddings", False))}
+
+
 FAMILIES: dict[str, Callable[[Config], Entry]] = {
     "llama": llama, "mistral": mistral, "mixtral": mixtral, "phi3": phi3, "qwen2": qwen2, "qwen3": qwen3,
     "qwen3_moe": qwen3_moe, "olmo2": olmo2, "gemma": gemma, "gemma2": gemma2, "gemma3": gemma3, "gemma3_text": gemma3,
     "gpt_oss": gpt_oss, "glm4_moe": glm4_moe, "minimax_m2": minimax_m2, "deepseek_v2": deepseek,
     "deepseek_v3": deepseek, "deepseek_v32": deepseek, "kimi_k2": deepseek, "gpt2": gpt2, "opt": opt, "bloom": bloom,
     "falcon": falcon, "mpt": mpt, "nemotron": nemotron, "nemotron_h": nemotron_h,
-    "qwen": qwen, "llama4": llama4, "llama4_text": llama4, "jamba": jamba,
+    "qwen": qwen, "mamba2": mamba2, "mimo_v2_flash": mimo_v2_flash, "llama4": llama4, "llama4_text": llama4,
+    "jamba": jamba,
     "qwen3_next": qwen_hybrid, "qwen3_5": qwen_hybrid, "qwen3_5_text": qwen_hybrid, "qwen3_5_moe": qwen_hybrid,
     "qwen3_5_moe_text": qwen_hybrid}
