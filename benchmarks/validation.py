@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.causes import CAUSES
 from benchmarks.formulas import FORMULAS, inputs_of
 from planner.catalog.calibration import Residual, Residuals
 from planner.catalog.load import Catalog
@@ -76,8 +77,9 @@ def page(runs: Sequence[Comparison], samples: dict[str, list[Sample]]) -> Iterat
         for label, key in groups[:3] + groups[4:] if quantity != "peak_mem_gib" else groups[:2] + groups[3:]:
             yield from _grouped(chosen, label, key)
         if quantity == "peak_mem_gib":
+            yield from _stated(chosen)
             yield from _formulas(chosen)
-        yield from _worst(chosen)
+        yield from _worst(chosen, CAUSES if quantity == "peak_mem_gib" else None)
     yield from _verdicts(pairs)
     yield from _order(runs[0])
     yield from _coverage(samples)
@@ -115,6 +117,17 @@ def _grouped(pairs: Sequence[Pair], label: str, key: Callable[[Outcome], str]) -
     yield ""
 
 
+def _stated(pairs: Sequence[Pair]) -> Iterator[str]:
+    """Yield the figures of rows of the memory file that leave nothing important open, by method and by source."""
+    held = [(o, e) for o, e in pairs if o.row.stated]
+    yield from ("Rows that leave nothing important open:", "")
+    yield from _table(("rows that state all", "rows", "median", "p90", "bias", "in 90% interval"),
+                      [["all", *_figures([e for _, e in held])]])
+    yield ""
+    yield from _grouped(held, "method", lambda o: o.prediction.method)
+    yield from _grouped(held, "source", lambda o: o.row.prefix)
+
+
 def _formulas(pairs: Sequence[Pair]) -> Iterator[str]:
     """Yield the error of reference formulas beside ours, on the rows that state what they read."""
     held = [(i, o, e) for o, e in pairs if (i := inputs_of(o)) is not None]
@@ -136,12 +149,14 @@ def _spread(found: Sequence[tuple[Outcome, float]]) -> list[str]:
     return cells
 
 
-def _worst(pairs: Sequence[Pair]) -> Iterator[str]:
+def _worst(pairs: Sequence[Pair], causes: Mapping[str, str] | None = None) -> Iterator[str]:
     ranked = sorted(pairs, key=lambda p: (-abs(np.log1p(p[1].error or 0.0)), p[1].id))[:WORST]
     yield from (f"The {len(ranked)} worst rows:", "")
-    yield from _table(("row", "model", "GPUs", "stack", "predicted", "measured", "error", "assumed"), [
+    last = ("assumed",) if causes is None else ("assumed", "cause")
+    yield from _table(("row", "model", "GPUs", "stack", "predicted", "measured", "error", *last), [
         [e.id, _model(o), f"{o.prediction.gpus} {o.prediction.gpu}", o.prediction.stack, f"{e.predicted:.4g}",
-         f"{e.measured:.4g}", f"{e.error:+.0%}", ", ".join(e.assumed)] for o, e in ranked])
+         f"{e.measured:.4g}", f"{e.error:+.0%}", ", ".join(e.assumed),
+         *([] if causes is None else [causes.get(e.id, "not known")])] for o, e in ranked])
 
 
 def _model(outcome: Outcome) -> str:

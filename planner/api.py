@@ -11,6 +11,7 @@ from planner.answer.schema import Assignment, Plan
 from planner.catalog.load import Catalog
 from planner.errors import UnknownName
 from planner.estimating import Estimating
+from planner.physics.recipes import Recipe
 from planner.pipeline import make_plan
 from planner.scenario.load import FLAGS, load_scenario
 
@@ -40,15 +41,17 @@ def plan(scenario: PathLike_ | None = None, *, catalogs: Sequence[PathLike_] = (
 def estimate(model: str, node: str, layout: Mapping[str, object] | None = None, *, gpus: int | None = None,
              sequence_length: int | None = None, global_batch: int | None = None, method: str = "pretrain",
              stack: str | None = None, precision: str = "bf16", confidence: float = 0.95,
-             optimizer: str = "adamw", catalogs: Sequence[PathLike_] = ()) -> Assignment:
+             optimizer: str = "adamw", optimizer_in_backward: bool = False, loss: str | None = None,
+             trained_layers: int | None = None, catalogs: Sequence[PathLike_] = ()) -> Assignment:
     """Return whether one layout fits, how fast it is, and where bytes and seconds go.
 
     `layout` holds axis values as in `planner estimate --layout` (`{"tp": 8, "pp": 4}`); `sequence_length` is
-    in tokens, `global_batch` in sequences, `confidence` that of the memory verdict. Raises PlannerError.
+    in tokens, `global_batch` in sequences, `confidence` that of the memory verdict; `loss` is plain, chunked or
+    fused; of the layers the last `trained_layers` train. Raises PlannerError.
     """
     axes = {axis: str(value) for axis, value in (layout or {}).items()}
     return Estimating(_catalog(catalogs), model, node, gpus, axes, sequence_length, global_batch, method, stack,
-                      precision, confidence, optimizer)()
+                      precision, confidence, Recipe(optimizer, optimizer_in_backward, loss), trained_layers)()
 
 
 def validate(evidence: PathLike_, *, catalogs: Sequence[PathLike_] = ()) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from planner.answer.assignment import Assignment
@@ -12,7 +12,7 @@ from planner.answer.largest import Largest, largest_model, largest_of, largest_s
 from planner.answer.levers import Lever, levers
 from planner.catalog.load import Catalog
 from planner.layouts.axes import divisors
-from planner.physics.optimizers import with_optimizer
+from planner.physics.recipes import Recipe, with_recipe
 from planner.physics.shapes import parameters
 from planner.scenario.load import DEFAULT_STACK
 
@@ -35,7 +35,7 @@ class Estimating:
     stack: str | None
     precision: str
     confidence: float
-    optimizer: str | None = None
+    recipe: Recipe = field(default_factory=Recipe)
     trained_layers: int | None = None
 
     def __call__(self, **changes: Any) -> Assignment:  # noqa: ANN401 - one of the fields above
@@ -44,10 +44,11 @@ class Estimating:
         shape = self.catalog.model(asked.model)
         stack = self.catalog.stack(asked.stack or DEFAULT_STACK.get(asked.method, "megatron-core"))
         return estimate_of(self.catalog, shape, self.catalog.node(asked.node),
-                           with_optimizer(stack, asked.optimizer), gpus=asked.gpus,
+                           with_recipe(stack, shape, asked.recipe), gpus=asked.gpus,
                            layout=asked.layout, sequence_length=asked.sequence_length or shape.sequence_length,
                            global_batch=asked.global_batch, method=asked.method, precision=asked.precision,
-                           confidence=asked.confidence, trained_layers=asked.trained_layers)
+                           confidence=asked.confidence, trained_layers=asked.trained_layers,
+                           steps_in_backward=asked.recipe.optimizer_in_backward)
 
     def levers(self, now: Assignment) -> list[Lever]:
         """Return what single changes of the layout would save."""

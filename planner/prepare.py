@@ -20,11 +20,11 @@ from planner.layouts.rules import SPLIT_BY, Facts, split_code
 from planner.layouts.table import Ints, from_rows
 from planner.money.rent import RentalOffer, candidates_with_offers, cheapest_per_candidate, usual_candidate
 from planner.physics.estimate import faster_whole
-from planner.physics.optimizers import with_optimizer
 from planner.physics.question import Question, computes, quantile, question_of
+from planner.physics.recipes import Recipe, with_recipe
 from planner.scenario.load import DEFAULT_STACK
 from planner.scenario.scenario import Scenario
-from planner.scenario.workload import Batch
+from planner.scenario.workload import Batch, Training
 from planner.solver.job import Job
 from planner.solver.quantize import budget, duration_limit, price
 
@@ -58,7 +58,8 @@ def prepare(scenario: Scenario, catalog: Catalog) -> Prepared:
     """Look up everything the scenario names. Raises InputError where no candidate has a usable offer."""
     work, method = scenario.workload, scenario.workload.method or "pretrain"
     model = catalog.model(work.model)
-    stack = with_optimizer(catalog.stack(work.stack or DEFAULT_STACK[method]), work.optimizer)
+    stack = with_recipe(catalog.stack(work.stack or DEFAULT_STACK[method]), model,
+                        Recipe(work.optimizer, work.optimizer_in_backward, work.loss))
     # sorted, so that the order in which candidates are listed decides nothing
     nodes = sorted(set(scenario.hardware.candidates))
     candidates: list[Candidate] = []
@@ -95,7 +96,8 @@ def prepare(scenario: Scenario, catalog: Catalog) -> Prepared:
                   precisions=np.array([[computes(c, r, p) for p in work.precision]
                                        for c, r in zip(candidates, question.rates, strict=True)]),
                   fixed_gpus=limits.gpus, max_nodes=limits.max_nodes, partial_nodes=work.tokens is None,
-                  whole_sequences=whole, frozen_layers=work.trained_layers is not None)
+                  whole_sequences=whole, frozen_layers=work.trained_layers is not None,
+                  steps_in_backward=work.optimizer_in_backward)
     return Prepared(scenario, catalog, model, stack, question, facts, cheapest_per_candidate(offers), dropped)
 
 
@@ -126,7 +128,7 @@ def job_of(prepared: Prepared) -> Job:
     work, limits = prepared.scenario.workload, prepared.scenario.limits
     states = prepared.stack.recipe(work.precision[0])
     return Job(
-        tokens=work.tokens or 1, sequence_length=prepared.question.sequence_length,
+        tokens=_processed(work, prepared.question.sequence_length), sequence_length=prepared.question.sequence_length,
         checkpoint_bytes=prepared.question.shape.total * (2 + max(states.master, 4) + states.moments),
         reliability=prepared.catalog.reliability, objective=prepared.scenario.objective,
         micro_usd_per_node_hour=tuple(price(o.usd_per_node_hour) for o in prepared.offers)
@@ -135,6 +137,14 @@ def job_of(prepared: Prepared) -> Job:
         upper=_upper(prepared), deadline_us=duration_limit(limits.deadline.seconds) if limits.deadline else None,
         budget_cents=budget(limits.budget) if limits.budget else None,
         max_power_w=int(limits.max_power) if limits.max_power else None)
+
+
+def _processed(work: Training, sequence_length: int) -> int:
+    """Return the tokens that the GPUs work through: the job's, and the padding where samples are not packed."""
+    tokens = work.tokens or 1
+    if work.mean_length is None:
+        return tokens
+    return -(-tokens * sequence_length // min(work.mean_length, sequence_length))
 
 
 def _upper(prepared: Prepared) -> tuple[float, ...]:

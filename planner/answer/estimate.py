@@ -112,7 +112,7 @@ def _number(key: str, text: str, expected: str, most: float = 1e6, least: float 
 
 def estimate_of(catalog: Catalog, model: Model, node: Node, stack: Stack, *, gpus: int | None,
                 layout: Mapping[str, str], sequence_length: int, global_batch: int | None, method: str, precision: str,
-                confidence: float, trained_layers: int | None = None) -> Assignment:
+                confidence: float, trained_layers: int | None = None, steps_in_backward: bool = False) -> Assignment:
     """Return the layout's memory, time and speed. Raises InputError naming each rule the layout breaks."""
     row, recompute_layers = parse_layout(layout, stack, gpus)
     serving = method == "inference"
@@ -129,7 +129,7 @@ def estimate_of(catalog: Catalog, model: Model, node: Node, stack: Stack, *, gpu
     space = Space(model, (candidate,), (precision,), sequence_length, batch, 10**9)
     facts = Facts(space=space, stack=stack, node_gpus=np.array([node.gpus]), clustered=np.array([True]),
                   precisions=np.array([[True]]), fixed_gpus=None, max_nodes=None,
-                  frozen_layers=trained_layers is not None)
+                  frozen_layers=trained_layers is not None, steps_in_backward=steps_in_backward)
     broken = [name for name in violations(rows.columns, facts) if name not in ("whole_nodes", "sp_wins")]
     if broken:
         raise InputError("the layout is not legal: " + "; ".join(f"{RULES[name].reason} ({name})" for name in broken))

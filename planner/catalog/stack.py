@@ -82,6 +82,10 @@ class Stack(Sourced):
     """Whether micro-batches but the last keep their gradients whole and unreduced (1); the first is the default."""
     flat_gradients: bool = False
     """Gradients are of whole flat parameters, frozen weights included (FSDP 1 with use_orig_params)."""
+    gathered_layers: int = Field(default=2, ge=1)
+    """Layers that ZeRO-3 holds gathered: the one at work, and those prefetched."""
+    tables_apart: bool = False
+    """Embedding and head are units of their own, of which ZeRO-3 gathers one at a time."""
     hybrid_shard: bool = False
     """Whether ZeRO-3 can shard within groups of GPUs and replicate over them (HSDP)."""
     offload: OffloadSupport = OffloadSupport()

@@ -10,7 +10,7 @@ import click
 from planner.catalog.hardware import Precision
 from planner.cli.options import common, console, is_quiet, open_catalog, quantity
 from planner.errors import EXIT_OK, InputError
-from planner.scenario.workload import Batch, GlobalBatch, Method, Optimizer
+from planner.scenario.workload import Batch, GlobalBatch, Loss, Method, Optimizer
 from planner.units import Tokens
 
 
@@ -29,6 +29,8 @@ from planner.units import Tokens
 @click.option("--stack", metavar="NAME", help="Training framework. Default: megatron-core.")
 @click.option("--optimizer", type=click.Choice(get_args(Optimizer)), default="adamw", show_default=True,
               help="Other than the stack's AdamW.")
+@click.option("--optimizer-in-backward", is_flag=True, help="Step as backward makes the gradients, and free them.")
+@click.option("--loss", type=click.Choice(get_args(Loss)), help="Kernel of the cross entropy. Default: the stack's.")
 @click.option("--trained-layers", type=click.IntRange(min=1), metavar="N",
               help="The last N layers and the head train, the rest is frozen. Default: all train.")
 @click.option("--precision", type=click.Choice(get_args(Precision)), default="bf16", show_default=True)
@@ -39,8 +41,8 @@ from planner.units import Tokens
 @common
 def command(model: str | None, node: str, gpus: int | None, layout: str, seq_len: int | None,
             global_batch: Batch | None, method: str, stack: str | None, optimizer: str,
-            trained_layers: int | None, precision: str, confidence: float,
-            largest: str | None, as_json: bool, catalogs: tuple[Path, ...]) -> int:
+            optimizer_in_backward: bool, loss: str | None, trained_layers: int | None,
+            precision: str, confidence: float, largest: str | None, as_json: bool, catalogs: tuple[Path, ...]) -> int:
     """Say whether one layout fits, how fast it is, and where bytes and seconds go.
 
     A layout that does not fit is an answer: exit code 0.
@@ -49,6 +51,7 @@ def command(model: str | None, node: str, gpus: int | None, layout: str, seq_len
 
     from planner.answer.schema import to_json
     from planner.estimating import Estimating
+    from planner.physics.recipes import Recipe
     from planner.render.sentence import estimate_sentence, largest_sentence
     from planner.render.tables import render_estimate
 
@@ -56,7 +59,7 @@ def command(model: str | None, node: str, gpus: int | None, layout: str, seq_len
         raise click.UsageError("Missing option '--model'.")
     ask = Estimating(catalog, model or "", node, gpus, axes, seq_len,
                      global_batch.sequences if global_batch else None, method, stack, precision, confidence,
-                     optimizer, trained_layers)
+                     Recipe(optimizer, optimizer_in_backward, loss), trained_layers)
     if largest is None:
         assignment = ask()
     else:

@@ -94,15 +94,20 @@ def _entries(identifier: str, measured: TrainMeasured, prediction: Prediction) -
         yield _number(identifier, "step_time_s", seconds, measured.step_time_s,
                       (seconds * step.q05, seconds * step.q95), prediction.assumed)
     if measured.peak_mem_gib is not None:
-        known = measured.mem_kind in ("allocated", "reserved", "nvidia-smi")
-        kind = measured.mem_kind if known and measured.mem_kind else prediction.usual_kind
-        assumed = prediction.assumed if known else (*prediction.assumed, f"mem_kind={kind}")
+        kind = kind_of(measured, prediction)
+        assumed = prediction.assumed if kind == measured.mem_kind else (*prediction.assumed, f"mem_kind={kind}")
         peak = prediction.memory_gib(kind)
         yield _number(identifier, "peak_mem_gib", peak, measured.peak_mem_gib, (peak * memory.q05, peak * memory.q95),
                       assumed)
     if measured.fits is not None and UNKNOWN_GPU not in prediction.assumed:
         yield Entry(identifier, "fits", prediction.fits, "yes" if measured.fits else "no", None,
                     None, prediction.assumed)
+
+
+def kind_of(measured: TrainMeasured, prediction: Prediction) -> str:
+    """Return what a measured peak counts: allocated, reserved or nvidia-smi, as stated or as its source does."""
+    known = ("allocated", "reserved", "nvidia-smi")
+    return measured.mem_kind if measured.mem_kind in known and measured.mem_kind else prediction.usual_kind
 
 
 def _number(identifier: str, quantity: str, predicted: float, measured: float, interval: tuple[float, float],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from planner.evidence.rows import TrainRun
+from planner.physics.recipes import FUSED_LINEAR_LOSS, SHORT_LOSS
 
 _LADDER = re.compile(r"optimization flags: \+(?!packed|compile)", re.IGNORECASE)
 """torchtune's README adds one flag a row and keeps those before; the chunked loss is the third."""
@@ -17,8 +18,6 @@ its source is dated."""
 CHUNKED_SINCE = 2026
 """torchtitan's loss in chunks came with commit e23bb707d of 2025, and is the default of later releases."""
 _NO_LIGER = re.compile(r"not using use_liger_kernel", re.IGNORECASE)
-SHORT_LOSS = 4.0
-"""Bytes per logit of a chunked or fused cross entropy: 16-bit logits and their gradient in place."""
 FROZEN_SHORT_LOSS = 2.1
 """The same in torchtune where the projection is frozen: chunks of 16-bit logits, whose gradients go as they come."""
 QWEN_LOSS, QWEN_HALF_LOSS = 12.0, 8.0
@@ -26,8 +25,6 @@ QWEN_LOSS, QWEN_HALF_LOSS = 12.0, 8.0
 log-softmax that autocast makes; under DeepSpeed in fp16, as its GPTQ script runs, all four stay in 16 bits."""
 _TILED = re.compile(r"arctic|\balst\b|\btiled\b", re.IGNORECASE)
 """Arctic Long Sequence Training tiles the loss with its projection."""
-FUSED_LINEAR_LOSS = 8.0
-"""Bytes per hidden element of a loss fused with its projection (Liger), which never holds the logits."""
 
 
 def uses_liger(run: TrainRun) -> bool:

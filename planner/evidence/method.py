@@ -17,6 +17,9 @@ _MOMENTS = {"fp32": 8.0, "bf16": 4.0, "8bit": 2.06, "4bit": 1.06}
 _UPCAST = re.compile(r"QwenLM/Qwen |huggingface/peft")
 """Sources that prepare a quantized model with PEFT's prepare_model_for_kbit_training, which keeps embedding, head and
 norms in 32 bits (peft/utils/other.py)."""
+DOUBLE = ("axolotl", "torchtune")
+"""Stacks whose NF4 is always doubly quantized: axolotl sets bnb_4bit_use_double_quant, torchao's NF4Tensor has 8-bit
+scalers in blocks of 256."""
 DEFAULT_RANK = 8
 """PEFT's and LitGPT's default; adapters of any usual rank are small beside the base."""
 _TARGETS: tuple[tuple[str, str], ...] = (
@@ -63,8 +66,8 @@ def _rank(run: TrainRun, assumed: list[str]) -> int:
 
 
 def _quantization(run: TrainRun, stack: Stack, method: str, assumed: list[str]) -> str | None:
-    if stack.name == "axolotl" and run.base_quantization == "nf4":
-        return "nf4-dq"  # bnb_4bit_use_double_quant is set for every QLoRA (utils/config, models/bitsandbytes)
+    if stack.name in DOUBLE and run.base_quantization == "nf4":
+        return "nf4-dq"
     if run.base_quantization is not None:
         if run.base_quantization not in BASE_BYTES:
             raise SkippedError(f"base_quantization {run.base_quantization} is not modeled")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ from planner.catalog.load import Catalog
 from planner.catalog.stack import Stack
 from planner.errors import PlannerError
 from planner.evidence.degrees import Degrees, degrees_of
-from planner.evidence.hardware import candidate_of
+from planner.evidence.hardware import UNKNOWN_GPU, candidate_of
 from planner.evidence.method import method_of, tuning
 from planner.evidence.rows import TrainRun
 from planner.evidence.shape import model_of
@@ -21,6 +22,9 @@ from planner.physics.evaluate import Evaluation, Fits, evaluate_fixed
 from planner.physics.question import computes, question_of
 from planner.units import GIB
 
+_ALLOCATED = re.compile(r"SimuMax|torchtune README.md Memory and training speed table")
+"""Sources that print what is allocated: SimuMax, and torchtune's table of 2024, whose 16.2 GiB for LoRA of 8B are less
+than its weights and checkpoints take once reserved."""
 STATED, OPEN = 0.95, 0.99
 """Confidence of the memory verdict where the row states everything, and where something had to be assumed."""
 
@@ -31,6 +35,8 @@ class Prediction:
 
     evaluation: Evaluation
     stack: str
+    family: str
+    """The stack whose class of evidence the row is of."""
     architecture: str
     gpu: str
     gpus: int
@@ -40,7 +46,7 @@ class Prediction:
     memory_residual: Residual
     assumed: tuple[str, ...]
     usual_kind: str = "reserved"
-    """What the peak counts where the row does not say: SimuMax prints what is allocated."""
+    """What the peak counts where the row does not say."""
     load_bytes: float = 0.0
     """Device bytes while the model loads, where every rank builds the whole of it before sharding."""
 
@@ -86,9 +92,10 @@ def predict(run: TrainRun, catalog: Catalog, *, memory_only: bool = False) -> Pr
     traits: Mapping[str, str] = {"stack": stack.family, "architecture": candidate.gpu.architecture,
                                  "method": method}
     return Prediction(
-        evaluation, stack.name, candidate.gpu.architecture, candidate.gpu.name, degrees.gpus, precision,
+        evaluation, stack.name, stack.family, candidate.gpu.architecture,
+        "any" if UNKNOWN_GPU in assumed else candidate.gpu.name, degrees.gpus, precision,
         traits["method"], catalog.step_residuals.match(**traits), catalog.memory_residuals.match(**traits),
-        tuple(assumed), "allocated" if "SimuMax" in (run.source or "") else "reserved",
+        tuple(assumed), "allocated" if _ALLOCATED.search(f"{run.source} {run.source_detail}") else "reserved",
         _load_bytes(run, question.shape.total, degrees))
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.catalog.calibration import Residual
-from planner.evidence.compare import Outcome
+from planner.evidence.compare import Outcome, kind_of
 from planner.evidence.degrees import FULL_LENGTH
 from planner.evidence.rows import TrainMeasured
 
@@ -36,7 +36,7 @@ def step_samples(outcomes: Iterable[Outcome]) -> list[Sample]:
     for outcome in outcomes:
         measured, prediction = outcome.measured_seconds, outcome.prediction
         if outcome.row.stated and measured is not None:
-            traits = {"stack": prediction.stack, "architecture": prediction.architecture}
+            traits = {"stack": prediction.family, "architecture": prediction.architecture}
             samples.append(Sample(outcome.row.prefix, traits, measured / prediction.evaluation.step.seconds))
     return samples
 
@@ -52,9 +52,9 @@ def memory_samples(outcomes: Iterable[Outcome]) -> list[Sample]:
         assert isinstance(measured, TrainMeasured)
         known = outcome.row.stated and not any(a.startswith(FULL_LENGTH) for a in prediction.assumed)
         if known and measured.peak_mem_gib is not None and measured.fits is not False:
-            ratio = measured.peak_mem_gib / prediction.memory_gib(measured.mem_kind or "reserved")
-            traits = {"stack": prediction.stack, "method": prediction.method}
-            samples.setdefault((prediction.stack, prediction.method, ratio), Sample(outcome.row.prefix, traits, ratio))
+            ratio = measured.peak_mem_gib / prediction.memory_gib(kind_of(measured, prediction))
+            traits = {"stack": prediction.family, "method": prediction.method}
+            samples.setdefault((prediction.family, prediction.method, ratio), Sample(outcome.row.prefix, traits, ratio))
     return list(samples.values())
 
 

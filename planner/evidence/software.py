@@ -27,6 +27,7 @@ from planner.catalog.stack import KeptProduct, RecomputeModule, Stack, StateByte
 from planner.evidence.loss import loss_bytes, tiles, uses_liger
 from planner.evidence.rows import TrainRun
 from planner.evidence.skipping import SkippedError
+from planner.physics.recipes import LEAST_GRADIENT
 
 _FAMILIES: tuple[tuple[str, str], ...] = (
     (r"megatron-deepspeed", "megatron-deepspeed"),
@@ -58,8 +59,6 @@ _OTHER_MOMENTS = ((r"paged", 0.0), (r"adafactor", 0.02), (r"^sgd", 0.0), (r"muon
 keeps a row and a column, Muon one fp32 momentum."""
 TILE = 0.05
 """Share of the feed-forward that is live where it goes through the sequence in tiles (Arctic's TiledMLP)."""
-LEAST_GRADIENT = 0.01
-"""Bytes per parameter where every gradient is applied and freed as backward makes it: the matrix at hand."""
 FAST_EXPERTS = (26, 6)
 """First release (year, month) of NVIDIA's stack with CUDA graphs and fused permutation around the experts."""
 _RECOMPUTABLE, _KEPT_PRODUCTS = get_args(RecomputeModule), get_args(KeptProduct)
@@ -85,6 +84,8 @@ def stack_of(run: TrainRun, catalog: Catalog, assumed: list[str], *, memory_only
         changes["full_recompute_keeps"] = _modules(kept, _KEPT_PRODUCTS)
     if run.weights_dtype or run.moments_dtype or _moments(run) is not None:
         changes["states"] = _states(run, stack)
+        if _single_device(run, stack):
+            assumed.append("optimizer=PagedAdamW8bit in backward")
     if stack.name == "megatron-deepspeed" and not re.search("deepspeed", run.framework or "", re.IGNORECASE):
         changes["slowdown"] = 1.0  # Megatron-LM itself, without what DeepSpeed adds
     if stack.name in ("megatron-core-2025", "megatron-bridge") and is_tuned(run):
@@ -161,6 +162,11 @@ def _before_fast_experts(run: TrainRun) -> bool:
     return (run.year or 9999) <= 2025
 
 
+def _single_device(run: TrainRun, stack: Stack) -> bool:
+    """Say whether a row is of torchtune's full_finetune_single_device with the optimizer left to its configuration."""
+    return stack.name == "torchtune" and run.method == "full" and run.gpus == 1 and run.optimizer is None
+
+
 def _frees_gradients(run: TrainRun) -> bool:
     return bool(_FREED.search(run.notes or "") or _LADDER_FREED.search(run.source_detail or ""))
 
@@ -178,10 +184,10 @@ def _states(run: TrainRun, stack: Stack) -> Mapping[str, StateBytes]:
     usual = stack.states["bf16"]
     recipe = StateBytes(
         weight=_bytes("weights_dtype", run.weights_dtype, _WEIGHT, usual.weight),
-        gradient=LEAST_GRADIENT if _frees_gradients(run) else _bytes(
+        gradient=LEAST_GRADIENT if _frees_gradients(run) or _single_device(run, stack) else _bytes(
             "gradients_dtype", run.gradients_dtype, _WEIGHT, usual.gradient),
         master=_bytes("master_dtype", run.master_dtype, _WEIGHT, usual.master),
-        moments=_optimizer_bytes(run, usual.moments))
+        moments=0.0 if _single_device(run, stack) else _optimizer_bytes(run, usual.moments))
     return dict.fromkeys(get_args(Precision), recipe)
 
 

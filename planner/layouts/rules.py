@@ -31,6 +31,8 @@ class Facts:
     """Codes of `SPLIT_BY` for which a layer is faster without sequence parallelism."""
     frozen_layers: bool = False
     """Whether leading layers do not train."""
+    steps_in_backward: bool = False
+    """Whether the optimizer steps as backward makes the gradients."""
     partial_nodes: bool = False
     """Whether a layout smaller than a node may leave the rest of it idle."""
 
@@ -134,6 +136,12 @@ def _scheduled(c: Columns, f: Facts) -> Mask:
     return keep
 
 
+def _steps_at_once(c: Columns, f: Facts) -> Mask:
+    once = micro_batches(f.space.global_batch, c["dp"], c["micro_batch"]) == 1
+    keep: Mask = ((c["pp"] == 1) & once) | (not f.steps_in_backward)
+    return keep
+
+
 def _accumulates(c: Columns, f: Facts) -> Mask:
     several = micro_batches(f.space.global_batch, c["dp"], c["micro_batch"]) > 1
     applies = several & (c["zero"] >= 2) & (c["pp"] == 1)
@@ -162,6 +170,8 @@ _RULES: tuple[Rule, ...] = (
          lambda c, f: (c["pp"] == 1) | f.stack.pipeline),
     Rule("frozen_layers_in_one_stage", ("pp",), "frozen layers leave the stages of a pipeline uneven: trained_layers "
          "needs pp 1", lambda c, f: (c["pp"] == 1) | (not f.frozen_layers)),
+    Rule("steps_in_backward", ("dp", "micro_batch", "pp"), "an optimizer in backward sees one micro-batch: no gradient "
+         "accumulation and no pipeline", _steps_at_once),
     Rule("pp_within_layers", ("pp",), "a pipeline stage needs at least one layer",
          lambda c, f: c["pp"] <= f.space.layers),
     Rule("max_gpus", ("tp", "cp", "dp", "pp"), "more GPUs than the space or the limit allows",

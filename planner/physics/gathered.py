@@ -1,8 +1,8 @@
 """What sharding holds besides the shards: gathered weights, and gradients that are not reduced yet.
 
-ZeRO-3 holds two gathered layers, the tables of the root unit and the gradient of a layer. FSDP that does not reshard
-(stage 2) holds a 16-bit copy of all weights of the rank. Micro-batches that accumulate without a reduction (FSDP's
-no_sync, and any pipeline under FSDP) keep the gradients of all weights of the rank whole.
+ZeRO-3 holds the layer at work and those prefetched, the tables of the root unit and the gradient of a layer. FSDP that
+does not reshard (stage 2) holds a 16-bit copy of all weights of the rank. Micro-batches that accumulate without a
+reduction (FSDP's no_sync, and any pipeline under FSDP) keep the gradients of all weights of the rank whole.
 Sources: PyTorch fully_shard (reshard_after_forward, set_requires_gradient_sync), Rajbhandari et al. 2020
 (arXiv 1910.02054), DeepSpeed stage3_max_live_parameters.
 """
@@ -25,15 +25,15 @@ def gathered_bytes(question: Question, rows: Layouts, layer: Floats, rank: Float
     width = question.element_bytes(rows.precision)
     # a frozen base is gathered as it is stored
     stored = np.minimum(width, tuning.base_bytes) if tuning.quantized else width
-    unit = _unit(question, rows, layer, stored) + width * tables
+    unit = _unit(question, rows, layer, stored) + width * tables / (2 if stack.tables_apart else 1)
     copy = stored * rank + width * tables if stack.fully_sharded else np.zeros(len(rows))
     weights = np.where(rows.zero == 3, unit, np.where(rows.zero == 2, copy, 0.0))
     return weights + _unreduced(question, rows, layer, rank, tables, width)
 
 
 def _unit(question: Question, rows: Layouts, layer: Floats, stored: Floats | float) -> Floats:
-    """Return bytes of two gathered layers, or matrix by matrix of as many as the stack keeps alive, one at least."""
-    weights, live = 2 * layer, question.stack.live_parameters
+    """Return bytes of the gathered layers, or matrix by matrix of as many as the stack keeps alive, one at least."""
+    weights, live = question.stack.gathered_layers * layer, question.stack.live_parameters
     if live is not None:
         weights = np.minimum(weights, np.maximum(_largest(question, rows), live))
     return weights * stored

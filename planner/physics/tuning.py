@@ -17,8 +17,9 @@ ADAPTER_STATES = (4.0, 4.0, 8.0)
 """Bytes per adapter parameter: weight, gradient, moments."""
 ADAPTER_INPUT_BYTES = 4.9
 """Bytes saved per element of an adapted input: dropout copy, mask and cast, over the frozen layer's own (fitted)."""
-TABLE_STATES = (2.0, 2.0, 4.0)
-"""The same of an embedding or head that trains beside adapters: PEFT's modules_to_save copies it in its own format."""
+TABLE_STATES = (2.0, 2.0, 6.0)
+"""The same of an embedding or head that trains beside adapters: PEFT's modules_to_save copies it as it is stored,
+and AdamW over many tensors at once holds the square root of the second moment too."""
 TARGETS = frozenset({"attention-in", "attention-out", "mlp-in", "mlp-out", "experts"})
 """The products that can have adapters: into and out of attention and feed-forward, and those of routed experts."""
 

@@ -11,7 +11,9 @@ from planner.catalog.hardware import Precision
 from planner.units import Tokens, parse_count
 from planner.yaml_io import Frozen
 
-Optimizer = Literal["adamw", "adamw-8bit", "adamw-4bit", "sgd-momentum", "lion", "muon", "adafactor"]
+Optimizer = Literal["adamw", "adamw-8bit", "adamw-4bit", "sgd-momentum", "lion", "muon", "adafactor",
+                    "paged-adamw", "paged-adamw-8bit"]
+Loss = Literal["plain", "chunked", "fused"]
 Method = Literal["pretrain", "full", "lora", "qlora", "inference"]
 _BATCH = re.compile(r"\s*([\d_]{1,18})\s*(?:sequences|seqs)?\s*(?:(?:\+-|\+/-|±)\s*(\d+(?:\.\d+)?)\s*%)?\s*\Z")
 TRAINABLE = ("bf16", "fp16", "fp8", "fp32", "tf32")
@@ -66,6 +68,12 @@ class Training(Frozen):
     stack: str | None = None
     optimizer: Optimizer = "adamw"
     """What keeps states beside the weights that train; adamw is the stack's own recipe."""
+    optimizer_in_backward: bool = False
+    """Whether the optimizer steps as backward makes the gradients, which are freed at once: one micro-batch a step."""
+    loss: Loss | None = None
+    """Kernel of the cross entropy: plain, in chunks, or fused with its projection; none is the stack's own."""
+    mean_length: Tokens | None = None
+    """Tokens of a sample on average where each is padded to sequence_length; none where samples are packed."""
     lora_rank: int = Field(default=16, gt=0, le=4096)
     """Rank of the adapters on every product, for the methods lora and qlora."""
 

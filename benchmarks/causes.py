@@ -1,0 +1,22 @@
+"""What is known of why single rows of peak memory are far off; for the page, never an input of a prediction."""
+
+_GRAPH = "graph_trainer, an experiment that keeps more than eager recompute; its eager sibling titan-057 is within 5%"
+_TRIAL = "trial of April 2024: both recompute modes hold 25 GiB more than without TP; not found in the code's counts"
+_EXPERTS = "fused expert tensors in eager PyTorch: indexing makes gradients of whole tensors, which is not counted"
+_SHORT = "not packed: the data's samples are shorter than the cap, by how much is not stated"
+
+CAUSES: dict[str, str] = {
+    "titan-039": _TRIAL, "titan-040": _TRIAL, "titan-056": _GRAPH, "titan-058": _GRAPH, "titan-059": _GRAPH,
+    "titan-074": "loss kernel not stated; in chunks it would be 15% low, plain 31% high",
+    "titan-080": "NVFP4 keeps activations in 4 bits, which no row with less says how",
+    "axolotl-002": _EXPERTS, "axolotl-003": _EXPERTS, "axolotl-005": _EXPERTS,
+    "axolotl-014": "doubtful: an 8-bit base and its checkpoints alone are 10.3 GiB, and 11 is printed",
+    "axolotl-018": "gated delta rule, which without its own kernels keeps every chunk's states; kernels not stated",
+    "swift-056": _SHORT, "torchtune-019": _SHORT,
+    "swift-042": "contradicts swift-043 (18.0 GiB with ZeRO-2, which shards 0.2 GiB of it)",
+    "swift-051": "eight samples padded to the longest of them; lengths not stated",
+    "torchtune-002": "recompute and optimizer not stated", "torchtune-004": "recompute not stated, probably none",
+    "torchtune-023": "a reading above what the card has: printed unit or card not as the table says",
+    "torchtune-025": "recompute not stated", "torchtune-006": "offload with a fused optimizer, pinned staging",
+    "mbridge-007": "out of memory: the last reading, not the need",
+}
