@@ -17,7 +17,7 @@ from planner.layouts.rules import Facts
 from planner.physics.question import Question, computes, question_of
 from planner.solver.job import Job
 
-STACKS = ("megatron-core", "megatron-core", "fsdp2", "fsdp2", "deepspeed", "hf-peft", "hai-llm")
+STACKS = ("megatron-core", "megatron-core", "megatron-core", "fsdp2", "deepspeed", "hf-peft", "hai-llm")
 NODES = ("dgx-a100", "dgx-h100", "dgx-b200", "l40s-4x", "rtx-4090-4x")
 
 
@@ -71,7 +71,7 @@ def random_case(seed: int, *, limits: bool = True) -> Case:
     space = Space(model, tuple(candidates), ("bf16",), sequence, batch, rng.choice((8, 16, 24)),
                   hybrid_shard=stack.hybrid_shard, sequence_parallel=rng.choice(((1,), (1,), (1, 0))),
                   no_sync=stack.accumulation,
-                  schedules=tuple(SCHEDULES.index(name) for name in stack.schedules))
+                  schedules=tuple(sorted({0, SCHEDULES.index(rng.choice(stack.schedules))})))
     facts = Facts(space=space, stack=stack, node_gpus=np.array([c.node.gpus for c in candidates]),
                   clustered=np.array([rng.random() < 0.9 for _ in candidates]),
                   precisions=np.array([[computes(c, r, "bf16")]

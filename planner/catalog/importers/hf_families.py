@@ -2,21 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
-Config = Mapping[str, Any]
-Entry = dict[str, Any]
-
-
-def _attention(c: Config, **changes: object) -> Entry:
-    heads = c["num_attention_heads"]
-    return {"heads": heads, "kv_heads": c.get("num_key_value_heads") or heads,
-            "head_dim": c.get("head_dim") or c["hidden_size"] // heads} | changes
-
-
-def _gated(c: Config) -> Entry:
-    return {"kind": "gated", "ffn": c["intermediate_size"], "bias": bool(c.get("mlp_bias", False))}
+from planner.catalog.importers.hf_hybrids import jamba, mamba2, nemotron_h, qwen_hybrid
+from planner.catalog.importers.hf_parts import Config, Entry, attention, gated
 
 
 def _one(c: Config, attention: Entry, mlp: Entry, **changes: object) -> Entry:
@@ -37,64 +26,64 @@ def _alternating(entry: Entry, kinds: list[str], window: int, key: str = "window
 def _leading(c: Config, attention: Entry, mixture: Entry) -> Entry:
     """Return dense layers ahead of a mixture of experts."""
     lead = c.get("first_k_dense_replace", 0)
-    dense: Entry = {"count": lead, "attention": attention, "mlp": _gated(c)}
+    dense: Entry = {"count": lead, "attention": attention, "mlp": gated(c)}
     rest: Entry = {"count": c["num_hidden_layers"] - lead, "attention": attention, "mlp": mixture}
     return {"blocks": [dense, rest] if lead else [rest], "tied": bool(c.get("tie_word_embeddings", False))}
 
 
 def llama(c: Config) -> Entry:
     """Llama 1 to 3, Code Llama, Yi, DeepSeek LLM."""
-    return _one(c, _attention(c, bias="qkvo" if c.get("attention_bias") else "none"), _gated(c))
+    return _one(c, attention(c, bias="qkvo" if c.get("attention_bias") else "none"), gated(c))
 
 
 def mistral(c: Config) -> Entry:
     """Mistral; Phi-3 is alike."""
-    return _one(c, _attention({"num_key_value_heads": 8, **c}, window=c.get("sliding_window")), _gated(c))
+    return _one(c, attention({"num_key_value_heads": 8, **c}, window=c.get("sliding_window")), gated(c))
 
 
 def phi3(c: Config) -> Entry:
     """Phi-3 and Phi-4, whose products are fused but as large."""
-    return _one(c, _attention(c, window=c.get("sliding_window")), _gated(c))
+    return _one(c, attention(c, window=c.get("sliding_window")), gated(c))
 
 
 def mixtral(c: Config) -> Entry:
     """Mixtral."""
     mixture = {"kind": "moe", "experts": c["num_local_experts"], "experts_per_token": c["num_experts_per_tok"],
                "ffn": c["intermediate_size"]}
-    return _one(c, _attention({"num_key_value_heads": 8, **c}, window=c.get("sliding_window")), mixture)
+    return _one(c, attention({"num_key_value_heads": 8, **c}, window=c.get("sliding_window")), mixture)
 
 
 def qwen2(c: Config) -> Entry:
     """Qwen 2 and 2.5."""
     window = c.get("sliding_window") if c.get("use_sliding_window") else None
-    return _one(c, _attention(c, bias="qkv", window=window), _gated(c))
+    return _one(c, attention(c, bias="qkv", window=window), gated(c))
 
 
 def qwen3(c: Config) -> Entry:
     """Qwen 3, dense."""
-    return _one(c, _attention(c, qk_norm=True), _gated(c))
+    return _one(c, attention(c, qk_norm=True), gated(c))
 
 
 def qwen3_moe(c: Config) -> Entry:
     """Qwen 3, mixtures."""
     mixture = {"kind": "moe", "experts": c["num_experts"], "experts_per_token": c["num_experts_per_tok"],
                "ffn": c["moe_intermediate_size"]}
-    return _one(c, _attention(c, qk_norm=True), mixture)
+    return _one(c, attention(c, qk_norm=True), mixture)
 
 
 def olmo2(c: Config) -> Entry:
     """OLMo 2."""
-    return _one(c, _attention(c, qk_norm="full"), _gated(c))
+    return _one(c, attention(c, qk_norm="full"), gated(c))
 
 
 def gemma(c: Config) -> Entry:
     """Gemma 1."""
-    return _one({"tie_word_embeddings": True, **c}, _attention(c), _gated(c))
+    return _one({"tie_word_embeddings": True, **c}, attention(c), gated(c))
 
 
 def gemma2(c: Config) -> Entry:
     """Gemma 2: windowed and full layers in turn."""
-    entry = _one({"tie_word_embeddings": True, **c}, _attention(c), _gated(c), norms=4)
+    entry = _one({"tie_word_embeddings": True, **c}, attention(c), gated(c), norms=4)
     kinds = c.get("layer_types") or ["sliding_attention", "full_attention"] * (c["num_hidden_layers"] // 2)
     return _alternating(entry, kinds, c.get("sliding_window", 4096))
 
@@ -106,7 +95,7 @@ def gemma3(c: Config) -> Entry:
     every = c.get("sliding_window_pattern", 6)
     kinds = c.get("layer_types") or ["sliding_attention" if (i + 1) % every else "full_attention"
                                      for i in range(c["num_hidden_layers"])]
-    entry = _one(c, _attention(c, qk_norm=True), _gated(c), norms=4) | {"vocab": c["vocab_size"]}
+    entry = _one(c, attention(c, qk_norm=True), gated(c), norms=4) | {"vocab": c["vocab_size"]}
     return _alternating(entry, kinds, c.get("sliding_window", 4096))
 
 
@@ -114,7 +103,7 @@ def gpt_oss(c: Config) -> Entry:
     """gpt-oss: windowed and full layers in turn, sinks, biases everywhere."""
     mixture = {"kind": "moe", "experts": c["num_local_experts"], "ffn": c["intermediate_size"], "bias": True,
                "experts_per_token": c.get("num_experts_per_tok") or c["experts_per_token"], "router_bias": True}
-    entry = _one(c, _attention(c, bias="qkvo", sinks=True), mixture)
+    entry = _one(c, attention(c, bias="qkvo", sinks=True), mixture)
     return _alternating(entry, c["layer_types"], c["sliding_window"])
 
 
@@ -123,15 +112,15 @@ def glm4_moe(c: Config) -> Entry:
     mixture = {"kind": "moe", "experts": c["n_routed_experts"], "experts_per_token": c["num_experts_per_tok"],
                "ffn": c["moe_intermediate_size"], "shared_experts": c.get("n_shared_experts", 0),
                "correction_bias": True}
-    attention = _attention(c, bias="qkv" if c.get("attention_bias") else "none", qk_norm=bool(c.get("use_qk_norm")))
-    return _leading(c, attention, mixture)
+    heads = attention(c, bias="qkv" if c.get("attention_bias") else "none", qk_norm=bool(c.get("use_qk_norm")))
+    return _leading(c, heads, mixture)
 
 
 def minimax_m2(c: Config) -> Entry:
     """MiniMax M2."""
     mixture = {"kind": "moe", "experts": c["num_local_experts"], "experts_per_token": c["num_experts_per_tok"],
                "ffn": c["intermediate_size"], "correction_bias": True}
-    return _one(c, _attention(c, qk_norm="full" if c.get("use_qk_norm") else False), mixture)
+    return _one(c, attention(c, qk_norm="full" if c.get("use_qk_norm") else False), mixture)
 
 
 def deepseek(c: Config) -> Entry:
@@ -152,7 +141,7 @@ def gpt2(c: Config) -> Entry:
     hidden, rows = c["n_embd"], c.get("n_positions", 1024)
     heads = {"num_attention_heads": c["n_head"], "hidden_size": hidden, "num_hidden_layers": c["n_layer"]}
     mlp = {"kind": "plain", "ffn": c.get("n_inner") or 4 * hidden, "bias": True}
-    return _one({**heads, "tie_word_embeddings": True}, _attention(heads, bias="qkvo"), mlp) | {
+    return _one({**heads, "tie_word_embeddings": True}, attention(heads, bias="qkvo"), mlp) | {
         "hidden": hidden, "norm": "layernorm", "positions": "learned", "position_rows": rows}
 
 
@@ -161,7 +150,7 @@ def opt(c: Config) -> Entry:
     if c.get("word_embed_proj_dim", c["hidden_size"]) != c["hidden_size"]:
         raise KeyError("word_embed_proj_dim equal to hidden_size")
     mlp = {"kind": "plain", "ffn": c["ffn_dim"], "bias": True}
-    return _one({"tie_word_embeddings": True, **c}, _attention(c, bias="qkvo"), mlp) | {
+    return _one({"tie_word_embeddings": True, **c}, attention(c, bias="qkvo"), mlp) | {
         "norm": "layernorm", "positions": "learned", "position_rows": c["max_position_embeddings"] + 2}
 
 
@@ -171,7 +160,7 @@ def bloom(c: Config) -> Entry:
     heads = {"num_attention_heads": c.get("n_head") or c["num_attention_heads"], "hidden_size": hidden,
              "num_hidden_layers": c.get("n_layer") or c["num_hidden_layers"]}
     mlp = {"kind": "plain", "ffn": 4 * hidden, "bias": True}
-    return _one({**heads, "tie_word_embeddings": True}, _attention(heads, bias="qkvo"), mlp) | {
+    return _one({**heads, "tie_word_embeddings": True}, attention(heads, bias="qkvo"), mlp) | {
         "hidden": hidden, "norm": "layernorm", "positions": "alibi", "embedding_norm": True}
 
 
@@ -184,7 +173,7 @@ def falcon(c: Config) -> Entry:
         "num_attention_heads"]
     mlp = {"kind": "plain", "ffn": c.get("ffn_hidden_size") or 4 * c["hidden_size"], "bias": bool(c.get("bias", False))}
     return _one({**heads, "tie_word_embeddings": c.get("tie_word_embeddings", True)},
-                _attention({**heads, "num_key_value_heads": groups}), mlp, parallel=True, norms=2 if new else 1) | {
+                attention({**heads, "num_key_value_heads": groups}), mlp, parallel=True, norms=2 if new else 1) | {
         "norm": "layernorm"}
 
 
@@ -192,35 +181,18 @@ def mpt(c: Config) -> Entry:
     """MPT."""
     heads = {"num_attention_heads": c["n_heads"], "hidden_size": c["d_model"], "num_hidden_layers": c["n_layers"]}
     mlp = {"kind": "plain", "ffn": c.get("expansion_ratio", 4) * c["d_model"]}
-    return _one({**heads, "tie_word_embeddings": True}, _attention(heads), mlp) | {
+    return _one({**heads, "tie_word_embeddings": True}, attention(heads), mlp) | {
         "hidden": c["d_model"], "norm": "layernorm-nobias", "positions": "alibi"}
 
 
 def nemotron(c: Config) -> Entry:
     """Nemotron-4: squared ReLU, layer norms."""
-    return _one(c, _attention(c), {"kind": "plain", "ffn": c["intermediate_size"]}) | {"norm": "layernorm"}
-
-
-def nemotron_h(c: Config) -> Entry:
-    """Nemotron-H and Nemotron 3: layers of a single part in the order of hybrid_override_pattern."""
-    pattern = c["hybrid_override_pattern"]
-    parts: dict[str, Entry] = {
-        "M": {"recurrence": {"kind": "mamba2", "heads": c["mamba_num_heads"], "head_dim": c["mamba_head_dim"],
-                             "state": c["ssm_state_size"], "groups": c["n_groups"], "conv": c["conv_kernel"]}},
-        "*": {"attention": _attention(c)}, "-": {"mlp": {"kind": "plain", "ffn": c["intermediate_size"]}}}
-    if "E" in pattern:
-        parts["E"] = {"mlp": {
-            "kind": "moe", "experts": c["n_routed_experts"], "experts_per_token": c["num_experts_per_tok"],
-            "ffn": c["moe_intermediate_size"], "gated": False, "correction_bias": True,
-            "shared_experts": c.get("n_shared_experts", 0), "shared_ffn": c.get("moe_shared_expert_intermediate_size")}}
-    blocks = [{"count": pattern.count(symbol), "symbol": symbol, **part} for symbol, part in parts.items()
-              if symbol in pattern]
-    return {"blocks": blocks, "order": pattern, "tied": bool(c.get("tie_word_embeddings", False)), "positions": "none"}
+    return _one(c, attention(c), {"kind": "plain", "ffn": c["intermediate_size"]}) | {"norm": "layernorm"}
 
 
 def qwen(c: Config) -> Entry:
     """Qwen 1, whose intermediate_size counts both products into the feed-forward."""
-    return _one(c, _attention(c, bias="qkv"), {"kind": "gated", "ffn": c["intermediate_size"] // 2})
+    return _one(c, attention(c, bias="qkv"), {"kind": "gated", "ffn": c["intermediate_size"] // 2})
 
 
 def llama4(c: Config) -> Entry:
@@ -234,67 +206,14 @@ def llama4(c: Config) -> Entry:
     for layer in range(1, c["num_hidden_layers"] + 1):
         symbols += ("G" if layer % every == 0 else "L") if layer % step == 0 else "g" if layer % every == 0 else "l"
     blocks = [{"count": symbols.count(symbol), "symbol": symbol,
-               "attention": _attention(c, **(chunk if symbol in "Ll" else {})),
+               "attention": attention(c, **(chunk if symbol in "Ll" else {})),
                "mlp": mixture if symbol in "LG" else dense} for symbol in dict.fromkeys(symbols)]
     return {"blocks": blocks, "order": symbols, "tied": bool(c.get("tie_word_embeddings", False))}
 
 
-def jamba(c: Config) -> Entry:
-    """Jamba: Mamba with an attention layer in each period, experts in every second layer."""
-    recurrence = {"kind": "mamba", "inner": c.get("mamba_expand", 2) * c["hidden_size"], "inner_norms": True,
-                  "state": c.get("mamba_d_state", 16), "conv": c.get("mamba_d_conv", 4), "dt_rank": c["mamba_dt_rank"]}
-    mixture = {"kind": "moe", "experts": c["num_experts"], "experts_per_token": c["num_experts_per_tok"],
-               "ffn": c["intermediate_size"]}
-    symbols = ""
-    for layer in range(c["num_hidden_layers"]):
-        attends = layer % c["attn_layer_period"] == c["attn_layer_offset"]
-        routes = layer % c["expert_layer_period"] == c["expert_layer_offset"]
-        symbols += ("B" if routes else "A") if attends else ("E" if routes else "M")
-    blocks = [{"count": symbols.count(symbol), "symbol": symbol, "mlp": mixture if symbol in "EB" else _gated(c)}
-              | ({"attention": _attention(c)} if symbol in "AB" else {"recurrence": recurrence})
-              for symbol in dict.fromkeys(symbols)]
-    return {"blocks": blocks, "order": symbols, "tied": bool(c.get("tie_word_embeddings", False)), "positions": "none"}
-
-
-def qwen_hybrid(c: Config) -> Entry:
-    """Qwen3-Next and Qwen3.5: gated delta rule layers, and gated attention in every fourth."""
-    recurrence = {"kind": "deltanet", "key_heads": c["linear_num_key_heads"],
-                  "value_heads": c["linear_num_value_heads"], "key_dim": c["linear_key_head_dim"],
-                  "value_dim": c["linear_value_head_dim"],
-                  "conv": c.get("linear_conv_kernel_dim", 4)}
-    mlp = _gated(c) if not c.get("num_experts") else {
-        "kind": "moe", "experts": c["num_experts"], "experts_per_token": c["num_experts_per_tok"],
-        "ffn": c["moe_intermediate_size"], "shared_experts": 1, "shared_ffn": c["shared_expert_intermediate_size"],
-        "shared_gate": True}
-    every, layers = c.get("full_attention_interval", 4), range(1, c["num_hidden_layers"] + 1)
-    kinds = c.get("layer_types") or ["full_attention" if i % every == 0 else "linear_attention" for i in layers]
-    symbols = "".join("D" if kind == "linear_attention" else "A" for kind in kinds)
-    parts: dict[str, Entry] = {"D": {"recurrence": recurrence},
-                               "A": {"attention": _attention(c, qk_norm=True, gate=True)}}
-    blocks = [{"count": symbols.count(symbol), "symbol": symbol, "mlp": mlp, **parts[symbol]}
-              for symbol in dict.fromkeys(symbols)]
-    return {"blocks": blocks, "order": symbols, "tied": bool(c.get("tie_word_embeddings", False))}
-
-
-def mamba2(c: Config) -> Entry:
-    """Mamba-2 as Transformers spells it, and as its authors do (d_model, ssm_cfg), with their defaults."""
-    own = c.get("ssm_cfg") or {}
-    hidden, layers = c.get("d_model") or c["hidden_size"], c.get("n_layer") or c["num_hidden_layers"]
-    width = own.get("headdim") or c.get("head_dim", 64)
-    inner = (own.get("expand") or c.get("expand", 2)) * hidden
-    padding = c.get("pad_vocab_size_multiple", 1)
-    recurrence = {"kind": "mamba2", "heads": inner // width, "head_dim": width,
-                  "state": own.get("d_state") or c.get("state_size", 128),
-                  "groups": own.get("ngroups") or c.get("n_groups", 1),
-                  "conv": own.get("d_conv") or c.get("conv_kernel", 4)}
-    return {"hidden": hidden, "vocab": -(-c["vocab_size"] // padding) * padding, "positions": "none",
-            "blocks": [{"count": layers, "recurrence": recurrence}],
-            "tied": bool(c.get("tie_embeddings", c.get("tie_word_embeddings", False)))}
-
-
 def mimo_v2_flash(c: Config) -> Entry:
     """MiMo-V2-Flash: windowed layers with sinks beside full ones, dense layers ahead of a mixture."""
-    full = _attention(c, v_head_dim=c["v_head_dim"], sinks=bool(c.get("add_full_attention_sink_bias")))
+    full = attention(c, v_head_dim=c["v_head_dim"], sinks=bool(c.get("add_full_attention_sink_bias")))
     near = {"heads": c["swa_num_attention_heads"], "kv_heads": c["swa_num_key_value_heads"],
             "head_dim": c["swa_head_dim"], "v_head_dim": c["swa_v_head_dim"], "window": c["sliding_window"],
             "sinks": bool(c.get("add_swa_attention_sink_bias"))}
@@ -304,7 +223,7 @@ def mimo_v2_flash(c: Config) -> Entry:
     symbols = "".join(("L" if windowed else "G") if routed else "l" if windowed else "g" for windowed, routed in zip(
         c["hybrid_layer_pattern"], c["moe_layer_freq"], strict=True))
     blocks = [{"count": symbols.count(symbol), "symbol": symbol, "attention": near if symbol in "Ll" else full,
-               "mlp": mixture if symbol in "LG" else _gated(c)} for symbol in dict.fromkeys(symbols)]
+               "mlp": mixture if symbol in "LG" else gated(c)} for symbol in dict.fromkeys(symbols)]
     return {"blocks": blocks, "order": symbols, "tied": bool(c.get("tie_word_embeddings", False))}
 
 
