@@ -10,7 +10,7 @@ from planner.layouts.axes import STAGED
 from planner.layouts.table import Floats, Ints, Layouts
 from planner.physics.activations import live_layer, saved_per_token
 from planner.physics.gathered import gathered_bytes
-from planner.physics.parameters import adapter_parameters, layer_parameters, owned_parameters, trained_share
+from planner.physics.parameters import Kinds, adapter_parameters, layer_parameters, owned_parameters, trained_share
 from planner.physics.question import Question
 from planner.physics.schedule import DUALPIPE
 from planner.physics.tuning import TABLE_STATES
@@ -61,40 +61,62 @@ class MemoryTerms:
     nvme_capacity: Floats
 
 
-def _states(question: Question, rows: Layouts, dense: Floats, experts: Floats, trained: Floats,
-            base_bytes: float | None = None, share: float = 1.0) -> States:
-    """Return the state bytes of `dense` and `experts` parameters on one GPU, `trained` adapter parameters besides.
+Parts = tuple[Floats, Floats]
+"""Dense parameters on one GPU, and those of routed experts, which other ranks share out."""
 
-    share: how many of the parameters train, of a model whose leading layers are frozen.
-    """
-    stack, tuning = question.stack, question.tuning
+
+def _over(question: Question, rows: Layouts, parts: Parts, stage: int) -> Floats:
+    """Return the parameters left on one GPU where ZeRO shards from `stage` on."""
+    dense, experts = parts
     shard = rows.shard.astype(np.float64)
     whole, sharded = dense, dense / shard
     if question.shape.experts:
         whole, sharded = whole + experts, sharded + experts / (shard / rows.ep)
+    return np.where(rows.zero >= stage, sharded, whole)
+
+
+def _trained(question: Question, rows: Layouts, parts: Parts, share: float = 1.0) -> States:
+    """Return the state bytes of parameters by the stack's recipe; `share` of them train, the rest is frozen."""
+    stack = question.stack
 
     def recipe(field: str) -> Floats:
         by_precision = [getattr(stack.recipe(p), field) for p in question.precisions]
         return np.array(by_precision, np.float64)[rows.precision]
 
-    def over(stage: int) -> Floats:
-        """Parameters left on one GPU where ZeRO shards from `stage` on."""
-        return np.where(rows.zero >= stage, sharded, whole)
+    weights = _over(question, rows, parts, _sharded_from(question)) * (1 - rows.offload_parameters)
+    on_gpu = share * _over(question, rows, parts, 1) * (1 - rows.offload)
+    gradients = share * _over(question, rows, parts, 2) * (1 - rows.offload if stack.offload.gradients else 1.0)
+    return States(weights=recipe("weight") * weights, gradients=recipe("gradient") * gradients,
+                  master=recipe("master") * on_gpu, moments=recipe("moments") * on_gpu)
 
-    sharded_from = 2 if stack.fully_sharded else 3
+
+def _frozen(question: Question, rows: Layouts, parts: Parts, held: float) -> States:
+    """Return the weights of a frozen base, `held` bytes a parameter."""
+    none = np.zeros(len(rows))
+    weights = _over(question, rows, parts, _sharded_from(question)) * (1 - rows.offload_parameters)
+    return States(weights=held * weights, gradients=none, master=none, moments=none)
+
+
+def _adapted(question: Question, rows: Layouts, parts: Parts, states: tuple[float, float, float]) -> States:
+    """Return the states of what trains beside a frozen base: bytes of weight, gradient and moments a parameter."""
+    weight, gradient, moments = states
+    return States(weights=weight * _over(question, rows, parts, _sharded_from(question)),
+                  gradients=gradient * _over(question, rows, parts, 2), master=np.zeros(len(rows)),
+                  moments=moments * _over(question, rows, parts, 1) * (1 - rows.offload))
+
+
+def _sharded_from(question: Question) -> int:
+    """Return the ZeRO stage from which weights are sharded."""
+    return 2 if question.stack.fully_sharded else 3
+
+
+def _layers(question: Question, rows: Layouts, kinds: Kinds, share: float) -> States:
+    """Return the states of the weighted sum of `kinds`, of which `share` trains."""
+    tuning, parts = question.tuning, layer_parameters(rows, kinds)
     if tuning.trains_base:
-        on_gpu = share * over(1) * (1 - rows.offload)
-        gradients = share * over(2) * (1 - rows.offload if stack.offload.gradients else 1.0)
-        return States(weights=recipe("weight") * over(sharded_from) * (1 - rows.offload_parameters),
-                      gradients=recipe("gradient") * gradients,
-                      master=recipe("master") * on_gpu, moments=recipe("moments") * on_gpu)
-    weight, gradient, moments = tuning.adapter_states
-    cut = np.where(rows.zero >= 1, trained / shard, trained)
-    held = base_bytes if base_bytes is not None else tuning.base_bytes
-    adapters = weight * np.where(rows.zero >= sharded_from, trained / shard, trained)
-    return States(weights=held * over(sharded_from) * (1 - rows.offload_parameters) + adapters,
-                  gradients=gradient * np.where(rows.zero >= 2, trained / shard, trained),
-                  master=np.zeros(len(rows)), moments=moments * cut * (1 - rows.offload))
+        return _trained(question, rows, parts, share)
+    adapters = _adapted(question, rows, adapter_parameters(question, rows, kinds), tuning.adapter_states)
+    return _sum(_frozen(question, rows, parts, tuning.base_bytes), adapters)
 
 
 def _in_mode(kept: Floats, rows: Layouts) -> Floats:
@@ -106,12 +128,11 @@ def _in_mode(kept: Floats, rows: Layouts) -> Floats:
 
 def _tables(question: Question, rows: Layouts, held: Floats) -> States:
     """Return the states of a table (embedding or head): frozen beside adapters, or with a trained copy of its own."""
-    none, tuning = np.zeros(len(rows)), question.tuning
-    frozen = _states(question, rows, held, none, none, base_bytes=tuning.table_bytes)
-    if not tuning.trains_tables:
-        return frozen
-    trained = replace(tuning, adapter_states=TABLE_STATES)
-    return _sum(frozen, _states(replace(question, tuning=trained), rows, none, none, held))
+    tuning, parts = question.tuning, (held, np.zeros(len(rows)))
+    if tuning.trains_base:
+        return _trained(question, rows, parts)
+    frozen = _frozen(question, rows, parts, tuning.table_bytes)
+    return _sum(frozen, _adapted(question, rows, parts, TABLE_STATES)) if tuning.trains_tables else frozen
 
 
 def _sum(*parts: States) -> States:
@@ -136,8 +157,6 @@ def memory_terms(question: Question, rows: Layouts) -> MemoryTerms:
     tp, none = rows.tp.astype(np.float64), np.zeros(len(rows))
     layer, layer_experts = layer_parameters(rows, shape.kinds)
     lead, lead_experts = layer_parameters(rows, shape.lead)
-    adapters = [none, none] if question.tuning.trains_base else [
-        adapter_parameters(question, rows, kinds) for kinds in (shape.kinds, shape.lead)]
     # a tied head is the token table on one stage, and a copy of it on the last of several
     table, head = shape.embedding / tp, np.where((rows.pp == 1) & shape.tied, 0, shape.vocab * shape.hidden) / tp
     tokens = (rows.micro_batch * question.sequence_length / rows.cp)[:, None]
@@ -165,9 +184,8 @@ def memory_terms(question: Question, rows: Layouts) -> MemoryTerms:
     per_logit = 0.0 if question.tuning.forward_only else stack.loss_bytes_per_logit
     drives = np.array([c.node.nvme.capacity if c.node.nvme else 0.0 for c in question.candidates])[rows.candidate]
     share = trained_share(question)
-    states = _states(question, rows, layer, layer_experts, adapters[0], share=share)
-    first = _sum(_states(question, rows, lead, lead_experts, adapters[1], share=float(share == 1)),
-                 _tables(question, rows, table))
+    states = _layers(question, rows, shape.kinds, share)
+    first = _sum(_layers(question, rows, shape.lead, float(share == 1)), _tables(question, rows, table))
     last = _tables(question, rows, head)
     if rows.schedule.any():
         states, first, last = _twice(states, rows), _both(first, last, rows), _both(last, first, rows)

@@ -38,9 +38,9 @@ def held_parameters(question: Question, rows: Layouts, kinds: Kinds) -> tuple[Fl
     return layer_parameters(rows, kinds)
 
 
-def adapter_parameters(question: Question, rows: Layouts, kinds: Kinds) -> Floats:
-    """Return adapter parameters on one GPU: rank x (inputs + outputs) of every adapted product, split as it is."""
-    tuning, total = question.tuning, np.zeros(len(rows))
+def adapter_parameters(question: Question, rows: Layouts, kinds: Kinds) -> tuple[Floats, Floats]:
+    """Return (dense, expert) adapter parameters on one GPU: rank x (inputs + outputs) of every adapted product."""
+    tuning, total, experts = question.tuning, np.zeros(len(rows)), np.zeros(len(rows))
     for kind, share in kinds:
         for part, linears in (("attention", kind.attention), ("mlp", kind.mlp)):
             for linear in linears:
@@ -50,8 +50,8 @@ def adapter_parameters(question: Question, rows: Layouts, kinds: Kinds) -> Float
             e = kind.experts
             products = tuning.adapts_experts("column") * e.fan + tuning.adapts_experts("row")
             width = products * (e.hidden + e.ffn / rows.tp)
-            total = total + share * tuning.adapter_rank * width * e.count / rows.ep
-    return total
+            experts = experts + share * tuning.adapter_rank * width * e.count / rows.ep
+    return total, experts
 
 
 def _adapter_width(rows: Layouts, linear: Linear) -> Floats:
@@ -72,4 +72,4 @@ def trained_parameters(question: Question, rows: Layouts, kinds: Kinds) -> tuple
         dense, experts = layer_parameters(rows, kinds)
         share = trained_share(question)
         return (dense, experts) if share == 1 else (share * dense, share * experts)
-    return adapter_parameters(question, rows, kinds), np.zeros(len(rows))
+    return adapter_parameters(question, rows, kinds)
