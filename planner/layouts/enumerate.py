@@ -14,7 +14,7 @@ import numpy as np
 from planner.layouts.axes import AXES, Axis, column_type
 from planner.layouts.offload import OFFLOAD_AXES, levels
 from planner.layouts.rules import RULES, Facts
-from planner.layouts.table import Ints, Layouts, micro_batches
+from planner.layouts.table import Ints, Layouts, constant, micro_batches
 
 LAZY_AXES = frozenset(OFFLOAD_AXES)
 """Axes multiplied in by the search only where a layout without them could still win."""
@@ -59,9 +59,11 @@ def enumerate_layouts(facts: Facts) -> Enumeration:
         rows = len(columns[axis.name])
     columns = _expand(columns, members)
     grid = int(np.prod([len(domains[axis.name]) for axis in axes], dtype=np.int64))
-    # every legal layout starts with nothing offloaded: one zero seen from all rows
-    shape = columns["dp"].shape
-    columns |= {name: np.broadcast_to(np.zeros((), column_type(name)), shape) for name in LAZY_AXES}
+    # every legal layout starts with nothing offloaded; what has one value is held once
+    legal = len(columns["dp"])
+    columns |= {name: constant(0.0, column_type(name), legal) for name in LAZY_AXES}
+    columns |= {name: constant(domain[0], column_type(name), legal) for name, domain in domains.items()
+                if len(domain) == 1 and name not in LAZY_AXES}
     count = micro_batches(facts.space.global_batch, columns["dp"], columns["micro_batch"])
     return Enumeration(Layouts(**columns, micro_batches=count), grid, removed, domains)  # type: ignore[arg-type]
 

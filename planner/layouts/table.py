@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,7 +66,11 @@ class Layouts:
 
     def take(self, rows: Ints | Mask) -> Layouts:
         """Return the chosen rows as a table of their own."""
-        return Layouts(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
+        count = len(self.tp[rows])
+        columns: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
+        # of a column that holds one value once, a slice is as good and holds nothing
+        return Layouts(**{name: column[:count] if column.strides == (0,) and count <= len(column) else column[rows]
+                          for name, column in columns.items()})
 
     def replace(self, **columns: Ints | Floats) -> Layouts:
         """Return the table with some columns exchanged."""
@@ -75,6 +79,11 @@ class Layouts:
     def row(self, index: int) -> dict[str, float]:
         """Return one row as plain numbers, by axis."""
         return {f.name: getattr(self, f.name)[index].item() for f in fields(self)}
+
+
+def constant(value: float, dtype: type[np.generic], rows: int) -> Ints:
+    """Return a column of one value, held once."""
+    return np.broadcast_to(np.array(value, dtype), (rows,))
 
 
 def micro_batches(global_batch: int, dp: Ints, micro_batch: Ints) -> Ints:
