@@ -32,7 +32,7 @@ FILES = ("train_throughput", "train_memory")
 AS_OF = "2026-11"
 WORST = 10
 STEP, MEMORY = "step-residuals", "memory-residuals"
-TRAITS = {STEP: ("stack", "architecture"), MEMORY: ("stack", "method")}
+TRAITS = {STEP: ("stack", "architecture"), MEMORY: ("stack", "model", "method")}
 Pair = tuple[Outcome, Entry]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
 from planner.catalog.hardware import Precision
@@ -74,6 +76,8 @@ class Residual(Frozen):
 
     stack: str | None = None
     architecture: str | None = None
+    model: Literal["whole", "split"] | None = None
+    """Whether tensor or pipeline parallelism splits the model."""
     method: str | None = None
     rows: int = Field(ge=1)
     q05: float = Field(gt=0)
@@ -81,6 +85,10 @@ class Residual(Frozen):
     q50: float = Field(gt=0)
     q90: float = Field(gt=0)
     q95: float = Field(gt=0)
+
+
+TRAITS = ("stack", "architecture", "model", "method")
+"""What tells classes apart, the fields of Residual that have names for values."""
 
 
 class Residuals(Sourced):
@@ -91,7 +99,7 @@ class Residuals(Sourced):
     def match(self, **traits: str) -> Residual:
         """Return the first class whose stated traits all agree with `traits`."""
         for entry in self.classes:
-            stated = {k: v for k in ("stack", "architecture", "method") if (v := getattr(entry, k)) is not None}
+            stated = {k: v for k in TRAITS if (v := getattr(entry, k)) is not None}
             if all(traits.get(k) == v for k, v in stated.items()):
                 return entry
         return self.classes[-1]

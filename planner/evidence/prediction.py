@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from planner.catalog.calibration import Residual
 from planner.catalog.load import Catalog
@@ -19,7 +20,7 @@ from planner.evidence.skipping import SkippedError, refuse
 from planner.evidence.software import stack_of
 from planner.layouts.candidate import Candidate
 from planner.physics.evaluate import Evaluation, Fits, evaluate_fixed
-from planner.physics.question import computes, question_of
+from planner.physics.question import computes, question_of, splits_model
 from planner.units import GIB
 
 _ALLOCATED = re.compile(r"SimuMax|torchtune README.md Memory and training speed table")
@@ -45,6 +46,7 @@ class Prediction:
     step_residual: Residual
     memory_residual: Residual
     assumed: tuple[str, ...]
+    model_is: Literal["whole", "split"]
     usual_kind: str = "reserved"
     """What the peak counts where the row does not say."""
     load_bytes: float = 0.0
@@ -89,13 +91,15 @@ def predict(run: TrainRun, catalog: Catalog, *, memory_only: bool = False) -> Pr
         evaluation = evaluate_fixed(question, degrees.table, 0)
     except PlannerError as error:
         raise SkippedError(str(error)) from None
-    traits: Mapping[str, str] = {"stack": stack.family, "architecture": candidate.gpu.architecture,
+    model_is: Literal["whole", "split"] = "split" if splits_model(degrees.table)[0] else "whole"
+    traits: Mapping[str, str] = {"stack": stack.family, "architecture": candidate.gpu.architecture, "model": model_is,
                                  "method": method}
     return Prediction(
         evaluation, stack.name, stack.family, candidate.gpu.architecture,
         "any" if UNKNOWN_GPU in assumed else candidate.gpu.name, degrees.gpus, precision,
         traits["method"], catalog.step_residuals.match(**traits), catalog.memory_residuals.match(**traits),
-        tuple(assumed), "allocated" if _ALLOCATED.search(f"{run.source} {run.source_detail}") else "reserved",
+        tuple(assumed), model_is,
+        "allocated" if _ALLOCATED.search(f"{run.source} {run.source_detail}") else "reserved",
         _load_bytes(run, question.shape.total, degrees))
 
 

@@ -46,15 +46,15 @@ def memory_samples(outcomes: Iterable[Outcome]) -> list[Sample]:
 
     Where only the cap of the sample lengths is known the need is not, so such rows do not count.
     """
-    samples: dict[tuple[str, str, float], Sample] = {}
+    samples: dict[tuple[str | float, ...], Sample] = {}
     for outcome in outcomes:
         measured, prediction = outcome.row.measured, outcome.prediction
         assert isinstance(measured, TrainMeasured)
         known = outcome.row.stated and not any(a.startswith(FULL_LENGTH) for a in prediction.assumed)
         if known and measured.peak_mem_gib is not None and measured.fits is not False:
             ratio = measured.peak_mem_gib / prediction.memory_gib(kind_of(measured, prediction))
-            traits = {"stack": prediction.family, "method": prediction.method}
-            samples.setdefault((prediction.family, prediction.method, ratio), Sample(outcome.row.prefix, traits, ratio))
+            traits = {"stack": prediction.family, "model": prediction.model_is, "method": prediction.method}
+            samples.setdefault((*traits.values(), ratio), Sample(outcome.row.prefix, traits, ratio))
     return list(samples.values())
 
 

@@ -12,7 +12,7 @@ from planner.layouts.table import Floats, Ints, Layouts
 from planner.physics.estimate import StepBreakdown, TimeTerms, step_breakdown, time_terms
 from planner.physics.memory import MemoryTerms, memory_terms, stage_memory
 from planner.physics.parameters import trained_share
-from planner.physics.question import Question
+from planner.physics.question import Question, splits_model
 from planner.physics.schedule import even_layers, in_flight_chunks
 
 Fits = Literal["fits", "tight", "does not fit"]
@@ -106,20 +106,22 @@ def _memory(question: Question, rows: Layouts, row: int, layers: Ints, counts: I
     fixed = stack.context_bytes + float(terms.communicators[row])
     device = held.allocated * stack.allocator_ratio + fixed
     worst = int(np.argmax(device))
+    split = int(splits_model(rows)[row])
+    margin = question.memory_margins[split]
     parts = {
         "weights": held.weights[worst], "gradients": held.gradients[worst], "master_weights": held.master[worst],
         "optimizer": held.moments[worst], "activations": held.activations[worst], "logits": held.logits[worst],
         "communication_buffers": held.gathered[worst] + terms.communicators[row],
         "framework": stack.context_bytes + held.allocated[worst] * (stack.allocator_ratio - 1),
-        "reserve": device[worst] * (question.memory_margin - 1),
+        "reserve": device[worst] * (margin - 1),
     }
     node_gpus = min(question.candidates[int(rows.candidate[row])].node.gpus, int(rows.gpus[row]))
     ranks = int(rows.tp[row] * rows.cp[row] * rows.dp[row])
     on_node = np.sort(layers)[::-1][:max(1, node_gpus // ranks)].mean()
     return MemoryBreakdown(
-        components={k: float(v) for k, v in parts.items()}, stage_peaks=device * question.memory_margin,
+        components={k: float(v) for k, v in parts.items()}, stage_peaks=device * margin,
         allocated=float(held.allocated[worst]), reserved=float(held.allocated[worst] * stack.allocator_ratio),
         device=float(device[worst]), usable=float(terms.usable[row]),
         host_per_node=float(terms.host_per_layer[row] * on_node), host_usable=float(terms.host_capacity[row]),
         nvme_per_node=float(terms.nvme_per_layer[row] * on_node), nvme_usable=float(terms.nvme_capacity[row]),
-        least=float(device[worst]) * question.memory_least)
+        least=float(device[worst]) * question.memory_least[split])

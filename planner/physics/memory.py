@@ -180,7 +180,7 @@ def memory_terms(question: Question, rows: Layouts) -> MemoryTerms:
     usable = np.array([c.gpu.usable_memory for c in question.candidates])[rows.candidate]
     host = np.array([c.node.cpu.memory for c in question.candidates])[rows.candidate]
     on_node = np.minimum(rows.gpus, np.array([c.node.gpus for c in question.candidates])[rows.candidate])
-    room = (usable / question.memory_margin - stack.context_bytes - communicators) / stack.allocator_ratio
+    room = (usable / question.memory_margin(rows) - stack.context_bytes - communicators) / stack.allocator_ratio
     per_logit = 0.0 if question.tuning.forward_only else stack.loss_bytes_per_logit
     drives = np.array([c.node.nvme.capacity if c.node.nvme else 0.0 for c in question.candidates])[rows.candidate]
     share = trained_share(question)

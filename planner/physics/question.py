@@ -13,7 +13,7 @@ from planner.catalog.load import Catalog
 from planner.catalog.stack import Stack
 from planner.errors import MissingFact, Unsupported
 from planner.layouts.candidate import Candidate
-from planner.layouts.table import Floats, Ints
+from planner.layouts.table import Floats, Ints, Layouts, Mask
 from planner.physics.kinds import shape_of
 from planner.physics.layers import Shape
 from planner.physics.tuning import Tuning, tuning_of
@@ -35,10 +35,15 @@ class Question:
     stack: Stack
     kernels: KernelShape
     tuning: Tuning
-    memory_margin: float
-    """Measured over predicted device memory at the asked confidence; what is above 1 is held in reserve."""
-    memory_least: float
+    memory_margins: tuple[float, float]
+    """Measured over predicted device memory at the asked confidence, without and with a split model; what is above 1
+    is held in reserve."""
+    memory_least: tuple[float, float]
     """Measured over predicted that the same confidence puts below; a prediction too large even so does not fit."""
+
+    def memory_margin(self, rows: Layouts) -> Floats:
+        """Return the margin of each row, by whether tensor or pipeline parallelism splits its model."""
+        return np.array(self.memory_margins)[splits_model(rows).astype(np.int64)]
 
     def element_bytes(self, precision: Ints) -> Floats | float:
         """Return bytes of an activation for each row of a precision column: 4 in fp32 and tf32, else 2."""
@@ -63,6 +68,12 @@ class Question:
         if peak is None:
             raise MissingFact(f"GPU {gpu.name}", f"{precision} peak rate")
         return float(peak)
+
+
+def splits_model(rows: Layouts) -> Mask:
+    """Say of each row whether tensor or pipeline parallelism splits the model."""
+    split: Mask = (rows.tp > 1) | (rows.pp > 1)
+    return split
 
 
 def quantile(residual: Residual, confidence: float) -> float:
@@ -92,9 +103,10 @@ def question_of(catalog: Catalog, model: Model, candidates: tuple[Candidate, ...
 
     tuning: what is known of the method beyond its name and rank, as evidence rows state it.
     """
-    residual = catalog.memory_residuals.match(stack=stack.family, method=method)
+    residuals = [catalog.memory_residuals.match(stack=stack.family, model=model_is, method=method)
+                 for model_is in ("whole", "split")]
     if stack.memory_spread is not None:
-        residual = spread(stack.memory_spread, residual.rows)
+        residuals = [spread(stack.memory_spread, residual.rows) for residual in residuals]
     shape = shape_of(model)
     if shape.experts and stack.expert_host is None:
         raise Unsupported(f"model {model.name} on stack {stack.name}: the stack has no mixture of experts")
@@ -102,8 +114,9 @@ def question_of(catalog: Catalog, model: Model, candidates: tuple[Candidate, ...
         shape=shape, sequence_length=sequence_length, global_batch=global_batch, candidates=candidates,
         rates=tuple(catalog.rates(c.gpu.architecture) for c in candidates), precisions=precisions, stack=stack,
         kernels=catalog.kernels, tuning=tuning or tuning_of(method, lora_rank, trained_layers),
-        memory_margin=max(1.0, quantile(residual, confidence)),
-        memory_least=min(1.0, quantile(residual, 1 - confidence)))
+        memory_margins=(max(1.0, quantile(residuals[0], confidence)), max(1.0, quantile(residuals[1], confidence))),
+        memory_least=(min(1.0, quantile(residuals[0], 1 - confidence)),
+                      min(1.0, quantile(residuals[1], 1 - confidence))))
 
 
 def computes(candidate: Candidate, rates: ArchitectureRates, precision: str) -> bool:
