@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from importlib import resources
@@ -17,6 +18,7 @@ from typing import Any, TypeVar
 
 from planner.catalog.architecture import Model
 from planner.catalog.calibration import ArchitectureRates, KernelShape, Reliability, Residuals
+from planner.catalog.fitted import Fitted, value_of, with_values
 from planner.catalog.hardware import Fabric, Gpu, Node
 from planner.catalog.price import PriceList, Site
 from planner.catalog.sourced import Sourced
@@ -27,7 +29,8 @@ from planner.yaml_io import Document, read, validate
 S = TypeVar("S", bound=Sourced)
 KINDS: dict[str, type[Sourced]] = {"gpus": Gpu, "nodes": Node, "fabrics": Fabric, "models": Model,
                                    "prices": PriceList, "stacks": Stack, "sites": Site}
-CALIBRATION: dict[str, type[Sourced]] = {"kernels": KernelShape, "reliability": Reliability,
+FITTED = "fitted"
+CALIBRATION: dict[str, type[Sourced]] = {"kernels": KernelShape, "reliability": Reliability, FITTED: Fitted,
                                          "step-residuals": Residuals, "memory-residuals": Residuals}
 _SAME_SHAPE = re.compile(
     r"-(instruct|chat|it|hf|base|dynamic|fp8|fp4|nvfp4|mxfp4|awq|gptq|bnb|nf4|int4|int8|4bit|8bit|(quantized\.)?w\d+a\d+)"
@@ -50,7 +53,8 @@ def canonical(name: str) -> str:
 class Catalog:
     """Lazy, read-only view of the catalog folders. `folders` are the user's, later ones override earlier ones."""
 
-    def __init__(self, folders: Sequence[Path] = ()) -> None:
+    def __init__(self, folders: Sequence[Path] = (), *, unfitted: Path | None = None) -> None:
+        """Open the shipped folder and the user's; `unfitted` is one whose fitted constants are left out."""
         for folder in folders:
             if not folder.is_dir():
                 raise InputError("no such catalog folder", file=str(folder))
@@ -58,6 +62,7 @@ class Catalog:
         self._entries: dict[tuple[str, str], Sourced] = {}
         self._files: dict[str, dict[str, Path]] = {}
         self._names: dict[str, dict[str, str]] = {}
+        self._unfitted = unfitted
 
     def files(self, kind: str) -> dict[str, Path]:
         """Return the winning file of every entry of `kind`, by name."""
@@ -76,13 +81,55 @@ class Catalog:
         key = (kind, name)
         if key not in self._entries:
             path = self.files(kind)[name]
-            entry = validate(self._completed(kind, read(path)), model)
+            document = read(path)
+            entry = self._fitted(kind, name, document, validate(self._completed(kind, document), model))
             if entry.name != name:
                 raise InputError(f"name: expected {name!r} as the file is called, got {entry.name!r}", file=str(path))
             self._entries[key] = entry
         entry = self._entries[key]  # type: ignore[assignment]
         assert isinstance(entry, model)
         return entry
+
+    def fitted_files(self) -> list[Path]:
+        """Return the files of fitted constants, the stronger later."""
+        files = [root / "calibration" / f"{FITTED}.yaml" for root in self.roots
+                 if self._unfitted is None or root.resolve() != self._unfitted.resolve()]
+        return [file for file in files if file.is_file()]
+
+    @cached_property
+    def fitted(self) -> list[Fitted]:
+        """Constants that lie over stacks and calibration, the stronger later."""
+        return [validate(read(file), Fitted) for file in self.fitted_files()]
+
+    def _fitted(self, kind: str, name: str, document: Document, entry: S) -> S:
+        """Return an entry with its fitted constants, and those that it takes from the entry it is like."""
+        if kind not in ("stacks", "calibration") or name == FITTED:
+            return entry
+        base = getattr(entry, "like", None)
+        for fitted in self.fitted:
+            taken = {} if base is None else {
+                field: constant for field, constant in fitted.values.get(f"{kind}/{base}", {}).items()
+                if field.partition(".")[0] not in document.data}
+            entry = fitted.over(fitted.applied(entry, taken), kind, name)
+        return entry
+
+    def changed(self, values: Mapping[tuple[str, str], Mapping[str, float]]) -> Catalog:
+        """Return a catalog in which some figures differ: (kind, name) to dotted field to value.
+
+        Stacks that are like a changed one change with it where their figure was the same.
+        """
+        other = copy(self)
+        other._entries = dict(self._entries)
+        for (kind, name), fields in values.items():
+            model = Stack if kind == "stacks" else CALIBRATION.get(name, ArchitectureRates)
+            before: Sourced = self._read(kind, name, model)
+            other._entries[kind, name] = with_values(other._read(kind, name, model), fields)
+            for stack in self.all("stacks", Stack) if kind == "stacks" else []:
+                if stack.like == name:
+                    same = {f: v for f, v in fields.items() if value_of(stack, f) == value_of(before, f)}
+                    held = other._read("stacks", stack.name, Stack)
+                    other._entries["stacks", stack.name] = with_values(held, same)
+        return other
 
     def _completed(self, kind: str, document: Document) -> Document:
         """Return an entry that says `like: NAME` with what it leaves out taken, with its provenance, from that one."""
@@ -101,14 +148,18 @@ class Catalog:
         return replace(document, data={**taken, **data, "facts": {**facts, **data.get("facts", {})}})
 
     def _find(self, kind: str, name: str, model: type[S], what: str) -> S:
+        found = self._known(kind, name, model)
+        if found is None:
+            raise UnknownName(what, name, self._spellings(kind, model))
+        return found
+
+    def _known(self, kind: str, name: str, model: type[S]) -> S | None:
         wanted = canonical(name)
         for spelling in (name, name.lower(), wanted):
             if spelling in self.files(kind):
                 return self._read(kind, spelling, model)
-        known = self._spellings(kind, model)
-        if wanted not in known:
-            raise UnknownName(what, name, known)
-        return self._read(kind, known[wanted], model)
+        known = self._spellings(kind, model).get(wanted)
+        return None if known is None else self._read(kind, known, model)
 
     def _spellings(self, kind: str, model: type[S]) -> dict[str, str]:
         if kind not in self._names:
@@ -139,6 +190,10 @@ class Catalog:
     def model(self, name: str) -> Model:
         """Return a model by short name or Hugging Face id, in any case, organization optional."""
         return self._find("models", name, Model, "model")
+
+    def known_model(self, name: str) -> Model | None:
+        """Return a model as `model` does; none where the catalog has none of that name."""
+        return self._known("models", name, Model)
 
     def stack(self, name: str) -> Stack:
         """Return a software stack by name or alias; raises UnknownName."""
@@ -193,6 +248,8 @@ class Catalog:
             for name, path in self.files(kind).items():
                 total.update(f"{kind}/{name}\n".encode())
                 total.update(path.read_bytes())
+        for path in self.fitted_files()[:-1]:
+            total.update(path.read_bytes())
         return total.hexdigest()[:16]
 
     def check(self) -> Iterable[Any]:

@@ -21,6 +21,7 @@ COMMANDS = {
     "plan": "The cheapest (or fastest, or smallest) plan, proven.",
     "estimate": "Does one layout fit, how fast is it, where do bytes and seconds go.",
     "validate": "Predicted against measured, for a CSV of measurements.",
+    "calibrate": "Constants fitted to your runs, as a catalog folder.",
     "catalog": "What exists, and where each fact comes from.",
     "launch": "Files that start a plan (not yet available).",
 }

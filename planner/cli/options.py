@@ -94,7 +94,15 @@ def is_verbose() -> bool:
 def console() -> Console:
     """Return the console of stdout: as wide as the terminal, and wide enough for tables in a pipe."""
     fixed = None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPE_WIDTH
-    return Console(file=sys.stdout, width=fixed, highlight=False)
+    return _Console(file=sys.stdout, width=fixed, highlight=False)
+
+
+class _Console(Console):
+    """A console whose reader may go away, which `main` takes for no error."""
+
+    def on_broken_pipe(self) -> None:
+        """Leave it to `main`; rich itself would exit with 1."""
+        raise BrokenPipeError
 
 
 def open_catalog(folders: tuple[Path, ...]) -> Catalog:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from planner.catalog.architecture import Model
 from planner.catalog.calibration import Residual
 from planner.catalog.load import Catalog
 from planner.catalog.stack import Stack
@@ -34,6 +35,7 @@ STATED, OPEN = 0.95, 0.99
 class Prediction:
     """What the physics says of one row, with the classes its intervals come from and the defaults it took."""
 
+    model: Model
     evaluation: Evaluation
     stack: str
     family: str
@@ -69,13 +71,16 @@ class Prediction:
         return max(held, self.load_bytes) / GIB
 
 
-def predict(run: TrainRun, catalog: Catalog, *, memory_only: bool = False) -> Prediction:
-    """Return the prediction for one row. Raises SkippedError with the reason where there is none."""
+def predict(run: TrainRun, catalog: Catalog, *, memory_only: bool = False, model: Model | None = None) -> Prediction:
+    """Return the prediction for one row. Raises SkippedError with the reason where there is none.
+
+    model: the row's, where it is known from an earlier prediction.
+    """
     refuse(run)
     assumed: list[str] = []
     method = method_of(run)
     try:
-        model = model_of(run, catalog, assumed)
+        model = model or model_of(run, catalog, assumed)
         stack = stack_of(run, catalog, assumed, memory_only=memory_only)
         degrees = degrees_of(run, model, stack, assumed)
         candidate = candidate_of(run, stack, catalog, assumed, gpus=degrees.gpus, memory_only=memory_only)
@@ -95,7 +100,7 @@ def predict(run: TrainRun, catalog: Catalog, *, memory_only: bool = False) -> Pr
     traits: Mapping[str, str] = {"stack": stack.family, "architecture": candidate.gpu.architecture, "model": model_is,
                                  "method": method}
     return Prediction(
-        evaluation, stack.name, stack.family, candidate.gpu.architecture,
+        model, evaluation, stack.name, stack.family, candidate.gpu.architecture,
         "any" if UNKNOWN_GPU in assumed else candidate.gpu.name, degrees.gpus, precision,
         traits["method"], catalog.step_residuals.match(**traits), catalog.memory_residuals.match(**traits),
         tuple(assumed), model_is,

@@ -8,7 +8,6 @@ from typing import Literal
 
 from planner.catalog.architecture import Attention, Block, Mlp, Model, MoeMlp
 from planner.catalog.load import Catalog
-from planner.errors import UnknownName
 from planner.evidence.rows import TrainRun
 from planner.evidence.skipping import SkippedError
 from planner.physics.shapes import parameters
@@ -58,12 +57,7 @@ def _spellings(name: str) -> Iterator[str]:
 
 
 def _in_catalog(name: str, catalog: Catalog) -> Model | None:
-    for spelling in _spellings(name):
-        try:
-            return catalog.model(spelling)
-        except UnknownName:
-            continue
-    return None
+    return next((model for spelling in _spellings(name) if (model := catalog.known_model(spelling))), None)
 
 
 def _alike(run: TrainRun, catalog: Catalog) -> Model | None:

@@ -1,0 +1,84 @@
+"""`planner calibrate`: fit the constants to measured runs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from datetime import date
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import click
+
+from planner.cli.options import common, console, is_quiet, open_catalog
+from planner.errors import EXIT_OK
+from planner.render.page import Column, Page
+
+PARTS = 1000
+"""Steps of the progress bar."""
+
+
+@click.command("calibrate")
+@click.argument("evidence", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="EVIDENCE.csv...")
+@click.option("-o", "--output", required=True, type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
+              help="Catalog folder to write, for --catalogs.")
+@click.option("--as-of", metavar="YEAR-MONTH", help="Date to record. Default: this month.")
+@common
+def command(evidence: tuple[Path, ...], output: Path, as_of: str | None, as_json: bool,
+            catalogs: tuple[Path, ...]) -> int:
+    """Fit constants to measured runs, and write them as a catalog folder.
+
+    Rows are those of `planner validate`. A constant that the rows do not decide keeps the catalog's figure. The folder
+    takes effect with --catalogs.
+    """
+    open_catalog(catalogs)
+
+    from planner.calibrating import calibrate
+
+    silent = is_quiet() or as_json
+    with click.progressbar(length=PARTS, label="fitting", file=StringIO() if silent else sys.stderr) as bar:
+        def progress(share: float) -> None:
+            bar.update(max(0, int(share * PARTS) - bar.pos))
+
+        found = calibrate(evidence, output, catalogs, as_of or f"{date.today():%Y-%m}", progress=progress)
+    result = found.as_json()
+    if as_json:
+        click.echo(json.dumps(result, indent=2, ensure_ascii=False, allow_nan=False))
+        return EXIT_OK
+    page = Page(console())
+    page.paragraph(_sentence(result))
+    if not is_quiet():
+        _show(page, result)
+    return EXIT_OK
+
+
+def _sentence(result: Mapping[str, Any]) -> str:
+    before, after = result["errors"]["before"], result["errors"]["after"]
+    fitted = sum(constant["fitted"] for constant in result["constants"])
+    return (f"Fitted {fitted} of {len(result['constants'])} constants to {result['rows']} runs: median error "
+            f"{before['median_abs_error']:.1%} before, {after['median_abs_error']:.1%} after")
+
+
+def _show(page: Page, result: Mapping[str, Any]) -> None:
+    page.heading("Error of speed, predicted over measured")
+    page.table((Column("constants"), Column("median", True), Column("90% below", True), Column("bias", True)), [
+        (label, f"{e['median_abs_error']:.1%}", f"{e['p90_abs_error']:.1%}", f"{e['bias']:+.1%}")
+        for label, e in (("of the catalog", result["errors"]["before"]), ("fitted", result["errors"]["after"]),
+                         ("fitted without the row's source", result["errors"]["left_out"]))])
+    page.heading("Constants (spread: of the logarithm, of the logit for a share)")
+    fitted = [constant for constant in result["constants"] if constant["fitted"]]
+    page.table((Column("entry"), Column("field"), Column("before", True), Column("fitted", True),
+                Column("spread", True), Column("rows", True)), [
+        (_short(c), c["field"], f"{c['prior']:.4g}", f"{c['value']:.4g}", f"{c['spread']:.2f}", f"{c['rows']}")
+        for c in fitted])
+    left = [constant for constant in result["constants"] if not constant["fitted"]]
+    if left:
+        page.paragraph(f"Not decided by these runs, so left as they were: {len(left)} constants: "
+                       + ", ".join(f"{_short(c)} {c['field']}" for c in left))
+    page.facts([("written", path) for path in result["files"]])
+
+
+def _short(constant: Mapping[str, Any]) -> str:
+    return str(constant["entry"]).rpartition("/")[2]

@@ -1,0 +1,1 @@
+"""Fit catalog constants to measured step times."""

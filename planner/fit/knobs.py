@@ -1,0 +1,118 @@
+"""What may be fitted: constants with a meaning, how far each may lie from its prior, and the rows on which it acts.
+
+A knob's coordinate is the logarithm of its figure, or the logit of a share; its prior is the catalog's figure. The
+spreads are how much such constants differ between sites and releases, so that a handful of rows moves what they decide.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatch
+
+from planner.catalog.calibration import ArchitectureRates, KernelShape
+from planner.catalog.fitted import value_of
+from planner.catalog.load import Catalog
+from planner.catalog.sourced import Sourced
+from planner.catalog.stack import Stack
+from planner.evidence.compare import Outcome
+
+RATES = {"gemm.*": 0.10, "attention_forward": 0.10, "memory": 0.10}
+"""Fields of a GPU architecture and their spreads."""
+STACK = {"elementwise": 0.30, "overlap.tensor_parallel": 0.70, "overlap.data_parallel": 0.70,
+         "overlap.shard_gather": 0.70, "step_overhead": 0.50, "expert_host.layer": 0.40, "expert_host.expert": 0.40,
+         "slowdown": 0.10}
+"""Fields of a stack and their spreads; slowdown is all that no other field explains."""
+KERNELS = {"half_k": 0.30, "half_mn": 0.30, "cast_forward_bytes": 0.30, "cast_backward_bytes": 0.30,
+           "permute_passes": 0.30, "loss_bytes_per_logit": 0.30, "unfused_attention": 0.15}
+"""Fields of the shape of kernels, the same on every GPU and stack, and their spreads."""
+BEST_PRODUCT = 0.90
+"""Largest share of the datasheet's peak that a matrix product is fitted to."""
+EDGE = 0.02
+"""A share is kept this far from 0 and 1, where its logit ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Knob:
+    """One constant: its place in the catalog, prior figure, spread of its coordinate, and whether it is a share."""
+
+    kind: str
+    entry: str
+    field: str
+    prior: float
+    spread: float
+    share: bool
+
+    @property
+    def place(self) -> str:
+        """Kind and entry as a file of fitted constants names them."""
+        return f"{self.kind}/{self.entry}"
+
+    @property
+    def start(self) -> float:
+        """The coordinate of the prior."""
+        return self.coordinate(self.prior)
+
+    def coordinate(self, value: float) -> float:
+        """Return the coordinate of a figure."""
+        if self.share:
+            inside = min(max(value, EDGE), 1 - EDGE)
+            return math.log(inside / (1 - inside))
+        return math.log(value)
+
+    def value(self, coordinate: float) -> float:
+        """Return the figure at a coordinate."""
+        if self.share:
+            return 1 / (1 + math.exp(-coordinate))
+        most = max(BEST_PRODUCT, self.prior) if self.field.startswith("gemm.") else math.inf
+        return min(most, math.exp(coordinate))
+
+    def acts_on(self, outcome: Outcome) -> bool:
+        """Say whether the constant can change the prediction of a row."""
+        prediction = outcome.prediction
+        if self.kind == "stacks":
+            return self.entry in (prediction.stack, prediction.family)
+        if self.field.startswith("gemm."):
+            precision = self.field.removeprefix("gemm.")
+            # head and attention stay in 16 bits
+            half = precision in ("bf16", "fp16") and prediction.precision in ("fp8", "fp4")
+            return self.entry == f"gpu-{prediction.architecture}" and (prediction.precision == precision or half)
+        return self.entry in ("kernels", f"gpu-{prediction.architecture}")
+
+
+def knobs_of(catalog: Catalog, outcomes: Iterable[Outcome]) -> list[Knob]:
+    """Return every knob that acts on some of the rows, in a fixed order."""
+    held = list(outcomes)
+    architectures = sorted({o.prediction.architecture for o in held})
+    stacks = sorted({o.prediction.stack for o in held} | {o.prediction.family for o in held})
+    found = [knob for name in architectures
+             for knob in _knobs("calibration", catalog.rates(name), RATES)]
+    for name in stacks:
+        entry = catalog.stack(name)
+        # what a stack takes from the one it is like is fitted there
+        own = STACK if entry.like is None else {f: s for f, s in STACK.items() if _stated(catalog, entry, f)}
+        found += _knobs("stacks", entry, own)
+    found += _knobs("calibration", catalog.kernels, KERNELS)
+    return [knob for knob in found if any(knob.acts_on(outcome) for outcome in held)]
+
+
+def _stated(catalog: Catalog, entry: Stack, field: str) -> bool:
+    assert entry.like is not None
+    return value_of(entry, field) != value_of(catalog.stack(entry.like), field)
+
+
+def _knobs(kind: str, entry: ArchitectureRates | Stack | KernelShape, spreads: dict[str, float]) -> Iterator[Knob]:
+    for pattern, spread in spreads.items():
+        for field in _fields(entry, pattern):
+            value = value_of(entry, field)
+            # a share of none or all is a statement about the framework, and no figure to fit
+            if value is not None and value > 0 and not (field.startswith("overlap.") and value >= 1):
+                yield Knob(kind, entry.name, field, value, spread, field.startswith("overlap."))
+
+
+def _fields(entry: Sourced, pattern: str) -> list[str]:
+    top, _, inner = pattern.partition(".")
+    if "*" not in inner:
+        return [pattern]
+    return [f"{top}.{key}" for key in getattr(entry, top) if fnmatch(key, inner)]

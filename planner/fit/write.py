@@ -1,0 +1,52 @@
+"""The files of a fit: constants that lie over the catalog, and quantiles of what they leave."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from planner.catalog.calibration import Residual
+from planner.catalog.load import FITTED
+from planner.fit.solve import Fit
+from planner.yaml_io import dump
+
+DIGITS = 4
+"""Significant digits of a fitted figure: more than any of them is known to."""
+
+
+def constants(fit: Fit) -> dict[str, dict[str, tuple[float, float, int]]]:
+    """Return the decided constants by entry and field: figure, spread of its coordinate, rows."""
+    found: dict[str, dict[str, tuple[float, float, int]]] = {}
+    for knob, at, spread, decided, rows in zip(fit.knobs, fit.coordinates, fit.spreads, fit.decided, fit.acting,
+                                               strict=True):
+        if decided:
+            value = float(f"{knob.value(float(at)):.{DIGITS}g}")
+            found.setdefault(knob.place, {})[knob.field] = (value, round(float(spread), 3), rows)
+    return found
+
+
+def fitted_file(fit: Fit, source: str, as_of: str, note: str) -> str:
+    """Return the text of fitted.yaml."""
+    lines = []
+    for place, fields in sorted(constants(fit).items()):
+        lines.append(f"  {place}:")
+        lines += [f"    {field}: {{value: {value}, spread: {spread}, rows: {rows}}}"
+                  for field, (value, spread, rows) in sorted(fields.items())]
+    head = {"name": FITTED, "source": source, "as_of": as_of, "kind": "fitted", "note": note}
+    return dump(head) + ("values:\n" + "\n".join(lines) if lines else "values: {}") + "\n"
+
+
+def residual_file(name: str, what: str, source: str, as_of: str, classes: Sequence[Residual]) -> str:
+    """Return the text of a file of residual classes, the most specific first."""
+    head = {"name": name, "source": f"measured over predicted {what} of {source}", "as_of": as_of, "kind": "fitted"}
+    lines = ["  - {" + ", ".join(f"{key}: {value}" for key, value in entry.model_dump(exclude_none=True).items()) + "}"
+             for entry in classes]
+    return dump(head) + "classes:\n" + "\n".join(lines) + "\n"
+
+
+def save(folder: Path, name: str, text: str) -> Path:
+    """Write one file of the folder's calibration and return its path."""
+    path = folder / "calibration" / f"{name}.yaml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8", newline="\n")
+    return path
