@@ -86,7 +86,7 @@ def _opening(runs: Sequence[Comparison], pairs: Sequence[Pair]) -> Iterator[str]
 
 def _figures(entries: Sequence[Entry]) -> list[str]:
     found = errors(entries)
-    return [str(len(entries)), *(f"{found[key]:.1%}" for key in (
+    return [str(len(entries)), *(f"{round(found[key], 3) + 0.0:.1%}" for key in (  # plus zero: no -0.0%
         "median_abs_error", "p90_abs_error", "bias", "interval90_coverage"))]
 
 

@@ -10,7 +10,8 @@ ROOT = Path(__file__).parents[1]
 BASE = {"units", "errors", "yaml_io"}
 NUMBER = dict.fromkeys(BASE, 0) | {
     "catalog": 1, "scenario": 2, "layouts": 3, "physics": 4, "money": 5, "solver": 6, "answer": 7,
-    "render": 8, "launch": 8, "simulate": 8, "evidence": 8, "fit": 9, "calibrating": 10, "prepare": 9, "holding": 9, "estimating": 9, "pipeline": 9,
+    "render": 8, "launch": 8, "simulate": 8, "evidence": 8, "fit": 9,
+    "calibrating": 10, "prepare": 9, "holding": 9, "estimating": 9, "pipeline": 9,
     "api": 9, "__init__": 9, "sweep": 10,
     "cli": 11, "__main__": 12}
 SAME_ROOM = [BASE, {"prepare", "holding", "estimating", "pipeline", "api", "__init__"}]

@@ -30,12 +30,13 @@ class Sample:
     ratio: float
 
 
-def step_samples(outcomes: Iterable[Outcome]) -> list[Sample]:
-    """Return measured over predicted step time of every stated row."""
+def step_samples(outcomes: Sequence[Outcome]) -> list[Sample]:
+    """Return measured over predicted step time of every stated row; of all where no row says that it states all."""
     samples = []
+    some = any(outcome.row.stated for outcome in outcomes)
     for outcome in outcomes:
         measured, prediction = outcome.measured_seconds, outcome.prediction
-        if outcome.row.stated and measured is not None:
+        if (outcome.row.stated or not some) and measured is not None:
             traits = {"stack": prediction.family, "architecture": prediction.architecture}
             samples.append(Sample(outcome.row.prefix, traits, measured / prediction.evaluation.step.seconds))
     return samples

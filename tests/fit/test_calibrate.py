@@ -1,0 +1,138 @@
+"""`planner calibrate`: planted constants are found, what rows do not decide stays, and the folder takes effect."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from planner.catalog.load import Catalog
+from planner.catalog.stack import Stack
+from planner.cli.main import main
+from planner.evidence.compare import compare
+from planner.evidence.reading import read_evidence
+from planner.fit.knobs import knobs_of
+from planner.fit.rows import rows_of
+from tests.evidence_tests.csv_file import DATA
+
+COLUMNS = ("id", "source", "framework", "model", "gpu", "gpus", "gpus_per_node", "scaleout", "seq_len",
+           "global_batch_seqs", "micro_batch", "tp", "pp", "vpp", "cp", "ep", "dp", "sharding", "recompute",
+           "precision", "tokens_per_s_per_gpu", "stated")
+RUNS = [("llama-3.1-8b", 8, 1, 1, 2), ("llama-3.1-8b", 32, 2, 1, 1), ("llama-3.1-70b", 64, 4, 4, 1),
+        ("llama-3.1-70b", 128, 8, 2, 1), ("llama-2-13b", 16, 2, 1, 2), ("llama-2-7b", 8, 1, 1, 4),
+        ("llama-3.1-8b", 64, 1, 2, 1), ("qwen2.5-32b", 64, 4, 2, 1), ("llama-2-70b", 64, 8, 2, 1),
+        ("qwen2.5-14b", 32, 2, 2, 1), ("llama-3.1-8b", 16, 4, 1, 1), ("llama-2-13b", 32, 4, 1, 1)]
+"""Model, GPUs, TP, PP and micro-batch of runs that one cluster may have made."""
+
+
+def cluster(folder: Path, truth: Catalog | None) -> Path:
+    """Write twelve runs as a cluster with the constants of `truth` would measure them; at 1 token/s without one."""
+    path = folder / "runs.csv"
+    rows = []
+    for number, (model, gpus, tp, pp, micro) in enumerate(RUNS):
+        dp = gpus // (tp * pp)
+        values = (f"my-{number}", "my cluster", "Megatron-LM (mcore 0.14)", model, "h100-sxm", gpus, 8,
+                  "IB NDR 8x400Gb", 4096, 16 * dp * micro, micro, tp, pp, 1, 1, "", dp, "distopt", "none", "bf16",
+                  1.0, "")
+        rows.append(dict(zip(COLUMNS, map(str, values), strict=True)))
+    _write(path, rows)
+    if truth is not None:
+        speeds = {o.row.id: o.prediction.evaluation.tokens_per_second_per_gpu
+                  for o in compare(read_evidence(path), truth).outcomes}
+        assert len(speeds) == len(RUNS)
+        _write(path, [row | {"tokens_per_s_per_gpu": f"{speeds[row['id']]:.1f}"} for row in rows])
+    return path
+
+
+def _write(path: Path, rows: list[dict[str, str]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, COLUMNS)
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def errors(path: Path, *folders: Path) -> np.ndarray:
+    outcomes = compare(read_evidence(path), Catalog(folders)).outcomes
+    return np.array([abs(o.entries[0].error) for o in outcomes])
+
+
+def test_a_dozen_runs_of_another_cluster_are_learnt(tmp_path: Path) -> None:
+    """A cluster 15% slower in products and twice so in elementwise work; the target is 6% and 20%."""
+    truth = Catalog().changed({("calibration", "gpu-hopper"): {"gemm.bf16": 0.61},
+                               ("stacks", "megatron-core"): {"elementwise": 2.4, "step_overhead": 0.08}})
+    runs, mine = cluster(tmp_path, truth), tmp_path / "mine"
+    assert np.median(errors(runs)) > 0.10
+    assert main(["calibrate", str(runs), "-o", str(mine), "--as-of", "2026-11", "-q"]) == 0
+    after = errors(runs, mine)
+    assert np.median(after) < 0.03
+    assert np.percentile(after, 90) < 0.06
+
+
+def test_what_the_runs_do_not_decide_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = cluster(tmp_path, Catalog())
+    assert main(["calibrate", str(runs), "-o", str(tmp_path / "mine"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["schema"] == "planner.calibration/1"
+    assert found["errors"]["after"]["median_abs_error"] < 0.01
+    for constant in found["constants"]:
+        moved = abs(np.log(constant["value"] / constant["prior"]))
+        assert constant["fitted"] or not moved
+        assert moved < 0.25 * constant["prior_spread"] + 0.02, constant  # the truth is the prior
+    assert not any("fp4" in c["field"] or "blackwell" in c["entry"] for c in found["constants"])
+
+
+def test_the_folder_takes_effect_and_says_where_from(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    truth = Catalog().changed({("stacks", "megatron-core"): {"slowdown": 1.25}})
+    runs, mine = cluster(tmp_path, truth), tmp_path / "mine"
+    assert main(["calibrate", str(runs), "-o", str(mine), "--as-of", "2026-11"]) == 0
+    assert "Fitted" in capsys.readouterr().out
+    catalog = Catalog([mine])
+    stack, bridge = catalog.stack("megatron-core"), catalog.stack("megatron-bridge")
+    assert stack.slowdown > 1.1
+    assert bridge.slowdown == stack.slowdown  # it is like megatron-core, and states no figure of its own
+    fact = stack.provenance("slowdown")
+    assert (fact.kind, "12 runs of runs.csv" in fact.source) == ("fitted", True)
+    assert catalog.digest != Catalog().digest
+    ask = ["estimate", "--model", "llama-3.1-8b", "--node", "dgx-h100", "--layout", "tp=2,dp=4", "--json"]
+    steps = []
+    for folders in ([], ["--catalogs", str(mine)]):
+        capsys.readouterr()
+        assert main([*ask, *folders]) == 0
+        steps.append(json.loads(capsys.readouterr().out)["time"]["step_seconds"])
+    assert steps[1] > 1.1 * steps[0]
+
+
+def test_the_same_runs_give_the_same_bytes(tmp_path: Path) -> None:
+    truth, mine = Catalog().changed({("stacks", "megatron-core"): {"slowdown": 1.1}}), tmp_path / "mine"
+    runs = cluster(tmp_path, truth)
+    files = []
+    for _ in range(2):  # the second time over what the first has written
+        assert main(["calibrate", str(runs), "-o", str(mine), "--as-of", "2026-11", "-q"]) == 0
+        files.append({p.name: p.read_bytes() for p in (mine / "calibration").iterdir()})
+    assert files[0] == files[1]
+    assert sorted(files[0]) == ["fitted.yaml", "step-residuals.yaml"]
+
+
+def test_runs_without_a_measured_step_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = cluster(tmp_path, None)
+    text = runs.read_text(encoding="utf-8").replace("llama", "unheard-of").replace("qwen", "unheard-of")
+    runs.write_text(text, encoding="utf-8")
+    assert main(["calibrate", str(runs), "-o", str(tmp_path / "mine")]) == 2
+    assert "no row has a measured step time" in capsys.readouterr().err
+    assert not (tmp_path / "mine").exists()
+
+
+def test_every_shipped_constant_is_one_that_may_be_fitted() -> None:
+    """And lies over the entry it names: a renamed field would silently drop it."""
+    catalog = Catalog()
+    (fitted,) = catalog.fitted
+    rows = rows_of(read_evidence(DATA / "train_throughput.csv"), catalog)
+    known = {(knob.place, knob.field) for knob in knobs_of(catalog, [row.outcome for row in rows])}
+    for place, fields in fitted.values.items():
+        assert {(place, field) for field in fields} <= known
+    assert catalog.stack("llmq").slowdown == fitted.values["stacks/llmq"]["slowdown"].value
+    assert catalog.stack("llmq").provenance("slowdown").kind == "fitted"
+    assert all(isinstance(stack, Stack) for stack in catalog.all("stacks", Stack))
