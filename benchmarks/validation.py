@@ -14,7 +14,9 @@ import numpy as np
 
 from benchmarks.causes import CAUSES
 from benchmarks.formulas import FORMULAS, inputs_of
+from benchmarks.scatter import scatter
 from planner.calibrating import MEMORY, RESIDUALS, STEP
+from planner.catalog.architecture import MoeMlp
 from planner.catalog.calibration import Residual, Residuals
 from planner.catalog.load import Catalog
 from planner.evidence.compare import Comparison, Entry, Outcome, compare
@@ -38,6 +40,9 @@ def main() -> int:
     """Hold every prediction against the evidence and write the page."""
     runs = [compare(read_evidence(EVIDENCE / f"{name}.csv"), Catalog()) for name in FILES]
     samples = {STEP: step_samples(runs[0].outcomes), MEMORY: memory_samples(runs[1].outcomes)}
+    entries = [(o.prediction.architecture, float(e.measured), float(e.predicted))
+               for o in runs[0].outcomes for e in o.entries if e.quantity == QUANTITIES[0]]
+    (ROOT / "docs" / "validation.svg").write_text(scatter(entries, "tokens/s per GPU"), encoding="utf-8", newline="\n")
     (ROOT / "docs" / "validation.md").write_text("\n".join(page(runs, samples)) + "\n", encoding="utf-8", newline="\n")
     return 0
 
@@ -49,11 +54,15 @@ def page(runs: Sequence[Comparison], samples: dict[str, list[Sample]]) -> Iterat
     for quantity in QUANTITIES:
         chosen = [(o, e) for o, e in pairs if e.quantity == quantity]
         yield from ("", f"## {quantity}", "")
+        if quantity == QUANTITIES[0]:
+            yield from ("![Predicted against measured](validation.svg)", "")
         groups: list[tuple[str, Callable[[Outcome], str]]] = [
             ("stack", lambda o: o.prediction.stack), ("GPU", lambda o: o.prediction.gpu),
-            ("precision", lambda o: o.prediction.precision), ("method", lambda o: o.prediction.method),
+            ("precision", lambda o: o.prediction.precision), ("model", _kind),
+            ("method", lambda o: o.prediction.method),
             ("source", lambda o: o.row.prefix)]
-        for label, key in groups[:3] + groups[4:] if quantity != "peak_mem_gib" else groups[:2] + groups[3:]:
+        left = "method" if quantity != "peak_mem_gib" else "precision"
+        for label, key in [group for group in groups if group[0] != left]:
             yield from _grouped(chosen, label, key)
         if quantity == "peak_mem_gib":
             yield from _stated(chosen)
@@ -139,6 +148,12 @@ def _worst(pairs: Sequence[Pair], causes: Mapping[str, str] | None = None) -> It
         [e.id, _model(o), f"{o.prediction.gpus} {o.prediction.gpu}", o.prediction.stack, f"{e.predicted:.4g}",
          f"{e.measured:.4g}", f"{e.error:+.0%}", ", ".join(e.assumed),
          *([] if causes is None else [causes.get(e.id, "not known")])] for o, e in ranked])
+
+
+def _kind(outcome: Outcome) -> str:
+    """Return dense or mixture of experts."""
+    mixtures = [isinstance(block.mlp, MoeMlp) for block in outcome.prediction.model.blocks]
+    return "mixture of experts" if any(mixtures) else "dense"
 
 
 def _model(outcome: Outcome) -> str:
