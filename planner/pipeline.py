@@ -9,12 +9,14 @@ from importlib import metadata
 from planner import __version__
 from planner.answer.assemble import Context, alternative_of, assignment_of, price_dates, runners_up, unwritten
 from planner.answer.infeasible import Miss, infeasible_of
-from planner.answer.schema import Infeasible, Objective, Plan, Provenance, Search
+from planner.answer.schema import PREFER_SIMPLE, Infeasible, Objective, Plan, Provenance, Search
 from planner.catalog.load import Catalog
 from planner.layouts.enumerate import Enumeration, enumerate_layouts
 from planner.prepare import MOST_GPUS, Prepared, job_of, prepare, residuals_of
 from planner.scenario.scenario import Scenario
 from planner.solver.choose import Choice, choose
+from planner.solver.frontier import StagedLayout
+from planner.solver.simplest import simplest
 from planner.units import DAY
 
 
@@ -27,8 +29,11 @@ class Interrupted(Exception):
 
 
 def make_plan(scenario: Scenario, catalog: Catalog, *, defaults: Sequence[str] = (),
-              time_limit: float | None = None) -> Plan:
-    """Return the proven plan for a resolved scenario. Raises PlannerError where the input is wrong."""
+              time_limit: float | None = None, simple: bool = False) -> Plan:
+    """Return the proven plan for a resolved scenario. Raises PlannerError where the input is wrong.
+
+    simple: of the layouts that cannot be told from the best one, the plan is the simplest; the best comes next.
+    """
     if scenario.workload.tokens is None:
         from planner.holding import hold  # the other question, asked by leaving tokens out
 
@@ -39,18 +44,36 @@ def make_plan(scenario: Scenario, catalog: Catalog, *, defaults: Sequence[str] =
     stop = started + time_limit if time_limit is not None else None
     choice = choose(prepared.question, prepared.space, job_of(prepared), layouts.layouts, stop)
     context = _context(prepared)
-    best = assignment_of(context, choice.best) if choice.best else None
-    others = runners_up(choice.frontier.found, choice.best) if choice.best else []
+    shown = choice.best
+    if simple and choice.best and choice.status == "optimal":
+        shown = simplest(prepared.question, prepared.space, job_of(prepared), layouts.layouts, choice.best,
+                         prepared.question.kernels.resolution)
+    best = assignment_of(context, shown) if shown else None
+    others = runners_up(choice.frontier.found, shown) if shown else []
+    if choice.best is not None and shown is not choice.best:
+        others = [choice.best, *(other for other in others if other is not choice.best)]
+    rest = [alternative_of(context, other, best) for other in others] if best else []
+    if choice.best is not None and shown is not choice.best:
+        why = "the proven optimum; --prefer simple took the simplest of the tied"
+        rest[0] = rest[0].model_copy(update={"why": why})
     plan = Plan(
         status=choice.status, objective=_objective(scenario, choice), assignments=(best,) if best else (),
-        alternatives=tuple(alternative_of(context, other, best) for other in others) if best else (),
+        alternatives=tuple(rest),
         search=search_of(prepared, layouts, choice, time.monotonic() - started),
         infeasible=_infeasible(prepared, layouts, choice) if choice.status == "infeasible" else None,
         provenance=provenance_of(scenario, catalog, (
-            *defaults, *_decided(prepared), *(unwritten(context, choice.best) if choice.best else ()))))
+            *defaults, *_decided(prepared), *(unwritten(context, shown) if shown else ()),
+            *(_preferred(choice.best, shown) if choice.best and shown else ()))))
     if choice.frontier.interrupted:
         raise Interrupted(plan)
     return plan
+
+
+def _preferred(best: StagedLayout, shown: StagedLayout) -> list[str]:
+    """Return what the simplest layout costs beside the best; nothing where they are one."""
+    if shown is best:
+        return []
+    return [f"{PREFER_SIMPLE}, {shown.key[0] / best.key[0] - 1:+.1%} against the optimum, which comes next"]
 
 
 def _context(prepared: Prepared) -> Context:

@@ -45,6 +45,10 @@ class Objective(Frozen):
     """(value - bound) / value, 0 when proven."""
 
 
+PREFER_SIMPLE = "prefer=simple"
+"""How the defaults of a plan say that its layout is the simplest of the tied ones, and what that costs."""
+
+
 class Search(Frozen):
     """What was looked at: layouts in the space, what each rule removed, what was solved."""
 

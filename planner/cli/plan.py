@@ -40,11 +40,13 @@ LABELS = {path: "--" + flag.replace("_", "-") for flag, path in FLAGS.items()}
 @click.option("--stack", metavar="NAME", help="Training framework. Default: megatron-core.")
 @click.option("--precision", multiple=True, metavar="FORMAT,..", help="bf16 (default), fp8, fp16.")
 @click.option("--objective", type=click.Choice(get_args(Objective)), help="What to minimize. Default: cost.")
+@click.option("--prefer", type=click.Choice(["simple"]), help="Of layouts that cannot be told from the best, the "
+              "simplest; what it costs is said.")
 @click.option("--time-limit", type=options.time_limit, metavar="SECONDS",
               help="Stop after this many seconds; the gap is then printed.")
 @click.option("--show-scenario", is_flag=True, help="Print the question as a scenario file, and stop.")
 @common
-def command(scenario: str | None, time_limit: float | None, show_scenario: bool, as_json: bool,
+def command(scenario: str | None, prefer: str | None, time_limit: float | None, show_scenario: bool, as_json: bool,
             catalogs: tuple[Path, ...], **flags: str | tuple[str, ...] | None) -> int:
     """Find the cheapest (or fastest, or smallest) plan, and prove it.
 
@@ -65,7 +67,7 @@ def command(scenario: str | None, time_limit: float | None, show_scenario: bool,
 
     interrupted = False
     try:
-        plan = make_plan(question, catalog, defaults=defaults, time_limit=time_limit)
+        plan = make_plan(question, catalog, defaults=defaults, time_limit=time_limit, simple=prefer is not None)
     except Interrupted as stopped:
         plan, interrupted = stopped.plan, True
     if as_json:

@@ -7,7 +7,7 @@ from typing import Any
 
 from planner.answer.largest import Largest
 from planner.answer.levers import Lever
-from planner.answer.schema import Assignment, Infeasible, Plan
+from planner.answer.schema import PREFER_SIMPLE, Assignment, Infeasible, Plan
 from planner.render.breakdown import at_confidence
 from planner.render.figures import days, percent, plural
 from planner.units import GIB, show_bytes, show_kwh, show_seconds, show_usd
@@ -27,10 +27,20 @@ def plan_sentence(plan: Plan) -> str:
     first = plan.assignments[0]
     body = _one(first) if len(plan.assignments) == 1 else _several(plan.assignments)
     if plan.status == "optimal":
+        if any(default.startswith(PREFER_SIMPLE) for default in plan.provenance.defaults):
+            return f"{_BEST[plan.objective.name]}, simplest of the tied: {body}{_energy(plan)} ({_price(plan)})"
         return f"{_BEST[plan.objective.name]}: {body}{_energy(plan)} (proven optimal){_cheaper(plan)}"
     gap = plan.objective.gap
     within = "" if gap is None else f", within {percent(gap)} of the best possible"
     return f"Best found: {body} (not proven{within})"
+
+
+def _price(plan: Plan) -> str:
+    """Return what the simplest layout costs beside the proven optimum, which is the first alternative."""
+    name = plan.objective.name
+    ours, best = (float(getattr(a, name)) for a in (plan.assignments[0], plan.alternatives[0]))
+    shown = {"cost_usd": show_usd, "duration_days": days, "energy_kwh": show_kwh}.get(name, "{:,.0f}".format)
+    return f"{ours / best - 1:+.1%} against the proven optimum of {shown(best)}"
 
 
 def _energy(plan: Plan) -> str:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from planner.layouts.axes import Space
-from planner.layouts.offload import NOTHING, allowed, level_of, levels
+from planner.layouts.offload import NOTHING, Level, allowed, level_of, levels
 from planner.layouts.table import Floats, Ints, Layouts, Mask
 from planner.physics.estimate import TimeTerms, offloaded, time_terms
 from planner.physics.memory import MemoryTerms, memory_terms
@@ -77,21 +77,27 @@ class Frontier:
     fastest_us: int | None = None
 
 
+def offers(question: Question, space: Space) -> tuple[Level, ...]:
+    """Return the levels of offload to look at: where nothing trains, weights are held where they are used."""
+    return (NOTHING,) if question.tuning.forward_only else levels(space, question.stack)
+
+
 class Search:
     """One workload's search. `deadline` is a monotonic clock reading at which to stop."""
 
-    def __init__(self, question: Question, space: Space, job: Job, deadline: float | None = None) -> None:
+    def __init__(self, question: Question, space: Space, job: Job, deadline: float | None = None,
+                 only: Level | None = None) -> None:
+        """Start a search; `only` is the one level of offload to look at, where not all."""
         self.question, self.space, self.job, self.deadline = question, space, job, deadline
         self.pricing = Pricing(job, question.candidates)
         self.out = Frontier()
         self.best: dict[int, Key] = {}
-        # where nothing trains, weights are held where they are used
-        self.levels = (NOTHING,) if question.tuning.forward_only else levels(space, question.stack)
+        self.levels = offers(question, space) if only is None else (only,)
         self.flash = space.flash
 
     def run(self, layouts: Layouts) -> Frontier:
         """Return the frontier of all rows: for every candidate its best layouts, proven unless time ran out."""
-        keys = self.pricing.least(layouts, self._time_bounds(layouts))
+        keys = self.least(layouts)
         keep = self._within_limits(keys, layouts, "")
         least = np.flatnonzero(keep)[np.argsort(keys.first[keep])[:1]]
         try:
@@ -104,6 +110,10 @@ class Search:
             self.out.interrupted = True
             self._note_open((int(keys.first[least[0]]), 0))
         return self.out
+
+    def least(self, layouts: Layouts) -> Keys:
+        """Return the least keys of all rows if memory were free."""
+        return self.pricing.least(layouts, self._time_bounds(layouts))
 
     def _time_bounds(self, layouts: Layouts) -> Floats:
         """Return least step seconds if memory were free, in chunks so that large grids stay small in memory."""
@@ -173,14 +183,16 @@ class Search:
         for number, level in enumerate(self.levels):
             lesser = [n for n, other in enumerate(self.levels[:number]) if other.precedes(level)]
             at = level.on(rows)
-            legal = allowed(at.columns, self.question.stack, self.flash) if number else np.ones(len(rows), bool)
+            legal = np.ones(len(rows), bool)
+            if level != NOTHING:
+                legal = allowed(at.columns, self.question.stack, self.flash)
             mine = np.flatnonzero(legal & (known >> number & 1 == 0) & open_[lesser].all(axis=0))
             known[mine] |= 1 << number
             if not len(mine):
                 continue
             now = at.take(mine)
             terms, memory = time.take(mine), memory_terms(self.question, now)
-            if number:
+            if level != NOTHING:
                 terms = offloaded(self.question, now, terms)
             bounds = bound(self.question, now, terms, memory)
             keys = self.pricing.least(now, bounds.step)

@@ -8,7 +8,7 @@ import numpy as np
 
 from planner.catalog.calibration import Reliability
 from planner.layouts.candidate import Candidate
-from planner.layouts.offload import level_of
+from planner.layouts.offload import OFFLOAD_AXES, level_of
 from planner.layouts.table import Floats, Ints, Layouts
 from planner.money.goodput import goodput, spare_nodes
 from planner.physics.compute import distinct
@@ -119,20 +119,16 @@ class Pricing:
             duration_us=micros, upper_us=max(micros, duration_use(seconds * self.job.upper[candidate])),
             energy_wh=-(-power * micros // (3600 * 10**6)),
             power_w=power, checkpoint_bytes=int(self.job.checkpoint_bytes),
-            complexity=complexity(rows, row))
+            complexity=int(complexities(one)[0]))
 
 
-def complexity(rows: Layouts, row: int) -> int:
-    """Return how much there is to set up: one for each kind of parallelism, the ZeRO stage, interleaving, offload."""
-    degrees = sum(int(getattr(rows, axis)[row] > 1) for axis in ("tp", "cp", "pp", "vpp", "ep"))
-    rare = 3 * int(rows.hsdp[row] > 1) + 3 * int(rows.schedule[row] > 0) + int(rows.no_sync[row])
-    return 10 * degrees + 3 * int(rows.zero[row]) + _outside(rows, row) + rare
-
-
-def _outside(rows: Layouts, row: int) -> int:
-    """Return what offload adds to set up: more for each kind, most for flash."""
-    level = level_of(rows, row)
-    return 5 * sum(value > 0 for value in level.values)
+def complexities(rows: Layouts) -> Ints:
+    """Return how much there is to set up for each row: kinds of parallelism, ZeRO stage, interleaving, offload."""
+    degrees = sum((getattr(rows, axis) > 1).astype(np.int64) for axis in ("tp", "cp", "pp", "vpp", "ep"))
+    rare = 3 * (rows.hsdp > 1) + 3 * (rows.schedule > 0) + rows.no_sync
+    outside = sum((getattr(rows, axis) > 0).astype(np.int64) for axis in OFFLOAD_AXES)
+    found: Ints = 10 * degrees + 3 * rows.zero + 5 * outside + rare
+    return found
 
 
 def _identity(rows: Layouts, row: int) -> int:

@@ -6,6 +6,7 @@ import pytest
 
 import planner as package
 from planner.cli.estimate import parse_layout
+from planner.cli.main import main
 from planner.cli.plan import EXIT_CODES
 from planner.errors import InputError, UnknownName
 
@@ -90,3 +91,18 @@ def test_public_names_are_all_there_and_no_others():
     assert all(getattr(package, name) for name in package.__all__)
     with pytest.raises(AttributeError, match="nothing"):
         _ = package.nothing
+
+
+def test_the_simplest_of_the_tied_layouts_says_its_price(capsys: pytest.CaptureFixture[str]) -> None:
+    ask = ["plan", "--model", "llama-3.1-8b", "--tokens", "100G", "--on", "dgx-h100", "--deadline", "30d", "--json"]
+    assert main(ask) == 0
+    best = json.loads(capsys.readouterr().out)
+    assert main([*ask, "--prefer", "simple"]) == 0
+    simple = json.loads(capsys.readouterr().out)
+    assert simple["objective"] == best["objective"]  # the optimum stays the optimum
+    price = simple["assignments"][0]["cost_usd"] / best["objective"]["value"] - 1
+    assert 0 <= price <= 0.08
+    said = [default for default in simple["provenance"]["defaults"] if default.startswith("prefer=simple")]
+    assert bool(said) == (simple["assignments"] != best["assignments"])
+    if said:
+        assert simple["alternatives"][0]["layout"] == best["assignments"][0]["layout"]
