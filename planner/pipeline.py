@@ -11,6 +11,7 @@ from planner.answer.assemble import Context, alternative_of, assignment_of, pric
 from planner.answer.infeasible import Miss, infeasible_of
 from planner.answer.schema import PREFER_SIMPLE, Infeasible, Objective, Plan, Provenance, Search
 from planner.catalog.load import Catalog
+from planner.layouts.axes import SCHEDULES
 from planner.layouts.enumerate import Enumeration, enumerate_layouts
 from planner.prepare import MOST_GPUS, Prepared, job_of, prepare, residuals_of
 from planner.scenario.scenario import Scenario
@@ -100,6 +101,7 @@ def search_of(prepared: Prepared, layouts: Enumeration, choice: Choice, seconds:
         removed["no_offer"] = len(prepared.dropped)
     space = prepared.space
     names = {"candidate": [c.label for c in space.candidates], "precision": list(space.precisions),
+             "schedule": [SCHEDULES[order] for order in space.schedules],
              "recompute": ["none", "selective", "full", "per layer"]}
     domains = {axis: tuple(names.get(axis, values)) for axis, values in layouts.domains.items()}
     return Search(layouts=layouts.grid, legal=len(layouts.layouts), fit=choice.frontier.fit, removed=removed,
