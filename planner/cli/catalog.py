@@ -12,6 +12,7 @@ import click
 
 from planner.catalog.architecture import Model
 from planner.catalog.hardware import Node
+from planner.catalog.load import Catalog
 from planner.catalog.sourced import Kind, Sourced
 from planner.cli.facts import ALL_KINDS, entries, figures, find, key_facts
 from planner.cli.main import everywhere
@@ -21,6 +22,7 @@ from planner.money.rent import usual_candidate
 from planner.physics.shapes import active_parameters, parameters
 from planner.render.page import Column, Page
 from planner.render.topology import topology_lines
+from planner.render.topology_svg import topology_svg
 from planner.yaml_io import dump
 
 
@@ -52,14 +54,18 @@ def list_entries(kind: str | None, as_json: bool, catalogs: tuple[Path, ...]) ->
 
 @command.command("show")
 @click.argument("name")
+@click.option("--svg", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="Also draw the topology of a node into FILE.")
 @common
-def show(name: str, as_json: bool, catalogs: tuple[Path, ...]) -> int:
+def show(name: str, svg: Path | None, as_json: bool, catalogs: tuple[Path, ...]) -> int:
     """Show one entry of any kind: every figure with its unit, source, date and kind.
 
     NAME is a name, alias or Hugging Face id, or KIND/NAME.
     """
     catalog = open_catalog(catalogs)
     kind, entry = find(catalog, name)
+    if svg is not None:
+        _draw(entry, kind, catalog, svg)
     counts = _counts(entry)
     if as_json:
         provenance = {figure.path: figure.fact.model_dump(mode="json") for figure in figures(entry)}
@@ -81,6 +87,15 @@ def show(name: str, as_json: bool, catalogs: tuple[Path, ...]) -> int:
         for line in topology:
             page.paragraph("  " + line)
     return EXIT_OK
+
+
+def _draw(entry: Sourced, kind: str, catalog: Catalog, path: Path) -> None:
+    if not isinstance(entry, Node):
+        raise InputError(f"--svg draws the topology of a node; {entry.name} is of {kind}")
+    try:
+        path.write_text(topology_svg(usual_candidate(entry, catalog)), encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror}", file=str(path)) from error
 
 
 def _source(source: str, entry: Sourced) -> str:

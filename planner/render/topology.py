@@ -18,7 +18,7 @@ def topology_lines(candidate: Candidate) -> list[str]:
     graph = node_graph(candidate)
 
     def below(place: str, kind: str) -> list[str]:
-        return sorted((other for other in graph.successors(place) if other.startswith(kind)), key=_number)
+        return sorted((other for other in graph.successors(place) if other.startswith(kind)), key=number_of)
 
     lines = [_scaleup(candidate)]
     for socket in below("memory", "socket"):
@@ -59,5 +59,6 @@ def _span(places: list[str]) -> str:
     return places[0] if len(places) == 1 else f"{places[0]} to {places[-1]}"
 
 
-def _number(place: str) -> int:
+def number_of(place: str) -> int:
+    """Return the number in the name of a place; 0 where it has none."""
     return int("".join(c for c in place if c.isdigit()) or 0)

@@ -126,6 +126,8 @@ def test_plan_has_exactly_the_flags_of_the_scenario(planner):
     (["plan"], "nothing to plan: name a scenario"), (["plan", "--json"], "nothing to plan"),
     (["catalog", "list", "gpu"], "'gpu' is not one of"),
     (["catalog", "show", "h1000"], "unknown catalog entry"),
+    (["catalog", "show", "h100-sxm", "--svg", "x.svg"], "--svg draws the topology of a node; h100-sxm is of gpus"),
+    (["catalog", "show", "dgx-h100", "--svg", "no/such/x.svg"], "no/such/x.svg: cannot be written: No such file"),
 ])
 def test_wrong_usage_exits_2_and_writes_to_stderr_alone(planner, args, message):
     ran = planner(*args)
@@ -200,6 +202,12 @@ def test_catalog_list_shows_every_entry(planner, kind):
     assert ran.code == 0
     assert [entry["name"] for entry in listed] == CATALOG.names(kind)
     assert all(entry["name"] in ran.out for entry in listed)
+
+
+def test_catalog_show_draws_a_node(planner, tmp_path):
+    drawing = tmp_path / "node.svg"
+    assert planner("catalog", "show", "dgx-h100", "--svg", drawing, "--json").code == 0
+    assert "nvlink4-nvswitch</text>" in drawing.read_text()
 
 
 @pytest.mark.parametrize("name", [
