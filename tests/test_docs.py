@@ -125,7 +125,7 @@ def test_readme_begins_with_the_two_lines_that_stand_alone():
     assert run.startswith("python3 -m venv ")
     assert run.endswith(" plan scenarios/llama-3.1-70b-pretrain.yaml")
     assert test.startswith("python3 -m venv ")
-    assert test.endswith(" -m pytest")
+    assert test.endswith(" -m pytest -n 2 --dist loadfile")
 
 
 def test_readme_has_the_headline_figures_of_the_validation():

@@ -100,8 +100,7 @@ def _memory(question: Question, rows: Layouts, row: int, layers: Ints, counts: I
             terms: MemoryTerms) -> MemoryBreakdown:
     stack, stages = question.stack, len(layers)
     chunks = int(rows.vpp[row])
-    flight = np.array([in_flight_chunks(stages, chunks, int(rows.micro_batches[row]), s, int(rows.schedule[row]))
-                       for s in range(stages)])
+    flight = in_flight_chunks(stages, chunks, int(rows.micro_batches[row]), np.arange(stages), int(rows.schedule[row]))
     held = stage_memory(question, terms, row, layers, counts, flight, chunks)
     fixed = stack.context_bytes + float(terms.communicators[row])
     device = held.allocated * stack.allocator_ratio + fixed

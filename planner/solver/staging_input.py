@@ -23,7 +23,7 @@ def staging_problem(question: Question, rows: Layouts, time: TimeTerms, memory: 
     persist = question.stack.gradients_persist
     live, logits, gathered = (float(a[row]) for a in (memory.live, memory.logits, memory.gathered))
     order = int(rows.schedule[row])
-    flights = [int(in_flight_chunks(p, v, m, s, order)) for s in range(p)]
+    flights = in_flight_chunks(p, v, m, np.arange(p), order).tolist()
     held, backward = [live + gathered] * p, [live + gathered] * p
     held[-1] = max(live, logits) + gathered
     for stage, states in ((0, memory.first), (-1, memory.last)):

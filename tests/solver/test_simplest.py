@@ -11,17 +11,18 @@ from tests.solver.test_frontier import staged_all
 
 
 @pytest.mark.parametrize("seed", range(300, 318))
-@pytest.mark.parametrize("tolerance", [0.0, 0.08, 0.5])
-def test_no_simpler_layout_is_within_the_tolerance(seed: int, tolerance: float) -> None:
+def test_no_simpler_layout_is_within_the_tolerance(seed: int) -> None:
     case = random_case(seed, limits=False)
     found = Search(case.question, case.space, case.job).run(case.enumeration.layouts).found
     if not found:
         return
     best = min(found, key=lambda one: one.key)
-    chosen = simplest(case.question, case.space, case.job, case.enumeration.layouts, best, tolerance)
-    most = int(best.key[0] * (1 + tolerance))
-    tied = [one for one in staged_all(case) if one.key[0] <= most]
-    assert chosen.key[0] <= most
-    assert chosen.column.complexity == min(one.column.complexity for one in tied)
-    if chosen.column.complexity < best.column.complexity:
-        assert chosen.key == min(one.key for one in tied if one.column.complexity == chosen.column.complexity)
+    every = staged_all(case)
+    for tolerance in (0.0, 0.08, 0.5):
+        chosen = simplest(case.question, case.space, case.job, case.enumeration.layouts, best, tolerance)
+        most = int(best.key[0] * (1 + tolerance))
+        tied = [one for one in every if one.key[0] <= most]
+        assert chosen.key[0] <= most
+        assert chosen.column.complexity == min(one.column.complexity for one in tied)
+        if chosen.column.complexity < best.column.complexity:
+            assert chosen.key == min(one.key for one in tied if one.column.complexity == chosen.column.complexity)

@@ -57,12 +57,12 @@ def fill(problem: StagingProblem, mix: tuple[int, ...], layers: Ints, space: Int
 
 def _two(problem: StagingProblem, fast: int, lean: int, layers: Ints, space: Ints) -> tuple[list[Ints], Mask]:
     """Return the counts with the fewest lean layers, and where they fit."""
-    counts = [np.zeros_like(layers) for _ in range(MODES)]
+    counts = [np.zeros_like(layers)] * MODES
     keep, less = problem.keep_units[fast], problem.keep_units[lean]
     counts[fast] = layers
     kept = keep * layers
     if less < keep:
-        counts[lean] = np.clip(-((space - kept) // (keep - less)), 0, layers)
+        counts[lean] = np.minimum(np.maximum(-((space - kept) // (keep - less)), 0), layers)
         counts[fast] = layers - counts[lean]
         kept = kept - (keep - less) * counts[lean]
     return counts, kept <= space
