@@ -24,7 +24,7 @@ from planner.evidence.ranking import rank
 from planner.evidence.reading import read_evidence
 from planner.evidence.residuals import Sample, classes, memory_samples, step_samples
 from planner.evidence.rows import TrainRun
-from planner.evidence.summary import QUANTITIES, confusion, errors
+from planner.evidence.summary import QUANTITIES, confusion, errors, spread
 from planner.units import GIB
 
 ROOT = Path(__file__).parents[1]
@@ -134,9 +134,9 @@ def _formulas(pairs: Sequence[Pair]) -> Iterator[str]:
 def _spread(found: Sequence[tuple[Outcome, float]]) -> list[str]:
     cells: list[str] = []
     for chosen in ([e for _, e in found], [e for o, e in found if o.prediction.method in ("pretrain", "full")]):
-        size = np.abs(chosen)
-        cells += [str(len(chosen)), f"{np.median(size):.0%}", f"{np.percentile(size, 90):.0%}",
-                  f"{np.median(chosen):+.0%}"]
+        size = spread(np.array(chosen))
+        cells += [str(len(chosen)), f"{size['median_abs_error']:.0%}", f"{size['p90_abs_error']:.0%}",
+                  f"{size['bias']:+.0%}"]
     return cells
 
 

@@ -16,6 +16,7 @@ from planner.evidence.compare import Outcome, compare
 from planner.evidence.reading import read_evidence
 from planner.evidence.residuals import LEAST_ROWS, Sample, classes, memory_samples, step_samples
 from planner.evidence.rows import Evidence
+from planner.evidence.summary import spread
 from planner.fit.knobs import knobs_of
 from planner.fit.rows import Measured, rows_of
 from planner.fit.solve import Fit, Progress, fit
@@ -54,10 +55,7 @@ class Calibration:
 
 def summary(residuals: Floats) -> dict[str, float]:
     """Return median and 90th percentile of the relative error of speed, and its signed median."""
-    error = np.exp(-residuals) - 1
-    size = np.abs(error)
-    return {"median_abs_error": float(np.median(size)), "p90_abs_error": float(np.percentile(size, 90)),
-            "bias": float(np.median(error))}
+    return spread(np.exp(-residuals) - 1)
 
 
 def calibrate(paths: Sequence[Path], folder: Path, catalogs: Sequence[Path], as_of: str, *,

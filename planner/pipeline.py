@@ -51,12 +51,10 @@ def make_plan(scenario: Scenario, catalog: Catalog, *, defaults: Sequence[str] =
                          prepared.question.kernels.resolution)
     best = assignment_of(context, shown) if shown else None
     others = runners_up(choice.frontier.found, shown) if shown else []
-    if choice.best is not None and shown is not choice.best:
-        others = [choice.best, *(other for other in others if other is not choice.best)]
-    rest = [alternative_of(context, other, best) for other in others] if best else []
-    if choice.best is not None and shown is not choice.best:
+    rest = [alternative_of(context, other, best) for other in others if other is not choice.best] if best else []
+    if best and choice.best is not None and shown is not choice.best:
         why = "the proven optimum; --prefer simple took the simplest of the tied"
-        rest[0] = rest[0].model_copy(update={"why": why})
+        rest.insert(0, alternative_of(context, choice.best, best).model_copy(update={"why": why}))
     plan = Plan(
         status=choice.status, objective=_objective(scenario, choice), assignments=(best,) if best else (),
         alternatives=tuple(rest),

@@ -97,6 +97,16 @@ def read(path: Path) -> Document:
     return parse(read_text(path), str(path))
 
 
+def write_text(path: Path, text: str, *, folders: bool = False) -> None:
+    """Write a UTF-8 file, with the folders above it where asked. Raises InputError."""
+    try:
+        if folders:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror}", file=str(path)) from None
+
+
 def read_text(path: Path, most: int = MAX_BYTES) -> str:
     """Return the text of a UTF-8 file of at most `most` bytes. Raises InputError."""
     try:

@@ -23,7 +23,7 @@ from planner.physics.shapes import active_parameters, parameters
 from planner.render.page import Column, Page
 from planner.render.topology import topology_lines
 from planner.render.topology_svg import topology_svg
-from planner.yaml_io import dump
+from planner.yaml_io import dump, write_text
 
 
 @click.group("catalog", no_args_is_help=True)
@@ -92,10 +92,7 @@ def show(name: str, svg: Path | None, as_json: bool, catalogs: tuple[Path, ...])
 def _draw(entry: Sourced, kind: str, catalog: Catalog, path: Path) -> None:
     if not isinstance(entry, Node):
         raise InputError(f"--svg draws the topology of a node; {entry.name} is of {kind}")
-    try:
-        path.write_text(topology_svg(usual_candidate(entry, catalog)), encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror}", file=str(path)) from error
+    write_text(path, topology_svg(usual_candidate(entry, catalog)))
 
 
 def _source(source: str, entry: Sourced) -> str:
@@ -166,8 +163,7 @@ def import_hf(config: Path, output: Path | None, as_json: bool, catalogs: tuple[
         click.echo(dump(entry), nl=False)
     if output is not None:
         written = output / "models" / f"{model.name}.yaml"
-        written.parent.mkdir(parents=True, exist_ok=True)
-        written.write_text(dump(entry), encoding="utf-8")
+        write_text(written, dump(entry), folders=True)
         click.echo(f"{written}: {parameters(model):,} parameters, {active_parameters(model):,} active", err=as_json)
     return EXIT_OK
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from planner.evidence.compare import Entry
+from planner.layouts.table import Floats
 
 QUANTITIES = ("tokens_per_s_per_gpu", "step_time_s", "peak_mem_gib")
 _VERDICTS = {("fits", "yes"): "true_fit", ("fits", "no"): "false_fit", ("tight", "yes"): "tight_fit",
@@ -32,9 +33,14 @@ def errors(entries: Sequence[Entry]) -> dict[str, float]:
     """Return count, median and 90th percentile of the absolute error, median signed error, interval coverage."""
     signed = np.array([e.error for e in entries], np.float64)
     covered = [e.interval90 is not None and e.interval90[0] <= float(e.measured) <= e.interval90[1] for e in entries]
-    return {"n": len(entries), "median_abs_error": float(np.median(np.abs(signed))),
-            "p90_abs_error": float(np.percentile(np.abs(signed), 90)), "bias": float(np.median(signed)),
-            "interval90_coverage": float(np.mean(covered))}
+    return {"n": len(entries), **spread(signed), "interval90_coverage": float(np.mean(covered))}
+
+
+def spread(signed: Floats) -> dict[str, float]:
+    """Return median and 90th percentile of the absolute value of errors, and their signed median."""
+    size = np.abs(signed)
+    return {"median_abs_error": float(np.median(size)), "p90_abs_error": float(np.percentile(size, 90)),
+            "bias": float(np.median(signed))}
 
 
 def confusion(entries: Sequence[Entry]) -> dict[str, int]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from planner.catalog.calibration import Residual
 from planner.catalog.load import FITTED
 from planner.fit.solve import Fit
-from planner.yaml_io import dump
+from planner.yaml_io import dump, write_text
 
 DIGITS = 4
 """Significant digits of a fitted figure: more than any of them is known to."""
@@ -47,6 +47,5 @@ def residual_file(name: str, what: str, source: str, as_of: str, classes: Sequen
 def save(folder: Path, name: str, text: str) -> Path:
     """Write one file of the folder's calibration and return its path."""
     path = folder / "calibration" / f"{name}.yaml"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8", newline="\n")
+    write_text(path, text, folders=True)
     return path
