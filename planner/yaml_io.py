@@ -18,8 +18,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
 from planner.errors import InputError, did_you_mean
+from planner.text_io import decoded, read_text
 
-MAX_BYTES = 4 * 2**20
 MAX_DEPTH = 30
 MAX_VALUES = 100_000
 MAX_MESSAGE = 400
@@ -97,40 +97,9 @@ def read(path: Path) -> Document:
     return parse(read_text(path), str(path))
 
 
-def write_text(path: Path, text: str, *, folders: bool = False) -> None:
-    """Write a UTF-8 file, with the folders above it where asked. Raises InputError."""
-    try:
-        if folders:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror}", file=str(path)) from None
-
-
-def read_text(path: Path, most: int = MAX_BYTES) -> str:
-    """Return the text of a UTF-8 file of at most `most` bytes. Raises InputError."""
-    try:
-        with path.open("rb") as file:
-            raw = file.read(most + 1)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"cannot read: {reason}", file=str(path)) from None
-    if len(raw) > most:
-        raise InputError(f"file is larger than {most >> 20} MiB", file=str(path))
-    return _decoded(raw, str(path))
-
-
-def _decoded(raw: bytes, file: str) -> str:
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError("not a text file: the bytes are not UTF-8", file=file,
-                         line=raw[:error.start].count(b"\n") + 1) from None
-
-
 def parse(raw: bytes | str, file: str) -> Document:
     """Parse one YAML document held in memory; `file` is its name in messages."""
-    text = raw if isinstance(raw, str) else _decoded(raw, file)
+    text = raw if isinstance(raw, str) else decoded(raw, file)
     try:
         return _Builder(file).build(text)
     except yaml.YAMLError as error:

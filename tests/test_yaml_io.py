@@ -6,7 +6,8 @@ import pytest
 from pydantic import Field
 
 from planner.errors import InputError
-from planner.yaml_io import MAX_BYTES, MAX_VALUES, Frozen, dump, parse, read, validate
+from planner.text_io import MAX_BYTES
+from planner.yaml_io import MAX_VALUES, Frozen, dump, parse, read, validate
 
 
 class Inner(Frozen):

@@ -23,7 +23,8 @@ from planner.physics.shapes import active_parameters, parameters
 from planner.render.page import Column, Page
 from planner.render.topology import topology_lines
 from planner.render.topology_svg import topology_svg
-from planner.yaml_io import dump, write_text
+from planner.text_io import write_text
+from planner.yaml_io import dump
 
 
 @click.group("catalog", no_args_is_help=True)

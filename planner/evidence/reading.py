@@ -16,7 +16,7 @@ from typing import Annotated, Any, TypeAlias, get_args, get_origin
 
 from planner.errors import InputError
 from planner.evidence.rows import KINDS, Evidence, Kind, Row
-from planner.yaml_io import read_text
+from planner.text_io import read_text
 
 Parser: TypeAlias = Callable[[str], Any]
 MAX_BYTES = 256 * 2**20

@@ -8,7 +8,8 @@ from pathlib import Path
 from planner.catalog.calibration import Residual
 from planner.catalog.load import FITTED
 from planner.fit.solve import Fit
-from planner.yaml_io import dump, write_text
+from planner.text_io import write_text
+from planner.yaml_io import dump
 
 DIGITS = 4
 """Significant digits of a fitted figure: more than any of them is known to."""

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from planner.catalog.architecture import Model
 from planner.catalog.importers.hf_families import FAMILIES
 from planner.errors import InputError, UnknownName
-from planner.yaml_io import read_text
+from planner.text_io import read_text
 
 INDEX = "model.safetensors.index.json"
 SEQUENCE_LENGTH, GLOBAL_BATCH = 8192, 1024
