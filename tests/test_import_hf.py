@@ -91,6 +91,18 @@ CONFIGS: dict[str, dict[str, Any]] = {
         mamba_head_dim=64, ssm_state_size=128, n_groups=8, conv_kernel=4, n_routed_experts=128, num_experts_per_tok=6,
         moe_intermediate_size=1856, n_shared_experts=1, moe_shared_expert_intermediate_size=3712,
         hybrid_override_pattern="MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME"),
+    "nemotron-3-super-120b-a12b": shape(
+        "nemotron_h", 88, 4096, 32, 2688, 131072, num_key_value_heads=2, head_dim=128, mamba_num_heads=128,
+        mamba_head_dim=64, ssm_state_size=128, n_groups=8, conv_kernel=4, n_routed_experts=512, num_experts_per_tok=22,
+        moe_intermediate_size=2688, n_shared_experts=1, moe_shared_expert_intermediate_size=5376, moe_latent_size=1024,
+        hybrid_override_pattern="MEMEMEM*EMEMEMEM*EMEMEMEM*EMEMEMEMEM*EMEMEMEMEM*EMEMEMEMEM*EMEMEMEMEM*EMEMEMEM*"
+                                "EMEMEMEME"),
+    "nemotron-3.5-lightning-30b-a3b": shape(
+        "nemotron_h", 52, 2688, 32, 1856, 131072, num_key_value_heads=2, head_dim=128, mamba_num_heads=64,
+        mamba_head_dim=64, ssm_state_size=128, n_groups=8, conv_kernel=4, n_routed_experts=128, num_experts_per_tok=6,
+        moe_intermediate_size=1856, n_shared_experts=1, moe_shared_expert_intermediate_size=3712, moe_latent_size=None,
+        layers_block_type=[{"M": "mamba", "E": "moe", "*": "attention"}[symbol]
+                           for symbol in "MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME"]),
 }
 
 

@@ -171,3 +171,13 @@ def test_a_time_limit_leaves_an_honest_gap() -> None:
     stopped = make_plan(scenario, catalog, time_limit=0.0)
     assert stopped.status == "undecided"
     assert not stopped.assignments
+
+
+def test_a_dotted_key_changes_one_figure_of_a_stack_like_another(tmp_path: Path) -> None:
+    (tmp_path / "stacks").mkdir()
+    (tmp_path / "stacks" / "mine.yaml").write_text(dump({
+        "name": "mine", "like": "megatron-core", "source": "own runs", "as_of": "2026-11", "kind": "measured",
+        "overlap.tensor_parallel": 0.25}))
+    mine, base = Catalog([tmp_path]).stack("mine"), Catalog().stack("megatron-core")
+    assert mine.overlap == base.overlap.model_copy(update={"tensor_parallel": 0.25})
+    assert mine.slowdown == base.slowdown

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
 
 from planner.catalog.hardware import Precision
 from planner.catalog.sourced import Sourced
@@ -16,10 +16,18 @@ class ArchitectureRates(Sourced):
     """What kernels reach on one GPU architecture, as fractions of the datasheet."""
 
     gemm: dict[Precision, float]
+    """What large products reach in a benchmark, on parts whose own `gemm_efficiency` is not known."""
+    sustained: dict[Precision, float] = Field(default={}, validate_default=True)
+    """Share of that which they keep in training, at the clocks that power leaves; 1 where not stated."""
     attention_forward: float = Field(gt=0, le=1)
     attention_backward: float = Field(gt=0, le=1)
     """Backward attention rate over forward rate."""
     memory: float = Field(gt=0, le=1)
+
+    @field_validator("sustained")
+    @classmethod
+    def _every_precision(cls, sustained: dict[Precision, float], info: ValidationInfo) -> dict[Precision, float]:
+        return {**dict.fromkeys(info.data.get("gemm", {}), 1.0), **sustained}
 
 
 class KernelShape(Sourced):
@@ -45,8 +53,6 @@ class KernelShape(Sourced):
     cast_forward_bytes: float
     """Bytes moved per element of a low-precision product's input, forward; backward is per element of its output."""
     cast_backward_bytes: float
-    permute_passes: float
-    """Times the routed tokens of a mixture pass through memory, forward and backward, to reach their experts."""
     optimizer_bytes_per_parameter: float
     host_adam_bytes_per_parameter: float
     """Host memory traffic of one CPU Adam update over what the host's datasheet bandwidth sustains."""

@@ -10,7 +10,10 @@ from planner.catalog.sourced import Sourced
 from planner.units import ByteRate, Bytes, FlopRate, Seconds, Watts
 from planner.yaml_io import Frozen
 
-Precision = Literal["fp32", "tf32", "bf16", "fp16", "fp8", "fp4", "int8"]
+Precision = Literal["fp32", "tf32", "bf16", "fp16", "fp8", "mxfp8", "fp4", "int8"]
+"""Formats of matrix products: fp8 with a scale for each tensor, mxfp8 one for each 32 elements, fp4 is NVFP4."""
+LOW_PRECISION = frozenset({"fp8", "mxfp8", "fp4"})
+"""Formats that tensors are cast to for a product and back."""
 Operation = Literal["all_reduce", "all_gather", "reduce_scatter", "alltoall"]
 
 
@@ -27,7 +30,10 @@ class Gpu(Sourced):
     pcie_bandwidth: ByteRate
     power: Watts
     gemm_efficiency: dict[Precision, float] = Field(default_factory=dict)
-    """Measured or fitted fraction of `peak` that large matrix products reach; else the architecture's."""
+    """Measured fraction of `peak` that large matrix products reach in a benchmark; else the architecture's."""
+
+    attention_gain: float = Field(default=1.0, gt=0)
+    """Rate of attention over that of the architecture's other parts, at the same peak."""
 
     @model_validator(mode="after")
     def _usable_within_sold(self) -> Gpu:
@@ -58,7 +64,8 @@ class Fabric(Sourced):
     """A way GPUs or nodes are joined: a scale-up domain inside a node, or a network between nodes."""
 
     level: Literal["scale-up", "scale-out"]
-    topology: Literal["switch", "mesh", "pcie", "rail-optimized", "fat-tree"]
+    topology: Literal["switch", "mesh", "cube-mesh", "pairs", "pcie", "rail-optimized", "fat-tree"]
+    """Scale-up: a switch, links between all, the hybrid cube mesh of eight V100, bridges between neighbors, or none."""
     bandwidth: ByteRate | None = None
     """Scale-up: per GPU and direction. Scale-out takes it from the node's NICs."""
     efficiency: float = Field(gt=0, le=1.2)

@@ -109,7 +109,7 @@ class Catalog:
         for fitted in self.fitted:
             taken = {} if base is None else {
                 field: constant for field, constant in fitted.values.get(f"{kind}/{base}", {}).items()
-                if field.partition(".")[0] not in document.data}
+                if field not in document.data and field.partition(".")[0] not in document.data}
             entry = fitted.over(fitted.applied(entry, taken), kind, name)
         return entry
 
@@ -132,7 +132,10 @@ class Catalog:
         return other
 
     def _completed(self, kind: str, document: Document) -> Document:
-        """Return an entry that says `like: NAME` with what it leaves out taken, with its provenance, from that one."""
+        """Return an entry that says `like: NAME` with what it leaves out taken, with its provenance, from that one.
+
+        A dotted key is one figure of a field that is otherwise the other entry's.
+        """
         data = document.data
         if not isinstance(data, dict) or not isinstance(data.get("like"), str):
             return document
@@ -145,7 +148,12 @@ class Catalog:
         taken = {key: value for key, value in base.items() if key not in {*data, *Sourced.model_fields}}
         facts = dict.fromkeys(taken, own) | {
             key: fact for key, fact in base.get("facts", {}).items() if key.split(".")[0] in taken}
-        return replace(document, data={**taken, **data, "facts": {**facts, **data.get("facts", {})}})
+        stated = {key: value for key, value in data.items() if "." not in key}
+        whole = {**taken, **stated, "facts": {**facts, **data.get("facts", {})}}
+        for key in data.keys() - stated.keys():
+            field, _, figure = key.partition(".")
+            whole[field] = {**whole.get(field, {}), figure: data[key]}
+        return replace(document, data=whole)
 
     def _find(self, kind: str, name: str, model: type[S], what: str) -> S:
         found = self._known(kind, name, model)

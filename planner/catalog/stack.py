@@ -12,7 +12,8 @@ from planner.units import Bytes, Seconds
 from planner.yaml_io import Frozen
 
 Schedule = Literal["1f1b", "gpipe", "zero-bubble", "dualpipe"]
-RecomputeModule = Literal["core_attn", "layernorm", "mlp", "moe", "moe_act", "mla_up_proj", "every-second-matmul"]
+RecomputeModule = Literal["core_attn", "layernorm", "mlp", "mlp_act", "moe", "moe_act", "mla_up_proj",
+                          "every-second-matmul"]
 KeptProduct = Literal["gate", "wo", "wkv_a"]
 
 
@@ -33,13 +34,23 @@ class Overlap(Frozen):
     shard_gather: float = Field(ge=0, le=1)
     pipeline: float = Field(ge=0, le=1)
     context_parallel: float = Field(ge=0, le=1)
+    expert_parallel: float = Field(default=0.0, ge=0, le=1)
 
 
-class ExpertHost(Frozen):
-    """Host time that a mixture of experts adds to a layer, forward and backward: fixed, and per local expert."""
+class ExpertKernels(Frozen):
+    """How a stack runs a mixture of experts. Host times are of a layer, forward and backward."""
 
-    layer: Seconds
-    expert: Seconds
+    host_layer: Seconds
+    host_expert: Seconds
+    """Host time of each local expert."""
+    permute_passes: float = Field(ge=0)
+    """Times the routed tokens pass through memory, forward and backward, to be sorted by expert and back."""
+    biased_passes: float = Field(ge=0)
+    """The same, added where experts have biases: no fused kernel adds them or takes their gradient."""
+    plain_passes: float = Field(gt=0)
+    """Times the activation of ungated experts passes through memory, forward and backward; gated ones are fused."""
+    deduplicated: bool = False
+    """Whether a token is sent once to each GPU and node with experts of its (DeepEP, HybridEP), or once an expert."""
 
 
 class OffloadSupport(Frozen):
@@ -87,7 +98,11 @@ class Stack(Sourced):
     tables_apart: bool = False
     """Embedding and head are units of their own, of which ZeRO-3 gathers one at a time."""
     hybrid_shard: bool = False
-    """Whether ZeRO-3 can shard within groups of GPUs and replicate over them (HSDP)."""
+    """Whether the highest ZeRO stage can shard within groups of GPUs and replicate over them (HSDP)."""
+    scatter_gather: bool = False
+    """Whether a tensor-parallel rank sends its part of what goes to the next stage, to be gathered there."""
+    shard_broadcast: Seconds = 0.0
+    """Time of a broadcast of updated weights, where each shard has its own in place of one all-gather."""
     offload: OffloadSupport = OffloadSupport()
     recompute_layers: bool
     """Whether a number of layers per stage can be fully recomputed while the rest keep everything."""
@@ -125,8 +140,10 @@ class Stack(Sourced):
     """Flash attention, which skips what the causal mask hides and keeps no scores; unfused does neither."""
     attention_kernel: dict[str, float] = Field(default={})
     """Share of a GPU architecture's attention rates that the stack's kernel generation reaches, where below one."""
+    matrix_rate: dict[Precision, float] = Field(default={})
+    """Share of a GPU's rates that the stack's products of a precision reach, where below one."""
     overlap: Overlap
-    expert_host: ExpertHost | None = None
+    experts: ExpertKernels | None = None
     """None where the stack has no mixture of experts."""
     step_overhead: Seconds
     slowdown: float = Field(default=1.0, gt=0)

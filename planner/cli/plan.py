@@ -38,7 +38,7 @@ LABELS = {path: "--" + flag.replace("_", "-") for flag, path in FLAGS.items()}
 @click.option("--region", multiple=True, metavar="NAME,..", help="Only offers in these regions.")
 @click.option("--terms", multiple=True, metavar="TERM,..", help="on-demand (default), spot, reserved-1y, ...")
 @click.option("--stack", metavar="NAME", help="Training framework. Default: megatron-core.")
-@click.option("--precision", multiple=True, metavar="FORMAT,..", help="bf16 (default), fp8, fp16.")
+@click.option("--precision", multiple=True, metavar="FORMAT,..", help="bf16 (default), fp8, mxfp8, fp4 (NVFP4), fp16.")
 @click.option("--objective", type=click.Choice(get_args(Objective)), help="What to minimize. Default: cost.")
 @click.option("--prefer", type=click.Choice(["simple"]), help="Of layouts that cannot be told from the best, the "
               "simplest; what it costs is said.")

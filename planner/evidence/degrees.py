@@ -166,7 +166,7 @@ def _virtual(run: TrainRun, pp: int, assumed: list[str]) -> int:
     said = _VPP.search(run.notes or "")
     if said:
         return int(said.group(1))
-    chunks = 1
+    chunks = 2 if re.search("interleaved", run.notes or "", re.IGNORECASE) else 1  # PyTorch's default
     if run.layers and is_tuned(run):
         chunks = next((layers // pp for layers in (run.layers, run.layers + 2) if layers % pp == 0), 1)
     return _default("vpp", chunks, assumed)
@@ -174,7 +174,7 @@ def _virtual(run: TrainRun, pp: int, assumed: list[str]) -> int:
 
 def _micro_batch(run: TrainRun, stack: Stack, dp: int, pp: int, assumed: list[str]) -> int:
     """Return sequences of a micro-batch. torchtitan splits the batch of a pipeline into as many as it has stages."""
-    if stack.name == "fsdp2" and pp > 1:
+    if stack.family == "fsdp2" and pp > 1:
         local = run.micro_batch or (run.global_batch_seqs or 0) // dp
         if local >= pp and local % pp == 0:
             return _default("micro_batch", local // pp, assumed)
@@ -208,10 +208,12 @@ def _zero(run: TrainRun, stack: Stack, shards: int, assumed: list[str]) -> int:
 
 def _copies(run: TrainRun, gpus: int, tp: int, shards: int, assumed: list[str]) -> int:
     """Return the copies of a hybrid shard group, which is a node unless the row says otherwise."""
-    if run.sharding != "hsdp":
+    local = re.search(r"\bzero1=(\d+)", run.notes or "")  # InternEvo's option: ranks that share the states, -1 for all
+    if run.sharding != "hsdp" and not local:
         return 1
-    group = max(1, min(gpus, run.gpus_per_node or 8) // tp)
-    assumed.append(f"shard={group}")
+    group = int(local.group(1)) if local else max(1, min(gpus, run.gpus_per_node or 8) // tp)
+    if not local:
+        assumed.append(f"shard={group}")
     if shards % group:
         raise SkippedError(f"a shard group of {group} does not divide dp x cp = {shards}")
     return shards // group

@@ -106,11 +106,13 @@ def _adapters(count: int, gbit: float) -> Nics:
 
 
 def _fabric(run: TrainRun, node: Node, nics: Nics, catalog: Catalog) -> Fabric:
-    """Return the network by the words of the row, else the node's usual one. Omni-Path counts as InfiniBand."""
+    """Return the network by the words of the row, else the node's usual one."""
     words = (run.scaleout or "").lower()
     if not words:
         return catalog.fabric(node.fabric)
-    if re.search(r"\bib\b|infiniband|omni-path", words):
+    if "omni-path" in words:
+        return catalog.fabric("omni-path-100")
+    if re.search(r"\bib\b|infiniband", words):
         return catalog.fabric("ib-ndr" if nics.bandwidth >= 400 * GBIT else "ib-hdr")
     if "efa" in words:
         return catalog.fabric("efa-v2" if nics.bandwidth <= 100 * GBIT else "efa-v3")

@@ -81,10 +81,10 @@ def predict(run: TrainRun, catalog: Catalog, *, memory_only: bool = False, model
     method = method_of(run)
     try:
         model = model or model_of(run, catalog, assumed)
-        stack = stack_of(run, catalog, assumed, memory_only=memory_only)
+        stack = stack_of(run, model, catalog, assumed, memory_only=memory_only)
         degrees = degrees_of(run, model, stack, assumed)
         candidate = candidate_of(run, stack, catalog, assumed, gpus=degrees.gpus, memory_only=memory_only)
-        precision = run.precision or _default_precision(run, memory_only, assumed)
+        precision = _scaled(run, candidate) or _default_precision(run, memory_only, assumed)
         if memory_only:
             precision = _held_precision(run, stack, candidate)
         question = question_of(
@@ -113,6 +113,12 @@ def _load_bytes(run: TrainRun, total: int, degrees: Degrees) -> float:
     if run.sharding != "fsdp" or "litgpt" not in (run.source or ""):
         return 0.0
     return 2.0 * total * (1 + 1 / degrees.gpus)
+
+
+def _scaled(run: TrainRun, candidate: Candidate) -> str | None:
+    """Return the format of a row; fp8 with scales by block where its recipe says so and the GPU has it."""
+    by_block = run.precision == "fp8" and "mxfp8" in (run.notes or "").lower()
+    return "mxfp8" if by_block and "mxfp8" in candidate.gpu.peak else run.precision
 
 
 def _held_precision(run: TrainRun, stack: Stack, candidate: Candidate) -> str:

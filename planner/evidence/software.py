@@ -21,6 +21,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any, get_args
 
+from planner.catalog.architecture import Model, MoeMlp
 from planner.catalog.hardware import Precision
 from planner.catalog.load import Catalog
 from planner.catalog.stack import KeptProduct, RecomputeModule, Stack, StateBytes
@@ -47,9 +48,10 @@ _TUNED = re.compile(r"nemo|nvidia|bridge|ngc|^megatron-lm$", re.IGNORECASE)
 _FREED = re.compile(r"optimizer_in_bwd|gradients freed", re.IGNORECASE)
 _LADDER_FREED = re.compile(r"optimization flags: \+(optimizer in backward|activation offloading|8-bit)", re.IGNORECASE)
 """torchtune's README adds one flag a row and keeps those before: the chunked loss, then the optimizer in backward."""
-_EAGER_RUN = re.compile(r"\beager\b|\bno compile\b", re.IGNORECASE)
-EAGER_RATIO = 1.2
-"""Reserved over allocated where FSDP runs without torch.compile: 1.18 to 1.36 in torchtitan's commits."""
+_EAGER_RUN = re.compile(r"\beager\b|\bno (torch\.)?compile\b|^FSDP(?!.*compile)", re.IGNORECASE)
+"""Also torchtitan's tables, which list what is on: "FSDP", then "FSDP+compile"."""
+_ASYNC_TP = re.compile(r"async ?tp", re.IGNORECASE)
+_ROWWISE = re.compile(r"float8 rowwise", re.IGNORECASE)
 _WEIGHT = {"bf16": 2.0, "fp16": 2.0, "fp32": 4.0, "none": 0.0}
 _MOMENTS = {"fp32": 8.0, "bf16": 4.0, "8bit": 2.06, "4bit": 1.06}
 """Bytes of both Adam moments per parameter; low-bit states carry an fp32 scale per block of 256 or 128."""
@@ -63,20 +65,26 @@ FAST_EXPERTS = (26, 6)
 """First release (year, month) of NVIDIA's stack with CUDA graphs and fused permutation around the experts."""
 _RECOMPUTABLE, _KEPT_PRODUCTS = get_args(RecomputeModule), get_args(KeptProduct)
 _ALL_EXCEPT = "all except "
+_LLMQ_FLAGS: Mapping[str, RecomputeModule] = {
+    "norm": "layernorm", "swiglu": "mlp_act", "ffn": "mlp", "att": "core_attn"}
+"""What LLMQ's --recompute-* flags drop."""
 
 
-def stack_of(run: TrainRun, catalog: Catalog, assumed: list[str], *, memory_only: bool = False) -> Stack:
+def stack_of(run: TrainRun, model: Model, catalog: Catalog, assumed: list[str], *, memory_only: bool = False) -> Stack:
     """Return the stack of a row with the recipe it states. Raises SkippedError.
 
     memory_only: no time is asked for, so a stack without host times of a mixture of experts will do.
     """
     # published runs use the default, the ring
-    stack = catalog.stack(_name(run, assumed)).model_copy(update={"ulysses": False})
+    stack = catalog.stack(_name(run, model, assumed)).model_copy(update={"ulysses": False})
     changes = _kernels(run, stack, catalog)
-    if run.experts and stack.expert_host is None and memory_only:
-        changes["expert_host"] = catalog.stack("megatron-core").expert_host  # which no memory prediction reads
+    if _mixes(model) and stack.experts is None and memory_only:
+        changes["experts"] = catalog.stack("megatron-core").experts  # which no memory prediction reads
     if run.seq_parallel is not None:
         changes["sequence_parallel"] = run.seq_parallel.lower() in ("yes", "1", "true")
+    flags = re.findall("recompute-([a-z]+)", run.notes or "")
+    if run.recompute == "selective" and stack.name == "llmq" and flags:
+        changes["selective_recompute"] = tuple(_LLMQ_FLAGS[flag] for flag in flags if flag in _LLMQ_FLAGS)
     if run.recompute == "selective" and run.recompute_modules:
         changes["selective_recompute"] = _modules(run.recompute_modules, _RECOMPUTABLE)
     elif run.recompute_modules and run.recompute_modules.startswith(_ALL_EXCEPT):
@@ -86,8 +94,6 @@ def stack_of(run: TrainRun, catalog: Catalog, assumed: list[str], *, memory_only
         changes["states"] = _states(run, stack)
         if _single_device(run, stack):
             assumed.append("optimizer=PagedAdamW8bit in backward")
-    if stack.name == "megatron-deepspeed" and not re.search("deepspeed", run.framework or "", re.IGNORECASE):
-        changes["slowdown"] = 1.0  # Megatron-LM itself, without what DeepSpeed adds
     if stack.name in ("megatron-core-2025", "megatron-bridge") and is_tuned(run):
         bridge = catalog.stack("megatron-bridge")
         half = bridge.recipe("bf16").gradient
@@ -110,8 +116,6 @@ def _kernels(run: TrainRun, stack: Stack, catalog: Catalog) -> dict[str, Any]:
         changes["fused_attention"] = False
     if uses_liger(run):
         changes |= {"fused_norm_and_activation": True, "live_layers": catalog.stack("megatron-core").live_layers}
-    if stack.name == "fsdp2" and _EAGER_RUN.search(f"{run.source_detail or ''} {run.notes or ''}"):
-        changes["allocator_ratio"] = EAGER_RATIO
     if stack.name in ("megatron-core", "megatron-core-2025") and not is_tuned(run):
         # only NVIDIA's recipes set --tp-comm-overlap
         changes["overlap"] = stack.overlap.model_copy(update={"tensor_parallel": 0.0})
@@ -127,14 +131,27 @@ def is_tuned(run: TrainRun) -> bool:
     return _TUNED.search(run.framework or run.source or "") is not None
 
 
-def _name(run: TrainRun, assumed: list[str]) -> str:
+def _mixes(model: Model) -> bool:
+    return any(isinstance(block.mlp, MoeMlp) for block in model.blocks)
+
+
+def _name(run: TrainRun, model: Model, assumed: list[str]) -> str:
     name = _family(run, assumed)
     adapters = run.method in ("lora", "qlora")
     if name in _EAGER and not (name == "deepspeed" and re.search("deepspeed", run.framework or "", re.IGNORECASE)):
         name = "hf-peft" if adapters or run.sharding == "fsdp" else "deepspeed"
-    if name == "megatron-core" and run.experts and _before_fast_experts(run):
+    if name == "megatron-core" and _mixes(model) and _before_fast_experts(run):
         return "megatron-core-2025"
+    if name == "fsdp2":
+        return _fsdp2(run)
     return "megatron-bridge" if name == "megatron-core" and is_tuned(run) else name
+
+
+def _fsdp2(run: TrainRun) -> str:
+    """Return the variant of FSDP2: without a compiler, with fp8 scales by row, or with asynchronous TP."""
+    variants = ((_EAGER_RUN, "fsdp2-eager"), (_ROWWISE, "fsdp2-rowwise"), (_ASYNC_TP, "fsdp2-async-tp"))
+    texts = (run.notes or "", run.source_detail or "")
+    return next((stack for named, stack in variants if any(named.search(text) for text in texts)), "fsdp2")
 
 
 def _family(run: TrainRun, assumed: list[str]) -> str:

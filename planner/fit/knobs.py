@@ -13,22 +13,25 @@ from fnmatch import fnmatch
 
 from planner.catalog.calibration import ArchitectureRates, KernelShape
 from planner.catalog.fitted import value_of
+from planner.catalog.hardware import LOW_PRECISION
 from planner.catalog.load import Catalog
 from planner.catalog.sourced import Sourced
 from planner.catalog.stack import Stack
 from planner.evidence.compare import Outcome
 
-RATES = {"gemm.*": 0.10, "attention_forward": 0.10, "memory": 0.10}
+RATES = {"sustained.*": 0.10, "attention_forward": 0.10, "memory": 0.10}
 """Fields of a GPU architecture and their spreads."""
 STACK = {"elementwise": 0.30, "overlap.tensor_parallel": 0.70, "overlap.data_parallel": 0.70,
-         "overlap.shard_gather": 0.70, "step_overhead": 0.50, "expert_host.layer": 0.40, "expert_host.expert": 0.40,
-         "slowdown": 0.10}
+         "overlap.shard_gather": 0.70, "overlap.expert_parallel": 0.70, "step_overhead": 0.50,
+         "shard_broadcast": 0.50, "experts.host_layer": 0.40, "experts.host_expert": 0.40,
+         "experts.permute_passes": 0.40, "experts.biased_passes": 0.40, "experts.plain_passes": 0.40, "slowdown": 0.10}
 """Fields of a stack and their spreads; slowdown is all that no other field explains."""
 KERNELS = {"half_k": 0.30, "half_mn": 0.30, "cast_forward_bytes": 0.30, "cast_backward_bytes": 0.30,
-           "permute_passes": 0.30, "loss_bytes_per_logit": 0.30, "unfused_attention": 0.15}
+           "loss_bytes_per_logit": 0.30, "unfused_attention": 0.15, "scan_passes": 0.30}
 """Fields of the shape of kernels, the same on every GPU and stack, and their spreads."""
 BEST_PRODUCT = 0.90
 """Largest share of the datasheet's peak that a matrix product is fitted to."""
+SUSTAINED = "sustained."
 EDGE = 0.02
 """A share is kept this far from 0 and 1, where its logit ends."""
 
@@ -43,6 +46,7 @@ class Knob:
     prior: float
     spread: float
     share: bool
+    most: float = math.inf
 
     @property
     def place(self) -> str:
@@ -65,18 +69,17 @@ class Knob:
         """Return the figure at a coordinate."""
         if self.share:
             return 1 / (1 + math.exp(-coordinate))
-        most = max(BEST_PRODUCT, self.prior) if self.field.startswith("gemm.") else math.inf
-        return min(most, math.exp(coordinate))
+        return min(self.most, math.exp(coordinate))
 
     def acts_on(self, outcome: Outcome) -> bool:
         """Say whether the constant can change the prediction of a row."""
         prediction = outcome.prediction
         if self.kind == "stacks":
             return self.entry in (prediction.stack, prediction.family)
-        if self.field.startswith("gemm."):
-            precision = self.field.removeprefix("gemm.")
+        if self.field.startswith(SUSTAINED):
+            precision = self.field.removeprefix(SUSTAINED)
             # head and attention stay in 16 bits
-            half = precision in ("bf16", "fp16") and prediction.precision in ("fp8", "fp4")
+            half = precision in ("bf16", "fp16") and prediction.precision in LOW_PRECISION
             return self.entry == f"gpu-{prediction.architecture}" and (prediction.precision == precision or half)
         return self.entry in ("kernels", f"gpu-{prediction.architecture}")
 
@@ -108,7 +111,17 @@ def _knobs(kind: str, entry: ArchitectureRates | Stack | KernelShape, spreads: d
             value = value_of(entry, field)
             # a share of none or all is a statement about the framework, and no figure to fit
             if value is not None and value > 0 and not (field.startswith("overlap.") and value >= 1):
-                yield Knob(kind, entry.name, field, value, spread, field.startswith("overlap."))
+                share = field.startswith("overlap.")
+                yield Knob(kind, entry.name, field, value, spread, share, _most(entry, field, value))
+
+
+def _most(entry: Sourced, field: str, prior: float) -> float:
+    """Return the largest figure of a field: for a rate in training, that at which products reach BEST_PRODUCT."""
+    if not field.startswith(SUSTAINED):
+        return math.inf
+    benchmark = value_of(entry, "gemm." + field.removeprefix(SUSTAINED))
+    assert benchmark is not None, "every sustained precision has a benchmark"
+    return max(BEST_PRODUCT / benchmark, prior)
 
 
 def _fields(entry: Sourced, pattern: str) -> list[str]:

@@ -113,7 +113,7 @@ AXES: tuple[Axis, ...] = (
     Axis("ep", "EP", "expert parallel: experts split over these GPUs", _expert),
     Axis("zero", "ZeRO", "ZeRO stage: 1 shards optimizer states, 2 and gradients, 3 and weights",
          lambda s: [0, 1, 2, 3]),
-    Axis("hsdp", "HSDP", "hybrid sharding: copies of the group over which ZeRO-3 shards",
+    Axis("hsdp", "HSDP", "hybrid sharding: copies of the group over which the highest ZeRO stage shards",
          lambda s: _powers(256) if s.hybrid_shard else [1]),
     Axis("no_sync", "no_sync", "gradients of all micro-batches but the last: 0 reduced each time, 1 kept whole",
          lambda s: s.no_sync),

@@ -111,7 +111,7 @@ def _hybrid_shards(c: Columns, f: Facts) -> Mask:
     shards = c["dp"] * c["cp"]
     group = shards // c["hsdp"]
     whole = (shards % c["hsdp"] == 0) & (group % c["ep"] == 0) & (group > 1)
-    keep: Mask = (c["hsdp"] == 1) | (whole & (c["zero"] == 3) & f.stack.hybrid_shard)
+    keep: Mask = (c["hsdp"] == 1) | (whole & (c["zero"] == max(f.stack.zero_stages)) & f.stack.hybrid_shard)
     return keep
 
 
@@ -200,8 +200,8 @@ _RULES: tuple[Rule, ...] = (
          _needs_shards),
     Rule("no_sync_supported", ("dp", "micro_batch", "pp", "zero", "no_sync"), "no_sync needs several micro-batches "
          "under ZeRO-2 or 3 without a pipeline, and some stacks cannot do without it there", _accumulates),
-    Rule("hsdp_supported", ("cp", "dp", "ep", "hsdp", "zero"), "hybrid sharding needs a stack that has it, ZeRO-3, and "
-         "equal shard groups that hold whole sets of experts", _hybrid_shards),
+    Rule("hsdp_supported", ("cp", "dp", "ep", "hsdp", "zero"), "hybrid sharding needs a stack that has it, its highest "
+         "ZeRO stage, and equal shard groups that hold whole sets of experts", _hybrid_shards),
     Rule("sp_supported", ("tp", "sp"), "without tensor parallelism there is nothing to split",
          lambda c, f: (c["tp"] > 1) | (c["sp"] == f.space.sequence_parallel[0])),
     Rule("sp_wins", (*SPLIT_BY, "sp"), "with sequence parallelism the same layout is no slower and holds less",

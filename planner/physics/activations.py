@@ -47,7 +47,7 @@ def saved_per_token(question: Question, rows: Layouts, kind: LayerKind) -> Float
         outputs, attention, mlp = _frozen(question, kind, tp, outputs, attention, mlp, e)
     projected = e * kind.attention_width / tp if kind.latent_width else 0.0
     drops = {"core_attn": core, "layernorm": outputs + unfused, "mlp": mlp if kind.experts is None else dense,
-             "moe": routed, "moe_act": acted, "mla_up_proj": projected}
+             "mlp_act": e * kind.ffn / tp, "moe": routed, "moe_act": acted, "mla_up_proj": projected}
     none = inputs + outputs + unfused + masks + attention + mlp
     if stack.selective_recompute == ("every-second-matmul",):
         selective = e * (2 * h / split + (2 * kind.query_width + kind.key_value_width / 2 + kind.ffn) / tp)

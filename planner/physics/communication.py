@@ -14,6 +14,7 @@ import numpy as np
 from planner.layouts.table import Floats, Ints, Layouts, Mask
 from planner.physics import collectives
 from planner.physics.compute import LayerTimes, layer_times
+from planner.physics.dispatch import dispatch
 from planner.physics.layers import LayerKind
 from planner.physics.parameters import held_parameters, sequence_split, trained_parameters
 from planner.physics.question import Question
@@ -46,7 +47,11 @@ def layer_traffic(question: Question, rows: Layouts, times: LayerTimes,
     pair = exchange("all_gather", split) + exchange("reduce_scatter", split) + exchange("all_reduce", whole)
     forward = sum(share * kind.exchanges for kind, share in kinds) * pair * (1 - overlap.tensor_parallel)
 
-    return LayerTraffic(tensor=2 * forward, tensor_forward=forward, expert=_dispatch(question, rows, kinds),
+    sent = dispatch(question, rows, kinds)
+    # behind the compute of another micro-batch, of which there is one where any is hidden
+    exposed = sent - overlap.expert_parallel * np.minimum(sent, times.forward + times.backward)
+
+    return LayerTraffic(tensor=2 * forward, tensor_forward=forward, expert=exposed,
                         context=np.minimum(ring(question, rows, times, kinds), ulysses(question, rows, kinds)))
 
 
@@ -82,15 +87,6 @@ def ulysses(question: Question, rows: Layouts, kinds: Sequence[tuple[LayerKind, 
     swapped = collectives.seconds(question.candidates, rows.candidate, "alltoall", rows.cp, rows.tp,
                                   question.element_bytes(rows.precision) * tokens * widths / rows.tp)
     return np.where(can, 2 * swapped, np.inf)
-
-
-def _dispatch(question: Question, rows: Layouts, kinds: Sequence[tuple[LayerKind, float]]) -> Floats:
-    """Return the all-to-alls of routed tokens: to the experts and back, forward and backward."""
-    tokens = rows.micro_batch * question.sequence_length / rows.cp
-    split = sequence_split(question, rows)
-    routed = sum(share * kind.experts.per_token * kind.experts.hidden for kind, share in kinds if kind.experts)
-    payload = question.element_bytes(rows.precision) * tokens * routed / split
-    return 4 * collectives.seconds(question.candidates, rows.candidate, "alltoall", rows.ep, rows.tp, payload)
 
 
 def _ring_exposed(traffic: Floats, attention: Floats, hidden: float) -> Floats:
@@ -144,6 +140,7 @@ def step_traffic(question: Question, rows: Layouts, compute: Floats, layers: Flo
     held = rank_parameters(question, rows, trained=False)
     trained = held if tuning.trains_base else rank_parameters(question, rows, trained=True)
     gather, gather_layer = _sharded(question, rows, "all_gather", question.element_bytes(rows.precision), held)
+    gather = gather + stack.shard_broadcast * (rows.shard - 1)
     reduce, reduce_layer = _sharded(question, rows, "reduce_scatter", stack.reduce_bytes, trained)
     copied, copied_layer = _replicated(question, rows, trained)
     reduce, reduce_layer = reduce + copied, reduce_layer + copied_layer
@@ -205,7 +202,7 @@ def _replicated(question: Question, rows: Layouts, rank: RankParameters) -> tupl
 def _pipeline(question: Question, rows: Layouts) -> Floats:
     """Return exposed stage-to-stage seconds of a step: steady sends less what overlaps, and the fill and drain."""
     tokens = rows.micro_batch * question.sequence_length / rows.cp
-    split = sequence_split(question, rows)
+    split = rows.tp if question.stack.scatter_gather else sequence_split(question, rows)
     payload = question.element_bytes(rows.precision) * tokens * question.shape.hidden / split
     stride: Ints = rows.tp * rows.cp * rows.dp
     send = collectives.point_to_point(question.candidates, rows.candidate, stride, payload)

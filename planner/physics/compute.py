@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from planner.catalog.hardware import LOW_PRECISION
 from planner.layouts.table import Floats, Ints, Layouts
 from planner.physics.layers import CHUNK, Experts, LayerKind, Linear, Scan
 from planner.physics.parameters import sequence_split
@@ -29,11 +30,15 @@ class Machine:
     matrix: Floats
     matrix16: Floats
     peak16: Floats
+    scalar: Floats
+    """FLOP/s of products whose shape keeps them off the tensor cores."""
     attention_forward: Floats
     attention_backward: Floats
     memory: Floats
     multiprocessors: Floats
     low_precision: Floats
+    gradient: Floats
+    """Bytes of a weight's gradient."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,8 @@ class LayerTimes:
     mlp: Floats
     routed: Floats
     """The part of `mlp` that is routed experts."""
+    activation: Floats
+    """The part of `mlp` that is elementwise work of dense feed-forwards."""
     norms: Floats
     scan: Floats
     backward: Floats
@@ -76,7 +83,8 @@ def machine(question: Question, candidate: Ints, precision: Ints) -> Machine:
     full_width = column([p in FULL_WIDTH for p in question.precisions])[precision]
     rates, gpus = question.rates, [c.gpu for c in question.candidates]
     kernel = [question.stack.attention_kernel.get(g.architecture, 1.0) for g in gpus]
-    attention = column([r.attention_forward * k for r, k in zip(rates, kernel, strict=True)])[candidate]
+    attention = column([r.attention_forward * k * g.attention_gain
+                        for r, k, g in zip(rates, kernel, gpus, strict=True)])[candidate]
     backward = column([r.attention_backward for r in rates])[candidate]
     peak = column([[question.peak_rate(c, _wide(question, c, p)) for p in question.precisions]
                    for c in range(len(question.candidates))])[candidate, precision]
@@ -84,12 +92,15 @@ def machine(question: Question, candidate: Ints, precision: Ints) -> Machine:
                    for c in range(len(question.candidates))])[candidate, precision]
     return Machine(
         matrix=column(grid)[candidate, precision], matrix16=wide, peak16=peak,
+        scalar=column([g.peak.get("fp32", np.nan) for g in gpus])[candidate],
         attention_forward=peak * attention, attention_backward=peak * attention * backward,
         # traffic is counted in 16-bit elements; those of 32 bits take twice as long
         memory=column([g.memory_bandwidth * r.memory for g, r in zip(gpus, rates, strict=True)])[candidate]
         / (1 + full_width),
         multiprocessors=column([g.multiprocessors for g in gpus])[candidate],
-        low_precision=column([p in ("fp8", "fp4") for p in question.precisions])[precision])
+        low_precision=column([p in LOW_PRECISION for p in question.precisions])[precision],
+        gradient=column([question.stack.recipe(p).gradient / (1 + (p in FULL_WIDTH))
+                         for p in question.precisions])[precision])
 
 
 def _wide(question: Question, candidate: int, precision: str) -> str:
@@ -120,7 +131,8 @@ def _linear(question: Question, on: Machine, tokens: Floats, k: Floats, n: Float
     forward = gemm(question, on, on.matrix, tokens, k, n)
     backward = gemm(question, on, on.matrix, tokens, n, k)
     if tuning.trains_base:
-        backward = backward + gemm(question, on, on.matrix, k, tokens, n)
+        # a weight's gradient is added to what earlier micro-batches left: read and written at its own width
+        backward = backward + gemm(question, on, on.matrix, k, tokens, n) + 2 * on.gradient * k * n / on.memory
     forward = forward + on.low_precision * law.cast_forward_bytes * tokens * k / on.memory
     backward = backward + on.low_precision * law.cast_backward_bytes * tokens * n / on.memory
     if adapted:
@@ -155,10 +167,13 @@ def _expert_products(question: Question, on: Machine, rows: Layouts, experts: Ex
     up = _linear(question, on, each, wide, experts.fan * experts.ffn / tp, adapted=adapts("column"))
     down = _linear(question, on, each, experts.ffn / tp, wide, adapted=adapts("row"))
     routed = tokens * experts.per_token
-    permuted = 2 * law.permute_passes * routed * experts.hidden / tp / on.memory
-    activation = stack.elementwise * 2 * (experts.fan + 1) * routed * experts.ffn / tp / on.memory
-    assert stack.expert_host is not None, "question_of refuses mixtures on stacks without experts"
-    host = stack.expert_host.layer + stack.expert_host.expert * local
+    run = stack.experts
+    assert run is not None, "question_of refuses mixtures on stacks without experts"
+    passes = run.permute_passes + experts.biased * run.biased_passes
+    permuted = 2 * passes * routed * experts.hidden / tp / on.memory
+    fused = stack.elementwise * (experts.fan + 1)
+    activation = 2 * (fused if experts.gated else run.plain_passes / 2.6) * routed * experts.ffn / tp / on.memory
+    host = run.host_layer + run.host_expert * local
     # a grouped product launches once, not once an expert
     spare = (local - 1) * law.launch
     forward = local * (up[0] + down[0]) - 2 * spare + activation + permuted / 2 + host / 2
@@ -180,7 +195,8 @@ def _attention_core(question: Question, on: Machine, rows: Layouts, kind: LayerK
                 2.5 * flops / (on.attention_backward * reach) + law.launch)
     # every score is computed, and passes through memory for mask, softmax and dropout
     moved = 2 * tokens * s * kind.heads / rows.tp * law.unfused_attention_passes / on.memory
-    forward = 4 * tokens * s * width / (on.peak16 * law.unfused_attention) + moved + law.launch
+    rate = on.peak16 if kind.query_dim % 8 == 0 else on.scalar
+    forward = 4 * tokens * s * width / (rate * law.unfused_attention) + moved + law.launch
     return forward, 2 * forward
 
 
@@ -218,7 +234,8 @@ def kind_times(question: Question, rows: Layouts, on: Machine, kind: LayerKind) 
         backward = core_backward = none
     return LayerTimes(
         attention_linear=sum((f for f, _ in attention), none), attention_core=core,
-        mlp=sum((f for f, _ in mlp), none) + act_bytes / on.memory, routed=routed, norms=norm_bytes / on.memory,
+        mlp=sum((f for f, _ in mlp), none) + act_bytes / on.memory, routed=routed, activation=act_bytes / on.memory,
+        norms=norm_bytes / on.memory,
         scan=scan,
         backward=backward,
         backward_attention_core=core_backward)
@@ -257,6 +274,7 @@ def recompute_seconds(question: Question, times: LayerTimes) -> tuple[Floats, Fl
     """Return the extra compute per layer of selective and of full recompute, without communication."""
     # of a mixture, mlp is the shared experts and moe the routed ones, of which an activation passes memory once
     parts = {"core_attn": times.attention_core, "mlp": times.mlp - times.routed, "layernorm": times.norms,
+             "mlp_act": times.activation,
              "moe": times.routed, "moe_act": 0.1 * times.routed, "mla_up_proj": 0.4 * times.attention_linear,
              "every-second-matmul": 0.56 * times.forward}
     selective = sum((parts[m] for m in question.stack.selective_recompute), np.zeros_like(times.mlp))

@@ -111,7 +111,8 @@ def kind_of(block: Block, model: Model) -> LayerKind:
     ffn, gated, experts, routing, expert = 0, False, None, [], 0
     if isinstance(mlp, MoeMlp):
         ffn, gated = mlp.shared_width, mlp.gated
-        experts = Experts(mlp.experts, mlp.experts_per_token, mlp.latent or h, mlp.ffn, mlp.gated)
+        experts = Experts(mlp.experts, mlp.experts_per_token, mlp.latent or h, mlp.ffn, mlp.gated,
+                          mlp.bias)
         routing = [Linear(h, mlp.experts, "none")]
         if mlp.latent:
             routing += [Linear(h, mlp.latent, "none"), Linear(mlp.latent, h, "none")]

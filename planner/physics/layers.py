@@ -33,6 +33,7 @@ class Experts:
     hidden: int
     ffn: int
     gated: bool
+    biased: bool = False
 
     @property
     def fan(self) -> int:

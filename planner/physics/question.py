@@ -59,7 +59,8 @@ class Question:
         efficiency = gpu.gemm_efficiency.get(precision) or rates.gemm.get(precision)  # type: ignore[call-overload]
         if efficiency is None:
             raise MissingFact(f"calibration {rates.name}", f"gemm efficiency for {precision}")
-        return float(peak * efficiency)
+        share = rates.sustained.get(precision, 1.0) * self.stack.matrix_rate.get(precision, 1.0)  # type: ignore[call-overload]
+        return float(peak * efficiency * share)
 
     def peak_rate(self, candidate: int, precision: str) -> float:
         """Return the datasheet's dense FLOP/s, which MFU is measured against."""
@@ -108,7 +109,7 @@ def question_of(catalog: Catalog, model: Model, candidates: tuple[Candidate, ...
     if stack.memory_spread is not None:
         residuals = [spread(stack.memory_spread, residual.rows) for residual in residuals]
     shape = shape_of(model)
-    if shape.experts and stack.expert_host is None:
+    if shape.experts and stack.experts is None:
         raise Unsupported(f"model {model.name} on stack {stack.name}: the stack has no mixture of experts")
     return Question(
         shape=shape, sequence_length=sequence_length, global_batch=global_batch, candidates=candidates,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise, permutations
+from itertools import combinations, pairwise
 from math import gcd
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     import networkx as nx
 
 OUTSIDE = "network"
+CUBE_MESH = ((0, 1, 1), (0, 2, 1), (0, 3, 2), (0, 4, 2), (1, 2, 2), (1, 3, 1), (1, 5, 2), (2, 3, 2), (2, 6, 1),
+             (3, 7, 1), (4, 5, 1), (4, 6, 1), (4, 7, 2), (5, 6, 2), (5, 7, 1), (6, 7, 2))
+"""Which GPUs of a DGX-1 with V100 are joined, and by how many of the six links of each (topo -m, recalled)."""
 MOST_KEYS = 4096
 
 
@@ -82,13 +85,13 @@ def _join(both: object, candidate: Candidate, gpus: list[str]) -> None:
     scaleup = candidate.scaleup
     if scaleup is None or scaleup.bandwidth is None or len(gpus) < 2:
         return
-    if scaleup.topology == "switch":
-        for gpu in gpus:
-            both(gpu, "nvswitch", scaleup.bandwidth)
-    elif scaleup.topology == "mesh":
-        for i, a in enumerate(gpus):
-            for b in gpus[i + 1:]:
-                both(a, b, scaleup.bandwidth / (len(gpus) - 1))
+    pairs: dict[str, list[tuple[str, str, float]]] = {
+        "switch": [(gpu, "nvswitch", 1.0) for gpu in gpus],
+        "mesh": [(a, b, 1 / (len(gpus) - 1)) for a, b in combinations(gpus, 2)],
+        "cube-mesh": [(gpus[i], gpus[j], links / 6) for i, j, links in CUBE_MESH if j < len(gpus)],
+        "pairs": [(a, b, 1.0) for a, b in zip(gpus[::2], gpus[1::2], strict=False)]}
+    for a, b, share in pairs.get(scaleup.topology, []):
+        both(a, b, scaleup.bandwidth * share)
 
 
 def node_groups(gpus: int, members: int, stride: int) -> Iterator[list[int]]:
@@ -130,17 +133,18 @@ def _loads(key: _Key, members: int, stride: int, leaves_node: bool, alone: bool 
                 load[edge] = load.get(edge, 0.0) + share
 
     nics, gpus = _nics(candidate)[0], candidate.node.gpus
-    staged = candidate.scaleup is None or candidate.scaleup.topology == "pcie"
-    via = ("memory",) if staged and not candidate.node.pcie.peer_access else ()
+    topology = "pcie" if candidate.scaleup is None else candidate.scaleup.topology
+    staged = topology in ("pcie", "pairs") and not candidate.node.pcie.peer_access
     groups = list(node_groups(candidate.node.gpus, members, stride))
-    mesh = candidate.scaleup is not None and candidate.scaleup.topology == "mesh"
+    mesh = topology in ("mesh", "cube-mesh")
     for group in groups[:1] if alone else groups:
-        for a, b in permutations(group, 2) if mesh else ():
+        for a, b, share in _between(graph, group) if mesh else ():
             # in a mesh the rings of a collective take different orders, so that every link carries its share
-            send((1 / members if leaves_node else 1 / (members - 1)), f"gpu{a}", f"gpu{b}")
+            send(share * ((members - 1) / members if leaves_node else 1), f"gpu{a}", f"gpu{b}")
         for channel in range(members):
             ring = group[channel:] + group[:channel]
             for a, b in () if mesh else pairwise(ring if leaves_node else [*ring, ring[0]]):
+                via = ("memory",) if staged and not graph.has_edge(f"gpu{a}", f"gpu{b}") else ()
                 send(1 / members, f"gpu{a}", *via, f"gpu{b}")
             if leaves_node:
                 send(1 / members, f"gpu{ring[-1]}", f"nic{ring[-1] * nics // gpus}", OUTSIDE)
@@ -150,6 +154,16 @@ def _loads(key: _Key, members: int, stride: int, leaves_node: bool, alone: bool 
     def rate(edges: list[tuple[str, str]]) -> float:
         return min((graph.edges[e]["capacity"] / load[e] for e in edges), default=float("inf"))
     return rate(inner), rate(outer)
+
+
+def _between(graph: nx.DiGraph[str], group: list[int]) -> Iterator[tuple[int, int, float]]:
+    """Yield what each GPU of a mesh sends to each other one: by the links between them, or evenly without any."""
+    for a in group:
+        others = [b for b in group if b != a]
+        rates = [graph.edges[f"gpu{a}", f"gpu{b}"]["capacity"] if graph.has_edge(f"gpu{a}", f"gpu{b}") else 0.0
+                 for b in others]
+        for b, rate in zip(others, rates, strict=True):
+            yield a, b, rate / sum(rates) if any(rates) else 1 / len(others)
 
 
 class _Key:

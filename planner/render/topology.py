@@ -40,7 +40,9 @@ def _scaleup(candidate: Candidate) -> str:
     count, scaleup = candidate.node.gpus, candidate.scaleup
     if scaleup is None or scaleup.bandwidth is None:
         return f"{count} x {candidate.gpu.name}: no scale-up links"
-    how = {"switch": "every pair through a switch", "mesh": "every pair directly", "pcie": "through the PCIe tree"}
+    how = {"switch": "every pair through a switch", "mesh": "every pair directly",
+           "cube-mesh": "by two links, one or none", "pairs": "bridges between neighbors, else through the PCIe tree",
+           "pcie": "through the PCIe tree"}
     return (f"{count} x {candidate.gpu.name}: {scaleup.name}, {how.get(scaleup.topology, scaleup.topology)}, "
             f"{rate(scaleup.bandwidth)} per GPU and direction")
 

@@ -16,7 +16,7 @@ Optimizer = Literal["adamw", "adamw-8bit", "adamw-4bit", "sgd-momentum", "lion",
 Loss = Literal["plain", "chunked", "fused"]
 Method = Literal["pretrain", "full", "lora", "qlora", "inference"]
 _BATCH = re.compile(r"\s*([\d_]{1,18})\s*(?:sequences|seqs)?\s*(?:(?:\+-|\+/-|±)\s*(\d+(?:\.\d+)?)\s*%)?\s*\Z")
-TRAINABLE = ("bf16", "fp16", "fp8", "fp32", "tf32")
+TRAINABLE = ("bf16", "fp16", "fp8", "mxfp8", "fp4", "fp32", "tf32")
 MOST_SEQUENCES = 10**6
 WIDEST = 0.25
 

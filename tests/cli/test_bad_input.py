@@ -53,7 +53,7 @@ SCENARIOS = [
     ("tokens", "tokens: " + "9" * 5000, "workload.tokens:"),
     ("global_batch", "global_batch: many", "workload.global_batch: 'many' is not a global batch"),
     ("global_batch", "global_batch: 16 M tokens", "workload.global_batch: '16 M tokens' is not a"),
-    ("precision", "precision: [fp4]", "workload.precision"),
+    ("precision", "precision: [int8]", "workload.precision"),
     ("precision", "precision: bf16", "workload.precision: expected a list, got 'bf16'"),
     ("precision", "precision: []", "workload.precision:"),
     ("candidates", "candidates: [dgx-h100, dgx-h300]", "candidates.1: unknown node or GPU 'dgx-h300'; did"),

