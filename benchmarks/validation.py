@@ -15,8 +15,9 @@ import numpy as np
 from benchmarks.causes import CAUSES
 from benchmarks.formulas import FORMULAS, inputs_of
 from benchmarks.scatter import scatter
+from benchmarks.table import table
+from benchmarks.throughput import ablation, by_class, by_source
 from planner.calibrating import MEMORY, RESIDUALS, STEP
-from planner.catalog.architecture import MoeMlp
 from planner.catalog.calibration import Residual, Residuals
 from planner.catalog.load import Catalog
 from planner.evidence.compare import Comparison, Entry, Outcome, compare
@@ -24,7 +25,9 @@ from planner.evidence.ranking import rank
 from planner.evidence.reading import read_evidence
 from planner.evidence.residuals import Sample, classes, memory_samples, step_samples
 from planner.evidence.rows import TrainRun
+from planner.evidence.software import mixes
 from planner.evidence.summary import QUANTITIES, confusion, errors, spread
+from planner.fit.rows import measured_rows
 from planner.units import GIB
 
 ROOT = Path(__file__).parents[1]
@@ -50,6 +53,7 @@ def main() -> int:
 def page(runs: Sequence[Comparison], samples: dict[str, list[Sample]]) -> Iterator[str]:
     """Yield the lines of docs/validation.md."""
     pairs = [(o, e) for run in runs for o in run.outcomes for e in o.entries]
+    measured = measured_rows(runs[0].outcomes)
     yield from _opening(runs, pairs)
     for quantity in QUANTITIES:
         chosen = [(o, e) for o, e in pairs if e.quantity == quantity]
@@ -64,12 +68,15 @@ def page(runs: Sequence[Comparison], samples: dict[str, list[Sample]]) -> Iterat
         left = "method" if quantity != "peak_mem_gib" else "precision"
         for label, key in [group for group in groups if group[0] != left]:
             yield from _grouped(chosen, label, key)
+        if quantity == QUANTITIES[0]:
+            yield from by_class(measured)
         if quantity == "peak_mem_gib":
             yield from _stated(chosen)
             yield from _formulas(chosen)
-        yield from _worst(chosen, CAUSES if quantity == "peak_mem_gib" else None)
+        yield from _worst(chosen, CAUSES)
     yield from _verdicts(pairs)
     yield from _order(runs[0])
+    yield from ablation(measured, Catalog())
     yield from _coverage(samples)
     yield from _skipped(runs)
 
@@ -84,7 +91,7 @@ def _opening(runs: Sequence[Comparison], pairs: Sequence[Pair]) -> Iterator[str]
     rows = []
     for quantity in QUANTITIES:
         rows.append([quantity, *_figures([e for _, e in pairs if e.quantity == quantity])])
-    yield from _table(("quantity", "rows", "median", "p90", "bias", "in 90% interval"), rows)
+    yield from table(("quantity", "rows", "median", "p90", "bias", "in 90% interval"), rows)
     predicted, skipped = (sum(len(part) for part in parts) for parts in (
         [r.outcomes for r in runs], [r.skipped for r in runs]))
     fitted = Catalog().fitted
@@ -103,7 +110,7 @@ def _grouped(pairs: Sequence[Pair], label: str, key: Callable[[Outcome], str]) -
     groups: dict[str, list[Entry]] = {}
     for outcome, entry in pairs:
         groups.setdefault(key(outcome), []).append(entry)
-    yield from _table((label, "rows", "median", "p90", "bias", "in 90% interval"),
+    yield from table((label, "rows", "median", "p90", "bias", "in 90% interval"),
                       [[name, *_figures(groups[name])] for name in sorted(groups)])
     yield ""
 
@@ -112,7 +119,7 @@ def _stated(pairs: Sequence[Pair]) -> Iterator[str]:
     """Yield the figures of rows of the memory file that leave nothing important open, by method and by source."""
     held = [(o, e) for o, e in pairs if o.row.stated]
     yield from ("Rows that leave nothing important open:", "")
-    yield from _table(("rows that state all", "rows", "median", "p90", "bias", "in 90% interval"),
+    yield from table(("rows that state all", "rows", "median", "p90", "bias", "in 90% interval"),
                       [["all", *_figures([e for _, e in held])]])
     yield ""
     yield from _grouped(held, "method", lambda o: o.prediction.method)
@@ -127,7 +134,7 @@ def _formulas(pairs: Sequence[Pair]) -> Iterator[str]:
     rows = [["this planner", *_spread([(o, e.error or 0.0) for _, o, e in held])]]
     for name, formula in FORMULAS.items():
         rows.append([name, *_spread([(o, formula(i) / GIB / float(e.measured) - 1) for i, o, e in held])])
-    yield from _table(("formula", "rows", "median", "p90", "bias", "rows", "median", "p90", "bias"), rows)
+    yield from table(("formula", "rows", "median", "p90", "bias", "rows", "median", "p90", "bias"), rows)
     yield ""
 
 
@@ -140,20 +147,18 @@ def _spread(found: Sequence[tuple[Outcome, float]]) -> list[str]:
     return cells
 
 
-def _worst(pairs: Sequence[Pair], causes: Mapping[str, str] | None = None) -> Iterator[str]:
+def _worst(pairs: Sequence[Pair], causes: Mapping[str, str]) -> Iterator[str]:
     ranked = sorted(pairs, key=lambda p: (-abs(np.log1p(p[1].error or 0.0)), p[1].id))[:WORST]
     yield from (f"The {len(ranked)} worst rows:", "")
-    last = ("assumed",) if causes is None else ("assumed", "cause")
-    yield from _table(("row", "model", "GPUs", "stack", "predicted", "measured", "error", *last), [
+    yield from table(("row", "model", "GPUs", "stack", "predicted", "measured", "error", "assumed", "cause"), [
         [e.id, _model(o), f"{o.prediction.gpus} {o.prediction.gpu}", o.prediction.stack, f"{e.predicted:.4g}",
          f"{e.measured:.4g}", f"{e.error:+.0%}", ", ".join(e.assumed),
-         *([] if causes is None else [causes.get(e.id, "not known")])] for o, e in ranked])
+         causes.get(e.id, "not known")] for o, e in ranked])
 
 
 def _kind(outcome: Outcome) -> str:
     """Return dense or mixture of experts."""
-    mixtures = [isinstance(block.mlp, MoeMlp) for block in outcome.prediction.model.blocks]
-    return "mixture of experts" if any(mixtures) else "dense"
+    return "mixture of experts" if mixes(outcome.prediction.model) else "dense"
 
 
 def _model(outcome: Outcome) -> str:
@@ -166,7 +171,7 @@ def _verdicts(pairs: Sequence[Pair]) -> Iterator[str]:
     yield from ("", "## fits", "",
                 "Verdicts at 95% confidence, at 99% where a row leaves something open. `false_fit`: said to fit, ran "
                 "out of memory; `false_oom`: said not to fit, ran; tight is neither.", "")
-    yield from _table(tuple(counts), [[str(n) for n in counts.values()]])
+    yield from table(tuple(counts), [[str(n) for n in counts.values()]])
     wrong = [(o, e) for o, e in pairs if (e.predicted, e.measured) in {("fits", "no"), ("does not fit", "yes")}]
     yield from ("", *(f"- {e.id}: {_model(o)} on {o.prediction.gpus} {o.prediction.gpu}, said {e.predicted!r}, "
                       f"ran: {e.measured}; assumed {', '.join(e.assumed) or 'nothing'}" for o, e in wrong))
@@ -177,7 +182,8 @@ def _order(run: Comparison) -> Iterator[str]:
     yield from ("", "## Order of layouts", "",
                 f"In {found['groups']} groups of runs that differ by their layout alone, the median rank correlation "
                 f"is {found['median_spearman']:.2f}; taking the layout predicted to be best costs "
-                f"{found['mean_top1_regret']:.1%} on average against the best measured one.")
+                f"{found['mean_top1_regret']:.1%} on average against the best measured one.", "")
+    yield from by_source(run.outcomes)
 
 
 def _coverage(samples: dict[str, list[Sample]]) -> Iterator[str]:
@@ -188,7 +194,7 @@ def _coverage(samples: dict[str, list[Sample]]) -> Iterator[str]:
         fitted = classes(held, *TRAITS[name])
         yield from ("", f"`{name}`: {_left_out(held, *TRAITS[name]):.0%} of {len(held)} rows inside with their source "
                     "left out.", "")
-        yield from _table((*TRAITS[name], "rows", "q05", "q10", "q50", "q90", "q95"),
+        yield from table((*TRAITS[name], "rows", "q05", "q10", "q50", "q90", "q95"),
                           [_residual_row(entry, TRAITS[name]) for entry in fitted])
 
 
@@ -215,15 +221,8 @@ def _skipped(runs: Sequence[Comparison]) -> Iterator[str]:
     yield from ("", "## Skipped rows", "")
     reasons = Counter(reason.split(" is not in the catalog and")[0].split("(")[0].strip() if "shape" not in reason
                       else "model shape not stated" for run in runs for _, reason in run.skipped)
-    yield from _table(("rows", "reason"), [[str(n), reason] for reason, n in sorted(
+    yield from table(("rows", "reason"), [[str(n), reason] for reason, n in sorted(
         reasons.items(), key=lambda item: (-item[1], item[0]))])
-
-
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    yield f"| {' | '.join(header)} |"
-    yield "|" + "---|" * len(header)
-    for row in rows:
-        yield f"| {' | '.join(row)} |"
 
 
 if __name__ == "__main__":

@@ -78,7 +78,7 @@ def stack_of(run: TrainRun, model: Model, catalog: Catalog, assumed: list[str], 
     # published runs use the default, the ring
     stack = catalog.stack(_name(run, model, assumed)).model_copy(update={"ulysses": False})
     changes = _kernels(run, stack, catalog)
-    if _mixes(model) and stack.experts is None and memory_only:
+    if mixes(model) and stack.experts is None and memory_only:
         changes["experts"] = catalog.stack("megatron-core").experts  # which no memory prediction reads
     if run.seq_parallel is not None:
         changes["sequence_parallel"] = run.seq_parallel.lower() in ("yes", "1", "true")
@@ -131,7 +131,8 @@ def is_tuned(run: TrainRun) -> bool:
     return _TUNED.search(run.framework or run.source or "") is not None
 
 
-def _mixes(model: Model) -> bool:
+def mixes(model: Model) -> bool:
+    """Say whether a model has a mixture of experts."""
     return any(isinstance(block.mlp, MoeMlp) for block in model.blocks)
 
 
@@ -140,7 +141,7 @@ def _name(run: TrainRun, model: Model, assumed: list[str]) -> str:
     adapters = run.method in ("lora", "qlora")
     if name in _EAGER and not (name == "deepspeed" and re.search("deepspeed", run.framework or "", re.IGNORECASE)):
         name = "hf-peft" if adapters or run.sharding == "fsdp" else "deepspeed"
-    if name == "megatron-core" and _mixes(model) and _before_fast_experts(run):
+    if name == "megatron-core" and mixes(model) and _before_fast_experts(run):
         return "megatron-core-2025"
     if name == "fsdp2":
         return _fsdp2(run)

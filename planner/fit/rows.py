@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,11 +27,16 @@ class Measured:
 
 
 def rows_of(evidence: Evidence, catalog: Catalog) -> list[Measured]:
+    """Return the rows of a file with a measured step, as `measured_rows` does."""
+    return measured_rows(compare(evidence, catalog).outcomes)
+
+
+def measured_rows(outcomes: Iterable[Outcome]) -> list[Measured]:
     """Return the rows with a measured step: those that state everything where any row says so, else all.
 
     A source of many rows counts less per row, as the square root of their number: its own errors repeat.
     """
-    held = [o for o in compare(evidence, catalog).outcomes if o.measured_seconds is not None]
+    held = [o for o in outcomes if o.measured_seconds is not None]
     stated = [o for o in held if o.row.stated] or held
     sources = Counter(o.row.prefix for o in stated)
     return [Measured(o, o.row.prefix, _speed(o), 1 / np.sqrt(np.sqrt(sources[o.row.prefix]))) for o in stated]
