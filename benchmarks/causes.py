@@ -12,9 +12,9 @@ _SHORTER = "adapters on samples that are shorter than the cap, by how much is no
 CAUSES: dict[str, str] = {
     "DGXC-257": _EARLY, "DGXC-258": _EARLY, "DGXC-259": _EARLY, "MB-227": _HALF, "MB-258": _HALF,
     "DGXC-251": _SHORTER, "DGXC-252": _SHORTER, "DGXC-253": _SHORTER, "DGXC-254": _SHORTER, "DGXC-255": _SHORTER,
-    "MB-221": "tokens cross eight nodes; the same model on as many B200 took as long, so not the adapters' rate",
+    "MB-221": "tokens cross eight nodes; as many B200 took as long, so not the adapters' rate",
     "MB-257": "release 25.11; from 26.02 the same layout takes 40% less",
-    "MB-091": "the only recipe that overlaps dispatch over nodes (moe_a2a_overlap), and drops dense layers' activations",
+    "MB-091": "the only recipe that overlaps dispatch over nodes (moe_a2a_overlap), and drops some activations",
     "DGXC-189": "16-bit products on GB200 reach more in this run than in others",
     "LLMQ-033": "speed printed, batch not: one micro-batch is taken for a step",
     "JZV100-010": "exchanges of 8 MB between two V100 ran at 6 GB/s of the 50 that join them",

@@ -49,6 +49,8 @@ class ExpertKernels(Frozen):
     """The same, added where experts have biases: no fused kernel adds them or takes their gradient."""
     plain_passes: float = Field(gt=0)
     """Times the activation of ungated experts passes through memory, forward and backward; gated ones are fused."""
+    imbalance: float = Field(default=1.0, ge=1)
+    """Tokens of the busiest GPU over the mean; 1 where the router is balanced by force, as in benchmarks."""
     deduplicated: bool = False
     """Whether a token is sent once to each GPU and node with experts of its (DeepEP, HybridEP), or once an expert."""
 
@@ -83,6 +85,8 @@ class Stack(Sourced):
     tensor_parallel: bool
     sequence_parallel: bool
     context_parallel: bool
+    context_gathered: bool = False
+    """Whether keys and values are gathered whole before attention, which hides nothing, and do not go round a ring."""
     ulysses: bool = False
     """Whether context parallelism can exchange heads by all-to-all instead of keys and values round a ring."""
     live_parameters: int | None = Field(default=None, gt=0)
@@ -145,6 +149,8 @@ class Stack(Sourced):
     overlap: Overlap
     experts: ExpertKernels | None = None
     """None where the stack has no mixture of experts."""
+    launch_layer: Seconds
+    """Host time to launch the kernels of a layer, forward and backward: it takes no less; near zero in CUDA graphs."""
     step_overhead: Seconds
     slowdown: float = Field(default=1.0, gt=0)
     """Measured over counted step time of the stack that no counted cause explains."""

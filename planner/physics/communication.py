@@ -63,11 +63,13 @@ def swaps_heads(question: Question, rows: Layouts) -> Mask:
 
 
 def ring(question: Question, rows: Layouts, times: LayerTimes, kinds: Sequence[tuple[LayerKind, float]]) -> Floats:
-    """Return what context parallelism exposes where keys and values go round a ring, behind the attention core."""
+    """Return what context parallelism exposes: keys and values go round a ring behind attention, or are gathered."""
     tokens, hidden = rows.micro_batch * question.sequence_length / rows.cp, question.stack.overlap.context_parallel
     exchanged = sum(share * kind.key_value_width for kind, share in kinds)
     held = question.element_bytes(rows.precision) * tokens * rows.cp * exchanged / rows.tp
     keys = collectives.seconds(question.candidates, rows.candidate, "all_gather", rows.cp, rows.tp, held)
+    if question.stack.context_gathered:
+        return 3 * keys
     return (_ring_exposed(keys, times.attention_core, hidden)
             + _ring_exposed(2 * keys, times.backward_attention_core, hidden))
 

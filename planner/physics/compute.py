@@ -156,19 +156,19 @@ def _product(question: Question, on: Machine, rows: Layouts, linear: Linear, par
 def _expert_products(question: Question, on: Machine, rows: Layouts, experts: Experts) -> tuple[Floats, Floats]:
     """Return forward and backward seconds of a GPU's routed experts, with permutation and the host's share.
 
-    Tokens spread evenly: each expert gets t x ep x per_token / count; local experts run as one grouped product.
+    An expert gets t x ep x per_token / count tokens, those of the busiest GPU more; local ones run as one product.
     """
     law, stack = question.kernels, question.stack
     tp, ep = rows.tp.astype(np.float64), rows.ep.astype(np.float64)
     tokens = rows.micro_batch * question.sequence_length / rows.cp
     local = experts.count / ep
-    each = np.maximum(1.0, tokens * ep * experts.per_token / experts.count)
+    run = stack.experts
+    assert run is not None, "question_of refuses mixtures on stacks without experts"
+    each = np.maximum(1.0, tokens * ep * experts.per_token / experts.count * run.imbalance)
     wide, adapts = np.full_like(tp, experts.hidden), question.tuning.adapts_experts
     up = _linear(question, on, each, wide, experts.fan * experts.ffn / tp, adapted=adapts("column"))
     down = _linear(question, on, each, experts.ffn / tp, wide, adapted=adapts("row"))
-    routed = tokens * experts.per_token
-    run = stack.experts
-    assert run is not None, "question_of refuses mixtures on stacks without experts"
+    routed = tokens * experts.per_token * run.imbalance
     passes = run.permute_passes + experts.biased * run.biased_passes
     permuted = 2 * passes * routed * experts.hidden / tp / on.memory
     fused = stack.elementwise * (experts.fan + 1)

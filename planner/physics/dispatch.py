@@ -31,11 +31,12 @@ def dispatch(question: Question, rows: Layouts, kinds: Sequence[tuple[LayerKind,
 def _one_way(question: Question, rows: Layouts, experts: Experts) -> Floats:
     """Return seconds of one all-to-all over the activations of a micro-batch."""
     tokens = rows.micro_batch * question.sequence_length / rows.cp / sequence_split(question, rows)
-    payload = question.element_bytes(rows.precision) * tokens * experts.hidden
     ranks, members = rows.ep.astype(np.float64), node_members(question.candidates, rows.candidate, rows.ep, rows.tp)
     nodes = ranks / members
-    assert question.stack.experts is not None, "question_of refuses mixtures on stacks without experts"
-    if question.stack.experts.deduplicated:
+    run = question.stack.experts
+    assert run is not None, "question_of refuses mixtures on stacks without experts"
+    payload = question.element_bytes(rows.precision) * tokens * experts.hidden * run.imbalance
+    if run.deduplicated:
         to_ranks, to_nodes = ranks * (1 - missed(experts, ranks)), nodes * (1 - missed(experts, nodes))
     else:
         to_ranks = to_nodes = np.full_like(ranks, experts.per_token)

@@ -88,7 +88,10 @@ def time_terms(question: Question, rows: Layouts) -> TimeTerms:
     modes = share * np.stack([np.zeros_like(full), selective, full + traffic.tensor_forward + traffic.expert / 2],
                              axis=1)
     embedding, head = edge_times(question, few)
-    compute = (times.forward + times.backward)[inverse]
+    worked = times.forward + times.backward
+    # kernels wait for the host where it launches them more slowly than they run
+    waited = question.stack.launch_layer - (worked + traffic.tensor + traffic.context + traffic.expert)
+    compute = (worked + np.maximum(0.0, waited))[inverse]
     tensor, context, expert = traffic.tensor[inverse], traffic.context[inverse], traffic.expert[inverse]
     layers = question.shape.layers / rows.pp
     step = step_traffic(question, rows, compute + tensor + context + expert, layers)

@@ -50,8 +50,9 @@ def _scaleup(candidate: Candidate) -> str:
 def _groups(candidate: Candidate) -> Iterable[str]:
     """Yield the bandwidth that groups get when all groups of the kind run at once."""
     per_node = candidate.node.gpus
-    for size, stride, what in ((per_node, 1, "a group of one node"), (2 * per_node, 1, "a group over two nodes"),
-                               (2, per_node, "the same GPU of two nodes")):
+    neighbors = [(2, 1, "a group of two neighbors")] if per_node > 2 else []
+    for size, stride, what in (*neighbors, (per_node, 1, "a group of one node"),
+                               (2 * per_node, 1, "a group over two nodes"), (2, per_node, "the same GPU of two nodes")):
         if size > 1:
             links = group_links(candidate, size, stride)
             yield f"{what}: {rate(min(links.inside, links.across))} per ring, before protocol"

@@ -24,20 +24,22 @@ def topology_svg(candidate: Candidate) -> str:
     spans = _spans(list(graph))
     width = max(right for _, right in spans.values()) + MARGIN
     floor = MARGIN + 3 * STEP + HIGH
-    seen: dict[tuple[str, str], str] = {}
+    seen: dict[tuple[str, str], list[float]] = {}
     lines = []
     for a, b, link in graph.edges(data=True):
         ends = sorted((a, b), key=lambda place: (ROWS[_kind(place)], spans[place]))
         if [a, b] != ends:  # both directions are one line
             continue
-        speed, kinds = rate(link["capacity"]), (_kind(a), _kind(b))
-        seen.setdefault(kinds, speed)
+        kinds = (_kind(a), _kind(b))
+        seen.setdefault(kinds, []).append(link["capacity"])
         shape = _arc(spans[a], spans[b], floor) if kinds == ("gpu", "gpu") else _line(a, b, spans)
         lines.append(f'<path d="{shape}" fill="none" stroke="{COLORS[kinds[1]]}">'
-                     f"<title>{a} to {b}: {speed}</title></path>")
+                     f"<title>{a} to {b}: {rate(link['capacity'])}</title></path>")
     boxes = [_box(place, spans[place], _label(place, candidate)) for place in graph]
     notes: dict[int, list[str]] = {}
-    for (above, below), speed in seen.items():
+    for (above, below), speeds in seen.items():
+        least, most = min(speeds), max(speeds)
+        speed = rate(most) if least == most else f"{least / 1e9:.4g} to {rate(most)}"
         notes.setdefault(ROWS[below] + (above == below), []).append(f"{above} to {below}: {speed}")
     labels = [f'<text x="{MARGIN}" y="{MARGIN + row * STEP - 52 + 16 * i}">{escape(text)}</text>'
               for row, texts in notes.items() for i, text in enumerate(texts)]

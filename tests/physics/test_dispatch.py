@@ -61,3 +61,14 @@ def test_biased_experts_pay_for_unfused_kernels() -> None:
     assert slow > 1.2 * fast
     mixtral = question("mixtral-8x7b")
     assert not any(kind.experts and kind.experts.biased for kind, _ in mixtral.shape.kinds)
+
+
+def test_a_busier_gpu_takes_longer_on_the_way_and_at_work() -> None:
+    even = question("mixtral-8x22b", "fsdp2")
+    assert even.stack.experts is not None
+    busy = replace(even, stack=even.stack.model_copy(update={
+        "experts": even.stack.experts.model_copy(update={"imbalance": 1.5})}))
+    row = from_rows([ROW | {"ep": 8}], 256)
+    before, after = (time_terms(q, row) for q in (even, busy))
+    assert after.expert[0] == pytest.approx(1.5 * before.expert[0], rel=0.1)
+    assert 1.1 < after.compute[0] / before.compute[0] < 1.5

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from planner.catalog.stack import Stack
 from planner.layouts.table import from_rows
 from planner.physics.compute import gemm, machine
 from planner.physics.estimate import time_terms
@@ -167,3 +168,26 @@ def from_heads(heads: int, row: dict[str, float]) -> float:
                            sequence_length=2048, global_batch=2048, precisions=("fp16",), method="pretrain",
                            confidence=0.95)
     return evaluate_fixed(question, from_rows([row], 2048), 0).step.seconds
+
+
+def test_a_layer_takes_no_less_than_its_launches() -> None:
+    """125M on one H100 at 512 tokens: about 20 us of work a layer, behind 0.4 ms of host time."""
+    row = {"tp": 1, "pp": 1, "dp": 1, "zero": 0}
+    small = run(row, node="h100-sxm-1x", model="gpt-3-125m", sequence=512, batch=8)
+    large = run(row, node="h100-sxm-1x", model="gpt-3-125m", sequence=512, batch=16)
+    assert (large.step.seconds - small.step.seconds) / 8 > 12 * catalog().stack("megatron-core").launch_layer
+
+
+def test_gathered_keys_are_exposed_where_a_ring_hides_them() -> None:
+    row = {"tp": 8, "cp": 4, "dp": 1, "zero": 3}
+    stack = catalog().stack("fsdp2")
+    gathered, ring = (context_seconds(stack.model_copy(update={"context_gathered": value}), row)
+                      for value in (True, False))
+    assert gathered > 2 * ring
+
+
+def context_seconds(stack: Stack, row: dict[str, float]) -> float:
+    question = question_of(catalog(), catalog().model("llama-3.1-70b"), (candidate("dgx-h100"),), stack,
+                           sequence_length=131072, global_batch=4, precisions=("bf16",), method="pretrain",
+                           confidence=0.95)
+    return evaluate_fixed(question, from_rows([row], 4), 0).step.components["context_parallel"]
