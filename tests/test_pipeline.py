@@ -79,6 +79,14 @@ def _rules() -> set[str]:
     return set(RULES)
 
 
+def test_every_cost_is_the_rent_rounded_up_to_the_cent(base: Plan) -> None:
+    """The duration that is printed is the one that was priced, in whole microseconds."""
+    for found in (*base.assignments, *base.alternatives):
+        assert None not in (found.usd_per_node_hour, found.duration_days, found.cost_usd)
+        rent = (found.nodes + found.spare_nodes) * found.usd_per_node_hour * 24 * found.duration_days
+        assert -1e-6 < found.cost_usd - rent < 0.01 + 1e-6
+
+
 def test_same_question_same_bytes(base: Plan) -> None:
     def text(answer: Plan) -> str:
         return to_json(answer.model_copy(update={"search": answer.search.model_copy(update={"wall_seconds": 0.0})}))

@@ -31,6 +31,7 @@ from planner.physics.evaluate import Evaluation, evaluate
 from planner.physics.question import Question
 from planner.solver.frontier import StagedLayout
 from planner.solver.job import Job, Pricing
+from planner.solver.quantize import DURATION_QUANTUM
 from planner.units import DAY, show_kwh, show_seconds, show_usd
 
 MOST_ALTERNATIVES = 8
@@ -115,7 +116,7 @@ def assignment_of(context: Context, found: StagedLayout) -> Assignment:
     candidate = context.question.candidates[column.candidate]
     rows = found.batch.rows.take(np.array([found.row]))
     steps = int(Pricing(context.job, context.question.candidates).steps(rows)[0])
-    days = steps * found.step_seconds / found.goodput / DAY
+    days = column.duration_us * DURATION_QUANTUM / DAY
     return Assignment(
         workload=context.name, kind="serving" if context.question.tuning.forward_only else "training",
         node=candidate.node.name, gpu=candidate.gpu.name, nodes=column.nodes,

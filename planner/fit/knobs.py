@@ -22,12 +22,13 @@ from planner.evidence.compare import Outcome
 RATES = {"sustained.*": 0.10, "attention_forward": 0.10, "memory": 0.10}
 """Fields of a GPU architecture and their spreads."""
 STACK = {"elementwise": 0.30, "overlap.tensor_parallel": 0.70, "overlap.data_parallel": 0.70,
-         "overlap.shard_gather": 0.70, "overlap.expert_parallel": 0.70, "step_overhead": 0.50,
+         "overlap.shard_gather": 0.70, "overlap.expert_parallel": 0.70,
+         "overlap.pipeline": 0.70, "overlap.context_parallel": 0.70, "step_overhead": 0.50,
          "shard_broadcast": 0.50, "experts.host_layer": 0.40, "experts.host_expert": 0.40,
          "experts.permute_passes": 0.40, "experts.biased_passes": 0.40, "experts.plain_passes": 0.40, "slowdown": 0.10}
 """Fields of a stack and their spreads; slowdown is all that no other field explains."""
 KERNELS = {"half_k": 0.30, "half_mn": 0.30, "cast_forward_bytes": 0.30, "cast_backward_bytes": 0.30,
-           "loss_bytes_per_logit": 0.30, "unfused_attention": 0.15, "scan_passes": 0.30}
+           "loss_bytes_per_logit": 0.30, "unfused_attention": 0.15, "scan_passes": 0.30, "jitter_per_doubling": 0.40}
 """Fields of the shape of kernels, the same on every GPU and stack, and their spreads."""
 BEST_PRODUCT = 0.90
 """Largest share of the datasheet's peak that a matrix product is fitted to."""
