@@ -54,7 +54,7 @@ SHOWN = 0.01
 
 
 def by_class(rows: Sequence[Measured]) -> Iterator[str]:
-    """Yield the error of every class, over rows that state everything: fitted, and with the row's source left out."""
+    """Yield the error of every class, over rows that state everything."""
     yield from ("Rows that leave nothing open; step time, by class:", "")
     found = []
     for name, belongs in CLASSES.items():

@@ -9,6 +9,7 @@ import pytest
 
 from planner.answer.schema import Plan, to_json
 from planner.catalog.load import Catalog, data_root
+from planner.errors import InputError
 from planner.pipeline import make_plan
 from planner.scenario.load import load_scenario
 from planner.yaml_io import dump, read
@@ -189,3 +190,12 @@ def test_a_dotted_key_changes_one_figure_of_a_stack_like_another(tmp_path: Path)
     mine, base = Catalog([tmp_path]).stack("mine"), Catalog().stack("megatron-core")
     assert mine.overlap == base.overlap.model_copy(update={"tensor_parallel": 0.25})
     assert mine.slowdown == base.slowdown
+
+
+@pytest.mark.parametrize("key", ["zero_stages.x", "nothing.y"])
+def test_a_dotted_key_without_a_place_is_refused(tmp_path: Path, key: str) -> None:
+    (tmp_path / "stacks").mkdir()
+    (tmp_path / "stacks" / "mine.yaml").write_text(dump({
+        "name": "mine", "like": "megatron-core", "source": "own runs", "as_of": "2026-11", "kind": "measured", key: 1}))
+    with pytest.raises(InputError, match=r"mine.yaml.*has no figures by name"):
+        Catalog([tmp_path]).stack("mine")

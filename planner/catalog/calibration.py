@@ -27,7 +27,13 @@ class ArchitectureRates(Sourced):
     @field_validator("sustained")
     @classmethod
     def _every_precision(cls, sustained: dict[Precision, float], info: ValidationInfo) -> dict[Precision, float]:
-        return {**dict.fromkeys(info.data.get("gemm", {}), 1.0), **sustained}
+        gemm = info.data.get("gemm", {})
+        return {**{p: 1.0 for p in gemm if p not in ("fp16", "tf32") or "bf16" not in gemm}, **sustained}
+
+    def kept(self, precision: str) -> float:
+        """Return the share of a format's benchmark rate that training sustains: for fp16 and tf32 that of bf16."""
+        usual = self.sustained.get("bf16", 1.0) if precision in ("fp16", "tf32") else 1.0
+        return self.sustained.get(precision, usual)  # type: ignore[call-overload, no-any-return]
 
 
 class KernelShape(Sourced):

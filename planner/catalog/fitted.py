@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, Field
 
 from planner.catalog.sourced import Fact, Sourced
+from planner.errors import InputError
 from planner.yaml_io import Frozen
 
 S = TypeVar("S", bound=Sourced)
@@ -36,6 +37,9 @@ class Fitted(Sourced):
         """Return `entry` with `constants` by field, and where they come from."""
         if not constants:
             return entry
+        for field in constants:
+            if value_of(entry, field) is None:
+                raise InputError(f"fitted: {entry.name} has no figure {field}; run planner calibrate again")
         facts = {field: Fact(source=self.source, as_of=self.as_of, kind="fitted",
                              note=f"{constant.rows} rows, spread {constant.spread:.2f}")
                  for field, constant in constants.items()}

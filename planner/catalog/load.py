@@ -50,6 +50,11 @@ def canonical(name: str) -> str:
     return _SAME_SHAPE.sub("", plain).removeprefix("meta-")
 
 
+def own_fact(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the provenance that an entry states for all of its figures."""
+    return {key: data[key] for key in ("source", "as_of", "kind") if key in data}
+
+
 class Catalog:
     """Lazy, read-only view of the catalog folders. `folders` are the user's, later ones override earlier ones."""
 
@@ -144,15 +149,19 @@ class Catalog:
         base = read(self.files(kind)[data["like"]]).data
         if "like" in base:
             raise document.error(("like",), f"{data['like']} is itself like another entry")
-        own = {key: base[key] for key in ("source", "as_of", "kind") if key in base}
+        own = own_fact(base)
         taken = {key: value for key, value in base.items() if key not in {*data, *Sourced.model_fields}}
         facts = dict.fromkeys(taken, own) | {
             key: fact for key, fact in base.get("facts", {}).items() if key.split(".")[0] in taken}
-        stated = {key: value for key, value in data.items() if "." not in key}
-        whole = {**taken, **stated, "facts": {**facts, **data.get("facts", {})}}
-        for key in data.keys() - stated.keys():
+        dotted = [key for key in data if "." in str(key)]
+        facts = {key: fact for key, fact in facts.items() if key not in dotted}
+        whole = {**taken, **{key: value for key, value in data.items() if key not in dotted},
+                 "facts": {**facts, **{key: own_fact(data) for key in dotted}, **data.get("facts", {})}}
+        for key in dotted:
             field, _, figure = key.partition(".")
-            whole[field] = {**whole.get(field, {}), figure: data[key]}
+            if not isinstance(whole.get(field), dict):
+                raise document.error((key,), f"{field} of {data['like']} has no figures by name")
+            whole[field] = {**whole[field], figure: data[key]}
         return replace(document, data=whole)
 
     def _find(self, kind: str, name: str, model: type[S], what: str) -> S:

@@ -5,7 +5,8 @@ Mapping, first match wins; a framework of no family is taken as the stack that s
     megatron-core      Megatron-LM from 2023 on, Megatron-Core, Megatron-Bridge, NeMo and NVIDIA's MLPerf releases
     megatron-deepspeed Megatron-LM to 2022, BigScience's Megatron-DeepSpeed
     llm-foundry        Composer with FSDP
-    fsdp2              torchtitan, fms-fsdp and other PyTorch FSDP trainers
+    fsdp2              torchtitan, fms-fsdp and other PyTorch FSDP trainers; fsdp2-eager, fsdp2-rowwise and
+                       fsdp2-async-tp where the row says so
     deepspeed          DeepSpeed ZeRO under Hugging Face, LLaMA-Factory, Colossal-AI
     hf-peft            adapters under Hugging Face PEFT, ms-swift, Answer.AI's FSDP with QLoRA: eager PyTorch
     axolotl, unsloth, litgpt, torchtune, internevo, jax, llmq   their own
@@ -48,7 +49,7 @@ _TUNED = re.compile(r"nemo|nvidia|bridge|ngc|^megatron-lm$", re.IGNORECASE)
 _FREED = re.compile(r"optimizer_in_bwd|gradients freed", re.IGNORECASE)
 _LADDER_FREED = re.compile(r"optimization flags: \+(optimizer in backward|activation offloading|8-bit)", re.IGNORECASE)
 """torchtune's README adds one flag a row and keeps those before: the chunked loss, then the optimizer in backward."""
-_EAGER_RUN = re.compile(r"\beager\b|\bno (torch\.)?compile\b|^FSDP(?!.*compile)", re.IGNORECASE)
+_EAGER_RUN = re.compile(r"\beager\b|\bno (torch\.)?compile\b|^FSDP;", re.IGNORECASE)
 """Also torchtitan's tables, which list what is on: "FSDP", then "FSDP+compile"."""
 _ASYNC_TP = re.compile(r"async ?tp", re.IGNORECASE)
 _ROWWISE = re.compile(r"float8 rowwise", re.IGNORECASE)
@@ -150,9 +151,11 @@ def _name(run: TrainRun, model: Model, assumed: list[str]) -> str:
 
 def _fsdp2(run: TrainRun) -> str:
     """Return the variant of FSDP2: without a compiler, with fp8 scales by row, or with asynchronous TP."""
-    variants = ((_EAGER_RUN, "fsdp2-eager"), (_ROWWISE, "fsdp2-rowwise"), (_ASYNC_TP, "fsdp2-async-tp"))
-    texts = (run.notes or "", run.source_detail or "")
-    return next((stack for named, stack in variants if any(named.search(text) for text in texts)), "fsdp2")
+    notes = run.notes or ""
+    if _EAGER_RUN.search(f"{run.source_detail or ''} {notes}") or _EAGER_RUN.search(notes):
+        return "fsdp2-eager"
+    variants = ((_ROWWISE, "fsdp2-rowwise"), (_ASYNC_TP, "fsdp2-async-tp"))
+    return next((stack for named, stack in variants if named.search(notes)), "fsdp2")
 
 
 def _family(run: TrainRun, assumed: list[str]) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
 
+from planner.catalog.architecture import MoeMlp
 from planner.catalog.calibration import ArchitectureRates, KernelShape
 from planner.catalog.fitted import value_of
 from planner.catalog.hardware import LOW_PRECISION
@@ -75,6 +76,14 @@ class Knob:
     def acts_on(self, outcome: Outcome) -> bool:
         """Say whether the constant can change the prediction of a row."""
         prediction = outcome.prediction
+        blocks = prediction.model.blocks
+        if self.field.startswith("experts."):
+            mixtures = [block.mlp for block in blocks if isinstance(block.mlp, MoeMlp)]
+            if not any(m.bias if "biased" in self.field else not m.gated if "plain" in self.field else True
+                       for m in mixtures):
+                return False
+        if self.field == "scan_passes" and not any(block.recurrence for block in blocks):
+            return False
         if self.kind == "stacks":
             return self.entry in (prediction.stack, prediction.family)
         if self.field.startswith(SUSTAINED):

@@ -111,7 +111,7 @@ def _hybrid_shards(c: Columns, f: Facts) -> Mask:
     shards = c["dp"] * c["cp"]
     group = shards // c["hsdp"]
     whole = (shards % c["hsdp"] == 0) & (group % c["ep"] == 0) & (group > 1)
-    keep: Mask = (c["hsdp"] == 1) | (whole & (c["zero"] == max(f.stack.zero_stages)) & f.stack.hybrid_shard)
+    keep: Mask = (c["hsdp"] == 1) | (whole & (c["zero"] == max(1, *f.stack.zero_stages)) & f.stack.hybrid_shard)
     return keep
 
 

@@ -41,7 +41,9 @@ def _inside_busbw(candidate: Candidate, links: GroupLinks, operation: str, size:
     fabric = candidate.scaleup
     if fabric is None:
         return np.full_like(size, links.inside)
-    curve = _curve(fabric, operation, links.members)
+    # a group that leaves a bridge runs over PCIe, whose curves are of more ranks
+    bridged = fabric.topology != "pairs" or links.inside >= (fabric.bandwidth or 0.0)
+    curve = _curve(fabric, operation, links.members if bridged else max(links.members, 4))
     if curve is None:
         return np.full_like(size, links.inside * fabric.efficiency)
     measured = np.exp(np.interp(np.log(np.maximum(size, 1.0)), np.log(curve.sizes), np.log(curve.busbw)))

@@ -23,7 +23,7 @@ from planner.physics.schedule import DUALPIPE
 
 @dataclass(frozen=True, slots=True)
 class LayerTraffic:
-    """Exposed seconds per layer and micro-batch; `tensor_forward` is what a full recompute repeats."""
+    """Exposed seconds per layer and micro-batch, for `expert` all; full recompute repeats `tensor_forward`."""
 
     tensor: Floats
     tensor_forward: Floats
@@ -47,11 +47,7 @@ def layer_traffic(question: Question, rows: Layouts, times: LayerTimes,
     pair = exchange("all_gather", split) + exchange("reduce_scatter", split) + exchange("all_reduce", whole)
     forward = sum(share * kind.exchanges for kind, share in kinds) * pair * (1 - overlap.tensor_parallel)
 
-    sent = dispatch(question, rows, kinds)
-    # behind the compute of another micro-batch, of which there is one where any is hidden
-    exposed = sent - overlap.expert_parallel * np.minimum(sent, times.forward + times.backward)
-
-    return LayerTraffic(tensor=2 * forward, tensor_forward=forward, expert=exposed,
+    return LayerTraffic(tensor=2 * forward, tensor_forward=forward, expert=dispatch(question, rows, kinds),
                         context=np.minimum(ring(question, rows, times, kinds), ulysses(question, rows, kinds)))
 
 

@@ -92,7 +92,7 @@ def machine(question: Question, candidate: Ints, precision: Ints) -> Machine:
                    for c in range(len(question.candidates))])[candidate, precision]
     return Machine(
         matrix=column(grid)[candidate, precision], matrix16=wide, peak16=peak,
-        scalar=column([g.peak.get("fp32", np.nan) for g in gpus])[candidate],
+        scalar=column([g.peak.get("fp32") or max(g.peak.values()) / 16 for g in gpus])[candidate],
         attention_forward=peak * attention, attention_backward=peak * attention * backward,
         # traffic is counted in 16-bit elements; those of 32 bits take twice as long
         memory=column([g.memory_bandwidth * r.memory for g, r in zip(gpus, rates, strict=True)])[candidate]
@@ -131,7 +131,7 @@ def _linear(question: Question, on: Machine, tokens: Floats, k: Floats, n: Float
     forward = gemm(question, on, on.matrix, tokens, k, n)
     backward = gemm(question, on, on.matrix, tokens, n, k)
     if tuning.trains_base:
-        # a weight's gradient is added to what earlier micro-batches left: read and written at its own width
+        # a weight's gradient is added to what the buffer holds, zeros at first: read and written at its own width
         backward = backward + gemm(question, on, on.matrix, k, tokens, n) + 2 * on.gradient * k * n / on.memory
     forward = forward + on.low_precision * law.cast_forward_bytes * tokens * k / on.memory
     backward = backward + on.low_precision * law.cast_backward_bytes * tokens * n / on.memory
@@ -266,7 +266,7 @@ def edge_times(question: Question, rows: Layouts) -> tuple[Floats, Floats]:
     if question.tuning.forward_only:
         head = gemm(question, on, on.matrix16, tokens, wide, vocab)
     elif question.tuning.trains_base:
-        head = head + gemm(question, on, on.matrix16, wide, tokens, vocab)
+        head = head + gemm(question, on, on.matrix16, wide, tokens, vocab) + 2 * on.gradient * wide * vocab / on.memory
     return 6 * tokens * shape.hidden / on.memory, head
 
 

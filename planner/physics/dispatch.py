@@ -22,25 +22,28 @@ from planner.physics.question import Question
 def dispatch(question: Question, rows: Layouts, kinds: Sequence[tuple[LayerKind, float]]) -> Floats:
     """Return seconds of a layer and micro-batch, the weighted sum over `kinds`: forward and backward."""
     total = np.zeros(len(rows))
-    for kind, share in kinds:
-        if kind.experts is not None:
-            total = total + share * 4 * _one_way(question, rows, kind.experts)
+    mixtures = [(kind.experts, share) for kind, share in kinds if kind.experts is not None]
+    if mixtures:
+        members = node_members(question.candidates, rows.candidate, rows.ep, rows.tp)
+        for experts, share in mixtures:
+            total = total + share * 4 * _one_way(question, rows, experts, members)
     return total
 
 
-def _one_way(question: Question, rows: Layouts, experts: Experts) -> Floats:
+def _one_way(question: Question, rows: Layouts, experts: Experts, members: Floats) -> Floats:
     """Return seconds of one all-to-all over the activations of a micro-batch."""
     tokens = rows.micro_batch * question.sequence_length / rows.cp / sequence_split(question, rows)
-    ranks, members = rows.ep.astype(np.float64), node_members(question.candidates, rows.candidate, rows.ep, rows.tp)
+    ranks = rows.ep.astype(np.float64)
     nodes = ranks / members
     run = question.stack.experts
     assert run is not None, "question_of refuses mixtures on stacks without experts"
     payload = question.element_bytes(rows.precision) * tokens * experts.hidden * run.imbalance
     if run.deduplicated:
+        # what arrives from other nodes is passed on inside, so every copy but those for the rank itself crosses there
         to_ranks, to_nodes = ranks * (1 - missed(experts, ranks)), nodes * (1 - missed(experts, nodes))
     else:
-        to_ranks = to_nodes = np.full_like(ranks, experts.per_token)
-    # what arrives from other nodes is passed on inside, so every copy but those for the rank itself crosses its links
+        to_nodes = np.full_like(ranks, experts.per_token)
+        to_ranks = to_nodes / nodes
     return all_to_all(question.candidates, rows.candidate, rows.ep, rows.tp,
                       payload * to_ranks * (members - 1) / members, payload * to_nodes * (nodes - 1) / nodes)
 

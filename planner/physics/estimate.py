@@ -84,15 +84,19 @@ def time_terms(question: Question, rows: Layouts) -> TimeTerms:
                         backward_attention_core=share * times.backward_attention_core)
     traffic = layer_traffic(question, few, times, question.shape.kinds)
     selective, full = recompute_seconds(question, times)
-    # a full recompute repeats the forward half of the token exchange too
-    modes = share * np.stack([np.zeros_like(full), selective, full + traffic.tensor_forward + traffic.expert / 2],
-                             axis=1)
+    # kernels wait for the host where it launches them more slowly than they run; a third of them is forward
+    launch = question.stack.launch_layer / (3 if question.tuning.forward_only else 1)
+    worked = times.forward + times.backward + traffic.tensor + traffic.context
+    waited = np.maximum(0.0, launch - worked)
+    # a full recompute repeats the forward half of the token exchange too, and its launches
+    again = full + traffic.tensor_forward + traffic.expert * (1 - question.stack.overlap.expert_parallel) / 2
+    again = again + np.maximum(0.0, 4 / 3 * launch - worked - again) - waited
+    modes = share * np.stack([np.zeros_like(full), selective, again], axis=1)
     embedding, head = edge_times(question, few)
-    worked = times.forward + times.backward
-    # kernels wait for the host where it launches them more slowly than they run
-    waited = question.stack.launch_layer - (worked + traffic.tensor + traffic.context + traffic.expert)
-    compute = (worked + np.maximum(0.0, waited))[inverse]
+    compute = (times.forward + times.backward + waited)[inverse]
     tensor, context, expert = traffic.tensor[inverse], traffic.context[inverse], traffic.expert[inverse]
+    expert = expert - question.stack.overlap.expert_parallel * np.where(_hides(question, rows),
+                                                                        np.minimum(expert, compute), 0.0)
     layers = question.shape.layers / rows.pp
     step = step_traffic(question, rows, compute + tensor + context + expert, layers)
     nodes = rows.gpus / np.array([c.node.gpus for c in question.candidates])[rows.candidate]
@@ -108,16 +112,25 @@ def time_terms(question: Question, rows: Layouts) -> TimeTerms:
             1 + question.kernels.jitter_per_doubling * np.log2(np.maximum(1.0, nodes))))
 
 
+def _hides(question: Question, rows: Layouts) -> Mask:
+    """Say where another micro-batch is at work to hide traffic to experts: under DualPipe, if the stack has it."""
+    dual = (rows.schedule == DUALPIPE) if "dualpipe" in question.stack.schedules else np.ones(len(rows), bool)
+    hides: Mask = (rows.micro_batches > 1) & dual
+    return hides
+
+
 def faster_whole(question: Question, rows: Layouts) -> Mask:
-    """Return where a layer takes less time without sequence parallelism.
+    """Return where a layer, or the forward that full recompute repeats, takes less time without sequence parallelism.
 
     Elsewhere it cannot win: without, it never holds less memory, nor sends less between stages or to experts.
     """
-    def layer(of: Layouts) -> Floats:
+    def layer(of: Layouts) -> tuple[Floats, Floats]:
         times = layer_times(question, of)
-        return times.forward + times.backward + layer_traffic(question, of, times, question.shape.kinds).tensor
+        traffic = layer_traffic(question, of, times, question.shape.kinds)
+        return times.forward + times.backward + traffic.tensor, times.forward + traffic.tensor_forward
 
-    faster: Mask = layer(rows.replace(sp=np.zeros_like(rows.sp))) < layer(rows)
+    (whole, whole_again), (split, split_again) = layer(rows.replace(sp=np.zeros_like(rows.sp))), layer(rows)
+    faster: Mask = (whole < split) | (whole_again < split_again)
     return faster
 
 

@@ -59,8 +59,8 @@ class Question:
         efficiency = gpu.gemm_efficiency.get(precision) or rates.gemm.get(precision)  # type: ignore[call-overload]
         if efficiency is None:
             raise MissingFact(f"calibration {rates.name}", f"gemm efficiency for {precision}")
-        share = rates.sustained.get(precision, 1.0) * self.stack.matrix_rate.get(precision, 1.0)  # type: ignore[call-overload]
-        return float(peak * efficiency * share)
+        share = rates.kept(precision) * self.stack.matrix_rate.get(precision, 1.0)  # type: ignore[call-overload]
+        return float(peak * min(1.0, efficiency * share))
 
     def peak_rate(self, candidate: int, precision: str) -> float:
         """Return the datasheet's dense FLOP/s, which MFU is measured against."""

@@ -163,7 +163,8 @@ def _between(graph: nx.DiGraph[str], group: list[int]) -> Iterator[tuple[int, in
         rates = [graph.edges[f"gpu{a}", f"gpu{b}"]["capacity"] if graph.has_edge(f"gpu{a}", f"gpu{b}") else 0.0
                  for b in others]
         for b, rate in zip(others, rates, strict=True):
-            yield a, b, rate / sum(rates) if any(rates) else 1 / len(others)
+            if rate or not any(rates):
+                yield a, b, rate / sum(rates) if rate else 1 / len(others)
 
 
 class _Key:

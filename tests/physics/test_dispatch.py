@@ -72,3 +72,13 @@ def test_a_busier_gpu_takes_longer_on_the_way_and_at_work() -> None:
     before, after = (time_terms(q, row) for q in (even, busy))
     assert after.expert[0] == pytest.approx(1.5 * before.expert[0], rel=0.1)
     assert 1.1 < after.compute[0] / before.compute[0] < 1.5
+
+
+def test_one_micro_batch_alone_hides_nothing() -> None:
+    """Another micro-batch must be at work, under DualPipe for a stack that has it."""
+    row = {"tp": 1, "pp": 4, "dp": 64, "ep": 64, "zero": 1}
+    ours = question("deepseek-v3", "hai-llm")
+    alone, plain, dual = (time_terms(ours, from_rows([row | {"schedule": schedule}], batch)).expert[0]
+                          for schedule, batch in ((3, 64), (0, 512), (3, 512)))
+    assert alone == pytest.approx(plain)
+    assert dual < plain

@@ -8,7 +8,7 @@ import pytest
 from planner.catalog.stack import Stack
 from planner.layouts.table import from_rows
 from planner.physics.compute import gemm, machine
-from planner.physics.estimate import time_terms
+from planner.physics.estimate import faster_whole, time_terms
 from planner.physics.evaluate import Evaluation, evaluate_fixed
 from planner.physics.question import question_of
 from planner.physics.schedule import even_layers, in_flight_chunks, pipeline_seconds
@@ -191,3 +191,27 @@ def context_seconds(stack: Stack, row: dict[str, float]) -> float:
                            sequence_length=131072, global_batch=4, precisions=("bf16",), method="pretrain",
                            confidence=0.95)
     return evaluate_fixed(question, from_rows([row], 4), 0).step.components["context_parallel"]
+
+
+def test_sequence_parallelism_is_left_out_only_where_no_recompute_makes_it_slower() -> None:
+    """8B on eight B200 at 1,024 tokens: with full recompute a layer is faster whole, without recompute it is not."""
+    stack = catalog().stack("megatron-core")
+    question = question_of(catalog(), catalog().model("llama-3.1-8b"), (candidate("dgx-b200"),), stack,
+                           sequence_length=1024, global_batch=64, precisions=("bf16",), method="pretrain",
+                           confidence=0.95)
+    table = from_rows([{"tp": 8, "micro_batch": b, "sp": sp} for b in (1, 2, 4, 8) for sp in (0, 1)], 64)
+    terms = time_terms(question, table)
+    layer = (terms.layer[:, None] + terms.modes)[:, [0, 2]]
+    faster = (layer[::2] < layer[1::2] * (1 - 1e-9)).any(axis=1)
+    named = faster_whole(question, table.take(np.arange(1, 8, 2)))
+    assert not (faster & ~named).any()
+
+
+def test_no_product_is_faster_than_the_datasheet() -> None:
+    for node in ("rtx-5090-1x", "rtx-4090-1x", "dgx-h100", "gb300-nvl72"):
+        question = question_of(catalog(), catalog().model("llama-3.2-1b"), (candidate(node),),
+                               catalog().stack("llmq"), sequence_length=1024, global_batch=64,
+                               precisions=("bf16", "fp8"), method="pretrain", confidence=0.95)
+        for precision in ("bf16", "fp8"):
+            assert question.matrix_rate(0, precision) <= question.peak_rate(0, precision)
+        assert question.matrix_rate(0, "fp16") == pytest.approx(question.matrix_rate(0, "bf16"), rel=0.05)

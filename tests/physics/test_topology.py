@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -87,3 +89,9 @@ def test_graph_states_capacities_both_ways() -> None:
     assert graph.edges["gpu0", "nvswitch"]["capacity"] == 450e9
     assert graph.edges["nic0", "network"]["capacity"] == pytest.approx(50e9)
     assert all(graph.has_edge(b, a) for a, b in graph.edges)
+
+
+def test_a_cube_mesh_is_of_eight_and_others_reach_it_over_pcie() -> None:
+    mesh = candidate("dgx-1-v100")
+    wide = replace(mesh, node=mesh.node.model_copy(update={"gpus": 16}))
+    assert 0 < group_links(wide, 16, 1).inside < group_links(mesh, 8, 1).inside
