@@ -95,8 +95,8 @@ def time_terms(question: Question, rows: Layouts) -> TimeTerms:
     embedding, head = edge_times(question, few)
     compute = (times.forward + times.backward + waited)[inverse]
     tensor, context, expert = traffic.tensor[inverse], traffic.context[inverse], traffic.expert[inverse]
-    expert = expert - question.stack.overlap.expert_parallel * np.where(_hides(question, rows),
-                                                                        np.minimum(expert, compute), 0.0)
+    # experts are reached behind the compute of another micro-batch, where there is one
+    expert = expert - question.stack.overlap.expert_parallel * (rows.micro_batches > 1) * np.minimum(expert, compute)
     layers = question.shape.layers / rows.pp
     step = step_traffic(question, rows, compute + tensor + context + expert, layers)
     nodes = rows.gpus / np.array([c.node.gpus for c in question.candidates])[rows.candidate]
@@ -110,13 +110,6 @@ def time_terms(question: Question, rows: Layouts) -> TimeTerms:
         overhead=np.full(len(rows), question.stack.step_overhead),
         jitter=question.stack.slowdown * (
             1 + question.kernels.jitter_per_doubling * np.log2(np.maximum(1.0, nodes))))
-
-
-def _hides(question: Question, rows: Layouts) -> Mask:
-    """Say where another micro-batch is at work to hide traffic to experts: under DualPipe, if the stack has it."""
-    dual = (rows.schedule == DUALPIPE) if "dualpipe" in question.stack.schedules else np.ones(len(rows), bool)
-    hides: Mask = (rows.micro_batches > 1) & dual
-    return hides
 
 
 def faster_whole(question: Question, rows: Layouts) -> Mask:
