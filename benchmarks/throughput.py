@@ -11,6 +11,7 @@ from planner.catalog.load import CALIBRATION, Catalog
 from planner.evidence.compare import Outcome
 from planner.evidence.ranking import rank
 from planner.evidence.software import mixes
+from planner.evidence.summary import spread
 from planner.fit.rows import Measured, residuals
 from planner.layouts.table import Floats
 
@@ -58,7 +59,7 @@ def by_class(rows: Sequence[Measured]) -> Iterator[str]:
     yield from ("Rows that leave nothing open; step time, by class:", "")
     found = []
     for name, belongs in CLASSES.items():
-        errors = np.array([np.expm1(-np.log(r.outcome.prediction.evaluation.step.seconds * r.speed))
+        errors = np.array([1 / (r.outcome.prediction.evaluation.step.seconds * r.speed) - 1
                            for r in rows if belongs(r.outcome)])
         found.append([name, str(len(errors)), *_figures(errors)])
     yield from table(("class", "rows", "median", "p90", "bias"), found)
@@ -85,20 +86,16 @@ def ablation(rows: Sequence[Measured], catalog: Catalog) -> Iterator[str]:
         shares = [r.outcome.prediction.evaluation.step for r in rows]
         without[name.replace("_", " ")] = base + np.log1p(-np.array([s.components[name] / s.seconds for s in shares]))
     lines = [["none", "", "", *_figures(np.expm1(-base))[:2]]]
-    for name, left in sorted(without.items(), key=lambda item: -_p90(item[1])):
+    for name, left in sorted(without.items(), key=lambda item: -spread(np.expm1(-item[1]))["p90_abs_error"]):
         moved = np.abs(left - base) > SHOWN
         typical = f"{np.median(np.expm1(left - base)[moved]):+.0%}" if moved.any() else "0%"
         lines.append([name, str(int(moved.sum())), typical, *_figures(np.expm1(-left))[:2]])
     yield from table(("term left out", "rows", "step time", "median", "p90"), lines)
 
 
-def _p90(left: Floats) -> float:
-    return float(np.percentile(np.abs(np.expm1(-left)), 90))
-
-
 def _figures(errors: Floats) -> list[str]:
-    size = np.abs(errors)
-    return [f"{np.median(size):.1%}", f"{np.percentile(size, 90):.1%}", f"{np.median(errors) + 0.0:+.1%}"]
+    found = spread(errors)
+    return [f"{found['median_abs_error']:.1%}", f"{found['p90_abs_error']:.1%}", f"{found['bias'] + 0.0:+.1%}"]
 
 
 def _values(catalog: Catalog, change: Mapping[str, float]) -> dict[tuple[str, str], dict[str, float]]:

@@ -15,6 +15,7 @@ import numpy as np
 from benchmarks.table import table
 from planner.catalog.load import Catalog, data_root
 from planner.evidence.reading import read_evidence
+from planner.evidence.summary import spread
 from planner.fit.knobs import knobs_of
 from planner.fit.rows import Measured, changed, residuals, rows_of
 from planner.fit.solve import fit
@@ -61,8 +62,8 @@ def _fitted(rows: Sequence[Measured], catalog: Catalog) -> Catalog:
 
 
 def _figures(rows: Sequence[Measured], catalog: Catalog) -> str:
-    size = np.abs(np.expm1(-residuals(rows, catalog)))
-    return f"{np.median(size):.1%} / {np.percentile(size, 90):.1%}"
+    found = spread(np.expm1(-residuals(rows, catalog)))
+    return f"{found['median_abs_error']:.1%} / {found['p90_abs_error']:.1%}"
 
 
 if __name__ == "__main__":
