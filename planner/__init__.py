@@ -13,6 +13,7 @@ The map. A module imports only from a smaller number or its own folder (tests/te
     render/       8   HOW IT READS           sentences and tables
     evidence/     8   HOW FAR TO TRUST IT    predicted against measured
     pipeline.py api.py              9   the whole flow, and the public functions
+    sweep/       10   WHAT IF                variants, resumable, on local cores or a Dask cluster
     cli/         11   one file a command: arguments in, exit code out
 
 Public: `plan`, `estimate` and `validate` return what the commands of these names print as JSON. They, the

@@ -11,14 +11,15 @@ from planner.answer.assemble import Context, alternative_of, assignment_of
 from planner.answer.assignment import Alternative, Assignment
 from planner.answer.schema import Infeasible, Objective, Plan, Search
 from planner.catalog.load import Catalog
-from planner.layouts.enumerate import Enumeration, enumerate_layouts
+from planner.layouts.enumerate import Grid
 from planner.physics.shapes import parameters
 from planner.pipeline import provenance_of
 from planner.prepare import MOST_HOLDING, job_of, prepare, residuals_of
 from planner.scenario.scenario import Scenario
 from planner.scenario.workload import Method
 from planner.solver.choose import Choice, choose
-from planner.solver.frontier import StagedLayout
+from planner.solver.found import StagedLayout
+from planner.solver.frontier import grid_source
 
 METHODS: tuple[Method, ...] = ("inference", "qlora", "lora", "full")
 
@@ -33,9 +34,9 @@ class Account:
     staged: int = 0
     removed: Counter[str] = field(default_factory=Counter)
 
-    def add(self, grid: Enumeration, choice: Choice) -> None:
+    def add(self, grid: Grid, choice: Choice) -> None:
         """Count one search."""
-        self.layouts, self.legal = self.layouts + grid.grid, self.legal + len(grid.layouts)
+        self.layouts, self.legal = self.layouts + grid.size, self.legal + grid.grown
         self.fit, self.staged = self.fit + choice.frontier.fit, self.staged + choice.frontier.staged
         self.removed.update(grid.removed)
         self.removed.update(choice.frontier.removed)
@@ -79,8 +80,8 @@ def _held(scenario: Scenario, catalog: Catalog, method: Method, model: str,
     """Return the fewest GPUs for one method and model, and those of every other kind; none where nothing fits."""
     work = scenario.workload.model_copy(update={"method": method, "model": model})
     prepared = prepare(scenario.model_copy(update={"workload": work}), catalog)
-    grid = enumerate_layouts(prepared.facts)
-    choice = choose(prepared.question, prepared.space, job_of(prepared), grid.layouts)
+    grid = Grid(prepared.facts)
+    choice = choose(prepared.question, prepared.space, job_of(prepared), grid_source(grid))
     account.add(grid, choice)
     if choice.best is None:
         return None

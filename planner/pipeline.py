@@ -4,19 +4,30 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib import metadata
 
 from planner import __version__
-from planner.answer.assemble import Context, alternative_of, assignment_of, price_dates, runners_up, unwritten
+from planner.answer.assemble import (
+    MOST_ALTERNATIVES,
+    Context,
+    alternative_of,
+    assignment_of,
+    price_dates,
+    runners_up,
+    unwritten,
+)
 from planner.answer.infeasible import Miss, infeasible_of
 from planner.answer.schema import PREFER_SIMPLE, Infeasible, Objective, Plan, Provenance, Search
 from planner.catalog.load import Catalog
 from planner.layouts.axes import SCHEDULES
-from planner.layouts.enumerate import Enumeration, enumerate_layouts
+from planner.layouts.enumerate import Grid
 from planner.prepare import MOST_GPUS, Prepared, job_of, prepare, residuals_of
 from planner.scenario.scenario import Scenario
 from planner.solver.choose import Choice, choose
-from planner.solver.frontier import StagedLayout
+from planner.solver.found import StagedLayout
+from planner.solver.frontier import Search as LayoutSearch
+from planner.solver.frontier import grid_source
 from planner.solver.simplest import simplest
 from planner.units import DAY
 
@@ -41,16 +52,16 @@ def make_plan(scenario: Scenario, catalog: Catalog, *, defaults: Sequence[str] =
         return hold(scenario, catalog, defaults)
     started = time.monotonic()
     prepared = prepare(scenario, catalog)
-    layouts = enumerate_layouts(prepared.facts)
+    grid = Grid(prepared.facts)
     stop = started + time_limit if time_limit is not None else None
-    choice = choose(prepared.question, prepared.space, job_of(prepared), layouts.layouts, stop)
+    choice = choose(prepared.question, prepared.space, job_of(prepared), grid_source(grid), stop)
     context = _context(prepared)
     shown = choice.best
     if simple and choice.best and choice.status == "optimal":
-        shown = simplest(prepared.question, prepared.space, job_of(prepared), layouts.layouts, choice.best,
-                         prepared.question.kernels.resolution)
+        shown = simplest(prepared.question, prepared.space, job_of(prepared), grid_source(Grid(prepared.facts)),
+                         choice.best, prepared.question.kernels.resolution)
     best = assignment_of(context, shown) if shown else None
-    others = runners_up(choice.frontier.found, shown) if shown else []
+    others = runners_up([*choice.frontier.found, *_next_best(prepared, choice)], shown) if shown else []
     rest = [alternative_of(context, other, best) for other in others if other is not choice.best] if best else []
     if best and choice.best is not None and shown is not choice.best:
         why = "the proven optimum; --prefer simple took the simplest of the tied"
@@ -58,14 +69,24 @@ def make_plan(scenario: Scenario, catalog: Catalog, *, defaults: Sequence[str] =
     plan = Plan(
         status=choice.status, objective=_objective(scenario, choice), assignments=(best,) if best else (),
         alternatives=tuple(rest),
-        search=search_of(prepared, layouts, choice, time.monotonic() - started),
-        infeasible=_infeasible(prepared, layouts, choice) if choice.status == "infeasible" else None,
+        search=search_of(prepared, grid, choice, time.monotonic() - started),
+        infeasible=_infeasible(prepared, grid, choice) if choice.status == "infeasible" else None,
         provenance=provenance_of(scenario, catalog, (
             *defaults, *_decided(prepared), *(unwritten(context, shown) if shown else ()),
             *(_preferred(choice.best, shown) if choice.best and shown else ()))))
     if choice.frontier.interrupted:
         raise Interrupted(plan)
     return plan
+
+
+def _next_best(prepared: Prepared, choice: Choice) -> list[StagedLayout]:
+    """Return the next best layouts and sizes on the hardware of a proven optimum."""
+    if choice.best is None or choice.status != "optimal":
+        return []
+    held = {"candidate": (choice.best.column.candidate,)}
+    facts = replace(prepared.facts, space=replace(prepared.space, only={**prepared.space.only, **held}))
+    search = LayoutSearch(prepared.question, facts.space, job_of(prepared), count=MOST_ALTERNATIVES + 1)
+    return [one for one in search.run(grid_source(Grid(facts))).found if one.column.key != choice.best.column.key]
 
 
 def _preferred(best: StagedLayout, shown: StagedLayout) -> list[str]:
@@ -92,17 +113,17 @@ def _objective(scenario: Scenario, choice: Choice) -> Objective:
     return Objective(name=name, value=value, bound=bound, gap=gap)
 
 
-def search_of(prepared: Prepared, layouts: Enumeration, choice: Choice, seconds: float) -> Search:
+def search_of(prepared: Prepared, grid: Grid, choice: Choice, seconds: float) -> Search:
     """Return the account of a search: the space, what was removed and why, what was staged."""
-    removed = {**layouts.removed, **{k: v for k, v in choice.frontier.removed.items() if v}}
+    removed = {**grid.removed, **{k: v for k, v in choice.frontier.removed.items() if v}}
     if prepared.dropped:
         removed["no_offer"] = len(prepared.dropped)
     space = prepared.space
     names = {"candidate": [c.label for c in space.candidates], "precision": list(space.precisions),
              "schedule": [SCHEDULES[order] for order in space.schedules],
              "recompute": ["none", "selective", "full", "per layer"]}
-    domains = {axis: tuple(names.get(axis, values)) for axis, values in layouts.domains.items()}
-    return Search(layouts=layouts.grid, legal=len(layouts.layouts), fit=choice.frontier.fit, removed=removed,
+    domains = {axis: tuple(names.get(axis, values)) for axis, values in grid.domains.items()}
+    return Search(layouts=grid.size, legal=grid.grown, fit=choice.frontier.fit, removed=removed,
                   staged=choice.frontier.staged, domains=domains, wall_seconds=round(seconds, 3))
 
 
@@ -124,7 +145,7 @@ def _versions() -> dict[str, str]:
     return {"planner": __version__, **{name: metadata.version(name) for name in ("ortools", "numpy", "networkx")}}
 
 
-def _infeasible(prepared: Prepared, layouts: Enumeration, choice: Choice) -> Infeasible:
+def _infeasible(prepared: Prepared, grid: Grid, choice: Choice) -> Infeasible:
     """Say why nothing works, what came nearest, and which single limit, lifted how far, would do."""
     def without(limit: str, objective: str, to: object = None) -> Choice:
         held = prepared.scenario.limits
@@ -133,6 +154,6 @@ def _infeasible(prepared: Prepared, layouts: Enumeration, choice: Choice) -> Inf
         limits = held.model_copy(update={limit: to})
         relaxed = prepared.scenario.model_copy(update={"limits": limits, "objective": objective})
         again = prepare(relaxed, prepared.catalog)
-        return choose(again.question, again.space, job_of(again), enumerate_layouts(again.facts).layouts)
+        return choose(again.question, again.space, job_of(again), grid_source(Grid(again.facts)))
 
-    return infeasible_of(prepared.scenario.limits, Miss(prepared.question, layouts, choice.frontier), without)
+    return infeasible_of(prepared.scenario.limits, Miss(prepared.question, grid, choice.frontier), without)

@@ -14,7 +14,7 @@ from planner.catalog.hardware import Node
 from planner.catalog.load import Catalog
 from planner.catalog.stack import Stack
 from planner.errors import InputError
-from planner.layouts.axes import BY_NAME, SCHEDULES, Space
+from planner.layouts.axes import SCHEDULES, Space, domain
 from planner.layouts.candidate import Candidate
 from planner.layouts.rules import SPLIT_BY, Facts, split_code
 from planner.layouts.table import Ints, from_rows
@@ -106,7 +106,7 @@ def _whole_sequences(question: Question, space: Space) -> Ints:
     if not question.stack.sequence_parallel:
         return np.zeros(0, np.int64)
     names = (*SPLIT_BY, "ep")
-    rows = [dict(zip(names, values, strict=True)) for values in product(*(BY_NAME[n].domain(space) for n in names))]
+    rows = [dict(zip(names, values, strict=True)) for values in product(*(domain(n, space) for n in names))]
     table = from_rows([row | {"dp": row["ep"]} for row in rows if row["tp"] > 1], space.global_batch)
     if not len(table):
         return np.zeros(0, np.int64)

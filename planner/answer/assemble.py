@@ -22,14 +22,14 @@ from planner.answer.assignment import (
     TimeComponents,
 )
 from planner.catalog.calibration import Residual
-from planner.layouts.axes import SCHEDULES
+from planner.layouts.axes import SCHEDULES, lead_modes
 from planner.layouts.offload import NOTHING, Level, level_of
 from planner.layouts.table import Layouts
 from planner.money.rent import RentalOffer
 from planner.physics.communication import swaps_heads
 from planner.physics.evaluate import Evaluation, evaluate
 from planner.physics.question import Question
-from planner.solver.frontier import StagedLayout
+from planner.solver.found import StagedLayout
 from planner.solver.job import Job, Pricing
 from planner.solver.quantize import DURATION_QUANTUM
 from planner.units import DAY, show_kwh, show_seconds, show_usd
@@ -64,15 +64,16 @@ def layout_of(question: Question, rows: Layouts, row: int, evaluation: Evaluatio
     r, outside = {name: int(value) for name, value in rows.row(row).items()}, level_of(rows, row)
     used = evaluation.counts.sum(axis=0) > 0
     label = "mixed" if used.sum() > 1 else ("none", "selective", "full")[int(np.argmax(used))]
-    # the layers before a mixture of experts stay on the first stage and keep everything
-    lead = [question.shape.lead_layers] + [0] * (len(evaluation.layers) - 1)
+    # the layers before a mixture of experts stay on the first stage
+    layers, counts = evaluation.layers.copy(), evaluation.counts.copy()
+    layers[0] += question.shape.lead_layers
+    counts[0, lead_modes(rows.recompute[row])] += question.shape.lead_layers
     stages = tuple(
-        Stage(layers=int(n) + ahead, recompute_layers=RecomputeLayers(none=int(c[0]) + ahead, selective=int(c[1]),
-                                                                      full=int(c[2])),
+        Stage(layers=n, recompute_layers=RecomputeLayers(none=none, selective=selective, full=full),
               peak_bytes=int(peak), seconds=float(seconds))
-        for n, c, ahead, peak, seconds in zip(evaluation.layers, evaluation.counts, lead,
-                                              evaluation.memory.stage_peaks, evaluation.step.stage_seconds,
-                                              strict=True))
+        for n, (none, selective, full), peak, seconds in zip(
+            layers.tolist(), counts.tolist(), evaluation.memory.stage_peaks, evaluation.step.stage_seconds,
+            strict=True))
     return Layout(tp=r["tp"], pp=r["pp"], vpp=r["vpp"], cp=r["cp"], ep=r["ep"], dp=r["dp"], shard=int(rows.shard[row]),
                   zero=r["zero"], micro_batch=r["micro_batch"], micro_batches=r["micro_batches"], recompute=label,
                   precision=question.precisions[r["precision"]],

@@ -8,14 +8,14 @@ from math import ceil
 
 from planner.answer.schema import Infeasible, Relaxation
 from planner.layouts.axes import RECOMPUTE
-from planner.layouts.enumerate import Enumeration
+from planner.layouts.enumerate import Grid
 from planner.layouts.rules import RULES
 from planner.layouts.table import from_rows
 from planner.physics.evaluate import Evaluation, evaluate_fixed
 from planner.physics.question import Question
 from planner.scenario.limits import Limits
 from planner.solver.choose import Choice
-from planner.solver.frontier import Frontier
+from planner.solver.found import Frontier
 from planner.units import DAY, HOUR, SECONDS, WATTS, exact, show_bytes, show_usd
 
 Solve = Callable[[str, str, object], Choice]
@@ -33,7 +33,7 @@ class Miss:
     """What the failed search saw."""
 
     question: Question
-    layouts: Enumeration
+    grid: Grid
     frontier: Frontier
 
 
@@ -52,14 +52,14 @@ def by_change(found: Sequence[tuple[float, Relaxation]]) -> list[Relaxation]:
 
 
 def _because(limits: Limits, miss: Miss, relaxations: list[Relaxation]) -> tuple[list[str], str | None]:
-    if not len(miss.layouts.layouts):
+    if not miss.grid.grown and not miss.frontier.removed:
         # rules are counted in the order they apply, so the last ones emptied what the others had left
         return [f"{RULES[name].reason} ({name}: {count:,} layouts)"
-                for name, count in list(miss.layouts.removed.items())[:-4:-1]], None
+                for name, count in list(miss.grid.removed.items())[:-4:-1]], None
     if miss.frontier.fit == 0 and miss.frontier.nearest_memory is not None:
         return _memory(miss)
     because = []
-    if limits.deadline is not None and miss.frontier.fastest_us is not None:
+    if limits.deadline is not None:
         because.append(f"no layout finishes in {limits.deadline}")
     if limits.budget is not None:
         because.append(f"no layout costs at most {_show('budget', limits.budget)}")

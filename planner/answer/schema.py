@@ -55,11 +55,13 @@ class Search(Frozen):
     layouts: int = Field(default=0, ge=0)
     """Rows of the whole space: the product of the domains."""
     legal: int = Field(default=0, ge=0)
-    """Rows that no rule removed."""
+    """Rows that no rule removed, and that no bound removed before they were made."""
     fit: int = Field(default=0, ge=0)
     """Legal rows that fit in memory under some staging."""
     removed: dict[str, int] = Field(default_factory=dict)
-    """Rows by the first rule that removed them."""
+    """Rows by what removed them first: rules; `deadline`, `budget`, `power`, `owned`, `bound` and `time` before the rows
+    were made, so that these and the rules make up `layouts` with the legal ones; the rest of the names among legal ones
+    and their offloaded variants."""
     staged: int = Field(default=0, ge=0)
     """Rows whose stages were solved exactly; the others were pruned by their bound."""
     domains: dict[str, tuple[int | float | str, ...]] = Field(default_factory=dict)

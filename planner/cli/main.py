@@ -20,6 +20,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 COMMANDS = {
     "plan": "The cheapest (or fastest, or smallest) plan, proven.",
     "estimate": "Does one layout fit, how fast is it, where do bytes and seconds go.",
+    "sweep": "What if: one question in many variants, a JSON line each.",
     "validate": "Predicted against measured, for a CSV of measurements.",
     "calibrate": "Constants fitted to your runs, as a catalog folder.",
     "catalog": "What exists, and where each fact comes from.",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,12 @@ from planner.layouts.candidate import Candidate
 RECOMPUTE = ("none", "selective", "full")
 SCHEDULES = ("1f1b", "gpipe", "zero-bubble", "dualpipe")
 """Pipeline schedules; 1f1b is interleaved where VPP is above one."""
+CHUNKS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20)
+"""Chunks of layers that a pipeline stage may interleave."""
 STAGED = -1
-"""Value of the recompute column where staging chooses for each layer."""
+"""Value of the recompute column where staging chooses for each layer; leading layers keep everything."""
+STAGED_LEAD = -2
+"""The same with the leading layers recomputed in full, which the stages of a mixture of experts are not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,8 @@ class Space:
     """Pipeline schedules of the stack, as places in SCHEDULES."""
     no_sync: tuple[int, ...] = (0,)
     """Whether micro-batches may accumulate gradients without reducing them (1)."""
+    only: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    """Axes held to these values instead of their domains, where a question is about one choice."""
 
     @property
     def flash(self) -> NDArray[np.bool_]:
@@ -69,6 +75,13 @@ def divisors(n: int) -> list[int]:
     return sorted({*small, *(n // d for d in small)})
 
 
+def micro_batches(global_batch: int, dp: NDArray[np.int64], micro_batch: NDArray[np.int64] | int) -> NDArray[np.int64]:
+    """Return the whole number of micro-batches, at least one, that comes nearest the global batch."""
+    each = dp * micro_batch
+    nearest: NDArray[np.int64] = np.maximum(1, (2 * global_batch + each) // (2 * each))
+    return nearest
+
+
 def _powers(limit: int) -> list[int]:
     return [2**i for i in range(limit.bit_length()) if 2**i <= limit]
 
@@ -79,12 +92,14 @@ def _tensor(space: Space) -> Sequence[float]:
 
 
 def _data(space: Space) -> Sequence[float]:
-    """Divisors of the global batch; with a tolerance every product of 2, 3 and 5 that some batch in it admits."""
+    """Divisors of the global batch; with a tolerance every number of ranks that some batch within it admits."""
     if not space.tolerance:
         return [d for d in divisors(space.global_batch) if d <= space.max_gpus]
     largest = min(space.max_gpus, int(space.global_batch * (1 + space.tolerance)))
-    smooth = sorted({2**a * 3**b * 5**c for a in range(21) for b in range(13) for c in range(9)})
-    return [d for d in smooth if d <= largest]
+    ranks = np.arange(1, largest + 1)
+    missed = np.abs(ranks * micro_batches(space.global_batch, ranks, 1) - space.global_batch)
+    admitted: list[float] = ranks[missed <= space.tolerance * space.global_batch].tolist()
+    return admitted
 
 
 def _expert(space: Space) -> Sequence[float]:
@@ -104,13 +119,13 @@ AXES: tuple[Axis, ...] = (
          lambda s: [d for d in _powers(8) if s.tolerance or s.global_batch % d == 0]),
     Axis("sp", "SP", "sequence parallel: norms and residuals split over the tensor-parallel GPUs",
          lambda s: s.sequence_parallel),
+    Axis("ep", "EP", "expert parallel: experts split over these GPUs", _expert),
     Axis("pp", "PP", "pipeline parallel: layers split into this many stages",
          lambda s: range(1, min(s.layers, 64) + 1)),
     Axis("vpp", "VPP", "virtual pipeline: chunks of layers each stage interleaves",
-         lambda s: [v for v in (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20) if v <= max(1, (s.layers + 2) // 2)]),
+         lambda s: [v for v in CHUNKS if v <= max(1, (s.layers + 2) // 2)]),
     Axis("schedule", "schedule", "order of a pipeline's work: 1F1B, GPipe, zero-bubble or DualPipe",
          lambda s: s.schedules),
-    Axis("ep", "EP", "expert parallel: experts split over these GPUs", _expert),
     Axis("zero", "ZeRO", "ZeRO stage: 1 shards optimizer states, 2 and gradients, 3 and weights",
          lambda s: [0, 1, 2, 3]),
     Axis("hsdp", "HSDP", "hybrid sharding: copies of the group over which the highest ZeRO stage shards",
@@ -118,7 +133,7 @@ AXES: tuple[Axis, ...] = (
     Axis("no_sync", "no_sync", "gradients of all micro-batches but the last: 0 reduced each time, 1 kept whole",
          lambda s: s.no_sync),
     Axis("recompute", "recompute", "what a layer keeps for backward: staging chooses none, selective or full per layer",
-         lambda s: [STAGED]),
+         lambda s: [STAGED, STAGED_LEAD] if s.model.leading_layers else [STAGED]),
     Axis("offload", "offload", "share of the optimizer states kept and stepped on the host", lambda s: [0.0, 0.5, 1.0]),
     Axis("offload_parameters", "offload of weights", "share of the weights kept outside the GPU, fetched by layer",
          lambda s: [0, 1] if s.offload_weights else [0]),
@@ -128,6 +143,20 @@ AXES: tuple[Axis, ...] = (
 )
 
 BY_NAME = {axis.name: axis for axis in AXES}
+LATE_AXES = frozenset({"vpp", "schedule", "zero", "hsdp", "no_sync", "recompute"})
+"""Axes that decide neither GPUs nor the time of a layer: multiplied in where the others could still win."""
+
+
+def domain(name: str, space: Space) -> list[float]:
+    """Return the values of an axis that are searched."""
+    return [*space.only.get(name, BY_NAME[name].domain(space))]
+
+
+def lead_modes(recompute: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the place in RECOMPUTE of what leading layers do, for values of the recompute column."""
+    return np.where(recompute == STAGED_LEAD, RECOMPUTE.index("full"), np.maximum(recompute, 0))
+
+
 FLOAT_AXES = frozenset({"offload", "offload_parameters", "offload_activations"})
 
 

@@ -13,7 +13,7 @@ from itertools import product
 import numpy as np
 
 from planner.catalog.stack import Stack
-from planner.layouts.axes import BY_NAME, RECOMPUTE, Space
+from planner.layouts.axes import RECOMPUTE, Space, domain
 from planner.layouts.table import Ints, Layouts, Mask
 
 OFFLOAD_AXES = ("offload", "offload_parameters", "offload_activations", "nvme")
@@ -53,7 +53,7 @@ def level_of(rows: Layouts, row: int) -> Level:
 
 def levels(space: Space, stack: Stack) -> tuple[Level, ...]:
     """Return all levels the stack and some node offer, lesser ones first; the first moves nothing."""
-    domains = [[float(value) for value in BY_NAME[name].domain(space)] for name in OFFLOAD_AXES]
+    domains = [[float(value) for value in domain(name, space)] for name in OFFLOAD_AXES]
     flash = space.flash
     found = [Level(*values) for values in product(*domains)]
     whole = {"zero": np.full(1, max(stack.zero_stages)), "recompute": np.full(1, RECOMPUTE.index("full"))}

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from planner.catalog.stack import Stack
-from planner.layouts.axes import SCHEDULES, Space
+from planner.layouts.axes import SCHEDULES, Space, micro_batches
 from planner.layouts.offload import OFFLOAD_AXES, allowed
-from planner.layouts.table import Ints, Mask, micro_batches
+from planner.layouts.table import Ints, Mask
 
 Columns = Mapping[str, Ints]
 
@@ -85,9 +85,14 @@ def _interleaving(c: Columns, f: Facts) -> Mask:
     return keep
 
 
+def even_chunks(layers: int, chunks: Ints) -> Mask:
+    """Say which numbers of chunks hold equal layers, or would with embedding and head as a layer each."""
+    even: Mask = (layers % chunks == 0) | ((layers + 2) % chunks == 0)
+    return even
+
+
 def _even_chunks(c: Columns, f: Facts) -> Mask:
-    chunks, layers = c["pp"] * c["vpp"], f.space.layers
-    keep: Mask = (c["vpp"] == 1) | (layers % chunks == 0) | ((layers + 2) % chunks == 0)
+    keep: Mask = (c["vpp"] == 1) | even_chunks(f.space.layers, c["pp"] * c["vpp"])
     return keep
 
 

@@ -81,16 +81,14 @@ class Layouts:
         return {f.name: getattr(self, f.name)[index].item() for f in fields(self)}
 
 
+def joined(tables: Sequence[Layouts]) -> Layouts:
+    """Return the rows of all tables, of which there is at least one, as one table."""
+    return Layouts(**{f.name: np.concatenate([getattr(table, f.name) for table in tables]) for f in fields(Layouts)})
+
+
 def constant(value: float, dtype: type[np.generic], rows: int) -> Ints:
     """Return a column of one value, held once."""
     return np.broadcast_to(np.array(value, dtype), (rows,))
-
-
-def micro_batches(global_batch: int, dp: Ints, micro_batch: Ints) -> Ints:
-    """Return the whole number of micro-batches, at least one, that comes nearest the global batch."""
-    each = dp * micro_batch
-    nearest: Ints = np.maximum(1, (2 * global_batch + each) // (2 * each))
-    return nearest
 
 
 def from_rows(rows: Sequence[Mapping[str, float]], global_batch: Sequence[int] | int) -> Layouts:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from planner.layouts.axes import RECOMPUTE, STAGED
+from planner.layouts.axes import RECOMPUTE, STAGED_LEAD, lead_modes
 from planner.layouts.table import Floats, Ints, Layouts, Mask
 from planner.physics.communication import layer_traffic, rank_parameters, step_traffic
 from planner.physics.compute import (
@@ -72,10 +72,32 @@ class TimeTerms:
         return TimeTerms(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
 
 
-def time_terms(question: Question, rows: Layouts) -> TimeTerms:
-    """Return the time terms of each row. What depends on few axes is computed once per combination."""
+@dataclass(frozen=True, slots=True)
+class LayerTerms:
+    """The time terms that nothing but hardware, precision, degrees and micro-batch decides; seconds, one row a layout.
+
+    They bound a layout from below whatever its schedule and its sharding of states.
+    """
+
+    compute: Floats
+    tensor: Floats
+    context: Floats
+    expert: Floats
+    modes: Floats
+    first: Floats
+    last: Floats
+    jitter: Floats
+
+    @property
+    def layer(self) -> Floats:
+        """One layer, forward and backward, with the traffic inside it."""
+        return self.compute + self.tensor + self.context + self.expert
+
+
+def layer_terms(question: Question, rows: Layouts) -> LayerTerms:
+    """Return the layer terms of each row. What depends on few axes is computed once per combination."""
     first, inverse = distinct(rows.candidate, rows.precision, rows.tp, rows.sp, rows.cp, rows.micro_batch, rows.ep,
-                              rows.recompute - STAGED)
+                              rows.recompute - STAGED_LEAD)
     few = rows.take(first)
     times = layer_times(question, few)
     share = trained_share(question)
@@ -94,22 +116,27 @@ def time_terms(question: Question, rows: Layouts) -> TimeTerms:
     modes = share * np.stack([np.zeros_like(full), selective, again], axis=1)
     embedding, head = edge_times(question, few)
     compute = (times.forward + times.backward + waited)[inverse]
-    tensor, context, expert = traffic.tensor[inverse], traffic.context[inverse], traffic.expert[inverse]
+    expert = traffic.expert[inverse]
     # experts are reached behind the compute of another micro-batch, where there is one
     expert = expert - question.stack.overlap.expert_parallel * (rows.micro_batches > 1) * np.minimum(expert, compute)
-    layers = question.shape.layers / rows.pp
-    step = step_traffic(question, rows, compute + tensor + context + expert, layers)
     nodes = rows.gpus / np.array([c.node.gpus for c in question.candidates])[rows.candidate]
-    swapped = offload_times(question, rows, compute)
-    return TimeTerms(
-        compute=compute, tensor=tensor, context=context, expert=expert, gather=step.per_layer,
-        modes=modes[inverse], swap=swapped.layer, swap_full=swapped.full,
-        first=(embedding + _lead(question, few))[inverse], last=head[inverse], data=step.per_step,
-        pipeline=step.pipeline,
-        optimizer=_optimizer(question, rows), offload=swapped.step,
-        overhead=np.full(len(rows), question.stack.step_overhead),
+    return LayerTerms(
+        compute=compute, tensor=traffic.tensor[inverse], context=traffic.context[inverse], expert=expert,
+        modes=modes[inverse], first=(embedding + _lead(question, few))[inverse], last=head[inverse],
         jitter=question.stack.slowdown * (
             1 + question.kernels.jitter_per_doubling * np.log2(np.maximum(1.0, nodes))))
+
+
+def time_terms(question: Question, rows: Layouts) -> TimeTerms:
+    """Return the time terms of each row."""
+    inner = layer_terms(question, rows)
+    layers = question.shape.layers / rows.pp
+    step = step_traffic(question, rows, inner.layer, layers)
+    swapped = offload_times(question, rows, inner.compute)
+    return TimeTerms(
+        **{f.name: getattr(inner, f.name) for f in fields(inner)}, gather=step.per_layer, swap=swapped.layer,
+        swap_full=swapped.full, data=step.per_step, pipeline=step.pipeline, optimizer=_optimizer(question, rows),
+        offload=swapped.step, overhead=np.full(len(rows), question.stack.step_overhead))
 
 
 def faster_whole(question: Question, rows: Layouts) -> Mask:
@@ -143,7 +170,7 @@ def _lead(question: Question, rows: Layouts) -> Floats:
     times: LayerTimes = mean([(kind_times(question, rows, on, kind), count) for kind, count in kinds])
     traffic = layer_traffic(question, rows, times, kinds)
     selective, full = recompute_seconds(question, times)
-    again = np.choose(np.maximum(rows.recompute, 0), (np.zeros_like(full), selective, full + traffic.tensor_forward))
+    again = np.choose(lead_modes(rows.recompute), (np.zeros_like(full), selective, full + traffic.tensor_forward))
     return times.forward + times.backward + again + traffic.tensor + traffic.context + traffic.expert
 
 

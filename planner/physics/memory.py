@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 
-from planner.layouts.axes import STAGED
+from planner.layouts.axes import lead_modes
 from planner.layouts.table import Floats, Ints, Layouts
 from planner.physics.activations import live_layer, saved_per_token
 from planner.physics.gathered import gathered_bytes
@@ -59,6 +60,15 @@ class MemoryTerms:
     host_capacity: Floats
     nvme_per_layer: Floats
     nvme_capacity: Floats
+
+    def take(self, rows: Ints) -> MemoryTerms:
+        """Return the terms of the chosen rows."""
+        taken: dict[str, Any] = {}
+        for f in fields(self):
+            value = getattr(self, f.name)
+            taken[f.name] = value[rows] if isinstance(value, np.ndarray) else States(
+                *(getattr(value, part.name)[rows] for part in fields(States)))
+        return MemoryTerms(**taken)
 
 
 Parts = tuple[Floats, Floats]
@@ -121,8 +131,7 @@ def _layers(question: Question, rows: Layouts, kinds: Kinds, share: float) -> St
 
 def _in_mode(kept: Floats, rows: Layouts) -> Floats:
     """Return what a leading layer keeps: under the recompute mode of its row, or all where staging chooses."""
-    mode = np.where(rows.recompute == STAGED, 0, rows.recompute)
-    chosen: Floats = np.take_along_axis(kept, mode[:, None], axis=1)[:, 0]
+    chosen: Floats = np.take_along_axis(kept, lead_modes(rows.recompute)[:, None], axis=1)[:, 0]
     return chosen
 
 

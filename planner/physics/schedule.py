@@ -43,7 +43,7 @@ def bubble_parts(vpp: Ints, schedule: Ints) -> Ints:
     return parts
 
 
-def pipeline_seconds(slowest: Floats, total: Floats, parts: Ints, micro_batches: Ints) -> tuple[Floats, Floats]:
+def pipeline_seconds(slowest: Floats, total: Floats, parts: Ints | int, micro_batches: Ints) -> tuple[Floats, Floats]:
     """Return (steady, bubble) seconds of a step.
 
     `slowest` is the slowest stage's time for one micro-batch, `total` the sum over stages. The steady part is m times

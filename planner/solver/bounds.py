@@ -7,25 +7,29 @@ at least ceil(L / p) layers. Both hold for every split of the layers, so the bou
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import lru_cache
 
 import numpy as np
 
 from planner.catalog.stack import Stack
-from planner.layouts.axes import RECOMPUTE, STAGED
-from planner.layouts.table import Floats, Layouts, Mask
-from planner.physics.estimate import TimeTerms, step_seconds
+from planner.layouts.axes import CHUNKS, RECOMPUTE, SCHEDULES, STAGED_LEAD
+from planner.layouts.rules import even_chunks
+from planner.layouts.table import Floats, Ints, Layouts, Mask
+from planner.physics.estimate import LayerTerms, TimeTerms, layer_terms, step_seconds
 from planner.physics.memory import MemoryTerms
 from planner.physics.question import Question
-from planner.physics.schedule import in_flight_chunks
+from planner.physics.schedule import DUALPIPE, FILLED, even_layers, in_flight_chunks, pipeline_seconds
 
 
 def mixes(stack: Stack, recompute: int) -> tuple[tuple[int, ...], ...]:
-    """Return the sets of recompute modes one job may combine; a fixed mode is alone, STAGED leaves the choice."""
-    if recompute != STAGED:
+    """Return the sets of recompute modes one job may combine; a fixed mode is alone, a staged one leaves the choice."""
+    if recompute >= 0:
         return ((recompute,),)
     full = RECOMPUTE.index("full")
     single = ((0, full),) if stack.recompute_layers else ((0,), (full,))
+    if recompute == STAGED_LEAD:
+        return tuple(mix for mix in single if full in mix)
     return (*single, (RECOMPUTE.index("selective"),)) if stack.selective_recompute else single
 
 
@@ -40,61 +44,173 @@ class Bound:
 
 def time_bound(question: Question, rows: Layouts, time: TimeTerms) -> Floats:
     """Return the least step seconds of each row if memory were free."""
-    return _step(question, rows, time, np.zeros(len(rows)))
+    return _step(question, rows, time, np.zeros(len(rows)), even_slowest(question, rows, time))
 
 
-def _step(question: Question, rows: Layouts, time: TimeTerms, recompute: Floats) -> Floats:
+def stem_bound(question: Question, stems: Layouts) -> Floats:
+    """Return the least step seconds of whatever grows from each stem: no traffic but inside layers, most interleaving.
+
+    Late axes add traffic, optimizer time and recompute, and choose between a split of their own and equal chunks.
+    """
+    terms = layer_terms(question, stems)
+    total = question.shape.layers * terms.layer + terms.first + terms.last
+
+    def step(slowest: Floats, parts: Ints | int) -> Floats:
+        steady, bubble = pipeline_seconds(slowest, total, parts, stems.micro_batches)
+        return steady + bubble
+
+    chunks = _most_chunks(question, stems)
+    plain = step(_least_slowest(question, stems, terms, total), 1)
+    even = step(even_slowest(question, stems, terms), np.maximum(chunks, 1))
+    least = np.where(chunks > 1, np.minimum(plain, even), plain)
+    if max(question.stack.schedules, key=SCHEDULES.index) in ("zero-bubble", "dualpipe"):
+        least = np.minimum(least, step(_least_slowest(question, stems, terms, total), FILLED))
+    found: Floats = (least + question.stack.step_overhead) * terms.jitter
+    return found
+
+
+def _most_chunks(question: Question, stems: Layouts) -> Ints:
+    """Return the most chunks that a stage of each stem can interleave."""
     layers = question.shape.layers
-    total = layers * time.layer + time.first + time.last + recompute
-    slowest = np.maximum(total / rows.pp, np.ceil(layers / rows.pp) * time.layer)
-    return step_seconds(time, rows, slowest, total)
+    most = np.ones(max(layers, int(stems.pp.max(initial=1))) + 1, np.int64)
+    if question.stack.interleaving:
+        stages = np.arange(2, len(most))
+        for chunks in CHUNKS:
+            most[2:][even_chunks(layers, stages * chunks)] = chunks
+    return np.where(stems.micro_batches % stems.pp == 0, most[stems.pp], 1)
+
+
+def _least_slowest(question: Question, rows: Layouts, time: LayerTerms | TimeTerms, total: Floats) -> Floats:
+    """Return the least slowest stage of any split: the mean, and what holds ceil(L / p) layers."""
+    return np.maximum(total / rows.pp, np.ceil(question.shape.layers / rows.pp) * time.layer)
+
+
+def even_slowest(question: Question, rows: Layouts, time: LayerTerms | TimeTerms) -> Floats:
+    """Return the slowest stage of each row if its layers are split evenly and keep everything."""
+    even = even_splits(question.shape.layers, int(rows.pp.max(initial=1)))
+    first, last = end_times(rows, time)
+    middle = even.max(axis=1)[rows.pp] * time.layer
+    ends = np.maximum(even[rows.pp, 0] * time.layer + first, even[rows.pp, rows.pp - 1] * time.layer + last)
+    alone = question.shape.layers * time.layer + first + last
+    slowest: Floats = np.maximum(middle, np.where(rows.pp == 1, alone, ends))
+    return slowest
+
+
+@lru_cache(maxsize=64)
+def even_splits(layers: int, most: int) -> Ints:
+    """Return layers by number of stages (up to `most`) and stage, of splits that frameworks make by default."""
+    even = np.zeros((most + 1, most), np.int64)
+    for stages in range(1, most + 1):
+        even[stages, :stages] = even_layers(layers, stages)
+    return even
+
+
+def end_times(rows: Layouts, time: LayerTerms | TimeTerms) -> tuple[Floats, Floats]:
+    """Return what the ends add to the first and the last stage; DualPipe's end ranks work on half of both."""
+    dual, half = rows.schedule == DUALPIPE, (time.first + time.last) / 2
+    return np.where(dual, half, time.first), np.where(dual, half, time.last)
+
+
+def _step(question: Question, rows: Layouts, time: TimeTerms, recompute: Floats, even: Floats) -> Floats:
+    """Return least step seconds with `recompute` over all stages; `even` is the slowest stage of even splits."""
+    total = question.shape.layers * time.layer + time.first + time.last + recompute
+    slowest = _least_slowest(question, rows, time, total)
+    return step_seconds(time, rows, np.where(splits_evenly(rows), np.maximum(slowest, even), slowest), total)
+
+
+def splits_evenly(rows: Layouts) -> Mask:
+    """Say whose layers cannot be moved between stages: interleaved chunks are equal, as are DualPipe's stages."""
+    fixed: Mask = (rows.vpp > 1) | (rows.schedule == DUALPIPE)
+    return fixed
 
 
 def bound(question: Question, rows: Layouts, time: TimeTerms, memory: MemoryTerms) -> Bound:
     """Return the bound of each row with its memory."""
     layers = question.shape.layers
-    allowed = sorted({k for mix in mixes(question.stack, int(rows.recompute[0])) for k in mix}) if len(rows) else [0]
+    staged = np.unique(rows.recompute).tolist() or [0]
+    allowed = sorted({mode for recompute in staged for mix in mixes(question.stack, recompute) for mode in mix})
     kept = memory.kept[:, allowed]
     most, least = memory.kept[:, 0] if 0 in allowed else kept.max(axis=1), kept.min(axis=1)
     price = _seconds_per_byte(time, memory, allowed)
-    free, room, short, slope = _stages(question, rows, memory, most, least)
-    deficit = np.maximum(0.0, layers - free)
-    extra = np.where(deficit > 0, deficit * slope * price, 0.0)
-    return Bound(_step(question, rows, time, extra), (room >= layers) & _host_fits(question, rows, memory),
-                 short)
+    found = _stages(question, rows, time, memory, _Kept(most, least, price))
+    deficit = np.maximum(0.0, layers - found.free)
+    fixed = splits_evenly(rows)
+    extra = np.where(fixed, found.recompute, np.where(deficit > 0, deficit * found.slope * price, 0.0))
+    fits = found.holds & (fixed | (found.room >= layers))
+    return Bound(_step(question, rows, time, extra, found.slowest), fits & _host_fits(question, rows, memory),
+                 found.short)
 
 
-def _stages(question: Question, rows: Layouts, memory: MemoryTerms, most: Floats,
-            least: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return, summed over stages, layers that fit keeping `most` and (whole ones) keeping `least` bytes, and the
-    mean stage's shortage; and the least bytes that one layer less frees on any stage.
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """Bytes of activations a layer keeps at most and at least, and the least seconds per byte in between."""
+
+    most: Floats
+    least: Floats
+    price: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class _Stages:
+    """What the stages of each row hold. For splits of any kind: layers that fit keeping most, and (whole ones)
+    keeping least, over all stages, the mean stage's shortage, and the least bytes that one layer less frees. For even
+    splits: the slowest stage and the seconds of recompute over all stages. `holds`: no stage lacks what it must hold.
     """
+
+    free: Floats
+    room: Floats
+    short: Floats
+    slope: Floats
+    slowest: Floats
+    recompute: Floats
+    holds: Mask
+
+    def back(self, order: Ints) -> _Stages:
+        """Return the rows in the order they had before `order` was applied."""
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        return _Stages(*(getattr(self, f.name)[place] for f in fields(self)))
+
+
+def _stages(question: Question, rows: Layouts, time: TimeTerms, memory: MemoryTerms, keep: _Kept) -> _Stages:
+    """Add up the stages of each row."""
     layers, persist = question.shape.layers, question.stack.gradients_persist
     # deepest pipelines first, so that the rows that have a stage are a slice
     order = np.argsort(-rows.pp, kind="stable")
     pp, vpp, batches = rows.pp[order], rows.vpp[order], rows.micro_batches[order]
     schedule = rows.schedule[order]
     state, first, last = (s.held(persist)[order] for s in (memory.layer, memory.first, memory.last))
-    most, least, kept_first, live = most[order], least[order], memory.kept_first[order], memory.live[order]
+    most, least, price = keep.most[order], keep.least[order], keep.price[order]
+    kept_first, live = memory.kept_first[order], memory.live[order]
     room_of_states = memory.capacity[order] - memory.gathered[order]
     average = layers * (state + memory.kept.min(axis=1)[order]) / pp
     ended = np.maximum(live, memory.logits[order]) + last - live
-    free, room, short = np.zeros(len(rows)), np.zeros(len(rows)), np.zeros(len(rows))
-    slope = np.full(len(rows), np.inf)
+    each, at_first, at_last = (values[order] for values in (time.layer, *end_times(rows, time)))
+    even, fixed = even_splits(layers, int(pp.max(initial=1))), splits_evenly(rows)[order]
+    zero = np.zeros(len(rows))
+    found = _Stages(zero, zero.copy(), zero.copy(), np.full(len(rows), np.inf), zero.copy(), zero.copy(),
+                    np.ones(len(rows), bool))
     for stage in range(int(pp.max(initial=1))):
         on = slice(0, int(np.searchsorted(-pp, -stage, side="left")))
         flight = in_flight_chunks(pp[on], vpp[on], batches[on], stage, schedule[on]) / vpp[on]
-        left = room_of_states[on] - live[on] - np.where(pp[on] == stage + 1, ended[on], 0.0)
+        ends = pp[on] == stage + 1
+        left = room_of_states[on] - live[on] - np.where(ends, ended[on], 0.0)
         if stage == 0:
             left -= first[on] + kept_first[on] * flight
         # a byte at least, so that a layer held elsewhere divides nothing by zero
-        free[on] += np.clip(left / np.maximum(state[on] + flight * most[on], 1.0), 0, layers)
-        room[on] += np.clip(np.floor(left / np.maximum(state[on] + flight * least[on], 1.0) + 1e-9), 0, layers)
-        short[on] += (average[on] - left) / pp[on]
-        slope[on] = np.minimum(slope[on], state[on] / flight + most[on])
-    back = np.empty_like(order)
-    back[order] = np.arange(len(order))
-    return free[back], room[back], short[back], slope[back]
+        found.free[on] += np.clip(left / np.maximum(state[on] + flight * most[on], 1.0), 0, layers)
+        leanest = state[on] + flight * least[on]
+        found.room[on] += np.clip(np.floor(left / np.maximum(leanest, 1.0) + 1e-9), 0, layers)
+        found.short[on] += (average[on] - left) / pp[on]
+        found.slope[on] = np.minimum(found.slope[on], state[on] / flight + most[on])
+        count = even[pp[on], stage]
+        # a stage of a split of its own holds one layer at least
+        found.holds[on] &= np.where(fixed[on], count, 1) * leanest <= left * (1 + 1e-12)
+        again = np.maximum(0.0, count * most[on] - (left - count * state[on]) / flight) * price[on]
+        found.recompute[on] += again
+        seconds = count * each[on] + again + np.where(ends, at_last[on], 0.0) + (at_first[on] if stage == 0 else 0.0)
+        found.slowest[on] = np.maximum(found.slowest[on], seconds)
+    return found.back(order)
 
 
 def _seconds_per_byte(time: TimeTerms, memory: MemoryTerms, allowed: list[int]) -> Floats:

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from planner.layouts.axes import Space
-from planner.layouts.table import Layouts
 from planner.physics.question import Question
 from planner.solver.check import check_fleet, check_staging
 from planner.solver.column import Column, undominated
+from planner.solver.exhaustive import exhaustive_fleet
 from planner.solver.fleet.problem import FleetOffer, FleetProblem
-from planner.solver.frontier import Frontier, Search, StagedLayout
+from planner.solver.found import Frontier, StagedLayout
+from planner.solver.frontier import Search, Source
 from planner.solver.job import Job
 from planner.solver.staging_input import staging_problem
 
@@ -29,17 +30,15 @@ class Choice:
     frontier: Frontier
 
 
-def choose(question: Question, space: Space, job: Job, layouts: Layouts, deadline: float | None = None) -> Choice:
+def choose(question: Question, space: Space, job: Job, source: Source, deadline: float | None = None) -> Choice:
     """Return the best layout and its proof. `deadline` is a monotonic clock reading at which to stop.
 
     Raises RuntimeError where an independent check contradicts the solver, which is a defect and no answer.
     """
-    frontier = Search(question, space, job, deadline).run(layouts)
+    frontier = Search(question, space, job, deadline).run(source)
     open_value = frontier.open_bound[0] if frontier.open_bound is not None else None
     if not frontier.found:
         return Choice("infeasible" if open_value is None else "undecided", None, None, open_value, frontier)
-    from planner.solver.fleet.model import solve_fleet  # imports ortools, which costs over half a second
-
     by_key = {f.column.key: f for f in frontier.found}
     problem = FleetProblem(
         workloads=(undominated(_leaders(frontier.found)),),
@@ -47,7 +46,8 @@ def choose(question: Question, space: Space, job: Job, layouts: Layouts, deadlin
                      for i, (price, most) in enumerate(zip(job.micro_usd_per_node_hour, job.most_nodes, strict=True))),
         objective=job.objective, deadline_us=job.deadline_us, deadline_on="upper", budget_cents=job.budget_cents,
         max_power_w=job.max_power_w)
-    solution = solve_fleet(problem)
+    # one workload is linear in its columns: trying all is a proof, and needs no import of ortools
+    solution = exhaustive_fleet(problem)
     if solution.value is None or solution.bound is None:
         raise RuntimeError(f"the fleet model ended {solution.status} over {len(frontier.found)} columns that fit")
     best = by_key[solution.choices[0].column.key]

@@ -40,6 +40,8 @@ def run(model: cp_model.CpModel, objective: cp_model.LinearExprT, settings: Sett
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = settings.workers
     solver.parameters.random_seed = settings.seed
+    # else every solve leaves Ctrl-C at its default behind, which ends the process without an answer
+    solver.parameters.catch_sigint_signal = False
     if settings.deterministic_limit is not None:
         solver.parameters.max_deterministic_time = settings.deterministic_limit
     status = solver.solve(model)

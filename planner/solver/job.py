@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -50,6 +51,15 @@ class Keys:
     watts: Ints
     surplus: Ints
     """Nodes above what there is of the candidate; exact."""
+
+    def take(self, rows: Ints) -> Keys:
+        """Return the keys of the chosen rows."""
+        return Keys(*(getattr(self, f.name)[rows] for f in fields(self)))
+
+
+def joined_keys(parts: Sequence[Keys]) -> Keys:
+    """Return the keys of all parts, of which there is at least one."""
+    return Keys(*(np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(Keys)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +125,7 @@ class Pricing:
         micros = duration_use(seconds)
         power = int(np.ceil(self.candidates[candidate].node.power.load * (nodes + spares)))
         return Column(
-            key=_identity(rows, row), candidate=candidate, nodes=nodes, spare_nodes=spares, gpus=gpus,
+            key=identity(rows, row), candidate=candidate, nodes=nodes, spare_nodes=spares, gpus=gpus,
             duration_us=micros, upper_us=max(micros, duration_use(seconds * self.job.upper[candidate])),
             energy_wh=-(-power * micros // (3600 * 10**6)),
             power_w=power, checkpoint_bytes=int(self.job.checkpoint_bytes),
@@ -131,12 +141,12 @@ def complexities(rows: Layouts) -> Ints:
     return found
 
 
-def _identity(rows: Layouts, row: int) -> int:
+def identity(rows: Layouts, row: int) -> int:
     """Return a number that tells layouts apart whatever order they come in, for the last tie-break."""
     code = 0
     for axis in ("candidate", "tp", "cp", "pp", "vpp", "ep", "dp", "micro_batch", "zero", "precision"):
         code = code * 2**18 + int(getattr(rows, axis)[row])
-    rest = (rows.schedule[row], rows.no_sync[row], rows.hsdp[row], 1 - rows.sp[row])
+    rest = (rows.schedule[row], rows.no_sync[row], rows.hsdp[row], 1 - rows.sp[row], abs(rows.recompute[row]))
     for value in (*rest, *(100 * value for value in level_of(rows, row).values)):
         code = code * 512 + int(value)
     return code

@@ -10,24 +10,24 @@ from __future__ import annotations
 import numpy as np
 
 from planner.layouts.axes import Space
-from planner.layouts.table import Layouts
 from planner.physics.question import Question
-from planner.solver.frontier import Search, StagedLayout, offers
+from planner.solver.found import StagedLayout
+from planner.solver.frontier import Search, Source, offers, table_source
 from planner.solver.job import Job, complexities
 
 
-def simplest(question: Question, space: Space, job: Job, layouts: Layouts, best: StagedLayout,
+def simplest(question: Question, space: Space, job: Job, source: Source, best: StagedLayout,
              tolerance: float) -> StagedLayout:
     """Return the least complex layout whose objective is at most `tolerance` (relative) above the best one's."""
     most = int(best.key[0] * (1 + tolerance))
-    tied = layouts.take(np.flatnonzero(Search(question, space, job).least(layouts).first <= most))
+    tied = Search(question, space, job).reaching(source, most)
     kinds = [(level, complexities(level.on(tied))) for level in offers(question, space)]
     for value in np.unique(np.concatenate([level for _, level in kinds])):
         if value >= best.column.complexity:
             break
         within = [one for level, complexity in kinds
                   for one in Search(question, space, job, only=level).run(
-                      tied.take(np.flatnonzero(complexity == value))).found if one.key[0] <= most]
+                      table_source(tied.take(np.flatnonzero(complexity == value)))).found if one.key[0] <= most]
         if within:
             return min(within, key=lambda one: one.key)
     return best

@@ -9,7 +9,7 @@ from planner.layouts.axes import AXES
 from planner.layouts.table import from_rows
 from planner.solver.column import Column, dominates, undominated
 from planner.solver.exhaustive import exhaustive_fleet
-from planner.solver.job import _identity
+from planner.solver.job import identity
 from tests.solver.instances import random_column, random_fleet
 
 BASE = random_column(Random(0), 5, 1)
@@ -57,5 +57,5 @@ def test_every_axis_tells_two_layouts_apart() -> None:
     base = {"pp": 2, "dp": 2}
     rows = [base] + [base | {axis.name: 3} for axis in AXES if axis.name != "recompute"]
     table = from_rows(rows, 64)
-    keys = {_identity(table, row) for row in range(len(rows))}
+    keys = {identity(table, row) for row in range(len(rows))}
     assert len(keys) == len(rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from planner.layouts.enumerate import enumerate_layouts
+from planner.layouts.enumerate import Grid, enumerate_layouts
 from planner.layouts.offload import allowed, levels
 from planner.layouts.table import Layouts, Mask
 from planner.physics.estimate import TimeTerms, time_terms
@@ -13,8 +13,12 @@ from planner.physics.memory import memory_terms
 from planner.prepare import job_of, prepare
 from planner.scenario.load import load_scenario
 from planner.solver import staging
+from planner.solver.bounding import Bounding
 from planner.solver.bounds import Bound, bound, time_bound
-from planner.solver.frontier import Batch, Search, StagedLayout
+from planner.solver.found import Batch, Frontier, StagedLayout
+from planner.solver.frontier import Search, grid_source, table_source
+from planner.solver.job import Pricing
+from planner.solver.stage_row import stage_row
 from planner.solver.staging_input import staging_problem
 from tests.search_cases import Case, catalog, random_case
 
@@ -34,8 +38,9 @@ def all_batches(case: Case) -> list[Batch]:
 
 
 def staged_all(case: Case) -> list[StagedLayout]:
-    search = Search(case.question, case.space, case.job)
-    found = (search._solve(batch, row)[0] for batch in all_batches(case) for row in range(len(batch.rows)))
+    pricing = Pricing(case.job, case.question.candidates)
+    found = (stage_row(case.question, pricing, batch, row, Frontier())[0]
+             for batch in all_batches(case) for row in range(len(batch.rows)))
     return [one for one in found if one is not None]
 
 
@@ -43,7 +48,7 @@ def staged_all(case: Case) -> list[StagedLayout]:
 def test_search_equals_staging_everything(seed: int) -> None:
     case = random_case(seed)
     every = staged_all(case)
-    found = Search(case.question, case.space, case.job).run(case.enumeration.layouts).found
+    found = Search(case.question, case.space, case.job).run(grid_source(Grid(case.facts))).found
     assert bool(found) == bool(every)
     for candidate in range(len(case.question.candidates)):
         mine = [f.key for f in found if f.column.candidate == candidate]
@@ -76,7 +81,7 @@ def test_bounds_never_exceed_staged_optimum_and_never_reject_what_fits() -> None
     assert fits_seen > 1000
 
 
-class Unpruned(Search):
+class Unpruned(Bounding):
     """Bounds every offloaded variant of every row it looks at."""
 
     def _short(self, rows: Layouts, time: TimeTerms, known: Bound) -> Mask:
@@ -102,12 +107,14 @@ def test_offload_is_never_left_out_where_it_would_win(model: str, node: str, gpu
         update={"own": {node: 1000}, "rent": None})})
     prepared = prepare(scenario, catalog())
     layouts, job = enumerate_layouts(prepared.facts).layouts, job_of(prepared)
-    lazy, eager = (kind(prepared.question, prepared.space, job).run(layouts).found for kind in (Search, Unpruned))
+    lazy, eager = (Search(prepared.question, prepared.space, job) for _ in range(2))
+    eager.bounding = Unpruned(prepared.question, eager.pricing, eager.levels, prepared.space.flash, eager.out)
+    lazy, eager = (search.run(table_source(layouts)).found for search in (lazy, eager))
     assert min(f.key for f in lazy)[:2] == min(f.key for f in eager)[:2]
 
 
 def test_two_runs_find_the_same() -> None:
-    runs = [Search((case := random_case(7)).question, case.space, case.job).run(case.enumeration.layouts)
+    runs = [Search((case := random_case(7)).question, case.space, case.job).run(table_source(case.enumeration.layouts))
             for _ in range(2)]
     assert [f.column for f in runs[0].found] == [f.column for f in runs[1].found]
     assert runs[0].removed == runs[1].removed
@@ -116,7 +123,7 @@ def test_two_runs_find_the_same() -> None:
 def test_a_time_limit_leaves_an_open_bound_that_no_layout_beats() -> None:
     case = random_case(3, limits=False)
     every = staged_all(case)
-    stopped = Search(case.question, case.space, case.job, deadline=0.0).run(case.enumeration.layouts)
+    stopped = Search(case.question, case.space, case.job, deadline=0.0).run(table_source(case.enumeration.layouts))
     assert every
     assert stopped.open_bound is not None
     assert stopped.open_bound <= min(f.key for f in every)[:2]

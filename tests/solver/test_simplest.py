@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planner.solver.frontier import Search
+from planner.solver.frontier import Search, table_source
 from planner.solver.simplest import simplest
 from tests.search_cases import random_case
 from tests.solver.test_frontier import staged_all
@@ -13,13 +13,13 @@ from tests.solver.test_frontier import staged_all
 @pytest.mark.parametrize("seed", range(300, 318))
 def test_no_simpler_layout_is_within_the_tolerance(seed: int) -> None:
     case = random_case(seed, limits=False)
-    found = Search(case.question, case.space, case.job).run(case.enumeration.layouts).found
+    found = Search(case.question, case.space, case.job).run(table_source(case.enumeration.layouts)).found
     if not found:
         return
     best = min(found, key=lambda one: one.key)
     every = staged_all(case)
     for tolerance in (0.0, 0.08, 0.5):
-        chosen = simplest(case.question, case.space, case.job, case.enumeration.layouts, best, tolerance)
+        chosen = simplest(case.question, case.space, case.job, table_source(case.enumeration.layouts), best, tolerance)
         most = int(best.key[0] * (1 + tolerance))
         tied = [one for one in every if one.key[0] <= most]
         assert chosen.key[0] <= most

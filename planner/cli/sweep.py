@@ -1,0 +1,136 @@
+"""`planner sweep`: one question in many variants, a JSON line each."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from planner.catalog.load import Catalog
+from planner.cli import options
+from planner.cli.options import common, is_quiet, open_catalog
+from planner.errors import EXIT_INPUT, EXIT_OK, EXIT_STOPPED
+
+if TYPE_CHECKING:
+    from planner.sweep.run import Summary
+    from planner.sweep.task import Answers, Terms
+
+SHOWN = 5
+"""Errors that are named at the end; the lines have all."""
+
+
+@click.command("sweep")
+@click.argument("scenario")
+@click.option("--vary", multiple=True, required=True, metavar="PATH=V1,V2",
+              help="A scenario value and what it takes in turn; repeatable, the last varies fastest. In a list, the "
+              "values of one variant are joined by +.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE",
+              help="Write the lines to FILE as they are done. What FILE has already is not solved again.")
+@click.option("--workers", type=click.IntRange(min=1), metavar="N",
+              help="Processes on this machine. Default: all cores.")
+@click.option("--time-limit", type=options.time_limit, metavar="SECONDS",
+              help="Stop each variant after this many seconds; its gap is then in its plan.")
+@click.option("--engine", type=click.Choice(["local", "dask"]), default="local", show_default=True,
+              help="Where variants are solved.")
+@click.option("--scheduler", metavar="ADDRESS", help="Of the Dask cluster: tcp://host:8786.")
+@common
+def command(scenario: str, vary: tuple[str, ...], output: Path | None, workers: int | None, time_limit: float | None,
+            engine: str, scheduler: str | None, as_json: bool, catalogs: tuple[Path, ...]) -> int:
+    """Ask a question in every combination of the values that --vary names: one JSON line each.
+
+    SCENARIO is a file or the name of a shipped scenario. All variants are checked before the first is solved. Exit
+    code 4 where some variant stopped at its time limit, 2 where some had an error; its line then says which.
+    """
+    _check_engine(engine, scheduler, workers)
+    catalog = open_catalog(catalogs)
+
+    from planner.sweep.output import in_file, in_order, lines_in
+    from planner.sweep.run import run
+    from planner.sweep.task import Terms, tasks
+    from planner.sweep.variants import varied
+
+    asked = tasks(scenario, varied(vary), catalog)
+    lines = lines_in(output, asked, catalog.digest) if output is not None else {}
+    done = {index for index, line in lines.items() if line.finished}
+    terms = Terms(tuple(str(folder.absolute()) for folder in catalogs), catalog.digest, time_limit)
+    with ExitStack() as stack:
+        answers = stack.enter_context(_engine(terms, catalog, scheduler, workers, len(asked) - len(done)))
+        bar = stack.enter_context(_bar(len(asked)))
+        sink = in_order(bar.print) if output is None else in_file(output, lines)
+        summary = run(asked, done, answers, stack.enter_context(sink), bar.show)
+    return _end(summary, len(asked))
+
+
+def _check_engine(engine: str, scheduler: str | None, workers: int | None) -> None:
+    if engine == "dask" and scheduler is None:
+        raise click.UsageError("--engine dask needs --scheduler ADDRESS.")
+    if engine == "local" and scheduler is not None:
+        raise click.UsageError("--scheduler is for --engine dask.")
+    if engine == "dask" and workers is not None:
+        raise click.UsageError("--workers is for --engine local: a Dask cluster has its own.")
+
+
+def _engine(terms: Terms, catalog: Catalog, scheduler: str | None, workers: int | None, variants: int
+            ) -> AbstractContextManager[Answers]:
+    if scheduler is not None and variants:
+        from planner.sweep.cluster import cluster
+
+        return cluster(terms, scheduler)
+
+    from planner.sweep.local import cores, processes, this_process
+
+    workers = min(workers or cores(), variants)
+    return processes(terms, workers) if workers > 1 else this_process(terms, catalog)
+
+
+class _Bar:
+    """Variants done of all, and the time left, on a terminal's stderr; lines on stdout go above it."""
+
+    def __init__(self, progress: Progress, total: int) -> None:
+        self.progress = progress
+        self.task = progress.add_task("variants", total=total)
+
+    def show(self, done: int) -> None:
+        """Say how many are done."""
+        self.progress.update(self.task, completed=done)
+
+    def print(self, line: str) -> None:
+        """Print a line on stdout."""
+        shared = not self.progress.disable and sys.stdout.isatty()
+        if shared:
+            self.progress.stop()
+        click.echo(line)
+        if shared:
+            self.progress.start()
+
+
+@contextmanager
+def _bar(total: int) -> Iterator[_Bar]:
+    # stdout is left alone: rich would send it to stderr
+    progress = Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
+                        console=Console(stderr=True), transient=True, redirect_stdout=False,
+                        disable=is_quiet() or not sys.stderr.isatty())
+    with progress:
+        yield _Bar(progress, total)
+
+
+def _end(summary: Summary, variants: int) -> int:
+    log = logging.getLogger("planner")
+    for message in summary.warnings:
+        log.warning("%s", message)
+    if summary.stopped:
+        log.warning("%d of %d variants stopped at their time limit", summary.stopped, variants)
+    if not summary.errors:
+        return EXIT_STOPPED if summary.stopped else EXIT_OK
+    named = [f"{variant}: {error}" for variant, error in list(summary.errors.items())[:SHOWN]]
+    more = len(summary.errors) - len(named)
+    log.warning("%d of %d variants ended with an error: %s%s", len(summary.errors), variants, "; ".join(named),
+                f"; and {more} more" if more else "")
+    return EXIT_INPUT

@@ -1,0 +1,1 @@
+"""What if: one question asked in many variants, on all cores or a Dask cluster."""

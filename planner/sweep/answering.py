@@ -1,0 +1,65 @@
+"""One variant answered, in this process or in any that has the planner installed."""
+
+from __future__ import annotations
+
+import logging
+import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from threading import get_ident
+
+from planner.catalog.load import Catalog
+from planner.errors import InputError, PlannerError
+from planner.pipeline import Interrupted, make_plan
+from planner.sweep.task import Outcome, Task, Terms
+
+
+def answer(task: Task, terms: Terms, catalog: Catalog | None = None) -> Outcome:
+    """Return the plan of one variant, or its PlannerError; anything else that is raised is a bug and goes on.
+
+    Without `catalog` this process opens its own, and keeps it.
+    """
+    with _warnings() as warnings:
+        try:
+            plan = make_plan(task.scenario, catalog or _catalog(terms.folders, terms.digest),
+                             defaults=task.defaults, time_limit=terms.time_limit)
+        except PlannerError as error:
+            return Outcome(task.index, None, str(error), tuple(warnings))
+        except Interrupted:
+            raise KeyboardInterrupt from None  # a sweep keeps what is done; what was cut short is asked again
+    return Outcome(task.index, plan.model_dump(mode="json", by_alias=True), None, tuple(warnings))
+
+
+@lru_cache(maxsize=2)
+def _catalog(folders: tuple[str, ...], digest: str) -> Catalog:
+    """Return the catalog of these folders, kept for the next variant; errors are not kept."""
+    catalog = Catalog([Path(folder) for folder in folders])
+    if catalog.digest != digest:
+        raise InputError(f"the catalog of {platform.node()} has digest {catalog.digest}, not {digest} as where the "
+                         "sweep was started: install the same planner and catalog folders there")
+    return catalog
+
+
+class _Collector(logging.Handler):
+    """Keeps the messages of one thread: a Dask worker may answer several variants at once."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.thread, self.messages = get_ident(), list[str]()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.thread == self.thread:
+            self.messages.append(record.getMessage())
+
+
+@contextmanager
+def _warnings() -> Iterator[list[str]]:
+    """Collect what is warned of, because the stderr of a worker is nobody's."""
+    logger, collector = logging.getLogger("planner"), _Collector()
+    logger.addHandler(collector)
+    try:
+        yield collector.messages
+    finally:
+        logger.removeHandler(collector)

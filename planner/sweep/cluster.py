@@ -1,0 +1,114 @@
+"""Variants answered by the workers of a Dask cluster; `distributed` is imported only here, and only when used."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import pkgutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+from planner import __version__
+from planner.errors import InputError
+from planner.sweep.answering import answer
+from planner.sweep.task import Answers, Outcome, Task, Terms
+
+CONNECT_SECONDS = 8
+RETRIES = 2
+"""Times that a variant is asked again where a worker fails otherwise than by a PlannerError."""
+
+
+@contextmanager
+def cluster(terms: Terms, address: str) -> Iterator[Answers]:
+    """Answer variants on the workers of the scheduler at `address`. Raises InputError where there is none."""
+    _distributed()
+    with _quiet():
+        client = _connected(address)
+        try:
+            _check(client, address)
+            yield partial(_answers, client, address, terms)
+        finally:
+            client.close()
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep a lost connection from being logged with its traceback: the error says it."""
+    logger = logging.getLogger("distributed.client")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+def _distributed() -> Any:  # noqa: ANN401 - an optional package, in parts untyped
+    try:
+        return import_module("distributed")
+    except ImportError:
+        raise InputError("--engine dask needs the package distributed: pip install 'planner[dask]'") from None
+
+
+def _connected(address: str) -> Any:  # noqa: ANN401
+    """Return a client. It is asked for only where a scheduler answers: it waits long for anything else."""
+    try:
+        kind = asyncio.run(_kind(address))
+    except Exception as error:  # what a wrong address raises depends on its scheme
+        raise InputError(f"--scheduler {address}: cannot connect: {_one_line(error)}") from None
+    if kind != "Scheduler":
+        raise InputError(f"--scheduler {address}: that is a Dask {kind}, not a scheduler")
+    return _distributed().Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+
+
+async def _kind(address: str) -> object:
+    distributed = _distributed()
+    security = distributed.Security().get_connection_args("client")
+    async with asyncio.timeout(CONNECT_SECONDS), distributed.rpc(address, connection_args=security) as remote:
+        return (await remote.identity())["type"]
+
+
+def _check(client: Any, address: str) -> None:  # noqa: ANN401
+    """Refuse a cluster without this planner: a worker that cannot read its task ends without a word."""
+    version = (pkgutil.resolve_name, "planner:__version__")
+    try:
+        found = client.run(*version)
+        versions = {client.run_on_scheduler(*version), *found.values()}
+    except ImportError:
+        raise InputError(f"--scheduler {address}: planner must be installed where its scheduler and workers run"
+                         ) from None
+    if versions != {__version__}:
+        raise InputError(f"--scheduler {address}: planner is {', '.join(sorted(versions - {__version__}))} there, "
+                         f"{__version__} here")
+    if not found:
+        logging.getLogger("planner").warning("the cluster at %s has no workers yet: waiting for some", address)
+
+
+def _answers(client: Any, address: str, terms: Terms, tasks: Sequence[Task]) -> Iterator[Outcome]:  # noqa: ANN401
+    """Yield outcomes as they are done."""
+    index_of = {client.submit(answer, task, terms, pure=False, retries=RETRIES): task.index for task in tasks}
+    for future in _distributed().as_completed(list(index_of), loop=client.loop):
+        yield _outcome(future, index_of.pop(future), address)
+        future.release()
+
+
+def _outcome(future: Any, index: int, address: str) -> Outcome:  # noqa: ANN401
+    if future.status == "finished":
+        outcome = future.result()
+        assert isinstance(outcome, Outcome)
+        return outcome
+    if future.status != "error":
+        raise InputError(f"--scheduler {address}: the connection was lost; what was done until then is kept")
+    error = future.exception()
+    if isinstance(error, _distributed().KilledWorker):
+        return Outcome(index, None, f"the workers that had it were lost, {error.last_worker.address} last")
+    raise error
+
+
+def _one_line(error: Exception) -> str:
+    if isinstance(error, TimeoutError):
+        return f"no answer within {CONNECT_SECONDS} s"
+    return " ".join(str(error).split()) or type(error).__name__

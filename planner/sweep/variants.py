@@ -1,0 +1,71 @@
+"""The variants of a question: the product of the values that `--vary PATH=V1,V2` names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+
+from planner.errors import InputError, UnknownName
+from planner.scenario.load import paths
+
+MOST = 100_000
+"""Variants of one sweep; more are taken for a slip."""
+Variant = dict[str, str]
+"""Scenario path -> value as written, in the order of the --vary options."""
+
+
+@dataclass(frozen=True, slots=True)
+class Varied:
+    """One scenario value and what it takes in turn, as written."""
+
+    path: str
+    values: tuple[str, ...]
+
+
+def varied(texts: Sequence[str]) -> tuple[Varied, ...]:
+    """Return what each `PATH=V1,V2` varies. Raises InputError."""
+    found: dict[str, Varied] = {}
+    for text in texts:
+        one = _varied(text)
+        if one.path in found:
+            raise InputError(f"--vary {one.path}: given twice; write all its values in one, separated by commas")
+        found[one.path] = one
+    if not found:
+        raise InputError("nothing is varied: give at least one --vary PATH=V1,V2")
+    if (count := prod(len(one.values) for one in found.values())) > MOST:
+        raise InputError(f"--vary: {count:,} variants; a sweep has at most {MOST:,}")
+    return tuple(found.values())
+
+
+def _varied(text: str) -> Varied:
+    path, equals, rest = (part.strip() for part in text.partition("="))
+    lists = dict(paths())
+    if not equals or not path:
+        raise InputError(f"--vary {text!r}: write PATH=V1,V2, for example limits.deadline=30d,60d")
+    if path not in lists:
+        raise UnknownName("scenario value in --vary", path, lists)
+    values = tuple(value.strip() for value in rest.split(","))
+    for value in values:
+        if not all(_parts(value) if lists[path] else [value]):
+            raise InputError(f"--vary {path}: empty value in {rest!r}")
+        if values.count(value) > 1:
+            raise InputError(f"--vary {path}: duplicate value {value!r}")
+    return Varied(path, values)
+
+
+def _parts(value: str) -> list[str]:
+    return [part.strip() for part in value.split("+")]
+
+
+def variants(axes: Sequence[Varied]) -> Iterator[Variant]:
+    """Yield the product of all values; the last path varies fastest."""
+    for values in product(*(one.values for one in axes)):
+        yield dict(zip((one.path for one in axes), values, strict=True))
+
+
+def overrides(variant: Mapping[str, str]) -> dict[str, object]:
+    """Return a variant as `load_scenario` takes it: values of a list path are split at `+`, others are left alone."""
+    lists = dict(paths())
+    return {path: _parts(value) if lists[path] else value for path, value in variant.items()}
