@@ -12,6 +12,7 @@ The map. A module imports only from a smaller number or its own folder (tests/te
     answer/       7   WHAT WE SAY            Plan and Assignment, versioned JSON
     render/       8   HOW IT READS           sentences and tables
     evidence/     8   HOW FAR TO TRUST IT    predicted against measured
+    explaining/   9   WHY                    the cause of a no, why not that, what one more is worth
     pipeline.py api.py              9   the whole flow, and the public functions
     sweep/       10   WHAT IF                variants, resumable, on local cores or a Dask cluster
     cli/         11   one file a command: arguments in, exit code out

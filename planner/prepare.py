@@ -84,9 +84,9 @@ def prepare(scenario: Scenario, catalog: Catalog) -> Prepared:
                            global_batch=batch.sequences,
                            precisions=work.precision, method=method, confidence=scenario.confidence,
                            lora_rank=work.lora_rank, trained_layers=work.trained_layers)
-    limits, most = scenario.limits, MOST_HOLDING if work.tokens is None else MOST_GPUS
+    limits = scenario.limits
     space = Space(model, tuple(candidates), work.precision, sequence, batch.sequences,
-                  min(limits.max_gpus or most, limits.gpus or most), batch.tolerance, hybrid_shard=stack.hybrid_shard,
+                  most_gpus(scenario), batch.tolerance, hybrid_shard=stack.hybrid_shard,
                   offload_weights=work.tokens is not None, no_sync=stack.accumulation,
                   schedules=tuple(SCHEDULES.index(name) for name in stack.schedules))
     whole = _whole_sequences(question, space)
@@ -99,6 +99,12 @@ def prepare(scenario: Scenario, catalog: Catalog) -> Prepared:
                   whole_sequences=whole, frozen_layers=work.trained_layers is not None,
                   steps_in_backward=work.optimizer_in_backward)
     return Prepared(scenario, catalog, model, stack, question, facts, cheapest_per_candidate(offers), dropped)
+
+
+def most_gpus(scenario: Scenario) -> int:
+    """Return the most GPUs that are searched."""
+    limits, most = scenario.limits, MOST_HOLDING if scenario.workload.tokens is None else MOST_GPUS
+    return min(limits.max_gpus or most, limits.gpus or most)
 
 
 def _whole_sequences(question: Question, space: Space) -> Ints:

@@ -47,10 +47,11 @@ def parse_layout(layout: Mapping[str, str], stack: Stack, gpus: int | None) -> t
         if key not in KEYS:
             raise UnknownName("layout axis", key, KEYS)
         if key == "recompute" and text not in RECOMPUTE:
-            recompute_layers = int(_number(key, text, "none, selective, full or a number of layers per stage"))
+            recompute_layers = int(_number(f"--layout {key}={text}", text,
+                                           "none, selective, full or a number of layers per stage"))
             row["recompute"] = RECOMPUTE.index("full")
         else:
-            row[KEYS[key]] = _value(key, text)
+            row[KEYS[key]] = axis_value(key, text)
     shard = int(row.pop("hsdp", 0))
     _fill_data_parallel(row, gpus)
     shards = int(row["dp"] * row.get("cp", 1))
@@ -83,30 +84,31 @@ def _usual_zero(stack: Stack, row: Mapping[str, float]) -> int:
     return 1 if 1 in stack.zero_stages else max(stack.zero_stages)
 
 
-def _value(key: str, text: str) -> float:
-    """Return the value of one axis. Raises InputError."""
+def axis_value(key: str, text: str, flag: str = "--layout") -> float:
+    """Return the value of one axis. Raises InputError, which names `flag`."""
+    said = f"{flag} {key}={text}"
     if key in _NAMES:
-        return _one_of(key, text, _NAMES[key])
+        return _one_of(said, text, _NAMES[key])
     if key in _SMALL:
-        return _number(key, text, *_SMALL[key])
+        return _number(said, text, *_SMALL[key])
     if key == "offload_optimizer":
-        return _number(key, text, "a share from 0 to 1", 1.0, whole=False)
-    return _number(key, text, "a whole number above zero", least=1)
+        return _number(said, text, "a share from 0 to 1", 1.0, whole=False)
+    return _number(said, text, "a whole number above zero", least=1)
 
 
-def _one_of(key: str, text: str, names: tuple[str, ...]) -> int:
+def _one_of(said: str, text: str, names: tuple[str, ...]) -> int:
     if text not in names:
-        raise InputError(f"--layout {key}={text}: expected {' or '.join(names)}")
+        raise InputError(f"{said}: expected {' or '.join(names)}")
     return names.index(text)
 
 
-def _number(key: str, text: str, expected: str, most: float = 1e6, least: float = 0, *, whole: bool = True) -> float:
+def _number(said: str, text: str, expected: str, most: float = 1e6, least: float = 0, *, whole: bool = True) -> float:
     try:
         value = int(text) if whole else float(text)
     except ValueError:
-        raise InputError(f"--layout {key}={text}: expected {expected}") from None
+        raise InputError(f"{said}: expected {expected}") from None
     if not least <= value <= most:
-        raise InputError(f"--layout {key}={text}: expected {expected}")
+        raise InputError(f"{said}: expected {expected}")
     return value
 
 

@@ -49,6 +49,10 @@ PREFER_SIMPLE = "prefer=simple"
 """How the defaults of a plan say that its layout is the simplest of the tied ones, and what that costs."""
 
 
+PARETO = "pareto="
+"""How the defaults of a plan begin that name the measures whose frontier its alternatives are."""
+
+
 class Search(Frozen):
     """What was looked at: layouts in the space, what each rule removed, what was solved."""
 
@@ -59,9 +63,9 @@ class Search(Frozen):
     fit: int = Field(default=0, ge=0)
     """Legal rows that fit in memory under some staging."""
     removed: dict[str, int] = Field(default_factory=dict)
-    """Rows by what removed them first: rules; `deadline`, `budget`, `power`, `owned`, `bound` and `time` before the rows
-    were made, so that these and the rules make up `layouts` with the legal ones; the rest of the names among legal ones
-    and their offloaded variants."""
+    """Rows by what removed them first: rules; `deadline`, `budget`, `power`, `owned`, `bound` and `time` before the
+    rows were made, so that these and the rules make up `layouts` with the legal ones; the rest of the names among legal
+    ones and their offloaded variants."""
     staged: int = Field(default=0, ge=0)
     """Rows whose stages were solved exactly; the others were pruned by their bound."""
     domains: dict[str, tuple[int | float | str, ...]] = Field(default_factory=dict)
@@ -134,7 +138,7 @@ class Plan(Frozen):
         return self
 
 
-def to_json(answer: Plan | Assignment) -> str:
+def to_json(answer: Frozen) -> str:
     """Return the answer as JSON: keys in the contract's order, indented by two, the same bytes each time."""
     data = answer.model_dump(mode="json", by_alias=True)
     return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)

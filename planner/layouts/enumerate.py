@@ -94,6 +94,8 @@ class Grid:
     def _kept(self, rules: Sequence[str], columns: dict[str, Ints], points: int) -> dict[str, Ints]:
         """Return the rows that pass every rule; those that do not count for `points` each, under their first rule."""
         for rule in rules:
+            if rule in self.facts.skipped:
+                continue
             keep = RULES[rule].passes(columns, self.facts)
             lost = len(keep) - int(np.count_nonzero(keep))
             if lost:

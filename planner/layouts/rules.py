@@ -33,6 +33,8 @@ class Facts:
     """Whether leading layers do not train."""
     steps_in_backward: bool = False
     """Whether the optimizer steps as backward makes the gradients."""
+    skipped: frozenset[str] = frozenset()
+    """Rules that do not apply, where the question is which of them leave nothing."""
     partial_nodes: bool = False
     """Whether a layout smaller than a node may leave the rest of it idle."""
 

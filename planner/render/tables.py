@@ -12,6 +12,7 @@ from planner.render.breakdown import show_cost, show_memory, show_performance, s
 from planner.render.holding import asks_what_holds, holding_sentence, show_holding
 from planner.render.layout_text import show_layout
 from planner.render.page import Page
+from planner.render.pareto import show_trade_offs, trades
 from planner.render.proof import show_alternatives, show_infeasible, show_proof, show_provenance
 from planner.render.sentence import (
     close_call_sentence,
@@ -56,7 +57,10 @@ def render_plan(plan: Plan, console: Console) -> None:
             page.heading(f"{assignment.workload}: {assignment.gpus:,} {assignment.gpu} GPUs", "underline")
         _show_assignment(page, assignment, confidence)
     show_proof(page, plan)
-    show_alternatives(page, plan)
+    if trades(plan):
+        show_trade_offs(page, plan)
+    else:
+        show_alternatives(page, plan)
     show_provenance(page, plan.provenance)
 
 

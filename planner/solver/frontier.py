@@ -11,6 +11,7 @@ import heapq
 import time as clock
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from planner.solver.bounding import Bounding
 from planner.solver.bounds import stem_bound, time_bound
 from planner.solver.found import Batch, Frontier
 from planner.solver.job import Job, Key, Keys, Pricing, identity, joined_keys
-from planner.solver.leaders import Leaders
+from planner.solver.leaders import Keeping, leading
 from planner.solver.refine import refined_bound
 from planner.solver.stage_row import stage_row
 
@@ -35,8 +36,6 @@ BLOCK = 128
 """Rows whose bounds are refined at once."""
 Heap = list[tuple[Key, int, int, int]]
 """Least key, batch, row, and how many rows from there on are not refined yet: 0 for a single one that is."""
-EACH_SIZE = 2
-"""Layouts of one number of GPUs among the best, where there are several numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +67,17 @@ class Search:
     """One workload's search. `deadline` is a monotonic clock reading at which to stop."""
 
     def __init__(self, question: Question, space: Space, job: Job, deadline: float | None = None,
-                 only: Level | None = None, count: int = 1) -> None:
-        """Start a search for the `count` best of each candidate; `only` is the one level of offload to look at."""
+                 only: Level | None = None, count: int = 1, first: bool = False,
+                 leaders: Callable[[Ints], Keeping] | None = None) -> None:
+        """Start a search for the `count` best of each candidate; `only` is the one level of offload to look at.
+
+        first: stop at the first layout that keeps every limit. leaders: makes what decides which layouts are of
+        interest, from the GPU counts of a candidate's stems; where not given, the best are.
+        """
         self.question, self.job, self.deadline = question, job, deadline
         self.pricing = Pricing(job, question.candidates)
         self.out = Frontier()
-        self.count = count
+        self.first, self.leaders = first, leaders or partial(leading, count)
         self.seen: set[int] = set()
         self.levels = offers(question, space) if only is None else (only,)
         self.bounding = Bounding(question, self.pricing, self.levels, space.flash, self.out)
@@ -82,6 +86,8 @@ class Search:
         """Return the frontier of all rows: for every candidate its best layouts, proven unless time ran out."""
         for alike, stems in source.stems():
             for candidate in alike:
+                if self._enough():
+                    return self.out
                 rows = stems.replace(candidate=np.full(len(stems), candidate, np.int64))
                 self._candidate(rows, source)
         return self.out
@@ -95,9 +101,8 @@ class Search:
         if self.out.interrupted:
             self._leave(keys, order, [], source)
             return
-        each = self.count if len(np.unique(stems.gpus[order])) == 1 else min(self.count, EACH_SIZE)
         try:
-            self._best_first(Leaders(self.count, each), stems, keys, order, source)
+            self._best_first(self.leaders(stems.gpus), stems, keys, order, source)
         except KeyboardInterrupt:
             # what was taken up but not ended is no worse than the least bound of all
             self.out.interrupted = True
@@ -125,15 +130,15 @@ class Search:
             parts.append((chunk.take(keep), keys.take(keep)))
         return joined([table for table, _ in parts]), joined_keys([keys for _, keys in parts])
 
-    def _best_first(self, leaders: Leaders, stems: Layouts, keys: Keys, order: Ints, source: Source) -> None:
+    def _best_first(self, leaders: Keeping, stems: Layouts, keys: Keys, order: Ints, source: Source) -> None:
         """Grow the stems of one candidate in `order`, and stage what grows best first."""
         heap: Heap = []
         batches: list[Batch] = []
         size = FIRST_BATCH
         while True:
-            ahead = (int(keys.first[order[0]]), int(keys.cents[order[0]])) if len(order) else None
+            ahead = keys.entry(order[0]) if len(order) else None
             self._stage(leaders, heap, batches, ahead)
-            if ahead is None or (leaders.end is not None and ahead > leaders.end):
+            if ahead is None or self._enough() or (leaders.end is not None and ahead[:2] > leaders.end):
                 self.out.removed["bound"] += len(order) * source.points
                 self.out.removed["bound_with_memory"] += len(heap)
                 break
@@ -142,7 +147,7 @@ class Search:
                 break
             rest, order = order[:size], order[size:]
             # what the leaders exclude by now is not grown with the rest of its batch
-            near = rest[leaders.near(stems.gpus[rest], keys.first[rest])]
+            near = rest[leaders.near(keys.take(rest))]
             self.out.removed["bound"] += (len(rest) - len(near)) * source.points
             size = min(2 * size, LARGEST_BATCH)
             if len(near):
@@ -151,47 +156,48 @@ class Search:
     def _leave(self, keys: Keys, order: Ints, heap: Heap, source: Source) -> None:
         """Count what is left when time ran out, and note its least key."""
         self.out.removed["time"] += len(order) * source.points
-        least = [(int(keys.first[one]), int(keys.cents[one])) for one in order[:1]]
-        for key in (*least, *(entry for entry, *_ in heap[:1])):
-            self.out.note_open(key)
+        for key in (*(keys.entry(one) for one in order[:1]), *(entry for entry, *_ in heap[:1])):
+            self.out.note_open(key[:2])
 
-    def _take_up(self, leaders: Leaders, heap: Heap, batches: list[Batch],
+    def _take_up(self, leaders: Keeping, heap: Heap, batches: list[Batch],
                  rows: Layouts) -> None:
         """Bound the rows without memory, and those that may still win with it."""
         if not len(rows):
             return
         time = time_terms(self.question, rows)
-        first = self.pricing.least(rows, time_bound(self.question, rows, time)).first
-        near = np.flatnonzero(leaders.near(rows.gpus, first))
+        near = np.flatnonzero(leaders.near(self.pricing.least(rows, time_bound(self.question, rows, time))))
         self.out.removed["bound_without_memory"] += len(rows) - len(near)
         if len(near):
             self._push(leaders, heap, batches, rows.take(near), time.take(near), np.zeros(len(near), np.int64))
 
-    def _push(self, leaders: Leaders, heap: Heap, batches: list[Batch], rows: Layouts,
+    def _push(self, leaders: Keeping, heap: Heap, batches: list[Batch], rows: Layouts,
               time: TimeTerms, known: Ints) -> None:
         """Put the rows on the heap, and their variants with more offload where memory is seen to cost time."""
         for batch, keys, keep in self.bounding.batches(rows, time, known):
-            near = keep & leaders.near(batch.rows.gpus, keys.first)
+            near = keep & leaders.near(keys)
             self.out.removed["bound_with_memory"] += int(keep.sum()) - int(near.sum())
             rows_near = np.flatnonzero(near)
             order = rows_near[np.lexsort((keys.cents[rows_near], keys.first[rows_near]))]
             batches.append(batch.take(order))
             for start in range(0, len(order), BLOCK):
-                entry = (int(keys.first[order[start]]), int(keys.cents[order[start]]))
-                heapq.heappush(heap, (entry, len(batches) - 1, start, min(BLOCK, len(order) - start)))
+                block = min(BLOCK, len(order) - start)
+                heapq.heappush(heap, (keys.entry(order[start]), len(batches) - 1, start, block))
+
+    def _enough(self) -> bool:
+        return self.first and bool(self.out.found)
 
     def _out_of_time(self) -> bool:
         return self.deadline is not None and clock.monotonic() > self.deadline
 
-    def _stage(self, leaders: Leaders, heap: Heap, batches: list[Batch],
+    def _stage(self, leaders: Keeping, heap: Heap, batches: list[Batch],
                ahead: Key | None) -> None:
         """Stage what is on the heap while it may still be a leader and nothing ahead is better."""
-        while heap:
+        while heap and not self._enough():
             entry, at, row, block = heap[0]
-            if (leaders.end is not None and entry > leaders.end) or (ahead is not None and entry > ahead):
+            if (leaders.end is not None and entry[:2] > leaders.end) or (ahead is not None and entry[:2] > ahead[:2]):
                 return
             if self._out_of_time():
-                self.out.note_open(entry)
+                self.out.note_open(entry[:2])
                 return
             heapq.heappop(heap)
             if block:
@@ -211,22 +217,22 @@ class Search:
                 self._offload_more(leaders, heap, batches, batches[at], np.array([row]))
             if done is not None:
                 self.out.found.append(done)
-                leaders.offer(size, done.key)
+                leaders.offer(done)
 
-    def _refine(self, leaders: Leaders, heap: Heap, batches: list[Batch], at: int, rows: Ints) -> None:
+    def _refine(self, leaders: Keeping, heap: Heap, batches: list[Batch], at: int, rows: Ints) -> None:
         """Put a block of rows back on the heap one by one, each at its refined bound."""
         batch = batches[at].take(rows)
         steps = refined_bound(self.question, batch.rows, batch.time, batch.memory)
         keys = self.pricing.least(batch.rows, steps)
-        near = leaders.near(batch.rows.gpus, keys.first) & self.bounding.within_limits(keys, "_refined")
+        near = leaders.near(keys) & self.bounding.within_limits(keys, "_refined")
         self.out.removed["bound_refined"] += len(rows) - int(near.sum())
         for row in np.flatnonzero(near).tolist():
-            heapq.heappush(heap, ((int(keys.first[row]), int(keys.cents[row])), at, int(rows[row]), 0))
+            heapq.heappush(heap, (keys.entry(row), at, int(rows[row]), 0))
         # whoever is short of memory here may be better with more of it elsewhere
         short = np.flatnonzero(steps > time_bound(self.question, batch.rows, batch.time) * (1 + 1e-12))
         self._offload_more(leaders, heap, batches, batches[at], rows[short])
 
-    def _offload_more(self, leaders: Leaders, heap: Heap, batches: list[Batch], batch: Batch, rows: Ints) -> None:
+    def _offload_more(self, leaders: Keeping, heap: Heap, batches: list[Batch], batch: Batch, rows: Ints) -> None:
         """Put the variants of rows of one batch that offload more on the heap, unless they are bounded already."""
         if not len(rows):
             return

@@ -51,6 +51,17 @@ class Keys:
     watts: Ints
     surplus: Ints
     """Nodes above what there is of the candidate; exact."""
+    gpus: Ints
+    energy: Ints
+
+    @property
+    def measures(self) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+        """What an entry holds: the objective, cents, microseconds, GPUs, Wh."""
+        return (self.first, self.cents, self.micros, self.gpus, self.energy)
+
+    def entry(self, row: int) -> Key:
+        """Return the least measures of one row."""
+        return tuple(int(column[row]) for column in self.measures)
 
     def take(self, rows: Ints) -> Keys:
         """Return the keys of the chosen rows."""
@@ -102,7 +113,7 @@ class Pricing:
         energy = np.minimum(np.floor(watts * (micros / 3.6e9) * (1 - 1e-12)) - 1, 9e18).astype(np.int64)
         first = {"cost": cents, "time": micros, "gpus": rows.gpus, "energy": energy}[self.job.objective]
         most = np.array([10**9 if m is None else m for m in self.job.most_nodes])[rows.candidate]
-        return Keys(first, cents, micros, uppers, watts, total - most)
+        return Keys(first, cents, micros, uppers, watts, total - most, rows.gpus, energy)
 
     def cost(self, column: Column) -> int:
         """Return the cost of a column in cents at the cheapest offer."""

@@ -4,13 +4,39 @@ from __future__ import annotations
 
 from bisect import insort
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
 from planner.layouts.table import Ints, Mask
-from planner.solver.job import Key
+from planner.solver.found import StagedLayout
+from planner.solver.job import Key, Keys
 
 _ENDLESS = 2**62
+EACH_SIZE = 2
+"""Layouts of one number of GPUs among the best, where there are several numbers."""
+
+
+class Keeping(Protocol):
+    """What decides which layouts a search is interested in. Entries and keys are lower bounds."""
+
+    @property
+    def end(self) -> Key | None:
+        """The first two parts of a key behind which nothing is of interest; none while something may be."""
+
+    def offer(self, found: StagedLayout) -> None:
+        """Take a staged layout into account."""
+
+    def passes(self, size: int, entry: Key) -> bool:
+        """Say whether a layout on `size` GPUs is of interest."""
+
+    def near(self, keys: Keys) -> Mask:
+        """Say which rows are of interest."""
+
+
+def leading(count: int, sizes: Ints) -> Keeping:
+    """Return what keeps the `count` best of a candidate whose stems have these numbers of GPUs."""
+    return Leaders(count, count if len(np.unique(sizes)) == 1 else min(count, EACH_SIZE))
 
 
 @dataclass(slots=True)
@@ -22,10 +48,10 @@ class Leaders:
     by_size: dict[int, list[Key]] = field(default_factory=dict)
     best: list[Key] = field(default_factory=list)
 
-    def offer(self, size: int, key: Key) -> None:
+    def offer(self, found: StagedLayout) -> None:
         """Take a staged layout into account."""
-        mine = self.by_size.setdefault(size, [])
-        insort(mine, key)
+        mine = self.by_size.setdefault(found.column.gpus, [])
+        insort(mine, found.key)
         del mine[self.each:]
         self.best = sorted(one for keys in self.by_size.values() for one in keys)[:self.count]
 
@@ -35,16 +61,16 @@ class Leaders:
         return self.best[-1][:2] if len(self.best) >= self.count else None
 
     def passes(self, size: int, entry: Key) -> bool:
-        """Say whether a layout whose least key is `entry` may still be a leader."""
+        """Say whether a layout with the least measures in `entry` may still be a leader."""
         end, mine = self.end, self.by_size.get(size, [])
-        return not (end is not None and entry > end) and not (len(mine) >= self.each and entry > mine[-1][:2])
+        return not (end is not None and entry[:2] > end) and not (len(mine) >= self.each and entry[:2] > mine[-1][:2])
 
-    def near(self, sizes: Ints, first: Ints) -> Mask:
+    def near(self, keys: Keys) -> Mask:
         """Say which rows may still be leaders, by the first part of their least keys."""
         end = self.end
-        limit = np.full(len(sizes), _ENDLESS if end is None else end[0], np.int64)
+        limit = np.full(len(keys.gpus), _ENDLESS if end is None else end[0], np.int64)
         for size, mine in self.by_size.items():
             if len(mine) >= self.each:
-                limit[sizes == size] = np.minimum(limit[sizes == size], mine[-1][0])
-        near: Mask = first <= limit
+                limit[keys.gpus == size] = np.minimum(limit[keys.gpus == size], mine[-1][0])
+        near: Mask = keys.first <= limit
         return near

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planner.answer.infeasible import by_change
+from planner.explaining.cause import by_change
 from planner.answer.schema import Plan, Relaxation
 from planner.api import plan
 

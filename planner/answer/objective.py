@@ -1,0 +1,35 @@
+"""The objective in the unit of its name: the solver's integers, scaled exactly once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from planner.answer.schema import Objective
+from planner.solver.choose import Choice
+from planner.solver.fleet.problem import Goal
+from planner.units import DAY, show_kwh, show_seconds, show_usd
+
+Name = Literal["cost_usd", "duration_days", "gpus", "energy_kwh"]
+NAMES: dict[Goal, Name] = {"cost": "cost_usd", "time": "duration_days", "gpus": "gpus", "energy": "energy_kwh"}
+_SCALES: dict[Goal, float] = {"cost": 100, "time": DAY * 1e6, "gpus": 1.0, "energy": 1000}
+_SHOWN: dict[Goal, Callable[[float], str]] = {
+    "cost": show_usd, "time": lambda days: show_seconds(days * DAY), "gpus": "{:,.0f} GPUs".format, "energy": show_kwh}
+
+
+def amount(goal: Goal, value: int) -> float:
+    """Return a value of the solver (cents, us, GPUs, Wh) in USD, days, GPUs or kWh."""
+    return value / _SCALES[goal]
+
+
+def show_amount(goal: Goal, value: float) -> str:
+    """Write a value of the objective with its unit, and its sign where it is below zero."""
+    return _SHOWN[goal](value) if value >= 0 else f"-{_SHOWN[goal](-value)}"
+
+
+def objective_of(goal: Goal, choice: Choice) -> Objective:
+    """Return the objective of a plan, its bound and its gap."""
+    value = None if choice.value is None else amount(goal, choice.value)
+    bound = None if choice.bound is None else amount(goal, choice.bound)
+    gap = None if not value or bound is None else (value - bound) / value
+    return Objective(name=NAMES[goal], value=value, bound=bound, gap=gap)

@@ -1,0 +1,44 @@
+"""`planner explain`: why this plan, why not that choice, why none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from planner.cli.options import common, console, is_quiet, open_catalog
+from planner.cli.plan import EXIT_CODES
+from planner.cli.question import asking, question
+from planner.scenario.scenario import Scenario
+
+
+@click.command("explain")
+@asking
+@click.option("--why-not", multiple=True, metavar="CHOICE", help="A choice the plan does not make: tp=4,pp=2 or "
+              "gpu=a100; repeatable.")
+@common
+def command(scenario: str | None, why_not: tuple[str, ...], time_limit: float | None, as_json: bool,
+            catalogs: tuple[Path, ...], **flags: str | tuple[str, ...] | None) -> int:
+    """Say which limits bind and what one unit more is worth; why not another choice; or why there is no plan.
+
+    Every figure is the difference to the same question solved again, to proof, with that one thing changed.
+    """
+    from planner.answer.schema import to_json
+    from planner.explaining.choice import parse_choice
+    from planner.explaining.explain import explain
+    from planner.render.explanation import render_explanation, render_explanation_line
+
+    catalog, choices = open_catalog(catalogs), [parse_choice(text) for text in why_not]
+
+    def ask(replaced: Mapping[str, str]) -> Scenario:
+        return question(scenario, flags, catalog, replaced)[0]
+
+    explanation = explain(ask, catalog, choices, time_limit)
+    if as_json:
+        click.echo(to_json(explanation))
+    elif is_quiet():
+        click.echo(render_explanation_line(explanation))
+    else:
+        render_explanation(explanation, console())
+    return EXIT_CODES[explanation.status]

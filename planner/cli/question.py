@@ -1,0 +1,59 @@
+"""The options that ask a question: a scenario file, flags, or both; for every command that takes a scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, get_args
+
+import click
+
+from planner.catalog.load import Catalog
+from planner.cli import options
+from planner.scenario.limits import Objective
+from planner.scenario.load import FLAGS, Defaults, load_scenario
+from planner.scenario.scenario import Scenario
+from planner.scenario.workload import Method
+
+F = TypeVar("F", bound=Callable[..., Any])
+LABELS = {path: "--" + flag.replace("_", "-") for flag, path in FLAGS.items()}
+Flags = Mapping[str, str | tuple[str, ...] | None]
+
+
+def asking(function: F) -> F:
+    """Add the argument SCENARIO, the flags that override it, and --time-limit."""
+    for option in reversed((
+        click.argument("scenario", required=False),
+        click.option("--model", metavar="NAME", help="Short name or Hugging Face id."),
+        click.option("--method", type=click.Choice(get_args(Method)), help="From scratch, or all weights tuned."),
+        click.option("--tokens", metavar="COUNT", help="Tokens to train on: 15T, 300 G."),
+        click.option("--seq-len", metavar="TOKENS", help="Sequence length. Default: by model."),
+        click.option("--global-batch", metavar="SEQUENCES", help="Sequences in a step. Default: by model."),
+        click.option("--deadline", metavar="TIME", help="Longest duration: 60d."),
+        click.option("--budget", metavar="MONEY", help="Highest cost: 12MUSD."),
+        click.option("--gpus", metavar="N", help="Exactly this many GPUs."),
+        click.option("--max-gpus", metavar="N", help="At most this many GPUs."),
+        click.option("--max-nodes", metavar="N", help="At most this many nodes."),
+        click.option("--max-power", metavar="POWER", help="At most this draw of all nodes under load: 2MW."),
+        click.option("--on", multiple=True, metavar="NAME,..", help="Node types, GPUs, or 8xh100; repeatable. "
+                     "Default: every node type with an admitted offer."),
+        click.option("--provider", multiple=True, metavar="NAME,..", help="Only offers of these providers."),
+        click.option("--region", multiple=True, metavar="NAME,..", help="Only offers in these regions."),
+        click.option("--terms", multiple=True, metavar="TERM,..", help="on-demand (default), spot, reserved-1y, ..."),
+        click.option("--stack", metavar="NAME", help="Training framework. Default: megatron-core."),
+        click.option("--precision", multiple=True, metavar="FORMAT,..",
+                     help="bf16 (default), fp8, mxfp8, fp4 (NVFP4), fp16."),
+        click.option("--objective", type=click.Choice(get_args(Objective)), help="What to minimize. Default: cost."),
+        click.option("--time-limit", type=options.time_limit, metavar="SECONDS",
+                     help="Stop after this many seconds; the gap is then printed."),
+    )):
+        function = option(function)
+    return function
+
+
+def question(scenario: str | None, flags: Flags, catalog: Catalog,
+             replaced: Mapping[str, str] | None = None) -> tuple[Scenario, Defaults]:
+    """Return the question asked and its defaults; `replaced` holds values by path that override both."""
+    overrides = {FLAGS[flag]: ",".join(value) if isinstance(value, tuple) else value
+                 for flag, value in flags.items() if value not in (None, ())}
+    labels = LABELS | {path: f"--why-not ({path})" for path in replaced or {}}
+    return load_scenario(scenario, overrides | dict(replaced or {}), catalog, labels=labels)

@@ -1,0 +1,96 @@
+"""Why not another choice: the best plan with it, solved like the plan itself, or what rules it out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from planner.answer.assemble import alternative_of
+from planner.answer.assignment import Assignment
+from planner.answer.estimate import KEYS, axis_value
+from planner.answer.explanation import WhyNot
+from planner.answer.objective import amount, show_amount
+from planner.catalog.load import Catalog
+from planner.errors import InputError, UnknownName
+from planner.planned import Planned, planned
+from planner.prepare import prepare
+from planner.scenario.scenario import Scenario
+
+Ask = Callable[[Mapping[str, str]], Scenario]
+"""The question with some scenario values replaced, by dotted path."""
+VALUES = {"gpu": "hardware.candidates", "node": "hardware.candidates", "provider": "sourcing.rent.providers",
+          "region": "sourcing.rent.regions", "terms": "sourcing.rent.terms", "stack": "workload.stack",
+          "precision": "workload.precision", "gpus": "limits.gpus"}
+"""Choices that are scenario values, and the path of each."""
+AXES = {key: axis for key, axis in KEYS.items() if key != "shard"}
+"""Choices that hold an axis of the layout."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The plan that the question has: its value in the solver's integers, and its assignment."""
+
+    value: int
+    assignment: Assignment
+
+
+def parse_choice(text: str) -> dict[str, str]:
+    """Return the parts of `tp=4,pp=2`. Raises InputError."""
+    parts: dict[str, str] = {}
+    for part in text.split(","):
+        key, found, value = (piece.strip() for piece in part.partition("="))
+        if not found or not value:
+            raise InputError(f"--why-not {part.strip() or text!r}: expected choices such as tp=4,pp=2 or gpu=a100")
+        if key not in AXES and key not in VALUES:
+            raise UnknownName("choice in --why-not", key, [*AXES, *VALUES])
+        if key in parts:
+            raise InputError(f"--why-not {text}: {key} is given twice")
+        parts[key] = value
+    return parts
+
+
+def why_not(ask: Ask, catalog: Catalog, asked: dict[str, str], plan: Answered | None,
+            stop: float | None = None) -> WhyNot:
+    """Return what becomes of one choice. `plan` is none where the question has no plan. Raises InputError."""
+    held = {AXES[key]: (axis_value(key, value, "--why-not"),) for key, value in asked.items() if key in AXES}
+    scenario = ask({VALUES[key]: value for key, value in asked.items() if key in VALUES})
+    try:
+        prepared = prepare(scenario, catalog)
+    except InputError as error:
+        return WhyNot(asked=asked, verdict="not offered", because=str(error))
+    facts = prepared.facts
+    solved = planned(replace(prepared, facts=replace(facts, space=replace(facts.space, only=held))), stop)
+    return _ruled_out(asked, solved) if solved.choice.best is None else _weighed(asked, solved, plan)
+
+
+def _ruled_out(asked: dict[str, str], solved: Planned) -> WhyNot:
+    infeasible = solved.infeasible
+    if infeasible is None:
+        return WhyNot(asked=asked, verdict="undecided", because="time ran out before a plan with it was found")
+    because = "; ".join(infeasible.because)
+    if infeasible.nearest:
+        because += f". Nearest miss: {infeasible.nearest}"
+    return WhyNot(asked=asked, verdict="infeasible", because=because, infeasible=infeasible)
+
+
+def _weighed(asked: dict[str, str], solved: Planned, plan: Answered | None) -> WhyNot:
+    """Compare the best plan with the choice to the plan."""
+    choice, goal, best = solved.choice, solved.prepared.scenario.objective, solved.assignment()
+    assert choice.best is not None
+    assert choice.value is not None
+    assert best is not None
+    shown = show_amount(goal, amount(goal, choice.value))
+    value = amount(goal, choice.value)
+    if plan is None:
+        return WhyNot(asked=asked, verdict="better", value=value, assignment=best,
+                      because=f"with it there is a plan: {shown}")
+    excess = choice.value / plan.value - 1
+    if choice.value == plan.value and best.layout == plan.assignment.layout and best.offer == plan.assignment.offer:
+        return WhyNot(asked=asked, verdict="is the plan", value=value, excess=0.0, assignment=best,
+                      because="the plan does just that")
+    if excess < 0:
+        return WhyNot(asked=asked, verdict="better", value=value, excess=excess, assignment=best,
+                      because=f"it would be better, {shown}, but the question leaves it out")
+    other = alternative_of(solved.context, choice.best, plan.assignment)
+    return WhyNot(asked=asked, verdict="tied" if other.tied else "worse", value=value, excess=excess, assignment=best,
+                  because=f"the best plan with it comes to {shown}: {other.why}")

@@ -1,0 +1,65 @@
+"""One question solved: what was searched, what was chosen, and how the answer is read from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from planner.answer.assemble import MOST_ALTERNATIVES, Context, assignment_of
+from planner.answer.assignment import Assignment
+from planner.answer.objective import objective_of
+from planner.answer.schema import Infeasible, Objective
+from planner.explaining.cause import Failed, infeasible_of
+from planner.layouts.enumerate import Grid
+from planner.prepare import Prepared, job_of, residuals_of
+from planner.solver.choose import Choice, choose
+from planner.solver.found import StagedLayout
+from planner.solver.frontier import Search, grid_source
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A prepared question with its grid and its choice. `stop` is the monotonic clock reading it had to end by."""
+
+    prepared: Prepared
+    grid: Grid
+    choice: Choice
+    stop: float | None = None
+
+    @property
+    def context(self) -> Context:
+        """What every assignment of the question shares."""
+        return Context(self.prepared.scenario.name, self.prepared.question, job_of(self.prepared),
+                       self.prepared.offers, residuals_of(self.prepared))
+
+    @property
+    def objective(self) -> Objective:
+        """The objective with its bound."""
+        return objective_of(self.prepared.scenario.objective, self.choice)
+
+    @property
+    def infeasible(self) -> Infeasible | None:
+        """Why there is no plan; none where there is one, or nobody knows."""
+        if self.choice.status != "infeasible":
+            return None
+        return infeasible_of(Failed(self.prepared, self.grid, self.choice.frontier, self.stop))
+
+    def assignment(self) -> Assignment | None:
+        """Return the plan's assignment; none without a plan."""
+        return assignment_of(self.context, self.choice.best) if self.choice.best else None
+
+    def next_best(self) -> list[StagedLayout]:
+        """Return the next best layouts and sizes on the hardware of a proven optimum."""
+        best, prepared = self.choice.best, self.prepared
+        if best is None or self.choice.status != "optimal":
+            return []
+        held = {"candidate": (best.column.candidate,)}
+        facts = replace(prepared.facts, space=replace(prepared.space, only={**prepared.space.only, **held}))
+        search = Search(prepared.question, facts.space, job_of(prepared), self.stop, count=MOST_ALTERNATIVES + 1)
+        return [one for one in search.run(grid_source(Grid(facts))).found if one.column.key != best.column.key]
+
+
+def planned(prepared: Prepared, stop: float | None = None) -> Planned:
+    """Solve a question. `stop` is a monotonic clock reading at which the search ends."""
+    grid = Grid(prepared.facts)
+    choice = choose(prepared.question, prepared.space, job_of(prepared), grid_source(grid), stop)
+    return Planned(prepared, grid, choice, stop)

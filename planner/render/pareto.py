@@ -1,0 +1,76 @@
+"""The frontier of trade-offs: a plot in characters, and a table of its points."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import log
+
+from planner.answer.schema import PARETO, Assignment, Plan
+from planner.render.layout_text import brief
+from planner.render.page import Column, Page
+from planner.units import show_kwh, show_usd
+
+WIDTH, HEIGHT = 60, 15
+FAR = 4
+"""Most over least value from which an axis is logarithmic."""
+_FIELDS = {"cost": "cost_usd", "days": "duration_days", "gpus": "gpus", "energy": "energy_kwh"}
+_SHOWN = {"cost": show_usd, "days": "{:,.1f}".format, "gpus": "{:,.0f}".format, "energy": show_kwh}
+_MARKS = "123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def trades(plan: Plan) -> bool:
+    """Say whether the plan's alternatives are a frontier of trade-offs."""
+    return any(default.startswith(PARETO) for default in plan.provenance.defaults) and bool(plan.assignments)
+
+
+def show_trade_offs(page: Page, plan: Plan) -> None:
+    """Print every point of the frontier, best by the first measure first."""
+    said = next(default for default in plan.provenance.defaults if default.startswith(PARETO))
+    names = said.removeprefix(PARETO).split(", ")[0].split(",")
+    points: list[Assignment] = [*plan.assignments, *plan.alternatives]
+    page.heading(f"Trade-offs between {', '.join(names)}: nothing is better in one of them and as good in the others")
+    if len(points) > 1:
+        for line in _plot(points, names[0], names[1]):
+            page.console.print(page.text(line))
+        page.console.print()
+    measures = [*names, *(name for name in _FIELDS if name not in names)]
+    columns = (Column("point"), *(Column(name, True) for name in measures), Column("hardware and layout"))
+    page.table(columns, [(_mark(at), *(_SHOWN[name](_value(one, name)) for name in measures),
+                          f"{one.nodes:,} x {one.node}, {brief(one.layout)}") for at, one in enumerate(points)])
+
+
+def _value(one: Assignment, name: str) -> float:
+    value = getattr(one, _FIELDS[name])
+    return 0.0 if value is None else float(value)
+
+
+def _mark(at: int) -> str:
+    return _MARKS[at] if at < len(_MARKS) else "*"
+
+
+def _plot(points: Sequence[Assignment], down: str, across: str) -> list[str]:
+    """Return the plot: the first measure falls downwards, the second runs to the right, both from least to most."""
+    heights, widths = ([_value(one, name) for one in points] for name in (down, across))
+    rows = [[" "] * WIDTH for _ in range(HEIGHT)]
+    for at in range(len(points) - 1, -1, -1):
+        rows[_place(heights, at, HEIGHT, reverse=True)][_place(widths, at, WIDTH)] = _mark(at)
+    most, least = _SHOWN[down](max(heights)), _SHOWN[down](min(heights))
+    margin = max(len(most), len(least), len(down), 5)
+    labels = {0: most, HEIGHT // 2: down, HEIGHT - 1: least}
+    if _by_logarithm(heights):
+        labels[HEIGHT // 2 + 1] = "(log)"
+    lines = [f"  {labels.get(row, ''):>{margin}} |{''.join(cells).rstrip()}" for row, cells in enumerate(rows)]
+    left, right = _SHOWN[across](min(widths)), f"{_SHOWN[across](max(widths))} {across}{' (log)' if _by_logarithm(widths) else ''}"
+    return [*lines, f"  {'':>{margin}} +{'-' * WIDTH}", f"  {'':>{margin}}  {left}{right:>{WIDTH - len(left)}}"]
+
+
+def _by_logarithm(values: Sequence[float]) -> bool:
+    return min(values) > 0 and max(values) > FAR * min(values)
+
+
+def _place(values: Sequence[float], at: int, cells: int, *, reverse: bool = False) -> int:
+    """Return the cell of one value on an axis from least to most."""
+    scaled = [log(value) for value in values] if _by_logarithm(values) else values
+    least, most = min(scaled), max(scaled)
+    share = (scaled[at] - least) / (most - least) if most > least else 0.0
+    return round(((1 - share) if reverse else share) * (cells - 1))
