@@ -20,13 +20,14 @@ PathLike_ = str | PathLike[str]
 
 def plan(scenario: PathLike_ | None = None, *, catalogs: Sequence[PathLike_] = (),
          time_limit: float | None = None, prefer: str | None = None, pareto: str | None = None,
-         **values: object) -> Plan:
+         workers: int = 1, **values: object) -> Plan:
     """Return the cheapest (or fastest, or smallest) plan for a question, with its proof.
 
     `scenario` is a file or the name of a shipped one. `values` are the flags of `planner plan`, underscored,
     with their units (`model="llama-3.1-70b", tokens="15 T", deadline="60 d"`), and override the file.
-    `time_limit` is in seconds; `prefer="simple"` takes the simplest of the tied layouts; `pareto="cost,days"` gives the
-    exact frontier of trade-offs as alternatives. The plan's `status` says whether it is proven, infeasible or undecided.
+    `time_limit` is in seconds; `prefer="simple"` takes the simplest of the tied layouts; `pareto="cost,days"` gives
+    the exact frontier of trade-offs as alternatives; `workers` processes share the search out. The plan's `status` says
+    whether it is proven, infeasible or undecided.
     Raises PlannerError where the input is wrong.
     """
     if prefer not in (None, "simple"):
@@ -40,7 +41,7 @@ def plan(scenario: PathLike_ | None = None, *, catalogs: Sequence[PathLike_] = (
         {FLAGS[name]: value for name, value in values.items() if value is not None}, catalog,
         labels={path: name for name, path in FLAGS.items()})
     return make_plan(question, catalog, defaults=defaults, time_limit=time_limit, simple=prefer is not None,
-                     pareto=pareto.split(",") if pareto else ())
+                     pareto=pareto.split(",") if pareto else (), workers=workers)
 
 
 def estimate(model: str, node: str, layout: Mapping[str, object] | None = None, *, gpus: int | None = None,

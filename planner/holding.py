@@ -19,7 +19,7 @@ from planner.scenario.scenario import Scenario
 from planner.scenario.workload import Method
 from planner.solver.choose import Choice, choose
 from planner.solver.found import StagedLayout
-from planner.solver.frontier import grid_source
+from planner.solver.settings import UNLIMITED, Effort
 
 METHODS: tuple[Method, ...] = ("inference", "qlora", "lora", "full")
 
@@ -42,7 +42,7 @@ class Account:
         self.removed.update(choice.frontier.removed)
 
 
-def hold(scenario: Scenario, catalog: Catalog, defaults: Sequence[str]) -> Plan:
+def hold(scenario: Scenario, catalog: Catalog, defaults: Sequence[str], effort: Effort = UNLIMITED) -> Plan:
     """Return the fewest GPUs that hold the model, one assignment a method; other GPU kinds are the alternatives.
 
     Of several models the largest that fits is answered for. Every count is proven: no layout of the space on fewer
@@ -57,7 +57,7 @@ def hold(scenario: Scenario, catalog: Catalog, defaults: Sequence[str]) -> Plan:
     without: list[str] = []
     for method in methods:
         for model in models:
-            held = _held(scenario, catalog, method, model, account)
+            held = _held(scenario, catalog, method, model, account, effort)
             if held:
                 best.append(held[0])
                 others += held[1]
@@ -76,12 +76,12 @@ def hold(scenario: Scenario, catalog: Catalog, defaults: Sequence[str]) -> Plan:
 
 
 def _held(scenario: Scenario, catalog: Catalog, method: Method, model: str,
-          account: Account) -> tuple[Assignment, list[Alternative]] | None:
+          account: Account, effort: Effort) -> tuple[Assignment, list[Alternative]] | None:
     """Return the fewest GPUs for one method and model, and those of every other kind; none where nothing fits."""
     work = scenario.workload.model_copy(update={"method": method, "model": model})
     prepared = prepare(scenario.model_copy(update={"workload": work}), catalog)
     grid = Grid(prepared.facts)
-    choice = choose(prepared.question, prepared.space, job_of(prepared), grid_source(grid))
+    choice = choose(prepared.question, grid, job_of(prepared), effort)
     account.add(grid, choice)
     if choice.best is None:
         return None

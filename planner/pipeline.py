@@ -18,6 +18,7 @@ from planner.prepare import MOST_GPUS, Prepared, job_of, prepare
 from planner.scenario.scenario import Scenario
 from planner.solver.found import StagedLayout
 from planner.solver.frontier import grid_source
+from planner.solver.settings import Effort
 from planner.solver.simplest import simplest
 
 
@@ -30,25 +31,27 @@ class Interrupted(Exception):
 
 
 def make_plan(scenario: Scenario, catalog: Catalog, *, defaults: Sequence[str] = (),
-              time_limit: float | None = None, simple: bool = False, pareto: Sequence[str] = ()) -> Plan:
+              time_limit: float | None = None, simple: bool = False, pareto: Sequence[str] = (),
+              workers: int = 1) -> Plan:
     """Return the proven plan for a resolved scenario. Raises PlannerError where the input is wrong.
 
     simple: of the layouts that cannot be told from the best one, the plan is the simplest; the best comes next.
     pareto: two or more of cost, days, gpus, energy; the first is minimized, and the alternatives are the exact frontier
-    of their trade-offs.
+    of their trade-offs. workers: processes that share the search out; they change how long it takes, not the answer.
     """
+    effort = effort_of(time_limit, workers)
     if pareto:
         from planner.trading import trade_offs  # another search, asked for by name
 
-        return trade_offs(scenario, catalog, pareto, defaults, time_limit)
+        return trade_offs(scenario, catalog, pareto, defaults, effort)
     if scenario.workload.tokens is None:
         from planner.holding import hold  # the other question, asked by leaving tokens out
 
-        return hold(scenario, catalog, defaults)
+        # every count is claimed as proven, so that no time limit may cut one short
+        return hold(scenario, catalog, defaults, Effort(workers=workers))
     started = time.monotonic()
     prepared = prepare(scenario, catalog)
-    stop = started + time_limit if time_limit is not None else None
-    solved = planned(prepared, stop)
+    solved = planned(prepared, effort)
     choice, context = solved.choice, solved.context
     shown = choice.best
     if simple and choice.best and choice.status == "optimal":
@@ -98,6 +101,11 @@ def search_of(solved: Planned, seconds: float) -> Search:
     domains = {axis: tuple(names.get(axis, values)) for axis, values in grid.domains.items()}
     return Search(layouts=grid.size, legal=grid.grown, fit=choice.frontier.fit, removed=removed,
                   staged=choice.frontier.staged, domains=domains, wall_seconds=round(seconds, 3))
+
+
+def effort_of(time_limit: float | None, workers: int) -> Effort:
+    """Return what an answer may take that is asked for now; `time_limit` is in seconds."""
+    return Effort(None if time_limit is None else time.monotonic() + time_limit, workers)
 
 
 def decided(prepared: Prepared) -> list[str]:

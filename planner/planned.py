@@ -14,16 +14,17 @@ from planner.prepare import Prepared, job_of, residuals_of
 from planner.solver.choose import Choice, choose
 from planner.solver.found import StagedLayout
 from planner.solver.frontier import Search, grid_source
+from planner.solver.settings import UNLIMITED, Effort
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A prepared question with its grid and its choice. `stop` is the monotonic clock reading it had to end by."""
+    """A prepared question with its grid and its choice, and what it was allowed to take."""
 
     prepared: Prepared
     grid: Grid
     choice: Choice
-    stop: float | None = None
+    effort: Effort = UNLIMITED
 
     @property
     def context(self) -> Context:
@@ -41,7 +42,7 @@ class Planned:
         """Why there is no plan; none where there is one, or nobody knows."""
         if self.choice.status != "infeasible":
             return None
-        return infeasible_of(Failed(self.prepared, self.grid, self.choice.frontier, self.stop))
+        return infeasible_of(Failed(self.prepared, self.grid, self.choice.frontier, self.effort))
 
     def assignment(self) -> Assignment | None:
         """Return the plan's assignment; none without a plan."""
@@ -54,12 +55,11 @@ class Planned:
             return []
         held = {"candidate": (best.column.candidate,)}
         facts = replace(prepared.facts, space=replace(prepared.space, only={**prepared.space.only, **held}))
-        search = Search(prepared.question, facts.space, job_of(prepared), self.stop, count=MOST_ALTERNATIVES + 1)
+        search = Search(prepared.question, facts.space, job_of(prepared), self.effort.stop, count=MOST_ALTERNATIVES + 1)
         return [one for one in search.run(grid_source(Grid(facts))).found if one.column.key != best.column.key]
 
 
-def planned(prepared: Prepared, stop: float | None = None) -> Planned:
-    """Solve a question. `stop` is a monotonic clock reading at which the search ends."""
+def planned(prepared: Prepared, effort: Effort = UNLIMITED) -> Planned:
+    """Solve a question."""
     grid = Grid(prepared.facts)
-    choice = choose(prepared.question, prepared.space, job_of(prepared), grid_source(grid), stop)
-    return Planned(prepared, grid, choice, stop)
+    return Planned(prepared, grid, choose(prepared.question, grid, job_of(prepared), effort), effort)

@@ -20,12 +20,13 @@ from planner.solver.fleet.problem import Goal
 from planner.solver.found import StagedLayout
 from planner.solver.frontier import grid_source
 from planner.solver.pareto import pareto, parse_measures
+from planner.solver.settings import UNLIMITED, Effort
 
 LABELS: dict[Goal, str] = {"cost": "cost", "time": "days", "gpus": "GPUs", "energy": "energy"}
 
 
 def trade_offs(scenario: Scenario, catalog: Catalog, names: Sequence[str], defaults: Sequence[str] = (),
-               time_limit: float | None = None) -> Plan:
+               effort: Effort = UNLIMITED) -> Plan:
     """Return the plan that is best by the first measure, and as alternatives all other points of the frontier.
 
     Raises InputError for unknown measures, or without tokens, where only the number of GPUs is asked.
@@ -37,10 +38,9 @@ def trade_offs(scenario: Scenario, catalog: Catalog, names: Sequence[str], defau
     if scenario.workload.tokens is None:
         raise InputError("--pareto needs workload.tokens: what holds a model has neither cost nor days")
     started = time.monotonic()
-    stop = None if time_limit is None else started + time_limit
     prepared = prepare(scenario.model_copy(update={"objective": measures[0]}), catalog)
-    solved = planned(prepared, stop)
-    points, open_ = _frontier(solved, measures, stop)
+    solved = planned(prepared, effort)
+    points, open_ = _frontier(solved, measures)
     best = assignment_of(solved.context, points[0]) if points else None
     said = f"{PARETO}{','.join(LABELS[name].lower() for name in measures)}, " + (
         "not all points: stopped by a limit" if open_ else f"{len(points)} points, exact")
@@ -55,7 +55,7 @@ def trade_offs(scenario: Scenario, catalog: Catalog, names: Sequence[str], defau
     return plan
 
 
-def _frontier(solved: Planned, measures: Sequence[Goal], stop: float | None) -> tuple[list[StagedLayout], bool]:
+def _frontier(solved: Planned, measures: Sequence[Goal]) -> tuple[list[StagedLayout], bool]:
     """Return the points of the frontier, and whether some may be missing."""
     if solved.choice.best is None:
         return [], False
@@ -63,7 +63,7 @@ def _frontier(solved: Planned, measures: Sequence[Goal], stop: float | None) -> 
         return [solved.choice.best], True
     prepared = solved.prepared
     points, account = pareto(prepared.question, prepared.space, job_of(prepared), grid_source(Grid(prepared.facts)),
-                             measures, stop)
+                             measures, solved.effort.stop)
     return points, account.open_bound is not None or account.interrupted
 
 

@@ -11,8 +11,8 @@ from planner.answer.schema import Infeasible, Objective, Status
 from planner.yaml_io import Frozen
 
 Verdict = Literal["is the plan", "tied", "worse", "better", "infeasible", "not offered", "undecided"]
-"""better: the question leaves it out; tied: closer than the prediction can tell; not offered: neither the catalog nor the
-sourcing has such hardware."""
+"""better: the question leaves it out; tied: closer than the prediction can tell; not offered: neither the catalog nor
+the sourcing has such hardware."""
 
 
 class WhyNot(Frozen):
@@ -50,7 +50,7 @@ class Worth(Frozen):
     without: float | None
     """By how much the objective would be lower without the limit."""
     pays_from: str | None = None
-    """The least value of the limit that lowers the objective; only of a deadline that binds while money is minimized."""
+    """The least value of the limit that lowers the objective; only of a deadline that binds while cost is minimized."""
 
 
 class Explanation(Frozen):

@@ -18,8 +18,8 @@ from planner.scenario.scenario import Scenario
 @click.option("--why-not", multiple=True, metavar="CHOICE", help="A choice the plan does not make: tp=4,pp=2 or "
               "gpu=a100; repeatable.")
 @common
-def command(scenario: str | None, why_not: tuple[str, ...], time_limit: float | None, as_json: bool,
-            catalogs: tuple[Path, ...], **flags: str | tuple[str, ...] | None) -> int:
+def command(scenario: str | None, why_not: tuple[str, ...], time_limit: float | None, workers: int,
+            as_json: bool, catalogs: tuple[Path, ...], **flags: str | tuple[str, ...] | None) -> int:
     """Say which limits bind and what one unit more is worth; why not another choice; or why there is no plan.
 
     Every figure is the difference to the same question solved again, to proof, with that one thing changed.
@@ -27,6 +27,7 @@ def command(scenario: str | None, why_not: tuple[str, ...], time_limit: float | 
     from planner.answer.schema import to_json
     from planner.explaining.choice import parse_choice
     from planner.explaining.explain import explain
+    from planner.pipeline import effort_of
     from planner.render.explanation import render_explanation, render_explanation_line
 
     catalog, choices = open_catalog(catalogs), [parse_choice(text) for text in why_not]
@@ -34,7 +35,7 @@ def command(scenario: str | None, why_not: tuple[str, ...], time_limit: float | 
     def ask(replaced: Mapping[str, str]) -> Scenario:
         return question(scenario, flags, catalog, replaced)[0]
 
-    explanation = explain(ask, catalog, choices, time_limit)
+    explanation = explain(ask, catalog, choices, effort_of(time_limit, workers))
     if as_json:
         click.echo(to_json(explanation))
     elif is_quiet():

@@ -24,7 +24,7 @@ EXIT_CODES = {"optimal": EXIT_OK, "feasible": EXIT_STOPPED, "undecided": EXIT_ST
 @click.option("--show-scenario", is_flag=True, help="Print the question as a scenario file, and stop.")
 @common
 def command(scenario: str | None, prefer: str | None, pareto: str | None, time_limit: float | None,
-            show_scenario: bool, as_json: bool, catalogs: tuple[Path, ...],
+            workers: int, show_scenario: bool, as_json: bool, catalogs: tuple[Path, ...],
             **flags: str | tuple[str, ...] | None) -> int:
     """Find the cheapest (or fastest, or smallest) plan, and prove it.
 
@@ -44,7 +44,7 @@ def command(scenario: str | None, prefer: str | None, pareto: str | None, time_l
     interrupted = False
     try:
         plan = make_plan(asked, catalog, defaults=defaults, time_limit=time_limit, simple=prefer is not None,
-                         pareto=pareto.split(",") if pareto else ())
+                         pareto=pareto.split(",") if pareto else (), workers=workers)
     except Interrupted as stopped:
         plan, interrupted = stopped.plan, True
     if as_json:

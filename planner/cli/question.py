@@ -20,7 +20,7 @@ Flags = Mapping[str, str | tuple[str, ...] | None]
 
 
 def asking(function: F) -> F:
-    """Add the argument SCENARIO, the flags that override it, and --time-limit."""
+    """Add the argument SCENARIO, the flags that override it, --time-limit and --workers."""
     for option in reversed((
         click.argument("scenario", required=False),
         click.option("--model", metavar="NAME", help="Short name or Hugging Face id."),
@@ -45,6 +45,8 @@ def asking(function: F) -> F:
         click.option("--objective", type=click.Choice(get_args(Objective)), help="What to minimize. Default: cost."),
         click.option("--time-limit", type=options.time_limit, metavar="SECONDS",
                      help="Stop after this many seconds; the gap is then printed."),
+        click.option("--workers", type=click.IntRange(1, 256), default=1, metavar="N",
+                     help="Processes that share the search out; the answer is the same. Default: 1."),
     )):
         function = option(function)
     return function

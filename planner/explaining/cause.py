@@ -21,6 +21,7 @@ from planner.physics.evaluate import Evaluation, evaluate_fixed
 from planner.prepare import Prepared
 from planner.scenario.limits import Objective
 from planner.solver.found import Frontier
+from planner.solver.settings import UNLIMITED, Effort
 from planner.units import show_bytes
 
 MEASURES: dict[str, Objective] = {"budget": "cost", "max_power": "gpus", "deadline": "time", "max_nodes": "gpus",
@@ -43,8 +44,8 @@ class Failed:
     prepared: Prepared
     grid: Grid
     frontier: Frontier
-    stop: float | None = None
-    """Monotonic clock reading at which explaining ends, with what is known by then."""
+    effort: Effort = UNLIMITED
+    """Explaining ends with it too, with what is known by then."""
 
     def feasible(self, held: Sequence[str]) -> bool:
         """Say whether there is a plan with only the limits in `held` in force (memory and own among them)."""
@@ -52,7 +53,7 @@ class Failed:
         change = Change(limits=limits, memory=0.0 if "memory" in held else ENDLESS,
                         own=0 if "own" in held else None,
                         objective=next((MEASURES[name] for name in ("deadline", "budget") if name in held), "gpus"))
-        found = searched(self.prepared, change, self.stop)
+        found = searched(self.prepared, change, self.effort)
         return bool(found.found) or found.open_bound is not None
 
     @property
@@ -177,13 +178,13 @@ def _relaxation(name: str, failed: Failed) -> tuple[float, Relaxation] | None:
     if name == "memory":
         return _more_memory(failed)
     prepared, limits = failed.prepared, failed.prepared.scenario.limits
-    lifted = solved(prepared, Change(limits={name: None}, objective=MEASURES[name]), failed.stop)
+    lifted = solved(prepared, Change(limits={name: None}, objective=MEASURES[name]), failed.effort)
     if lifted.best is None or lifted.value is None:
         return None
     column = lifted.best.column
     least: float = {"deadline": round_up(column.upper_us * 1e-6), "budget": lifted.value / 100,
                     "max_nodes": column.nodes, "max_power": column.power_w}.get(name, column.gpus)
-    confirmed = solved(prepared, Change(limits={name: least}, objective=MEASURES[name]), failed.stop)
+    confirmed = solved(prepared, Change(limits={name: least}, objective=MEASURES[name]), failed.effort)
     if confirmed.best is None:
         return None
     value = getattr(limits, name)
@@ -197,7 +198,7 @@ def _more_memory(failed: Failed) -> tuple[float, Relaxation] | None:
     usable = min(one.gpu.usable_memory for one in failed.prepared.question.candidates)
 
     def enough(more: float) -> bool:
-        return bool(searched(failed.prepared, Change(memory=more), failed.stop).found)
+        return bool(searched(failed.prepared, Change(memory=more), failed.effort).found)
 
     low, high = 0.0, 0.0
     for doubling in range(DOUBLINGS):

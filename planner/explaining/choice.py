@@ -15,6 +15,7 @@ from planner.errors import InputError, UnknownName
 from planner.planned import Planned, planned
 from planner.prepare import prepare
 from planner.scenario.scenario import Scenario
+from planner.solver.settings import UNLIMITED, Effort
 
 Ask = Callable[[Mapping[str, str]], Scenario]
 """The question with some scenario values replaced, by dotted path."""
@@ -50,7 +51,7 @@ def parse_choice(text: str) -> dict[str, str]:
 
 
 def why_not(ask: Ask, catalog: Catalog, asked: dict[str, str], plan: Answered | None,
-            stop: float | None = None) -> WhyNot:
+            effort: Effort = UNLIMITED) -> WhyNot:
     """Return what becomes of one choice. `plan` is none where the question has no plan. Raises InputError."""
     held = {AXES[key]: (axis_value(key, value, "--why-not"),) for key, value in asked.items() if key in AXES}
     scenario = ask({VALUES[key]: value for key, value in asked.items() if key in VALUES})
@@ -59,7 +60,7 @@ def why_not(ask: Ask, catalog: Catalog, asked: dict[str, str], plan: Answered | 
     except InputError as error:
         return WhyNot(asked=asked, verdict="not offered", because=str(error))
     facts = prepared.facts
-    solved = planned(replace(prepared, facts=replace(facts, space=replace(facts.space, only=held))), stop)
+    solved = planned(replace(prepared, facts=replace(facts, space=replace(facts.space, only=held))), effort)
     return _ruled_out(asked, solved) if solved.choice.best is None else _weighed(asked, solved, plan)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 from planner.answer.explanation import Explanation
@@ -12,24 +11,24 @@ from planner.explaining.choice import Answered, Ask, why_not
 from planner.explaining.worth import worths
 from planner.planned import planned
 from planner.prepare import prepare
+from planner.solver.settings import UNLIMITED, Effort
 
 
 def explain(ask: Ask, catalog: Catalog, choices: Sequence[dict[str, str]] = (),
-            time_limit: float | None = None) -> Explanation:
+            effort: Effort = UNLIMITED) -> Explanation:
     """Return why the plan is what it is: what its limits are worth, or why none of `choices` was taken.
 
     Raises PlannerError where the input is wrong; without tokens nothing is planned that could be explained.
     """
-    stop = None if time_limit is None else time.monotonic() + time_limit
     scenario = ask({})
     if scenario.workload.tokens is None:
         raise Unsupported("explain without workload.tokens: what holds a model is a question of memory alone; "
                           "planner estimate shows where the bytes go")
-    plan = planned(prepare(scenario, catalog), stop)
+    plan = planned(prepare(scenario, catalog), effort)
     assignment = plan.assignment()
     best = None if assignment is None or plan.choice.value is None else Answered(plan.choice.value, assignment)
-    asked = tuple(why_not(ask, catalog, choice, best, stop) for choice in choices)
-    worth = tuple(worths(plan.prepared, best.value, best.assignment, stop)) if best and not choices else ()
+    asked = tuple(why_not(ask, catalog, choice, best, effort) for choice in choices)
+    worth = tuple(worths(plan.prepared, best.value, best.assignment, effort)) if best and not choices else ()
     return Explanation(status=plan.choice.status, objective=plan.objective,
                        assignments=(best.assignment,) if best else (), why_not=asked, worth=worth,
                        infeasible=plan.infeasible)

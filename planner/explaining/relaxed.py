@@ -12,6 +12,7 @@ from planner.scenario.limits import Deadline, Objective
 from planner.solver.choose import Choice, choose
 from planner.solver.found import Frontier
 from planner.solver.frontier import Search, grid_source
+from planner.solver.settings import Effort
 
 ENDLESS = 1e18
 """Bytes, or bytes/s, that nothing uses up."""
@@ -64,13 +65,13 @@ def _candidate(one: Candidate, change: Change) -> Candidate:
     return replace(one, gpu=gpu, nics=nics)
 
 
-def solved(prepared: Prepared, change: Change, stop: float | None = None) -> Choice:
-    """Return the proven choice of the changed question. `stop` is a monotonic clock reading."""
+def solved(prepared: Prepared, change: Change, effort: Effort) -> Choice:
+    """Return the proven choice of the changed question."""
     now = changed(prepared, change)
-    return choose(now.question, now.space, job_of(now), grid_source(Grid(now.facts)), stop)
+    return choose(now.question, Grid(now.facts), job_of(now), effort)
 
 
-def searched(prepared: Prepared, change: Change, stop: float | None = None) -> Frontier:
+def searched(prepared: Prepared, change: Change, effort: Effort) -> Frontier:
     """Return the search of the changed question up to its first layout, which is enough to know that there is one."""
     now = changed(prepared, change)
-    return Search(now.question, now.space, job_of(now), stop, first=True).run(grid_source(Grid(now.facts)))
+    return Search(now.question, now.space, job_of(now), effort.stop, first=True).run(grid_source(Grid(now.facts)))

@@ -12,6 +12,7 @@ from planner.explaining.relaxed import ENDLESS, Change, solved
 from planner.explaining.wording import asked_limit, round_up, show_limit
 from planner.prepare import Prepared
 from planner.scenario.limits import Limits
+from planner.solver.settings import UNLIMITED, Effort
 from planner.units import DAY, show_bytes, show_seconds, show_usd
 
 GB, GBIT = 1e9, 1e9 / 8
@@ -30,15 +31,15 @@ class _Item:
     without: Change
 
 
-def worths(prepared: Prepared, value: int, assignment: Assignment, stop: float | None = None) -> list[Worth]:
+def worths(prepared: Prepared, value: int, assignment: Assignment, effort: Effort = UNLIMITED) -> list[Worth]:
     """Return what each limit and resource is worth to a plan of that objective value, those that bind first."""
-    found = [_worth(prepared, value, item, stop) for item in _items(prepared, assignment)]
+    found = [_worth(prepared, value, item, effort) for item in _items(prepared, assignment)]
     return sorted(found, key=lambda one: -(one.without or 0.0))
 
 
-def _worth(prepared: Prepared, value: int, item: _Item, stop: float | None) -> Worth:
+def _worth(prepared: Prepared, value: int, item: _Item, effort: Effort) -> Worth:
     def saves(change: Change) -> float | None:
-        choice = solved(prepared, change, stop)
+        choice = solved(prepared, change, effort)
         if choice.value is None or choice.status != "optimal":
             return None
         return amount(prepared.scenario.objective, value - choice.value)
@@ -46,17 +47,17 @@ def _worth(prepared: Prepared, value: int, item: _Item, stop: float | None) -> W
     without = saves(item.without)
     # what is worth nothing altogether is worth nothing by the unit
     one = 0.0 if without == 0 else saves(item.more)
-    pays = _pays_from(prepared, value, stop) if item.limit == "deadline" and without else None
+    pays = _pays_from(prepared, value, effort) if item.limit == "deadline" and without else None
     return Worth(limit=item.limit, given=item.given, used=item.used, binds=bool(without), unit=item.unit,
                  saves=one, pays_from=pays, without=without)
 
 
-def _pays_from(prepared: Prepared, value: int, stop: float | None) -> str | None:
+def _pays_from(prepared: Prepared, value: int, effort: Effort) -> str | None:
     """Return the least deadline under which a cheaper plan exists: the fastest plan of all that cost less."""
     if prepared.scenario.objective != "cost":
         return None
     cheaper = Change(limits={"deadline": None, "budget": (value - 1) / 100}, objective="time")
-    choice = solved(prepared, cheaper, stop)
+    choice = solved(prepared, cheaper, effort)
     return None if choice.best is None else show_limit("deadline", round_up(choice.best.column.upper_us * 1e-6))
 
 

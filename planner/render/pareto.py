@@ -60,7 +60,8 @@ def _plot(points: Sequence[Assignment], down: str, across: str) -> list[str]:
     if _by_logarithm(heights):
         labels[HEIGHT // 2 + 1] = "(log)"
     lines = [f"  {labels.get(row, ''):>{margin}} |{''.join(cells).rstrip()}" for row, cells in enumerate(rows)]
-    left, right = _SHOWN[across](min(widths)), f"{_SHOWN[across](max(widths))} {across}{' (log)' if _by_logarithm(widths) else ''}"
+    left, scale = _SHOWN[across](min(widths)), " (log)" if _by_logarithm(widths) else ""
+    right = f"{_SHOWN[across](max(widths))} {across}{scale}"
     return [*lines, f"  {'':>{margin}} +{'-' * WIDTH}", f"  {'':>{margin}}  {left}{right:>{WIDTH - len(left)}}"]
 
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from planner.layouts.axes import Space
+from planner.layouts.enumerate import Grid
 from planner.physics.question import Question
 from planner.solver.check import check_fleet, check_staging
 from planner.solver.column import Column, undominated
 from planner.solver.exhaustive import exhaustive_fleet
 from planner.solver.fleet.problem import FleetOffer, FleetProblem
 from planner.solver.found import Frontier, StagedLayout
-from planner.solver.frontier import Search, Source
 from planner.solver.job import Job
+from planner.solver.parallel import search_grid
+from planner.solver.settings import UNLIMITED, Effort
 from planner.solver.staging_input import staging_problem
 
 Status = Literal["optimal", "feasible", "infeasible", "undecided"]
@@ -30,12 +31,12 @@ class Choice:
     frontier: Frontier
 
 
-def choose(question: Question, space: Space, job: Job, source: Source, deadline: float | None = None) -> Choice:
-    """Return the best layout and its proof. `deadline` is a monotonic clock reading at which to stop.
+def choose(question: Question, grid: Grid, job: Job, effort: Effort = UNLIMITED) -> Choice:
+    """Return the best layout of the grid and its proof.
 
     Raises RuntimeError where an independent check contradicts the solver, which is a defect and no answer.
     """
-    frontier = Search(question, space, job, deadline).run(source)
+    frontier = search_grid(question, grid, job, effort)
     open_value = frontier.open_bound[0] if frontier.open_bound is not None else None
     if not frontier.found:
         return Choice("infeasible" if open_value is None else "undecided", None, None, open_value, frontier)

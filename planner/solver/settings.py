@@ -18,3 +18,15 @@ class Settings:
     deterministic_limit: float | None = None
     seed: int = 0
     workers: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """What an answer may take: a monotonic clock reading at which to stop, and processes that share the search out."""
+
+    stop: float | None = None
+    workers: int = 1
+
+
+UNLIMITED = Effort()
+"""To the proof, in this process."""

@@ -111,7 +111,7 @@ def test_plan_has_exactly_the_flags_of_the_scenario(planner):
 @pytest.mark.parametrize(("args", "message"), [
     (["pln"], "No such command 'pln'; did you mean plan"), (["compare"], "No such command 'compare'"),
     (["plan", MAIN, "--dedline", "3d"], "--dedline"),
-    (["plan", "--pareto", "x"], "No such option"),
+    (["plan", "--workers", "x"], "No such option"),
     (["plan", MAIN, "--objective", "price"], "'price' is not one of 'cost', 'time', 'gpus', 'energy'"),
     (["plan", MAIN, "--time-limit", "nan"], "--time-limit"),
     (["plan", MAIN, "--time-limit", "-1"], "--time-limit"),
@@ -152,7 +152,7 @@ def test_a_bug_exits_70_with_the_traceback_only_on_request(planner, monkeypatch)
     def broken(*_, **__):
         raise RuntimeError("boom")
 
-    monkeypatch.setattr("planner.cli.plan.load_scenario", broken)
+    monkeypatch.setattr("planner.cli.plan.question", broken)
     ran = planner("plan", MAIN)
     assert (ran.code, ran.out) == (70, "")
     assert ran.err.startswith("Error: this is a bug in planner: RuntimeError: boom")
@@ -164,7 +164,7 @@ def test_ctrl_c_exits_130(planner, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("planner.cli.plan.load_scenario", interrupted)
+    monkeypatch.setattr("planner.cli.plan.question", interrupted)
     ran = planner("plan", MAIN)
     assert ran.code == 130
     assert "interrupted" in ran.err

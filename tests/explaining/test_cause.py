@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from planner.explaining.cause import by_change
 from planner.answer.schema import Plan, Relaxation
 from planner.api import plan
+from planner.explaining.cause import by_change
 
 DEADLINE, GPUS, BUDGET = (Relaxation(limit=name, from_="a", to="b") for name in ("deadline", "max_gpus", "budget"))
 

@@ -57,5 +57,5 @@ def test_measures_that_are_no_trade_off_are_refused(text: str) -> None:
 
 
 def test_a_frontier_needs_an_amount_of_work() -> None:
-    with pytest.raises(InputError, match="--pareto needs workload.tokens"):
+    with pytest.raises(InputError, match=r"--pareto needs workload\.tokens"):
         plan(model="llama-3.1-8b", on="dgx-h100", pareto="cost,days")
