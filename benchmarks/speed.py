@@ -12,9 +12,11 @@ import platform
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -22,14 +24,14 @@ from planner import __version__
 from planner.catalog.load import Catalog
 from planner.layouts.enumerate import enumerate_layouts
 from planner.layouts.table import Layouts
-from planner.physics import topology
 from planner.physics.estimate import time_terms
 from planner.physics.memory import memory_terms
-from planner.prepare import Prepared, job_of, prepare
+from planner.prepare import Prepared, prepare
 from planner.scenario.load import load_scenario
-from planner.solver import frontier, staging
+from planner.solver import staging
 from planner.solver.bounds import bound, time_bound
 from planner.solver.frontier import CHUNK
+from planner.solver.refine import refined_bound
 from planner.solver.staging.problem import StagingProblem
 from planner.solver.staging_input import staging_problem
 
@@ -41,11 +43,21 @@ STAGED_MODELS = ("llama-3.1-70b", "llama-3.1-405b")
 STAGES = (2, 4, 8, 16, 32)
 PROBLEMS = 40
 Line = tuple[str, str]
+SIX = "dgx-h100,dgx-h200,dgx-b200,dgx-b300,dgx-a100,hgx-a100-40gb"
+TWENTY = SIX + (",a100-pcie-80gb-8x,h100-pcie-8x,h100-sxm-1x,h200-sxm-1x,h200-sxm-2x,b200-1x,b200-2x,b300-1x,"
+                "mi300x-platform,l40s-8x-pcie,l40-8x,rtx-a6000-8x,v100-sxm2-16gb-8x,a100-sxm-80gb-1x")
+LARGE = ["plan", "--model", "llama-3.1-405b", "--tokens", "15.6T", "--deadline", "90d"]
+SIZES = (
+    ("405B on up to 16,384 GPUs of 6 node types", [*LARGE, "--max-gpus", "16384", "--on", SIX], 3),
+    ("405B on up to 100,000 GPUs of 20 node types, batch +- 2%",
+     [*LARGE, "--max-gpus", "100000", "--global-batch", "2048 sequences +- 2%", "--on", TWENTY,
+      "--terms", "on-demand,spot,reserved-1y"], 3),
+)
 
 
 def main() -> int:
     """Measure everything, print it, and write the page."""
-    lines = [*commands(), *search(), *physics(), *stagings()]
+    lines = [*commands(), *sweep(), *physics(), *stagings()]
     table = "\n".join(["| what | figure |", "|---|---|", *(f"| {what} | {figure} |" for what, figure in lines)])
     where = (f"planner {__version__}, Python {platform.python_version()}, numpy {np.__version__}, "
              f"{platform.machine()}, {os.cpu_count()} cores. Whole commands: median of {REPEATS}.")
@@ -56,11 +68,44 @@ def main() -> int:
 
 
 def commands() -> Iterator[Line]:
-    """Yield wall time and peak memory of whole processes."""
-    for label, argv in ((f"`planner plan {JOB}`", ["plan", JOB]), ("`planner --help`", ["--help"])):
-        runs = [process(argv) for _ in range(REPEATS)]
+    """Yield wall time and peak memory of whole processes, and what each search looked at."""
+    for label, argv, repeats in ((f"`planner plan {JOB}`", ["plan", JOB], REPEATS), *SIZES):
+        runs = [process(argv) for _ in range(repeats)]
         yield f"{label}, wall time", f"{median(seconds for seconds, _ in runs):.2f} s"
         yield f"{label}, peak memory", f"{median(size for _, size in runs) / 2**20:.0f} MiB"
+        yield from searched(label, argv)
+    runs = [process(["--help"]) for _ in range(REPEATS)]
+    yield "`planner --help`, wall time", f"{median(seconds for seconds, _ in runs):.2f} s"
+    yield "`planner --help`, peak memory", f"{median(size for _, size in runs) / 2**20:.0f} MiB"
+
+
+def searched(label: str, argv: list[str]) -> Iterator[Line]:
+    """Yield how much of the space one search looked at, and how it ended."""
+    ran = subprocess.run([sys.executable, "-m", "planner", *argv, "--json"], cwd=ROOT, check=True,
+                         capture_output=True, text=True)
+    plan = json.loads(ran.stdout)
+    found = plan["search"]
+    yield f"{label}, layouts", (f"{found['layouts']:,} considered, {found['legal']:,} made, {found['fit']:,} fit, "
+                                f"{found['staged']:,} staged: {plan['status']}, gap {plan['objective']['gap']:g}")
+    yield f"{label}, search inside the process", f"{found['wall_seconds']:.2f} s"
+
+
+def sweep() -> Iterator[Line]:
+    """Yield the time of a sweep of 1,000 variants of the job."""
+    days = ",".join(f"{d}d" for d in range(30, 80, 5))
+    tokens = ",".join(f"{t}T" for t in range(6, 26, 2))
+    most = ",".join(str(2**n) for n in range(8, 18))
+    with TemporaryDirectory() as folder:
+        lines = Path(folder) / "lines.jsonl"
+        began = time.monotonic()
+        ran = subprocess.run([sys.executable, "-m", "planner", "sweep", JOB, "--vary", f"limits.deadline={days}",
+                              "--vary", f"workload.tokens={tokens}", "--vary", f"limits.max_gpus={most}",
+                              "-o", str(lines), "-q"], cwd=ROOT, check=False, capture_output=True, text=True)
+        took = time.monotonic() - began
+        statuses = Counter(json.loads(line)["plan"]["status"] for line in lines.read_text().splitlines())
+    ended = ", ".join(f"{count} {status}" for status, count in sorted(statuses.items()))
+    yield (f"`planner sweep {JOB}`, {statuses.total():,} variants of deadline, tokens and GPUs",
+           f"{took:.0f} s on {os.cpu_count()} cores: {ended}, exit code {ran.returncode}")
 
 
 def process(argv: list[str]) -> tuple[float, int]:
@@ -71,17 +116,6 @@ def process(argv: list[str]) -> tuple[float, int]:
     if int(code):
         raise RuntimeError(f"planner {' '.join(argv)} ended with exit code {code}: {ran.stderr}")
     return float(seconds), int(size)
-
-
-def search() -> Iterator[Line]:
-    """Yield how much of the space the search looked at."""
-    ran = subprocess.run([sys.executable, "-m", "planner", "plan", JOB, "--json"], cwd=ROOT, check=True,
-                         capture_output=True, text=True)
-    found = json.loads(ran.stdout)["search"]
-    yield "layouts considered", f"{found['layouts']:,}"
-    yield "legal", f"{found['legal']:,}"
-    yield "staged exactly", f"{found['staged']:,}"
-    yield "search, inside the process", f"{found['wall_seconds']:.2f} s"
 
 
 def prepared(model: str | None = None) -> tuple[Prepared, Layouts]:
@@ -114,37 +148,8 @@ def physics() -> Iterator[Line]:
 
     yield "physics: all time and memory terms", per_second(len(layouts), "layouts", cpu(terms))
     yield "bounds on the step, without and with memory", per_second(len(layouts), "layouts", cpu(bounds))
-    cold = median(searching(job, layouts) for _ in range(3))
-    yield "all physics and bounds one search asks for, no route known", per_second(len(layouts), "layouts", cold)
-
-
-def searching(job: Prepared, layouts: Layouts) -> float:
-    """Return CPU seconds one search spends in physics and bounds; routes of its topologies are forgotten before."""
-    import networkx  # noqa: F401  (its import is start-up, not physics)
-
-    spent = 0.0
-
-    def timed(work: Callable[..., object]) -> Callable[..., object]:
-        def run(*args: object) -> object:
-            nonlocal spent
-            began = time.process_time()
-            done = work(*args)
-            spent += time.process_time() - began
-            return done
-        return run
-
-    for cache in (topology._graph, topology._route, topology._loads, topology._links):
-        cache.cache_clear()
-    names = ("time_terms", "time_bound", "memory_terms", "offloaded", "bound")
-    whole = {name: getattr(frontier, name) for name in names}
-    try:
-        for name, work in whole.items():
-            setattr(frontier, name, timed(work))
-        frontier.Search(job.question, job.space, job_of(job)).run(layouts)
-    finally:
-        for name, work in whole.items():
-            setattr(frontier, name, work)
-    return spent
+    yield "refined bounds", per_second(len(layouts), "layouts", cpu(lambda: [
+        refined_bound(question, rows, times, memory) for rows, times, memory in known]))
 
 
 def chunks(layouts: Layouts, size: int) -> Iterator[Layouts]:

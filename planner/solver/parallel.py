@@ -5,10 +5,9 @@ What one candidate's search finds depends on no other, so the answer is the same
 
 from __future__ import annotations
 
-import multiprocessing
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, wait
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -37,6 +36,9 @@ def search_grid(question: Question, grid: Grid, job: Job, effort: Effort) -> Fro
     workers = min(effort.workers, len(candidates))
     if workers < 2:
         return Search(question, grid.facts.space, job, effort.stop).run(grid_source(grid))
+    import multiprocessing  # slow to import, and most questions need one process
+    from concurrent.futures import ProcessPoolExecutor
+
     shares = [tuple(candidates[at::workers]) for at in range(workers)]
     method = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
     with ProcessPoolExecutor(workers, multiprocessing.get_context(method)) as pool:

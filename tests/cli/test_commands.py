@@ -111,7 +111,7 @@ def test_plan_has_exactly_the_flags_of_the_scenario(planner):
 @pytest.mark.parametrize(("args", "message"), [
     (["pln"], "No such command 'pln'; did you mean plan"), (["compare"], "No such command 'compare'"),
     (["plan", MAIN, "--dedline", "3d"], "--dedline"),
-    (["plan", "--workers", "x"], "No such option"),
+    (["plan", "--spot", "x"], "No such option"),
     (["plan", MAIN, "--objective", "price"], "'price' is not one of 'cost', 'time', 'gpus', 'energy'"),
     (["plan", MAIN, "--time-limit", "nan"], "--time-limit"),
     (["plan", MAIN, "--time-limit", "-1"], "--time-limit"),
