@@ -11,6 +11,7 @@ from planner.answer.assemble import alternative_of, assignment_of, price_dates, 
 from planner.answer.assignment import Alternative, Assignment
 from planner.answer.schema import PREFER_SIMPLE, Plan, Provenance, Search
 from planner.catalog.load import Catalog
+from planner.explaining.cause import infeasible_of
 from planner.layouts.axes import SCHEDULES
 from planner.layouts.enumerate import Grid
 from planner.planned import Planned, planned
@@ -61,7 +62,7 @@ def make_plan(scenario: Scenario, catalog: Catalog, *, defaults: Sequence[str] =
     plan = Plan(
         status=choice.status, objective=solved.objective, assignments=(best,) if best else (),
         alternatives=tuple(_alternatives(solved, shown, best)) if best and shown else (),
-        search=search_of(solved, time.monotonic() - started), infeasible=solved.infeasible,
+        search=search_of(solved, time.monotonic() - started), infeasible=infeasible_of(solved),
         provenance=provenance_of(scenario, catalog, (
             *defaults, *decided(prepared), *(unwritten(context, shown) if shown else ()),
             *(_preferred(choice.best, shown) if choice.best and shown else ()))))

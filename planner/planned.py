@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from planner.answer.assemble import MOST_ALTERNATIVES, Context, assignment_of
 from planner.answer.assignment import Assignment
 from planner.answer.objective import objective_of
-from planner.answer.schema import Infeasible, Objective
-from planner.explaining.cause import Failed, infeasible_of
+from planner.answer.schema import Objective
 from planner.layouts.enumerate import Grid
 from planner.prepare import Prepared, job_of, residuals_of
 from planner.solver.choose import Choice, choose
@@ -36,13 +35,6 @@ class Planned:
     def objective(self) -> Objective:
         """The objective with its bound."""
         return objective_of(self.prepared.scenario.objective, self.choice)
-
-    @property
-    def infeasible(self) -> Infeasible | None:
-        """Why there is no plan; none where there is one, or nobody knows."""
-        if self.choice.status != "infeasible":
-            return None
-        return infeasible_of(Failed(self.prepared, self.grid, self.choice.frontier, self.effort))
 
     def assignment(self) -> Assignment | None:
         """Return the plan's assignment; none without a plan."""

@@ -11,6 +11,7 @@ from planner.answer.objective import NAMES
 from planner.answer.schema import PARETO, Plan
 from planner.catalog.load import Catalog
 from planner.errors import InputError
+from planner.explaining.cause import infeasible_of
 from planner.layouts.enumerate import Grid
 from planner.pipeline import Interrupted, decided, provenance_of, search_of
 from planner.planned import Planned, planned
@@ -48,7 +49,7 @@ def trade_offs(scenario: Scenario, catalog: Catalog, names: Sequence[str], defau
     plan = Plan(
         status=status, objective=solved.objective, assignments=(best,) if best else (),
         alternatives=tuple(_point(solved, one, best, measures) for one in points[1:]) if best else (),
-        search=search_of(solved, time.monotonic() - started), infeasible=solved.infeasible,
+        search=search_of(solved, time.monotonic() - started), infeasible=infeasible_of(solved),
         provenance=provenance_of(prepared.scenario, catalog, (*defaults, said, *decided(prepared))))
     if solved.choice.frontier.interrupted:
         raise Interrupted(plan)

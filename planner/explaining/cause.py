@@ -7,7 +7,7 @@ has a plan once it is lifted too. What is left is verified: held alone, it still
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import ceil
 
 from planner.answer.schema import Infeasible, Relaxation
@@ -18,10 +18,9 @@ from planner.layouts.enumerate import Grid
 from planner.layouts.rules import RULES
 from planner.layouts.table import from_rows
 from planner.physics.evaluate import Evaluation, evaluate_fixed
+from planner.planned import Planned
 from planner.prepare import Prepared
 from planner.scenario.limits import Objective
-from planner.solver.found import Frontier
-from planner.solver.settings import UNLIMITED, Effort
 from planner.units import show_bytes
 
 MEASURES: dict[str, Objective] = {"budget": "cost", "max_power": "gpus", "deadline": "time", "max_nodes": "gpus",
@@ -37,33 +36,24 @@ MEMORY_STEP = 0.1e9
 DOUBLINGS = 6
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """A question that has no plan, its grid, and what the search saw."""
-
-    prepared: Prepared
-    grid: Grid
-    frontier: Frontier
-    effort: Effort = UNLIMITED
-    """Explaining ends with it too, with what is known by then."""
-
-    def feasible(self, held: Sequence[str]) -> bool:
-        """Say whether there is a plan with only the limits in `held` in force (memory and own among them)."""
-        limits = {name: None for name in self.limits if name not in held}
-        change = Change(limits=limits, memory=0.0 if "memory" in held else ENDLESS,
-                        own=0 if "own" in held else None,
-                        objective=next((MEASURES[name] for name in ("deadline", "budget") if name in held), "gpus"))
-        found = searched(self.prepared, change, self.effort)
-        return bool(found.found) or found.open_bound is not None
-
-    @property
-    def limits(self) -> list[str]:
-        """Limits that are set."""
-        return [name for name in MEASURES if getattr(self.prepared.scenario.limits, name) is not None]
+def feasible(failed: Planned, held: Sequence[str]) -> bool:
+    """Say whether there is a plan with only the limits in `held` in force (memory and own among them)."""
+    lifted = {name: None for name in limits_of(failed) if name not in held}
+    change = Change(limits=lifted, memory=0.0 if "memory" in held else ENDLESS, own=0 if "own" in held else None,
+                    objective=next((MEASURES[name] for name in ("deadline", "budget") if name in held), "gpus"))
+    found = searched(failed.prepared, change, failed.effort)
+    return bool(found.found) or found.open_bound is not None
 
 
-def infeasible_of(failed: Failed) -> Infeasible:
-    """Return the explanation; every reason and every relaxation is verified by solving again."""
+def limits_of(failed: Planned) -> list[str]:
+    """Return the limits that are set."""
+    return [name for name in MEASURES if getattr(failed.prepared.scenario.limits, name) is not None]
+
+
+def infeasible_of(failed: Planned) -> Infeasible | None:
+    """Return why there is no plan, each reason and relaxation verified by solving again; none where there is one."""
+    if failed.choice.status != "infeasible":
+        return None
     reasons = reasons_of(failed)
     relaxations = by_change([relaxation for name in reasons if (relaxation := _relaxation(name, failed)) is not None])
     because = [*_rules(failed), *(line for name in reasons for line in _because(name, failed))]
@@ -71,27 +61,27 @@ def infeasible_of(failed: Failed) -> Infeasible:
                       nearest=_nearest(failed, reasons, relaxations), relaxations=tuple(relaxations))
 
 
-def reasons_of(failed: Failed) -> list[str]:
+def reasons_of(failed: Planned) -> list[str]:
     """Return a minimal set of limits without a plan; GPU memory is among them only where more of it would do."""
     owned = ["own"] if any(offer.nodes is not None for offer in failed.prepared.offers) else []
-    limits = minimal([*failed.limits, *owned], lambda held: failed.feasible([*held, "memory"]))
-    return [*limits, "memory"] if failed.feasible(limits) else limits
+    limits = minimal([*limits_of(failed), *owned], lambda held: feasible(failed, [*held, "memory"]))
+    return [*limits, "memory"] if feasible(failed, limits) else limits
 
 
-def minimal(names: Sequence[str], feasible: Callable[[Sequence[str]], bool]) -> list[str]:
+def minimal(names: Sequence[str], possible: Callable[[Sequence[str]], bool]) -> list[str]:
     """Return a minimal part of `names` that is infeasible when held alone; empty where nothing held is infeasible too.
 
     `names` as a whole must be infeasible. One that is enough by itself is preferred.
     """
-    if not feasible([]):
+    if not possible([]):
         return []
     for name in names:
-        if not feasible([name]):
+        if not possible([name]):
             return [name]
     reasons = list(names)
     for name in names:
         rest = [other for other in reasons if other != name]
-        if not feasible(rest):
+        if not possible(rest):
             reasons = rest
     return reasons
 
@@ -102,7 +92,7 @@ def by_change(found: Sequence[tuple[float, Relaxation]]) -> list[Relaxation]:
     return [relaxation for at, (factor, relaxation) in enumerate(ranked) if at == 0 or factor <= MOST_CHANGE]
 
 
-def _rules(failed: Failed) -> list[str]:
+def _rules(failed: Planned) -> list[str]:
     """Return the rules that together leave no legal layout; none where there are some."""
     facts = failed.prepared.facts
     if not _empty(failed, frozenset()):
@@ -115,13 +105,13 @@ def _rules(failed: Failed) -> list[str]:
     return [f"{RULES[name].reason} ({name}: {counts.removed[name]:,} layouts)" for name in names]
 
 
-def _empty(failed: Failed, skipped: frozenset[str]) -> bool:
+def _empty(failed: Planned, skipped: frozenset[str]) -> bool:
     """Say whether no layout is legal without the rules in `skipped`."""
     grid = Grid(replace(failed.prepared.facts, skipped=skipped))
     return all(not len(stems) or not len(grid.grow(stems)) for _, stems in grid.stems())
 
 
-def _because(name: str, failed: Failed) -> list[str]:
+def _because(name: str, failed: Planned) -> list[str]:
     limits = failed.prepared.scenario.limits
     if name == "deadline":
         return [f"no layout finishes in {limits.deadline}"]
@@ -136,20 +126,20 @@ def _because(name: str, failed: Failed) -> list[str]:
     return [f"{name.replace('_', ' ')} is {show_limit(name, getattr(limits, name))}"]
 
 
-def _nearest(failed: Failed, reasons: Sequence[str], relaxations: Sequence[Relaxation]) -> str | None:
-    if "memory" in reasons and failed.frontier.fit == 0 and failed.frontier.nearest_memory is not None:
+def _nearest(failed: Planned, reasons: Sequence[str], relaxations: Sequence[Relaxation]) -> str | None:
+    if "memory" in reasons and failed.choice.frontier.fit == 0 and failed.choice.frontier.nearest_memory is not None:
         return _memory(failed)[1]
     if relaxations:
         return f"{relaxations[0].to} instead of {relaxations[0].from_}"
-    return "no single limit is the cause: two or more have to change" if len(failed.limits) > 1 else None
+    return "no single limit is the cause: two or more have to change" if len(limits_of(failed)) > 1 else None
 
 
-def _memory(failed: Failed) -> tuple[list[str], str]:
+def _memory(failed: Planned) -> tuple[list[str], str]:
     """Explain that nothing fits, by the layout that misses by least with everything recomputed."""
-    if failed.frontier.nearest_memory is None or failed.frontier.fit:
+    if failed.choice.frontier.nearest_memory is None or failed.choice.frontier.fit:
         return ["what fits in memory is too slow, too dear or too large"], ""
     question = failed.prepared.question
-    _, row = failed.frontier.nearest_memory
+    _, row = failed.choice.frontier.nearest_memory
     found = _leanest(failed.prepared, row)
     candidate = question.candidates[int(row["candidate"])]
     short = found.memory.peak - found.memory.usable
@@ -171,7 +161,7 @@ def _leanest(prepared: Prepared, row: dict[str, float]) -> Evaluation:
     return evaluate_fixed(prepared.question, rows, 0)
 
 
-def _relaxation(name: str, failed: Failed) -> tuple[float, Relaxation] | None:
+def _relaxation(name: str, failed: Planned) -> tuple[float, Relaxation] | None:
     """Return the least change of one limit, all others held, that has a plan, and by how many times it changes."""
     if name == "own":
         return None
@@ -193,7 +183,7 @@ def _relaxation(name: str, failed: Failed) -> tuple[float, Relaxation] | None:
                                                          to=show_limit(name, least))
 
 
-def _more_memory(failed: Failed) -> tuple[float, Relaxation] | None:
+def _more_memory(failed: Planned) -> tuple[float, Relaxation] | None:
     """Return the least memory more per GPU that has a plan, to the step and a 16th of itself."""
     usable = min(one.gpu.usable_memory for one in failed.prepared.question.candidates)
 

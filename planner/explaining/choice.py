@@ -12,6 +12,7 @@ from planner.answer.explanation import WhyNot
 from planner.answer.objective import amount, show_amount
 from planner.catalog.load import Catalog
 from planner.errors import InputError, UnknownName
+from planner.explaining.cause import infeasible_of
 from planner.planned import Planned, planned
 from planner.prepare import prepare
 from planner.scenario.scenario import Scenario
@@ -65,7 +66,7 @@ def why_not(ask: Ask, catalog: Catalog, asked: dict[str, str], plan: Answered | 
 
 
 def _ruled_out(asked: dict[str, str], solved: Planned) -> WhyNot:
-    infeasible = solved.infeasible
+    infeasible = infeasible_of(solved)
     if infeasible is None:
         return WhyNot(asked=asked, verdict="undecided", because="time ran out before a plan with it was found")
     because = "; ".join(infeasible.because)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from planner.answer.explanation import Explanation
 from planner.catalog.load import Catalog
 from planner.errors import Unsupported
+from planner.explaining.cause import infeasible_of
 from planner.explaining.choice import Answered, Ask, why_not
 from planner.explaining.worth import worths
 from planner.planned import planned
@@ -25,10 +26,12 @@ def explain(ask: Ask, catalog: Catalog, choices: Sequence[dict[str, str]] = (),
         raise Unsupported("explain without workload.tokens: what holds a model is a question of memory alone; "
                           "planner estimate shows where the bytes go")
     plan = planned(prepare(scenario, catalog), effort)
+    if plan.choice.frontier.interrupted:
+        raise KeyboardInterrupt
     assignment = plan.assignment()
     best = None if assignment is None or plan.choice.value is None else Answered(plan.choice.value, assignment)
     asked = tuple(why_not(ask, catalog, choice, best, effort) for choice in choices)
     worth = tuple(worths(plan.prepared, best.value, best.assignment, effort)) if best and not choices else ()
     return Explanation(status=plan.choice.status, objective=plan.objective,
                        assignments=(best.assignment,) if best else (), why_not=asked, worth=worth,
-                       infeasible=plan.infeasible)
+                       infeasible=infeasible_of(plan))

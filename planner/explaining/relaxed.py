@@ -66,12 +66,22 @@ def _candidate(one: Candidate, change: Change) -> Candidate:
 
 
 def solved(prepared: Prepared, change: Change, effort: Effort) -> Choice:
-    """Return the proven choice of the changed question."""
+    """Return the proven choice of the changed question. Ctrl-C ends it without one."""
     now = changed(prepared, change)
-    return choose(now.question, Grid(now.facts), job_of(now), effort)
+    choice = choose(now.question, Grid(now.facts), job_of(now), effort)
+    _go_on(choice.frontier)
+    return choice
 
 
 def searched(prepared: Prepared, change: Change, effort: Effort) -> Frontier:
     """Return the search of the changed question up to its first layout, which is enough to know that there is one."""
     now = changed(prepared, change)
-    return Search(now.question, now.space, job_of(now), effort.stop, first=True).run(grid_source(Grid(now.facts)))
+    found = Search(now.question, now.space, job_of(now), effort.stop, first=True).run(grid_source(Grid(now.facts)))
+    _go_on(found)
+    return found
+
+
+def _go_on(frontier: Frontier) -> None:
+    """Pass on the Ctrl-C that a search has taken for its own: one is meant for the whole explanation."""
+    if frontier.interrupted:
+        raise KeyboardInterrupt

@@ -11,7 +11,7 @@ from planner.answer.schema import Plan
 from planner.api import plan
 from planner.catalog.load import Catalog
 from planner.errors import InputError, PlannerError, UnknownName
-from planner.explaining.cause import Failed, minimal, reasons_of
+from planner.explaining.cause import feasible, infeasible_of, minimal, reasons_of
 from planner.explaining.choice import parse_choice
 from planner.explaining.explain import explain
 from planner.planned import planned
@@ -136,23 +136,22 @@ def test_what_is_no_choice_is_refused(text: str, error: type[PlannerError]) -> N
 def test_reasons_are_enough_together_and_needed_each(changes: dict[str, str]) -> None:
     catalog, ask = asking(**changes)
     solved = planned(prepare(ask({}), catalog))  # type: ignore[operator]
-    failed = Failed(solved.prepared, solved.grid, solved.choice.frontier)
     assert solved.choice.status == "infeasible"
-    reasons = reasons_of(failed)
+    reasons = reasons_of(solved)
     assert reasons
-    assert not failed.feasible(reasons)
+    assert not feasible(solved, reasons)
     for reason in reasons:
-        assert failed.feasible([other for other in reasons if other != reason])
-    answer = solved.infeasible
+        assert feasible(solved, [other for other in reasons if other != reason])
+    answer = infeasible_of(solved)
     assert answer is not None
     assert answer.because
 
 
 def test_minimal_drops_what_is_not_needed() -> None:
-    def feasible(held: object) -> bool:
+    def possible(held: object) -> bool:
         return not ({"a", "c"} <= set(held) or {"b", "c", "d"} <= set(held))  # type: ignore[call-overload]
 
-    assert minimal(["a", "b", "c", "d"], feasible) == ["b", "c", "d"]
+    assert minimal(["a", "b", "c", "d"], possible) == ["b", "c", "d"]
     assert minimal(["a", "b", "c"], lambda held: "c" not in held) == ["c"]
-    assert minimal(["b", "d", "a", "c"], feasible) == ["a", "c"]
+    assert minimal(["b", "d", "a", "c"], possible) == ["a", "c"]
     assert minimal(["a", "b"], lambda held: False) == []

@@ -93,7 +93,8 @@ def test_ctrl_c_ends_all_processes_and_leaves_whole_lines(tmp_path):
     file = tmp_path / "out.jsonl"
     # a question that takes long enough that hundreds cannot be done before the signal
     vary = "workload.tokens=" + ",".join(f"{count}G" for count in range(1000, 1300))
-    command = [sys.executable, "-m", "planner", "sweep", "llama-3.1-70b-pretrain", "--vary", vary, "-o", file, "--workers", "2"]
+    command = [sys.executable, "-m", "planner", "sweep", "llama-3.1-70b-pretrain", "--vary", vary, "-o", file,
+               "--workers", "2"]
     running = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                start_new_session=True)
     until = time.monotonic() + 60
