@@ -11,6 +11,7 @@ from planner.answer.objective import amount
 from planner.explaining.relaxed import ENDLESS, Change, solved
 from planner.explaining.wording import asked_limit, round_up, show_limit
 from planner.prepare import Prepared
+from planner.render.figures import plural
 from planner.scenario.limits import Limits
 from planner.solver.settings import UNLIMITED, Effort
 from planner.units import DAY, show_bytes, show_seconds, show_usd
@@ -63,7 +64,8 @@ def _pays_from(prepared: Prepared, value: int, effort: Effort) -> str | None:
 
 def _items(prepared: Prepared, a: Assignment) -> Iterator[_Item]:
     limits, question = prepared.scenario.limits, prepared.question
-    yield from _limits(limits, a)
+    load = next(one.node.power.load for one in question.candidates if one.node.name == a.node)
+    yield from _limits(limits, a, load * (a.nodes + a.spare_nodes))
     memory = sorted({one.gpu.usable_memory for one in question.candidates})
     span = " to ".join(show_bytes(size) for size in dict.fromkeys((memory[0], memory[-1])))
     yield _Item("gpu_memory", f"{span} usable",
@@ -74,20 +76,20 @@ def _items(prepared: Prepared, a: Assignment) -> Iterator[_Item]:
     waits = (spent.data_parallel + spent.pipeline_p2p + spent.context_parallel + spent.expert_parallel)
     yield _Item("nic_bandwidth", " to ".join(f"{rate / GBIT:g}" for rate in dict.fromkeys((rates[0], rates[-1])))
                 + " Gbit/s per adapter",
-                f"{waits / a.time.step_seconds:.1%} of the step waits for data, pipeline, context and expert traffic",
+                f"{waits / a.time.step_seconds:.1%} of the step waits",
                 "10 Gbit/s per adapter", Change(nics=10 * GBIT), Change(nics=ENDLESS))
     for offer in prepared.offers:
         if offer.nodes is not None:
-            yield _Item("own", f"{offer.nodes} nodes", f"{a.nodes + a.spare_nodes} nodes", "1 node of each kind",
+            yield _Item("own", plural(offer.nodes, "node"), plural(a.nodes + a.spare_nodes, "node"), "1 node of each kind",
                         Change(own=1), Change(own=None))
             return
 
 
-def _limits(limits: Limits, a: Assignment) -> Iterator[_Item]:
-    """Yield the limits that are set."""
+def _limits(limits: Limits, a: Assignment, watts: float) -> Iterator[_Item]:
+    """Yield the limits that are set; `watts` is the plan's draw under load."""
     nodes = a.nodes + a.spare_nodes
     used = {"deadline": show_seconds((a.duration_days or 0.0) * DAY), "budget": show_usd(a.cost_usd or 0.0),
-            "max_power": "see energy", "max_nodes": f"{nodes:,}", "max_gpus": f"{a.gpus:,}", "gpus": f"{a.gpus:,}"}
+            "max_power": show_limit("max_power", watts), "max_nodes": f"{nodes:,}", "max_gpus": f"{a.gpus:,}", "gpus": f"{a.gpus:,}"}
     if limits.deadline:
         yield _Item("deadline", str(limits.deadline), used["deadline"], "1 d",
                     _more("deadline", limits.deadline.seconds + DAY), _more("deadline", None))
