@@ -80,8 +80,8 @@ def _items(prepared: Prepared, a: Assignment) -> Iterator[_Item]:
                 "10 Gbit/s per adapter", Change(nics=10 * GBIT), Change(nics=ENDLESS))
     for offer in prepared.offers:
         if offer.nodes is not None:
-            yield _Item("own", plural(offer.nodes, "node"), plural(a.nodes + a.spare_nodes, "node"), "1 node of each kind",
-                        Change(own=1), Change(own=None))
+            yield _Item("own", plural(offer.nodes, "node"), plural(a.nodes + a.spare_nodes, "node"),
+                        "1 node of each kind", Change(own=1), Change(own=None))
             return
 
 
@@ -89,7 +89,8 @@ def _limits(limits: Limits, a: Assignment, watts: float) -> Iterator[_Item]:
     """Yield the limits that are set; `watts` is the plan's draw under load."""
     nodes = a.nodes + a.spare_nodes
     used = {"deadline": show_seconds((a.duration_days or 0.0) * DAY), "budget": show_usd(a.cost_usd or 0.0),
-            "max_power": show_limit("max_power", watts), "max_nodes": f"{nodes:,}", "max_gpus": f"{a.gpus:,}", "gpus": f"{a.gpus:,}"}
+            "max_power": show_limit("max_power", watts), "max_nodes": f"{nodes:,}", "max_gpus": f"{a.gpus:,}",
+            "gpus": f"{a.gpus:,}"}
     if limits.deadline:
         yield _Item("deadline", str(limits.deadline), used["deadline"], "1 d",
                     _more("deadline", limits.deadline.seconds + DAY), _more("deadline", None))
