@@ -46,7 +46,10 @@ class Prepared:
     question: Question
     facts: Facts
     offers: list[RentalOffer]
+    """The cheapest of each candidate."""
     dropped: list[str]
+    every_offer: tuple[RentalOffer, ...] = ()
+    """All that the question admits."""
 
     @property
     def space(self) -> Space:
@@ -98,7 +101,8 @@ def prepare(scenario: Scenario, catalog: Catalog) -> Prepared:
                   fixed_gpus=limits.gpus, max_nodes=limits.max_nodes, partial_nodes=work.tokens is None,
                   whole_sequences=whole, frozen_layers=work.trained_layers is not None,
                   steps_in_backward=work.optimizer_in_backward)
-    return Prepared(scenario, catalog, model, stack, question, facts, cheapest_per_candidate(offers), dropped)
+    return Prepared(scenario, catalog, model, stack, question, facts, cheapest_per_candidate(offers), dropped,
+                    tuple(offers))
 
 
 def most_gpus(scenario: Scenario) -> int:

@@ -25,6 +25,7 @@ SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 8640
 USD = {p + "USD": f for p, f in _DECIMAL.items()}
 USD_PER_HOUR = {"USD/h": 1.0}
 USD_PER_KWH = {"USD/kWh": 1.0}
+KG_PER_KWH = {"kg/kWh": 1.0, "g/kWh": 1e-3}
 WATTS = {p + "W": f for p, f in _DECIMAL.items()}
 TOKENS = {p + s: f for p, f in _DECIMAL.items() for s in ("", "token", "tokens", " tokens", " token")}
 
@@ -103,6 +104,7 @@ FlopRate: TypeAlias = Annotated[float, Quantity(FLOP_RATE, "compute rate", "989 
 Seconds: TypeAlias = Annotated[float, Quantity(SECONDS, "duration", "60 d", "d", "h", "min", "s", "ms", "us")]
 Usd: TypeAlias = Annotated[float, Quantity(USD, "amount of money", "12 MUSD", "MUSD", "kUSD", "USD")]
 UsdPerKwh: TypeAlias = Annotated[float, Quantity(USD_PER_KWH, "energy price", "0.09 USD/kWh", "USD/kWh")]
+KgPerKwh: TypeAlias = Annotated[float, Quantity(KG_PER_KWH, "grid intensity", "0.37 kg/kWh", "kg/kWh")]
 UsdPerHour: TypeAlias = Annotated[float, Quantity(USD_PER_HOUR, "price", "31.92 USD/h", "USD/h")]
 Watts: TypeAlias = Annotated[float, Quantity(WATTS, "power", "700 W", "MW", "kW", "W")]
 

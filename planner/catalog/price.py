@@ -8,7 +8,7 @@ from pydantic import Field
 
 from planner.catalog.hardware import Nics
 from planner.catalog.sourced import AsOf, Kind, Sourced
-from planner.units import UsdPerHour, UsdPerKwh
+from planner.units import KgPerKwh, UsdPerHour, UsdPerKwh
 from planner.yaml_io import Frozen
 
 Term = Literal["on-demand", "spot", "reserved-1y", "reserved-3y", "capacity-block"]
@@ -44,3 +44,5 @@ class Site(Sourced):
     electricity: UsdPerKwh
     pue: float = Field(ge=1, le=3)
     """Power drawn by the building over power drawn by the nodes."""
+    grid_intensity: KgPerKwh | None = None
+    """CO2 of a kWh from the grid there; none leaves emissions open."""

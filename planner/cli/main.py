@@ -19,6 +19,7 @@ from planner.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_OK, PlannerError
 F = TypeVar("F", bound=Callable[..., Any])
 COMMANDS = {
     "plan": "The cheapest (or fastest, or smallest) plan, proven.",
+    "compare": "Every candidate and offer side by side, each at its own best plan.",
     "explain": "Why this plan, why not another choice, why none.",
     "estimate": "Does one layout fit, how fast is it, where do bytes and seconds go.",
     "sweep": "What if: one question in many variants, a JSON line each.",

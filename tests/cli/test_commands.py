@@ -109,7 +109,7 @@ def test_plan_has_exactly_the_flags_of_the_scenario(planner):
 
 
 @pytest.mark.parametrize(("args", "message"), [
-    (["pln"], "No such command 'pln'; did you mean plan"), (["compare"], "No such command 'compare'"),
+    (["pln"], "No such command 'pln'; did you mean plan"), (["simulat"], "No such command 'simulat'"),
     (["plan", MAIN, "--dedline", "3d"], "--dedline"),
     (["plan", "--spot", "x"], "No such option"),
     (["plan", MAIN, "--objective", "price"], "'price' is not one of 'cost', 'time', 'gpus', 'energy'"),

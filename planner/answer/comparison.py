@@ -1,0 +1,44 @@
+"""What `planner compare` prints as JSON: schema planner.comparison/1, to the letter of the contract."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import ConfigDict, Field
+
+from planner.answer.schema import Status
+from planner.yaml_io import Frozen
+
+
+class Row(Frozen):
+    """One hardware candidate with one offer, at its own best plan; without a plan only `why_not` is told."""
+
+    node: str
+    gpu: str
+    offer: str | None = None
+    kind: Literal["rent", "buy", "owned"]
+    status: Status
+    gpus: int | None = None
+    duration_days: float | None = None
+    mfu: float | None = None
+    cost_usd: float | None = None
+    cost_parts: dict[str, float] = Field(default_factory=dict)
+    """USD by what they are paid for; they add up to `cost_usd`."""
+    usd_per_gpu_hour: float | None = None
+    """Of a GPU in the layout: spare nodes are in it."""
+    usd_per_million_tokens: float | None = None
+    energy_kwh: float | None = None
+    """Drawn by the nodes, spares included, without the building's share."""
+    co2_kg: float | None = None
+    """With the building's share, at the site's grid; none where the site does not say."""
+    break_even_months: float | None = None
+    why_not: str | None = None
+
+
+class Comparison(Frozen):
+    """All candidates, best by the objective first, those without a plan last."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    schema_: Literal["planner.comparison/1"] = Field(default="planner.comparison/1", alias="schema")
+    rows: tuple[Row, ...]

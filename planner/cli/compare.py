@@ -1,0 +1,42 @@
+"""`planner compare`: every candidate and offer side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from planner.cli.options import common, console, is_quiet, open_catalog
+from planner.cli.question import asking, question
+from planner.errors import EXIT_INFEASIBLE, EXIT_OK, EXIT_STOPPED
+
+
+@click.command("compare")
+@asking
+@click.option("--trace", is_flag=True, help="Lead every figure of money back to facts of the catalog.")
+@common
+def command(scenario: str | None, trace: bool, time_limit: float | None, workers: int, as_json: bool,
+            catalogs: tuple[Path, ...], **flags: str | tuple[str, ...] | None) -> int:
+    """Solve the question for every candidate and every offer, and put the plans side by side.
+
+    A candidate without a plan is a row with the reason; exit code 3 only where none has one.
+    """
+    from planner.answer.schema import to_json
+    from planner.comparing import compare, comparison_of
+    from planner.comparing import trace as traced
+    from planner.pipeline import effort_of
+    from planner.render.comparison import render_comparison, render_comparison_line
+
+    catalog = open_catalog(catalogs)
+    asked, _ = question(scenario, flags, catalog)
+    found = compare(asked, catalog, effort_of(time_limit, workers))
+    if as_json:
+        click.echo(to_json(comparison_of(found)))
+    elif is_quiet():
+        click.echo(render_comparison_line(found))
+    else:
+        render_comparison(found, console(), traced if trace else None)
+    statuses = {one.row.status for one in found}
+    if statuses & {"feasible", "undecided"}:
+        return EXIT_STOPPED
+    return EXIT_OK if "optimal" in statuses else EXIT_INFEASIBLE

@@ -1,0 +1,104 @@
+"""`planner compare`: every candidate and offer side by side, each solved to its own best plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from planner.answer.assignment import Assignment
+from planner.answer.comparison import Comparison, Row
+from planner.catalog.load import Catalog
+from planner.catalog.price import Site
+from planner.errors import InputError
+from planner.explaining.cause import infeasible_of
+from planner.money.rent import RentalOffer
+from planner.planned import Planned, planned
+from planner.prepare import Prepared, prepare
+from planner.scenario.scenario import Scenario
+from planner.solver.settings import UNLIMITED, Effort
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One row with what it was computed from; the last two are none where there is no plan, or no offer."""
+
+    row: Row
+    assignment: Assignment | None
+    offer: RentalOffer | None
+
+
+def compare(scenario: Scenario, catalog: Catalog, effort: Effort = UNLIMITED) -> list[Compared]:
+    """Return every candidate with every offer, best first. Raises PlannerError where the input is wrong."""
+    if scenario.workload.tokens is None:
+        raise InputError("compare needs workload.tokens: without, planner plan lists the fewest GPUs of every kind")
+    prepared, site = prepare(scenario, catalog), catalog.site(scenario.sourcing.site)
+    found = [_compared(prepared, offer, site, effort) for offer in prepared.every_offer]
+    found += [_not_offered(catalog, name) for name in prepared.dropped]
+    field = {"cost": "cost_usd", "time": "duration_days", "gpus": "gpus", "energy": "energy_kwh"}[scenario.objective]
+
+    def rank(one: Compared) -> tuple[bool, float, float, str]:
+        value = getattr(one.row, field)
+        return (value is None, value or 0.0, one.row.cost_usd or 0.0, one.row.offer or one.row.node)
+
+    return sorted(found, key=rank)
+
+
+def comparison_of(found: list[Compared]) -> Comparison:
+    """Return the rows as the contract has them."""
+    return Comparison(rows=tuple(one.row for one in found))
+
+
+def trace(one: Compared) -> Iterator[str]:
+    """Yield how each monetary figure of a row follows from facts of the catalog."""
+    a, offer = one.assignment, one.offer
+    if a is None or offer is None or a.cost_usd is None:
+        return
+    yield (f"cost {a.cost_usd:,.2f} USD = ({a.nodes:,} + {a.spare_nodes:,} spare) nodes x "
+           f"{offer.usd_per_node_hour:,.6g} USD/h x 24 h x {a.duration_days:.6f} d")
+    yield (f"duration {a.duration_days:.6f} d = {a.time.steps:,} steps x {a.time.step_seconds:.6f} s / goodput "
+           f"{a.goodput:.6f}")
+    yield f"price {offer.usd_per_node_hour:,.6g} USD/h: {offer.source}, {offer.as_of}, {offer.kind}"
+
+
+def _compared(prepared: Prepared, offer: RentalOffer, site: Site, effort: Effort) -> Compared:
+    """Solve the question on one candidate at one offer's price."""
+    at = offer.candidate
+    space = replace(prepared.space, only={**prepared.space.only, "candidate": (at,)})
+    offers = [offer if one.candidate == at else one for one in prepared.offers]
+    solved = planned(replace(prepared, facts=replace(prepared.facts, space=space), offers=offers), effort)
+    row = _empty(prepared, offer, solved)
+    assignment = solved.assignment()
+    if assignment is None:
+        return Compared(row, None, offer)
+    return Compared(_filled(row, assignment, prepared, site), assignment, offer)
+
+
+def _empty(prepared: Prepared, offer: RentalOffer, solved: Planned) -> Row:
+    """Return the row of an offer with why it has no plan, where it has none."""
+    candidate = prepared.question.candidates[offer.candidate]
+    infeasible = infeasible_of(solved)
+    why = "; ".join(infeasible.because) if infeasible else None
+    if solved.choice.status == "undecided":
+        why = "time ran out before a plan was found"
+    return Row(node=candidate.node.name, gpu=candidate.gpu.name, offer=offer.label,
+               kind="owned" if offer.provider == "owned" else "rent", status=solved.choice.status, why_not=why)
+
+
+def _filled(row: Row, a: Assignment, prepared: Prepared, site: Site) -> Row:
+    assert a.cost_usd is not None
+    assert a.duration_days is not None
+    assert a.energy_kwh is not None
+    tokens = prepared.scenario.workload.tokens or 0
+    co2 = None if site.grid_intensity is None else a.energy_kwh * site.pue * site.grid_intensity
+    return row.model_copy(update={
+        "gpus": a.gpus, "duration_days": a.duration_days, "mfu": a.time.mfu, "cost_usd": a.cost_usd,
+        "cost_parts": {"electricity" if row.kind == "owned" else "rent": a.cost_usd},
+        "usd_per_gpu_hour": a.cost_usd / (a.gpus * a.duration_days * 24),
+        "usd_per_million_tokens": a.cost_usd / tokens * 1e6, "energy_kwh": a.energy_kwh, "co2_kg": co2})
+
+
+def _not_offered(catalog: Catalog, name: str) -> Compared:
+    """Return the row of a node type that is neither offered nor owned."""
+    node = catalog.node(name)
+    return Compared(Row(node=node.name, gpu=catalog.gpu(node.gpu).name, kind="rent", status="infeasible",
+                        why_not="no offer with these terms, providers and regions, and none is owned"), None, None)
