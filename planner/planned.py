@@ -16,6 +16,10 @@ from planner.solver.frontier import Search, grid_source
 from planner.solver.settings import UNLIMITED, Effort
 
 
+LEAST_COUNT = 3
+"""Best layouts of the hardware that won that are looked for, however much other hardware there is."""
+
+
 @dataclass(frozen=True, slots=True)
 class Planned:
     """A prepared question with its grid and its choice, and what it was allowed to take."""
@@ -41,13 +45,16 @@ class Planned:
         return assignment_of(self.context, self.choice.best) if self.choice.best else None
 
     def next_best(self) -> list[StagedLayout]:
-        """Return the next best layouts and sizes on the hardware of a proven optimum."""
+        """Return the next best layouts and sizes on the hardware of a proven optimum, as many as other hardware leaves
+        room for."""
         best, prepared = self.choice.best, self.prepared
         if best is None or self.choice.status != "optimal":
             return []
         held = {"candidate": (best.column.candidate,)}
         facts = replace(prepared.facts, space=replace(prepared.space, only={**prepared.space.only, **held}))
-        search = Search(prepared.question, facts.space, job_of(prepared), self.effort.stop, count=MOST_ALTERNATIVES + 1)
+        others = len({one.column.candidate for one in self.choice.frontier.found}) - 1
+        search = Search(prepared.question, facts.space, job_of(prepared), self.effort.stop,
+                        count=max(LEAST_COUNT, MOST_ALTERNATIVES + 1 - others))
         return [one for one in search.run(grid_source(Grid(facts))).found if one.column.key != best.column.key]
 
 

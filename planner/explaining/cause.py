@@ -174,8 +174,8 @@ def _relaxation(name: str, failed: Planned) -> tuple[float, Relaxation] | None:
     column = lifted.best.column
     least: float = {"deadline": round_up(column.upper_us * 1e-6), "budget": lifted.value / 100,
                     "max_nodes": column.nodes, "max_power": column.power_w}.get(name, column.gpus)
-    confirmed = solved(prepared, Change(limits={name: least}, objective=MEASURES[name]), failed.effort)
-    if confirmed.best is None:
+    confirmed = searched(prepared, Change(limits={name: least}, objective=MEASURES[name]), failed.effort)
+    if not confirmed.found:
         return None
     value = getattr(limits, name)
     asked = float(value.seconds if name == "deadline" else value)

@@ -68,7 +68,7 @@ def _candidate(one: Candidate, change: Change) -> Candidate:
 def solved(prepared: Prepared, change: Change, effort: Effort) -> Choice:
     """Return the proven choice of the changed question. Ctrl-C ends it without one."""
     now = changed(prepared, change)
-    choice = choose(now.question, Grid(now.facts), job_of(now), effort)
+    choice = choose(now.question, Grid(now.facts), job_of(now), effort, each=False)
     _go_on(choice.frontier)
     return choice
 

@@ -56,15 +56,14 @@ def levels(space: Space, stack: Stack) -> tuple[Level, ...]:
     domains = [[float(value) for value in domain(name, space)] for name in OFFLOAD_AXES]
     flash = space.flash
     found = [Level(*values) for values in product(*domains)]
-    whole = {"zero": np.full(1, max(stack.zero_stages)), "recompute": np.full(1, RECOMPUTE.index("full"))}
-    possible = [level for level in found
-                if any(bool(allowed({**whole, "candidate": np.full(1, c), **_columns(level)}, stack, flash).all())
-                       for c in range(len(flash)))]
-    return tuple(sorted(possible, key=lambda level: (sum(level.values), level.values)))
-
-
-def _columns(level: Level) -> dict[str, Ints]:
-    return {name: np.full(1, value) for name, value in zip(OFFLOAD_AXES, level.values, strict=True)}
+    # every level on every candidate, at the ZeRO stage and recompute that allow most
+    count = len(found) * len(flash)
+    columns = {"zero": np.full(count, max(stack.zero_stages)), "recompute": np.full(count, RECOMPUTE.index("full")),
+               "candidate": np.tile(np.arange(len(flash)), len(found))}
+    columns |= {name: np.repeat([level.values[at] for level in found], len(flash))
+                for at, name in enumerate(OFFLOAD_AXES)}
+    possible = np.flatnonzero(allowed(columns, stack, flash).reshape(len(found), len(flash)).any(axis=1))
+    return tuple(sorted((found[at] for at in possible), key=lambda level: (sum(level.values), level.values)))
 
 
 def allowed(c: Mapping[str, Ints], stack: Stack, flash: Mask) -> Mask:

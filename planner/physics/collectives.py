@@ -12,6 +12,7 @@ times what a ring could, four p5en as a ring does.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
 
@@ -36,6 +37,11 @@ def _curve(fabric: Fabric, operation: str, members: int) -> Curve | None:
     return None
 
 
+@lru_cache(maxsize=512)
+def _logarithms(sizes: tuple[float, ...], busbw: tuple[float, ...]) -> tuple[Floats, Floats]:
+    return np.log(sizes), np.log(busbw)
+
+
 def _inside_busbw(candidate: Candidate, links: GroupLinks, operation: str, size: Floats) -> Floats:
     """Return bus bandwidth inside the node for buffers of `size` bytes, limited by the topology of the group."""
     fabric = candidate.scaleup
@@ -46,7 +52,8 @@ def _inside_busbw(candidate: Candidate, links: GroupLinks, operation: str, size:
     curve = _curve(fabric, operation, links.members if bridged else max(links.members, 4))
     if curve is None:
         return np.full_like(size, links.inside * fabric.efficiency)
-    measured = np.exp(np.interp(np.log(np.maximum(size, 1.0)), np.log(curve.sizes), np.log(curve.busbw)))
+    sizes, busbw = _logarithms(curve.sizes, curve.busbw)
+    measured = np.exp(np.interp(np.log(np.maximum(size, 1.0)), sizes, busbw))
     # below the first point time is all latency, so bandwidth falls with size
     measured = np.where(size < curve.sizes[0], measured * size / curve.sizes[0], measured)
     # a benchmark runs one group alone; here all groups of the kind share the node's links

@@ -18,6 +18,7 @@ from planner.physics.question import Question
 from planner.solver.found import Frontier
 from planner.solver.frontier import Search, grid_source
 from planner.solver.job import Job
+from planner.solver.leaders import Leaders
 from planner.solver.settings import Effort
 
 
@@ -30,12 +31,17 @@ class _Part:
     grown: int
 
 
-def search_grid(question: Question, grid: Grid, job: Job, effort: Effort) -> Frontier:
-    """Search a whole grid with the processes of `effort`; its account is kept in `grid` as if there were one."""
+def search_grid(question: Question, grid: Grid, job: Job, effort: Effort, *, each: bool = True) -> Frontier:
+    """Search a whole grid with the processes of `effort`; its account is kept in `grid` as if there were one.
+
+    each: find the best of every candidate, or else, in this process, only what may be the best of all.
+    """
     candidates = [int(one) for one in grid.domains["candidate"]]
     workers = min(effort.workers, len(candidates))
-    if workers < 2:
-        return Search(question, grid.facts.space, job, effort.stop).run(grid_source(grid))
+    if workers < 2 or not each:
+        shared = Leaders(1, 1)
+        return Search(question, grid.facts.space, job, effort.stop,
+                      leaders=None if each else lambda sizes: shared).run(grid_source(grid))
     import multiprocessing  # slow to import, and most questions need one process
     from concurrent.futures import ProcessPoolExecutor
 

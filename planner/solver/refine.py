@@ -74,13 +74,24 @@ class _Table:
 
 def refined_bound(question: Question, rows: Layouts, time: TimeTerms, memory: MemoryTerms) -> Floats:
     """Return a bound on the step seconds of each row that is at least `bound` and at most the staged optimum."""
-    known = bound(question, rows, time, memory).step
-    table, layers = _table(question, rows, time, memory), question.shape.layers
-    total = layers * time.layer + time.first + time.last
-    even = np.where(table.exists, table.seconds(even_splits(layers, table.exists.shape[1])[rows.pp]), 0.0).max(axis=1)
-    slowest = np.where(splits_evenly(rows), even, _least_slowest(table, layers, total / rows.pp))
+    known, layers = bound(question, rows, time, memory).step, question.shape.layers
+    total, slowest = layers * time.layer + time.first + time.last, np.zeros(len(rows))
+    fixed = splits_evenly(rows)
+    for evenly, mine in ((True, np.flatnonzero(fixed)), (False, np.flatnonzero(~fixed))):
+        if len(mine):
+            some = rows.take(mine)
+            table = _table(question, some, time.take(mine), memory.take(mine))
+            slowest[mine] = (_slowest_even(table, layers, some.pp) if evenly
+                             else _least_slowest(table, layers, total[mine] / some.pp))
     finite = np.where(np.isfinite(slowest), slowest, 0.0)
     return np.where(np.isfinite(slowest), np.maximum(known, step_seconds(time, rows, finite, total)), np.inf)
+
+
+def _slowest_even(table: _Table, layers: int, stages: Ints) -> Floats:
+    """Return the slowest stage of even splits; inf where one does not hold its layers."""
+    even = even_splits(layers, table.exists.shape[1])[stages]
+    slowest: Floats = np.where(table.exists, table.seconds(even), 0.0).max(axis=1)
+    return slowest
 
 
 def _least_slowest(table: _Table, layers: int, low: Floats) -> Floats:
