@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from planner.answer.assignment import Assignment
-from planner.answer.comparison import Comparison, Row
+from planner.answer.comparison import Compared, Comparison, Row
 from planner.catalog.load import Catalog
 from planner.catalog.price import Site
 from planner.errors import InputError
@@ -16,15 +16,6 @@ from planner.planned import Planned, planned
 from planner.prepare import Prepared, prepare
 from planner.scenario.scenario import Scenario
 from planner.solver.settings import UNLIMITED, Effort
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """One row with what it was computed from; the last two are none where there is no plan, or no offer."""
-
-    row: Row
-    assignment: Assignment | None
-    offer: RentalOffer | None
 
 
 def compare(scenario: Scenario, catalog: Catalog, effort: Effort = UNLIMITED) -> list[Compared]:

@@ -15,7 +15,6 @@ from planner.solver.found import StagedLayout
 from planner.solver.frontier import Search, grid_source
 from planner.solver.settings import UNLIMITED, Effort
 
-
 LEAST_COUNT = 3
 """Best layouts of the hardware that won that are looked for, however much other hardware there is."""
 

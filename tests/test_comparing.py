@@ -6,10 +6,11 @@ import json
 
 import pytest
 
+from planner.answer.comparison import Compared
 from planner.api import plan
 from planner.catalog.load import Catalog
 from planner.cli.main import main
-from planner.comparing import Compared, compare, comparison_of, trace
+from planner.comparing import compare, comparison_of, trace
 from planner.errors import InputError
 from planner.scenario.load import load_scenario
 from planner.solver.quantize import cost_cents, price

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import ConfigDict, Field
 
+from planner.answer.assignment import Assignment
 from planner.answer.schema import Status
+from planner.money.rent import RentalOffer
 from planner.yaml_io import Frozen
 
 
@@ -33,6 +36,15 @@ class Row(Frozen):
     """With the building's share, at the site's grid; none where the site does not say."""
     break_even_months: float | None = None
     why_not: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One row with what it was computed from; the last two are none where there is no plan, or no offer."""
+
+    row: Row
+    assignment: Assignment | None
+    offer: RentalOffer | None
 
 
 class Comparison(Frozen):

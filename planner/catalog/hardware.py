@@ -60,6 +60,18 @@ class Curve(Frozen):
         return self
 
 
+class FabricParts(Frozen):
+    """What a network between nodes is bought as: names of catalog parts. Cables with ends need no optics."""
+
+    switch: str
+    node_cable: str
+    """From a NIC to its leaf switch."""
+    trunk_cable: str
+    """Between switches."""
+    nic: str | None = None
+    optic: str | None = None
+
+
 class Fabric(Sourced):
     """A way GPUs or nodes are joined: a scale-up domain inside a node, or a network between nodes."""
 
@@ -75,6 +87,8 @@ class Fabric(Sourced):
     oversubscription: float = Field(default=1.0, ge=1.0)
     in_switch_reduction: bool = False
     curves: tuple[Curve, ...] = ()
+    parts: FabricParts | None = None
+    """Scale-out: what it is built of, where it can be bought."""
 
 
 class Nics(Frozen):

@@ -20,15 +20,16 @@ from planner.catalog.architecture import Model
 from planner.catalog.calibration import ArchitectureRates, KernelShape, Reliability, Residuals
 from planner.catalog.fitted import Fitted, value_of, with_values
 from planner.catalog.hardware import Fabric, Gpu, Node
+from planner.catalog.parts import Part
 from planner.catalog.price import PriceList, Site
-from planner.catalog.sourced import Sourced
+from planner.catalog.sourced import Sourced, own_fact
 from planner.catalog.stack import Stack
 from planner.errors import InputError, UnknownName
 from planner.yaml_io import Document, read, validate
 
 S = TypeVar("S", bound=Sourced)
 KINDS: dict[str, type[Sourced]] = {"gpus": Gpu, "nodes": Node, "fabrics": Fabric, "models": Model,
-                                   "prices": PriceList, "stacks": Stack, "sites": Site}
+                                   "prices": PriceList, "stacks": Stack, "sites": Site, "parts": Part}
 FITTED = "fitted"
 CALIBRATION: dict[str, type[Sourced]] = {"kernels": KernelShape, "reliability": Reliability, FITTED: Fitted,
                                          "step-residuals": Residuals, "memory-residuals": Residuals}
@@ -48,11 +49,6 @@ def canonical(name: str) -> str:
     """Return the form in which names are compared: lower case, no organization, `-Instruct` and the like dropped."""
     plain = name.strip().rsplit("/", maxsplit=1)[-1].lower().replace("_", "-").replace(" ", "-")
     return _SAME_SHAPE.sub("", plain).removeprefix("meta-")
-
-
-def own_fact(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the provenance that an entry states for all of its figures."""
-    return {key: data[key] for key in ("source", "as_of", "kind") if key in data}
 
 
 class Catalog:
@@ -220,6 +216,10 @@ class Catalog:
         """Return a site by name or alias; raises UnknownName."""
         return self._find("sites", name, Site, "site")
 
+    def part(self, name: str) -> Part:
+        """Return a part of a network by name or alias; raises UnknownName."""
+        return self._find("parts", name, Part, "part")
+
     @cached_property
     def price_lists(self) -> list[PriceList]:
         """Every provider's offers."""
@@ -279,6 +279,10 @@ class Catalog:
                 self.rates(self.gpu(node.gpu).architecture)
                 for fabric in filter(None, (node.scaleup, node.fabric)):
                     self.fabric(fabric)
+        for network in self.all("fabrics", Fabric):
+            with self._in_file("fabrics", network.name):
+                for part in filter(None, network.parts.model_dump().values() if network.parts else ()):
+                    self.part(part)
         for prices in self.price_lists:
             with self._in_file("prices", prices.name):
                 for offer in prices.offers:

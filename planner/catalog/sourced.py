@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -11,6 +12,11 @@ from planner.yaml_io import Frozen
 Kind = Literal["datasheet", "measured", "quoted", "assumed", "fitted"]
 AsOf = Annotated[str, BeforeValidator(lambda v: str(v) if isinstance(v, int) else v),
                  Field(pattern=r"^(19|20)\d\d(-(0[1-9]|1[0-2])(-\d\d)?)?$")]
+
+
+def own_fact(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the provenance that an entry states for all of its figures."""
+    return {key: data[key] for key in ("source", "as_of", "kind") if key in data}
 
 
 class Fact(Frozen):

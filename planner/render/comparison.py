@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from rich.console import Console
 
-from planner.comparing import Compared
+from planner.answer.comparison import Compared
 from planner.render.figures import days
 from planner.render.page import Column, Page
 from planner.units import show_kwh, show_usd
