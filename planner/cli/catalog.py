@@ -1,4 +1,4 @@
-"""`planner catalog list | show | check`: what exists, and where each fact comes from."""
+"""`planner catalog list | show | check | import`: what exists, and where each fact comes from."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from planner.catalog.hardware import Node
 from planner.catalog.load import Catalog
 from planner.catalog.sourced import Kind, Sourced
 from planner.cli.facts import ALL_KINDS, entries, figures, find, key_facts
+from planner.cli.import_prices import import_gpuhunt, import_skypilot
 from planner.cli.main import everywhere
 from planner.cli.options import common, console, is_quiet, is_verbose, open_catalog
 from planner.errors import EXIT_OK, InputError
@@ -167,6 +168,10 @@ def import_hf(config: Path, output: Path | None, as_json: bool, catalogs: tuple[
         write_text(written, dump(entry), folders=True)
         click.echo(f"{written}: {parameters(model):,} parameters, {active_parameters(model):,} active", err=as_json)
     return EXIT_OK
+
+
+import_entries.add_command(import_skypilot)
+import_entries.add_command(import_gpuhunt)
 
 
 def _print_json(data: dict[str, Any]) -> None:

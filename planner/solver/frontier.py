@@ -84,12 +84,17 @@ class Search:
 
     def run(self, source: Source) -> Frontier:
         """Return the frontier of all rows: for every candidate its best layouts, proven unless time ran out."""
-        for alike, stems in source.stems():
-            for candidate in alike:
-                if self._enough():
-                    return self.out
-                rows = stems.replace(candidate=np.full(len(stems), candidate, np.int64))
-                self._candidate(rows, source)
+        try:
+            for alike, stems in source.stems():
+                for candidate in alike:
+                    if self._enough():
+                        return self.out
+                    rows = stems.replace(candidate=np.full(len(stems), candidate, np.int64))
+                    self._candidate(rows, source)
+        except KeyboardInterrupt:
+            # not even bounds are known of what was not reached
+            self.out.interrupted = True
+            self.out.note_open((0, 0))
         return self.out
 
     def _candidate(self, stems: Layouts, source: Source) -> None:

@@ -1,0 +1,96 @@
+"""Which GPUs of the catalog a name in someone else's file may mean, by family, form factor and memory."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+
+from planner.catalog.hardware import Gpu
+from planner.catalog.load import Catalog
+from planner.units import GIB
+
+_MEMORY = re.compile(r"(\d+)gi?b")
+_FORM = re.compile(r"sxm\d?|pcie|nvl")
+_GLUED = re.compile(r"(.*\d[a-z]?)(sxm\d?|pcie|nvl)")
+_TOLD = re.compile(r"(?<![a-z])(sxm(?![a-z])|sxm\d(?![a-z])|pcie(?![a-z])|nvl(?![a-z0-9]))")
+_DEVICE_OF_SXM = "h100 80gb hbm3"
+"""What the driver prints of an H100 SXM; the PCIe card of 80 GB has HBM2e."""
+_MAKERS = {"nvidia", "amd", "tesla", "geforce", "instinct"}
+_PART = "gcd"
+"""Marks a GPU that the catalog counts by the die: without its memory, a file may count packages."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Spelling:
+    """A GPU's name taken apart: `H100-SXM5-80GB` is h100, {sxm}, 80."""
+
+    family: str
+    forms: frozenset[str]
+    memory: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A GPU of the catalog with the form factors in its names; none where it has but one."""
+
+    gpu: Gpu
+    forms: frozenset[str]
+    by_die: bool
+
+
+def _plain(form: str) -> str:
+    return form.rstrip("0123456789")
+
+
+def _spelling(name: str) -> _Spelling:
+    family, forms, memory = "", set(), None
+    for token in re.split(r"[^a-z0-9]+", name.lower()):
+        if found := _MEMORY.fullmatch(token):
+            memory = float(found.group(1))
+        elif _FORM.fullmatch(token):
+            forms.add(_plain(token))
+        elif token not in _MAKERS:
+            family += token
+    if glued := _GLUED.fullmatch(family):
+        family = glued.group(1)
+        forms.add(_plain(glued.group(2)))
+    return _Spelling(family, frozenset(forms), memory)
+
+
+def _told_forms(text: str) -> set[str]:
+    """Return the form factors that an instance's own name states."""
+    plain = text.lower()
+    return {_plain(form) for form in _TOLD.findall(plain)} | ({"sxm"} if _DEVICE_OF_SXM in plain else set())
+
+
+def _has(gpu: Gpu, memory: float | None) -> bool:
+    """Say whether a stated size, GiB or GB, lies between what programs see of the GPU and what is sold."""
+    return memory is None or 0.97 * gpu.usable_memory / GIB <= memory <= 1.01 * gpu.memory / 1e9
+
+
+class GpuNames:
+    """The GPUs of a catalog by the families that their names and aliases belong to."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        """Take every name and alias apart."""
+        self._families: dict[str, dict[str, _Known]] = defaultdict(dict)
+        for gpu in catalog.all("gpus", Gpu):
+            spellings = [_spelling(name) for name in (gpu.name, *gpu.aliases)]
+            known = _Known(gpu, frozenset(form for spelling in spellings for form in spelling.forms),
+                           any(_PART in spelling.family for spelling in spellings))
+            for spelling in spellings:
+                self._families[spelling.family][gpu.name] = known
+
+    def knows(self, name: str) -> bool:
+        """Say whether the catalog has a GPU of this family."""
+        return _spelling(name).family in self._families
+
+    def candidates(self, name: str, memory: float | None, instance: str) -> set[str]:
+        """Return the GPUs that a name may mean beside the memory stated in GiB (or GB) and the instance's own name."""
+        spelling = _spelling(name)
+        forms = spelling.forms | _told_forms(instance)
+        return {known.gpu.name for known in self._families.get(spelling.family, {}).values()
+                if (not known.forms or forms <= known.forms)
+                and _has(known.gpu, spelling.memory) and _has(known.gpu, memory)
+                and not (known.by_die and memory is None)}

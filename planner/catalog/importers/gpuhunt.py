@@ -1,0 +1,131 @@
+"""Price lists from gpuhunt's catalogs: a CSV of one provider, or a zip of such, read in memory."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+import zlib
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path, PurePosixPath
+
+from planner.catalog.importers.quotes import (
+    MAX_BYTES,
+    Imported,
+    Origin,
+    Quote,
+    Skipped,
+    number,
+    price_list,
+    provider_name,
+    records,
+    usual_name,
+)
+from planner.catalog.load import Catalog
+from planner.errors import InputError
+from planner.text_io import decoded, read_text
+
+COLUMNS = ("instance_name", "location", "price", "gpu_count", "gpu_name", "gpu_memory", "spot")
+MAX_MEMBERS = 100
+PACKING = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
+VENDORS = {"", "nvidia", "amd"}
+"""Those whose GPUs the catalog can hold; catalogs of before the column had NVIDIA's, and `tpu-` names."""
+_VERSION = re.compile(r"(20\d\d)(\d\d)(\d\d)-\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """The CSV of one provider: its name, what messages call the file, and its text."""
+
+    provider: str
+    file: str
+    text: str
+
+
+def version_date(path: Path) -> str | None:
+    """Return the date of gpuhunt's version (20260818-42) that the file or its folder is called; none where neither."""
+    for name in (path.stem, path.resolve().parent.name):
+        if found := _VERSION.fullmatch(name):
+            return "-".join(found.groups())
+    return None
+
+
+def members(path: Path, provider: str | None = None) -> list[Member]:
+    """Return the CSVs of a file; of a zip with several, that of `provider` where it is given. Raises InputError."""
+    if not (path.suffix.lower() == ".zip" or zipfile.is_zipfile(path)):
+        return [Member(provider_name(path.stem), str(path), read_text(path, MAX_BYTES))]
+    found = _unzipped(path)
+    if provider is None or len(found) == 1:
+        return found
+    chosen = [member for member in found if member.provider == provider]
+    if not chosen:
+        held = ", ".join(member.provider for member in found)
+        raise InputError(f"--provider {provider}: the zip has no {provider}.csv; it holds {held}", file=str(path))
+    return chosen
+
+
+def _unzipped(path: Path) -> list[Member]:
+    """Return the CSVs of a zip by name, nothing written to disk and no more read than is allowed in all."""
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise InputError(f"file is larger than {MAX_BYTES >> 20} MiB", file=str(path))
+        with zipfile.ZipFile(path) as archive:
+            listed = [info for info in archive.infolist() if _is_csv(info.filename)]
+            if any(info.compress_type not in PACKING for info in listed):
+                raise InputError("expected a zip packed by deflate, as gpuhunt's are", file=str(path))
+            if not listed or len(listed) > MAX_MEMBERS:
+                raise InputError(f"expected a zip with 1 to {MAX_MEMBERS} CSV files, got {len(listed)}", file=str(path))
+            found, room = [], MAX_BYTES
+            for info in sorted(listed, key=lambda info: info.filename):
+                with archive.open(info) as member:
+                    # the size that the zip states is a claim
+                    raw = member.read(room + 1)
+                room -= len(raw)
+                if room < 0:
+                    raise InputError(f"unpacked, the CSV files are larger than {MAX_BYTES >> 20} MiB", file=str(path))
+                file = f"{path}/{info.filename}"
+                found.append(Member(provider_name(PurePosixPath(info.filename).stem), file, decoded(raw, file)))
+    except OSError as error:
+        raise InputError(f"cannot read: {error.strerror or error}", file=str(path)) from None
+    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError, ValueError) as error:
+        raise InputError(f"not a zip that can be read: {error}", file=str(path)) from None
+    if len({member.provider for member in found}) < len(found):
+        raise InputError("two CSV files of the zip are of one provider", file=str(path))
+    return found
+
+
+def _is_csv(name: str) -> bool:
+    return name.lower().endswith(".csv") and not PurePosixPath(name).name.startswith(".")
+
+
+def read_gpuhunt(path: Path, catalog: Catalog, as_of: str, note: str, provider: str | None = None) -> list[Imported]:
+    """Return a price list for each CSV of a file. Raises InputError with file and line.
+
+    provider: what to call it, by default as the CSV is called; of a zip with several, the one to read.
+    """
+    return [_read(member, catalog, as_of, note, provider) for member in members(path, provider)]
+
+
+def _read(member: Member, catalog: Catalog, as_of: str, note: str, provider: str | None) -> Imported:
+    quotes: list[Quote] = []
+    skipped: list[Skipped] = []
+    for line, row in records(member.text, member.file, COLUMNS):
+        vendor = row.get("gpu_vendor", "").lower()
+        if vendor not in VENDORS or row["gpu_name"].startswith("tpu-"):
+            skipped.append(Skipped(line, "neither an NVIDIA nor an AMD GPU", row["gpu_name"]))
+            continue
+        quotes.append(_quote(line, row, member.file))
+    name = provider or usual_name(catalog, member.provider)
+    source = f"{PurePosixPath(member.file).name} of a gpuhunt catalog, read by planner catalog import gpuhunt"
+    return price_list(quotes, Origin(name, (name, member.provider), member.file, source, as_of, note), catalog, skipped)
+
+
+def _quote(line: int, row: dict[str, str], file: str) -> Quote:
+    spot = row["spot"].lower()
+    if spot not in {"true", "false"}:
+        raise InputError(f"spot: expected True or False, got {row['spot'][:40]!r}", file=file, line=line)
+    memory = number(row, "gpu_memory", file, line)
+    return Quote(line, row["instance_name"], row["location"], row["gpu_name"],
+                 number(row, "gpu_count", file, line) or Decimal(0),
+                 (("spot" if spot == "true" else "on-demand", number(row, "price", file, line)),),
+                 float(memory) if memory else None, row.get("flags", ""))

@@ -1,0 +1,142 @@
+"""`planner catalog import skypilot | gpuhunt`: other people's price files as price lists for --catalogs."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from pydantic import TypeAdapter, ValidationError
+
+from planner.catalog.importers.gpuhunt import read_gpuhunt, version_date
+from planner.catalog.importers.quotes import Imported
+from planner.catalog.importers.skypilot import read_skypilot
+from planner.catalog.load import Catalog
+from planner.catalog.sourced import AsOf
+from planner.cli.options import common, is_quiet, is_verbose, open_catalog
+from planner.errors import EXIT_OK, InputError
+from planner.text_io import write_text
+from planner.yaml_io import dump
+
+F = TypeVar("F", bound=Callable[..., Any])
+NETWORK = ("NICs and fabric are what the catalog states of the same instance; instances that it does not know join no "
+           "cluster (cluster, nics and fabric can be added).")
+UNDATED = "The file states no date: as_of is the month of the import. "
+SHOWN = 4
+
+
+def _provider(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    if value is not None and not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", value):
+        raise click.BadParameter(f"expected a name of small letters, digits, '.', '_' and '-', got {value!r}")
+    return value
+
+
+def _as_of(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    adapter: TypeAdapter[str] = TypeAdapter(AsOf)
+    try:
+        return None if value is None else adapter.validate_python(value)
+    except ValidationError:
+        raise click.BadParameter(f"expected a month or a day such as 2026-11 or 2026-11-21, got {value!r}") from None
+
+
+def _price_options(function: F) -> F:
+    """Add what both imports of prices take."""
+    for option in reversed((
+        click.argument("file", type=click.Path(path_type=Path)),
+        click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR",
+                     help="Catalog folder to write prices/PROVIDER.yaml into, for --catalogs. Default: print it."),
+        click.option("--provider", metavar="NAME", callback=_provider,
+                     help="What to call the provider, where the file's place does not say; of a zip, the one to read."),
+        click.option("--as-of", metavar="YYYY-MM", callback=_as_of,
+                     help="When the prices were quoted. Default: the date of gpuhunt's version, else this month."),
+    )):
+        function = option(function)
+    return function
+
+
+@click.command("skypilot")
+@_price_options
+@common
+def import_skypilot(file: Path, output: Path | None, provider: str | None, as_of: str | None, as_json: bool,
+                    catalogs: tuple[Path, ...]) -> int:
+    """Read one provider's prices from SkyPilot's vms.csv, whose folder names the provider."""
+    catalog = open_catalog(catalogs)
+    _answer([read_skypilot(file, catalog, *_dated(as_of), provider)], catalog, output, as_json)
+    return EXIT_OK
+
+
+@click.command("gpuhunt")
+@_price_options
+@common
+def import_gpuhunt(file: Path, output: Path | None, provider: str | None, as_of: str | None, as_json: bool,
+                   catalogs: tuple[Path, ...]) -> int:
+    """Read prices from a CSV of gpuhunt, called as its provider, or from a zip of such."""
+    catalog = open_catalog(catalogs)
+    _answer(read_gpuhunt(file, catalog, *_dated(as_of or version_date(file)), provider), catalog, output, as_json)
+    return EXIT_OK
+
+
+def _dated(as_of: str | None) -> tuple[str, str]:
+    """Return the date to record and the list's note; when a file was written says nothing of its prices."""
+    month = datetime.now(tz=UTC).strftime("%Y-%m")
+    return as_of or month, NETWORK if as_of else UNDATED + NETWORK
+
+
+def _answer(imported: list[Imported], catalog: Catalog, output: Path | None, as_json: bool) -> None:
+    """Print or write the price lists, and say on stderr what became of the rows."""
+    for one in [] if is_quiet() else imported:
+        for line in _summary(one, one.origin.provider in catalog.files("prices")):
+            click.echo(line, err=True)
+    lists = [one.prices for one in imported if one.prices is not None]
+    if not lists:
+        raise InputError("no row is an offer of a node type of the catalog", file=imported[0].origin.file)
+    if output is None and not as_json and len(lists) > 1:
+        raise InputError(f"prices of {len(lists)} providers: write them with -o DIR, or choose one with --provider: "
+                         + ", ".join(prices.name for prices in lists))
+    entries = [prices.model_dump(mode="json", exclude_defaults=True) for prices in lists]
+    if output is not None:
+        for entry in entries:
+            write_text(output / "prices" / f"{entry['name']}.yaml", dump(entry), folders=True)
+    if as_json:
+        skipped = {one.origin.provider: dict(_reasons(one)) for one in imported}
+        click.echo(json.dumps({"schema": "planner.catalog-import/1", "entry": "prices", "entries": entries,
+                               "skipped": skipped}, indent=2, ensure_ascii=False, allow_nan=False))
+    elif output is None:
+        click.echo(dump(entries[0]), nl=False)
+
+
+def _reasons(one: Imported) -> list[tuple[str, int]]:
+    counts = Counter(skip.reason for skip in one.skipped)
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+
+
+def _summary(one: Imported, known: bool) -> Iterable[str]:
+    """Yield what became of a file's rows: offers, and what was skipped by reason; every line of it with -v."""
+    offers = one.prices.offers if one.prices else ()
+    origin = one.origin
+    instances = len({offer.instance for offer in offers})
+    yield _visible(f"{origin.provider}: {_some(len(offers), 'offer')} of {_some(instances, 'instance')} from "
+                   f"{_some(one.rows, 'row')} of {origin.file}, as of {origin.as_of}")
+    if known and offers:
+        yield f"  takes the place of the price list {origin.provider} (another name beside it: --provider NAME)"
+    for reason, count in _reasons(one):
+        kinds = Counter(skip.what for skip in one.skipped if skip.reason == reason)
+        shown = [what for what, _ in sorted(kinds.items(), key=lambda item: (-item[1], item[0]))[:SHOWN]]
+        rest = ", ..." if len(kinds) > SHOWN else ""
+        yield _visible(f"  skipped {count:,}, {reason}: {'; '.join(shown)}{rest}")
+    for skip in one.skipped if is_verbose() else ():
+        yield _visible(f"{origin.file}:{skip.line}: {skip.reason}: {skip.what}")
+
+
+def _some(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def _visible(text: str) -> str:
+    """Return one line whatever the file put into it."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

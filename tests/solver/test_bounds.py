@@ -1,0 +1,96 @@
+"""Bounds are admissible: from the stem over the layout to the staged optimum, none is above the next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from planner.layouts.enumerate import EARLY, Grid
+from planner.layouts.offload import allowed, levels
+from planner.layouts.table import Floats, Layouts, joined
+from planner.physics.estimate import time_terms
+from planner.physics.memory import memory_terms
+from planner.solver import staging
+from planner.solver.bounds import bound, stem_bound, time_bound
+from planner.solver.job import Keys, Pricing
+from planner.solver.refine import refined_bound
+from planner.solver.staging_input import staging_problem
+from tests.search_cases import Case, random_case
+from tests.small_cases import Small, small_case
+
+HAIR = 1 + 1e-12
+"""Relative slack for what floats lose."""
+
+
+def stems_of(rows: Layouts) -> list[tuple[float, ...]]:
+    return list(zip(*(getattr(rows, axis.name).tolist() for axis in EARLY), strict=True))
+
+
+def grown(case: Case | Small) -> Iterator[tuple[Layouts, Floats]]:
+    """Yield the layouts of a case at each level of offload, with the bounds of the stems they grow from."""
+    grid = Grid(case.facts)
+    for alike, group in grid.stems():
+        stems = joined([group.replace(candidate=np.full(len(group), one, np.int64)) for one in alike])
+        least = dict(zip(stems_of(stems), stem_bound(case.question, stems).tolist(), strict=True))
+        rows = grid.grow(stems)
+        bounds = np.array([least[stem] for stem in stems_of(rows)])
+        for level in levels(case.space, case.question.stack):
+            now = level.on(rows)
+            legal = allowed(now.columns, case.question.stack, case.space.flash)
+            if legal.any():
+                yield now.take(legal), bounds[legal]
+
+
+def checked(case: Case | Small, most: int) -> tuple[int, int]:
+    """Check every layout of a case; return how many, and how many fit of up to `most` staged in each table."""
+    seen = fitted = 0
+    question, pricing = case.question, Pricing(case.job, case.question.candidates)
+    for rows, stem in grown(case):
+        time, memory = time_terms(question, rows), memory_terms(question, rows)
+        known, refined = bound(question, rows, time, memory), refined_bound(question, rows, time, memory)
+        steps = (stem, time_bound(question, rows, time), known.step, refined)
+        for less, more in pairwise(steps):
+            assert np.all(less <= more * HAIR)
+        keys = [pricing.least(rows, np.minimum(step, 1e9)) for step in steps]
+        for row in np.random.default_rng(len(rows)).permutation(len(rows))[:most].tolist():
+            problem = staging_problem(question, rows, time, memory, row)
+            found = staging.solve(problem)
+            if found is not None:
+                fitted += 1
+                step = (found.objective * 1e-9 / problem.bubble_parts + float(time.step[row])) * float(time.jitter[row])
+                assert known.fits[row], rows.row(row)
+                assert refined[row] <= step * HAIR, rows.row(row)
+                check_keys(pricing, rows, row, step, keys)
+        seen += len(rows)
+    return seen, fitted
+
+
+def check_keys(pricing: Pricing, rows: Layouts, row: int, step: float, keys: list[Keys]) -> None:
+    """Check the least keys of one row against its column at `step` seconds."""
+    column = pricing.column(rows, row, step)
+    first, cents, *_ = pricing.key(column)
+    for least in keys:
+        assert least.first[row] <= first
+        assert least.cents[row] <= cents
+        assert least.micros[row] <= column.duration_us
+        assert least.uppers[row] <= column.upper_us
+        assert least.watts[row] == column.power_w
+
+
+@pytest.mark.parametrize("seeds", [range(at, at + 6) for at in range(1000, 1024, 6)], ids=str)
+def test_bounds_of_dense_models_are_admissible(seeds: range) -> None:
+    seen, fitted = np.array([checked(random_case(seed, limits=False), 40) for seed in seeds]).sum(axis=0)
+    assert seen > 2000
+    assert fitted > 150
+
+
+@pytest.mark.parametrize("seeds", [range(at, at + 15) for at in range(20_000, 20_060, 15)], ids=str)
+def test_bounds_of_mixtures_of_experts_are_admissible(seeds: range) -> None:
+    cases = [small_case(seed, mixtures=1.0) for seed in seeds]
+    assert sum(bool(case.question.shape.lead) for case in cases) > 5
+    seen, fitted = np.array([checked(case, 40) for case in cases]).sum(axis=0)
+    assert seen > 300
+    assert fitted > 30
