@@ -8,7 +8,7 @@ from __future__ import annotations
 import platform
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -90,11 +90,11 @@ def _modes(counts: Iterable[Iterable[int]]) -> int:
     return sum(any(layers) for layers in zip(*counts, strict=True))
 
 
-def outcome(seed: int) -> Outcome:
-    """Solve one scenario by trying every point, and by both searches: for each candidate's best, and the best alone."""
+def outcome(seed: int, searches: Sequence[bool] = (True, False)) -> Outcome:
+    """Solve one scenario by every point, and by searching: for every candidate's best, or (False) for that of all."""
     case = small_case(seed)
     exact = truth(case)
-    both = zip(*(_searched(case, exact, each=each) for each in (True, False)), strict=True)
+    both = zip(*(_searched(case, exact, each=each) for each in searches), strict=True)
     value, ties, account = ("; ".join(dict.fromkeys(filter(None, said))) for said in both)
     kinds = [name for name, is_so in ENDINGS.items() if is_so(exact)]
     kinds += [name for name, is_so in WON.items() if exact.best and is_so(exact)]
@@ -155,10 +155,11 @@ def _method() -> Iterator[str]:
         f"point of the grid (at most {POINTS:,}, every level of offload among them).",
         "The brute force multiplies out all axes, applies each rule to every point, stages what is legal by plain",
         "enumeration of layers and recompute modes, and computes durations, costs, energy and limits from their",
-        "definitions. It shares with the search the physics of a layout, the predicates of the rules and the integers",
-        "of the staging problem, and nothing else. The rule `sp_wins`, which removes what cannot win rather than what",
-        "cannot run, it does not apply. The scenarios are those of `tests/small_cases.py`: toy models of 2 to 8 layers",
-        "on one to three node types, with memory, prices and limits drawn so that they often decide.")
+        "definitions. It shares with the search the physics of a layout, goodput and spare nodes, the predicates of",
+        "the rules and the integers of the staging problem, and nothing else. The rule `sp_wins`, which removes",
+        "what cannot win rather than what cannot run, it does not apply. The scenarios are those of",
+        "`tests/small_cases.py`: toy models of 2 to 8 layers on one to three node types, with memory, prices and",
+        "limits drawn so that they often decide.")
 
 
 def main() -> int:

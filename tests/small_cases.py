@@ -1,7 +1,7 @@
 """Small random scenarios, and what each is worth by trying every point of its grid.
 
-The brute force shares with the search the physics of a layout, the predicates of the rules and the integers of staging,
-and nothing else: no stem, no bound, no order, no fast path, no CP-SAT, no pricing.
+The brute force shares with the search the physics of a layout, goodput and spare nodes, the predicates of the rules and
+the integers of staging, and nothing else: no stem, no bound, no order, no fast path, no CP-SAT, no pricing.
 """
 
 from __future__ import annotations
@@ -300,7 +300,10 @@ def _nearest(global_batch: int, each: int) -> int:
 
 @lru_cache(maxsize=100_000)
 def _staged(problem: StagingProblem) -> Staged | None:
-    return exhaustive_staging(problem)
+    """Return the best of all splits; a stage that leaves the others less than their least is not tried."""
+    spare = max(0, problem.layers - sum(problem.min_layers))
+    most = tuple(min(low + spare, high) for low, high in zip(problem.min_layers, problem.max_layers, strict=True))
+    return exhaustive_staging(replace(problem, max_layers=most))
 
 
 def _endless(problem: StagingProblem) -> StagingProblem:

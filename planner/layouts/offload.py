@@ -1,7 +1,7 @@
 """What may leave the GPU, and in which combinations: optimizer states, weights, checkpoints; to host or NVMe.
 
-More offload never holds more device memory and never takes less time, so a level can only pay where every lesser one
-is short of memory. The search walks levels in that order.
+A level that precedes another never takes more time, so the other can only pay where every such one is short of memory.
+The search walks levels in that order.
 """
 
 from __future__ import annotations
@@ -34,8 +34,13 @@ class Level:
         return (self.offload, self.offload_parameters, self.offload_activations, self.nvme)
 
     def precedes(self, other: Level) -> bool:
-        """Say whether this moves less than `other` and nothing that `other` does not move."""
-        return self != other and all(a <= b for a, b in zip(self.values, other.values, strict=True))
+        """Say whether this moves less than `other`, nothing that `other` does not move, and hence takes no longer.
+
+        Weights that are fetched behind compute spare the step the sending of updated ones, so that states moved alone
+        say nothing of states moved with weights.
+        """
+        less = self != other and all(a <= b for a, b in zip(self.values, other.values, strict=True))
+        return less and (self.offload_parameters == other.offload_parameters or self.offload == 0)
 
     def on(self, rows: Layouts) -> Layouts:
         """Return the rows at this level."""

@@ -142,15 +142,23 @@ def time_terms(question: Question, rows: Layouts) -> TimeTerms:
 def faster_whole(question: Question, rows: Layouts) -> Mask:
     """Return where a layer, or the forward that full recompute repeats, takes less time without sequence parallelism.
 
-    Elsewhere it cannot win: without, it never holds less memory, nor sends less between stages or to experts.
+    Elsewhere it cannot win: without, it never holds less memory, nor sends less between stages or to experts. Slower
+    kernels hide more of what runs behind them, which is counted at its most.
     """
-    def layer(of: Layouts) -> tuple[Floats, Floats]:
+    overlap, can = question.stack.overlap, question.stack.offload
+    hide = (overlap.expert_parallel * bool(question.shape.experts)
+            + 2 * overlap.shard_gather * bool(can.parameters or can.activations))
+
+    def layer(of: Layouts) -> tuple[Floats, Floats, Floats]:
         times = layer_times(question, of)
         traffic = layer_traffic(question, of, times, question.shape.kinds)
-        return times.forward + times.backward + traffic.tensor, times.forward + traffic.tensor_forward
+        compute = times.forward + times.backward
+        waited = np.maximum(0.0, question.stack.launch_layer - compute - traffic.tensor - traffic.context)
+        least = compute + traffic.tensor + waited - hide * (compute + waited)
+        return compute + traffic.tensor, times.forward + traffic.tensor_forward, least
 
-    (whole, whole_again), (split, split_again) = layer(rows.replace(sp=np.zeros_like(rows.sp))), layer(rows)
-    faster: Mask = (whole < split) | (whole_again < split_again)
+    whole, split = layer(rows.replace(sp=np.zeros_like(rows.sp))), layer(rows)
+    faster: Mask = np.any([without < with_ for without, with_ in zip(whole, split, strict=True)], axis=0)
     return faster
 
 

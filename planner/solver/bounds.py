@@ -224,8 +224,12 @@ def _seconds_per_byte(time: TimeTerms, memory: MemoryTerms, allowed: list[int]) 
 
 
 def _host_fits(question: Question, rows: Layouts, memory: MemoryTerms) -> Mask:
-    """Say whether host and flash can hold what the average node offloads."""
-    layers = question.shape.layers / rows.pp
+    """Say whether host and flash can hold what the average node offloads; the last node may hold fewer stages."""
+    node = np.minimum(rows.gpus, np.array([c.node.gpus for c in question.candidates])[rows.candidate])
+    ranks = rows.gpus // rows.pp
+    stages = np.maximum(node // ranks, 1)
+    shared = question.shape.layers / np.ceil(rows.pp / stages) * ranks / node
+    layers = np.where(stages > 1, shared, question.shape.layers / rows.pp)
     fits: Mask = ((memory.host_per_layer * layers <= memory.host_capacity)
                   & (memory.nvme_per_layer * layers <= memory.nvme_capacity))
     return fits

@@ -80,7 +80,7 @@ def check_keys(pricing: Pricing, rows: Layouts, row: int, step: float, keys: lis
         assert least.watts[row] == column.power_w
 
 
-@pytest.mark.parametrize("seeds", [range(at, at + 6) for at in range(1000, 1024, 6)], ids=str)
+@pytest.mark.parametrize("seeds", [range(at, at + 6) for at in range(1000, 1018, 6)], ids=str)
 def test_bounds_of_dense_models_are_admissible(seeds: range) -> None:
     seen, fitted = np.array([checked(random_case(seed, limits=False), 40) for seed in seeds]).sum(axis=0)
     assert seen > 2000

@@ -27,7 +27,11 @@ RARE = {"memory makes the optimum worse": 25, "nothing without offload is as goo
         "every best plan has a schedule other than 1F1B": 2, "mixture of experts behind dense layers": 10}
 """Kinds of scenarios and how many there are at least."""
 
-solved = cache(outcome)
+
+@cache
+def solved(seed: int) -> Outcome:
+    """Solve a scenario by one of the searches, or by both where they once differed."""
+    return outcome(seed, (True, False) if seed in PINNED else (seed % 2 == 0,))
 
 
 def outcomes() -> list[Outcome]:
