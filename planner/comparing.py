@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from planner.answer.assignment import Assignment
 from planner.answer.comparison import Compared, Comparison, Row
+from planner.answer.objective import NAMES
 from planner.catalog.load import Catalog
 from planner.catalog.price import Site
 from planner.errors import InputError
@@ -25,10 +26,9 @@ def compare(scenario: Scenario, catalog: Catalog, effort: Effort = UNLIMITED) ->
     prepared, site = prepare(scenario, catalog), catalog.site(scenario.sourcing.site)
     found = [_compared(prepared, offer, site, effort) for offer in prepared.every_offer]
     found += [_not_offered(catalog, name) for name in prepared.dropped]
-    field = {"cost": "cost_usd", "time": "duration_days", "gpus": "gpus", "energy": "energy_kwh"}[scenario.objective]
 
     def rank(one: Compared) -> tuple[bool, float, float, str]:
-        value = getattr(one.row, field)
+        value = getattr(one.row, NAMES[scenario.objective])
         return (value is None, value or 0.0, one.row.cost_usd or 0.0, one.row.offer or one.row.node)
 
     return sorted(found, key=rank)

@@ -9,6 +9,11 @@ from planner.errors import InputError
 MAX_BYTES = 4 * 2**20
 
 
+def visible(text: str) -> str:
+    """Return text on one line, with what is no visible character escaped."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 def write_text(path: Path, text: str, *, folders: bool = False) -> None:
     """Write a UTF-8 file, with the folders above it where asked. Raises InputError."""
     try:

@@ -20,7 +20,8 @@ from planner.catalog.load import Catalog
 from planner.catalog.sourced import AsOf
 from planner.cli.options import common, is_quiet, is_verbose, open_catalog
 from planner.errors import EXIT_OK, InputError
-from planner.text_io import write_text
+from planner.render.figures import plural
+from planner.text_io import visible, write_text
 from planner.yaml_io import dump
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -120,23 +121,14 @@ def _summary(one: Imported, known: bool) -> Iterable[str]:
     offers = one.prices.offers if one.prices else ()
     origin = one.origin
     instances = len({offer.instance for offer in offers})
-    yield _visible(f"{origin.provider}: {_some(len(offers), 'offer')} of {_some(instances, 'instance')} from "
-                   f"{_some(one.rows, 'row')} of {origin.file}, as of {origin.as_of}")
+    yield visible(f"{origin.provider}: {plural(len(offers), 'offer')} of {plural(instances, 'instance')} from "
+                   f"{plural(one.rows, 'row')} of {origin.file}, as of {origin.as_of}")
     if known and offers:
         yield f"  takes the place of the price list {origin.provider} (another name beside it: --provider NAME)"
     for reason, count in _reasons(one):
         kinds = Counter(skip.what for skip in one.skipped if skip.reason == reason)
         shown = [what for what, _ in sorted(kinds.items(), key=lambda item: (-item[1], item[0]))[:SHOWN]]
         rest = ", ..." if len(kinds) > SHOWN else ""
-        yield _visible(f"  skipped {count:,}, {reason}: {'; '.join(shown)}{rest}")
+        yield visible(f"  skipped {count:,}, {reason}: {'; '.join(shown)}{rest}")
     for skip in one.skipped if is_verbose() else ():
-        yield _visible(f"{origin.file}:{skip.line}: {skip.reason}: {skip.what}")
-
-
-def _some(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
-
-
-def _visible(text: str) -> str:
-    """Return one line whatever the file put into it."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+        yield visible(f"{origin.file}:{skip.line}: {skip.reason}: {skip.what}")

@@ -15,6 +15,7 @@ import click
 
 from planner import __version__
 from planner.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_OK, PlannerError
+from planner.text_io import visible
 
 F = TypeVar("F", bound=Callable[..., Any])
 COMMANDS = {
@@ -141,8 +142,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _fail(message: str, code: int) -> int:
     """Write one line; what input put into it that is no visible character is escaped."""
-    visible = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in message)
-    click.echo(f"Error: {visible}", err=True)
+    click.echo(f"Error: {visible(message)}", err=True)
     return code
 
 

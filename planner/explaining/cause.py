@@ -94,15 +94,11 @@ def by_change(found: Sequence[tuple[float, Relaxation]]) -> list[Relaxation]:
 
 def _rules(failed: Planned) -> list[str]:
     """Return the rules that together leave no legal layout; none where there are some."""
-    facts = failed.prepared.facts
     if not _empty(failed, frozenset()):
         return []
     held = [name for name in failed.grid.removed if name not in LIMIT_RULES]
     names = minimal(held, lambda rules: not _empty(failed, frozenset(RULES) - LIMIT_RULES - set(rules)))
-    counts = Grid(facts)
-    for _ in counts.stems():
-        pass
-    return [f"{RULES[name].reason} ({name}: {counts.removed[name]:,} layouts)" for name in names]
+    return [f"{RULES[name].reason} ({name}: {failed.grid.removed[name]:,} layouts)" for name in names]
 
 
 def _empty(failed: Planned, skipped: frozenset[str]) -> bool:

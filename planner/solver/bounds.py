@@ -60,11 +60,11 @@ def stem_bound(question: Question, stems: Layouts) -> Floats:
         return steady + bubble
 
     chunks = _most_chunks(question, stems)
-    plain = step(_least_slowest(question, stems, terms, total), 1)
-    even = step(even_slowest(question, stems, terms), np.maximum(chunks, 1))
+    slowest = _least_slowest(question, stems, terms, total)
+    plain, even = step(slowest, 1), step(even_slowest(question, stems, terms), chunks)
     least = np.where(chunks > 1, np.minimum(plain, even), plain)
     if max(question.stack.schedules, key=SCHEDULES.index) in ("zero-bubble", "dualpipe"):
-        least = np.minimum(least, step(_least_slowest(question, stems, terms, total), FILLED))
+        least = np.minimum(least, step(slowest, FILLED))
     found: Floats = (least + question.stack.step_overhead) * terms.jitter
     return found
 

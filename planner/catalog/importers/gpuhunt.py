@@ -12,14 +12,13 @@ from pathlib import Path, PurePosixPath
 from planner.catalog.importers.quotes import (
     MAX_BYTES,
     Imported,
-    Origin,
     Quote,
     Skipped,
     number,
+    origin_of,
     price_list,
     provider_name,
     records,
-    usual_name,
 )
 from planner.catalog.load import Catalog
 from planner.errors import InputError
@@ -115,9 +114,9 @@ def _read(member: Member, catalog: Catalog, as_of: str, note: str, provider: str
             skipped.append(Skipped(line, "neither an NVIDIA nor an AMD GPU", row["gpu_name"]))
             continue
         quotes.append(_quote(line, row, member.file))
-    name = provider or usual_name(catalog, member.provider)
     source = f"{PurePosixPath(member.file).name} of a gpuhunt catalog, read by planner catalog import gpuhunt"
-    return price_list(quotes, Origin(name, (name, member.provider), member.file, source, as_of, note), catalog, skipped)
+    origin = origin_of(catalog, member.provider, provider, member.file, source, as_of, note)
+    return price_list(quotes, origin, catalog, skipped)
 
 
 def _quote(line: int, row: dict[str, str], file: str) -> Quote:

@@ -77,9 +77,15 @@ def provider_name(text: str) -> str:
     return re.sub(r"[^a-z0-9._-]+", "-", text.lower()).strip("-._") or "imported"
 
 
-def usual_name(catalog: Catalog, name: str) -> str:
-    """Return the name of the catalog's price list that goes by a name; that name where there is none."""
-    return next((prices.name for prices in catalog.price_lists if name in {prices.name, *prices.aliases}), name)
+def origin_of(catalog: Catalog, called: str, provider: str | None, file: str, source: str, as_of: str,
+              note: str) -> Origin:
+    """Return what a list says of itself whose file is of a provider `called` so.
+
+    Its name is `provider`, else that of the catalog's list which goes by that name, else the name itself.
+    """
+    known = next((prices.name for prices in catalog.price_lists if called in {prices.name, *prices.aliases}), called)
+    name = provider or known
+    return Origin(name, (name, called), file, source, as_of, note)
 
 
 def records(text: str, file: str, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:

@@ -16,14 +16,13 @@ from planner.catalog.importers.node_types import MACHINES
 from planner.catalog.importers.quotes import (
     MAX_BYTES,
     Imported,
-    Origin,
     Quote,
     Skipped,
     number,
+    origin_of,
     price_list,
     provider_name,
     records,
-    usual_name,
 )
 from planner.catalog.load import Catalog
 from planner.text_io import read_text
@@ -61,9 +60,8 @@ def read_skypilot(path: Path, catalog: Catalog, as_of: str, note: str, provider:
     text = read_text(path, MAX_BYTES)
     folder = provider_name(path.resolve().parent.name if path.name == FILE else path.stem)
     quotes, skipped = _joined(list(_rows(text, str(path))))
-    name = provider or usual_name(catalog, folder)
     source = f"{folder}/{FILE} of a SkyPilot catalog, read by planner catalog import skypilot"
-    return price_list(quotes, Origin(name, (name, folder), str(path), source, as_of, note), catalog, skipped)
+    return price_list(quotes, origin_of(catalog, folder, provider, str(path), source, as_of, note), catalog, skipped)
 
 
 def _rows(text: str, file: str) -> Iterator[_Row]:
