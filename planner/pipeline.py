@@ -18,9 +18,9 @@ from planner.planned import Planned, planned
 from planner.prepare import MOST_GPUS, Prepared, job_of, prepare
 from planner.scenario.scenario import Scenario
 from planner.solver.found import StagedLayout
-from planner.solver.frontier import grid_source
 from planner.solver.settings import Effort
 from planner.solver.simplest import simplest
+from planner.solver.source import grid_source
 
 
 class Interrupted(Exception):

@@ -12,8 +12,9 @@ from planner.layouts.enumerate import Grid
 from planner.prepare import Prepared, job_of, residuals_of
 from planner.solver.choose import Choice, choose
 from planner.solver.found import StagedLayout
-from planner.solver.frontier import Search, grid_source
+from planner.solver.frontier import Search
 from planner.solver.settings import UNLIMITED, Effort
+from planner.solver.source import grid_source
 
 LEAST_COUNT = 3
 """Best layouts of the hardware that won that are looked for, however much other hardware there is."""

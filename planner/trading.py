@@ -19,9 +19,9 @@ from planner.prepare import job_of, prepare
 from planner.scenario.scenario import Scenario
 from planner.solver.fleet.problem import Goal
 from planner.solver.found import StagedLayout
-from planner.solver.frontier import grid_source
 from planner.solver.pareto import pareto, parse_measures
 from planner.solver.settings import UNLIMITED, Effort
+from planner.solver.source import grid_source
 
 LABELS: dict[Goal, str] = {"cost": "cost", "time": "days", "gpus": "GPUs", "energy": "energy"}
 

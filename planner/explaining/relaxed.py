@@ -11,8 +11,9 @@ from planner.prepare import Prepared, job_of, most_gpus
 from planner.scenario.limits import Deadline, Objective
 from planner.solver.choose import Choice, choose
 from planner.solver.found import Frontier
-from planner.solver.frontier import Search, grid_source
+from planner.solver.frontier import Search
 from planner.solver.settings import Effort
+from planner.solver.source import grid_source
 
 ENDLESS = 1e18
 """Bytes, or bytes/s, that nothing uses up."""

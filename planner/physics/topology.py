@@ -10,15 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from heapq import heappop, heappush
 from itertools import combinations, pairwise
 from math import gcd
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from planner.layouts.candidate import Candidate
 
 if TYPE_CHECKING:
     import networkx as nx
 
+Links: TypeAlias = dict[str, dict[str, float]]
+"""Bytes/s per direction from one end to each of its neighbors."""
 OUTSIDE = "network"
 CUBE_MESH = ((0, 1, 1), (0, 2, 1), (0, 3, 2), (0, 4, 2), (1, 2, 2), (1, 3, 1), (1, 5, 2), (2, 3, 2), (2, 6, 1),
              (3, 7, 1), (4, 5, 1), (4, 6, 1), (4, 7, 2), (5, 6, 2), (5, 7, 1), (6, 7, 2))
@@ -38,18 +41,23 @@ class GroupLinks:
 
 
 def node_graph(candidate: Candidate) -> nx.DiGraph[str]:
-    """Return the links of one node: GPUs, switch or mesh, PCIe switches, sockets, host memory, NICs, network.
-
-    Edges carry `capacity` in bytes/s per direction.
-    """
-    import networkx as nx  # a quarter of a second, paid only where a topology is asked for
+    """Return `node_links` as a graph, whose edges carry `capacity` in bytes/s per direction."""
+    import networkx as nx  # a fifth of a second, paid only where a topology is shown
 
     graph: nx.DiGraph[str] = nx.DiGraph()
+    for a, others in node_links(candidate).items():
+        graph.add_edges_from((a, b, {"capacity": capacity}) for b, capacity in others.items())
+    return graph
+
+
+def node_links(candidate: Candidate) -> Links:
+    """Return the links of one node: GPUs, switch or mesh, PCIe switches, sockets, host memory, NICs, network."""
+    links: Links = {}
     node, gpus = candidate.node, [f"gpu{i}" for i in range(candidate.node.gpus)]
 
     def both(a: str, b: str, capacity: float) -> None:
         for end, other in ((a, b), (b, a)):
-            graph.add_edge(end, other, capacity=capacity, cost=1 / capacity)
+            links.setdefault(end, {})[other] = capacity
 
     pcie = candidate.gpu.pcie_bandwidth
     switches = node.pcie.switches or len(gpus)
@@ -65,7 +73,7 @@ def node_graph(candidate: Candidate) -> nx.DiGraph[str]:
         both(f"pcie{j * switches // nics}", f"nic{j}", rate)
         both(f"nic{j}", OUTSIDE, rate / _oversubscription(candidate))
     _join(both, candidate, gpus)
-    return graph
+    return links
 
 
 def _nics(candidate: Candidate) -> tuple[int, float]:
@@ -105,16 +113,31 @@ def node_groups(gpus: int, members: int, stride: int) -> Iterator[list[int]]:
 
 
 @lru_cache(maxsize=256)
-def _graph(key: _Key) -> nx.DiGraph[str]:
-    return node_graph(key.candidate)
+def _graph(key: _Key) -> Links:
+    return node_links(key.candidate)
 
 
 @lru_cache(maxsize=65536)
 def _route(key: _Key, a: str, b: str) -> tuple[tuple[str, str], ...]:
-    """Return the edges of the fastest way from `a` to `b`."""
-    import networkx as nx
+    return tuple(pairwise(route(_graph(key), a, b)))
 
-    return tuple(pairwise(nx.shortest_path(_graph(key), a, b, weight="cost")))
+
+def route(links: Links, a: str, b: str) -> tuple[str, ...]:
+    """Return the ends passed on the way from `a` to `b` that a byte takes least time over; of equals, the shortest.
+
+    Raises ValueError where there is none. (networkx has the same; it takes longer to import than a plan to find.)
+    """
+    reached: set[str] = set()
+    heap: list[tuple[float, int, tuple[str, ...]]] = [(0.0, 0, (a,))]
+    while heap:
+        took, hops, way = heappop(heap)
+        if way[-1] == b:
+            return way
+        if way[-1] not in reached:
+            reached.add(way[-1])
+            for other, capacity in links[way[-1]].items():
+                heappush(heap, (took + 1 / capacity, hops + 1, (*way, other)))
+    raise ValueError(f"no way from {a} to {b}")
 
 
 @lru_cache(maxsize=4096)
@@ -144,7 +167,7 @@ def _loads(key: _Key, members: int, stride: int, leaves_node: bool, alone: bool 
         for channel in range(members):
             ring = group[channel:] + group[:channel]
             for a, b in () if mesh else pairwise(ring if leaves_node else [*ring, ring[0]]):
-                via = ("memory",) if staged and not graph.has_edge(f"gpu{a}", f"gpu{b}") else ()
+                via = ("memory",) if staged and f"gpu{b}" not in graph[f"gpu{a}"] else ()
                 send(1 / members, f"gpu{a}", *via, f"gpu{b}")
             if leaves_node:
                 send(1 / members, f"gpu{ring[-1]}", f"nic{ring[-1] * nics // gpus}", OUTSIDE)
@@ -152,16 +175,15 @@ def _loads(key: _Key, members: int, stride: int, leaves_node: bool, alone: bool 
     outer = [e for e in load if OUTSIDE in e or any("nic" in end for end in e)]
     inner = [e for e in load if e not in outer]
     def rate(edges: list[tuple[str, str]]) -> float:
-        return min((graph.edges[e]["capacity"] / load[e] for e in edges), default=float("inf"))
+        return min((graph[a][b] / load[a, b] for a, b in edges), default=float("inf"))
     return rate(inner), rate(outer)
 
 
-def _between(graph: nx.DiGraph[str], group: list[int]) -> Iterator[tuple[int, int, float]]:
+def _between(graph: Links, group: list[int]) -> Iterator[tuple[int, int, float]]:
     """Yield what each GPU of a mesh sends to each other one: by the links between them, or evenly without any."""
     for a in group:
         others = [b for b in group if b != a]
-        rates = [graph.edges[f"gpu{a}", f"gpu{b}"]["capacity"] if graph.has_edge(f"gpu{a}", f"gpu{b}") else 0.0
-                 for b in others]
+        rates = [graph[f"gpu{a}"].get(f"gpu{b}", 0.0) for b in others]
         for b, rate in zip(others, rates, strict=True):
             if rate or not any(rates):
                 yield a, b, rate / sum(rates) if rate else 1 / len(others)

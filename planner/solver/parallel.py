@@ -16,10 +16,11 @@ from planner.layouts.enumerate import Grid
 from planner.layouts.rules import Facts
 from planner.physics.question import Question
 from planner.solver.found import Frontier
-from planner.solver.frontier import Search, grid_source
+from planner.solver.frontier import Search
 from planner.solver.job import Job
 from planner.solver.leaders import Leaders
 from planner.solver.settings import Effort
+from planner.solver.source import grid_source
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,9 @@ from planner.physics.question import Question
 from planner.solver.check import check_staging
 from planner.solver.fleet.problem import Goal
 from planner.solver.found import Frontier, StagedLayout
-from planner.solver.frontier import Search, Source
+from planner.solver.frontier import Search
 from planner.solver.job import Job, Key, Keys
+from planner.solver.source import Source
 from planner.solver.staging_input import staging_problem
 
 _PLACES: dict[Goal, int] = {"cost": 1, "time": 2, "gpus": 3, "energy": 4}

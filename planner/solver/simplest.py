@@ -12,8 +12,9 @@ import numpy as np
 from planner.layouts.axes import Space
 from planner.physics.question import Question
 from planner.solver.found import StagedLayout
-from planner.solver.frontier import Search, Source, offers, table_source
+from planner.solver.frontier import Search, offers
 from planner.solver.job import Job, complexities
+from planner.solver.source import Source, table_source
 
 
 def simplest(question: Question, space: Space, job: Job, source: Source, best: StagedLayout,

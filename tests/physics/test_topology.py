@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import networkx as nx
 import numpy as np
 import pytest
 
 from planner.physics.collectives import point_to_point, seconds
-from planner.physics.topology import bandwidth_alone, group_links, node_graph, node_groups
+from planner.physics.topology import bandwidth_alone, group_links, node_graph, node_groups, node_links, route
 from tests.search_cases import candidate
 
 H100 = candidate("dgx-h100")
@@ -89,6 +90,24 @@ def test_graph_states_capacities_both_ways() -> None:
     assert graph.edges["gpu0", "nvswitch"]["capacity"] == 450e9
     assert graph.edges["nic0", "network"]["capacity"] == pytest.approx(50e9)
     assert all(graph.has_edge(b, a) for a, b in graph.edges)
+
+
+@pytest.mark.parametrize("name", ["dgx-h100", "dgx-1-v100", "a100-pcie-80gb-8x", "mi300x-platform"])
+def test_routes_are_the_shortest_paths_of_the_graph(name: str) -> None:
+    one = candidate(name)
+    graph, links = node_graph(one), node_links(one)
+    for a, b, capacity in graph.edges(data="capacity"):
+        graph.edges[a, b]["cost"] = 1 / capacity
+    for a in graph:
+        for b, least in nx.single_source_dijkstra_path_length(graph, a, weight="cost").items():
+            assert nx.path_weight(graph, list(route(links, a, b)), "cost") == pytest.approx(least)
+    with pytest.raises(ValueError, match="no way from gpu0 to moon"):
+        route(links, "gpu0", "moon")
+
+
+def test_of_equal_ways_the_one_with_fewest_hops_is_taken() -> None:
+    """On a DGX-1 a single link is as fast as two double ones in turn; rings of NCCL take the single one."""
+    assert route(node_links(candidate("dgx-1-v100")), "gpu0", "gpu1") == ("gpu0", "gpu1")
 
 
 def test_a_cube_mesh_is_of_eight_and_others_reach_it_over_pcie() -> None:

@@ -16,8 +16,9 @@ from planner.solver import staging
 from planner.solver.bounding import Bounding
 from planner.solver.bounds import Bound, bound, time_bound
 from planner.solver.found import Batch, Frontier, StagedLayout
-from planner.solver.frontier import Search, grid_source, table_source
+from planner.solver.frontier import Search
 from planner.solver.job import Pricing
+from planner.solver.source import grid_source, table_source
 from planner.solver.stage_row import stage_row
 from planner.solver.staging_input import staging_problem
 from tests.search_cases import Case, catalog, random_case
@@ -118,6 +119,18 @@ def test_two_runs_find_the_same() -> None:
             for _ in range(2)]
     assert [f.column for f in runs[0].found] == [f.column for f in runs[1].found]
     assert runs[0].removed == runs[1].removed
+
+
+@pytest.mark.parametrize("count", [1, 5])
+@pytest.mark.parametrize("seed", range(12))
+def test_company_changes_nothing_for_a_candidate(seed: int, count: int) -> None:
+    """Candidates are searched side by side; each finds, and leaves, what it would alone."""
+    case = random_case(seed)
+    together, alone = (Search(case.question, case.space, case.job, count=count) for _ in range(2))
+    alone.alone = True
+    ended = [search.run(grid_source(Grid(case.facts))) for search in (together, alone)]
+    assert sorted(f.key for f in ended[0].found) == sorted(f.key for f in ended[1].found)
+    assert (ended[0].removed, ended[0].staged) == (ended[1].removed, ended[1].staged)
 
 
 def test_a_time_limit_leaves_an_open_bound_that_no_layout_beats() -> None:
