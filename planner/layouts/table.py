@@ -64,7 +64,7 @@ class Layouts:
         """The columns by axis, as rules read them."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
-    def take(self, rows: Ints | Mask) -> Layouts:
+    def take(self, rows: Ints | Mask | slice) -> Layouts:
         """Return the chosen rows as a table of their own."""
         count = len(self.tp[rows])
         columns: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}

@@ -95,7 +95,7 @@ def _by_links(candidates: tuple[Candidate, ...], candidate: Ints, size: Ints,
     first, inverse = distinct(candidate, size, np.minimum(stride, 64))
     links = [(int(candidate[r]), group_links(candidates[candidate[r]], int(size[r]), int(stride[r]))) for r in first]
     numbers = {link: number for number, link in enumerate(dict.fromkeys(links))}
-    kind = np.array([numbers[link] for link in links], np.int64)[inverse]
+    kind = np.array([numbers[link] for link in links], np.int16)[inverse]  # 16 bits are sorted by radix
     order = np.argsort(kind, kind="stable")
     bounds = np.searchsorted(kind[order], np.arange(len(numbers) + 1))
     for (hardware, link), number in numbers.items():

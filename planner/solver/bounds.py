@@ -176,7 +176,7 @@ def _stages(question: Question, rows: Layouts, time: TimeTerms, memory: MemoryTe
     """Add up the stages of each row."""
     layers, persist = question.shape.layers, question.stack.gradients_persist
     # deepest pipelines first, so that the rows that have a stage are a slice
-    order = np.argsort(-rows.pp, kind="stable")
+    order = np.argsort((-rows.pp).astype(np.int16), kind="stable")
     pp, vpp, batches = rows.pp[order], rows.vpp[order], rows.micro_batches[order]
     schedule = rows.schedule[order]
     state, first, last = (s.held(persist)[order] for s in (memory.layer, memory.first, memory.last))

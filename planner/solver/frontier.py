@@ -12,6 +12,7 @@ import time as clock
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 
@@ -114,11 +115,13 @@ class Search:
         """Search the candidates of these stems; where time has run out, only note what their bounds leave open."""
         self.runs, self.batches = {}, []
         for stems, keys in parts:
-            for candidate in np.unique(stems.candidate).tolist():
-                mine = np.flatnonzero(stems.candidate == candidate)
-                own, least = stems.take(mine), keys.take(mine)
-                order = np.lexsort((own.gpus, least.cents, least.first))
-                self.runs[candidate] = _Run(self.leaders(own.gpus), own, least, order, order)
+            # rows of a candidate lie together
+            starts = np.flatnonzero(np.diff(stems.candidate, prepend=-1)).tolist()
+            for start, end in pairwise([*starts, len(stems)]):
+                own, least = stems.take(slice(start, end)), keys.take(slice(start, end))
+                same = least.cents is least.first or np.array_equal(least.cents, least.first)
+                order = np.lexsort((own.gpus, least.first) if same else (own.gpus, least.cents, least.first))
+                self.runs[int(own.candidate[0])] = _Run(self.leaders(own.gpus), own, least, order, order)
         try:
             while not self.out.interrupted and (open_ := [run for run in self.runs.values() if not run.ended]):
                 self._round(open_, source)

@@ -63,7 +63,7 @@ class Keys:
         """Return the least measures of one row."""
         return tuple(int(column[row]) for column in self.measures)
 
-    def take(self, rows: Ints) -> Keys:
+    def take(self, rows: Ints | slice) -> Keys:
         """Return the keys of the chosen rows."""
         return Keys(*(getattr(self, f.name)[rows] for f in fields(self)))
 
