@@ -5,6 +5,7 @@ Run `python -m benchmarks.exact` at the top of the checkout. It ends with exit c
 
 from __future__ import annotations
 
+import math
 import platform
 import time
 from collections import Counter
@@ -79,7 +80,10 @@ ASKED: Mapping[str, Callable[[Small], object]] = {
     "deadline at an upper quantile": lambda c: c.job.deadline_us and set(c.job.upper) != {1.0},
     "budget": lambda c: c.job.budget_cents,
     "power limit": lambda c: c.job.max_power_w,
-    "owned nodes": lambda c: set(c.job.most_nodes) != {None},
+    "owned nodes": lambda c: any(offer.max_nodes is not None for offer in c.job.offers),
+    "a commitment": lambda c: any(offer.least_us for offer in c.job.offers),
+    "a price by count": lambda c: any(offer.by_count is not None for offer in c.job.offers),
+    "spot nodes": lambda c: min(c.job.reclaims) < math.inf,
     "number of GPUs fixed": lambda c: c.facts.fixed_gpus,
     "number of nodes limited": lambda c: c.facts.max_nodes,
 }

@@ -25,6 +25,7 @@ from planner.physics.recipes import Recipe, with_recipe
 from planner.scenario.load import DEFAULT_STACK
 from planner.scenario.scenario import Scenario
 from planner.scenario.workload import Batch, Training
+from planner.solver.fleet.problem import FleetOffer
 from planner.solver.job import Job
 from planner.solver.quantize import budget, duration_limit, price
 
@@ -141,9 +142,10 @@ def job_of(prepared: Prepared) -> Job:
         tokens=_processed(work, prepared.question.sequence_length), sequence_length=prepared.question.sequence_length,
         checkpoint_bytes=prepared.question.shape.total * (2 + max(states.master, 4) + states.moments),
         reliability=prepared.catalog.reliability, objective=prepared.scenario.objective,
-        micro_usd_per_node_hour=tuple(price(o.usd_per_node_hour) for o in prepared.offers)
-        or (0,) * len(prepared.question.candidates),
-        most_nodes=tuple(o.nodes for o in prepared.offers) or (None,) * len(prepared.question.candidates),
+        offers=tuple(FleetOffer(at, at, price(o.usd_per_node_hour), o.nodes, duration_limit(o.commitment))
+                     for at, o in enumerate(prepared.offers))
+        or tuple(FleetOffer(at, at, 0) for at in range(len(prepared.question.candidates))),
+        reclaims=tuple(o.node_hours_per_reclaim for o in prepared.offers),
         upper=_upper(prepared), deadline_us=duration_limit(limits.deadline.seconds) if limits.deadline else None,
         budget_cents=budget(limits.budget) if limits.budget else None,
         max_power_w=int(limits.max_power) if limits.max_power else None)

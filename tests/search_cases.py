@@ -15,6 +15,7 @@ from planner.layouts.candidate import Candidate
 from planner.layouts.enumerate import Enumeration, enumerate_layouts
 from planner.layouts.rules import Facts
 from planner.physics.question import Question, computes, question_of
+from planner.solver.fleet.problem import FleetOffer
 from planner.solver.job import Job
 
 STACKS = ("megatron-core", "megatron-core", "megatron-core", "fsdp2", "deepspeed", "hf-peft", "hai-llm")
@@ -79,8 +80,8 @@ def random_case(seed: int, *, limits: bool = True) -> Case:
                   fixed_gpus=None, max_nodes=rng.choice((None, 2)))
     job = Job(tokens=rng.randint(10**8, 10**11), sequence_length=sequence, checkpoint_bytes=question.shape.total * 14.0,
               reliability=catalog().reliability, objective=rng.choice(("cost", "time", "gpus", "energy")),
-              micro_usd_per_node_hour=tuple(rng.randint(10**6, 10**8) for _ in candidates),
-              most_nodes=tuple(rng.choice((None, None, 1)) for _ in candidates),
+              offers=tuple(FleetOffer(at, at, rng.randint(10**6, 10**8), rng.choice((None, None, 1)))
+                           for at in range(len(candidates))),
               upper=tuple(rng.choice((1.0, 1.1)) for _ in candidates),
               deadline_us=rng.choice((None, 10**12, 10**11)) if limits else None,
               budget_cents=rng.choice((None, 10**6, 10**5)) if limits else None)

@@ -11,7 +11,7 @@ import random
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import product
 
 import numpy as np
@@ -22,14 +22,14 @@ from planner.layouts.axes import AXES, SCHEDULES, Space, column_type, domain
 from planner.layouts.candidate import Candidate
 from planner.layouts.offload import OFFLOAD_AXES
 from planner.layouts.rules import RULES, SPLIT_BY, Columns, Facts, split_code
-from planner.layouts.table import Ints, Layouts, Mask, from_rows
+from planner.layouts.table import Floats, Ints, Layouts, Mask, from_rows
 from planner.money.goodput import goodput, spare_nodes
 from planner.physics.estimate import TimeTerms, faster_whole, time_terms
 from planner.physics.memory import MemoryTerms, memory_terms
 from planner.physics.question import Question, computes, question_of
 from planner.physics.recipes import Recipe, with_recipe
 from planner.solver.exhaustive import exhaustive_staging
-from planner.solver.fleet.problem import Goal
+from planner.solver.fleet.problem import FleetOffer, Goal
 from planner.solver.job import Job
 from planner.solver.staging.problem import Staged, StagingProblem
 from planner.solver.staging_input import staging_problem
@@ -184,12 +184,26 @@ def _job(rng: random.Random, question: Question, rows: Layouts) -> Job:
     return Job(tokens=steps * question.global_batch * question.sequence_length + rng.randint(0, 10**4),
                sequence_length=question.sequence_length, checkpoint_bytes=question.shape.total * 14.0,
                reliability=catalog().reliability.model_copy(update={"gpu_hours_per_interruption": interruption}),
-               objective=rng.choice(OBJECTIVES), micro_usd_per_node_hour=prices,
-               most_nodes=tuple(rng.choice((None, None, None, None, 1, 2)) for _ in prices),
+               objective=rng.choice(OBJECTIVES), offers=_offers(rng, prices, seconds),
                upper=tuple(rng.choice((1.0, 1.0, 0.9, 1.1, 1.3)) for _ in prices),
+               reclaims=tuple((math.inf, math.inf, math.inf, 10.0, 1000.0)[price % 5] for price in prices),
                deadline_us=int(seconds * 1e6) if rng.random() < 0.25 else None,
                budget_cents=int(dollars / 3600 * nodes * prices[at] / 1e4) if rng.random() < 0.25 else None,
                max_power_w=int(node.power.load * (nodes + rng.choice((0, 0, 1)))) if rng.random() < 0.12 else None)
+
+
+def _offers(rng: random.Random, prices: tuple[int, ...], seconds: float) -> tuple[FleetOffer, ...]:
+    """Return one offer a candidate: few nodes, a commitment, or a price that depends on the count, now and then."""
+    apart = random.Random(prices[0])
+    most = tuple(rng.choice((None, None, None, None, 1, 2)) for _ in prices)
+    least = tuple(int(seconds * 1e6) if apart.random() < 0.1 else 0 for _ in prices)
+    by_count = tuple(partial(_by_count, price) if apart.random() < 0.1 else None for price in prices)
+    return tuple(FleetOffer(at, at, price, most[at], least[at], by_count[at]) for at, price in enumerate(prices))
+
+
+def _by_count(price: int, nodes: int) -> int:
+    """Return a price that jumps where a network would need another tier."""
+    return price // 2 + price * (1 + (nodes > 2)) // nodes
 
 
 def _cut(rng: random.Random, question: Question, rows: Layouts, at: int) -> Candidate:
@@ -324,8 +338,13 @@ class _Prices:
         self.gpus = [math.prod(degrees) for degrees in zip(*(
             getattr(rows, name).tolist() for name in ("tp", "cp", "dp", "pp")), strict=True)]
         self.nodes = [math.ceil(Fraction(gpus, each)) for gpus, each in zip(self.gpus, node_gpus, strict=True)]
-        self.share = goodput(self.job.reliability, np.array(self.gpus), np.array(self.nodes), self.job.checkpoint_bytes)
-        self.spares = spare_nodes(self.job.reliability, np.array(self.gpus)).tolist()
+        self.share = goodput(self.job.reliability, np.array(self.gpus), np.array(self.nodes), self.job.checkpoint_bytes,
+                             self._reclaims())
+        self.spares = spare_nodes(self.job.reliability, np.array(self.gpus), np.array(self.nodes),
+                                  self._reclaims()).tolist()
+
+    def _reclaims(self) -> Floats:
+        return np.array([self.job.reclaims[one] for one in self.rows.candidate.tolist()])
 
     def rank(self, row: int, problem: StagingProblem, found: Staged) -> tuple[int, int, int, int] | None:
         """Return the objective, cents, GPUs and nodes of a staged point; none where it breaks a limit."""
@@ -334,11 +353,13 @@ class _Prices:
         seconds = self._seconds(row, problem, found)
         micros = math.ceil(seconds / 1e-6)
         upper = max(micros, math.ceil(seconds * job.upper[at] / 1e-6))
-        cents = math.ceil(Fraction(nodes * job.micro_usd_per_node_hour[at] * micros, 36 * 10**12))
+        offer = job.offers[at]
+        hourly = offer.by_count(nodes) if offer.by_count else offer.micro_usd_per_node_hour
+        cents = math.ceil(Fraction(nodes * hourly * max(micros, offer.least_us), 36 * 10**12))
         watts = math.ceil(Fraction(self.candidates[at].node.power.load) * nodes)
         energy = math.ceil(Fraction(watts * micros, 3600 * 10**6))
         limits = ((upper, job.deadline_us), (cents, job.budget_cents), (watts, job.max_power_w),
-                  (nodes, job.most_nodes[at]))
+                  (nodes, offer.max_nodes))
         if any(limit is not None and value > limit for value, limit in limits):
             return None
         value = {"cost": cents, "time": micros, "gpus": self.gpus[row], "energy": energy}[job.objective]

@@ -31,7 +31,7 @@ from planner.physics.evaluate import Evaluation, evaluate
 from planner.physics.question import Question
 from planner.solver.found import StagedLayout
 from planner.solver.job import Job, Pricing
-from planner.solver.quantize import DURATION_QUANTUM
+from planner.solver.quantize import DURATION_QUANTUM, PRICE_QUANTUM
 from planner.units import DAY, show_kwh, show_seconds, show_usd
 
 MOST_ALTERNATIVES = 8
@@ -122,11 +122,17 @@ def assignment_of(context: Context, found: StagedLayout) -> Assignment:
         workload=context.name, kind="serving" if context.question.tuning.forward_only else "training",
         node=candidate.node.name, gpu=candidate.gpu.name, nodes=column.nodes,
         gpus=column.gpus, spare_nodes=column.spare_nodes if offer else 0, offer=offer.label if offer else None,
-        usd_per_node_hour=offer.usd_per_node_hour if offer else None, stack=context.question.stack.name,
+        usd_per_node_hour=_price(context, found) if offer else None, stack=context.question.stack.name,
         layout=layout_of(context.question, found.batch.rows, found.row, evaluation), memory=memory_of(evaluation),
         time=time_of(evaluation, found.step_seconds, steps if offer else None, context.residuals[column.candidate]),
         goodput=found.goodput if offer else None, duration_days=days if offer else None,
         cost_usd=found.cents / 100 if offer else None, energy_kwh=column.energy_wh / 1000 if offer else None)
+
+
+def _price(context: Context, found: StagedLayout) -> float:
+    """Return what an hour of a node comes to: what is paid, over the hours that are used."""
+    column, offer = found.column, context.job.offers[found.column.candidate]
+    return offer.price(column.rented_nodes) * PRICE_QUANTUM * max(1.0, offer.least_us / column.duration_us)
 
 
 def unwritten(context: Context, found: StagedLayout) -> list[str]:
@@ -141,6 +147,10 @@ def unwritten(context: Context, found: StagedLayout) -> list[str]:
         said.append("no_sync=1, gradients of micro-batches accumulate without a reduction")
     if bool(swaps_heads(context.question, row)[0]):
         said.append("context_parallel=all-to-alls of heads (Ulysses), faster here than a ring")
+    if context.offers and context.job.offers[found.column.candidate].least_us > found.column.duration_us:
+        offer = context.offer(found.column.candidate)
+        said.append(f"commitment={show_seconds(offer.commitment)} are paid ({offer.term}), "
+                    f"{show_seconds(found.column.duration_us * DURATION_QUANTUM)} are used")
     return said
 
 

@@ -79,6 +79,10 @@ class Reliability(Sourced):
     repair: Seconds
     restart: Seconds
     checkpoint_write_per_node: ByteRate
+    node_hours_per_reclaim: float = Field(gt=0)
+    """Of spot nodes whose offer does not say it: how long until the provider takes one back."""
+    replace: Seconds
+    """Until another spot node takes its place."""
     spare_confidence: float = Field(gt=0, lt=1)
     """Probability that the spares on hand cover the nodes under repair."""
 

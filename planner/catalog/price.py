@@ -8,10 +8,14 @@ from pydantic import Field
 
 from planner.catalog.hardware import Nics
 from planner.catalog.sourced import AsOf, Kind, Sourced
-from planner.units import KgPerKwh, UsdPerHour, UsdPerKwh
+from planner.units import DAY, KgPerKwh, Seconds, UsdPerHour, UsdPerKwh
 from planner.yaml_io import Frozen
 
 Term = Literal["on-demand", "spot", "reserved-1y", "reserved-3y", "capacity-block"]
+
+
+MINIMUM: dict[Term, float] = {"reserved-1y": 365 * DAY, "reserved-3y": 3 * 365 * DAY, "capacity-block": DAY}
+"""Seconds for which a term is paid at least; EC2 Capacity Blocks are of whole days."""
 
 
 class Offer(Frozen):
@@ -26,10 +30,19 @@ class Offer(Frozen):
     """Whether several can be joined into one job over the fabric; a lone pod can not."""
     nics: Nics | None = None
     fabric: str | None = None
+    minimum: Seconds | None = None
+    """Shortest time that is paid for; where not given, that of its term."""
+    node_hours_per_reclaim: float | None = Field(default=None, gt=0)
+    """Of spot: node-hours until the provider takes one back; where not given, that of the reliability entry."""
     source: str | None = None
     as_of: AsOf | None = None
     kind: Kind | None = None
     note: str = ""
+
+    @property
+    def commitment(self) -> float:
+        """Seconds paid for at least."""
+        return MINIMUM.get(self.term, 0.0) if self.minimum is None else self.minimum
 
 
 class PriceList(Sourced):

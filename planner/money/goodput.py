@@ -11,21 +11,23 @@ from planner.catalog.calibration import Reliability
 from planner.layouts.table import Floats, Ints
 
 
-def goodput(facts: Reliability, gpus: Ints, nodes: Ints, checkpoint_bytes: float) -> Floats:
+def goodput(facts: Reliability, gpus: Ints, nodes: Ints, checkpoint_bytes: float, reclaims: Floats) -> Floats:
     """Return the share of time that makes progress, one value a row; between 0 and 1.
 
-    checkpoint_bytes: weights, master weights and optimizer states of the whole model.
+    checkpoint_bytes: weights, master weights and optimizer states of the whole model. reclaims: node-hours until a
+    provider takes a node back, as of spot; inf where none does.
     """
-    between = facts.gpu_hours_per_interruption * 3600 / gpus
+    between = 3600 / (gpus / facts.gpu_hours_per_interruption + nodes / reclaims)
     write = checkpoint_bytes / (facts.checkpoint_write_per_node * nodes)
     interval = np.sqrt(2 * write * between)
     lost = write / interval + interval / 2 / between + facts.restart / between
     return 1 / (1 + lost)
 
 
-def spare_nodes(facts: Reliability, gpus: Ints) -> Ints:
-    """Return how many spare nodes cover the nodes under repair with the stated confidence (Poisson)."""
-    under_repair = gpus * facts.hardware_share * facts.repair / 3600 / facts.gpu_hours_per_interruption
+def spare_nodes(facts: Reliability, gpus: Ints, nodes: Ints, reclaims: Floats) -> Ints:
+    """Return how many spare nodes cover those under repair or taken back, with the stated confidence (Poisson)."""
+    under_repair = (gpus * facts.hardware_share * facts.repair / 3600 / facts.gpu_hours_per_interruption
+                    + nodes / reclaims * facts.replace / 3600)
     spares = np.zeros(len(under_repair), np.int64)
     term = np.exp(-under_repair)
     covered = term.copy()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from planner.catalog.hardware import Node
@@ -26,6 +27,10 @@ class RentalOffer:
     kind: str
     nodes: int | None = None
     """How many there are; none where the offer has no end."""
+    commitment: float = 0.0
+    """Seconds paid for at least."""
+    node_hours_per_reclaim: float = math.inf
+    """Until the provider takes a node back."""
 
     @property
     def label(self) -> str:
@@ -37,13 +42,14 @@ def candidates_with_offers(nodes: list[str], sourcing: Sourcing,
                            catalog: Catalog) -> tuple[list[Candidate], list[RentalOffer], list[str]]:
     """Return the candidates that are owned or can be rented, their offers, and the nodes without either.
 
-    Offers of one node type that bring the same fabric and NICs share a candidate; owned nodes are one of their own.
+    Offers of one node type that bring the same fabric and NICs, commit for as long and are taken back as often share a
+    candidate; owned nodes are one of their own.
     """
     rent = sourcing.rent
     candidates: list[Candidate] = []
     offers: list[RentalOffer] = []
     without: list[str] = []
-    rented: list[tuple[int, Candidate]] = []
+    rented: list[tuple[int, tuple[Candidate, float, float]]] = []
     for name in nodes:
         found = name in sourcing.own
         if found:
@@ -57,14 +63,16 @@ def candidates_with_offers(nodes: list[str], sourcing: Sourcing,
                 if not _admits(rent, offer) or catalog.node(offer.node).name != name:
                     continue
                 found = True
-                candidate = _candidate(offer, catalog)
-                at = next((i for i, known in rented if known == candidate), len(candidates))
+                reclaims = _reclaims(offer, catalog)
+                terms = _candidate(offer, catalog), offer.commitment, reclaims
+                at = next((i for i, known in rented if known == terms), len(candidates))
                 if at == len(candidates):
-                    rented.append((at, candidate))
-                    candidates.append(candidate)
+                    rented.append((at, terms))
+                    candidates.append(terms[0])
                 offers.append(RentalOffer(prices.name, offer.instance, offer.region, offer.term,
                                           at, offer.price, offer.source or prices.source,
-                                          offer.as_of or prices.as_of, offer.kind or prices.kind))
+                                          offer.as_of or prices.as_of, offer.kind or prices.kind,
+                                          commitment=offer.commitment, node_hours_per_reclaim=reclaims))
         if not found:
             without.append(name)
     return candidates, offers, without
@@ -77,6 +85,13 @@ def _owned(node: Node, sourcing: Sourcing, candidate: int, catalog: Catalog) -> 
     count = sourcing.own[node.name]
     return RentalOffer("owned", f"{count} owned {node.name}, electricity of {site.name}", "", "", candidate,
                        round(usd, 6), site.source, site.as_of, site.kind, count)
+
+
+def _reclaims(offer: Offer, catalog: Catalog) -> float:
+    """Return the node-hours until a node of an offer is taken back."""
+    if offer.term != "spot":
+        return math.inf
+    return offer.node_hours_per_reclaim or catalog.reliability.node_hours_per_reclaim
 
 
 def _admits(rent: Rent, offer: Offer) -> bool:

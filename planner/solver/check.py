@@ -127,7 +127,9 @@ def _fleet_cents(choices: tuple[Choice, ...]) -> int:
     quantum = 3_600_000_000 * 10_000
     cents = 0
     for _, column, offer in choices:
-        rented = (column.nodes + column.spare_nodes) * offer.micro_usd_per_node_hour * column.duration_us
+        nodes = column.nodes + column.spare_nodes
+        price = offer.by_count(nodes) if offer.by_count else offer.micro_usd_per_node_hour
+        rented = nodes * price * max(column.duration_us, offer.least_us)
         cents += (rented + quantum - 1) // quantum
     return cents
 

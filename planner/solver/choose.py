@@ -10,7 +10,7 @@ from planner.physics.question import Question
 from planner.solver.check import check_fleet, check_staging
 from planner.solver.column import Column, undominated
 from planner.solver.exhaustive import exhaustive_fleet
-from planner.solver.fleet.problem import FleetOffer, FleetProblem
+from planner.solver.fleet.problem import FleetProblem
 from planner.solver.found import Frontier, StagedLayout
 from planner.solver.job import Job
 from planner.solver.parallel import search_grid
@@ -43,8 +43,7 @@ def choose(question: Question, grid: Grid, job: Job, effort: Effort = UNLIMITED,
     by_key = {f.column.key: f for f in frontier.found}
     problem = FleetProblem(
         workloads=(undominated(_leaders(frontier.found)),),
-        offers=tuple(FleetOffer(i, i, price, most)
-                     for i, (price, most) in enumerate(zip(job.micro_usd_per_node_hour, job.most_nodes, strict=True))),
+        offers=job.offers,
         objective=job.objective, deadline_us=job.deadline_us, deadline_on="upper", budget_cents=job.budget_cents,
         max_power_w=job.max_power_w)
     # one workload is linear in its columns: trying all is a proof, and needs no import of ortools

@@ -14,8 +14,8 @@ from planner.layouts.table import Floats, Ints, Layouts
 from planner.money.goodput import goodput, spare_nodes
 from planner.physics.compute import distinct
 from planner.solver.column import Column
-from planner.solver.fleet.problem import Goal
-from planner.solver.quantize import cost_cents, duration_floor, duration_use
+from planner.solver.fleet.problem import FleetOffer, Goal
+from planner.solver.quantize import duration_floor, duration_use
 
 Key = tuple[int, ...]
 
@@ -29,12 +29,12 @@ class Job:
     checkpoint_bytes: float
     reliability: Reliability
     objective: Goal
-    micro_usd_per_node_hour: tuple[int, ...]
-    """Of the cheapest offer, by candidate."""
-    most_nodes: tuple[int | None, ...]
-    """Nodes there are of each candidate, spares included; none where there is no end."""
+    offers: tuple[FleetOffer, ...]
+    """The cheapest of each candidate, in their order."""
     upper: tuple[float, ...]
     """Measured over predicted duration at the confidence the deadline asks for, by candidate; 1 without one."""
+    reclaims: tuple[float, ...] = ()
+    """Node-hours until a provider takes a node back, by candidate; without any, none does."""
     deadline_us: int | None = None
     budget_cents: int | None = None
     max_power_w: int | None = None
@@ -96,7 +96,31 @@ class Pricing:
     def share(self, rows: Layouts) -> Floats:
         """Return the goodput of each row."""
         nodes = self.nodes(rows)
-        return goodput(self.job.reliability, rows.gpus, nodes, self.job.checkpoint_bytes)
+        return goodput(self.job.reliability, rows.gpus, nodes, self.job.checkpoint_bytes, self._reclaims(rows))
+
+    def spares(self, rows: Layouts) -> Ints:
+        """Return the spare nodes of each row."""
+        first, inverse = distinct(rows.gpus, rows.candidate)
+        few = rows.take(first)
+        return spare_nodes(self.job.reliability, few.gpus, self.nodes(few), self._reclaims(few))[inverse]
+
+    def _reclaims(self, rows: Layouts) -> Floats:
+        """Return the node-hours until a node of each row is taken back."""
+        if not self.job.reclaims:
+            return np.full(len(rows), np.inf)
+        return np.array(self.job.reclaims, np.float64)[rows.candidate]
+
+    def _prices(self, rows: Layouts, total: Ints, most: Ints) -> Floats:
+        """Return micro-USD per node-hour of each row with `total` nodes; with more than there are, perhaps none."""
+        offers = self.job.offers
+        prices = np.array([offer.micro_usd_per_node_hour for offer in offers], np.float64)[rows.candidate]
+        for at, offer in enumerate(offers):
+            if offer.by_count is not None:
+                mine = np.flatnonzero((rows.candidate == at) & (total <= most))
+                prices[rows.candidate == at] = 0.0
+                counts, inverse = np.unique(total[mine], return_inverse=True)
+                prices[mine] = np.array([offer.price(count) for count in counts.tolist()], np.float64)[inverse]
+        return prices
 
     def least(self, rows: Layouts, step: Floats) -> Keys:
         """Turn least step seconds into least durations, costs and keys, rounded down."""
@@ -104,20 +128,20 @@ class Pricing:
         seconds = self.steps(rows) * step / self.share(rows)
         micros = duration_floor(seconds)
         uppers = np.maximum(micros, duration_floor(seconds * np.array(self.job.upper)[rows.candidate]))
-        sizes, inverse = distinct(rows.gpus)
-        total = nodes + spare_nodes(self.job.reliability, rows.gpus[sizes])[inverse]
-        prices = np.array(self.job.micro_usd_per_node_hour, np.float64)[rows.candidate]
+        total = nodes + self.spares(rows)
+        most = np.array([10**9 if o.max_nodes is None else o.max_nodes for o in self.job.offers])[rows.candidate]
+        prices = self._prices(rows, total, most)
+        paid = np.maximum(micros, np.array([offer.least_us for offer in self.job.offers])[rows.candidate])
         # a hair below the exact product, so that float rounding never lifts a bound
-        cents = np.minimum(np.floor(total * prices * micros / 3.6e13 * (1 - 1e-12)), 9e18).astype(np.int64)
+        cents = np.minimum(np.floor(total * prices * paid / 3.6e13 * (1 - 1e-12)), 9e18).astype(np.int64)
         watts = np.ceil(total * np.array([c.node.power.load for c in self.candidates])[rows.candidate]).astype(np.int64)
         energy = np.minimum(np.floor(watts * (micros / 3.6e9) * (1 - 1e-12)) - 1, 9e18).astype(np.int64)
         first = {"cost": cents, "time": micros, "gpus": rows.gpus, "energy": energy}[self.job.objective]
-        most = np.array([10**9 if m is None else m for m in self.job.most_nodes])[rows.candidate]
         return Keys(first, cents, micros, uppers, watts, total - most, rows.gpus, energy)
 
     def cost(self, column: Column) -> int:
         """Return the cost of a column in cents at the cheapest offer."""
-        return cost_cents(column.rented_nodes, self.job.micro_usd_per_node_hour[column.candidate], column.duration_us)
+        return self.job.offers[column.candidate].cents(column.rented_nodes, column.duration_us)
 
     def key(self, column: Column) -> Key:
         """Return what the objective sorts by, ties broken by cost, GPUs, nodes, then the simpler layout."""
@@ -131,7 +155,7 @@ class Pricing:
         one = rows.take(np.array([row]))
         gpus, candidate = int(one.gpus[0]), int(one.candidate[0])
         nodes = int(self.nodes(one)[0])
-        spares = int(spare_nodes(self.job.reliability, one.gpus)[0])
+        spares = int(self.spares(one)[0])
         seconds = int(self.steps(one)[0]) * step / float(self.share(one)[0])
         micros = duration_use(seconds)
         power = int(np.ceil(self.candidates[candidate].node.power.load * (nodes + spares)))

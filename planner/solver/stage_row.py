@@ -42,7 +42,7 @@ def stage_row(question: Question, pricing: Pricing, batch: Batch, row: int,
 
 def _over_limit(pricing: Pricing, column: Column, cents: int) -> str | None:
     """Return the limit that a staged layout breaks, which its bound did not show; none where it keeps all."""
-    job, most = pricing.job, pricing.job.most_nodes[column.candidate]
+    job, most = pricing.job, pricing.job.offers[column.candidate].max_nodes
     limits = (("deadline", column.upper_us, job.deadline_us), ("budget", cents, job.budget_cents),
               ("power", column.power_w, job.max_power_w), ("owned", column.rented_nodes, most))
     return next((name for name, value, limit in limits if limit is not None and value > limit), None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -21,6 +22,18 @@ class FleetOffer:
     candidate: int
     micro_usd_per_node_hour: int
     max_nodes: int | None = None
+    least_us: int = 0
+    """Paid for in any case: what a commitment lasts."""
+    by_count: Callable[[int], int] | None = None
+    """Micro-USD per node-hour by the number of nodes, where the price depends on it, as of nodes that are bought."""
+
+    def price(self, nodes: int) -> int:
+        """Return micro-USD per node-hour of so many nodes."""
+        return self.micro_usd_per_node_hour if self.by_count is None else self.by_count(nodes)
+
+    def cents(self, nodes: int, duration_us: int) -> int:
+        """Return what so many nodes cost for so long."""
+        return cost_cents(nodes, self.price(nodes), max(duration_us, self.least_us))
 
 
 class Pick(NamedTuple):
@@ -110,7 +123,7 @@ class Solution:
 
 def pick_cents(column: Column, offer: FleetOffer) -> int:
     """Return what the nodes of `column`, spares included, cost on `offer` for its duration, in cents."""
-    return cost_cents(column.rented_nodes, offer.micro_usd_per_node_hour, column.duration_us)
+    return offer.cents(column.rented_nodes, column.duration_us)
 
 
 def _key(entry: Column | FleetOffer) -> int:

@@ -1,0 +1,71 @@
+"""Terms of rent: what a commitment costs, what spot loses, and how both reach the plan."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import numpy as np
+import pytest
+
+from planner.answer.schema import Plan
+from planner.catalog.load import Catalog
+from planner.money.goodput import goodput, spare_nodes
+from planner.pipeline import make_plan
+from planner.scenario.load import load_scenario
+
+FACTS = Catalog().reliability
+
+
+@cache
+def plan(term: str) -> Plan:
+    scenario, defaults = load_scenario(None, {
+        "workload.model": "llama-3.1-8b", "workload.tokens": "20G", "hardware.candidates": "dgx-h100",
+        "sourcing.rent.terms": term, "limits.gpus": "32"}, Catalog())
+    return make_plan(scenario, Catalog(), defaults=defaults)
+
+
+@pytest.mark.parametrize("term", ["on-demand", "spot", "reserved-1y"])
+def test_cost_is_nodes_times_price_times_days(term: str) -> None:
+    """The identity of the contract holds for every term, to the cent."""
+    one = plan(term).assignments[0]
+    assert one.usd_per_node_hour is not None
+    assert one.duration_days is not None
+    product = (one.nodes + one.spare_nodes) * one.usd_per_node_hour * 24 * one.duration_days
+    assert one.cost_usd == pytest.approx(product, abs=0.011)
+
+
+def test_a_commitment_is_paid_to_its_end() -> None:
+    one = plan("reserved-1y").assignments[0]
+    offer = next(o for prices in Catalog().price_lists for o in prices.offers
+                 if one.offer == f"{prices.name} {o.instance} ({o.region}, {o.term})")
+    assert one.cost_usd == pytest.approx((one.nodes + one.spare_nodes) * offer.price * 365 * 24, abs=0.011)
+    assert any(said.startswith("commitment=365 d are paid") for said in plan("reserved-1y").provenance.defaults)
+
+
+def test_spot_makes_less_progress_and_costs_less() -> None:
+    spot, demand = plan("spot").assignments[0], plan("on-demand").assignments[0]
+    assert spot.goodput is not None
+    assert demand.goodput is not None
+    assert spot.goodput < demand.goodput
+    assert (spot.cost_usd or 0) < (demand.cost_usd or 0)
+
+
+def test_goodput_by_hand() -> None:
+    """64 nodes of 8: an interruption each 50,000 / 512 h by failures, 3,300 / 64 h by reclaims; Young's interval."""
+    between = 1 / (512 / FACTS.gpu_hours_per_interruption + 64 / 3300) * 3600
+    write = 1e12 / (FACTS.checkpoint_write_per_node * 64)
+    interval = math.sqrt(2 * write * between)
+    lost = write / interval + (interval / 2 + FACTS.restart) / between
+    share = goodput(FACTS, np.array([512]), np.array([64]), 1e12, np.array([3300.0]))
+    assert share[0] == pytest.approx(1 / (1 + lost))
+
+
+def test_spares_cover_reclaimed_nodes_too() -> None:
+    """Mean number away: under repair, and half an hour for each of the nodes taken back; Poisson at 95%."""
+    away = 512 * FACTS.hardware_share * 24 / FACTS.gpu_hours_per_interruption + 64 / 20 * 0.5
+    spares = int(spare_nodes(FACTS, np.array([512]), np.array([64]), np.array([20.0]))[0])
+
+    def covered(count: int) -> float:
+        return sum(math.exp(-away) * away**k / math.factorial(k) for k in range(count + 1))
+    assert covered(spares) >= FACTS.spare_confidence > covered(spares - 1)
