@@ -22,6 +22,7 @@ from planner.money.rent import RentalOffer, candidates_with_offers, cheapest_per
 from planner.physics.estimate import faster_whole
 from planner.physics.question import Question, computes, quantile, question_of
 from planner.physics.recipes import Recipe, with_recipe
+from planner.physics.shapes import parameters
 from planner.scenario.load import DEFAULT_STACK
 from planner.scenario.scenario import Scenario
 from planner.scenario.workload import Batch, Training
@@ -72,7 +73,10 @@ def prepare(scenario: Scenario, catalog: Catalog) -> Prepared:
     if work.tokens is None:
         candidates = [usual_candidate(node, catalog) for node in _largest(nodes, catalog)]
     else:
-        candidates, offers, dropped = candidates_with_offers(nodes, scenario.sourcing, catalog)
+        candidates, offers, dropped = candidates_with_offers(
+            nodes, scenario.sourcing, catalog,
+            lambda held: (work.tokens or 0) * held.bytes_per_token
+            + held.checkpoints * checkpoint_bytes(stack, work.precision[0], parameters(model)))
     terms = ", ".join(scenario.sourcing.rent.terms) if scenario.sourcing.rent else "none"
     for name in dropped:
         log.warning("%s is left out: no offer has terms %s, and none is owned", name, terms)
@@ -137,18 +141,23 @@ def _largest(nodes: list[str], catalog: Catalog) -> list[Node]:
 def job_of(prepared: Prepared) -> Job:
     """Return what turns a step of this scenario into days and money, in the solver's quanta."""
     work, limits = prepared.scenario.workload, prepared.scenario.limits
-    states = prepared.stack.recipe(work.precision[0])
     return Job(
         tokens=_processed(work, prepared.question.sequence_length), sequence_length=prepared.question.sequence_length,
-        checkpoint_bytes=prepared.question.shape.total * (2 + max(states.master, 4) + states.moments),
+        checkpoint_bytes=checkpoint_bytes(prepared.stack, work.precision[0], prepared.question.shape.total),
         reliability=prepared.catalog.reliability, objective=prepared.scenario.objective,
-        offers=tuple(FleetOffer(at, at, price(o.usd_per_node_hour), o.nodes, duration_limit(o.commitment))
+        offers=tuple(FleetOffer(at, at, price(o.usd_per_node_hour), o.nodes, duration_limit(o.commitment), o.estate)
                      for at, o in enumerate(prepared.offers))
         or tuple(FleetOffer(at, at, 0) for at in range(len(prepared.question.candidates))),
         reclaims=tuple(o.node_hours_per_reclaim for o in prepared.offers),
         upper=_upper(prepared), deadline_us=duration_limit(limits.deadline.seconds) if limits.deadline else None,
         budget_cents=budget(limits.budget) if limits.budget else None,
         max_power_w=int(limits.max_power) if limits.max_power else None)
+
+
+def checkpoint_bytes(stack: Stack, precision: str, count: int) -> float:
+    """Return the bytes of a checkpoint: weights in 16 bits, a full copy and the optimizer's states."""
+    states = stack.recipe(precision)
+    return count * (2 + max(states.master, 4) + states.moments)
 
 
 def _processed(work: Training, sequence_length: int) -> int:

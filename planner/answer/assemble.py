@@ -21,6 +21,7 @@ from planner.answer.assignment import (
     Time,
     TimeComponents,
 )
+from planner.answer.bought import bought_of
 from planner.catalog.calibration import Residual
 from planner.layouts.axes import SCHEDULES, lead_modes
 from planner.layouts.offload import NOTHING, Level, level_of
@@ -32,7 +33,7 @@ from planner.physics.question import Question
 from planner.solver.found import StagedLayout
 from planner.solver.job import Job, Pricing
 from planner.solver.quantize import DURATION_QUANTUM, PRICE_QUANTUM
-from planner.units import DAY, show_kwh, show_seconds, show_usd
+from planner.units import DAY, show_bytes, show_kwh, show_seconds, show_usd
 
 MOST_ALTERNATIVES = 8
 
@@ -118,6 +119,7 @@ def assignment_of(context: Context, found: StagedLayout) -> Assignment:
     rows = found.batch.rows.take(np.array([found.row]))
     steps = int(Pricing(context.job, context.question.candidates).steps(rows)[0])
     days = column.duration_us * DURATION_QUANTUM / DAY
+    estate = offer.estate if offer else None
     return Assignment(
         workload=context.name, kind="serving" if context.question.tuning.forward_only else "training",
         node=candidate.node.name, gpu=candidate.gpu.name, nodes=column.nodes,
@@ -126,7 +128,8 @@ def assignment_of(context: Context, found: StagedLayout) -> Assignment:
         layout=layout_of(context.question, found.batch.rows, found.row, evaluation), memory=memory_of(evaluation),
         time=time_of(evaluation, found.step_seconds, steps if offer else None, context.residuals[column.candidate]),
         goodput=found.goodput if offer else None, duration_days=days if offer else None,
-        cost_usd=found.cents / 100 if offer else None, energy_kwh=column.energy_wh / 1000 if offer else None)
+        cost_usd=found.cents / 100 if offer else None, energy_kwh=column.energy_wh / 1000 if offer else None,
+        purchase=bought_of(estate, column.rented_nodes, column.gpus, found.goodput) if estate else None)
 
 
 def _price(context: Context, found: StagedLayout) -> float:
@@ -147,11 +150,22 @@ def unwritten(context: Context, found: StagedLayout) -> list[str]:
         said.append("no_sync=1, gradients of micro-batches accumulate without a reduction")
     if bool(swaps_heads(context.question, row)[0]):
         said.append("context_parallel=all-to-alls of heads (Ulysses), faster here than a ring")
+    if context.offers:
+        said.append(_failures(context, row))
     if context.offers and context.job.offers[found.column.candidate].least_us > found.column.duration_us:
         offer = context.offer(found.column.candidate)
         said.append(f"commitment={show_seconds(offer.commitment)} are paid ({offer.term}), "
                     f"{show_seconds(found.column.duration_us * DURATION_QUANTUM)} are used")
     return said
+
+
+def _failures(context: Context, row: Layouts) -> str:
+    """Return how often a run of one row is interrupted, and how often it is saved."""
+    between, interval, write = (
+        float(one[0]) for one in Pricing(context.job, context.question.candidates).interruptions(row))
+    size = show_bytes(context.job.checkpoint_bytes)
+    return (f"failures=one each {show_seconds(between)}; a checkpoint of {size} each {show_seconds(interval)}, written "
+            f"in {show_seconds(write)}; restarts take {show_seconds(context.job.reliability.restart)}")
 
 
 def runners_up(found: Sequence[StagedLayout], best: StagedLayout) -> list[StagedLayout]:

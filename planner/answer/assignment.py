@@ -7,10 +7,11 @@ Key order here is key order in the JSON; base units, named in the field.
 from __future__ import annotations
 
 import math
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
+from planner.answer.bought import Bought
 from planner.yaml_io import Frozen
 
 Fits = Literal["fits", "tight", "does not fit"]
@@ -229,6 +230,16 @@ class Assignment(Frozen):
     """steps x step_seconds / goodput, in days."""
     cost_usd: float | None = Field(default=None, ge=0)
     energy_kwh: float | None = Field(default=None, ge=0)
+    purchase: Bought | None = None
+    """Of nodes that are bought; elsewhere the key is left out."""
+
+    @model_serializer(mode="wrap")
+    def _without_purchase(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out the purchase where there is none."""
+        data: dict[str, Any] = write(self)
+        if data.get("purchase") is None:
+            data.pop("purchase", None)
+        return data
 
     @model_validator(mode="after")
     def _counts_agree(self) -> Self:

@@ -7,21 +7,20 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from planner.catalog.architecture import Model
 from planner.catalog.calibration import ArchitectureRates, KernelShape, Reliability, Residuals
 from planner.catalog.fitted import Fitted, value_of, with_values
 from planner.catalog.hardware import Fabric, Gpu, Node
 from planner.catalog.parts import Part
-from planner.catalog.price import PriceList, Site
+from planner.catalog.price import PriceList, Purchase, Site
 from planner.catalog.sourced import Sourced, own_fact
 from planner.catalog.stack import Stack
 from planner.errors import InputError, UnknownName
@@ -29,7 +28,8 @@ from planner.yaml_io import Document, read, validate
 
 S = TypeVar("S", bound=Sourced)
 KINDS: dict[str, type[Sourced]] = {"gpus": Gpu, "nodes": Node, "fabrics": Fabric, "models": Model,
-                                   "prices": PriceList, "stacks": Stack, "sites": Site, "parts": Part}
+                                   "prices": PriceList, "stacks": Stack, "sites": Site, "parts": Part,
+                                   "purchases": Purchase}
 FITTED = "fitted"
 CALIBRATION: dict[str, type[Sourced]] = {"kernels": KernelShape, "reliability": Reliability, FITTED: Fitted,
                                          "step-residuals": Residuals, "memory-residuals": Residuals}
@@ -220,6 +220,10 @@ class Catalog:
         """Return a part of a network by name or alias; raises UnknownName."""
         return self._find("parts", name, Part, "part")
 
+    def purchase(self, node: str) -> Purchase | None:
+        """Return what a node type costs to buy; none where no price is known."""
+        return next((one for one in self.all("purchases", Purchase) if self.node(one.node).name == node), None)
+
     @cached_property
     def price_lists(self) -> list[PriceList]:
         """Every provider's offers."""
@@ -268,32 +272,3 @@ class Catalog:
         for path in self.fitted_files()[:-1]:
             total.update(path.read_bytes())
         return total.hexdigest()[:16]
-
-    def check(self) -> Iterable[Any]:
-        """Read everything and resolve every reference; raises InputError at the first that fails."""
-        for kind, model in KINDS.items():
-            yield from self.all(kind, model)
-        yield from self.calibration_entries()
-        for node in self.all("nodes", Node):
-            with self._in_file("nodes", node.name):
-                self.rates(self.gpu(node.gpu).architecture)
-                for fabric in filter(None, (node.scaleup, node.fabric)):
-                    self.fabric(fabric)
-        for network in self.all("fabrics", Fabric):
-            with self._in_file("fabrics", network.name):
-                for part in filter(None, network.parts.model_dump().values() if network.parts else ()):
-                    self.part(part)
-        for prices in self.price_lists:
-            with self._in_file("prices", prices.name):
-                for offer in prices.offers:
-                    self.node(offer.node)
-                    if offer.fabric:
-                        self.fabric(offer.fabric)
-
-    @contextmanager
-    def _in_file(self, kind: str, name: str) -> Iterator[None]:
-        """Say of a reference that does not resolve which file makes it."""
-        try:
-            yield
-        except UnknownName as error:
-            raise InputError(error.problem, file=error.file or str(self.files(kind)[name])) from None

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from planner.catalog.sourced import Sourced
-from planner.units import ByteRate, Usd
+from planner.units import ByteRate, Usd, Watts
 
 Role = Literal["switch", "nic", "optic", "cable"]
 
@@ -28,6 +28,8 @@ class Part(Sourced):
     ends: bool = False
     """Whether the price of a cable includes what is plugged in at both ends, as of copper and of assembled links."""
     price: Usd | None = None
+    power: Watts | None = None
+    """Drawn by a switch with all ports in use; without it none is counted."""
 
     @model_validator(mode="after")
     def _fields_of_its_role(self) -> Part:

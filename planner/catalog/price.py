@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from planner.catalog.hardware import Nics
 from planner.catalog.sourced import AsOf, Kind, Sourced
-from planner.units import DAY, KgPerKwh, Seconds, UsdPerHour, UsdPerKwh
+from planner.units import DAY, KgPerKwh, Seconds, Usd, UsdPerHour, UsdPerKw, UsdPerKwh, UsdPerKwMonth, Watts
 from planner.yaml_io import Frozen
 
 Term = Literal["on-demand", "spot", "reserved-1y", "reserved-3y", "capacity-block"]
@@ -51,6 +51,58 @@ class PriceList(Sourced):
     offers: tuple[Offer, ...] = Field(min_length=1)
 
 
+class Purchase(Sourced):
+    """What a node type costs to buy."""
+
+    node: str
+    price: Usd
+    with_nics: bool = True
+    """Whether the price includes the adapters of the network between nodes."""
+
+
+class Racks(Frozen):
+    """What nodes are mounted in: as many racks as their power needs."""
+
+    power: Watts
+    price: Usd
+
+
+class Storage(Frozen):
+    """Shared storage, sized by what a job reads and writes."""
+
+    price: Annotated[float, Field(gt=0)]
+    """USD per TB."""
+    usable: Annotated[float, Field(gt=0, le=1)]
+    """Share of what is bought that files can fill."""
+    checkpoints: Annotated[int, Field(ge=1)]
+    """Checkpoints kept."""
+    bytes_per_token: Annotated[float, Field(gt=0)]
+    """Of the training data."""
+
+
+class Ownership(Frozen):
+    """What owning nodes at a site takes besides their price and electricity. Shares are of the hardware's price."""
+
+    life: Annotated[Seconds, Field(le=20 * 365 * DAY)]
+    """How long nodes are kept."""
+    value_loss: Annotated[float, Field(ge=0, lt=1)]
+    """Share of its value that hardware loses a year."""
+    financing: Annotated[float, Field(ge=0, lt=1)]
+    """Yearly interest on what is bound."""
+    install: Annotated[float, Field(ge=0, lt=1)]
+    """Installation, once."""
+    maintenance: Annotated[float, Field(ge=0, lt=1)]
+    """Support and spare parts, a year."""
+    staff: Annotated[float, Field(ge=0, lt=1)]
+    """People who run it, a year."""
+    colocation: UsdPerKwMonth | None = None
+    """Space, power feed and cooling, by the power of nodes and switches under load."""
+    facility: UsdPerKw | None = None
+    """The same in a hall of one's own, once."""
+    racks: Racks
+    storage: Storage
+
+
 class Site(Sourced):
     """Where owned nodes stand: what their running costs."""
 
@@ -59,3 +111,5 @@ class Site(Sourced):
     """Power drawn by the building over power drawn by the nodes."""
     grid_intensity: KgPerKwh | None = None
     """CO2 of a kWh from the grid there; none leaves emissions open."""
+    ownership: Ownership | None = None
+    """Needed where nodes are bought."""

@@ -10,6 +10,7 @@ from typing import Any, get_args
 
 import click
 
+from planner.catalog import checking
 from planner.catalog.architecture import Model
 from planner.catalog.hardware import Node
 from planner.catalog.load import Catalog
@@ -116,7 +117,7 @@ def check(as_json: bool, catalogs: tuple[Path, ...]) -> int:
     Ends with the first error (exit code 2). With -v the assumed figures are listed.
     """
     catalog = open_catalog(catalogs)
-    read = list(catalog.check())
+    read = list(checking.check(catalog))
     facts = [(entry.name, figure) for entry in read for figure in figures(entry)]
     counts = Counter(figure.fact.kind for _, figure in facts)
     assumed = [(f"{name}: {figure.path}", figure.value) for name, figure in facts

@@ -63,7 +63,7 @@ def infeasible_of(failed: Planned) -> Infeasible | None:
 
 def reasons_of(failed: Planned) -> list[str]:
     """Return a minimal set of limits without a plan; GPU memory is among them only where more of it would do."""
-    owned = ["own"] if any(offer.nodes is not None for offer in failed.prepared.offers) else []
+    owned = ["own"] if any(offer.how == "owned" for offer in failed.prepared.offers) else []
     limits = minimal([*limits_of(failed), *owned], lambda held: feasible(failed, [*held, "memory"]))
     return [*limits, "memory"] if feasible(failed, limits) else limits
 
@@ -118,7 +118,7 @@ def _because(name: str, failed: Planned) -> list[str]:
         return _memory(failed)[0]
     if name == "own":
         return [f"only {offer.label} {'are' if offer.nodes != 1 else 'is'} at hand" for offer in failed.prepared.offers
-                if offer.nodes is not None]
+                if offer.how == "owned"]
     return [f"{name.replace('_', ' ')} is {show_limit(name, getattr(limits, name))}"]
 
 

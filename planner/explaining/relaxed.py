@@ -41,8 +41,8 @@ def changed(prepared: Prepared, change: Change) -> Prepared:
     candidates = tuple(_candidate(one, change) for one in facts.space.candidates)
     space = replace(facts.space, candidates=candidates, only={**facts.space.only, **change.only},
                     max_gpus=most_gpus(scenario))
-    offers = [replace(offer, nodes=None if change.own is None else offer.nodes + change.own)
-              if offer.nodes is not None else offer for offer in prepared.offers]
+    offers = [replace(offer, nodes=None if change.own is None else (offer.nodes or 0) + change.own)
+              if offer.how == "owned" else offer for offer in prepared.offers]
     return replace(prepared, scenario=scenario, question=replace(prepared.question, candidates=candidates),
                    facts=replace(facts, space=space, fixed_gpus=limits.gpus, max_nodes=limits.max_nodes),
                    offers=offers)

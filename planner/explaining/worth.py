@@ -79,8 +79,8 @@ def _items(prepared: Prepared, a: Assignment) -> Iterator[_Item]:
                 f"{waits / a.time.step_seconds:.1%} of the step waits",
                 "10 Gbit/s per adapter", Change(nics=10 * GBIT), Change(nics=ENDLESS))
     for offer in prepared.offers:
-        if offer.nodes is not None:
-            yield _Item("own", plural(offer.nodes, "node"), plural(a.nodes + a.spare_nodes, "node"),
+        if offer.how == "owned":
+            yield _Item("own", plural(offer.nodes or 0, "node"), plural(a.nodes + a.spare_nodes, "node"),
                         "1 node of each kind", Change(own=1), Change(own=None))
             return
 

@@ -11,17 +11,25 @@ from planner.catalog.calibration import Reliability
 from planner.layouts.table import Floats, Ints
 
 
-def goodput(facts: Reliability, gpus: Ints, nodes: Ints, checkpoint_bytes: float, reclaims: Floats) -> Floats:
-    """Return the share of time that makes progress, one value a row; between 0 and 1.
+def interruptions(facts: Reliability, gpus: Ints, nodes: Ints, checkpoint_bytes: float,
+                  reclaims: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return seconds between interruptions, from checkpoint to checkpoint, and to write one; one value a row.
 
     checkpoint_bytes: weights, master weights and optimizer states of the whole model. reclaims: node-hours until a
     provider takes a node back, as of spot; inf where none does.
     """
-    between = 3600 / (gpus / facts.gpu_hours_per_interruption + nodes / reclaims)
-    write = checkpoint_bytes / (facts.checkpoint_write_per_node * nodes)
-    interval = np.sqrt(2 * write * between)
+    between: Floats = 3600 / (gpus / facts.gpu_hours_per_interruption + nodes / reclaims)
+    write = np.asarray(checkpoint_bytes / (facts.checkpoint_write_per_node * nodes), np.float64)
+    interval: Floats = np.sqrt(2 * write * between)
+    return between, interval, write
+
+
+def goodput(facts: Reliability, gpus: Ints, nodes: Ints, checkpoint_bytes: float, reclaims: Floats) -> Floats:
+    """Return the share of time that makes progress, one value a row; between 0 and 1. For `interruptions`."""
+    between, interval, write = interruptions(facts, gpus, nodes, checkpoint_bytes, reclaims)
     lost = write / interval + interval / 2 / between + facts.restart / between
-    return 1 / (1 + lost)
+    share: Floats = 1 / (1 + lost)
+    return share
 
 
 def spare_nodes(facts: Reliability, gpus: Ints, nodes: Ints, reclaims: Floats) -> Ints:

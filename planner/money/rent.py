@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import logging
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from planner.catalog.hardware import Node
 from planner.catalog.load import Catalog
-from planner.catalog.price import Offer
+from planner.catalog.price import Offer, Purchase, Storage
+from planner.errors import InputError, MissingFact
 from planner.layouts.candidate import Candidate
+from planner.money.fabric import design
+from planner.money.fabric_bill import Parts, bill, parts_of
+from planner.money.purchase import Estate
 from planner.scenario.limits import Rent, Sourcing
+
+log = logging.getLogger("planner")
+StoredBytes: TypeAlias = Callable[[Storage], float]
+"""Bytes of data and checkpoints that a job keeps, by what the site keeps of them."""
+MOST_BOUGHT = 131_072
+"""GPUs that are looked at when bought."""
+
+
+OWNED = "owned"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +47,15 @@ class RentalOffer:
     """Seconds paid for at least."""
     node_hours_per_reclaim: float = math.inf
     """Until the provider takes a node back."""
+    estate: Estate | None = None
+    """Of nodes that are bought, whose price depends on their number."""
+
+    @property
+    def how(self) -> Literal["rent", "buy", "owned"]:
+        """How the nodes are had."""
+        if self.estate is not None:
+            return "buy"
+        return "owned" if self.provider == OWNED else "rent"
 
     @property
     def label(self) -> str:
@@ -38,12 +63,12 @@ class RentalOffer:
         return f"{self.provider} {self.instance} ({self.region}, {self.term})" if self.term else self.instance
 
 
-def candidates_with_offers(nodes: list[str], sourcing: Sourcing,
-                           catalog: Catalog) -> tuple[list[Candidate], list[RentalOffer], list[str]]:
-    """Return the candidates that are owned or can be rented, their offers, and the nodes without either.
+def candidates_with_offers(nodes: list[str], sourcing: Sourcing, catalog: Catalog, stored_bytes: StoredBytes,
+                           ) -> tuple[list[Candidate], list[RentalOffer], list[str]]:
+    """Return the candidates that are owned, bought or rented, their offers, and the nodes without any.
 
     Offers of one node type that bring the same fabric and NICs, commit for as long and are taken back as often share a
-    candidate; owned nodes are one of their own.
+    candidate; owned nodes are one of their own, as are bought ones.
     """
     rent = sourcing.rent
     candidates: list[Candidate] = []
@@ -55,6 +80,11 @@ def candidates_with_offers(nodes: list[str], sourcing: Sourcing,
         if found:
             candidates.append(usual_candidate(catalog.node(name), catalog))
             offers.append(_owned(catalog.node(name), sourcing, len(candidates) - 1, catalog))
+        bought = _bought(catalog.node(name), sourcing, len(candidates), catalog, stored_bytes)
+        if bought is not None and bought.estate is not None:
+            found = True
+            candidates.append(bought.estate.candidate)
+            offers.append(bought)
         for prices in catalog.price_lists if rent else ():
             assert rent is not None
             if rent.providers and prices.name not in rent.providers:
@@ -83,8 +113,37 @@ def _owned(node: Node, sourcing: Sourcing, candidate: int, catalog: Catalog) -> 
     site = catalog.site(sourcing.site)
     usd = node.power.load / 1000 * site.pue * site.electricity
     count = sourcing.own[node.name]
-    return RentalOffer("owned", f"{count} owned {node.name}, electricity of {site.name}", "", "", candidate,
+    return RentalOffer(OWNED, f"{count} owned {node.name}, electricity of {site.name}", "", "", candidate,
                        round(usd, 6), site.source, site.as_of, site.kind, count)
+
+
+def _bought(node: Node, sourcing: Sourcing, at: int, catalog: Catalog, stored_bytes: StoredBytes) -> RentalOffer | None:
+    """Return nodes bought for the site at what an hour of use of one costs; none where none are, or without a price.
+
+    Raises MissingFact where the site does not say what owning takes.
+    """
+    price = catalog.purchase(node.name) if sourcing.buy else None
+    if price is None or sourcing.buy is None:
+        return None
+    site, candidate = catalog.site(sourcing.site), usual_candidate(node, catalog)
+    if site.ownership is None:
+        raise MissingFact(site.name, "ownership")
+    estate = Estate(candidate, price, site, site.ownership, _parts(candidate, price, catalog),
+                    stored_bytes(site.ownership.storage), sourcing.buy.utilization)
+    label = f"purchase ({site.name}, kept {estate.years:g} years, {estate.utilization:.0%} in use)"
+    return RentalOffer("bought", label, "", "", at, estate(1) / 1e6, price.source, price.as_of, price.kind,
+                       estate.most_nodes(MOST_BOUGHT // node.gpus), estate=estate)
+
+
+def _parts(candidate: Candidate, price: Purchase, catalog: Catalog) -> Parts | None:
+    """Return what the network between bought nodes is made of; none where it cannot be priced."""
+    try:
+        parts = parts_of(candidate.fabric, catalog, with_nics=not price.with_nics)
+        bill(design(2, candidate.nics.count, parts.switch, rail_optimized=False), parts)
+    except (MissingFact, InputError) as error:
+        log.warning("%s can be bought one at a time only: %s", candidate.node.name, error)
+        return None
+    return parts
 
 
 def _reclaims(offer: Offer, catalog: Catalog) -> float:

@@ -111,6 +111,25 @@ def show_cost(page: Page, assignment: Assignment) -> None:
         page.facts(rows)
 
 
+def show_purchase(page: Page, assignment: Assignment) -> None:
+    """Print what is bought and what it takes a month; nothing where nothing is."""
+    bought = assignment.purchase
+    if bought is None:
+        return
+    gpus = (assignment.nodes + assignment.spare_nodes) * assignment.gpus / assignment.nodes
+    page.heading("Purchase")
+    page.facts([
+        ("capital", f"{show_usd(bought.capex_usd)}, {show_usd(bought.capex_usd / gpus)} per GPU"),
+        ("resale", f"{show_usd(bought.resale_usd)} after {bought.life_years:g} years"),
+        ("a month", f"{show_usd(sum(bought.usd_per_month.values()))}: " + ", ".join(
+            f"{name} {show_usd(usd)}" for name, usd in bought.usd_per_month.items() if usd)),
+        ("running", f"{show_usd(bought.opex_usd_per_month)} of that a month (electricity to staff)"),
+        ("an hour", f"{show_usd(bought.usd_per_useful_gpu_hour)} per useful GPU-hour with the nodes "
+                    f"{bought.utilization:.0%} in use")])
+    page.table((Column("bill of materials"), Column("count", True), Column("each", True), Column("USD", True)),
+               [(one.item, f"{one.count:,}", show_usd(one.unit_usd), f"{one.usd:,.0f}") for one in bought.bill])
+
+
 def _per_tokens(assignment: Assignment, cost_usd: float) -> str:
     time = assignment.time
     tokens = time.tokens_per_second_per_gpu * assignment.gpus * time.step_seconds * (time.steps or 0)

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from planner.answer.levers import Lever
 from planner.answer.schema import Assignment, Plan
-from planner.render.breakdown import show_cost, show_memory, show_performance, show_time
+from planner.render.breakdown import show_cost, show_memory, show_performance, show_purchase, show_time
 from planner.render.holding import asks_what_holds, holding_sentence, show_holding
 from planner.render.layout_text import show_layout
 from planner.render.page import Page
@@ -83,3 +83,4 @@ def _show_assignment(page: Page, assignment: Assignment, confidence: float | Non
     show_time(page, assignment.time)
     show_performance(page, assignment)
     show_cost(page, assignment)
+    show_purchase(page, assignment)

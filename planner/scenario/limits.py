@@ -68,20 +68,29 @@ class Rent(Frozen):
     regions: tuple[str, ...] = ()
 
 
+class Buy(Frozen):
+    """Nodes may be bought for the site; a job pays for its share of the time in which they work."""
+
+    utilization: float = Field(default=0.8, gt=0, le=1)
+    """Share of time in which bought nodes do work, of this job or others."""
+
+
 class Sourcing(Frozen):
     """Where hardware comes from."""
 
     rent: Rent | None = Rent()
-    """On demand where nothing is said; nothing is rented where nodes are owned and renting is not mentioned."""
+    """On demand where nothing is said; none where nodes are owned or bought and renting is not mentioned."""
+    buy: Buy | None = None
     own: dict[str, Annotated[int, Field(gt=0, le=MOST)]] = Field(default_factory=dict)
     """Node types already at hand, and how many: they cost their electricity."""
     site: str = "us-average"
-    """Where owned nodes stand."""
+    """Where owned and bought nodes stand."""
 
     @model_validator(mode="before")
     @classmethod
     def _owners_need_not_rent(cls, data: object) -> object:
-        return {**data, "rent": None} if isinstance(data, dict) and data.get("own") and "rent" not in data else data
+        owns = isinstance(data, dict) and (data.get("own") or data.get("buy") is not None)
+        return {**data, "rent": None} if isinstance(data, dict) and owns and "rent" not in data else data
 
 
 class Hardware(Frozen):

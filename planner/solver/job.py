@@ -11,7 +11,7 @@ from planner.catalog.calibration import Reliability
 from planner.layouts.candidate import Candidate
 from planner.layouts.offload import OFFLOAD_AXES, level_of
 from planner.layouts.table import Floats, Ints, Layouts
-from planner.money.goodput import goodput, spare_nodes
+from planner.money.goodput import goodput, interruptions, spare_nodes
 from planner.physics.compute import distinct
 from planner.solver.column import Column
 from planner.solver.fleet.problem import FleetOffer, Goal
@@ -97,6 +97,11 @@ class Pricing:
         """Return the goodput of each row."""
         nodes = self.nodes(rows)
         return goodput(self.job.reliability, rows.gpus, nodes, self.job.checkpoint_bytes, self._reclaims(rows))
+
+    def interruptions(self, rows: Layouts) -> tuple[Floats, Floats, Floats]:
+        """Return seconds between interruptions, between checkpoints, and to write one, for each row."""
+        return interruptions(self.job.reliability, rows.gpus, self.nodes(rows), self.job.checkpoint_bytes,
+                             self._reclaims(rows))
 
     def spares(self, rows: Layouts) -> Ints:
         """Return the spare nodes of each row."""

@@ -7,6 +7,7 @@ from math import ceil
 import networkx as nx
 import pytest
 
+from planner.catalog.checking import check
 from planner.catalog.load import Catalog
 from planner.catalog.parts import Part
 from planner.errors import InputError, MissingFact
@@ -308,7 +309,7 @@ def test_catalog_check_resolves_the_parts_of_fabrics(tmp_path):
         "efficiency: 0.9\nlatency: 5 us\n"
         "parts: {switch: qm9701, node_cable: dac-400g, trunk_cable: ndr-trunk-link}\n")
     with pytest.raises(InputError, match=r"ours\.yaml: unknown part 'qm9701'; did you mean qm9700"):
-        list(Catalog([tmp_path]).check())
+        list(check(Catalog([tmp_path])))
 
 
 def test_parts_of_a_fabric_are_stated_and_play_their_role():

@@ -1,0 +1,54 @@
+"""What a plan on bought nodes binds: capital, running costs a month, an hour of useful work, the bill of materials."""
+
+from __future__ import annotations
+
+from planner.money.purchase import YEAR_HOURS, Estate
+from planner.yaml_io import Frozen
+
+RUNNING = ("electricity", "colocation", "maintenance", "staff")
+"""Parts of a year that are paid as the nodes run; the others come from the capital."""
+
+
+class BillItem(Frozen):
+    """One line of what is bought, in USD, with where its price comes from."""
+
+    item: str
+    count: int
+    unit_usd: float
+    usd: float
+    source: str
+    as_of: str
+    kind: str
+
+
+class Bought(Frozen):
+    """What buying the nodes of a plan, spares included, takes."""
+
+    capex_usd: float
+    resale_usd: float
+    """Of nodes and network, after their life."""
+    life_years: float
+    utilization: float
+    """Share of time in which the nodes work, of this job or others."""
+    usd_per_month: dict[str, float]
+    """By part; a month is a twelfth of a year."""
+    opex_usd_per_month: float
+    """Electricity, colocation, maintenance and staff."""
+    usd_per_useful_gpu_hour: float
+    """Of an hour in which a GPU of the layout moves the work forward."""
+    bill: tuple[BillItem, ...]
+
+
+def bought_of(estate: Estate, nodes: int, gpus: int, goodput: float) -> Bought:
+    """Return what `nodes` nodes, of which `gpus` GPUs are in the layout, cost their owner."""
+    capital, terms = estate.capital(nodes), estate.terms
+    yearly = estate.yearly(nodes, capital=capital)
+    useful = YEAR_HOURS * estate.utilization * gpus * goodput
+    return Bought(
+        capex_usd=capital.total, resale_usd=capital.hardware * (1 - terms.value_loss) ** estate.years,
+        life_years=estate.years, utilization=estate.utilization,
+        usd_per_month={name: usd / 12 for name, usd in yearly.items()},
+        opex_usd_per_month=sum(yearly.get(name, 0.0) for name in RUNNING) / 12,
+        usd_per_useful_gpu_hour=sum(yearly.values()) / useful,
+        bill=tuple(BillItem(item=i.name, count=i.count, unit_usd=i.unit_usd, usd=i.usd, source=i.source, as_of=i.as_of,
+                            kind=i.kind) for i in capital.items))
