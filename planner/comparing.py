@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from planner.answer.assignment import Assignment
@@ -26,6 +25,8 @@ def compare(scenario: Scenario, catalog: Catalog, effort: Effort = UNLIMITED) ->
     prepared, site = prepare(scenario, catalog), catalog.site(scenario.sourcing.site)
     found = [_compared(prepared, offer, site, effort) for offer in prepared.every_offer]
     found += [_not_offered(catalog, name) for name in prepared.dropped]
+    rents = [one.row.cost_usd for one in found if one.row.kind == "rent" and one.row.cost_usd is not None]
+    found = [_against_rent(one, rents) for one in found]
 
     def rank(one: Compared) -> tuple[bool, float, float, str]:
         value = getattr(one.row, NAMES[scenario.objective])
@@ -39,16 +40,15 @@ def comparison_of(found: list[Compared]) -> Comparison:
     return Comparison(rows=tuple(one.row for one in found))
 
 
-def trace(one: Compared) -> Iterator[str]:
-    """Yield how each monetary figure of a row follows from facts of the catalog."""
-    a, offer = one.assignment, one.offer
-    if a is None or offer is None or a.cost_usd is None:
-        return
-    yield (f"cost {a.cost_usd:,.2f} USD = ({a.nodes:,} + {a.spare_nodes:,} spare) nodes x "
-           f"{offer.usd_per_node_hour:,.6g} USD/h x 24 h x {a.duration_days:.6f} d")
-    yield (f"duration {a.duration_days:.6f} d = {a.time.steps:,} steps x {a.time.step_seconds:.6f} s / goodput "
-           f"{a.goodput:.6f}")
-    yield f"price {offer.usd_per_node_hour:,.6g} USD/h: {offer.source}, {offer.as_of}, {offer.kind}"
+def _against_rent(one: Compared, rents: list[float]) -> Compared:
+    """Return a row of bought nodes with where they break even against the cheapest rented plan."""
+    a, estate = one.assignment, one.offer.estate if one.offer else None
+    if a is None or a.duration_days is None or estate is None or not rents:
+        return one
+    nodes, rent = a.nodes + a.spare_nodes, min(rents) / (a.duration_days * 24)
+    row = one.row.model_copy(update={"break_even_months": estate.break_even_months(nodes, rent)})
+    return replace(one, row=row, rent_usd=min(rents),
+                   break_even_utilization=estate.break_even_utilization(nodes, rent))
 
 
 def _compared(prepared: Prepared, offer: RentalOffer, site: Site, effort: Effort) -> Compared:
@@ -72,7 +72,7 @@ def _empty(prepared: Prepared, offer: RentalOffer, solved: Planned) -> Row:
     if solved.choice.status == "undecided":
         why = "time ran out before a plan was found"
     return Row(node=candidate.node.name, gpu=candidate.gpu.name, offer=offer.label,
-               kind="owned" if offer.provider == "owned" else "rent", status=solved.choice.status, why_not=why)
+               kind=offer.how, status=solved.choice.status, why_not=why)
 
 
 def _filled(row: Row, a: Assignment, prepared: Prepared, site: Site) -> Row:
@@ -83,9 +83,18 @@ def _filled(row: Row, a: Assignment, prepared: Prepared, site: Site) -> Row:
     co2 = None if site.grid_intensity is None else a.energy_kwh * site.pue * site.grid_intensity
     return row.model_copy(update={
         "gpus": a.gpus, "duration_days": a.duration_days, "mfu": a.time.mfu, "cost_usd": a.cost_usd,
-        "cost_parts": {"electricity" if row.kind == "owned" else "rent": a.cost_usd},
+        "cost_parts": _parts(row, a),
         "usd_per_gpu_hour": a.cost_usd / (a.gpus * a.duration_days * 24),
         "usd_per_million_tokens": a.cost_usd / tokens * 1e6, "energy_kwh": a.energy_kwh, "co2_kg": co2})
+
+
+def _parts(row: Row, a: Assignment) -> dict[str, float]:
+    """Return the cost by what is paid for; of bought nodes, the job's share of every part of a year."""
+    assert a.cost_usd is not None
+    if a.purchase is None:
+        return {"electricity" if row.kind == "owned" else "rent": a.cost_usd}
+    total = sum(a.purchase.usd_per_month.values())
+    return {name: a.cost_usd * usd / total for name, usd in a.purchase.usd_per_month.items() if usd}
 
 
 def _not_offered(catalog: Catalog, name: str) -> Compared:

@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from planner.answer.comparison import Compared
+from planner.answer.tornado import tornado
+from planner.answer.trace import trace
 from planner.api import plan
 from planner.catalog.load import Catalog
 from planner.cli.main import main
-from planner.comparing import compare, comparison_of, trace
+from planner.comparing import compare, comparison_of
 from planner.errors import InputError
 from planner.scenario.load import load_scenario
 from planner.solver.quantize import cost_cents, price
 
+BUY = """
+name: rent or buy
+workload: {kind: training, model: llama-3.1-8b, method: pretrain, tokens: 1 T}
+hardware: {candidates: [dgx-h100]}
+sourcing: {rent: {providers: [nebius]}, buy: {utilization: 0.8}}
+limits: {deadline: 200 d}
+objective: cost
+"""
 ASKED = {"workload.model": "llama-3.1-8b", "workload.tokens": "100 G", "hardware.candidates": "dgx-h100,dgx-a100",
          "limits.max_gpus": "64", "sourcing.rent.providers": "nebius,coreweave"}
 
@@ -60,6 +71,59 @@ def test_money_follows_from_the_price_to_the_cent(rows: list[Compared]) -> None:
         lines = list(trace(one))
         assert f"{one.row.cost_usd:,.2f} USD" in lines[0]
         assert offer.source in lines[-1]
+
+
+def test_bought_nodes_stand_beside_rented_ones(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "buy.yaml"
+    file.write_text(BUY, encoding="utf-8")
+    assert main(["compare", str(file), "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    bought = next(row for row in rows if row["kind"] == "buy")
+    rent = min(row["cost_usd"] for row in rows if row["kind"] == "rent")
+    assert sum(bought["cost_parts"].values()) == pytest.approx(bought["cost_usd"], abs=1e-6)
+    assert set(bought["cost_parts"]) == {"depreciation", "financing", "electricity", "colocation", "maintenance",
+                                         "staff"}
+    assert all(row["break_even_months"] is None for row in rows if row["kind"] == "rent")
+    assert 6 < bought["break_even_months"] < 48
+    assert main(["compare", str(file), "--trace"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert f"rent: of the cheapest plan, {rent:,.2f} USD" in text
+    assert "capital: " in text
+    assert "H100 Freakonomics" in text
+
+
+@pytest.mark.parametrize("kind", ["rent", "buy"])
+def test_a_tornado_is_the_cost_at_changed_facts(kind: str) -> None:
+    """At the ends of the MFU's interval a job takes so much longer, and costs so much more."""
+    catalog = Catalog()
+    scenario, _ = load_scenario(None, ASKED | {"hardware.candidates": "dgx-h100", "sourcing.buy.utilization": "0.5"},
+                                catalog)
+    one = next(one for one in compare(scenario, catalog) if one.row.kind == kind)
+    assert one.assignment is not None
+    assert one.row.cost_usd is not None
+    swings = {swing.what: swing for swing in tornado(one)}
+    low, high = (one.row.cost_usd * end / one.assignment.time.step_seconds
+                 for end in one.assignment.time.interval90_seconds)
+    assert (swings["MFU"].low, swings["MFU"].high) == (pytest.approx(low, rel=1e-6), pytest.approx(high, rel=1e-6))
+    if kind == "rent":
+        assert swings["price"].high == pytest.approx(1.2 * one.row.cost_usd, rel=1e-6)
+    else:
+        assert swings["utilization"].at_low == "70%"
+        assert swings["utilization"].low < one.row.cost_usd < swings["utilization"].high
+
+
+def test_old_prices_are_pointed_out(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "prices").mkdir()
+    (tmp_path / "prices" / "mine.yaml").write_text(
+        "name: mine\nsource: the contract\nas_of: 2024-02\nkind: quoted\noffers:\n"
+        "  - {instance: n, node: dgx-h100, region: r, term: on-demand, price: 9 USD/h}\n", encoding="utf-8")
+    argv = ["--model", "llama-3.1-8b", "--tokens", "10G", "--max-gpus", "16", "--provider", "mine",
+            "--catalogs", str(tmp_path)]
+    for command in ("plan", "compare"):
+        assert main([command, *argv, "-q", "--price-age", "90"]) == 0
+        assert "mine n (r, on-demand, old price of 2024-02)" in capsys.readouterr().out
+        assert main([command, *argv, "-q", "--price-age", "36500"]) == 0
+        assert "old price" not in capsys.readouterr().out
 
 
 def test_what_has_no_plan_says_why() -> None:

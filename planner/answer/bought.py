@@ -42,7 +42,7 @@ class Bought(Frozen):
 def bought_of(estate: Estate, nodes: int, gpus: int, goodput: float) -> Bought:
     """Return what `nodes` nodes, of which `gpus` GPUs are in the layout, cost their owner."""
     capital, terms = estate.capital(nodes), estate.terms
-    yearly = estate.yearly(nodes, capital=capital)
+    yearly = estate.yearly(nodes, capital)
     useful = YEAR_HOURS * estate.utilization * gpus * goodput
     return Bought(
         capex_usd=capital.total, resale_usd=capital.hardware * (1 - terms.value_loss) ** estate.years,

@@ -35,6 +35,7 @@ class Row(Frozen):
     co2_kg: float | None = None
     """With the building's share, at the site's grid; none where the site does not say."""
     break_even_months: float | None = None
+    """Of nodes that are bought: when they have cost less than renting for the same work; none where they never do."""
     why_not: str | None = None
 
 
@@ -45,6 +46,10 @@ class Compared:
     row: Row
     assignment: Assignment | None
     offer: RentalOffer | None
+    rent_usd: float | None = None
+    """Of nodes that are bought: what the cheapest rented plan for the same work costs."""
+    break_even_utilization: float | None = None
+    """The least share of time in use at which buying costs no more than that, over the life of the nodes."""
 
 
 class Comparison(Frozen):

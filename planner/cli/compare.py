@@ -22,8 +22,8 @@ def command(scenario: str | None, trace: bool, time_limit: float | None, workers
     A candidate without a plan is a row with the reason; exit code 3 only where none has one.
     """
     from planner.answer.schema import to_json
+    from planner.answer.trace import trace as traced
     from planner.comparing import compare, comparison_of
-    from planner.comparing import trace as traced
     from planner.pipeline import effort_of
     from planner.render.comparison import render_comparison, render_comparison_line
 

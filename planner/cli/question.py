@@ -19,6 +19,11 @@ LABELS = {path: "--" + flag.replace("_", "-") for flag, path in FLAGS.items()}
 Flags = Mapping[str, str | tuple[str, ...] | None]
 
 
+def _days(context: click.Context, option: click.Parameter, value: int | None) -> str | None:
+    """Return a number of days as scenarios write it."""
+    return None if value is None else f"{value} d"
+
+
 def asking(function: F) -> F:
     """Add the argument SCENARIO, the flags that override it, --time-limit and --workers."""
     for option in reversed((
@@ -39,6 +44,8 @@ def asking(function: F) -> F:
         click.option("--provider", multiple=True, metavar="NAME,..", help="Only offers of these providers."),
         click.option("--region", multiple=True, metavar="NAME,..", help="Only offers in these regions."),
         click.option("--terms", multiple=True, metavar="TERM,..", help="on-demand (default), spot, reserved-1y, ..."),
+        click.option("--price-age", type=click.IntRange(1, 36500), metavar="DAYS", callback=_days,
+                     help="Point out prices that are older."),
         click.option("--stack", metavar="NAME", help="Training framework. Default: megatron-core."),
         click.option("--precision", multiple=True, metavar="FORMAT,..",
                      help="bf16 (default), fp8, mxfp8, fp4 (NVFP4), fp16."),

@@ -54,7 +54,7 @@ class Estate:
     parts: Parts | None
     stored_bytes: float
     utilization: float
-    _known: dict[int, int] = field(default_factory=dict, repr=False)
+    _known: dict[int, int] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def node(self) -> Node:
@@ -109,10 +109,9 @@ class Estate:
             switches = network.switches * (self.parts.switch.power or 0.0)
         return nodes * self.node.power.load + switches, nodes * self.node.power.idle + switches
 
-    def yearly(self, nodes: int, *, years: float | None = None, capital: Capital | None = None) -> dict[str, float]:
-        """Return USD a year by part, kept for `years` (its life unless given)."""
-        terms, years = self.terms, self.years if years is None else years
-        capital = capital or self.capital(nodes)
+    def yearly(self, nodes: int, capital: Capital | None = None) -> dict[str, float]:
+        """Return USD a year by part; `capital` is that of as many nodes, where it is known already."""
+        terms, years, capital = self.terms, self.years, capital or self.capital(nodes)
         total, left = capital.total, capital.hardware * (1 - terms.value_loss) ** years
         lost, rate = (total - left) / years, terms.financing
         annuity = lost if rate == 0 else (total - left / (1 + rate) ** years) * rate / (1 - (1 + rate) ** -years)
@@ -151,28 +150,23 @@ class Estate:
         return True
 
     def break_even_months(self, nodes: int, rent: float) -> float | None:
-        """Return after how many months the nodes have cost less than the rent of the same work; none within their life.
+        """Return after how many months of use buying has taken less cash than renting; none within the nodes' life.
 
-        rent: USD for what the nodes do in an hour of use. Kept for t years, then sold for what they are worth.
+        rent: USD for what the nodes do in an hour of use. Cash is the capital, its interest and what runs; what the
+        nodes could be sold for is not counted.
         """
-        capital, hours = self.capital(nodes), YEAR_HOURS * self.utilization
-
-        def cheaper(months: float) -> bool:
-            return sum(self.yearly(nodes, years=months / 12, capital=capital).values()) <= rent * hours
-        low, high = 0.0, self.years * 12
-        if not cheaper(high):
-            return None
-        while high - low > 0.05:
-            middle = (low + high) / 2
-            low, high = (low, middle) if cheaper(middle) else (middle, high)
-        return high
+        capital = self.capital(nodes)
+        yearly = self.yearly(nodes, capital)
+        running = sum(usd for name, usd in yearly.items() if name not in ("depreciation", "financing"))
+        saved = rent * YEAR_HOURS * self.utilization - running - self.terms.financing * capital.total
+        return capital.total / saved * 12 if saved * self.years >= capital.total else None
 
     def break_even_utilization(self, nodes: int, rent: float) -> float | None:
         """Return the least utilization at which the nodes cost no more than the rent over their life; none below 1."""
         capital = self.capital(nodes)
         load, idle = self.watts(nodes, capital.network)
         per_watt = self.site.pue * self.site.electricity * YEAR_HOURS / 1000
-        fixed = sum(usd for name, usd in self.yearly(nodes, capital=capital).items() if name != "electricity")
+        fixed = sum(usd for name, usd in self.yearly(nodes, capital).items() if name != "electricity")
         spare = rent * YEAR_HOURS - (load - idle) * per_watt
         needed = (fixed + idle * per_watt) / spare if spare > 0 else 2.0
         return needed if needed <= 1 else None

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
 from typing import Literal, TypeAlias
 
 from planner.catalog.hardware import Node
@@ -49,6 +50,8 @@ class RentalOffer:
     """Until the provider takes a node back."""
     estate: Estate | None = None
     """Of nodes that are bought, whose price depends on their number."""
+    is_old: bool = False
+    """Whether the price is older than what the question asks to be told of."""
 
     @property
     def how(self) -> Literal["rent", "buy", "owned"]:
@@ -60,7 +63,9 @@ class RentalOffer:
     @property
     def label(self) -> str:
         """Provider, instance and region, as plans name an offer."""
-        return f"{self.provider} {self.instance} ({self.region}, {self.term})" if self.term else self.instance
+        old = f", old price of {self.as_of}" if self.is_old else ""
+        where = f" ({self.region}, {self.term}{old})" if self.term else old
+        return f"{self.provider} {self.instance}{where}" if self.term else f"{self.instance}{where}"
 
 
 def candidates_with_offers(nodes: list[str], sourcing: Sourcing, catalog: Catalog, stored_bytes: StoredBytes,
@@ -105,7 +110,16 @@ def candidates_with_offers(nodes: list[str], sourcing: Sourcing, catalog: Catalo
                                           commitment=offer.commitment, node_hours_per_reclaim=reclaims))
         if not found:
             without.append(name)
-    return candidates, offers, without
+    return candidates, _marked(offers, sourcing.price_age), without
+
+
+def _marked(offers: list[RentalOffer], age: float | None) -> list[RentalOffer]:
+    """Return the offers with those marked whose price is more than `age` seconds old."""
+    if age is None:
+        return offers
+    oldest = (date.today() - timedelta(seconds=age)).isoformat()
+    # a month or a year counts from its end
+    return [replace(offer, is_old=f"{offer.as_of}-99" < oldest) for offer in offers]
 
 
 def _owned(node: Node, sourcing: Sourcing, candidate: int, catalog: Catalog) -> RentalOffer:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from rich.console import Console
 
 from planner.answer.comparison import Compared
+from planner.answer.tornado import tornado
 from planner.render.figures import days
 from planner.render.page import Column, Page
 from planner.units import show_kwh, show_usd
@@ -27,10 +28,11 @@ def render_comparison(found: list[Compared], console: Console,
     page = Page(console)
     page.paragraph(render_comparison_line(found), "bold")
     page.console.print()
-    columns = (Column("hardware and offer"), Column("GPUs", True), Column("days (90% interval)", True),
-               Column("MFU", True), Column("cost", True), Column("USD/M tokens", True), Column("energy", True),
-               Column("CO2", True))
+    columns = (Column("hardware and offer"), Column("GPUs", True), Column("days\n90% interval", True),
+               Column("MFU", True), Column("cost\nper M tokens", True), Column("energy\nCO2", True))
     page.table(columns, [_row(one) for one in found if one.assignment is not None], gap=1)
+    _purchases(page, found)
+    _sensitivity(page, found)
     without = [one for one in found if one.assignment is None]
     if without:
         page.heading("Without a plan")
@@ -42,11 +44,68 @@ def render_comparison(found: list[Compared], console: Console,
                 page.paragraph(f"{one.row.node}, {one.row.offer}: {line}" if at == 0 else f"  {line}")
 
 
+def _purchases(page: Page, found: list[Compared]) -> None:
+    """Print what buying binds, and when it pays."""
+    bought = [(one, one.assignment.purchase) for one in found if one.assignment and one.assignment.purchase]
+    if not bought:
+        return
+    page.heading("Bought")
+    columns = (Column("hardware"), Column("capital", True), Column("running\na month", True),
+               Column("USD per\nuseful\nGPU-hour", True), Column("pays\nafter", True), Column("pays\nabove", True))
+    page.table(columns, [
+        (one.row.node, show_usd(what.capex_usd), show_usd(what.opex_usd_per_month),
+         f"{what.usd_per_useful_gpu_hour:,.2f}",
+         _when(one, "never" if one.row.break_even_months is None else f"{one.row.break_even_months:,.1f} months"),
+         _when(one, "never" if one.break_even_utilization is None else f"{one.break_even_utilization:.0%} in use"))
+        for one, what in bought], gap=1)
+    rent = next((one.rent_usd for one, _ in bought if one.rent_usd is not None), None)
+    if rent is not None:
+        page.paragraph(f"Against renting for the same work, {show_usd(rent)} for each job at the cheapest. After: "
+                       f"months until less cash is spent, in use {bought[0][1].utilization:.0%} of the time, resale "
+                       "not counted. Above: time in use from which owning costs less over the life of the nodes")
+
+
+def _when(one: Compared, text: str) -> str:
+    return "-" if one.rent_usd is None else text
+
+
+def _sensitivity(page: Page, found: list[Compared]) -> None:
+    """Print how far the cost of the best plan of each kind moves, and how far the best is from the next."""
+    best = {one.row.kind: one for one in reversed(found) if one.assignment is not None}
+    chosen = [one for one in found if one in best.values()]
+    if not chosen:
+        return
+    page.heading("Sensitivity (everything else held)")
+    columns = (Column("hardware and offer"), Column("what changes"), Column("cost", True), Column("", False))
+    rows = []
+    widest = max(swing.high for one in chosen for swing in tornado(one))
+    for one in chosen:
+        for at, swing in enumerate(tornado(one)):
+            rows.append((f"{one.row.node}, {one.row.offer}" if at == 0 else "",
+                         f"{swing.what}\n{swing.at_low} to {swing.at_high}",
+                         f"{show_usd(swing.low)}\nto {show_usd(swing.high)}",
+                         " " * round(len(page.bar(1)) * swing.low / widest)
+                         + page.bar((swing.high - swing.low) / widest)))
+    page.table(columns, rows, gap=0)
+    _margin(page, found)
+
+
+def _margin(page: Page, found: list[Compared]) -> None:
+    """Say how far the cheapest plan is from the next on other terms."""
+    plans = sorted((one.row.cost_usd, at) for at, one in enumerate(found) if one.row.cost_usd is not None)
+    if len(plans) < 2 or plans[1][0] <= plans[0][0]:
+        return
+    rise, (best, after) = plans[1][0] / plans[0][0] - 1, (found[at].row for _, at in plans[:2])
+    page.paragraph(f"{best.node}, {best.offer}, costs least until its cost rises by {rise:.1%}, as it would at an MFU "
+                   f"of {(best.mfu or 0) / (1 + rise):.2f}; then {after.node}, {after.offer}, does")
+
+
 def _row(one: Compared) -> tuple[str, ...]:
     row, a = one.row, one.assignment
     assert a is not None
     assert row.duration_days is not None
     low, high = (row.duration_days * end / a.time.step_seconds for end in a.time.interval90_seconds)
-    return (f"{row.node}, {row.offer}", f"{row.gpus:,}", f"{row.duration_days:,.1f} ({low:,.1f} to {high:,.1f})",
-            f"{row.mfu:.2f}", show_usd(row.cost_usd or 0.0), f"{row.usd_per_million_tokens:,.3g}",
-            show_kwh(row.energy_kwh or 0.0), "-" if row.co2_kg is None else f"{row.co2_kg / 1e3:,.1f} t")
+    emitted = "-" if row.co2_kg is None else f"{row.co2_kg / 1e3:,.1f} t"
+    return (f"{row.node}, {row.offer}", f"{row.gpus:,}", f"{row.duration_days:,.1f}\n{low:,.1f} to {high:,.1f}",
+            f"{row.mfu:.2f}", f"{show_usd(row.cost_usd or 0.0)}\n{row.usd_per_million_tokens:,.3g} USD",
+            f"{show_kwh(row.energy_kwh or 0.0)}\n{emitted}")

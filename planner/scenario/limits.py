@@ -8,7 +8,7 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import Field, PlainSerializer, PlainValidator, model_validator
 
 from planner.catalog.price import Term
-from planner.units import SECONDS, Usd, Watts, exact, parse
+from planner.units import DAY, SECONDS, Seconds, Usd, Watts, exact, parse
 from planner.yaml_io import Frozen
 
 MOST = 10**7
@@ -85,6 +85,8 @@ class Sourcing(Frozen):
     """Node types already at hand, and how many: they cost their electricity."""
     site: str = "us-average"
     """Where owned and bought nodes stand."""
+    price_age: Annotated[Seconds, Field(le=36525 * DAY)] | None = None
+    """Prices older than this are pointed out wherever they are shown."""
 
     @model_validator(mode="before")
     @classmethod

@@ -28,7 +28,7 @@ FLAGS: dict[str, str] = {
     "provider": "sourcing.rent.providers", "region": "sourcing.rent.regions", "terms": "sourcing.rent.terms",
     "deadline": "limits.deadline", "budget": "limits.budget", "gpus": "limits.gpus",
     "max_gpus": "limits.max_gpus", "max_nodes": "limits.max_nodes", "max_power": "limits.max_power",
-    "objective": "objective",
+    "price_age": "sourcing.price_age", "objective": "objective",
 }
 """Flag (and keyword of `planner.plan`) -> the scenario value that it sets."""
 ANY = "any"
