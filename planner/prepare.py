@@ -18,11 +18,17 @@ from planner.layouts.axes import SCHEDULES, Space, domain
 from planner.layouts.candidate import Candidate
 from planner.layouts.rules import SPLIT_BY, Facts, split_code
 from planner.layouts.table import Ints, from_rows
-from planner.money.rent import RentalOffer, candidates_with_offers, cheapest_per_candidate, usual_candidate
+from planner.money.rent import (
+    RentalOffer,
+    candidates_with_offers,
+    cheapest_per_candidate,
+    usual_candidate,
+    with_storage,
+)
 from planner.physics.estimate import faster_whole
+from planner.physics.parameters import saved_parameters
 from planner.physics.question import Question, computes, quantile, question_of
 from planner.physics.recipes import Recipe, with_recipe
-from planner.physics.shapes import parameters
 from planner.scenario.load import DEFAULT_STACK
 from planner.scenario.scenario import Scenario
 from planner.scenario.workload import Batch, Training
@@ -73,10 +79,7 @@ def prepare(scenario: Scenario, catalog: Catalog) -> Prepared:
     if work.tokens is None:
         candidates = [usual_candidate(node, catalog) for node in _largest(nodes, catalog)]
     else:
-        candidates, offers, dropped = candidates_with_offers(
-            nodes, scenario.sourcing, catalog,
-            lambda held: (work.tokens or 0) * held.bytes_per_token
-            + held.checkpoints * checkpoint_bytes(stack, work.precision[0], parameters(model)))
+        candidates, offers, dropped = candidates_with_offers(nodes, scenario.sourcing, catalog)
     terms = ", ".join(scenario.sourcing.rent.terms) if scenario.sourcing.rent else "none"
     for name in dropped:
         log.warning("%s is left out: no offer has terms %s, and none is owned", name, terms)
@@ -92,6 +95,8 @@ def prepare(scenario: Scenario, catalog: Catalog) -> Prepared:
                            global_batch=batch.sequences,
                            precisions=work.precision, method=method, confidence=scenario.confidence,
                            lora_rank=work.lora_rank, trained_layers=work.trained_layers)
+    offers = [with_storage(offer, work.tokens or 0, checkpoint_bytes(stack, work.precision[0], question))
+              for offer in offers]
     limits = scenario.limits
     space = Space(model, tuple(candidates), work.precision, sequence, batch.sequences,
                   most_gpus(scenario), batch.tolerance, hybrid_shard=stack.hybrid_shard,
@@ -143,7 +148,7 @@ def job_of(prepared: Prepared) -> Job:
     work, limits = prepared.scenario.workload, prepared.scenario.limits
     return Job(
         tokens=_processed(work, prepared.question.sequence_length), sequence_length=prepared.question.sequence_length,
-        checkpoint_bytes=checkpoint_bytes(prepared.stack, work.precision[0], prepared.question.shape.total),
+        checkpoint_bytes=checkpoint_bytes(prepared.stack, work.precision[0], prepared.question),
         reliability=prepared.catalog.reliability, objective=prepared.scenario.objective,
         offers=tuple(FleetOffer(at, at, price(o.usd_per_node_hour), o.nodes, duration_limit(o.commitment), o.estate)
                      for at, o in enumerate(prepared.offers))
@@ -154,10 +159,10 @@ def job_of(prepared: Prepared) -> Job:
         max_power_w=int(limits.max_power) if limits.max_power else None)
 
 
-def checkpoint_bytes(stack: Stack, precision: str, count: int) -> float:
-    """Return the bytes of a checkpoint: weights in 16 bits, a full copy and the optimizer's states."""
+def checkpoint_bytes(stack: Stack, precision: str, question: Question) -> float:
+    """Return the bytes of a checkpoint: what trains in 16 bits, a full copy and the optimizer's states."""
     states = stack.recipe(precision)
-    return count * (2 + max(states.master, 4) + states.moments)
+    return saved_parameters(question) * (2 + max(states.master, 4) + states.moments)
 
 
 def _processed(work: Training, sequence_length: int) -> int:

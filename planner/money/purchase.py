@@ -77,7 +77,9 @@ class Estate:
         hardware = sum(item.usd for item in bought)
         racks, storage = self.terms.racks, self.terms.storage
         stored = self.stored_bytes / storage.usable / 1e12
-        bought += [self._item("rack", "racks", ceil(nodes * self.node.power.load / racks.power), racks.price),
+        needed = nodes * self.node.power.load / racks.power
+        bought += [self._item("rack", "racks", ceil(needed), racks.price) if needed > 1
+                   else self._item("share of a rack", "racks", 1, needed * racks.price),
                    self._item("TB of storage", "storage.price", ceil(stored), storage.price),
                    self._item("installation", "install", 1, hardware * self.terms.install)]
         if self.terms.facility is not None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from planner.catalog.hardware import Node
 from planner.catalog.load import Catalog
-from planner.catalog.price import Offer, Purchase, Storage
+from planner.catalog.price import Offer, Purchase
 from planner.errors import InputError, MissingFact
 from planner.layouts.candidate import Candidate
 from planner.money.fabric import design
@@ -20,8 +19,6 @@ from planner.money.purchase import Estate
 from planner.scenario.limits import Rent, Sourcing
 
 log = logging.getLogger("planner")
-StoredBytes: TypeAlias = Callable[[Storage], float]
-"""Bytes of data and checkpoints that a job keeps, by what the site keeps of them."""
 MOST_BOUGHT = 131_072
 """GPUs that are looked at when bought."""
 
@@ -68,7 +65,7 @@ class RentalOffer:
         return f"{self.provider} {self.instance}{where}" if self.term else f"{self.instance}{where}"
 
 
-def candidates_with_offers(nodes: list[str], sourcing: Sourcing, catalog: Catalog, stored_bytes: StoredBytes,
+def candidates_with_offers(nodes: list[str], sourcing: Sourcing, catalog: Catalog,
                            ) -> tuple[list[Candidate], list[RentalOffer], list[str]]:
     """Return the candidates that are owned, bought or rented, their offers, and the nodes without any.
 
@@ -85,7 +82,7 @@ def candidates_with_offers(nodes: list[str], sourcing: Sourcing, catalog: Catalo
         if found:
             candidates.append(usual_candidate(catalog.node(name), catalog))
             offers.append(_owned(catalog.node(name), sourcing, len(candidates) - 1, catalog))
-        bought = _bought(catalog.node(name), sourcing, len(candidates), catalog, stored_bytes)
+        bought = _bought(catalog.node(name), sourcing, len(candidates), catalog)
         if bought is not None and bought.estate is not None:
             found = True
             candidates.append(bought.estate.candidate)
@@ -131,7 +128,7 @@ def _owned(node: Node, sourcing: Sourcing, candidate: int, catalog: Catalog) -> 
                        round(usd, 6), site.source, site.as_of, site.kind, count)
 
 
-def _bought(node: Node, sourcing: Sourcing, at: int, catalog: Catalog, stored_bytes: StoredBytes) -> RentalOffer | None:
+def _bought(node: Node, sourcing: Sourcing, at: int, catalog: Catalog) -> RentalOffer | None:
     """Return nodes bought for the site at what an hour of use of one costs; none where none are, or without a price.
 
     Raises MissingFact where the site does not say what owning takes.
@@ -143,10 +140,20 @@ def _bought(node: Node, sourcing: Sourcing, at: int, catalog: Catalog, stored_by
     if site.ownership is None:
         raise MissingFact(site.name, "ownership")
     estate = Estate(candidate, price, site, site.ownership, _parts(candidate, price, catalog),
-                    stored_bytes(site.ownership.storage), sourcing.buy.utilization)
+                    0.0, sourcing.buy.utilization)
     label = f"purchase ({site.name}, kept {estate.years:g} years, {estate.utilization:.0%} in use)"
     return RentalOffer("bought", label, "", "", at, estate(1) / 1e6, price.source, price.as_of, price.kind,
                        estate.most_nodes(MOST_BOUGHT // node.gpus), estate=estate)
+
+
+def with_storage(offer: RentalOffer, tokens: int, checkpoint_bytes: float) -> RentalOffer:
+    """Return an offer with storage for a job's data and checkpoints, where nodes are bought."""
+    if offer.estate is None:
+        return offer
+    held = offer.estate.terms.storage
+    stored = tokens * held.bytes_per_token + held.checkpoints * checkpoint_bytes
+    estate = replace(offer.estate, stored_bytes=stored)
+    return replace(offer, estate=estate, usd_per_node_hour=estate(1) / 1e6)
 
 
 def _parts(candidate: Candidate, price: Purchase, catalog: Catalog) -> Parts | None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from planner.layouts.table import Floats, Layouts
+from planner.layouts.table import Floats, Layouts, from_rows
 from planner.physics.layers import LayerKind, Linear
 from planner.physics.question import Question
 
@@ -58,6 +58,16 @@ def _adapter_width(rows: Layouts, linear: Linear) -> Floats:
     k = linear.k / rows.tp if linear.split == "row" else np.full(len(rows), float(linear.k))
     n = linear.n / rows.tp if linear.split == "column" else np.full(len(rows), float(linear.n))
     return k + n
+
+
+def saved_parameters(question: Question) -> int:
+    """Return the parameters in a checkpoint: the whole model's, or the adapters' where these alone train."""
+    if question.tuning.trains_base or question.tuning.forward_only:
+        return question.shape.total
+    one = from_rows([{}], 1)
+    uniform = [question.shape.layers * part for part in adapter_parameters(question, one, question.shape.kinds)]
+    lead = adapter_parameters(question, one, question.shape.lead)
+    return round(float(sum(part[0] for part in (*uniform, *lead))))
 
 
 def trained_share(question: Question) -> float:

@@ -96,8 +96,9 @@ def _margin(page: Page, found: list[Compared]) -> None:
     if len(plans) < 2 or plans[1][0] <= plans[0][0]:
         return
     rise, (best, after) = plans[1][0] / plans[0][0] - 1, (found[at].row for _, at in plans[:2])
-    page.paragraph(f"{best.node}, {best.offer}, costs least until its cost rises by {rise:.1%}, as it would at an MFU "
-                   f"of {(best.mfu or 0) / (1 + rise):.2f}; then {after.node}, {after.offer}, does")
+    by = f"by {rise:.1%}" if rise < 9 else f"{1 + rise:,.0f} times"
+    page.paragraph(f"{best.node}, {best.offer}, costs least until its cost rises {by}, as it would at an MFU of "
+                   f"{(best.mfu or 0) / (1 + rise):.2f}; then {after.node}, {after.offer}, does")
 
 
 def _row(one: Compared) -> tuple[str, ...]:
@@ -105,7 +106,8 @@ def _row(one: Compared) -> tuple[str, ...]:
     assert a is not None
     assert row.duration_days is not None
     low, high = (row.duration_days * end / a.time.step_seconds for end in a.time.interval90_seconds)
-    emitted = "-" if row.co2_kg is None else f"{row.co2_kg / 1e3:,.1f} t"
+    kg = row.co2_kg
+    emitted = "-" if kg is None else f"{kg / 1e3:,.1f} t" if kg >= 1e3 else f"{kg:,.1f} kg"
     return (f"{row.node}, {row.offer}", f"{row.gpus:,}", f"{row.duration_days:,.1f}\n{low:,.1f} to {high:,.1f}",
             f"{row.mfu:.2f}", f"{show_usd(row.cost_usd or 0.0)}\n{row.usd_per_million_tokens:,.3g} USD",
             f"{show_kwh(row.energy_kwh or 0.0)}\n{emitted}")

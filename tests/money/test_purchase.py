@@ -11,16 +11,14 @@ from planner.answer.bought import bought_of
 from planner.catalog.load import Catalog
 from planner.errors import MissingFact
 from planner.money.purchase import Estate
-from planner.money.rent import RentalOffer, candidates_with_offers
+from planner.money.rent import RentalOffer, candidates_with_offers, with_storage
 from planner.scenario.limits import Buy, Sourcing
-
-STORED = 96e12
 
 
 @cache
 def offer(node: str, site: str = "us-average", utilization: float = 0.8) -> RentalOffer:
     sourcing = Sourcing(rent=None, buy=Buy(utilization=utilization), site=site)
-    return candidates_with_offers([node], sourcing, Catalog(), lambda _: STORED)[1][0]
+    return with_storage(candidates_with_offers([node], sourcing, Catalog())[1][0], 23 * 10**12, 0.4e12)
 
 
 def estate(node: str = "dgx-h100", site: str = "us-average", utilization: float = 0.8) -> Estate:
@@ -34,7 +32,7 @@ def test_an_hour_of_128_nodes_by_hand() -> None:
     nodes, life, rate, use = 128, 4, 0.10, 0.8
     hardware = nodes * 310_000 + (32 + 16) * 35_000 + nodes * 8 * 1_320 + nodes * 8 * 1_240
     racks = -(-nodes * 10_200 // 40_000) * 5_000
-    storage = 120 * 250  # 96 TB fill 80% of 120
+    storage = 120 * 250  # 23 T tokens of 4 bytes and ten checkpoints of 0.4 TB are 96 TB, which fill 80% of 120
     capital = hardware + racks + storage + 0.02 * hardware
     resale = hardware * 0.67**life
     annuity = (capital - resale / 1.1**life) * rate / (1 - 1.1**-life)
@@ -108,4 +106,4 @@ def test_a_site_says_what_owning_takes() -> None:
     bare = catalog.site("us-average").model_copy(update={"ownership": None})
     catalog._entries["sites", "us-average"] = bare
     with pytest.raises(MissingFact, match=r"us-average.*ownership"):
-        candidates_with_offers(["dgx-h100"], Sourcing(rent=None, buy=Buy()), catalog, lambda _: 0.0)
+        candidates_with_offers(["dgx-h100"], Sourcing(rent=None, buy=Buy()), catalog)
