@@ -16,7 +16,7 @@ NUMBER = dict.fromkeys(BASE, 0) | {
     "cli": 11, "__main__": 12}
 SAME_ROOM = [BASE, {"prepare", "explaining", "planned", "trading", "comparing", "holding", "estimating", "pipeline",
                     "api", "__init__"}]
-HOMES = {"ortools": "solver/", "click": "cli/", "yaml": "yaml_io.py"}
+HOMES = {"ortools": "solver/", "click": "cli/", "yaml": "yaml_io.py", "jinja2": "render/report/"}
 NETWORKX = {"physics/topology.py", "money/fabric.py"}
 NO_FILES = {"layouts", "physics", "money", "solver", "answer"}
 FILE_CALLS = {"open", "read_text", "read_bytes", "write_text", "write_bytes"}

@@ -12,10 +12,11 @@ import click
 
 from planner.catalog import checking
 from planner.catalog.architecture import Model
+from planner.catalog.figures import figures
 from planner.catalog.hardware import Node
 from planner.catalog.load import Catalog
 from planner.catalog.sourced import Kind, Sourced
-from planner.cli.facts import ALL_KINDS, entries, figures, find, key_facts
+from planner.cli.facts import ALL_KINDS, entries, find, key_facts
 from planner.cli.import_prices import import_gpuhunt, import_skypilot
 from planner.cli.main import everywhere
 from planner.cli.options import common, console, is_quiet, is_verbose, open_catalog

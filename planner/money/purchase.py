@@ -154,13 +154,12 @@ class Estate:
     def break_even_months(self, nodes: int, rent: float) -> float | None:
         """Return after how many months of use buying has taken less cash than renting; none within the nodes' life.
 
-        rent: USD for what the nodes do in an hour of use. Cash is the capital, its interest and what runs; what the
-        nodes could be sold for is not counted.
+        rent: USD for what the nodes do in an hour of use. Cash is the capital at the start, and by the month its
+        interest and what runs; what the nodes could be sold for is not counted.
         """
         capital = self.capital(nodes)
-        yearly = self.yearly(nodes, capital)
-        running = sum(usd for name, usd in yearly.items() if name not in ("depreciation", "financing"))
-        saved = rent * YEAR_HOURS * self.utilization - running - self.terms.financing * capital.total
+        running = sum(usd for name, usd in self.yearly(nodes, capital).items() if name != "depreciation")
+        saved = rent * YEAR_HOURS * self.utilization - running
         return capital.total / saved * 12 if saved * self.years >= capital.total else None
 
     def break_even_utilization(self, nodes: int, rent: float) -> float | None:

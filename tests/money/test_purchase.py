@@ -49,7 +49,7 @@ def test_an_hour_of_128_nodes_by_hand() -> None:
     assert shown.opex_usd_per_month == pytest.approx(running / 12, abs=0.01)
     assert shown.usd_per_useful_gpu_hour == pytest.approx((annuity + running) / (nodes * 8 * 8760 * use * 0.95))
     assert mine.break_even_months(nodes, 6_000.0) == pytest.approx(
-        capital / (6_000 * 8760 * use - running - rate * capital) * 12)
+        capital / (6_000 * 8760 * use - running - (annuity - (capital - resale) / life)) * 12)
 
 
 def test_the_published_cluster_of_1024_h100() -> None:

@@ -1,0 +1,43 @@
+"""`planner report`: one HTML page of a plan."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from pydantic import ValidationError
+
+from planner.cli.options import common, is_quiet, open_catalog
+from planner.errors import EXIT_OK, InputError
+from planner.text_io import read_text, write_text
+
+MAX_BYTES = 64 * 2**20
+
+
+@click.command("report")
+@click.argument("plan", type=click.Path(path_type=Path))
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, metavar="FILE",
+              help="The page to write.")
+@common
+def command(plan: Path, output: Path, as_json: bool, catalogs: tuple[Path, ...]) -> int:
+    """Write what `planner plan --json` found as one HTML page, with plots and sources.
+
+    PLAN is the file with that JSON. The page needs no network; sources are those of the catalogs named here.
+    """
+    from planner.answer.schema import Plan
+    from planner.render.report.page import report
+
+    if as_json:
+        raise InputError("report writes a page: --json is for planner plan")
+    text = read_text(plan, MAX_BYTES)
+    try:
+        made = Plan.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "the whole file"
+        raise InputError(f"{where}: {first['msg']}; expected the output of planner plan --json",
+                         file=str(plan)) from None
+    write_text(output, report(made, open_catalog(catalogs)))
+    if not is_quiet():
+        click.echo(f"Wrote {output}")
+    return EXIT_OK

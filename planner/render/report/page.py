@@ -1,0 +1,126 @@
+"""The page: what a plan says, drawn, with the sources of what decided it. One string; no script, no network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from planner.answer.assignment import Alternative, Assignment
+from planner.answer.schema import Plan
+from planner.catalog.figures import figures
+from planner.catalog.load import Catalog
+from planner.catalog.sourced import Sourced
+from planner.errors import UnknownName
+from planner.money.rent import usual_candidate
+from planner.render.figures import days, percent
+from planner.render.layout_text import brief
+from planner.render.report.money import by_days_and_cost, rent_against_buy
+from planner.render.sentence import plan_sentence
+from planner.render.topology_svg import topology_svg
+from planner.units import GIB, show_kwh, show_seconds, show_usd
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A named share of a whole, 0 to 1, with its value as text."""
+
+    name: str
+    value: str
+    share: float
+
+
+def report(plan: Plan, catalog: Catalog) -> str:
+    """Return the page of a plan. Facts come from `catalog`, which should be the one the plan was made with."""
+    pages = Environment(loader=PackageLoader("planner.render.report", "."), autoescape=True,
+                        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    first = plan.assignments[0] if plan.assignments else None
+    return pages.get_template("page.html.j2").render(
+        plan=plan, first=first, sentence=plan_sentence(plan), name=plan.provenance.scenario.get("name", "Plan"),
+        numbers=list(_numbers(first)) if first else [], layout=brief(first.layout) if first else "",
+        memory=_memory(first) if first else [], time=_time(first) if first else [],
+        others=[_other(one) for one in plan.alternatives],
+        rent_or_buy=_drawn(rent_against_buy(plan)), trades=_drawn(by_days_and_cost(plan)),
+        picture=_drawn(_topology(first, catalog)) if first else None,
+        sources=list(_sources(first, catalog)) if first else [],
+        other_catalog=plan.provenance.catalog_digest not in ("", catalog.digest),
+        show_usd=show_usd, gib=lambda value: f"{value / GIB:,.1f} GiB", seconds=show_seconds, percent=percent)
+
+
+def _drawn(svg: str | None) -> Markup | None:
+    return None if svg is None else Markup(svg)
+
+
+def _numbers(a: Assignment) -> Iterator[tuple[str, str]]:
+    yield "GPUs", f"{a.gpus:,} x {a.gpu}"
+    yield "nodes", f"{a.nodes:,} x {a.node}" + (f" and {a.spare_nodes:,} spare" if a.spare_nodes else "")
+    if a.duration_days is not None:
+        low, high = (days(a.duration_days * end / a.time.step_seconds) for end in a.time.interval90_seconds)
+        yield "duration", f"{days(a.duration_days)}, 90% interval {low} to {high}"
+    if a.cost_usd is not None:
+        yield "cost", show_usd(a.cost_usd)
+    if a.usd_per_node_hour is not None:
+        yield "price", f"{a.usd_per_node_hour:,.2f} USD/h per node, {a.offer}"
+    low, high = (show_seconds(end) for end in a.time.interval90_seconds)
+    yield "step", f"{show_seconds(a.time.step_seconds)}, 90% interval {low} to {high}"
+    yield "MFU", f"{a.time.mfu:.3f} ({a.time.model_tflops_per_gpu:,.0f} TFLOP/s/GPU)"
+    yield "speed", f"{a.time.tokens_per_second_per_gpu:,.0f} tokens/s/GPU"
+    if a.goodput is not None:
+        yield "goodput", f"{percent(a.goodput)} of the time moves the work forward"
+    if a.energy_kwh is not None:
+        yield "energy", show_kwh(a.energy_kwh)
+
+
+def _memory(a: Assignment) -> list[Bar]:
+    held = {name: float(value) for name, value in a.memory.components.model_dump().items() if value}
+    held["free"] = max(0.0, float(a.memory.usable_bytes - a.memory.peak_bytes))
+    whole = max(a.memory.usable_bytes, a.memory.peak_bytes, 1)
+    return [Bar(_plain(name), f"{value / GIB:,.2f} GiB", value / whole) for name, value in held.items()]
+
+
+def _time(a: Assignment) -> list[Bar]:
+    spent = {name: value for name, value in a.time.components.model_dump().items() if value}
+    return [Bar(_plain(name), f"{value * 1e3:,.1f} ms, {value / a.time.step_seconds:.1%}", value / a.time.step_seconds)
+            for name, value in spent.items()]
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", " ").replace("kv ", "KV ").replace("p2p", "p2p sends")
+
+
+def _other(a: Alternative) -> dict[str, Any]:
+    return {"hardware": f"{a.nodes:,} x {a.node}", "offer": a.offer or "", "layout": brief(a.layout),
+            "days": "" if a.duration_days is None else f"{a.duration_days:,.1f}",
+            "cost": "" if a.cost_usd is None else show_usd(a.cost_usd), "why": ("tied: " if a.tied else "") + a.why}
+
+
+def _topology(a: Assignment, catalog: Catalog) -> str | None:
+    """Return the picture of a node; none where this catalog does not have it."""
+    try:
+        return topology_svg(usual_candidate(catalog.node(a.node), catalog))
+    except UnknownName:
+        return None
+
+
+def _sources(a: Assignment, catalog: Catalog) -> Iterator[tuple[str, str, str, str]]:
+    """Yield entry and figure, value, source with its date, and how sure it is, of what the plan rests on."""
+    for entry in _entries(a, catalog):
+        for figure in figures(entry):
+            fact = figure.fact
+            yield f"{entry.name}: {figure.path}", figure.value, f"{fact.source} ({fact.as_of})", fact.kind
+    for item in a.purchase.bill if a.purchase else ():
+        yield f"purchase: {item.item}", show_usd(item.unit_usd), f"{item.source} ({item.as_of})", item.kind
+
+
+def _entries(a: Assignment, catalog: Catalog) -> Iterator[Sourced]:
+    try:
+        node = catalog.node(a.node)
+        yield catalog.gpu(a.gpu)
+        yield node
+        yield catalog.fabric(node.fabric)
+    except UnknownName:
+        return
+    yield catalog.reliability
