@@ -109,8 +109,10 @@ def sweep() -> Iterator[Line]:
 
 def process(argv: list[str]) -> tuple[float, int]:
     """Run the command line in a process of its own; return wall seconds and peak resident bytes."""
+    # an installed program has its bytecode
+    keeping = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     ran = subprocess.run([sys.executable, "-m", "benchmarks.process", *argv], cwd=ROOT, check=True, capture_output=True,
-                         text=True)
+                         text=True, env=keeping)
     seconds, size, code = ran.stdout.split()
     if int(code):
         raise RuntimeError(f"planner {' '.join(argv)} ended with exit code {code}: {ran.stderr}")

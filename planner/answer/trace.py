@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planner.answer.assignment import Assignment
+from planner.answer.bought import RUNNING, bought_of
 from planner.answer.comparison import Compared
 from planner.money.purchase import YEAR_HOURS, Estate
 from planner.money.rent import RentalOffer
@@ -56,6 +57,11 @@ def _estate(estate: Estate, nodes: int, a: Assignment) -> Iterator[str]:
     grid, building = site.provenance("electricity"), site.provenance("pue")
     yield (f"price {a.usd_per_node_hour:,.6g} USD/h = {sum(yearly.values()):,.2f} USD a year / ({nodes:,} nodes x "
            f"{YEAR_HOURS:,.0f} h x {estate.utilization:.0%} in use)")
+    running = sum(yearly[name] for name in RUNNING)
+    yield (f"running {running / 12:,.2f} USD a month = {running:,.2f} USD a year of electricity, colocation, "
+           "maintenance and staff / 12")
+    yield (f"{bought_of(estate, nodes, a.gpus, a.goodput or 1).usd_per_useful_gpu_hour:,.4f} USD per useful GPU-hour = "
+           f"a year / ({YEAR_HOURS:,.0f} h x {estate.utilization:.0%} in use x {a.gpus:,} GPUs x goodput)")
     yield (f"depreciation {yearly['depreciation']:,.2f} USD a year = (capital {capital.total:,.2f} - resale "
            f"{left:,.2f}) / {estate.years:g} years: {fact('life')}")
     yield (f"resale {left:,.2f} USD = nodes and network {capital.hardware:,.2f} x (1 - {terms.value_loss:g})^"

@@ -29,7 +29,7 @@ def render_comparison(found: list[Compared], console: Console,
     page.paragraph(render_comparison_line(found), "bold")
     page.console.print()
     columns = (Column("hardware and offer"), Column("GPUs", True), Column("days\n90% interval", True),
-               Column("MFU", True), Column("cost\nper M tokens", True), Column("energy\nCO2", True))
+               Column("MFU", True), Column("cost\n90% interval\nper M tokens", True), Column("energy\nCO2", True))
     page.table(columns, [_row(one) for one in found if one.assignment is not None], gap=1)
     _purchases(page, found)
     _sensitivity(page, found)
@@ -42,6 +42,15 @@ def render_comparison(found: list[Compared], console: Console,
         for one in found:
             for at, line in enumerate(trace(one)):
                 page.paragraph(f"{one.row.node}, {one.row.offer}: {line}" if at == 0 else f"  {line}")
+
+
+def _span(one: Compared) -> str:
+    """Return the cost at the ends of the 90% interval of the step time."""
+    speed = next(swing for swing in tornado(one) if swing.what == "MFU")
+    for unit, suffix in ((1e6, "M"), (1e3, "k")):
+        if speed.high >= unit:
+            return f"{speed.low / unit:,.4g} to {speed.high / unit:,.4g} {suffix}"
+    return f"{speed.low:,.4g} to {speed.high:,.4g}"
 
 
 def _purchases(page: Page, found: list[Compared]) -> None:
@@ -109,5 +118,5 @@ def _row(one: Compared) -> tuple[str, ...]:
     kg = row.co2_kg
     emitted = "-" if kg is None else f"{kg / 1e3:,.1f} t" if kg >= 1e3 else f"{kg:,.1f} kg"
     return (f"{row.node}, {row.offer}", f"{row.gpus:,}", f"{row.duration_days:,.1f}\n{low:,.1f} to {high:,.1f}",
-            f"{row.mfu:.2f}", f"{show_usd(row.cost_usd or 0.0)}\n{row.usd_per_million_tokens:,.3g} USD",
+            f"{row.mfu:.2f}", f"{show_usd(row.cost_usd or 0.0)}\n{_span(one)}\n{row.usd_per_million_tokens:,.3g} USD",
             f"{show_kwh(row.energy_kwh or 0.0)}\n{emitted}")
