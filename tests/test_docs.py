@@ -28,15 +28,15 @@ EXIT = re.compile(r"\s# exit (\d+)$")
 
 @dataclass(frozen=True)
 class Example:
-    """One command of a console block: what to run, how it ends, and the lines that the page shows of its output."""
+    """One line of a console block: what to run, how it ends, and what the page shows of its (last) output."""
 
     page: str
-    argv: tuple[str, ...]
+    commands: tuple[tuple[str, ...], ...]
     code: int
     shown: tuple[str, ...]
 
     def __str__(self):
-        return f"{self.page}: {shlex.join(self.argv)}"
+        return f"{self.page}: {' && '.join(map(shlex.join, self.commands))}"
 
 
 def place(path):
@@ -58,9 +58,17 @@ def examples():
             for part in re.split(r"^\$ ", body.replace("\\\n", " "), flags=re.MULTILINE)[1:]:
                 command, *shown = part.splitlines()
                 code = EXIT.search(command)
-                program, *argv = shlex.split(EXIT.sub("", command))
-                assert program == "planner", f"{place(page)}: console blocks run planner, not {program}"
-                yield Example(place(page), tuple(argv), int(code.group(1)) if code else 0, tuple(shown))
+                commands = [shlex.split(one) for one in EXIT.sub("", command).split(" && ")]
+                for program, *_ in commands:
+                    assert program == "planner", f"{place(page)}: console blocks run planner, not {program}"
+                yield Example(place(page), tuple(tuple(argv) for _, *argv in commands),
+                              int(code.group(1)) if code else 0, tuple(shown))
+
+
+def partition(words, mark):
+    """Return what is before a word, the word, and what is behind it, as str.partition does."""
+    at = words.index(mark) if mark in words else len(words)
+    return words[:at], words[at:at + 1], words[at + 1:]
 
 
 def flat(text):
@@ -76,8 +84,12 @@ def test_example_runs_and_shows_what_the_page_shows(example, capsys, monkeypatch
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("PLANNER_CATALOGS", raising=False)
     monkeypatch.setenv("COLUMNS", "110")
-    code = main(list(example.argv))
-    captured = capsys.readouterr()
+    for words in example.commands:
+        argv, _, into = (list(part) for part in partition(words, ">"))
+        code = main(argv)
+        captured = capsys.readouterr()
+        if into:
+            (tmp_path / into[0]).write_text(captured.out)
     printed, at = flat(captured.err + captured.out), 0
     assert code == example.code, printed
     for line in example.shown:
