@@ -100,5 +100,6 @@ def _parts(row: Row, a: Assignment) -> dict[str, float]:
 def _not_offered(catalog: Catalog, name: str) -> Compared:
     """Return the row of a node type that is neither offered nor owned."""
     node = catalog.node(name)
-    return Compared(Row(node=node.name, gpu=catalog.gpu(node.gpu).name, kind="rent", status="infeasible",
-                        why_not="no offer with these terms, providers and regions, and none is owned"), None, None)
+    why = "no offer with these terms, providers and regions, and none is owned or bought"
+    return Compared(Row(node=node.name, gpu=catalog.gpu(node.gpu).name, kind="rent", status="infeasible", why_not=why),
+                    None, None)

@@ -82,10 +82,10 @@ def prepare(scenario: Scenario, catalog: Catalog) -> Prepared:
         candidates, offers, dropped = candidates_with_offers(nodes, scenario.sourcing, catalog)
     terms = ", ".join(scenario.sourcing.rent.terms) if scenario.sourcing.rent else "none"
     for name in dropped:
-        log.warning("%s is left out: no offer has terms %s, and none is owned", name, terms)
+        log.warning("%s is left out: no offer has terms %s, and none is owned or bought", name, terms)
     if not candidates and scenario.sourcing.rent is None:
-        raise InputError(f"no candidate is at hand: none of {', '.join(dropped)} is under sourcing.own, and nothing is "
-                         "rented where nodes are owned and sourcing.rent is not given")
+        raise InputError(f"no candidate is at hand: none of {', '.join(dropped)} is under sourcing.own, or bought at a "
+                         "price of the catalog, and nothing is rented where sourcing.rent is not given")
     if not candidates:
         raise InputError(f"no candidate has a usable offer: {', '.join(dropped)} with terms {terms}")
     sequence, batch = work.sequence_length or model.sequence_length, work.global_batch or Batch(model.global_batch)

@@ -130,7 +130,7 @@ def test_what_has_no_plan_says_why() -> None:
     rows = compared(limits__deadline="3 d", hardware__candidates="dgx-h100,a100-pcie-80gb-4x")
     without = {one.row.node: one.row for one in rows if one.assignment is None}
     assert without["a100-pcie-80gb-4x"].why_not == \
-        "no offer with these terms, providers and regions, and none is owned"
+        "no offer with these terms, providers and regions, and none is owned or bought"
     assert all(row.status == "infeasible" and row.why_not for row in without.values())
 
 

@@ -24,6 +24,7 @@ VALUES = {"gpu": "hardware.candidates", "node": "hardware.candidates", "provider
           "region": "sourcing.rent.regions", "terms": "sourcing.rent.terms", "stack": "workload.stack",
           "precision": "workload.precision", "gpus": "limits.gpus"}
 """Choices that are scenario values, and the path of each."""
+RENTED = frozenset({"provider", "region", "terms"})
 AXES = {key: axis for key, axis in KEYS.items() if key != "shard"}
 """Choices that hold an axis of the layout."""
 
@@ -56,6 +57,10 @@ def why_not(ask: Ask, catalog: Catalog, asked: dict[str, str], plan: Answered | 
     """Return what becomes of one choice. `plan` is none where the question has no plan. Raises InputError."""
     held = {AXES[key]: (axis_value(key, value, "--why-not"),) for key, value in asked.items() if key in AXES}
     scenario = ask({VALUES[key]: value for key, value in asked.items() if key in VALUES})
+    if RENTED & asked.keys():
+        # who names an offer asks about renting
+        rented = scenario.sourcing.model_copy(update={"own": {}, "buy": None})
+        scenario = scenario.model_copy(update={"sourcing": rented})
     try:
         prepared = prepare(scenario, catalog)
     except InputError as error:

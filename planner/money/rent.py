@@ -61,8 +61,9 @@ class RentalOffer:
     def label(self) -> str:
         """Provider, instance and region, as plans name an offer."""
         old = f", old price of {self.as_of}" if self.is_old else ""
-        where = f" ({self.region}, {self.term}{old})" if self.term else old
-        return f"{self.provider} {self.instance}{where}" if self.term else f"{self.instance}{where}"
+        if self.term:
+            return f"{self.provider} {self.instance} ({self.region}, {self.term}{old})"
+        return f"{self.instance.removesuffix(')')}{old})" if old and self.estate else f"{self.instance}{old}"
 
 
 def candidates_with_offers(nodes: list[str], sourcing: Sourcing, catalog: Catalog,

@@ -15,6 +15,7 @@ from typing import Any, TypeVar, get_args, get_origin
 
 from planner.catalog.hardware import Gpu, Node
 from planner.catalog.load import Catalog, data_root
+from planner.catalog.price import Purchase
 from planner.errors import InputError, UnknownName
 from planner.scenario.limits import Rent, Sourcing
 from planner.scenario.scenario import Scenario
@@ -151,7 +152,8 @@ def _resolve(scenario: Scenario, catalog: Catalog, document: Document) -> tuple[
     def everything() -> Sequence[str]:
         if work.tokens is None:
             return catalog.names("nodes")
-        return sorted({*own, *(_offered(rent, catalog) if rent is not None else ())})
+        bought = [catalog.node(one.node).name for one in catalog.all("purchases", Purchase)] if sourcing.buy else []
+        return sorted({*own, *bought, *(_offered(rent, catalog) if rent is not None else ())})
 
     candidates = _candidates(scenario.hardware.candidates, everything, catalog, document)
     if ANY in scenario.hardware.candidates:
