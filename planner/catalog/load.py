@@ -17,6 +17,7 @@ from typing import TypeVar
 
 from planner.catalog.architecture import Model
 from planner.catalog.calibration import ArchitectureRates, KernelShape, Reliability, Residuals
+from planner.catalog.engine import Engine
 from planner.catalog.fitted import Fitted, value_of, with_values
 from planner.catalog.hardware import Fabric, Gpu, Node
 from planner.catalog.parts import Part
@@ -29,7 +30,7 @@ from planner.yaml_io import Document, read, validate
 S = TypeVar("S", bound=Sourced)
 KINDS: dict[str, type[Sourced]] = {"gpus": Gpu, "nodes": Node, "fabrics": Fabric, "models": Model,
                                    "prices": PriceList, "stacks": Stack, "sites": Site, "parts": Part,
-                                   "purchases": Purchase}
+                                   "purchases": Purchase, "engines": Engine}
 FITTED = "fitted"
 CALIBRATION: dict[str, type[Sourced]] = {"kernels": KernelShape, "reliability": Reliability, FITTED: Fitted,
                                          "step-residuals": Residuals, "memory-residuals": Residuals}
@@ -215,6 +216,10 @@ class Catalog:
     def site(self, name: str) -> Site:
         """Return a site by name or alias; raises UnknownName."""
         return self._find("sites", name, Site, "site")
+
+    def engine(self, name: str) -> Engine:
+        """Return an inference engine by name or alias; raises UnknownName."""
+        return self._find("engines", name, Engine, "engine")
 
     def part(self, name: str) -> Part:
         """Return a part of a network by name or alias; raises UnknownName."""

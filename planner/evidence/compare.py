@@ -9,7 +9,8 @@ from typing import Any
 from planner.catalog.load import Catalog
 from planner.evidence.hardware import UNKNOWN_GPU
 from planner.evidence.prediction import Prediction, predict
-from planner.evidence.rows import Evidence, Row, TrainMeasured, TrainRun
+from planner.evidence.rows import Evidence, Row, ServeMeasured, ServeRun, TrainMeasured, TrainRun
+from planner.evidence.serving import predict_serving, quantities
 from planner.evidence.skipping import SkippedError
 
 
@@ -57,25 +58,52 @@ class Comparison:
     """A whole file: what was predicted, and (id, reason) of what was not."""
 
     outcomes: tuple[Outcome, ...]
+    """Training rows."""
+    served: tuple[Entry, ...]
+    """Of serving rows."""
     skipped: tuple[tuple[str, str], ...]
+
+    @property
+    def entries(self) -> list[Entry]:
+        """All entries, training before serving."""
+        return [*(entry for outcome in self.outcomes for entry in outcome.entries), *self.served]
 
 
 def compare(evidence: Evidence, catalog: Catalog) -> Comparison:
     """Predict every row of a file that can be predicted."""
-    outcomes, skipped = [], []
+    outcomes: list[Outcome] = []
+    served: list[Entry] = []
+    skipped: list[tuple[str, str]] = []
     for row in evidence.rows:
         try:
-            outcomes.append(_outcome(row, evidence.kind, catalog))
+            if row.suspect:
+                raise SkippedError("marked suspect")
+            if isinstance(row.run, ServeRun):
+                served += _served(row, evidence.kind, catalog)
+            else:
+                outcomes.append(_outcome(row, evidence.kind, catalog))
         except SkippedError as reason:
             skipped.append((row.id, str(reason)))
-    return Comparison(tuple(outcomes), tuple(skipped))
+    return Comparison(tuple(outcomes), tuple(served), tuple(skipped))
+
+
+def _served(row: Row, kind: str, catalog: Catalog) -> list[Entry]:
+    """Return the entries of a serving row; of its speed nothing is predicted yet."""
+    assert isinstance(row.run, ServeRun)
+    assert isinstance(row.measured, ServeMeasured)
+    if kind != "serve_memory":
+        raise SkippedError("the speed of serving is not modeled yet")
+    found = predict_serving(row.run, catalog)
+    entries = [_number(row.id, name, predicted, measured, (predicted * (1 - spread), predicted * (1 + spread)),
+                       found.assumed) for name, predicted, measured, spread in quantities(row.measured, found)]
+    if not entries:
+        raise SkippedError("no quantity stated that is compared")
+    return entries
 
 
 def _outcome(row: Row, kind: str, catalog: Catalog) -> Outcome:
-    if row.suspect:
-        raise SkippedError("marked suspect")
-    if not isinstance(row.run, TrainRun) or not isinstance(row.measured, TrainMeasured):
-        raise SkippedError("serving is not modeled yet")
+    assert isinstance(row.run, TrainRun)
+    assert isinstance(row.measured, TrainMeasured)
     prediction = predict(row.run, catalog, memory_only=kind == "train_memory")
     entries = tuple(_entries(row.id, row.measured, prediction))
     if not entries:

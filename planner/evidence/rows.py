@@ -101,6 +101,7 @@ class ServeRun:
     gpu: str | None = None
     gpus: Count | None = None
     engine: str | None = None
+    engine_version: str | None = None
     layers: Count | None = None
     hidden: Count | None = None
     ffn: Count | None = None
@@ -108,6 +109,13 @@ class ServeRun:
     kv_heads: Count | None = None
     head_dim: Count | None = None
     vocab: Count | None = None
+    gated_mlp: bool | None = None
+    experts: Number | None = None
+    experts_per_token: Number | None = None
+    moe_ffn: Number | None = None
+    shared_experts: Number | None = None
+    dense_layers: Number | None = None
+    attention: str | None = None
     weight_precision: str | None = None
     kv_precision: str | None = None
     tp: Count | None = None

@@ -20,7 +20,7 @@ def validate_file(path: Path, catalog: Catalog) -> dict[str, Any]:
     Raises InputError where the file cannot be read or is of none of the four kinds. Skipped rows are no error.
     """
     comparison = compare(read_evidence(path), catalog)
-    entries = [entry for outcome in comparison.outcomes for entry in outcome.entries]
+    entries = comparison.entries
     return {"schema": SCHEMA,
             "rows": [entry.as_json() for entry in entries],
             "skipped": [{"id": identifier, "reason": reason} for identifier, reason in comparison.skipped],
