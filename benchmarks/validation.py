@@ -15,6 +15,7 @@ import numpy as np
 from benchmarks.causes import CAUSES
 from benchmarks.formulas import FORMULAS, inputs_of
 from benchmarks.scatter import scatter
+from benchmarks.serving import serving
 from benchmarks.table import table
 from benchmarks.throughput import ablation, by_class, by_source
 from planner.calibrating import MEMORY, RESIDUALS, STEP
@@ -26,7 +27,7 @@ from planner.evidence.reading import read_evidence
 from planner.evidence.residuals import Sample, classes, memory_samples, step_samples
 from planner.evidence.rows import TrainRun
 from planner.evidence.software import mixes
-from planner.evidence.summary import QUANTITIES, confusion, errors, spread
+from planner.evidence.summary import TRAINED, confusion, errors, spread
 from planner.fit.rows import measured_rows
 from planner.units import GIB
 
@@ -44,7 +45,7 @@ def main() -> int:
     runs = [compare(read_evidence(EVIDENCE / f"{name}.csv"), Catalog()) for name in FILES]
     samples = {STEP: step_samples(runs[0].outcomes), MEMORY: memory_samples(runs[1].outcomes)}
     entries = [(o.prediction.architecture, float(e.measured), float(e.predicted))
-               for o in runs[0].outcomes for e in o.entries if e.quantity == QUANTITIES[0]]
+               for o in runs[0].outcomes for e in o.entries if e.quantity == TRAINED[0]]
     (ROOT / "docs" / "validation.svg").write_text(scatter(entries, "tokens/s per GPU"), encoding="utf-8", newline="\n")
     (ROOT / "docs" / "validation.md").write_text("\n".join(page(runs, samples)) + "\n", encoding="utf-8", newline="\n")
     return 0
@@ -55,10 +56,10 @@ def page(runs: Sequence[Comparison], samples: dict[str, list[Sample]]) -> Iterat
     pairs = [(o, e) for run in runs for o in run.outcomes for e in o.entries]
     measured = measured_rows(runs[0].outcomes)
     yield from _opening(runs, pairs)
-    for quantity in QUANTITIES:
+    for quantity in TRAINED:
         chosen = [(o, e) for o, e in pairs if e.quantity == quantity]
         yield from ("", f"## {quantity}", "")
-        if quantity == QUANTITIES[0]:
+        if quantity == TRAINED[0]:
             yield from ("![Predicted against measured](validation.svg)", "")
         groups: list[tuple[str, Callable[[Outcome], str]]] = [
             ("stack", lambda o: o.prediction.stack), ("GPU", lambda o: o.prediction.gpu),
@@ -68,7 +69,7 @@ def page(runs: Sequence[Comparison], samples: dict[str, list[Sample]]) -> Iterat
         left = "method" if quantity != "peak_mem_gib" else "precision"
         for label, key in [group for group in groups if group[0] != left]:
             yield from _grouped(chosen, label, key)
-        if quantity == QUANTITIES[0]:
+        if quantity == TRAINED[0]:
             yield from by_class(measured)
         if quantity == "peak_mem_gib":
             yield from _stated(chosen)
@@ -79,6 +80,7 @@ def page(runs: Sequence[Comparison], samples: dict[str, list[Sample]]) -> Iterat
     yield from ablation(measured, Catalog())
     yield from _coverage(samples)
     yield from _skipped(runs)
+    yield from serving(EVIDENCE / "serve_memory.csv")
 
 
 def _opening(runs: Sequence[Comparison], pairs: Sequence[Pair]) -> Iterator[str]:
@@ -89,7 +91,7 @@ def _opening(runs: Sequence[Comparison], pairs: Sequence[Pair]) -> Iterator[str]
         "signed median. Constants of the physics were fitted to these rows (`planner calibrate`), from priors of an "
         "earlier fit, so this is an in-sample check of the whole chain, except where a section says otherwise.", "")
     rows = []
-    for quantity in QUANTITIES:
+    for quantity in TRAINED:
         rows.append([quantity, *_figures([e for _, e in pairs if e.quantity == quantity])])
     yield from table(("quantity", "rows", "median", "p90", "bias", "in 90% interval"), rows)
     predicted, skipped = (sum(len(part) for part in parts) for parts in (

@@ -97,6 +97,7 @@ class ServeRun:
     """What a serving row says was run, as far as it is read."""
 
     source: str | None = None
+    notes: str | None = None
     model: str | None = None
     gpu: str | None = None
     gpus: Count | None = None

@@ -31,6 +31,12 @@ USUAL_VERSION = "0.10"
 """Of an engine where a row does not say: reports without one are mostly of 2025."""
 
 
+CAPPED = "capped by max-total-tokens"
+"""What notes say where the user asked for fewer tokens than memory holds."""
+OLD_ENGINE, FIRST_VERSION = "V0 engine", "0.1"
+"""How notes name vLLM's first engine, which later versions still ran where asked, and a version that had no other."""
+
+
 @dataclass(frozen=True, slots=True)
 class ServePrediction:
     """Weights and cache of one GPU in bytes; cache is none where the GPU or the engine is not known."""
@@ -81,13 +87,17 @@ def _cache(run: ServeRun, catalog: Catalog, model: Model, weights: float, tp: In
     if run.gpu is None or run.engine is None or run.engine.lower() not in catalog.names("engines"):
         return None
     engine: Engine = catalog.engine(run.engine)
-    if run.engine_version is None:
-        assumed.append(f"engine_version={USUAL_VERSION}")
+    notes, version = run.notes or "", run.engine_version
+    if CAPPED in notes:
+        return None
+    if version is None:
+        version = FIRST_VERSION if OLD_ENGINE in notes else USUAL_VERSION
+        assumed.append(f"engine_version={version}")
     fraction = run.gpu_memory_utilization
     if fraction is None:
         fraction = engine.memory_fraction
         assumed.append(f"{UTILIZATION}={fraction:g}")
-    release = engine.release(run.engine_version or USUAL_VERSION)
+    release = engine.release(version)
     serving = Serving(model, engine, release, catalog.gpu(run.gpu).usable_memory, fraction)
     return float(pool_bytes(serving, np.array([weights]), tp, pp)[0])
 

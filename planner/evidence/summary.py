@@ -10,7 +10,9 @@ import numpy as np
 from planner.evidence.compare import Entry
 from planner.layouts.table import Floats
 
-QUANTITIES = ("tokens_per_s_per_gpu", "step_time_s", "peak_mem_gib", "weights_gib", "kv_cache_gib")
+TRAINED = ("tokens_per_s_per_gpu", "step_time_s", "peak_mem_gib")
+SERVED = ("weights_gib", "kv_cache_gib")
+QUANTITIES = (*TRAINED, *SERVED)
 _VERDICTS = {("fits", "yes"): "true_fit", ("fits", "no"): "false_fit", ("tight", "yes"): "tight_fit",
              ("does not fit", "no"): "true_oom", ("does not fit", "yes"): "false_oom", ("tight", "no"): "tight_oom"}
 
