@@ -35,8 +35,8 @@ def serving(path: Path) -> Iterator[str]:
     evidence = read_evidence(path)
     found, rows = compare(evidence, Catalog()), {row.id: row for row in evidence.rows}
     yield from ("", "## Serving: memory of engines", "",
-                f"From {path.name}. `planner calibrate` fitted none of these constants: the few there are were read off "
-                "the same logs (`planner catalog show vllm`), by version.", "")
+                f"From {path.name}. `planner calibrate` fitted none of these constants; the few there are were read "
+                "off the same logs (`planner catalog show vllm`), by version.", "")
     yield from table(("quantity", "rows", "median", "p90", "bias", "in 90% interval"), [
         [name, *_figures([e for e in found.served if e.quantity == name])] for name in SERVED])
     groups: tuple[tuple[str, Group], ...] = (

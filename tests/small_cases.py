@@ -247,7 +247,7 @@ def passes(columns: Columns, facts: Facts, rules: Iterable[str]) -> Mask:
 class Plan:
     """One point of the grid that fits and keeps every limit. `rank` is the objective, then cost, GPUs and nodes."""
 
-    rank: tuple[int, int, int, int]
+    rank: tuple[int, int, int, int, int]
     point: dict[str, float]
     staged: Staged
 
@@ -346,8 +346,8 @@ class _Prices:
     def _reclaims(self) -> Floats:
         return np.array([self.job.reclaims[one] for one in self.rows.candidate.tolist()])
 
-    def rank(self, row: int, problem: StagingProblem, found: Staged) -> tuple[int, int, int, int] | None:
-        """Return the objective, cents, GPUs and nodes of a staged point; none where it breaks a limit."""
+    def rank(self, row: int, problem: StagingProblem, found: Staged) -> tuple[int, int, int, int, int] | None:
+        """Return the objective, cents, us, GPUs and nodes of a staged point; none where it breaks a limit."""
         job, at = self.job, int(self.rows.candidate[row])
         nodes = self.nodes[row] + self.spares[row]
         seconds = self._seconds(row, problem, found)
@@ -363,7 +363,7 @@ class _Prices:
         if any(limit is not None and value > limit for value, limit in limits):
             return None
         value = {"cost": cents, "time": micros, "gpus": self.gpus[row], "energy": energy}[job.objective]
-        return value, cents, self.gpus[row], nodes
+        return value, cents, micros, self.gpus[row], nodes
 
     def _seconds(self, row: int, problem: StagingProblem, found: Staged) -> float:
         """Return the duration of the job: its steps, over the share of time that makes progress."""

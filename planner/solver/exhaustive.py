@@ -77,5 +77,5 @@ def _rank(problem: FleetProblem, picks: tuple[Pick, ...]) -> tuple[int, ...]:
         "complexity": sum(pick.column.complexity for pick in picks),
     }
     keys = tuple(key for pick in picks for key in (pick.column.key, pick.offer.key))
-    order = (problem.objective, "cost", "gpus", "nodes", "complexity")
+    order = (problem.objective, "cost", "time", "gpus", "nodes", "complexity")
     return (*(goals[goal] for goal in order), *keys)

@@ -25,7 +25,7 @@ from planner.solver.bounding import Bounding
 from planner.solver.bounds import stem_bound, time_bound
 from planner.solver.found import Batch, Frontier
 from planner.solver.job import Job, Key, Keys, Pricing, identity, joined_keys
-from planner.solver.leaders import Keeping, leading
+from planner.solver.leaders import SORTED, Keeping, leading
 from planner.solver.refine import refined_bound
 from planner.solver.source import Source, together
 from planner.solver.stage_row import stage_row
@@ -119,8 +119,7 @@ class Search:
             starts = np.flatnonzero(np.diff(stems.candidate, prepend=-1)).tolist()
             for start, end in pairwise([*starts, len(stems)]):
                 own, least = stems.take(slice(start, end)), keys.take(slice(start, end))
-                same = least.cents is least.first or np.array_equal(least.cents, least.first)
-                order = np.lexsort((own.gpus, least.first) if same else (own.gpus, least.cents, least.first))
+                order = least.order()
                 self.runs[int(own.candidate[0])] = _Run(self.leaders(own.gpus), own, least, order, order)
         try:
             while not self.out.interrupted and (open_ := [run for run in self.runs.values() if not run.ended]):
@@ -172,7 +171,7 @@ class Search:
     def _ended(self, run: _Run, source: Source) -> bool:
         """Say whether a candidate's search has come to its end, and account for what it leaves."""
         ahead, end = run.ahead, run.leaders.end
-        if ahead is None or self._enough() or (end is not None and ahead[:2] > end):
+        if ahead is None or self._enough() or (end is not None and ahead[:SORTED] > end):
             self.out.removed["bound"] += len(run.order) * source.points
             self.out.removed["bound_with_memory"] += len(run.heap)
             run.ended = True
@@ -224,7 +223,7 @@ class Search:
             self.out.removed["bound_with_memory"] += int(keep.sum()) - int(near.sum())
             rows_near = np.flatnonzero(near)
             candidate = batch.rows.candidate[rows_near]
-            place = np.lexsort((keys.cents[rows_near], keys.first[rows_near], candidate))
+            place = keys.take(rows_near).order(candidate)
             order, candidate = rows_near[place], candidate[place]
             self.batches.append(batch.take(order))
             for number, run in self.runs.items():
@@ -247,7 +246,8 @@ class Search:
         leaders, heap, ahead = run.leaders, run.heap, run.ahead
         while heap and not self._enough():
             entry, at, row, block = heap[0]
-            if (leaders.end is not None and entry[:2] > leaders.end) or (ahead is not None and entry[:2] > ahead[:2]):
+            past = leaders.end is not None and entry[:SORTED] > leaders.end
+            if past or (ahead is not None and entry[:SORTED] > ahead[:SORTED]):
                 return None
             if self._out_of_time():
                 self.out.note_open(entry[:2])

@@ -63,6 +63,13 @@ class Keys:
         """Return the least measures of one row."""
         return tuple(int(column[row]) for column in self.measures)
 
+    def order(self, *before: Ints) -> Ints:
+        """Return the rows by `before`, then objective, cost and time."""
+        same = self.cents is self.first or np.array_equal(self.cents, self.first)
+        parts = (self.micros, self.first) if same else (self.micros, self.cents, self.first)
+        order: Ints = np.lexsort((*parts, *before))
+        return order
+
     def take(self, rows: Ints | slice) -> Keys:
         """Return the keys of the chosen rows."""
         return Keys(*(getattr(self, f.name)[rows] for f in fields(self)))
@@ -149,11 +156,11 @@ class Pricing:
         return self.job.offers[column.candidate].cents(column.rented_nodes, column.duration_us)
 
     def key(self, column: Column) -> Key:
-        """Return what the objective sorts by, ties broken by cost, GPUs, nodes, then the simpler layout."""
+        """Return what the objective sorts by, ties broken by cost, time, GPUs, nodes, then the simpler layout."""
         cents = self.cost(column)
         first = {"cost": cents, "time": column.duration_us, "gpus": column.gpus,
                  "energy": column.energy_wh}[self.job.objective]
-        return (first, cents, column.gpus, column.rented_nodes, column.complexity, column.key)
+        return (first, cents, column.duration_us, column.gpus, column.rented_nodes, column.complexity, column.key)
 
     def column(self, rows: Layouts, row: int, step: float) -> Column:
         """Return the column of one staged row that takes `step` seconds."""

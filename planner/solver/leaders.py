@@ -13,6 +13,8 @@ from planner.solver.found import StagedLayout
 from planner.solver.job import Key, Keys
 
 _ENDLESS = 2**62
+SORTED = 3
+"""Parts of a key that a search sorts by: objective, cost and time. Under a commitment many layouts cost the same."""
 EACH_SIZE = 2
 """Layouts of one number of GPUs among the best, where there are several numbers."""
 
@@ -22,7 +24,7 @@ class Keeping(Protocol):
 
     @property
     def end(self) -> Key | None:
-        """The first two parts of a key behind which nothing is of interest; none while something may be."""
+        """The first parts of a key behind which nothing is of interest; none while something may be."""
 
     def offer(self, found: StagedLayout) -> None:
         """Take a staged layout into account."""
@@ -58,12 +60,13 @@ class Leaders:
     @property
     def end(self) -> Key | None:
         """The key behind which nothing is of interest, whatever its size; none while all is."""
-        return self.best[-1][:2] if len(self.best) >= self.count else None
+        return self.best[-1][:SORTED] if len(self.best) >= self.count else None
 
     def passes(self, size: int, entry: Key) -> bool:
         """Say whether a layout with the least measures in `entry` may still be a leader."""
         end, mine = self.end, self.by_size.get(size, [])
-        return not (end is not None and entry[:2] > end) and not (len(mine) >= self.each and entry[:2] > mine[-1][:2])
+        return not (end is not None and entry[:SORTED] > end) and not (
+            len(mine) >= self.each and entry[:SORTED] > mine[-1][:SORTED])
 
     def near(self, keys: Keys) -> Mask:
         """Say which rows may still be leaders, by the first part of their least keys."""

@@ -41,9 +41,12 @@ def test_every_goal_is_proven_in_order():
     assert solution.value == 2 * HOUR
 
 
-def test_a_tie_in_money_goes_to_fewer_gpus():
+def test_a_tie_in_money_goes_to_the_faster_and_then_to_fewer_gpus():
     tied = replace(THREE, offers=(FleetOffer(1, 0, 10**6),))
-    assert solve_fleet(tied).choices[0].column.key == 1
+    assert solve_fleet(tied).choices[0].column.key == 2
+    level = replace(tied, workloads=(tuple(replace(column, duration_us=HOUR, nodes=1) for column in THREE.workloads[0]),))
+    chosen = solve_fleet(level).choices[0].column
+    assert chosen.gpus == min(column.gpus for column in level.workloads[0])
 
 
 def test_golden_model():

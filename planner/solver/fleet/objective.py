@@ -1,4 +1,4 @@
-"""What is minimized, in order: the objective, money, GPUs, nodes, the simpler layout, then the lowest keys."""
+"""What is minimized, in order: the objective, money, time, GPUs, nodes, the simpler layout, then the lowest keys."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ortools.sat.python import cp_model
 from planner.solver.fleet.problem import FleetProblem
 from planner.solver.fleet.variables import Variables
 
-TIE_BREAKS = ("cost", "gpus", "nodes", "complexity")
+TIE_BREAKS = ("cost", "time", "gpus", "nodes", "complexity")
 
 
 def goals(problem: FleetProblem, variables: Variables) -> Iterator[tuple[str, cp_model.LinearExpr]]:
