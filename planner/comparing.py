@@ -16,6 +16,7 @@ from planner.planned import Planned, planned
 from planner.prepare import Prepared, prepare
 from planner.scenario.scenario import Scenario
 from planner.solver.settings import UNLIMITED, Effort
+from planner.units import DAY
 
 
 def compare(scenario: Scenario, catalog: Catalog, effort: Effort = UNLIMITED) -> list[Compared]:
@@ -25,7 +26,8 @@ def compare(scenario: Scenario, catalog: Catalog, effort: Effort = UNLIMITED) ->
     prepared, site = prepare(scenario, catalog), catalog.site(scenario.sourcing.site)
     found = [_compared(prepared, offer, site, effort) for offer in prepared.every_offer]
     found += [_not_offered(catalog, name) for name in prepared.dropped]
-    rents = [one.row.cost_usd for one in found if one.row.kind == "rent" and one.row.cost_usd is not None]
+    use = scenario.sourcing.buy.utilization if scenario.sourcing.buy else 1.0
+    rents = [usd for one in found if one.row.kind == "rent" and (usd := _rent_again_and_again(one, use)) is not None]
     found = [_against_rent(one, rents) for one in found]
 
     def rank(one: Compared) -> tuple[bool, float, float, str]:
@@ -38,6 +40,20 @@ def compare(scenario: Scenario, catalog: Catalog, effort: Effort = UNLIMITED) ->
 def comparison_of(found: list[Compared]) -> Comparison:
     """Return the rows as the contract has them."""
     return Comparison(rows=tuple(one.row for one in found))
+
+
+def _rent_again_and_again(one: Compared, utilization: float) -> float | None:
+    """Return what one of many such jobs costs to rent: of a commitment, its share of the time that is used.
+
+    Nodes under a commitment are taken to be in use as much as bought ones would be.
+    """
+    a, offer = one.assignment, one.offer
+    if a is None or offer is None or a.cost_usd is None or a.duration_days is None:
+        return None
+    if offer.commitment <= a.duration_days * DAY:
+        return a.cost_usd
+    hours = (a.nodes + a.spare_nodes) * a.duration_days * 24
+    return min(a.cost_usd, hours * offer.usd_per_node_hour / utilization)
 
 
 def _against_rent(one: Compared, rents: list[float]) -> Compared:

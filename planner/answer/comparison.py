@@ -47,7 +47,7 @@ class Compared:
     assignment: Assignment | None
     offer: RentalOffer | None
     rent_usd: float | None = None
-    """Of nodes that are bought: what the cheapest rented plan for the same work costs."""
+    """Of nodes that are bought: what one of many such jobs costs by the cheapest of the rented plans compared."""
     break_even_utilization: float | None = None
     """The least share of time in use at which buying costs no more than that, over the life of the nodes."""
 

@@ -43,8 +43,8 @@ def _swings(a: Assignment, offer: RentalOffer, days: float) -> Iterator[Swing]:
                 *(_cost(offer, nodes, days * by) for by in (fast, slow)))
     if offer.estate is not None:
         use = offer.estate.utilization
-        high, low = min(1.0, use + SWING), max(SWING / 2, use - SWING)
-        yield Swing("utilization", f"{high:.0%}", f"{low:.0%}",
+        high, low = min(1.0, use * (1 + SWING)), use * (1 - SWING)
+        yield Swing("utilization", f"{100 * high:.3g}%", f"{100 * low:.3g}%",
                     *(_cost(offer, nodes, days, utilization=by) for by in (high, low)))
 
 

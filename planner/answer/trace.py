@@ -19,7 +19,7 @@ def trace(one: Compared) -> Iterator[str]:
         return
     total = a.nodes + a.spare_nodes
     yield (f"cost {a.cost_usd:,.2f} USD = ({a.nodes:,} + {a.spare_nodes:,} spare) nodes x "
-           f"{a.usd_per_node_hour:,.6g} USD/h x 24 h x {a.duration_days:.6f} d")
+           f"{a.usd_per_node_hour:,.6f} USD/h x 24 h x {a.duration_days:.6f} d")
     yield (f"duration {a.duration_days:.6f} d = {a.time.steps:,} steps x {a.time.step_seconds:.6f} s / goodput "
            f"{a.goodput:.6f}")
     yield (f"{row.usd_per_million_tokens:.6g} USD per million tokens = cost / tokens asked for; "
@@ -29,15 +29,21 @@ def trace(one: Compared) -> Iterator[str]:
         if one.rent_usd is not None:
             months = row.break_even_months
             when = "never" if months is None else f"after {months:.2f} months"
-            yield (f"break-even {when} = capital / (rent - running - interest) a month; rent: of the cheapest plan, "
-                   f"{one.rent_usd:,.2f} USD or {one.rent_usd / a.duration_days / 24:,.4f} USD for each hour of use")
+            each = one.rent_usd / a.duration_days / 24
+            yield (f"break-even {when} = capital / (rent - running - interest) a month; rent: the cheapest rented plan "
+                   f"above, job after job: {one.rent_usd:,.2f} USD, or {each:,.4f} USD for each hour of use")
     elif offer.how == "owned":
-        yield f"price {offer.usd_per_node_hour:,.6g} USD/h is its electricity under load: {_from(offer)}"
+        yield f"price {offer.usd_per_node_hour:,.6f} USD/h is its electricity under load: {_from(offer)}"
     elif offer.commitment > a.duration_days * DAY:
-        yield (f"price {a.usd_per_node_hour:,.6g} USD/h = {offer.usd_per_node_hour:,.6g} USD/h x "
+        yield (f"price {a.usd_per_node_hour:,.6f} USD/h = {offer.usd_per_node_hour:,.6f} USD/h x "
                f"{offer.commitment / DAY:,.6g} d committed / {a.duration_days:.6f} d used; {_from(offer)}")
     else:
-        yield f"price {offer.usd_per_node_hour:,.6g} USD/h: {_from(offer)}"
+        yield f"price {offer.usd_per_node_hour:,.6f} USD/h: {_from(offer)}"
+
+
+def share(value: float) -> str:
+    """Write a share so that a product with it can be checked."""
+    return f"{100 * value:.8g}%"
 
 
 def _from(offer: RentalOffer) -> str:
@@ -55,22 +61,23 @@ def _estate(estate: Estate, nodes: int, a: Assignment) -> Iterator[str]:
         known = estate.fact(name)
         return f"{known.source}, {known.as_of}, {known.kind}"
     grid, building = site.provenance("electricity"), site.provenance("pue")
-    yield (f"price {a.usd_per_node_hour:,.6g} USD/h = {sum(yearly.values()):,.2f} USD a year / ({nodes:,} nodes x "
-           f"{YEAR_HOURS:,.0f} h x {estate.utilization:.0%} in use)")
+    yield (f"price {a.usd_per_node_hour:,.6f} USD/h = {sum(yearly.values()):,.2f} USD a year / ({nodes:,} nodes x "
+           f"{YEAR_HOURS:,.0f} h x {share(estate.utilization)} in use)")
     running = sum(yearly[name] for name in RUNNING)
     yield (f"running {running / 12:,.2f} USD a month = {running:,.2f} USD a year of electricity, colocation, "
            "maintenance and staff / 12")
     yield (f"{bought_of(estate, nodes, a.gpus, a.goodput or 1).usd_per_useful_gpu_hour:,.4f} USD per useful GPU-hour = "
-           f"a year / ({YEAR_HOURS:,.0f} h x {estate.utilization:.0%} in use x {a.gpus:,} GPUs x goodput)")
+           f"a year / ({YEAR_HOURS:,.0f} h x {share(estate.utilization)} in use x {a.gpus:,} GPUs x goodput)")
     yield (f"depreciation {yearly['depreciation']:,.2f} USD a year = (capital {capital.total:,.2f} - resale "
            f"{left:,.2f}) / {estate.years:g} years: {fact('life')}")
     yield (f"resale {left:,.2f} USD = nodes and network {capital.hardware:,.2f} x (1 - {terms.value_loss:g})^"
            f"{estate.years:g}: {fact('value_loss')}")
     yield (f"financing {yearly['financing']:,.2f} USD a year: annuity at {terms.financing:.1%} over {estate.years:g} "
            f"years, less depreciation: {fact('financing')}")
-    yield (f"electricity {yearly['electricity']:,.2f} USD a year = ({estate.utilization:.0%} x {load / 1000:,.2f} kW + "
-           f"{1 - estate.utilization:.0%} x {idle / 1000:,.2f} kW) x PUE {site.pue:g} x {YEAR_HOURS:,.0f} h x "
-           f"{site.electricity:g} USD/kWh: {grid.source}, {grid.as_of}, {grid.kind}; PUE: {building.source}, "
+    busy, idle_share = share(estate.utilization), share(1 - estate.utilization)
+    drawn = f"{busy} x {load / 1000:,.2f} kW + {idle_share} x {idle / 1000:,.2f} kW"
+    yield (f"electricity {yearly['electricity']:,.2f} USD a year = ({drawn}) x PUE {site.pue:g} x {YEAR_HOURS:,.0f} h "
+           f"x {site.electricity:g} USD/kWh: {grid.source}, {grid.as_of}, {grid.kind}; PUE: {building.source}, "
            f"{building.as_of}, {building.kind}")
     if terms.colocation is not None:
         yield (f"colocation {yearly['colocation']:,.2f} USD a year = {load / 1000:,.2f} kW x {terms.colocation:g} "

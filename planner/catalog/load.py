@@ -226,8 +226,16 @@ class Catalog:
         return self._find("parts", name, Part, "part")
 
     def purchase(self, node: str) -> Purchase | None:
-        """Return what a node type costs to buy; none where no price is known."""
-        return next((one for one in self.all("purchases", Purchase) if self.node(one.node).name == node), None)
+        """Return what a node type costs to buy, by the last folder that says; none where no price is known."""
+        files = self.files("purchases")
+        mine = [one for one in self.all("purchases", Purchase) if self.node(one.node).name == node]
+        of_folder = {one.name: max(at for at, root in enumerate(self.roots) if root in files[one.name].parents)
+                     for one in mine}
+        last = [one for one in mine if of_folder[one.name] == max(of_folder.values())]
+        if len(last) > 1:
+            raise InputError(f"{node} has two purchase prices: {' and '.join(one.name for one in last)}",
+                             file=str(files[last[-1].name]))
+        return last[0] if last else None
 
     @cached_property
     def price_lists(self) -> list[PriceList]:

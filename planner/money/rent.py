@@ -10,11 +10,10 @@ from typing import Literal
 
 from planner.catalog.hardware import Node
 from planner.catalog.load import Catalog
-from planner.catalog.price import Offer, Purchase
+from planner.catalog.price import Offer, PriceList
 from planner.errors import InputError, MissingFact
 from planner.layouts.candidate import Candidate
-from planner.money.fabric import design
-from planner.money.fabric_bill import Parts, bill, parts_of
+from planner.money.fabric_bill import parts_of
 from planner.money.purchase import Estate
 from planner.scenario.limits import Rent, Sourcing
 
@@ -120,6 +119,15 @@ def _marked(offers: list[RentalOffer], age: float | None) -> list[RentalOffer]:
     return [replace(offer, is_old=f"{offer.as_of}-99" < oldest) for offer in offers]
 
 
+def offered(label: str, catalog: Catalog) -> tuple[Candidate, PriceList, Offer] | None:
+    """Return the rented offer that a plan names, with its hardware; none where the catalog has no such offer."""
+    for prices in catalog.price_lists:
+        for offer in prices.offers:
+            if label.startswith(f"{prices.name} {offer.instance} ({offer.region}, {offer.term}"):
+                return _candidate(offer, catalog), prices, offer
+    return None
+
+
 def _owned(node: Node, sourcing: Sourcing, candidate: int, catalog: Catalog) -> RentalOffer:
     """Return owned nodes as an offer at what their electricity costs under load."""
     site = catalog.site(sourcing.site)
@@ -137,14 +145,14 @@ def _bought(node: Node, sourcing: Sourcing, at: int, catalog: Catalog) -> Rental
     price = catalog.purchase(node.name) if sourcing.buy else None
     if price is None or sourcing.buy is None:
         return None
-    site, candidate = catalog.site(sourcing.site), usual_candidate(node, catalog)
+    site, candidate, limit = catalog.site(sourcing.site), usual_candidate(node, catalog), MOST_BOUGHT // node.gpus
     if site.ownership is None:
         raise MissingFact(site.name, "ownership")
-    estate = Estate(candidate, price, site, site.ownership, _parts(candidate, price, catalog),
-                    0.0, sourcing.buy.utilization)
-    label = f"purchase ({site.name}, kept {estate.years:g} years, {estate.utilization:.0%} in use)"
+    estate = Estate(candidate, price, site, site.ownership, None, 0.0, sourcing.buy.utilization)
+    estate = _with_network(estate, catalog, limit)
+    label = f"purchase ({site.name}, kept {estate.years:g} years, {100 * estate.utilization:g}% in use)"
     return RentalOffer("bought", label, "", "", at, estate(1) / 1e6, price.source, price.as_of, price.kind,
-                       estate.most_nodes(MOST_BOUGHT // node.gpus), estate=estate)
+                       estate.most_nodes(limit), estate=estate)
 
 
 def with_storage(offer: RentalOffer, tokens: int, checkpoint_bytes: float) -> RentalOffer:
@@ -157,15 +165,21 @@ def with_storage(offer: RentalOffer, tokens: int, checkpoint_bytes: float) -> Re
     return replace(offer, estate=estate, usd_per_node_hour=estate(1) / 1e6)
 
 
-def _parts(candidate: Candidate, price: Purchase, catalog: Catalog) -> Parts | None:
-    """Return what the network between bought nodes is made of; none where it cannot be priced."""
+def _with_network(estate: Estate, catalog: Catalog, limit: int) -> Estate:
+    """Return nodes with what the network between them is made of; without, where it cannot be built or priced."""
+    node, candidate = estate.node, estate.candidate
     try:
-        parts = parts_of(candidate.fabric, catalog, with_nics=not price.with_nics)
-        bill(design(2, candidate.nics.count, parts.switch, rail_optimized=False), parts)
+        parts = parts_of(candidate.fabric, catalog, with_nics=not estate.purchase.with_nics)
+        joined = replace(estate, parts=parts)
+        most = joined.most_nodes(limit)
+        for count in {min(2, most), most}:
+            joined.capital(count)
     except (MissingFact, InputError) as error:
-        log.warning("%s can be bought one at a time only: %s", candidate.node.name, error)
-        return None
-    return parts
+        log.warning("%s can be bought one at a time only: %s", node.name, error)
+        return estate
+    if most < limit:
+        log.warning("at most %s of %s can be bought: %s joins no more", f"{most:,}", node.name, parts.switch.name)
+    return joined
 
 
 def _reclaims(offer: Offer, catalog: Catalog) -> float:

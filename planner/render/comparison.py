@@ -10,7 +10,10 @@ from planner.answer.comparison import Compared
 from planner.answer.tornado import tornado
 from planner.render.figures import days
 from planner.render.page import Column, Page
-from planner.units import show_kwh, show_usd
+from planner.units import DAY, show_kwh, show_usd
+
+CELLS = 12
+"""Of the longest bar."""
 
 
 def render_comparison_line(found: list[Compared]) -> str:
@@ -69,7 +72,7 @@ def _purchases(page: Page, found: list[Compared]) -> None:
         for one, what in bought], gap=1)
     rent = next((one.rent_usd for one, _ in bought if one.rent_usd is not None), None)
     if rent is not None:
-        page.paragraph(f"Against renting for the same work, {show_usd(rent)} for each job at the cheapest. After: "
+        page.paragraph(f"Against the cheapest rented plan above, job after job: {show_usd(rent)} each. After: "
                        f"months until less cash is spent, in use {bought[0][1].utilization:.0%} of the time, resale "
                        "not counted. Above: time in use from which owning costs less over the life of the nodes")
 
@@ -87,14 +90,13 @@ def _sensitivity(page: Page, found: list[Compared]) -> None:
     page.heading("Sensitivity (everything else held)")
     columns = (Column("hardware and offer"), Column("what changes"), Column("cost", True), Column("", False))
     rows = []
-    widest = max(swing.high for one in chosen for swing in tornado(one))
+    widest = max(swing.high - swing.low for one in chosen for swing in tornado(one)) or 1.0
     for one in chosen:
         for at, swing in enumerate(tornado(one)):
             rows.append((f"{one.row.node}, {one.row.offer}" if at == 0 else "",
                          f"{swing.what}\n{swing.at_low} to {swing.at_high}",
                          f"{show_usd(swing.low)}\nto {show_usd(swing.high)}",
-                         " " * round(len(page.bar(1)) * swing.low / widest)
-                         + page.bar((swing.high - swing.low) / widest)))
+                         ("█" if page.unicode else "#") * round(CELLS * (swing.high - swing.low) / widest)))
     page.table(columns, rows, gap=0)
     _margin(page, found)
 
@@ -102,12 +104,15 @@ def _sensitivity(page: Page, found: list[Compared]) -> None:
 def _margin(page: Page, found: list[Compared]) -> None:
     """Say how far the cheapest plan is from the next on other terms."""
     plans = sorted((one.row.cost_usd, at) for at, one in enumerate(found) if one.row.cost_usd is not None)
-    if len(plans) < 2 or plans[1][0] <= plans[0][0]:
+    if len(plans) < 2 or plans[1][0] <= plans[0][0] or plans[0][0] <= 0:
         return
     rise, (best, after) = plans[1][0] / plans[0][0] - 1, (found[at].row for _, at in plans[:2])
     by = f"by {rise:.1%}" if rise < 9 else f"{1 + rise:,.0f} times"
-    page.paragraph(f"{best.node}, {best.offer}, costs least until its cost rises {by}, as it would at an MFU of "
-                   f"{(best.mfu or 0) / (1 + rise):.2f}; then {after.node}, {after.offer}, does")
+    offer, a = found[plans[0][1]].offer, found[plans[0][1]].assignment
+    idle = offer is not None and a is not None and offer.commitment > (a.duration_days or 0.0) * DAY
+    slower = "" if idle else f", as it would at an MFU of {(best.mfu or 0) / (1 + rise):.2f}"
+    page.paragraph(f"{best.node}, {best.offer}, costs least until its cost rises {by}{slower}; then {after.node}, "
+                   f"{after.offer}, does")
 
 
 def _row(one: Compared) -> tuple[str, ...]:

@@ -38,6 +38,8 @@ class Job:
     deadline_us: int | None = None
     budget_cents: int | None = None
     max_power_w: int | None = None
+    timed: bool = True
+    """False where nothing but the number of GPUs is asked, so that a faster GPU is no better."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +140,7 @@ class Pricing:
         """Turn least step seconds into least durations, costs and keys, rounded down."""
         nodes = self.nodes(rows)
         seconds = self.steps(rows) * step / self.share(rows)
-        micros = duration_floor(seconds)
+        micros = duration_floor(seconds) if self.job.timed else np.zeros(len(rows), np.int64)
         uppers = np.maximum(micros, duration_floor(seconds * np.array(self.job.upper)[rows.candidate]))
         total = nodes + self.spares(rows)
         most = np.array([10**9 if o.max_nodes is None else o.max_nodes for o in self.job.offers])[rows.candidate]
@@ -169,7 +171,7 @@ class Pricing:
         nodes = int(self.nodes(one)[0])
         spares = int(self.spares(one)[0])
         seconds = int(self.steps(one)[0]) * step / float(self.share(one)[0])
-        micros = duration_use(seconds)
+        micros = duration_use(seconds) if self.job.timed else 0
         power = int(np.ceil(self.candidates[candidate].node.power.load * (nodes + spares)))
         return Column(
             key=identity(rows, row), candidate=candidate, nodes=nodes, spare_nodes=spares, gpus=gpus,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from decimal import ROUND_CEILING, Decimal
 from functools import cache
+from pathlib import Path
 
 import pytest
 
 from planner.answer.bought import bought_of
 from planner.catalog.load import Catalog
-from planner.errors import MissingFact
+from planner.errors import InputError, MissingFact
 from planner.money.purchase import Estate
 from planner.money.rent import RentalOffer, candidates_with_offers, with_storage
 from planner.scenario.limits import Buy, Sourcing
@@ -97,6 +98,7 @@ def test_where_renting_is_cheaper_in_every_hour_buying_never_pays() -> None:
 
 def test_nodes_whose_network_has_no_price_are_bought_one_at_a_time() -> None:
     assert (offer("rtx-4090-4x").nodes, estate("rtx-4090-4x").parts) == (1, None)
+    assert (offer("gb200-nvl72").nodes or 0) > 16, "72 adapters are 72 rails"
     assert estate("dgx-h100").most_nodes(16_384) == 8192
     assert estate("dgx-h100").most_nodes(100) == 100
 
@@ -107,3 +109,16 @@ def test_a_site_says_what_owning_takes() -> None:
     catalog._entries["sites", "us-average"] = bare
     with pytest.raises(MissingFact, match=r"us-average.*ownership"):
         candidates_with_offers(["dgx-h100"], Sourcing(rent=None, buy=Buy()), catalog)
+
+
+def test_the_last_folder_has_the_price_of_a_node_and_two_prices_in_one_are_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "purchases"
+    folder.mkdir()
+    entry = "source: the quote\nas_of: 2026-11\nkind: quoted\nnode: hgx-h100\nprice: 250 kUSD\n"
+    (folder / "mine.yaml").write_text(f"name: mine\n{entry}", encoding="utf-8")
+    found = Catalog([tmp_path]).purchase("dgx-h100")
+    assert found is not None
+    assert (found.name, found.price) == ("mine", 250_000)
+    (folder / "other.yaml").write_text(f"name: other\n{entry}", encoding="utf-8")
+    with pytest.raises(InputError, match="dgx-h100 has two purchase prices: mine and other"):
+        Catalog([tmp_path]).purchase("dgx-h100")

@@ -18,10 +18,10 @@ FACTS = Catalog().reliability
 
 
 @cache
-def plan(term: str) -> Plan:
+def plan(term: str, objective: str = "cost") -> Plan:
     scenario, defaults = load_scenario(None, {
         "workload.model": "llama-3.1-8b", "workload.tokens": "20G", "hardware.candidates": "dgx-h100",
-        "sourcing.rent.terms": term, "limits.gpus": "32"}, Catalog())
+        "sourcing.rent.terms": term, "limits.gpus": "32", "objective": objective}, Catalog())
     return make_plan(scenario, Catalog(), defaults=defaults)
 
 
@@ -41,6 +41,12 @@ def test_a_commitment_is_paid_to_its_end() -> None:
                  if one.offer == f"{prices.name} {o.instance} ({o.region}, {o.term})")
     assert one.cost_usd == pytest.approx((one.nodes + one.spare_nodes) * offer.price * 365 * 24, abs=0.011)
     assert any(said.startswith("commitment=365 d are paid") for said in plan("reserved-1y").provenance.defaults)
+
+
+def test_of_plans_that_cost_the_same_the_fastest_is_taken() -> None:
+    """Under a commitment every layout on the same nodes costs the same."""
+    kept, fastest = (plan("reserved-1y", objective).assignments[0] for objective in ("cost", "time"))
+    assert kept.duration_days == fastest.duration_days
 
 
 def test_spot_makes_less_progress_and_costs_less() -> None:

@@ -19,6 +19,7 @@ from planner.cli.main import main
 from planner.pipeline import make_plan
 from planner.render.report.charts import ticks
 from planner.render.report.page import report
+from planner.render.tables import render_answer_line
 from planner.scenario.load import load_scenario
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -93,6 +94,23 @@ def test_what_a_scenario_says_is_text_on_the_page() -> None:
     page = report(plan(name="<b>bold</b> & 'quoted'"), Catalog())
     assert "<b>" not in page
     assert "&lt;b&gt;bold" in page
+
+
+def test_the_page_draws_the_network_of_the_offer_and_sources_its_price() -> None:
+    page = report(plan(sourcing__rent__providers="aws", limits__deadline="30 d", sourcing__buy__utilization="0.05"),
+                  Catalog())
+    assert "price: aws p5.48xlarge" in page
+    assert "efa-v" in page
+    assert "ib-ndr: " not in page
+
+
+def test_what_holds_a_model_is_shown_for_every_purpose() -> None:
+    scenario, defaults = load_scenario("fewest-gpus-70b", {}, Catalog())
+    made = make_plan(scenario, Catalog(), defaults=defaults)
+    page = report(made, Catalog())
+    assert render_answer_line(made) in page
+    assert all(one.workload in page for one in made.assignments)
+    assert 'id="rent-or-buy"' not in page
 
 
 def test_no_plan_is_a_page_too() -> None:

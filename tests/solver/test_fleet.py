@@ -44,9 +44,10 @@ def test_every_goal_is_proven_in_order():
 def test_a_tie_in_money_goes_to_the_faster_and_then_to_fewer_gpus():
     tied = replace(THREE, offers=(FleetOffer(1, 0, 10**6),))
     assert solve_fleet(tied).choices[0].column.key == 2
-    level = replace(tied, workloads=(tuple(replace(column, duration_us=HOUR, nodes=1) for column in THREE.workloads[0]),))
-    chosen = solve_fleet(level).choices[0].column
-    assert chosen.gpus == min(column.gpus for column in level.workloads[0])
+    alike = tuple(replace(column, duration_us=HOUR, nodes=1, spare_nodes=0) for column in THREE.workloads[0]
+                  if column.candidate == 0)
+    chosen = solve_fleet(replace(tied, workloads=(alike,))).choices[0].column
+    assert chosen.gpus == min(column.gpus for column in alike)
 
 
 def test_golden_model():

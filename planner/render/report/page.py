@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,11 +16,12 @@ from planner.catalog.figures import figures
 from planner.catalog.load import Catalog
 from planner.catalog.sourced import Sourced
 from planner.errors import UnknownName
-from planner.money.rent import usual_candidate
+from planner.layouts.candidate import Candidate
+from planner.money.rent import offered, usual_candidate
 from planner.render.figures import days, percent
 from planner.render.layout_text import brief
 from planner.render.report.money import by_days_and_cost, rent_against_buy
-from planner.render.sentence import plan_sentence
+from planner.render.tables import render_answer_line
 from planner.render.topology_svg import topology_svg
 from planner.units import GIB, show_kwh, show_seconds, show_usd
 
@@ -38,14 +40,16 @@ def report(plan: Plan, catalog: Catalog) -> str:
     pages = Environment(loader=PackageLoader("planner.render.report", "."), autoescape=True,
                         undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     first = plan.assignments[0] if plan.assignments else None
+    candidate = _candidate(first, catalog) if first else None
     return pages.get_template("page.html.j2").render(
-        plan=plan, first=first, sentence=plan_sentence(plan), name=plan.provenance.scenario.get("name", "Plan"),
+        plan=plan, first=first, sentence=render_answer_line(plan), rest=[_held(one) for one in plan.assignments[1:]],
+        name=plan.provenance.scenario.get("name", "Plan"),
         numbers=list(_numbers(first)) if first else [], layout=brief(first.layout) if first else "",
         memory=_memory(first) if first else [], time=_time(first) if first else [],
         others=[_other(one) for one in plan.alternatives],
         rent_or_buy=_drawn(rent_against_buy(plan)), trades=_drawn(by_days_and_cost(plan)),
-        picture=_drawn(_topology(first, catalog)) if first else None,
-        sources=list(_sources(first, catalog)) if first else [],
+        picture=_drawn(topology_svg(candidate)) if candidate else None,
+        sources=list(_sources(plan, first, catalog)) if first else [],
         other_catalog=plan.provenance.catalog_digest not in ("", catalog.digest),
         show_usd=show_usd, gib=lambda value: f"{value / GIB:,.1f} GiB", seconds=show_seconds, percent=percent)
 
@@ -87,6 +91,11 @@ def _time(a: Assignment) -> list[Bar]:
             for name, value in spent.items()]
 
 
+def _held(a: Assignment) -> tuple[str, str, str]:
+    """Return a further assignment as name, hardware and layout."""
+    return a.workload, f"{a.gpus:,} x {a.gpu}", brief(a.layout)
+
+
 def _plain(name: str) -> str:
     return name.replace("_", " ").replace("kv ", "KV ").replace("p2p", "p2p sends")
 
@@ -97,30 +106,41 @@ def _other(a: Alternative) -> dict[str, Any]:
             "cost": "" if a.cost_usd is None else show_usd(a.cost_usd), "why": ("tied: " if a.tied else "") + a.why}
 
 
-def _topology(a: Assignment, catalog: Catalog) -> str | None:
-    """Return the picture of a node; none where this catalog does not have it."""
+def _candidate(a: Assignment, catalog: Catalog) -> Candidate | None:
+    """Return the hardware that a plan was made for; none where this catalog does not have it."""
+    named = offered(a.offer, catalog) if a.offer else None
+    if named is not None:
+        return named[0]
     try:
-        return topology_svg(usual_candidate(catalog.node(a.node), catalog))
+        return usual_candidate(catalog.node(a.node), catalog)
     except UnknownName:
         return None
 
 
-def _sources(a: Assignment, catalog: Catalog) -> Iterator[tuple[str, str, str, str]]:
+def _sources(plan: Plan, a: Assignment, catalog: Catalog) -> Iterator[tuple[str, str, str, str]]:
     """Yield entry and figure, value, source with its date, and how sure it is, of what the plan rests on."""
-    for entry in _entries(a, catalog):
+    named = offered(a.offer, catalog) if a.offer else None
+    if named is not None:
+        _, prices, offer = named
+        source, as_of = offer.source or prices.source, offer.as_of or prices.as_of
+        yield f"price: {a.offer}", f"{offer.price:,.6g} USD/h", f"{source} ({as_of})", offer.kind or prices.kind
+    for item in a.purchase.bill if a.purchase else ():
+        yield f"purchase: {item.item}", show_usd(item.unit_usd), f"{item.source} ({item.as_of})", item.kind
+    for entry in _entries(plan, a, catalog):
         for figure in figures(entry):
             fact = figure.fact
             yield f"{entry.name}: {figure.path}", figure.value, f"{fact.source} ({fact.as_of})", fact.kind
-    for item in a.purchase.bill if a.purchase else ():
-        yield f"purchase: {item.item}", show_usd(item.unit_usd), f"{item.source} ({item.as_of})", item.kind
 
 
-def _entries(a: Assignment, catalog: Catalog) -> Iterator[Sourced]:
-    try:
-        node = catalog.node(a.node)
-        yield catalog.gpu(a.gpu)
-        yield node
-        yield catalog.fabric(node.fabric)
-    except UnknownName:
-        return
+def _entries(plan: Plan, a: Assignment, catalog: Catalog) -> Iterator[Sourced]:
+    candidate, asked = _candidate(a, catalog), plan.provenance.scenario
+    if candidate is not None:
+        yield candidate.gpu
+        yield candidate.node
+        yield candidate.fabric
+    if a.offer and offered(a.offer, catalog) is None:
+        with suppress(UnknownName):
+            yield catalog.site(asked.get("sourcing", {}).get("site", ""))
+    with suppress(UnknownName):
+        yield catalog.model(str(asked.get("workload", {}).get("model", "")))
     yield catalog.reliability
