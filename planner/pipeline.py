@@ -64,7 +64,7 @@ def make_plan(scenario: Scenario, catalog: Catalog, *, defaults: Sequence[str] =
         alternatives=tuple(_alternatives(solved, shown, best)) if best and shown else (),
         search=search_of(solved, time.monotonic() - started), infeasible=infeasible_of(solved),
         provenance=provenance_of(scenario, catalog, (
-            *defaults, *decided(prepared), *(unwritten(context, shown) if shown else ()),
+            *defaults, *decided(prepared), *cut_short(solved), *(unwritten(context, shown) if shown else ()),
             *(_preferred(choice.best, shown) if choice.best and shown else ()))))
     if choice.frontier.interrupted:
         raise Interrupted(plan)
@@ -116,6 +116,15 @@ def decided(prepared: Prepared) -> list[str]:
     if limits.gpus is None and limits.max_gpus is None:
         decided.append(f"max_gpus={MOST_GPUS}")
     return decided
+
+
+def cut_short(solved: Planned) -> list[str]:
+    """Return how many nodes can be bought, where more were looked at."""
+    removed = solved.choice.frontier.removed
+    most = [f"{offer.nodes:,} {offer.estate.node.name}" for offer in solved.prepared.offers if offer.estate is not None]
+    if not most or not any(count for name, count in removed.items() if name.startswith("owned")):
+        return []
+    return [f"bought=at most {', '.join(most)}, as their networks join or are priced for"]
 
 
 def provenance_of(scenario: Scenario, catalog: Catalog, defaults: Sequence[str]) -> Provenance:

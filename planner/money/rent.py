@@ -177,8 +177,6 @@ def _with_network(estate: Estate, catalog: Catalog, limit: int) -> Estate:
     except (MissingFact, InputError) as error:
         log.warning("%s can be bought one at a time only: %s", node.name, error)
         return estate
-    if most < limit:
-        log.warning("at most %s of %s can be bought: %s joins no more", f"{most:,}", node.name, parts.switch.name)
     return joined
 
 
