@@ -10,7 +10,7 @@ import numpy as np
 from planner.catalog.calibration import Reliability
 from planner.layouts.candidate import Candidate
 from planner.layouts.offload import OFFLOAD_AXES, level_of
-from planner.layouts.table import Floats, Ints, Layouts
+from planner.layouts.table import Floats, Ints, Layouts, Mask
 from planner.money.goodput import goodput, interruptions, spare_nodes
 from planner.physics.compute import distinct
 from planner.solver.column import Column
@@ -136,6 +136,16 @@ class Pricing:
                 prices[mine] = np.array([offer.price(count) for count in counts.tolist()], np.float64)[inverse]
         return prices
 
+    def _committed(self, rows: Layouts, total: Ints, flat: Mask, cents: Ints) -> Ints:
+        """Return `cents` with exact values where a commitment outlasts the job: many rows then cost the same."""
+        mine = np.flatnonzero(flat)
+        if len(mine):
+            first, inverse = distinct(rows.candidate[mine], total[mine])
+            pairs = zip(rows.candidate[mine][first].tolist(), total[mine][first].tolist(), strict=True)
+            exact = np.array([self.job.offers[at].cents(count, 0) for at, count in pairs], np.int64)
+            cents[mine] = exact[inverse]
+        return cents
+
     def least(self, rows: Layouts, step: Floats) -> Keys:
         """Turn least step seconds into least durations, costs and keys, rounded down."""
         nodes = self.nodes(rows)
@@ -148,6 +158,7 @@ class Pricing:
         paid = np.maximum(micros, np.array([offer.least_us for offer in self.job.offers])[rows.candidate])
         # a hair below the exact product, so that float rounding never lifts a bound
         cents = np.minimum(np.floor(total * prices * paid / 3.6e13 * (1 - 1e-12)), 9e18).astype(np.int64)
+        cents = self._committed(rows, total, (paid > micros) & (total <= most), cents)
         watts = np.ceil(total * np.array([c.node.power.load for c in self.candidates])[rows.candidate]).astype(np.int64)
         energy = np.minimum(np.floor(watts * (micros / 3.6e9) * (1 - 1e-12)) - 1, 9e18).astype(np.int64)
         first = {"cost": cents, "time": micros, "gpus": rows.gpus, "energy": energy}[self.job.objective]

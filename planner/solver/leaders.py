@@ -12,7 +12,6 @@ from planner.layouts.table import Ints, Mask
 from planner.solver.found import StagedLayout
 from planner.solver.job import Key, Keys
 
-_ENDLESS = 2**62
 SORTED = 3
 """Parts of a key that a search sorts by: objective, cost and time. Under a commitment many layouts cost the same."""
 EACH_SIZE = 2
@@ -69,11 +68,18 @@ class Leaders:
             len(mine) >= self.each and entry[:SORTED] > mine[-1][:SORTED])
 
     def near(self, keys: Keys) -> Mask:
-        """Say which rows may still be leaders, by the first part of their least keys."""
+        """Say which rows may still be leaders, by the first parts of their least keys."""
         end = self.end
-        limit = np.full(len(keys.gpus), _ENDLESS if end is None else end[0], np.int64)
+        near = np.ones(len(keys.gpus), bool) if end is None else _at_most(keys, end)
         for size, mine in self.by_size.items():
             if len(mine) >= self.each:
-                limit[keys.gpus == size] = np.minimum(limit[keys.gpus == size], mine[-1][0])
-        near: Mask = keys.first <= limit
+                near &= (keys.gpus != size) | _at_most(keys, mine[-1])
         return near
+
+
+def _at_most(keys: Keys, key: Key) -> Mask:
+    """Say which rows' objective, cost and time do not lie behind those of a key."""
+    first, cents, micros = key[:SORTED]
+    level = (keys.first == first) & ((keys.cents < cents) | ((keys.cents == cents) & (keys.micros <= micros)))
+    found: Mask = (keys.first < first) | level
+    return found
