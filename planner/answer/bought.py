@@ -41,11 +41,11 @@ class Bought(Frozen):
 
 def bought_of(estate: Estate, nodes: int, gpus: int, goodput: float) -> Bought:
     """Return what `nodes` nodes, of which `gpus` GPUs are in the layout, cost their owner."""
-    capital, terms = estate.capital(nodes), estate.terms
+    capital = estate.capital(nodes)
     yearly = estate.yearly(nodes, capital)
     useful = YEAR_HOURS * estate.utilization * gpus * goodput
     return Bought(
-        capex_usd=capital.total, resale_usd=capital.hardware * (1 - terms.value_loss) ** estate.years,
+        capex_usd=capital.total, resale_usd=estate.resale(capital),
         life_years=estate.years, utilization=estate.utilization,
         usd_per_month={name: usd / 12 for name, usd in yearly.items()},
         opex_usd_per_month=sum(yearly.get(name, 0.0) for name in RUNNING) / 12,

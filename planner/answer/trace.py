@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planner.answer.assignment import Assignment
-from planner.answer.bought import RUNNING, bought_of
+from planner.answer.bought import Bought
 from planner.answer.comparison import Compared
 from planner.money.purchase import YEAR_HOURS, Estate
 from planner.money.rent import RentalOffer
@@ -24,8 +24,8 @@ def trace(one: Compared) -> Iterator[str]:
            f"{a.goodput:.6f}")
     yield (f"{row.usd_per_million_tokens:.6g} USD per million tokens = cost / tokens asked for; "
            f"{row.usd_per_gpu_hour:.6g} USD per GPU-hour = cost / {a.gpus:,} GPUs / {a.duration_days * 24:,.2f} h")
-    if offer.estate is not None:
-        yield from _estate(offer.estate, total, a)
+    if offer.estate is not None and a.purchase is not None:
+        yield from _estate(offer.estate, total, a, a.purchase)
         if one.rent_usd is not None:
             months = row.break_even_months
             when = "never" if months is None else f"after {months:.2f} months"
@@ -50,12 +50,12 @@ def _from(offer: RentalOffer) -> str:
     return f"{offer.source}, {offer.as_of}, {offer.kind}"
 
 
-def _estate(estate: Estate, nodes: int, a: Assignment) -> Iterator[str]:
+def _estate(estate: Estate, nodes: int, a: Assignment, bought: Bought) -> Iterator[str]:
     """Yield what an hour of use is made of."""
     capital, terms, site = estate.capital(nodes), estate.terms, estate.site
     yearly = estate.yearly(nodes, capital)
     load, idle = estate.watts(nodes, capital.network)
-    left = capital.hardware * (1 - terms.value_loss) ** estate.years
+    left = estate.resale(capital)
 
     def fact(name: str) -> str:
         known = estate.fact(name)
@@ -63,10 +63,10 @@ def _estate(estate: Estate, nodes: int, a: Assignment) -> Iterator[str]:
     grid, building = site.provenance("electricity"), site.provenance("pue")
     yield (f"price {a.usd_per_node_hour:,.6f} USD/h = {sum(yearly.values()):,.2f} USD a year / ({nodes:,} nodes x "
            f"{YEAR_HOURS:,.0f} h x {share(estate.utilization)} in use)")
-    running = sum(yearly[name] for name in RUNNING)
-    yield (f"running {running / 12:,.2f} USD a month = {running:,.2f} USD a year of electricity, colocation, "
+    running = bought.opex_usd_per_month
+    yield (f"running {running:,.2f} USD a month = {12 * running:,.2f} USD a year of electricity, colocation, "
            "maintenance and staff / 12")
-    yield (f"{bought_of(estate, nodes, a.gpus, a.goodput or 1).usd_per_useful_gpu_hour:,.4f} USD per useful GPU-hour = "
+    yield (f"{bought.usd_per_useful_gpu_hour:,.4f} USD per useful GPU-hour = "
            f"a year / ({YEAR_HOURS:,.0f} h x {share(estate.utilization)} in use x {a.gpus:,} GPUs x goodput)")
     yield (f"depreciation {yearly['depreciation']:,.2f} USD a year = (capital {capital.total:,.2f} - resale "
            f"{left:,.2f}) / {estate.years:g} years: {fact('life')}")

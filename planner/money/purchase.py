@@ -111,10 +111,14 @@ class Estate:
             switches = network.switches * (self.parts.switch.power or 0.0)
         return nodes * self.node.power.load + switches, nodes * self.node.power.idle + switches
 
+    def resale(self, capital: Capital) -> float:
+        """Return USD that nodes and network fetch at the end of their life."""
+        return float(capital.hardware * (1 - self.terms.value_loss) ** self.years)
+
     def yearly(self, nodes: int, capital: Capital | None = None) -> dict[str, float]:
         """Return USD a year by part; `capital` is that of as many nodes, where it is known already."""
         terms, years, capital = self.terms, self.years, capital or self.capital(nodes)
-        total, left = capital.total, capital.hardware * (1 - terms.value_loss) ** years
+        total, left = capital.total, self.resale(capital)
         lost, rate = (total - left) / years, terms.financing
         annuity = lost if rate == 0 else (total - left / (1 + rate) ** years) * rate / (1 - (1 + rate) ** -years)
         load, idle = self.watts(nodes, capital.network)
