@@ -1,0 +1,167 @@
+"""A fleet replayed over a trace: the router sees every replica as it stands when a request arrives.
+
+At one moment, steps end first, then requests arrive, then steps begin: what arrives at a boundary is in the next step.
+A prefill group frees a prompt's cache with its first token, and the transfer takes no time of either replica: engines
+send layer by layer. The time to first token is that of the prefill replica; the transfer counts in the second.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from planner.errors import InputError
+from planner.simulate.outcome import Outcome
+from planner.simulate.replica import Job, Log, Replica
+from planner.simulate.router import Router
+from planner.simulate.steps import ReplicaKind, StepTimes
+from planner.simulate.trace import Trace
+
+Role = Literal["whole", "prefill", "decode"]
+Transfer = Callable[[int], float]
+"""Seconds to send the cache of that many tokens from a prefill to a decode replica."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Replicas of one kind."""
+
+    kind: ReplicaKind
+    replicas: int = 1
+    role: Role = "whole"
+    """Prefill and decode groups serve a request one after the other, whole ones alone."""
+    lengths: tuple[int, int] | None = None
+    """Prompt tokens of the requests it serves, from and up to and with; None serves all."""
+    weight: float = 1.0
+    """Requests of one replica in proportion to others, for the weighted policy."""
+
+
+def simulate(trace: Trace, groups: Sequence[Group], policy: str = "least-outstanding",
+             transfer: Transfer | None = None, progress: Callable[[float], None] | None = None) -> Outcome:
+    """Replay a trace on groups of replicas until the last token.
+
+    policy: a key of `router.POLICIES`. progress is called about a hundred times with the share of requests that ended.
+    Raises InputError.
+    """
+    _check(groups, transfer)
+    return _Fleet(trace, groups, policy, transfer, progress or (lambda share: None)).replay()
+
+
+def _check(groups: Sequence[Group], transfer: Transfer | None) -> None:
+    roles = {group.role for group in groups}
+    if not groups or any(group.replicas < 1 or not 0 < group.weight < math.inf for group in groups):
+        raise InputError("a fleet has groups of at least one replica, each with a weight above zero")
+    if ("prefill" in roles) != ("decode" in roles) or ("prefill" in roles) != (transfer is not None):
+        raise InputError("prefill groups, decode groups and the seconds of a transfer between them come together, got "
+                         f"{', '.join(sorted(roles))} with{'' if transfer else 'out'} a transfer")
+
+
+class _Fleet:
+    """The events of one replay."""
+
+    def __init__(self, trace: Trace, groups: Sequence[Group], policy: str, transfer: Transfer | None,
+                 progress: Callable[[float], None]) -> None:
+        self.trace, self.transfer, self.progress = trace, transfer, progress
+        self.arrival, self.input, self.output = trace.arrival.tolist(), trace.input.tolist(), trace.output.tolist()
+        self.log, self.ended, self.told = Log(len(trace)), 0, 0
+        self.last, self.served_by = [math.nan] * len(trace), [-1] * len(trace)
+        self.roles = [group.role for group in groups]
+        self.replicas: list[Replica] = []
+        for at, group in enumerate(groups):
+            times = StepTimes(group.kind.steps)
+            self.replicas += [Replica(group.kind, times, self.log, trace.prefixes, trace.prefix_block,
+                                      index=len(self.replicas) + i, group=at) for i in range(group.replicas)]
+        weights, lengths = [group.weight for group in groups], [group.lengths for group in groups]
+        self.entry, self.decode = (
+            Router([replica for replica in self.replicas if (self.roles[replica.group] == "decode") == decode],
+                   weights, lengths, policy) for decode in (False, True))
+        self.ends: list[tuple[float, int]] = []
+        """Ends of steps; one that was cut short stays in the heap, and is passed over."""
+        self.sent: list[tuple[float, int]] = []
+        """Requests whose cache is on its way to a decode replica."""
+
+    def replay(self) -> Outcome:
+        """Run until nothing is left to happen."""
+        ends, sent, arrival = self.ends, self.sent, [*self.arrival, math.inf]
+        at, now = 0, 0.0
+        while True:
+            now = min(ends[0][0] if ends else math.inf, arrival[at], sent[0][0] if sent else math.inf)
+            if now == math.inf:
+                return self._outcome()
+            touched: list[Replica] = []
+            while ends and ends[0][0] == now:
+                replica = self.replicas[heapq.heappop(ends)[1]]
+                if replica.end == now:
+                    self._finish(replica, now)
+                    touched.append(replica)
+            while sent and sent[0][0] == now:
+                request = heapq.heappop(sent)[1]
+                job = Job(request, self.input[request], self.output[request], 1)
+                self._place(self.decode, self.decode.may(job.input, job.input + job.output - 1), job, now, touched)
+            while arrival[at] == now:
+                self._enter(at, now, touched)
+                at += 1
+            for replica in touched:
+                if replica.end == math.inf:
+                    replica.start(now)
+                    if replica.end < math.inf:
+                        heapq.heappush(ends, (replica.end, replica.index))
+
+    def _enter(self, request: int, now: float, touched: list[Replica]) -> None:
+        prompt, answer = self.input[request], self.output[request]
+        whole = prompt + answer - 1
+        groups = self.entry.may(prompt, whole)
+        if self.transfer is not None:
+            onward = answer == 1 or self.decode.may(prompt, whole)
+            groups = tuple(group for group in self.entry.may(prompt, prompt)
+                           if (onward if self.roles[group] == "prefill" else group in groups))
+        if not groups:
+            self._count()
+            return
+        self._place(self.entry, groups, Job(request, prompt, answer), now, touched)
+
+    def _place(self, router: Router, groups: tuple[int, ...], job: Job, now: float, touched: list[Replica]) -> None:
+        replica = router.choose(groups, job, now)
+        if self.roles[replica.group] == "prefill":
+            job.output = 1
+        if replica.arrive(job, now):
+            heapq.heappush(self.ends, (replica.end, replica.index))
+        elif replica.end == math.inf:
+            touched.append(replica)
+
+    def _finish(self, replica: Replica, now: float) -> None:
+        for job in replica.complete():
+            if self.transfer is not None and job.output < self.output[job.request]:
+                seconds = self.transfer(job.input)
+                if not 0 <= seconds < math.inf:
+                    raise InputError(f"a transfer takes seconds of 0 or more, got {seconds} for {job.input} tokens")
+                heapq.heappush(self.sent, (now + seconds, job.request))
+            else:
+                self.last[job.request] = now
+                self.served_by[job.request] = replica.index
+                self._count()
+
+    def _count(self) -> None:
+        self.ended += 1
+        if self.ended * 100 >= (self.told + 1) * len(self.last):
+            self.told = self.ended * 100 // len(self.last)
+            self.progress(self.ended / len(self.last))
+
+    def _outcome(self) -> Outcome:
+        return outcome(self.trace, self.log, self.last, self.served_by, self.replicas)
+
+
+def outcome(trace: Trace, log: Log, last: list[float], served_by: list[int], replicas: Sequence[Replica]) -> Outcome:
+    """Return what the replicas wrote down as columns; `last` are the seconds of last tokens."""
+    ends, first, rejected = np.array(last), np.array(log.first), np.array(served_by) < 0
+    seconds = float(np.max(ends, initial=0.0, where=~rejected))
+    tpot = np.where(trace.output > 1, (ends - first) / np.maximum(trace.output - 1, 1), np.nan)
+    return Outcome(trace.arrival, trace.input, trace.output, first - trace.arrival, tpot, ends - trace.arrival,
+                   np.where(rejected, np.nan, log.waited), np.array(log.preempted, np.int64), rejected,
+                   np.array(served_by, np.int64),
+                   np.array([replica.busy / seconds if seconds else 0.0 for replica in replicas]), seconds)

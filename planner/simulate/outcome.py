@@ -1,0 +1,62 @@
+"""What a replay found: latencies of each request, how busy each replica was, and the figures drawn from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from planner.layouts.table import Floats, Ints, Mask
+
+Latency = Literal["ttft", "tpot", "e2e", "queue"]
+PERCENTILES = (50, 90, 95, 99)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Columns with one row a request, in the order of the trace; seconds, nan where a request was rejected."""
+
+    arrival: Floats
+    input: Ints
+    output: Ints
+    ttft: Floats
+    """Arrival to first token."""
+    tpot: Floats
+    """Between tokens after the first, on average; nan for answers of one token."""
+    e2e: Floats
+    """Arrival to last token."""
+    queue: Floats
+    """Waiting for a slot or for cache, over all its admissions."""
+    preemptions: Ints
+    rejected: Mask
+    """What no replica that may serve it could ever hold."""
+    served_by: Ints
+    """The replica of the last token, counted over the groups in order; -1 where rejected."""
+    utilization: Floats
+    """Of each replica: the share of `seconds` in which a step ran."""
+    seconds: float
+    """From 0 to the last token."""
+
+    def percentiles(self, latency: Latency) -> dict[str, float]:
+        """Return p50, p90, p95, p99 and mean of a latency, in seconds; nan where no request has it."""
+        column: Floats = getattr(self, latency)
+        values = column[~np.isnan(column)]
+        if not len(values):
+            return dict.fromkeys([*(f"p{p}" for p in PERCENTILES), "mean"], float("nan"))
+        found = np.percentile(values, PERCENTILES)
+        return {f"p{p}": float(v) for p, v in zip(PERCENTILES, found, strict=True)} | {"mean": float(values.mean())}
+
+    @property
+    def output_tokens_per_second(self) -> float:
+        """Answers of all requests that ended, over the whole time."""
+        return float(self.output[~self.rejected].sum() / self.seconds) if self.seconds else 0.0
+
+    def share_meeting(self, ttft: float | None = None, tpot: float | None = None) -> float:
+        """Return the share of all requests within both limits, in seconds; a rejected one meets none."""
+        good = ~self.rejected
+        if ttft is not None:
+            good &= self.ttft <= ttft
+        if tpot is not None:
+            good &= (self.tpot <= tpot) | (self.output == 1)
+        return float(good.mean())

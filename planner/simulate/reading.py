@@ -1,0 +1,153 @@
+"""Traces as people publish them: the Azure LLM inference traces (CSV) and Mooncake's (JSON lines), told by content.
+
+Azure: TIMESTAMP, ContextTokens, GeneratedTokens (github.com/Azure/AzurePublicDataset). Mooncake: timestamp in
+milliseconds, input_length, output_length, hash_ids, one hash for 512 tokens (github.com/kvcache-ai/Mooncake).
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from planner.errors import InputError
+from planner.layouts.table import Floats, Ints
+from planner.simulate.trace import MOST_TOKENS, Trace
+from planner.text_io import read_text, visible
+
+MOST_BYTES = 2**30
+AZURE = ("TIMESTAMP", "ContextTokens", "GeneratedTokens")
+MOONCAKE = ("timestamp", "input_length", "output_length")
+_TIME = re.compile(r"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d{1,9})?)(?:Z|\+00:00)?", re.ASCII)
+_TOKENS = re.compile(r"\d{1,9}", re.ASCII)
+_EXPECTED = f"a whole number of tokens, 1 to {MOST_TOKENS:,}"
+_MOMENT = "a moment like 2023-11-16 18:15:46.6805900"
+
+
+def read_trace(path: Path) -> Trace:
+    """Return the requests of a trace file. Raises InputError with file, line, column, value and what was expected."""
+    text = read_text(path, MOST_BYTES)
+    lines = text.splitlines()
+    first = next((line for line in lines if line.strip()), None)
+    if first is None:
+        raise InputError(f"the file is empty: expected {_formats()}", file=str(path))
+    return _mooncake(lines, str(path)) if first.lstrip().startswith("{") else _azure(lines, str(path))
+
+
+def _formats() -> str:
+    return f"CSV with columns {', '.join(AZURE)}, or JSON lines with {', '.join(MOONCAKE)} and hash_ids"
+
+
+def _azure(lines: list[str], file: str) -> Trace:
+    try:
+        rows = list(csv.reader(lines))
+    except csv.Error as error:
+        raise InputError(f"not CSV: {error}", file=file) from None
+    start = next(i for i, row in enumerate(rows) if row)
+    header = [name.strip() for name in rows[start]]
+    missing = [name for name in AZURE if name not in header]
+    if missing:
+        raise InputError(f"no column {missing[0]!r} in {visible(','.join(header))[:120]!r}: expected {_formats()}",
+                         file=file, line=start + 1)
+    numbers = [i + 1 for i in range(start + 1, len(rows)) if rows[i]]
+    body = [rows[i - 1] for i in numbers]
+    if not body:
+        raise InputError("the trace holds no request below its header", file=file)
+    for number, row in zip(numbers, body, strict=True):
+        if len(row) != len(header):
+            raise InputError(f"{len(row)} values in a row of {len(header)} columns", file=file, line=number)
+    columns = dict(zip(header, zip(*body, strict=True), strict=True))
+    moments = _moments(columns[AZURE[0]], numbers, file)
+    prompts, answers = (_counts(name, columns[name], numbers, file) for name in AZURE[1:])
+    _check_order(AZURE[0], moments, columns[AZURE[0]], numbers, file)
+    return Trace(moments - moments[0], prompts, answers)
+
+
+def _moments(texts: Sequence[str], numbers: Sequence[int], file: str) -> Floats:
+    """Return seconds since the first midnight of the trace, from moments as text."""
+    found = [_TIME.fullmatch(text.strip()) for text in texts]
+    try:
+        moments = np.array([match[1] for match in found if match], "datetime64[ns]")
+    except ValueError:  # a 13th month
+        moments = np.array([], "datetime64[ns]")
+    if len(moments) == len(texts):
+        seconds: Floats = (moments - moments[0].astype("datetime64[D]")).astype(np.int64) / 1e9
+        return seconds
+    at = next(i for i, match in enumerate(found) if match is None or not _is_date(match[1]))
+    raise _wrong(AZURE[0], texts[at], _MOMENT, file, numbers[at])
+
+
+def _is_date(text: str) -> bool:
+    try:
+        np.datetime64(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _counts(column: str, texts: Sequence[str], numbers: Sequence[int], file: str) -> Ints:
+    for number, text in zip(numbers, texts, strict=True):
+        if not _TOKENS.fullmatch(text.strip()) or not 1 <= int(text) <= MOST_TOKENS:
+            raise _wrong(column, text, _EXPECTED, file, number)
+    return np.array(texts).astype(np.int64)
+
+
+def _mooncake(lines: list[str], file: str) -> Trace:
+    rows, numbers, prefixes = [], [], []
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            row = _object(line, file, number)
+            rows.append([_number(row, name, file, number) for name in MOONCAKE])
+            prefixes.append(_hashes(row, file, number))
+            numbers.append(number)
+    moments = np.array([row[0] for row in rows], np.float64) / 1e3
+    _check_order(MOONCAKE[0], moments, [row[0] for row in rows], numbers, file)
+    table = np.array([row[1:] for row in rows]).astype(np.int64)
+    hashed = tuple(prefixes) if any(prefixes) else None
+    return Trace(moments - moments[0], table[:, 0].copy(), table[:, 1].copy(), hashed)
+
+
+def _object(line: str, file: str, number: int) -> dict[str, object]:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"not JSON: {error}", file=file, line=number) from None
+    if not isinstance(row, dict):
+        raise InputError(f"not a JSON object: {visible(line)[:60]}", file=file, line=number)
+    return row
+
+
+def _number(row: dict[str, object], column: str, file: str, number: int) -> float:
+    if column not in row:
+        raise InputError(f"no {column!r}: expected {_formats()}", file=file, line=number)
+    value, time = row[column], column == MOONCAKE[0]
+    if time and isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e15:
+        return value
+    if not time and isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST_TOKENS:
+        return value
+    raise _wrong(column, value, "milliseconds, 0 or above" if time else _EXPECTED, file, number)
+
+
+def _hashes(row: dict[str, object], file: str, number: int) -> tuple[int, ...]:
+    hashes = row.get("hash_ids", [])
+    if not isinstance(hashes, list) or not all(type(one) is int for one in hashes):
+        raise _wrong("hash_ids", hashes, "a list of whole numbers, one for each 512 tokens", file, number)
+    return tuple(hashes)
+
+
+def _check_order(column: str, moments: Floats, texts: Iterable[object], numbers: Sequence[int], file: str) -> None:
+    falls = np.flatnonzero(np.diff(moments) < 0)
+    if len(falls):
+        at = int(falls[0]) + 1
+        raise _wrong(column, list(texts)[at], "requests in the order of arrival, and this one is before the last", file,
+                     numbers[at])
+
+
+def _wrong(column: str, value: object, expected: str, file: str, line: int) -> InputError:
+    shown = repr(value)
+    return InputError(f"column {column}: {shown if len(shown) <= 80 else shown[:77] + '...'}, expected {expected}",
+                      file=file, line=line)

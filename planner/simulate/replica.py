@@ -1,0 +1,252 @@
+"""One replica: continuous batching over a pool of cache, jumping over runs of steps in which nothing happens.
+
+    seconds of j decode steps of D sequences over C cached tokens = j (fixed + per_token C) + per_token D j (j - 1) / 2
+
+SimPy schedules about 1e5 events a second, too slow for a million requests; here a run of decode steps is one event.
+First come, first served: a request is admitted when a slot and cache for its prompt are free. When the cache runs out,
+the youngest sequence is dropped and computed again later, prompt and answer so far, as vLLM does.
+Left out: time on the host between steps (part of the step times), and speculative decoding.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import deque
+
+from planner.simulate.pool import Pool, PrefixCache
+from planner.simulate.steps import ReplicaKind, StepTimes
+
+
+class Log:
+    """What the replicas write down of each request, by its row in the trace. Seconds."""
+
+    __slots__ = ("first", "preempted", "waited")
+
+    def __init__(self, requests: int) -> None:
+        self.first = [math.nan] * requests
+        self.waited = [0.0] * requests
+        self.preempted = [0] * requests
+
+
+class Job:
+    """A request on one replica. Counts are tokens."""
+
+    __slots__ = ("finish", "generated", "input", "left", "output", "queued", "received", "request")
+
+    def __init__(self, request: int, prompt: int, output: int, generated: int = 0) -> None:
+        self.request, self.input, self.output = request, prompt, output
+        self.generated = generated
+        """When it was last admitted or left prefill."""
+        self.received = generated > 0
+        """Whether its cache comes with it, from a prefill replica."""
+        self.left = 0
+        """Prompt tokens still to compute."""
+        self.finish = -1
+        """The step counter at its last token; -1 unless it decodes."""
+        self.queued = 0.0
+
+
+class Replica:
+    """An engine instance between two step boundaries. Its caller moves it: arrive, and at `end` complete and start."""
+
+    def __init__(self, kind: ReplicaKind, times: StepTimes, log: Log,
+                 hashes: tuple[tuple[int, ...], ...] | None = None, prefix_block: int = 1, *, index: int = 0,
+                 group: int = 0) -> None:
+        self.kind, self.times, self.log, self.index, self.group = kind, times, log, index, group
+        self.mixed, self.batch, self.grain = kind.mode == "mixed", kind.max_batch, kind.context_grain
+        self.chunk = math.inf if kind.chunk is None else kind.chunk
+        self.hashes, self.prefix_block, self.hit_rate = hashes, prefix_block, kind.hit_rate
+        kept = kind.kv_tokens if kind.prefix_tokens is None else kind.prefix_tokens
+        self.prefixes = PrefixCache(kept // prefix_block)
+        self.pool = Pool(kind.kv_tokens, kind.block)
+        self.waiting: deque[Job] = deque()
+        self.running: dict[int, Job] = {}
+        """Admitted, oldest first."""
+        self.prefilling: deque[Job] = deque()
+        self.prefilled: list[Job] = []
+        """Whose prompts end with the step under way."""
+        self.finishing: list[tuple[int, int, Job]] = []
+        """A heap of the decoding sequences, by the step counter at their last token."""
+        self.counter = self.context = self.outstanding = 0
+        self.asked = 0
+        """Blocks that waiting requests will take."""
+        self.run = 0
+        """Decode steps under way."""
+        self.began = self.busy = self.first_step = self.slope = 0.0
+        self.end = math.inf
+
+    def arrive(self, job: Job, now: float) -> bool:
+        """Queue a request. True where it cuts the run of steps short, to be admitted at the next boundary."""
+        blocks = self.pool.blocks(job.input + job.generated)
+        cuts = (self.run > 1 and not self.waiting and len(self.running) < self.batch and blocks <= self.pool.free)
+        self.asked += blocks
+        job.queued = now
+        self.waiting.append(job)
+        self.outstanding += 1
+        if cuts and (steps := self._steps_by(now)) < self.run:
+            self.run, self.end = steps, self._after(steps)
+            return True
+        return False
+
+    def complete(self) -> list[Job]:
+        """End the steps under way; return the requests that got their last token here."""
+        ended: list[Job] = []
+        self.busy += self.end - self.began
+        if self.run:
+            decoding, pool = len(self.finishing), self.pool
+            pool.free -= pool.growth(self.run, self.counter)
+            self.counter += self.run
+            self.context += self.run * decoding
+            self.run = 0
+            while self.finishing and self.finishing[0][0] == self.counter:
+                job = heapq.heappop(self.finishing)[2]
+                cached = job.input + job.output - 1
+                self.context -= cached
+                pool.leave(cached, self.counter)
+                ended.append(job)
+        for job in self.prefilled:
+            self._answer(job, ended)
+        self.prefilled.clear()
+        for job in ended:
+            del self.running[job.request]
+        self.outstanding -= len(ended)
+        self.end = math.inf
+        return ended
+
+    def start(self, now: float) -> None:
+        """Begin the next steps, as many as run alike; `end` is inf where there is nothing to do."""
+        if self.mixed or not self.prefilling:
+            self._make_room(now)
+        if self.waiting:
+            self._admit(now)
+        decoding, times = len(self.finishing), self.times
+        self.began = now
+        if self.prefilling:
+            self.end = now + self._chunk()
+            if decoding and self.mixed:
+                self.run = 1
+                self.end += times.fixed[decoding] + times.per_token[decoding] * self.context
+            else:
+                self.end += times.empty
+        elif decoding:
+            more = times.per_token[decoding]
+            self.first_step, self.slope = times.fixed[decoding] + more * self.context, more * decoding
+            self.run = self.pool.lasting(self.finishing[0][0] - self.counter, self.counter)
+            self.end = self._after(self.run)
+        else:
+            self.end = math.inf
+
+    def used(self, now: float) -> float:
+        """Return the share of the pool in use or asked for at a moment of the steps under way; above 1 with a queue."""
+        grown = self.pool.growth(self._steps_by(now) - 1, self.counter) if self.run > 1 else 0
+        return self.held + grown / self.pool.size
+
+    @property
+    def held(self) -> float:
+        """The share of the pool in use or asked for when the steps under way began."""
+        return 1 - (self.pool.free - self.asked) / self.pool.size
+
+    def matched(self, job: Job) -> int:
+        """Return the blocks at the front of the prompt that are cached here."""
+        return self.prefixes.match(self.hashes[job.request]) if self.hashes else 0
+
+    def _after(self, steps: int) -> float:
+        return self.began + (steps * self.first_step + self.slope * (steps * (steps - 1) // 2))
+
+    def _steps_by(self, now: float) -> int:
+        """Return the first of the decode steps under way to end at `now` or after."""
+        b, x = self.slope, now - self.began
+        p = self.first_step - b / 2
+        root = p + math.sqrt(max(p * p + 2 * b * x, 0.0))
+        steps = min(max(math.ceil(2 * x / root), 1), self.run) if root > 0 else 1
+        while steps < self.run and self._after(steps) < now:
+            steps += 1
+        while steps > 1 and self._after(steps - 1) >= now:
+            steps -= 1
+        return steps
+
+    def _make_room(self, now: float) -> None:
+        """Drop the youngest sequences until the next decode step has room."""
+        pool = self.pool
+        while pool.growth(1, self.counter) > pool.free:
+            job = self.running.popitem()[1]
+            if job.finish < 0:
+                self.prefilling.pop()
+                pool.free += pool.blocks(job.input + job.generated)
+            else:
+                job.generated = job.output - (job.finish - self.counter)
+                cached = job.input + job.generated - 1
+                self.context -= cached
+                pool.leave(cached, self.counter)
+                self.finishing.remove((job.finish, job.request, job))
+                heapq.heapify(self.finishing)
+            job.finish, job.queued = -1, now
+            self.log.preempted[job.request] += 1
+            self.waiting.appendleft(job)
+            self.asked += pool.blocks(job.input + job.generated)
+
+    def _admit(self, now: float) -> None:
+        pool, waiting = self.pool, self.waiting
+        while waiting and len(self.running) < self.batch:
+            job = waiting[0]
+            tokens = job.input + job.generated
+            blocks = pool.blocks(tokens)
+            if blocks + pool.growth(1, self.counter) > pool.free:
+                return
+            self.asked -= blocks
+            waiting.popleft()
+            self.running[job.request] = job
+            self.log.waited[job.request] += now - job.queued
+            if job.received:
+                job.received = False
+                pool.free -= pool.blocks(tokens - 1)
+                self._decode(job, tokens - 1)
+            else:
+                pool.free -= blocks
+                job.left = tokens - min(self._hit(job), tokens - 1)
+                self.prefilling.append(job)
+
+    def _hit(self, job: Job) -> int:
+        if self.hashes is None:
+            return int(self.hit_rate * job.input)
+        hashes = self.hashes[job.request]
+        found = self.prefixes.match(hashes)
+        self.prefixes.keep(hashes[:found])
+        return min(found * self.prefix_block, job.input)
+
+    def _chunk(self) -> float:
+        """Take the next prompt tokens, oldest prompt first; return the seconds that they add."""
+        left, context, taken = self.chunk, 0, 0
+        while self.prefilling and left > 0:
+            job = self.prefilling[0]
+            context += job.input + job.generated - job.left
+            if job.left > left:
+                job.left -= int(left)
+                taken += int(left)
+                break
+            left -= job.left
+            taken += job.left
+            self.prefilled.append(self.prefilling.popleft())
+        grain = self.grain
+        return self.times.prefill[taken, (context + grain // 2) // grain * grain]
+
+    def _answer(self, job: Job, ended: list[Job]) -> None:
+        """Give a request the token that ends its prefill."""
+        cached = job.input + job.generated
+        if self.hashes:
+            self.prefixes.keep(self.hashes[job.request])
+        if not job.generated:
+            self.log.first[job.request] = self.end
+        job.generated += 1
+        if job.generated < job.output:
+            self._decode(job, cached)
+        else:
+            self.pool.free += self.pool.blocks(cached)
+            ended.append(job)
+
+    def _decode(self, job: Job, cached: int) -> None:
+        job.finish = self.counter + job.output - job.generated
+        heapq.heappush(self.finishing, (job.finish, job.request, job))
+        self.context += cached
+        self.pool.join(cached, self.counter)
