@@ -140,12 +140,12 @@ class Replica:
     def used(self, now: float) -> float:
         """Return the share of the pool in use or asked for at a moment of the steps under way; above 1 with a queue."""
         grown = self.pool.growth(self._steps_by(now) - 1, self.counter) if self.run > 1 else 0
-        return self.held + grown / self.pool.size
+        return (self.held + grown) / self.pool.size
 
     @property
-    def held(self) -> float:
-        """The share of the pool in use or asked for when the steps under way began."""
-        return 1 - (self.pool.free - self.asked) / self.pool.size
+    def held(self) -> int:
+        """The blocks in use or asked for when the steps under way began."""
+        return self.pool.size - self.pool.free + self.asked
 
     def matched(self, job: Job) -> int:
         """Return the blocks at the front of the prompt that are cached here."""

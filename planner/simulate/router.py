@@ -63,7 +63,7 @@ class LeastKv:
         best, least = self.replicas[0], math.inf
         for replica in self.replicas:
             # the cache only grows within a run of steps, so that most replicas are passed over
-            if replica.held < least and (used := replica.used(now)) < least:
+            if replica.held < least * replica.pool.size and (used := replica.used(now)) < least:
                 best, least = replica, used
         return best
 

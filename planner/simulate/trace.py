@@ -73,7 +73,8 @@ def synthetic(rate: float, lengths: tuple[Lengths, Lengths], cv: float = 1.0, *,
     """
     if not (0 < rate < math.inf and 0 <= cv <= 100):
         raise InputError(f"a rate is above zero and a coefficient of variation 0 to 100, got {rate:g} and {cv:g}")
-    if (seconds is None) == (count is None) or (seconds or 1) <= 0 or (count or 1) <= 0:
+    given = [end for end in (seconds, count) if end is not None]
+    if len(given) != 1 or not 0 < given[0] < math.inf:
         raise InputError(f"a trace has either seconds or a count of requests above zero, got {seconds} and {count}")
     generator = np.random.default_rng(seed)
     arrival = np.cumsum(_gaps(generator, rate, cv, count or math.ceil(rate * (seconds or 0)) + 16))
