@@ -23,6 +23,7 @@ from planner.catalog.hardware import Fabric, Gpu, Node
 from planner.catalog.parts import Part
 from planner.catalog.price import PriceList, Purchase, Site
 from planner.catalog.sourced import Sourced, own_fact
+from planner.catalog.speed import ServingLaw, Speeds
 from planner.catalog.stack import Stack
 from planner.errors import InputError, UnknownName
 from planner.yaml_io import Document, read, validate
@@ -30,10 +31,11 @@ from planner.yaml_io import Document, read, validate
 S = TypeVar("S", bound=Sourced)
 KINDS: dict[str, type[Sourced]] = {"gpus": Gpu, "nodes": Node, "fabrics": Fabric, "models": Model,
                                    "prices": PriceList, "stacks": Stack, "sites": Site, "parts": Part,
-                                   "purchases": Purchase, "engines": Engine}
+                                   "purchases": Purchase, "engines": Engine, "speeds": Speeds}
 FITTED = "fitted"
 CALIBRATION: dict[str, type[Sourced]] = {"kernels": KernelShape, "reliability": Reliability, FITTED: Fitted,
-                                         "step-residuals": Residuals, "memory-residuals": Residuals}
+                                         "step-residuals": Residuals, "memory-residuals": Residuals,
+                                         "serving": ServingLaw}
 _SAME_SHAPE = re.compile(
     r"-(instruct|chat|it|hf|base|dynamic|fp8|fp4|nvfp4|mxfp4|awq|gptq|bnb|nf4|int4|int8|4bit|8bit|(quantized\.)?w\d+a\d+)"
     r"(?=-|$)", re.IGNORECASE)
@@ -221,6 +223,10 @@ class Catalog:
         """Return an inference engine by name or alias; raises UnknownName."""
         return self._find("engines", name, Engine, "engine")
 
+    def speeds(self, engine: str) -> Speeds:
+        """Return how fast an inference engine's steps are; raises UnknownName."""
+        return self._find("speeds", engine, Speeds, "speeds of the engine")
+
     def part(self, name: str) -> Part:
         """Return a part of a network by name or alias; raises UnknownName."""
         return self._find("parts", name, Part, "part")
@@ -254,6 +260,11 @@ class Catalog:
     def kernels(self) -> KernelShape:
         """The shape dependence of kernels."""
         return self._read("calibration", "kernels", KernelShape)
+
+    @property
+    def serving_law(self) -> ServingLaw:
+        """What serving adds to the kernels of training."""
+        return self._read("calibration", "serving", ServingLaw)
 
     @property
     def reliability(self) -> Reliability:

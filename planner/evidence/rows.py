@@ -97,8 +97,11 @@ class ServeRun:
     """What a serving row says was run, as far as it is read."""
 
     source: str | None = None
+    source_detail: str | None = None
+    year: int | None = None
     notes: str | None = None
     model: str | None = None
+    params_b: float | None = None
     gpu: str | None = None
     gpus: Count | None = None
     engine: str | None = None
@@ -119,11 +122,17 @@ class ServeRun:
     attention: str | None = None
     weight_precision: str | None = None
     kv_precision: str | None = None
+    mla: bool | None = None
     tp: Count | None = None
     pp: Count | None = None
-    isl: Number | None = None
-    osl: Number | None = None
+    ep: Number | None = None
+    dp: Number | None = None
+    disaggregated: bool | None = None
+    isl: float | None = None
+    osl: float | None = None
     concurrency: float | None = None
+    max_batch: float | None = None
+    request_rate: float | None = None
     max_model_len: Count | None = None
     gpu_memory_utilization: float | None = None
 
@@ -137,6 +146,8 @@ class ServeMeasured:
     kv_tokens_or_blocks: Share | None = None
     max_concurrency: Share | None = None
     output_tok_s_per_gpu: Share | None = None
+    output_tok_s_total: Share | None = None
+    total_tok_s_per_gpu: Share | None = None
     ttft_ms: Share | None = None
     tpot_ms: Share | None = None
 

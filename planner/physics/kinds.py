@@ -10,13 +10,13 @@ from planner.catalog.architecture import (
     Attention,
     Block,
     DeltaNet,
+    Indexer,
     LatentAttention,
     Mamba,
     Mamba2,
     Model,
     MoeMlp,
 )
-from planner.errors import Unsupported
 from planner.physics.layers import Experts, LayerKind, Linear, Scan, Shape
 from planner.physics.shapes import (
     embedding_parameters,
@@ -88,6 +88,7 @@ class _Mixer:
     latent: int = 0
     window: int | None = None
     scan: Scan | None = None
+    indexer: Indexer | None = None
 
 
 def _mixer(block: Block, model: Model) -> _Mixer:
@@ -98,9 +99,12 @@ def _mixer(block: Block, model: Model) -> _Mixer:
     linears, key_value = _attention(attention, model.hidden)
     if isinstance(attention, LatentAttention):
         if attention.indexer is not None:
-            raise Unsupported(f"model {model.name}: sparse attention with an indexer in training physics")
+            index = attention.indexer
+            linears += (Linear(attention.q_lora_rank or 0, index.heads * index.head_dim, "none"),
+                        Linear(model.hidden, index.head_dim + index.heads, "none"))
         latent = attention.kv_lora_rank + attention.qk_rope + (attention.q_lora_rank or 0)
-        return _Mixer(linears, attention.heads, attention.query_dim, attention.v_head, key_value, latent)
+        return _Mixer(linears, attention.heads, attention.query_dim, attention.v_head, key_value, latent,
+                      indexer=attention.indexer)
     return _Mixer(linears, attention.heads, attention.head_dim, attention.value_dim, key_value,
                   window=attention.window or attention.chunk)
 
@@ -128,7 +132,7 @@ def kind_of(block: Block, model: Model) -> LayerKind:
         value_dim=mixer.value_dim, key_value_width=mixer.key_value, latent_width=mixer.latent, window=mixer.window,
         norms=block.norm_count, exchanges=1 if block.parallel else parts, ffn=ffn, fan=fan,
         split_matrices=layer_matrices(block, model) - whole - expert, whole_matrices=whole, expert_matrices=expert,
-        vectors=vector_parameters(block, model), scan=mixer.scan)
+        vectors=vector_parameters(block, model), scan=mixer.scan, indexer=mixer.indexer)
 
 
 def shape_of(model: Model) -> Shape:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from planner.catalog.architecture import Indexer
+
 Split = Literal["column", "row", "none"]
 CHUNK = 128
 """Tokens that recurrent kernels work on at once, of mamba_ssm (chunk_size) and flash-linear-attention (64 to 256)."""
@@ -85,6 +87,8 @@ class LayerKind:
     """Matrices that every tensor-parallel rank holds (low-rank projections, router)."""
     expert_matrices: int
     vectors: int
+    indexer: Indexer | None = None
+    """What picks the positions that sparse attention reads."""
     scan: Scan | None = None
     """The recurrence of a layer that has one in place of attention; its attention widths are zero."""
 

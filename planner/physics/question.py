@@ -109,6 +109,8 @@ def question_of(catalog: Catalog, model: Model, candidates: tuple[Candidate, ...
     if stack.memory_spread is not None:
         residuals = [spread(stack.memory_spread, residual.rows) for residual in residuals]
     shape = shape_of(model)
+    if any(kind.indexer for kind, _ in (*shape.kinds, *shape.lead)):
+        raise Unsupported(f"model {model.name}: sparse attention with an indexer in training physics")
     if shape.experts and stack.experts is None:
         raise Unsupported(f"model {model.name} on stack {stack.name}: the stack has no mixture of experts")
     return Question(

@@ -1,0 +1,113 @@
+"""How fast the steps of an inference engine are, by release: what it adds to, and reaches of, the hardware's rates."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from planner.catalog.sourced import Sourced
+from planner.units import Bytes, Seconds
+from planner.yaml_io import Frozen
+
+
+class ServingLaw(Sourced):
+    """What serving adds to the kernels of training, the same for all engines."""
+
+    stream: dict[str, float]
+    """Share of the datasheet's memory bandwidth that reading weights reaches, by GPU architecture."""
+    cache: dict[str, float]
+    """The same of reading keys and values."""
+    blend: float = Field(gt=1)
+    """Exponent of the norm that joins a product's compute and memory time: large takes the larger, 1 adds them."""
+    expert_rows: int = Field(gt=0)
+    """Rows of the smallest tile of a product of experts."""
+    expanded: float = Field(gt=0, le=1)
+    """Share of their rate that products keep whose 4-bit weights are expanded to 16 bits on the way."""
+    latent: float = Field(gt=0, le=1)
+    """Share of the 16-bit peak that decoding over latent vectors (MLA) reaches."""
+    imbalance: float = Field(ge=1)
+    """Work of the busiest rank over the mean under expert parallelism."""
+    one_shot: float = Field(gt=0, le=1)
+    """Share of a scale-up link that a kernel of one-shot or two-shot all-reduce reaches."""
+    elementwise: float
+    """Times a token's residual passes through memory in a layer."""
+
+
+class EngineSpeed(Frozen):
+    """Steps of an engine from one version on, until the next entry."""
+
+    version: str = Field(pattern=r"^\d+(\.\d+)*$")
+    architectures: tuple[str, ...] = ()
+    """GPU architectures that it is for, where not for all."""
+    products: float = Field(gt=0)
+    """Time of products over what the kernels' law says."""
+    rows: int = Field(default=16, gt=0)
+    """Rows of the smallest tile of a product."""
+    saturation: float = Field(default=1.0, ge=0)
+    """Rows at which a product reaches half of its rate, over what the kernels' law says."""
+    attention: float = Field(gt=0)
+    """Time of attention over prompts, the same way."""
+    experts: float = Field(gt=0)
+    """Time of the products of routed experts, the same way."""
+    stream: float = Field(gt=0)
+    """Time of reading weights over the architecture's."""
+    cache: float = Field(gt=0)
+    """Time of reading the cache over the architecture's."""
+    layer: Seconds
+    """Of each layer: gaps between kernels."""
+    mixture: Seconds
+    """More in a layer of routed experts."""
+    step: Seconds
+    """Of each step, on the host."""
+    sequence: Seconds
+    """Of each step for each sequence in it."""
+    prompt_step: Seconds
+    """More in a step that has prompt tokens."""
+    request: Seconds
+    """Of each request before its first token: parsing, tokens, scheduling."""
+    exchange: Seconds
+    """Start of an all-reduce inside a scale-up domain."""
+    chunk: int = Field(gt=0)
+    """Prompt tokens of a step."""
+    sequences: int = Field(gt=0)
+    """Sequences of a step."""
+    prefill_first: bool = False
+    """Whether prompts run in steps of their own, before sequences decode on."""
+    burst: float = Field(ge=0)
+    """Share of the other clients whose prompts are ahead in a closed loop."""
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """The version as numbers."""
+        return tuple(map(int, self.version.split(".")))
+
+
+class Speeds(Sourced):
+    """One engine's speeds; `releases` rise by version."""
+
+    releases: tuple[EngineSpeed, ...] = Field(min_length=1)
+    exchange_limit: Bytes = 8 * 2.0**20
+    """Largest message that its own all-reduce takes."""
+    scheduling: Literal["continuous", "single"] = "continuous"
+
+    @model_validator(mode="after")
+    def _releases_rise(self) -> Speeds:
+        kinds = [(one.order, one.architectures) for one in self.releases]
+        if kinds != sorted(set(kinds)):
+            raise ValueError("releases must rise by version, then by architectures, without repeats")
+        if self.releases[0].architectures:
+            raise ValueError("the first release must hold for all architectures")
+        return self
+
+    def release(self, version: str | None, architecture: str) -> EngineSpeed:
+        """Return the entry that holds for a version on a GPU architecture.
+
+        The newest without a version, the oldest for what is older; one for the architecture before a general one of
+        the same or an earlier version.
+        """
+        asked = tuple(int(part) for part in version.split(".") if part.isdigit()) if version else None
+        known = [one for one in self.releases if asked is None or one.order <= asked] or [self.releases[0]]
+        general = [one for one in known if not one.architectures]
+        own = [one for one in known if architecture in one.architectures]
+        return own[-1] if own else general[-1] if general else self.releases[0]

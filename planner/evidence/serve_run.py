@@ -1,0 +1,184 @@
+"""A row of serving speed in the planner's terms: the engine and its release, the layout, the formats, the regime."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from planner.catalog.architecture import Model, MoeMlp
+from planner.catalog.load import Catalog
+from planner.evidence.rows import ServeRun, TrainRun
+from planner.evidence.shape import model_of
+from planner.evidence.skipping import SkippedError
+
+Regime = Literal["static", "closed", "offline", "server", "decode", "first"]
+ENGINES = {"TensorRT-LLM": "tensorrt-llm", "vLLM": "vllm", "SGLang": "sglang", "vLLM (ROCm fork)": "vllm",
+           "llama.cpp": "llama-cpp", "ExLlamaV2": "exllama", "ExLlama": "exllama", "MLC LLM": "mlc",
+           "LMDeploy TurboMind": "lmdeploy", "DeepSeek in-house": "sglang"}
+FORMATS_OF = {"16-bit": "bf16", "fp16": "bf16", "4-bit": "int4", "uint4": "int4", "int4 (QAT)": "int4",
+              "gptq4": "int4", "Q4_K_M": "int4"}
+DIES = {"mi250": 2}
+"""GPUs, as programs see them, of a card that evidence counts as one."""
+LAYERS_APART = frozenset({"llama.cpp", "ExLlama", "ExLlamaV2"})
+"""Engines that put whole layers on each GPU, one after the other."""
+_VERSION = re.compile(r"(\d+(?:\.\d+)*)")
+_WORKERS = re.compile(r"prefill (\d+)x\(TP(\d+) DP(\d+) EP(\d+)\) decode (\d+)x\(TP(\d+) DP(\d+) EP(\d+)\)")
+_USUAL = {"vllm": {2023: "0.2", 2024: "0.5", 2025: "0.10", 2026: "0.17"},
+          "sglang": {2024: "0.3", 2025: "0.5.1", 2026: "0.5.9"},
+          "tensorrt-llm": {2023: "0.5", 2024: "0.12", 2025: "1.1", 2026: "1.2"}}
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """Engines of a disaggregated deployment: how many, and the layout of each."""
+
+    count: int
+    tp: int
+    dp: int
+    ep: int
+
+
+@dataclass(frozen=True, slots=True)
+class ServingRow:
+    """One row as the physics asks for it."""
+
+    model: Model
+    engine: str
+    version: str
+    format: str
+    cache: str
+    gpu: str
+    gpus: int
+    tp: int | None
+    pp: int
+    ep: int
+    dp: int
+    regime: Regime
+    input: float
+    output: float
+    clients: float | None
+    prefill: Workers | None
+    decode: Workers | None
+    assumed: tuple[str, ...]
+
+
+def serving_row(run: ServeRun, catalog: Catalog) -> ServingRow:
+    """Return a row in the planner's terms. Raises SkippedError with the reason where it cannot be."""
+    assumed: list[str] = []
+    if run.gpu is None or run.gpus is None:
+        raise SkippedError("GPU or number of GPUs not stated")
+    if run.isl is None or run.osl is None:
+        raise SkippedError("prompt or output length not stated")
+    model = _model(run, catalog, assumed)
+    engine = _engine(run, assumed)
+    prefill, decode = _workers(run)
+    tp, pp, dp, ep = _layout(run, model, assumed)
+    format_ = _format(run, model, assumed)
+    regime = _regime(run)
+    if run.concurrency is None and run.max_batch is None and regime in ("static", "closed"):
+        raise SkippedError("concurrency not stated")
+    return ServingRow(model, engine, _version(run, engine, assumed), format_, _cache(run, engine, format_, assumed),
+                      run.gpu, run.gpus * DIES.get(run.gpu, 1), tp, pp, ep, dp, regime, max(run.isl, 1.0), max(run.osl, 1.0),
+                      run.concurrency or run.max_batch, prefill, decode, tuple(assumed))
+
+
+def _model(run: ServeRun, catalog: Catalog, assumed: list[str]) -> Model:
+    name = (run.model or "").split("/")[0] if "/R1" in (run.model or "") else run.model
+    known = catalog.known_model(name) if name else None
+    if known is not None and (run.layers is None or run.layers == known.layers):
+        return known
+    shape = TrainRun(model=run.model, layers=run.layers, hidden=run.hidden, ffn=run.ffn, heads=run.heads,
+                     kv_heads=run.kv_heads, vocab=run.vocab, experts=run.experts,
+                     experts_per_token=run.experts_per_token, moe_ffn=run.ffn if run.experts else None,
+                     attention="mla" if run.mla else None)
+    return model_of(shape, catalog, assumed)
+
+
+def _engine(run: ServeRun, assumed: list[str]) -> str:
+    if run.engine is None:
+        amd = (run.gpu or "").startswith("mi")
+        assumed.append(f"engine={'vllm' if amd else 'tensorrt-llm'}")
+        return "vllm" if amd else "tensorrt-llm"
+    name = run.engine.removesuffix("/Dynamo")
+    if name not in ENGINES:
+        raise SkippedError(f"engine {run.engine} is not modeled")
+    return ENGINES[name]
+
+
+def _version(run: ServeRun, engine: str, assumed: list[str]) -> str:
+    text = run.engine_version or ""
+    dynamo = (run.engine or "").endswith("/Dynamo")
+    found = _VERSION.search(text)
+    # MLPerf prints the version of TensorRT, not of the engine on it
+    if found and not text.startswith("TensorRT ") and not dynamo:
+        return found.group(1)
+    usual = _USUAL.get(engine, {})
+    year = min(max(run.year or 2025, min(usual, default=2025)), max(usual, default=2025))
+    version = usual.get(year, "0.1")
+    assumed.append(f"engine_version={version}")
+    return version
+
+
+def _format(run: ServeRun, model: Model, assumed: list[str]) -> str:
+    if run.weight_precision is None:
+        usual = "fp8" if "MLPerf" in (run.source or "") or "fp8" in (run.model or "").lower() else "bf16"
+        assumed.append(f"weight_precision={usual}")
+        return usual
+    return FORMATS_OF.get(run.weight_precision, run.weight_precision)
+
+
+def _cache(run: ServeRun, engine: str, format_: str, assumed: list[str]) -> str:
+    if run.kv_precision is not None:
+        return "fp8" if run.kv_precision.startswith("fp8") else run.kv_precision
+    usual = "fp8" if engine == "tensorrt-llm" and format_ in ("fp8", "nvfp4", "mxfp4") else "bf16"
+    assumed.append(f"kv_precision={usual}")
+    return usual
+
+
+def _workers(run: ServeRun) -> tuple[Workers | None, Workers | None]:
+    if not run.disaggregated:
+        return None, None
+    found = _WORKERS.search(run.notes or "")
+    if found is None:
+        raise SkippedError("disaggregated, and its workers are not stated")
+    n = [int(part) for part in found.groups()]
+    return Workers(n[0], n[1], n[2], n[3]), Workers(n[4], n[5], n[6], n[7])
+
+
+def _layout(run: ServeRun, model: Model, assumed: list[str]) -> tuple[int | None, int, int, int]:
+    """Return tp (None where the row leaves it open), pp, attention copies and expert ranks."""
+    gpus, pp, dp = run.gpus or 1, run.pp or 1, max(1, run.dp or 1)
+    gpus *= DIES.get(run.gpu or "", 1)
+    mixture = any(isinstance(block.mlp, MoeMlp) for block in model.blocks)
+    tp = run.tp * DIES.get(run.gpu or "", 1) if run.tp else None
+    if run.disaggregated:
+        return tp or 1, pp, dp, max(1, run.ep or 1) if mixture else 1
+    if run.engine in LAYERS_APART:
+        return 1, gpus, 1, 1
+    if tp is None and run.engine in ENGINES and "MLPerf" not in (run.source or ""):
+        tp = gpus
+        assumed.append(f"tp={tp}")
+    if tp is None:
+        return None, 1, 1, 1
+    if "attention DP" in (run.notes or "") and mixture and tp > 1:
+        assumed.append(f"dp={tp}, ep={tp}")
+        return 1, pp, tp, tp
+    dp = max(1, min(dp, gpus // (tp * pp)))
+    ep = max(1, min(run.ep or 1, tp * dp)) if mixture else 1
+    return tp, pp, dp, ep
+
+
+def _regime(run: ServeRun) -> Regime:
+    notes = run.notes or ""
+    if "generation" in notes or "decode 256 tokens" in notes:
+        return "decode"
+    if "first-token latency" in notes:
+        return "first"
+    if "static batch" in notes:
+        return "static"
+    if re.search(r"scenario (Interactive-)?(Server|Interactive)", notes) and "Interactive-Offline" not in notes:
+        return "server"
+    if "offline" in notes.lower() or run.concurrency is None:
+        return "offline"
+    return "closed"

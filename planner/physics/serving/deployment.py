@@ -1,0 +1,127 @@
+"""What a serving question holds besides its layouts: the model, how it is stored, the hardware and the engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.catalog.architecture import AnyAttention, Attention, LatentAttention, Model
+from planner.catalog.calibration import ArchitectureRates, KernelShape
+from planner.catalog.hardware import Gpu
+from planner.catalog.load import Catalog
+from planner.catalog.speed import EngineSpeed, ServingLaw
+from planner.errors import MissingFact
+from planner.layouts.candidate import Candidate
+from planner.layouts.table import Floats, Ints
+from planner.physics.kinds import kind_of
+from planner.physics.layers import LayerKind
+from planner.physics.serving.weights import WeightFormat
+
+COMPUTES = {"fp8": "fp8", "int8": "int8", "nvfp4": "fp4", "mxfp4": "fp8", "fp32": "fp32"}
+"""Format of the products of quantized weights where the GPU has it; all others are expanded to 16 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One kind of layer, and how many of it the model has."""
+
+    kind: LayerKind
+    count: int
+    attention: AnyAttention | None
+
+    def cached_width(self, tp: Ints) -> Floats:
+        """Return elements that a token leaves in the cache of one GPU: whole heads, or the latent of MLA."""
+        attention = self.attention
+        if isinstance(attention, LatentAttention):
+            return np.full(len(tp), float(attention.kv_lora_rank + attention.qk_rope))
+        if isinstance(attention, Attention):
+            return np.ceil(attention.kv_heads / tp) * (attention.head_dim + attention.value_dim)
+        return np.zeros(len(tp))
+
+    def reads(self, context: Floats) -> Floats:
+        """Return the positions that a new token attends to after `context` others: all, a window or a choice."""
+        kind = self.kind
+        most = kind.window or (kind.indexer.top if kind.indexer else None)
+        return context if most is None else np.minimum(context, most)
+
+
+@dataclass(frozen=True, slots=True)
+class Replicas:
+    """Layouts of a replica, one a row. Attention is split by tp and copied dp times; experts over ep ranks, the rest
+    of the tp x dp GPUs of a stage splitting each expert."""
+
+    candidate: Ints
+    tp: Ints
+    pp: Ints
+    ep: Ints
+    dp: Ints
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.tp)
+
+    @property
+    def gpus(self) -> Ints:
+        """GPUs of one replica."""
+        return self.tp * self.pp * self.dp
+
+    def take(self, rows: Ints) -> Replicas:
+        """Return some rows."""
+        return Replicas(self.candidate[rows], self.tp[rows], self.pp[rows], self.ep[rows], self.dp[rows])
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """A model as an engine runs it. `rates` pairs with `candidates`."""
+
+    model: Model
+    layers: tuple[Layer, ...]
+    weights: WeightFormat
+    format: str
+    element: float
+    """Bytes of an element of the cache."""
+    candidates: tuple[Candidate, ...]
+    rates: tuple[ArchitectureRates, ...]
+    kernels: KernelShape
+    law: ServingLaw
+    engine: EngineSpeed
+
+    def computes(self, gpu: Gpu) -> str:
+        """Return the format of quantized products on a GPU."""
+        wanted = COMPUTES.get(self.format, "bf16")
+        return wanted if wanted in gpu.peak else _wide(gpu)
+
+    def unpacked(self, gpu: Gpu) -> float:
+        """Return the share of the rate that products of packed weights keep which are expanded on the way."""
+        return self.law.expanded if self.weights.matrix < 1 and self.computes(gpu) == _wide(gpu) else 1.0
+
+    def rate(self, at: int, precision: str) -> float:
+        """Return FLOP/s of large products on a candidate."""
+        gpu, rates = self.candidates[at].gpu, self.rates[at]
+        # 8-bit integers run at the rate of fp8 or twice that of 16 bits
+        share = gpu.gemm_efficiency.get(precision) or rates.gemm.get(precision)  # type: ignore[call-overload]
+        if share is None and precision == "int8":
+            share = rates.gemm.get("fp8") or rates.gemm.get("bf16")
+        if share is None:
+            raise MissingFact(f"calibration {rates.name}", f"gemm efficiency for {precision}")
+        return float(gpu.peak[precision] * min(1.0, share))  # type: ignore[index]
+
+
+def _wide(gpu: Gpu) -> str:
+    return "bf16" if "bf16" in gpu.peak else "fp16"
+
+
+def layers_of(model: Model) -> tuple[Layer, ...]:
+    """Return the kinds of layers of a model with their counts."""
+    order = model.layer_kinds()
+    counts = {id(block): (block, order.count(block)) for block in order}
+    return tuple(Layer(kind_of(block, model), count, block.attention) for block, count in counts.values())
+
+
+def deployment_of(catalog: Catalog, model: Model, name: str, weights: WeightFormat, element: float,
+                  candidates: tuple[Candidate, ...], engine: EngineSpeed) -> Deployment:
+    """Put together what all layouts share. `name` is that of the weight format. Raises PlannerError."""
+    rates = tuple(catalog.rates(candidate.gpu.architecture) for candidate in candidates)
+    return Deployment(model, layers_of(model), weights, name, element, candidates, rates, catalog.kernels,
+                      catalog.serving_law, engine)

@@ -1,0 +1,106 @@
+"""Steady states of continuous batching: a static batch, a closed loop at a concurrency, and the offline maximum.
+
+An engine that is never idle gives every request W seconds for its prompt and a D-th part of each of its decode steps:
+    rate X = 1 / (W + (output - 1) T(D) / D)        TPOT = T(D) + D W / (output - 1)
+with T(D) a step of D decoding sequences, and W what a prompt adds to the steps it runs in. In a closed loop of C
+clients D = C - X TTFT; offline D is what the cache or the engine's limit holds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.layouts.table import Floats
+from planner.physics.serving.deployment import Deployment, Replicas
+from planner.physics.serving.step import Load, step_times
+
+ROUNDS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """Requests alike, for each row: prompt and output tokens, and how many clients or sequences in a batch."""
+
+    input: Floats
+    output: Floats
+    clients: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What one replica does: requests/s, output tokens/s, mean seconds to the first token and between tokens."""
+
+    requests: Floats
+    tokens: Floats
+    ttft: Floats
+    tpot: Floats
+    batch: Floats
+
+
+def _decode(d: Deployment, rows: Replicas, demand: Demand, batch: Floats) -> Floats:
+    """Return seconds of a decode step of `batch` sequences, half way through their outputs."""
+    zero = np.zeros(len(rows))
+    return step_times(d, rows, Load(batch, demand.input + demand.output / 2, zero, zero)).total
+
+
+def _mixed(d: Deployment, rows: Replicas, demand: Demand, batch: Floats, prompt: Floats) -> Floats:
+    """Return seconds of a step that has `prompt` prompt tokens beside `batch` decoding sequences."""
+    return step_times(d, rows, Load(batch, demand.input + demand.output / 2, prompt, demand.input / 2)).total
+
+
+def prompt_seconds(d: Deployment, rows: Replicas, demand: Demand, batch: Floats) -> tuple[Floats, Floats]:
+    """Return the seconds that a prompt adds to its steps, and those steps whole."""
+    # every copy of attention and every stage works on a prompt of its own
+    copies = (rows.dp * rows.pp).astype(np.float64)
+    each = np.minimum(d.engine.chunk, demand.input)
+    steps = demand.input / each
+    if d.engine.prefill_first:
+        whole = steps * _mixed(d, rows, demand, np.zeros(len(rows)), each * copies)
+        return whole / copies, whole
+    whole = _mixed(d, rows, demand, batch, each * copies)
+    added = whole - _decode(d, rows, demand, batch)
+    return steps * added / copies, steps * whole
+
+
+def static(d: Deployment, rows: Replicas, demand: Demand, most: Floats) -> Service:
+    """Return what a batch of `clients` gives whose prompts come first, all at once; at most `most` run together."""
+    batch = np.minimum(demand.clients, np.maximum(1.0, most))
+    turns = demand.clients / batch
+    copies = np.minimum((rows.dp * rows.pp).astype(np.float64), batch)
+    whole = batch / copies * demand.input
+    each = np.minimum(d.engine.chunk, whole)
+    first = whole / each * _mixed(d, rows, demand, np.zeros(len(rows)), each * copies)
+    tpot = _decode(d, rows, demand, batch)
+    latency = turns * (first + (demand.output - 1) * tpot)
+    rate = demand.clients / latency
+    return Service(rate, rate * demand.output, first + d.engine.request, tpot, batch)
+
+
+def closed(d: Deployment, rows: Replicas, demand: Demand, most: Floats) -> Service:
+    """Return the steady state of `clients` that each ask again when answered; at most `most` sequences run."""
+    most = np.maximum(1.0, most)
+    batch = np.minimum(demand.clients, most)
+    for _ in range(ROUNDS):
+        step = _decode(d, rows, demand, batch)
+        added, whole = prompt_seconds(d, rows, demand, batch)
+        later = np.maximum(demand.output - 1, 1.0)
+        rate = 1 / (added + later * step / batch)
+        ahead = d.engine.burst * np.maximum(0.0, np.minimum(demand.clients, most) - 1) * added
+        ttft = d.engine.request + whole + step / 2 + ahead
+        held = np.minimum(np.maximum(demand.clients - rate * ttft, demand.clients * 0.02), most)
+        batch = np.maximum(0.5 * batch + 0.5 * held, 0.5)
+    tpot = step + batch * added / later
+    waiting = np.maximum(0.0, demand.clients - most) / rate
+    return Service(rate, rate * demand.output, ttft + waiting, tpot, batch)
+
+
+def offline(d: Deployment, rows: Replicas, demand: Demand, most: Floats) -> Service:
+    """Return the maximum with every request queued: `most` sequences run."""
+    batch = np.maximum(1.0, most)
+    step = _decode(d, rows, demand, batch)
+    added, whole = prompt_seconds(d, rows, demand, batch)
+    later = np.maximum(demand.output - 1, 1.0)
+    rate = 1 / (added + later * step / batch)
+    return Service(rate, rate * demand.output, whole, step + batch * added / later, batch)

@@ -1,0 +1,230 @@
+"""Seconds of one step of an inference engine: some sequences decode a token each, some prompt tokens are prefilled.
+
+A step of D sequences and P prompt tokens runs every product once over D + P rows; attention of the two parts is apart.
+    products    max of FLOPs at the kernels' rate and weight bytes at memory bandwidth (a smooth maximum)
+    decode      cache bytes of every context at memory bandwidth; over latent vectors (MLA) or its FLOPs
+    prompts     4 x rows x positions x width FLOPs at the rate of attention
+    experts     of E experts E(1 - (1 - k/E)^rows) are read
+    exchanges   all-reduces of the rows' activations over tp; gather and scatter where attention is copied
+Under pipeline parallelism a stage works on a share of the sequences at a time, and the token passes all stages.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from planner.catalog.architecture import LatentAttention
+from planner.layouts.table import Floats
+from planner.physics import collectives
+from planner.physics.layers import CHUNK, Experts, Linear
+from planner.physics.serving.deployment import Deployment, Layer, Replicas
+
+ACTIVATION = 2
+"""Bytes of an activation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What a step works on, for each row: of a whole replica, counts as floats."""
+
+    sequences: Floats
+    """Sequences that decode a token."""
+    context: Floats
+    """Tokens in the cache of each of them, on average."""
+    prompt: Floats
+    """Prompt tokens."""
+    behind: Floats
+    """Tokens before each of them in its own prompt, on average."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepTimes:
+    """Seconds of a step by part."""
+
+    products: Floats
+    experts: Floats
+    cache: Floats
+    attention: Floats
+    exchange: Floats
+    other: Floats
+    host: Floats
+
+    @property
+    def total(self) -> Floats:
+        """Return the whole step."""
+        found: Floats = sum((getattr(self, f.name) for f in fields(self)), np.zeros(len(self.host)))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _On:
+    """Rates of each row: FLOP/s of quantized and of 16-bit products, and bytes/s."""
+
+    quantized: Floats
+    wide: Floats
+    peak: Floats
+    attention: Floats
+    stream: Floats
+    cache: Floats
+    memory: Floats
+
+
+def _rates(d: Deployment, rows: Replicas) -> _On:
+    """Gather the rates of each row's hardware."""
+    gpus = [c.gpu for c in d.candidates]
+    wide = ["bf16" if "bf16" in g.peak else "fp16" for g in gpus]
+
+    def each(values: list[float]) -> Floats:
+        return np.array(values)[rows.candidate]
+
+    speed, law = d.engine, d.law
+    return _On(
+        quantized=each([d.rate(at, d.computes(g)) * d.unpacked(g) for at, g in enumerate(gpus)]) / speed.products,
+        wide=each([d.rate(at, w) for at, w in enumerate(wide)]) / speed.products,
+        peak=each([g.peak[w] for g, w in zip(gpus, wide, strict=True)]),
+        attention=each([g.peak[w] * r.attention_forward * g.attention_gain
+                        for g, w, r in zip(gpus, wide, d.rates, strict=True)]) / speed.attention,
+        stream=each([g.memory_bandwidth * law.stream[g.architecture] for g in gpus]) / speed.stream,
+        cache=each([g.memory_bandwidth * law.cache[g.architecture] for g in gpus]) / speed.cache,
+        memory=each([g.memory_bandwidth * r.memory for g, r in zip(gpus, d.rates, strict=True)]))
+
+
+def product(d: Deployment, rate: Floats, stream: Floats, m: Floats, k: Floats, n: Floats, weight: float,
+            least: int) -> Floats:
+    """Return seconds of m x k by k x n, the second of `weight` bytes an element; few rows run in small tiles."""
+    law = d.kernels
+    m = np.maximum(m, 1.0)
+    tile = np.clip(2.0 ** np.ceil(np.log2(m)), least, law.tile)
+    rows = np.ceil(m / tile) * tile
+    columns = np.ceil(n / law.tile) * law.tile
+    half = law.half_mn * d.engine.saturation
+    saturation = k / (k + law.half_k) * rows / (rows + half) * columns / (columns + law.half_mn)
+    compute = 2 * rows * k * columns / (rate * saturation)
+    moved = (weight * k * n + ACTIVATION * m * (k + n)) / stream
+    power = d.law.blend
+    took: Floats = (compute**power + moved**power) ** (1 / power)
+    return took
+
+
+def _linears(d: Deployment, on: _On, rows: Replicas, linears: tuple[Linear, ...], m: Floats, split: Floats) -> Floats:
+    total = np.zeros(len(rows))
+    weight = d.weights.other if d.weights.experts_alone else d.weights.matrix
+    rate = on.wide if d.weights.experts_alone else on.quantized
+    for linear in linears:
+        k = linear.k / split if linear.split == "row" else np.full(len(rows), float(linear.k))
+        n = linear.n / split if linear.split == "column" else np.full(len(rows), float(linear.n))
+        total = total + product(d, rate, on.stream, m, k, n, weight, d.engine.rows)
+    return total
+
+
+def _experts(d: Deployment, on: _On, rows: Replicas, experts: Experts, m: Floats) -> Floats:
+    """Return seconds of the routed experts on one GPU; `m` rows come from all ranks of the stage."""
+    ranks = np.maximum(1.0, rows.ep.astype(np.float64))
+    inner = np.maximum(1.0, rows.tp * rows.dp / ranks)
+    busy = np.where(ranks > 1, d.law.imbalance, 1.0)
+    used = experts.count * (1 - (1 - experts.per_token / experts.count) ** np.maximum(m, 1.0))
+    each = np.maximum(1.0, m * experts.per_token / used * busy)
+    here = used / ranks
+    width = np.ceil(experts.ffn / inner)
+    wide, weight = np.full(len(rows), float(experts.hidden)), d.weights.matrix
+    up = product(d, on.quantized, on.stream, each, wide, experts.fan * width, weight, d.law.expert_rows)
+    down = product(d, on.quantized, on.stream, each, width, wide, weight, d.law.expert_rows)
+    moved = 4 * ACTIVATION * m / ranks * experts.per_token * (experts.hidden + width) / on.memory
+    took: Floats = d.engine.experts * here * (up + down) + moved
+    return took
+
+
+def _decode(d: Deployment, on: _On, rows: Replicas, layer: Layer, load: Load, share: Floats) -> Floats:
+    """Return seconds of attention of decoding sequences, `share` of them at a time on one rank."""
+    kind, sequences = layer.kind, load.sequences * share
+    if kind.scan is not None:
+        # the state is read and written, in 32 bits
+        moved = sequences * 8 * kind.scan.inner * kind.scan.state / rows.tp
+        return moved / on.cache
+    read = layer.reads(load.context)
+    took = sequences * read * layer.cached_width(rows.tp) * d.element / on.cache
+    attention = layer.attention
+    if isinstance(attention, LatentAttention):
+        width = 2 * attention.kv_lora_rank + attention.qk_rope
+        flops = 2 * sequences * read * np.ceil(attention.heads / rows.tp) * width
+        took = np.maximum(took, flops / (on.peak * d.law.latent))
+        if kind.indexer is not None:
+            took = took + sequences * load.context * kind.indexer.head_dim / on.cache
+    return took
+
+
+def _prompts(d: Deployment, on: _On, rows: Replicas, layer: Layer, load: Load, share: Floats) -> Floats:
+    """Return seconds of attention of prompt tokens."""
+    kind, tokens = layer.kind, load.prompt * share
+    if kind.scan is not None:
+        flops = tokens * kind.scan.forward_flops(CHUNK) / rows.tp
+        passed = d.kernels.scan_passes * 2 * tokens * (kind.scan.projected + kind.scan.inner) / rows.tp / on.memory
+        return flops / (on.peak * d.kernels.scan) + passed
+    width = (kind.query_width + kind.value_width) / 2 / rows.tp
+    took: Floats = 4 * tokens * layer.reads(load.behind) * width / on.attention
+    if kind.indexer is not None:
+        took = took + 2 * tokens * load.behind * kind.indexer.heads * kind.indexer.head_dim / on.attention
+    return took
+
+
+def _exchange(d: Deployment, rows: Replicas, size: Floats, limit: float) -> Floats:
+    """Return seconds of an all-reduce of `size` bytes over tp: the library's, or the engine's own kernel."""
+    one = np.ones_like(rows.tp)
+    usual = collectives.seconds(d.candidates, rows.candidate, "all_reduce", rows.tp, one, size)
+    links = np.array([c.scaleup.bandwidth or 0.0 if c.scaleup and c.scaleup.topology in ("switch", "mesh", "pairs")
+                      else 0.0 for c in d.candidates])[rows.candidate] * d.law.one_shot
+    joined = np.array([c.node.gpus if c.scaleup and c.scaleup.topology != "pairs" else 2 for c in d.candidates])
+    own = (links > 0) & (rows.tp <= joined[rows.candidate]) & (size <= limit)
+    n, link = rows.tp.astype(np.float64), np.maximum(links, 1.0)
+    kernel = d.engine.exchange + np.minimum((n - 1) * size, d.engine.exchange * link + 2 * (n - 1) / n * size) / link
+    return np.where(rows.tp == 1, 0.0, np.where(own, np.minimum(usual, kernel), usual))
+
+
+def _shared(d: Deployment, rows: Replicas, size: Floats) -> Floats:
+    """Return seconds of gathering the rows of all attention copies before the experts, and scattering them after."""
+    group, one = rows.tp * rows.dp, np.ones_like(rows.tp)
+    both = sum((collectives.seconds(d.candidates, rows.candidate, operation, group, one, size)
+                for operation in ("all_gather", "reduce_scatter")), np.zeros(len(rows)))
+    return np.where(rows.dp > 1, both, 0.0)
+
+
+def step_times(d: Deployment, rows: Replicas, load: Load) -> StepTimes:
+    """Return the seconds of a step of each row, by part; all stages of a pipeline, one after the other."""
+    on, speed, shape = _rates(d, rows), d.engine, d.model
+    tp, pp, dp = rows.tp.astype(np.float64), rows.pp.astype(np.float64), rows.dp.astype(np.float64)
+    # prompts are as many in flight as sequences, so that stages and copies share them out alike
+    share = 1 / (pp * dp)
+    # fewer sequences than places leave some idle; the others have one each
+    load = replace(load, sequences=np.where(load.sequences > 0, np.maximum(load.sequences, 1 / share), 0.0))
+    m = (load.sequences + load.prompt) * share
+    together = m * dp
+    none = np.zeros(len(rows))
+    products, experts, cache, attention, exchange, other = none, none, none, none, none, none
+    hidden = float(shape.hidden)
+    reduce = _exchange(d, rows, ACTIVATION * m * hidden, 8 * 2.0**20)
+    spread = _shared(d, rows, ACTIVATION * together * hidden)
+    for layer in d.layers:
+        kind, count = layer.kind, layer.count
+        split = tp if kind.experts is None else tp
+        products = products + count * (_linears(d, on, rows, kind.attention, m, tp)
+                                       + _linears(d, on, rows, kind.mlp, m, split))
+        if kind.experts is not None:
+            experts = experts + count * _experts(d, on, rows, kind.experts, together)
+            other = other + count * speed.mixture
+            exchange = exchange + count * spread
+        if kind.scan is not None or layer.attention is not None:
+            cache = cache + count * np.where(load.sequences > 0, _decode(d, on, rows, layer, load, share), 0.0)
+            attention = attention + count * np.where(load.prompt > 0, _prompts(d, on, rows, layer, load, share), 0.0)
+        reduced = np.where((rows.dp > 1) & (kind.experts is not None), kind.exchanges - 1, kind.exchanges)
+        exchange = exchange + count * reduced * reduce
+        widths = d.law.elementwise * hidden + 2 * (kind.attention_width + (kind.fan + 1) * kind.ffn) / tp
+        other = other + count * (speed.layer + ACTIVATION * m * widths / on.memory)
+    sampled = np.maximum(1.0, load.sequences * share)
+    head = product(d, on.wide, on.stream, sampled, np.full(len(rows), hidden), shape.vocab / tp, d.weights.other,
+                   d.engine.rows)
+    sent = collectives.point_to_point(d.candidates, rows.candidate, rows.tp * rows.dp, ACTIVATION * m * hidden)
+    exchange = exchange + (pp - 1) * (sent + speed.exchange)
+    host = speed.step + speed.sequence * load.sequences / dp + np.where(load.prompt > 0, speed.prompt_step, 0.0)
+    return StepTimes(products + head, experts, cache, attention, exchange, other, host + none)
