@@ -27,7 +27,7 @@ def wheel(tmp_path_factory):
 
 
 def shipped(folder):
-    return {f"planner/_data/{path.relative_to(ROOT).as_posix()}" for path in (ROOT / folder).rglob("*.yaml")}
+    return {f"planner/_data/{path.relative_to(ROOT).as_posix()}" for path in (ROOT / folder).rglob("*") if path.is_file()}
 
 
 def test_catalogs_scenarios_code_and_license_are_inside(wheel):

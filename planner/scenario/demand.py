@@ -73,8 +73,9 @@ def _arrivals(value: object) -> Arrivals:
     return Arrivals(float(cv))
 
 
-def _written(arrivals: Arrivals) -> str | dict[str, float]:
-    return "poisson" if arrivals.cv == 1 else {"cv": arrivals.cv}
+def _written(arrivals: Arrivals) -> str | dict[str, int | float]:
+    cv = arrivals.cv
+    return "poisson" if cv == 1 else {"cv": int(cv) if cv.is_integer() else cv}
 
 
 def _rate(value: object) -> float:
