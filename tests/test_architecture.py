@@ -14,8 +14,8 @@ NUMBER = dict.fromkeys(BASE, 0) | {
     "calibrating": 10, "prepare": 9, "explaining": 9, "planned": 9, "trading": 9, "comparing": 9, "holding": 9,
     "estimating": 9, "serving_plan": 9, "pipeline": 9, "api": 9, "__init__": 9, "sweep": 10,
     "cli": 11, "__main__": 12}
-SAME_ROOM = [BASE, {"prepare", "explaining", "planned", "trading", "comparing", "holding", "estimating", "serving_plan", "pipeline",
-                    "api", "__init__"}]
+SAME_ROOM = [BASE, {"prepare", "explaining", "planned", "trading", "comparing", "holding", "estimating",
+                    "serving_plan", "pipeline", "api", "__init__"}]
 HOMES = {"ortools": "solver/", "click": "cli/", "yaml": "yaml_io.py", "jinja2": "render/report/"}
 NETWORKX = {"physics/topology.py", "money/fabric.py"}
 NO_FILES = {"layouts", "physics", "money", "solver", "answer"}
