@@ -13,7 +13,7 @@ from planner.errors import UnknownName
 from planner.estimating import Estimating
 from planner.physics.recipes import Recipe
 from planner.pipeline import make_plan
-from planner.scenario.load import FLAGS, load_scenario
+from planner.scenario.load import FLAGS, load_any
 
 PathLike_ = str | PathLike[str]
 
@@ -36,7 +36,7 @@ def plan(scenario: PathLike_ | None = None, *, catalogs: Sequence[PathLike_] = (
         if name not in FLAGS:
             raise UnknownName("argument of planner.plan", name, FLAGS)
     catalog = _catalog(catalogs)
-    question, defaults = load_scenario(
+    question, defaults = load_any(
         None if scenario is None else fspath(scenario),
         {FLAGS[name]: value for name, value in values.items() if value is not None}, catalog,
         labels={path: name for name, path in FLAGS.items()})

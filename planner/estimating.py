@@ -14,7 +14,7 @@ from planner.catalog.load import Catalog
 from planner.layouts.axes import divisors
 from planner.physics.recipes import Recipe, with_recipe
 from planner.physics.shapes import parameters
-from planner.scenario.load import DEFAULT_STACK
+from planner.scenario.workload import DEFAULT_STACK
 
 MOST_MICRO_BATCH = 4096
 """Largest micro-batch tried, in sequences."""

@@ -16,7 +16,7 @@ from planner.layouts.axes import SCHEDULES
 from planner.layouts.enumerate import Grid
 from planner.planned import Planned, planned
 from planner.prepare import MOST_GPUS, Prepared, job_of, prepare
-from planner.scenario.scenario import Scenario
+from planner.scenario.scenario import AnyScenario, ServingScenario
 from planner.solver.found import StagedLayout
 from planner.solver.settings import Effort
 from planner.solver.simplest import simplest
@@ -31,7 +31,7 @@ class Interrupted(Exception):
         self.plan = plan
 
 
-def make_plan(scenario: Scenario, catalog: Catalog, *, defaults: Sequence[str] = (),
+def make_plan(scenario: AnyScenario, catalog: Catalog, *, defaults: Sequence[str] = (),
               time_limit: float | None = None, simple: bool = False, pareto: Sequence[str] = (),
               workers: int = 1) -> Plan:
     """Return the proven plan for a resolved scenario. Raises PlannerError where the input is wrong.
@@ -41,6 +41,10 @@ def make_plan(scenario: Scenario, catalog: Catalog, *, defaults: Sequence[str] =
     of their trade-offs. workers: processes that share the search out; they change how long it takes, not the answer.
     """
     effort = effort_of(time_limit, workers)
+    if isinstance(scenario, ServingScenario):
+        from planner.serving_plan import plan_serving  # another physics and search
+
+        return plan_serving(scenario, catalog, defaults, effort, simple=simple, pareto=pareto)
     if pareto:
         from planner.trading import trade_offs  # another search, asked for by name
 
@@ -127,7 +131,7 @@ def cut_short(solved: Planned) -> list[str]:
     return [f"bought=at most {', '.join(most)}, as their networks join or are priced for"]
 
 
-def provenance_of(scenario: Scenario, catalog: Catalog, defaults: Sequence[str]) -> Provenance:
+def provenance_of(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[str]) -> Provenance:
     """Return what the answer rests on: the resolved question, defaults, catalog and versions."""
     return Provenance(scenario=scenario.model_dump(mode="json", exclude_none=True), defaults=tuple(defaults),
                       catalog_digest=catalog.digest, versions=_versions())

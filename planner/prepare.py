@@ -29,9 +29,8 @@ from planner.physics.estimate import faster_whole
 from planner.physics.parameters import saved_parameters
 from planner.physics.question import Question, computes, quantile, question_of
 from planner.physics.recipes import Recipe, with_recipe
-from planner.scenario.load import DEFAULT_STACK
 from planner.scenario.scenario import Scenario
-from planner.scenario.workload import Batch, Training
+from planner.scenario.workload import DEFAULT_STACK, Batch, Training
 from planner.solver.fleet.problem import FleetOffer
 from planner.solver.job import Job
 from planner.solver.quantize import budget, duration_limit, price

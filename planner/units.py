@@ -1,6 +1,6 @@
 """Quantities: the unit is part of the value as people write it, base units inside.
 
-Base units: bytes, bytes/second, FLOP/second, seconds, USD, USD/hour, watts, tokens.
+Base units: bytes, bytes/second, FLOP/second, seconds, USD, USD/hour, watts, tokens, requests/second.
 GB is 1e9 bytes and GiB is 2**30; `Gbit/s` is a link rate, divided by eight; `GB/s` a byte rate.
 """
 
@@ -29,6 +29,7 @@ USD_PER_KW_MONTH = {"USD/kW-month": 1.0}
 USD_PER_KW = {"USD/kW": 1.0}
 KG_PER_KWH = {"kg/kWh": 1.0, "g/kWh": 1e-3}
 WATTS = {p + "W": f for p, f in _DECIMAL.items()}
+REQUEST_RATE = {"requests/s": 1.0, "requests/min": 1 / 60, "requests/h": 1 / 3600, "request/s": 1.0}
 TOKENS = {p + s: f for p, f in _DECIMAL.items() for s in ("", "token", "tokens", " tokens", " token")}
 
 GIB = 2.0**30

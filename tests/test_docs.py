@@ -15,6 +15,7 @@ from planner.cli.main import COMMANDS, main
 from planner.layouts.axes import AXES, RECOMPUTE
 from planner.layouts.rules import RULES
 from planner.scenario.limits import Objective
+from planner.scenario.serving import CacheFormat, Disaggregated, Quantization, Serving
 
 ROOT = Path(__file__).parents[1]
 README, CHANGELOG = ROOT / "README.md", ROOT / "CHANGELOG.md"
@@ -161,7 +162,9 @@ def test_readme_lists_every_command():
     ("concepts", get_args(Objective)),
     ("concepts", RULES),
     ("catalogues", Catalog().names("stacks")),
-], ids=["axes", "recompute modes", "objectives", "rules", "stacks"])
+    ("serving", Serving.model_fields),
+    ("serving", [*get_args(Quantization), *get_args(CacheFormat), *get_args(Disaggregated)]),
+], ids=["axes", "recompute modes", "objectives", "rules", "stacks", "keys of serving", "formats of serving"])
 def test_every_name_is_documented(page, names):
     text = (ROOT / "docs" / f"{page}.md").read_text()
     missing = [name for name in names if f"`{name}`" not in text]

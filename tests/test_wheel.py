@@ -27,7 +27,8 @@ def wheel(tmp_path_factory):
 
 
 def shipped(folder):
-    return {f"planner/_data/{path.relative_to(ROOT).as_posix()}" for path in (ROOT / folder).rglob("*.yaml")}
+    files = [path for path in (ROOT / folder).rglob("*") if path.is_file()]
+    return {f"planner/_data/{path.relative_to(ROOT).as_posix()}" for path in files}
 
 
 def test_catalogs_scenarios_code_and_license_are_inside(wheel):

@@ -247,6 +247,8 @@ class Model(Sourced):
     prediction_layers: int = Field(default=0, ge=0)
     """Multi-token-prediction modules that `parameters` includes, each with a layer like the last one."""
     parameters: int | None = Field(default=None, gt=0)
+    stored: Literal["bf16", "fp8", "mxfp4", "w4a16"] = "bf16"
+    """Format of the weights as they are published."""
     sequence_length: int = Field(gt=0, le=10**9)
     """Default training length in tokens."""
     global_batch: int = Field(gt=0, le=10**6)

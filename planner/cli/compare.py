@@ -9,6 +9,7 @@ import click
 from planner.cli.options import common, console, is_quiet, open_catalog
 from planner.cli.question import asking, question
 from planner.errors import EXIT_INFEASIBLE, EXIT_OK, EXIT_STOPPED
+from planner.scenario.scenario import only_training
 
 
 @click.command("compare")
@@ -29,7 +30,7 @@ def command(scenario: str | None, trace: bool, time_limit: float | None, workers
 
     catalog = open_catalog(catalogs)
     asked, _ = question(scenario, flags, catalog)
-    found = compare(asked, catalog, effort_of(time_limit, workers))
+    found = compare(only_training(asked, "compare"), catalog, effort_of(time_limit, workers))
     if as_json:
         click.echo(to_json(comparison_of(found)))
     elif is_quiet():

@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import get_args
 
 import click
+from click.core import ParameterSource
 
 from planner.catalog.hardware import Precision
-from planner.cli.options import common, console, is_quiet, open_catalog, quantity
+from planner.catalog.load import Catalog
+from planner.cli.options import F, common, console, is_quiet, open_catalog, quantity
+from planner.cli.question import serving_options
 from planner.errors import EXIT_OK, InputError
+from planner.scenario.load import SERVING_FLAGS, load_service
 from planner.scenario.workload import Batch, GlobalBatch, Loss, Method, Optimizer
 from planner.units import Tokens
+
+SERVICE = ("model", *SERVING_FLAGS, "concurrency")
+"""Flags of a service, each with the key that it sets."""
+FOR_TRAINING = ("seq_len", "global_batch", "method", "stack", "optimizer", "optimizer_in_backward", "loss",
+                "trained_layers", "precision", "largest")
+"""Parameters that say nothing of a service."""
+
+
+def _serving(function: F) -> F:
+    """Add what a service is asked for."""
+    for option in (click.option("--concurrency", metavar="N", help="Requests in flight, instead of a rate."),
+                   *reversed(serving_options())):
+        function = option(function)
+    return function
 
 
 @click.command("estimate")
@@ -38,14 +57,16 @@ from planner.units import Tokens
               help="Of the memory verdict.")
 @click.option("--max", "largest", type=click.Choice(["micro-batch", "sequence", "model"]),
               help="The largest that fits, and its estimate.")
+@_serving
 @common
 def command(model: str | None, node: str, gpus: int | None, layout: str, seq_len: int | None,
             global_batch: Batch | None, method: str, stack: str | None, optimizer: str,
             optimizer_in_backward: bool, loss: str | None, trained_layers: int | None,
-            precision: str, confidence: float, largest: str | None, as_json: bool, catalogs: tuple[Path, ...]) -> int:
+            precision: str, confidence: float, largest: str | None, as_json: bool, catalogs: tuple[Path, ...],
+            **service: str | tuple[str, ...] | None) -> int:
     """Say whether one layout fits, how fast it is, and where bytes and seconds go.
 
-    A layout that does not fit is an answer: exit code 0.
+    A layout that does not fit is an answer: exit code 0. With --rate, --concurrency, --input, ... it is of a service.
     """
     catalog, axes = open_catalog(catalogs), parse_layout(layout)
 
@@ -57,6 +78,8 @@ def command(model: str | None, node: str, gpus: int | None, layout: str, seq_len
 
     if model is None and largest != "model":
         raise click.UsageError("Missing option '--model'.")
+    if stated := {name: value for name, value in service.items() if value not in (None, ())}:
+        return _estimate_service({"model": model, **stated}, catalog, node, gpus, axes, confidence, as_json)
     ask = Estimating(catalog, model or "", node, gpus, axes, seq_len,
                      global_batch.sequences if global_batch else None, method, stack, precision, confidence,
                      Recipe(optimizer, optimizer_in_backward, loss), trained_layers)
@@ -75,6 +98,37 @@ def command(model: str | None, node: str, gpus: int | None, layout: str, seq_len
     else:
         render_estimate(assignment, console(), confidence, () if largest else ask.levers(assignment))
     return EXIT_OK
+
+
+def _estimate_service(flags: Mapping[str, object], catalog: Catalog, node: str, gpus: int | None,
+                      axes: Mapping[str, str], confidence: float, as_json: bool) -> int:
+    """Print the estimate of a service in one layout."""
+    from planner.answer.schema import to_json
+    from planner.render.sentence import estimate_sentence
+    from planner.render.tables import render_estimate
+    from planner.serving_plan import estimate_serving
+
+    context = click.get_current_context()
+    for name in FOR_TRAINING:
+        if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
+            flag = next(option.opts[0] for option in context.command.params if option.name == name)
+            raise click.UsageError(f"{flag} is for training, and {_flag(next(f for f in flags if f != 'model'))} for "
+                                   "serving.")
+    service, _ = load_service(
+        {name: ",".join(value) if isinstance(value, tuple) else value for name, value in flags.items()}, catalog,
+        {name: _flag(name) for name in SERVICE})
+    assignment = estimate_serving(service, catalog, node, gpus, axes, confidence)
+    if as_json:
+        click.echo(to_json(assignment))
+    elif is_quiet():
+        click.echo(estimate_sentence(assignment, confidence))
+    else:
+        render_estimate(assignment, console(), confidence, ())
+    return EXIT_OK
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
 
 
 def parse_layout(text: str) -> dict[str, str]:

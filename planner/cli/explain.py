@@ -10,7 +10,7 @@ import click
 from planner.cli.options import common, console, is_quiet, open_catalog
 from planner.cli.plan import EXIT_CODES
 from planner.cli.question import asking, question
-from planner.scenario.scenario import Scenario
+from planner.scenario.scenario import Scenario, only_training
 
 
 @click.command("explain")
@@ -33,7 +33,7 @@ def command(scenario: str | None, why_not: tuple[str, ...], time_limit: float | 
     catalog, choices = open_catalog(catalogs), [parse_choice(text) for text in why_not]
 
     def ask(replaced: Mapping[str, str]) -> Scenario:
-        return question(scenario, flags, catalog, replaced)[0]
+        return only_training(question(scenario, flags, catalog, replaced)[0], "explain")
 
     explanation = explain(ask, catalog, choices, effort_of(time_limit, workers))
     if as_json:

@@ -10,8 +10,9 @@ import click
 from planner.catalog.load import Catalog
 from planner.cli import options
 from planner.scenario.limits import Objective
-from planner.scenario.load import FLAGS, Defaults, load_scenario
-from planner.scenario.scenario import Scenario
+from planner.scenario.load import FLAGS, load_any
+from planner.scenario.pool import Defaults
+from planner.scenario.scenario import AnyScenario
 from planner.scenario.workload import Method
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -49,6 +50,7 @@ def asking(function: F) -> F:
         click.option("--stack", metavar="NAME", help="Training framework. Default: megatron-core."),
         click.option("--precision", multiple=True, metavar="FORMAT,..",
                      help="bf16 (default), fp8, mxfp8, fp4 (NVFP4), fp16."),
+        *serving_options(),
         click.option("--objective", type=click.Choice(get_args(Objective)), help="What to minimize. Default: cost."),
         click.option("--time-limit", type=options.time_limit, metavar="SECONDS",
                      help="Stop after this many seconds; the gap is then printed."),
@@ -59,10 +61,24 @@ def asking(function: F) -> F:
     return function
 
 
+def serving_options() -> list[Callable[[F], F]]:
+    """Return the options that say what a service is asked for, as scenarios write it."""
+    return [
+        click.option("--rate", metavar="RATE", help="Serve requests: 20 (a second), or 300 requests/min."),
+        click.option("--input", metavar="TOKENS", help="Length of a prompt."),
+        click.option("--output", metavar="TOKENS", help="Length of an answer."),
+        click.option("--ttft", metavar="TIME", help="Longest time to the first token, at p95: 2s, '2 s at p99'."),
+        click.option("--tpot", metavar="TIME", help="Longest time per token after the first, at p95: 50ms."),
+        click.option("--quantization", multiple=True, metavar="FORMAT,..",
+                     help="Of the weights: bf16, fp8, int8, int4, nvfp4, .... Default: as the model is published."),
+        click.option("--engine", metavar="NAME", help="Inference engine. Default: vllm."),
+    ]
+
+
 def question(scenario: str | None, flags: Flags, catalog: Catalog,
-             replaced: Mapping[str, str] | None = None) -> tuple[Scenario, Defaults]:
+             replaced: Mapping[str, str] | None = None) -> tuple[AnyScenario, Defaults]:
     """Return the question asked and its defaults; `replaced` holds values by path that override both."""
     overrides = {FLAGS[flag]: ",".join(value) if isinstance(value, tuple) else value
                  for flag, value in flags.items() if value not in (None, ())}
     labels = LABELS | {path: f"--why-not ({path})" for path in replaced or {}}
-    return load_scenario(scenario, overrides | dict(replaced or {}), catalog, labels=labels)
+    return load_any(scenario, overrides | dict(replaced or {}), catalog, labels=labels)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal, NamedTuple
 
-from pydantic import Field, PlainSerializer, PlainValidator, model_validator
+from pydantic import Field, PlainSerializer, PlainValidator, field_validator, model_validator
 
 from planner.catalog.price import Term
-from planner.units import DAY, SECONDS, Seconds, Usd, Watts, exact, parse
+from planner.units import DAY, SECONDS, USD_PER_HOUR, Quantity, Seconds, Usd, Watts, exact, parse
 from planner.yaml_io import Frozen
 
 MOST = 10**7
 """Largest GPU or node count a limit may name; no cluster comes near."""
 Objective = Literal["cost", "time", "gpus", "energy"]
+ServingObjective = Literal["cost", "gpus", "energy"]
+BudgetPerHour = Annotated[float, Quantity(USD_PER_HOUR, "budget of a service", "500 USD/h", "USD/h")]
 
 
 class Deadline(NamedTuple):
@@ -58,6 +60,19 @@ class Limits(Frozen):
     max_gpus: int | None = Field(default=None, gt=0, le=MOST)
     max_nodes: int | None = Field(default=None, gt=0, le=MOST)
     max_power: Annotated[Watts, Field(le=1e13)] | None = None
+
+
+class ServingLimits(Limits):
+    """The same of services, which run until they are stopped: no deadline, and the budget is in USD per hour."""
+
+    budget: Annotated[BudgetPerHour, Field(le=1e9)] | None = None
+
+    @field_validator("deadline", mode="before")
+    @classmethod
+    def _services_do_not_end(cls, value: object) -> object:
+        if value is not None:
+            raise ValueError("a service has no deadline, it runs until it is stopped; its latencies are ttft and tpot")
+        return value
 
 
 class Rent(Frozen):

@@ -1,4 +1,4 @@
-"""A question from a scenario file, from flags, or from both; then its open ends filled in, and said.
+"""A question from a scenario file, from flags, or from both; its open ends are then filled in, and said.
 
 Flags are merged as plain data before validation, so a value is checked once, wherever it came from, and a
 wrong one is named as the user wrote it: by file, line and key, or by its flag.
@@ -7,21 +7,24 @@ wrong one is named as the user wrote it: by file, line and key, or by its flag.
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
-from planner.catalog.hardware import Gpu, Node
 from planner.catalog.load import Catalog, data_root
-from planner.catalog.price import Purchase
 from planner.errors import InputError, UnknownName
-from planner.scenario.limits import Rent, Sourcing
-from planner.scenario.scenario import Scenario
-from planner.scenario.workload import Batch
+from planner.scenario.pool import ANY, Defaults
+from planner.scenario.resolve import NO_FILE, resolve, resolve_service, resolve_serving
+from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario, only_training
+from planner.scenario.serving import Serving
+from planner.scenario.workload import Training
 from planner.yaml_io import Document, Frozen, dump, read, validate
 
+Kind = Literal["training", "serving"]
+SERVING_FLAGS: dict[str, str] = {
+    "rate": "workload.rate", "input": "workload.input", "output": "workload.output", "ttft": "workload.ttft",
+    "tpot": "workload.tpot", "quantization": "workload.quantization", "engine": "workload.engine",
+}
 FLAGS: dict[str, str] = {
     "model": "workload.model", "method": "workload.method", "tokens": "workload.tokens",
     "seq_len": "workload.sequence_length", "global_batch": "workload.global_batch",
@@ -29,39 +32,56 @@ FLAGS: dict[str, str] = {
     "provider": "sourcing.rent.providers", "region": "sourcing.rent.regions", "terms": "sourcing.rent.terms",
     "deadline": "limits.deadline", "budget": "limits.budget", "gpus": "limits.gpus",
     "max_gpus": "limits.max_gpus", "max_nodes": "limits.max_nodes", "max_power": "limits.max_power",
-    "price_age": "sourcing.price_age", "objective": "objective",
+    "price_age": "sourcing.price_age", "objective": "objective", **SERVING_FLAGS,
 }
 """Flag (and keyword of `planner.plan`) -> the scenario value that it sets."""
-ANY = "any"
-"""The candidate that stands for every node type with an admitted offer; used where no hardware is named."""
-DEFAULT_STACK = {"pretrain": "megatron-core", "full": "megatron-core", "lora": "hf-peft", "qlora": "hf-peft",
-                 "inference": "megatron-core"}
-"""Stack by method, where none is named."""
-_COUNTED = re.compile(r"(\d+)\s*x\s*(.+)", re.IGNORECASE)
-E = TypeVar("E")
-_FLAGS_ALONE = Document({}, "", {})
-Defaults = list[str]
+_WORK: dict[Kind, type[Frozen]] = {"training": Training, "serving": Serving}
 
 
-def load_scenario(reference: str | None, overrides: Mapping[str, object], catalog: Catalog, *,
-                  labels: Mapping[str, str] | None = None) -> tuple[Scenario, Defaults]:
+def load_any(reference: str | None, overrides: Mapping[str, object], catalog: Catalog, *,
+             labels: Mapping[str, str] | None = None) -> tuple[AnyScenario, Defaults]:
     """Return the resolved question and the defaults that decided it, as "key=value".
 
     `reference` is a path or the name of a shipped scenario; `overrides` maps dotted paths (`limits.deadline`)
     to values as text, and a list may be text with commas. `labels` gives paths the names that messages use
-    ("--deadline"). Raises InputError.
+    ("--deadline"). Its class follows `workload.kind`; without a file, a value that only services have makes it
+    a service. Raises InputError.
     """
     if reference is None and not overrides:
         raise InputError(f"nothing to plan: name a scenario (a file, or {', '.join(shipped())}), "
                          "or give at least --model and --tokens")
-    document = read(find(reference)) if reference is not None else _FLAGS_ALONE
+    document = read(find(reference)) if reference is not None else NO_FILE
     document = merge(document, overrides, labels or {})
-    return _resolve(validate(document, Scenario), catalog, document)
+    kind = kind_of(document)
+    _of_one_kind(document, kind)
+    if kind == "serving":
+        return resolve_serving(validate(document, ServingScenario), catalog, document)
+    return resolve(validate(document, Scenario), catalog, document)
 
 
-def shipped() -> list[str]:
-    """Return the names of the scenarios that come with the planner."""
-    return sorted(path.stem for path in data_root("scenarios").glob("*.yaml"))
+def load_scenario(reference: str | None, overrides: Mapping[str, object], catalog: Catalog, *,
+                  labels: Mapping[str, str] | None = None) -> tuple[Scenario, Defaults]:
+    """Return a training question as `load_any` does. Raises Unsupported for one of serving."""
+    scenario, defaults = load_any(reference, overrides, catalog, labels=labels)
+    return only_training(scenario, "what was asked"), defaults
+
+
+def load_service(values: Mapping[str, object], catalog: Catalog, labels: Mapping[str, str]
+                 ) -> tuple[Serving, Defaults]:
+    """Return one service from values by its keys, resolved, and the defaults that decided it. Raises InputError.
+
+    `labels` gives keys the names that messages use ("--rate"); a list may be text with commas.
+    """
+    lists = dict(_values(Serving, ""))
+    data = {key: _parts(value) if lists.get(key) else value for key, value in values.items()}
+    document = Document(data, "", {}, {tuple(key.split(".")): label for key, label in labels.items()})
+    return resolve_service(validate(document, Serving), catalog, document, ())
+
+
+def shipped(kind: Kind | None = None) -> list[str]:
+    """Return the names of the scenarios that come with the planner, all or of one kind."""
+    files = data_root("scenarios").glob("*.yaml")
+    return sorted(path.stem for path in files if kind is None or kind_of(read(path)) == kind)
 
 
 def find(reference: str) -> Path:
@@ -76,15 +96,58 @@ def find(reference: str) -> Path:
     raise UnknownName("scenario (no such file, and none shipped)", reference, shipped())
 
 
-def paths(model: type[Frozen] = Scenario, prefix: str = "") -> Iterator[tuple[str, bool]]:
-    """Yield the dotted path of every scenario value, and whether it is a list."""
+def kind_of(document: Document) -> Kind:
+    """Return what a scenario asks for; training where it does not say. Raises InputError for another kind."""
+    data = document.data if isinstance(document.data, dict) else {}
+    if "workloads" in data:
+        return "serving"
+    work = data.get("workload")
+    kind = work.get("kind", "training") if isinstance(work, dict) else "training"
+    if kind == "serving":
+        return "serving"
+    if kind != "training":
+        raise document.error(("workload", "kind"), f"expected 'training' or 'serving', got {kind!r}")
+    return "training"
+
+
+def _of_one_kind(document: Document, kind: Kind) -> None:
+    """Refuse what only the other kind of workload has."""
+    other: Kind = "training" if kind == "serving" else "serving"
+    foreign = _WORK[other].model_fields.keys() - _WORK[kind].model_fields.keys()
+    for at, work in _workloads(document.data):
+        for key in work:
+            if key in foreign:
+                raise document.error((*at, key), f"is of a workload of kind: {other}, and this one is of kind: {kind}")
+
+
+def _workloads(data: object) -> Iterator[tuple[tuple[Hashable, ...], dict[Hashable, object]]]:
+    """Yield every block of a workload with its path."""
+    blocks = data if isinstance(data, dict) else {}
+    several = blocks.get("workloads")
+    listed = enumerate(several if isinstance(several, list) else [])
+    for at, work in [(("workload",), blocks.get("workload")), *((("workloads", i), one) for i, one in listed)]:
+        if isinstance(work, dict):
+            yield at, work
+
+
+def paths(model: type[Frozen] | None = None) -> Iterator[tuple[str, bool]]:
+    """Yield the dotted path of every scenario value, and whether it is a list; of both kinds where none is named."""
+    found: dict[str, bool] = {}
+    for one in (Scenario, ServingScenario) if model is None else (model,):
+        found |= dict(_values(one, ""))
+    yield from found.items()
+
+
+def _values(model: type[Frozen], prefix: str) -> Iterator[tuple[str, bool]]:
     for name, field in model.model_fields.items():
         types = (field.annotation, *get_args(field.annotation))
         nested = [t for t in types if isinstance(t, type) and issubclass(t, Frozen)]
-        for inner in nested:
-            yield from paths(inner, f"{prefix}{name}.")
+        is_list = any(get_origin(t) is tuple for t in types)
+        # a block in a list has no path of its own
+        for inner in nested if not is_list else ():
+            yield from _values(inner, f"{prefix}{name}.")
         if not nested:
-            yield prefix + name, get_origin(field.annotation) is tuple
+            yield prefix + name, is_list
 
 
 def merge(document: Document, overrides: Mapping[str, object], labels: Mapping[str, str]) -> Document:
@@ -94,11 +157,16 @@ def merge(document: Document, overrides: Mapping[str, object], labels: Mapping[s
     for path, value in overrides.items():
         if path not in lists:
             raise UnknownName("scenario value", path, lists)
+        if isinstance(data, dict) and "workloads" in data and path.startswith("workload."):
+            raise InputError(f"{labels.get(path, path)}: the scenario has several workloads, and this does not say "
+                             "of which it is: write it into the file")
         data = _put(data, path.split("."), _parts(value) if lists[path] else value)
         named[tuple(path.split("."))] = labels.get(path, path)
     if not document.file:
         named |= {tuple(path.split(".")): label for path, label in labels.items()}
         data = {"workload": {}, **data}
+        if not overrides.keys() <= dict(paths(Scenario)).keys():
+            data = _put(data, ["workload", "kind"], "serving")
     if isinstance(data, dict) and data.get("hardware") is None:
         data = _put(data, ["hardware", "candidates"], [ANY])
     return Document(data, document.file, document.lines, named)
@@ -118,162 +186,7 @@ def _put(data: object, path: Sequence[str], value: object) -> object:
     return {**inner, path[0]: _put(inner.get(path[0]), path[1:], value)}
 
 
-def resolve(scenario: Scenario, catalog: Catalog) -> tuple[Scenario, Defaults]:
-    """Return `scenario` with the catalog's names and no open ends, and the defaults that closed them."""
-    return _resolve(scenario, catalog, _FLAGS_ALONE)
-
-
-def _resolve(scenario: Scenario, catalog: Catalog, document: Document) -> tuple[Scenario, Defaults]:
-    work, sourcing, defaults = scenario.workload, scenario.sourcing, []
-    with _named(document, "workload", "model"):
-        models = [catalog.model(name) for name in work.models]
-    # several are compared at a length that all of them have
-    model = min(models, key=lambda one: one.sequence_length)
-    chosen: dict[str, object] = {"model": ", ".join(one.name for one in models)}
-    if work.tokens is not None:
-        chosen["method"] = method = work.method or "pretrain"
-        with _named(document, "workload", "stack"):
-            chosen["stack"] = catalog.stack(work.stack or DEFAULT_STACK[method]).name
-    chosen |= {"precision": work.precision, "sequence_length": work.sequence_length or model.sequence_length}
-    if work.tokens is not None:
-        chosen["global_batch"] = work.global_batch or Batch(model.global_batch)
-    elif scenario.objective != "gpus" and "objective" in scenario.model_fields_set:
-        raise document.error(("objective",), f"objective: {scenario.objective} needs workload.tokens; without tokens "
-                             "the question is the fewest GPUs that hold the model")
-    stated = {name for name in work.model_fields_set if getattr(work, name) is not None}
-    defaults += [f"{name}={_text(value)}" for name, value in chosen.items() if name not in stated]
-    rent = sourcing.rent
-    if rent is not None:
-        if "terms" not in rent.model_fields_set:
-            defaults.append(f"terms={_text(rent.terms)}")
-        rent = _offers_asked(rent, catalog, document)
-    own = _owned(sourcing, catalog, document, defaults)
-    # what holds a model is no question of offers, so every kind of GPU is a candidate
-    def everything() -> Sequence[str]:
-        if work.tokens is None:
-            return catalog.names("nodes")
-        bought = [catalog.node(one.node).name for one in catalog.all("purchases", Purchase)] if sourcing.buy else []
-        return sorted({*own, *bought, *(_offered(rent, catalog) if rent is not None else ())})
-
-    candidates = _candidates(scenario.hardware.candidates, everything, catalog, document)
-    if ANY in scenario.hardware.candidates:
-        defaults.append(f"candidates={_text(candidates) if work.tokens is not None else 'every GPU of the catalog'}")
-    return scenario.model_copy(update={
-        "objective": scenario.objective if work.tokens is not None else "gpus",
-        "workload": work.model_copy(update=chosen),
-        "hardware": scenario.hardware.model_copy(update={"candidates": candidates}),
-        "sourcing": sourcing.model_copy(update={"rent": rent, "own": own}),
-    }), defaults
-
-
-def _text(value: object) -> str:
-    return ",".join(map(str, value)) if type(value) is tuple else str(value)
-
-
-@contextmanager
-def _named(document: Document, *path: str | int) -> Iterator[None]:
-    """Say of an unknown name where it was written."""
-    try:
-        yield
-    except UnknownName as error:
-        raise document.error(path, error.problem) from None
-
-
-def _owned(sourcing: Sourcing, catalog: Catalog, document: Document, defaults: Defaults) -> dict[str, int]:
-    """Return the owned nodes by their catalog names; the site is said where it decides."""
-    own = {}
-    for name, count in sourcing.own.items():
-        with _named(document, "sourcing", "own", name):
-            own[catalog.node(name).name] = count
-    if own:
-        with _named(document, "sourcing", "site"):
-            site = catalog.site(sourcing.site)
-        if "site" not in sourcing.model_fields_set:
-            defaults.append(f"site={site.name}")
-    return own
-
-
-def _offers_asked(rent: Rent, catalog: Catalog, document: Document) -> Rent:
-    """Return `rent` with providers and regions spelled as the catalog spells them."""
-    providers = {name.lower(): name for name in catalog.names("prices")} if rent.providers else {}
-    offers = [offer for prices in catalog.price_lists for offer in prices.offers] if rent.regions else []
-    regions = {offer.region.lower(): offer.region for offer in offers}
-    update: dict[str, tuple[str, ...]] = {"terms": rent.terms}
-    for field, known in (("providers", providers), ("regions", regions)):
-        names = []
-        for at, name in enumerate(getattr(rent, field)):
-            with _named(document, "sourcing", "rent", field, at):
-                if name.lower() not in known:
-                    raise UnknownName(field.removesuffix("s"), name, known.values())
-                names.append(known[name.lower()])
-        update[field] = tuple(names)
-    return rent.model_copy(update=update)
-
-
-def _candidates(names: Sequence[str], everything: Callable[[], Sequence[str]], catalog: Catalog,
-                document: Document) -> tuple[str, ...]:
-    found: dict[str, None] = {}
-    for at, name in enumerate(names):
-        if name.lower() == ANY:
-            found |= dict.fromkeys(everything())
-            continue
-        with _named(document, "hardware", "candidates", at):
-            found |= dict.fromkeys(candidate_nodes([name], catalog))
-    return tuple(found)
-
-
-def _offered(rent: Rent, catalog: Catalog) -> list[str]:
-    """Return the node types that some admitted offer names, sorted."""
-    nodes = {catalog.node(offer.node).name for prices in catalog.price_lists for offer in prices.offers
-             if offer.term in rent.terms and (not rent.providers or prices.name in rent.providers)
-             and (not rent.regions or offer.region in rent.regions)}
-    if not nodes:
-        raise InputError(f"no offer in the catalog has terms {_text(rent.terms)} with the providers and "
-                         "regions asked for, so there is no hardware to choose from")
-    return sorted(nodes)
-
-
-def candidate_nodes(names: Sequence[str], catalog: Catalog) -> list[str]:
-    """Return the node types meant by `names`: a node, a GPU (every node type with it), or "8xh100".
-
-    Upper and lower case are alike. Raises UnknownName, also for a GPU that no node type has in that count.
-    """
-    found: dict[str, None] = {}
-    for name in names:
-        found |= dict.fromkeys(_nodes_named(name, catalog))
-    return list(found)
-
-
-def _nodes_named(name: str, catalog: Catalog) -> list[str]:
-    if (node := _known(catalog.node, name)) is not None:
-        return [node.name]
-    counted = _COUNTED.fullmatch(name.strip())
-    gpu = _known(catalog.gpu, counted.group(2) if counted else name)
-    nodes = catalog.all("nodes", Node)
-    if gpu is None:
-        raise UnknownName("node or GPU", name, [*_spellings(nodes), *_spellings(catalog.all("gpus", Gpu))])
-    having = [node for node in nodes if catalog.gpu(node.gpu).name == gpu.name]
-    fitting = [node.name for node in having if not counted or node.gpus == int(counted.group(1))]
-    if not fitting:
-        known = [f"{node.gpus}x{gpu.name}" for node in having]
-        raise UnknownName("hardware (the GPU exists, but no such node type)", name, known)
-    return fitting
-
-
-def _known(find_entry: Callable[[str], E], name: str) -> E | None:
-    try:
-        return find_entry(name)
-    except UnknownName as error:
-        if error.name != name:
-            raise
-        return None
-
-
-def _spellings(entries: Sequence[Node] | Sequence[Gpu]) -> list[str]:
-    return [spelling for entry in entries for spelling in (entry.name, *entry.aliases)]
-
-
-def to_yaml(scenario: Scenario) -> str:
+def to_yaml(scenario: AnyScenario) -> str:
     """Return `scenario` as a file that reads back to the same scenario; what is open or empty is left out."""
     return dump(_stated(scenario.model_dump(mode="json", exclude_none=True)))
 

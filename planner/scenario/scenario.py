@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from typing import TypeAlias
 
-from planner.scenario.limits import Hardware, Limits, Objective, Sourcing
+from pydantic import Field, model_validator
+
+from planner.errors import Unsupported
+from planner.scenario.limits import Hardware, Limits, Objective, ServingLimits, ServingObjective, Sourcing
+from planner.scenario.serving import Serving
 from planner.scenario.workload import Training
 from planner.yaml_io import Frozen
 
@@ -19,3 +23,51 @@ class Scenario(Frozen):
     limits: Limits = Limits()
     objective: Objective = "cost"
     confidence: float = Field(default=0.95, ge=0.5, lt=1)
+
+
+class ServingScenario(Frozen):
+    """The same question of one service (`workload`), or of several that share a pool (`workloads`)."""
+
+    name: str = "unnamed"
+    workload: Serving | None = None
+    workloads: tuple[Serving, ...] = Field(default=(), max_length=100)
+    hardware: Hardware
+    sourcing: Sourcing = Sourcing()
+    limits: ServingLimits = ServingLimits()
+    objective: ServingObjective = "cost"
+    confidence: float = Field(default=0.95, ge=0.5, lt=1)
+
+    @property
+    def services(self) -> tuple[Serving, ...]:
+        """Every service asked for, at least one."""
+        return self.workloads if self.workload is None else (self.workload,)
+
+    @model_validator(mode="after")
+    def _one_service_or_a_list(self) -> ServingScenario:
+        if self.workload is not None and self.workloads:
+            raise ValueError("workload and workloads are both given: one service is a workload, several are workloads")
+        if not self.services:
+            raise ValueError("workloads: at least one service is needed")
+        return self
+
+    @model_validator(mode="after")
+    def _several_are_told_apart(self) -> ServingScenario:
+        names = [service.name for service in self.workloads]
+        for at, service in enumerate(self.workloads):
+            if service.name is None:
+                raise ValueError(f"workloads.{at}.name: required, but missing: services that share a pool have names")
+            if service.name in names[:at]:
+                raise ValueError(f"workloads.{at}.name: {service.name!r} is given twice")
+            if service.rate is None and service.trace is None:
+                raise ValueError(f"workloads.{at}: services that share a pool need a rate or a trace each")
+        return self
+
+
+AnyScenario: TypeAlias = Scenario | ServingScenario
+
+
+def only_training(scenario: AnyScenario, what: str) -> Scenario:
+    """Return a training scenario as it is. Raises Unsupported, naming `what` was asked, for a service."""
+    if isinstance(scenario, ServingScenario):
+        raise Unsupported(f"{what} of a workload of kind: serving")
+    return scenario

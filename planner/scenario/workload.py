@@ -15,6 +15,9 @@ Optimizer = Literal["adamw", "adamw-8bit", "adamw-4bit", "sgd-momentum", "lion",
                     "paged-adamw", "paged-adamw-8bit"]
 Loss = Literal["plain", "chunked", "fused"]
 Method = Literal["pretrain", "full", "lora", "qlora", "inference"]
+DEFAULT_STACK = {"pretrain": "megatron-core", "full": "megatron-core", "lora": "hf-peft", "qlora": "hf-peft",
+                 "inference": "megatron-core"}
+"""Stack by method, where none is named."""
 _BATCH = re.compile(r"\s*([\d_]{1,18})\s*(?:sequences|seqs)?\s*(?:(?:\+-|\+/-|±)\s*(\d+(?:\.\d+)?)\s*%)?\s*\Z")
 TRAINABLE = ("bf16", "fp16", "fp8", "mxfp8", "fp4", "fp32", "tf32")
 MOST_SEQUENCES = 10**6

@@ -9,8 +9,8 @@ from typing import Any
 
 from planner.catalog.load import Catalog
 from planner.errors import InputError
-from planner.scenario.load import load_scenario
-from planner.scenario.scenario import Scenario
+from planner.scenario.load import load_any
+from planner.scenario.scenario import AnyScenario
 from planner.sweep.variants import Variant, Varied, overrides, variants
 
 
@@ -20,7 +20,7 @@ class Task:
 
     index: int
     variant: Variant
-    scenario: Scenario
+    scenario: AnyScenario
     defaults: tuple[str, ...]
 
     @property
@@ -58,7 +58,7 @@ def tasks(reference: str, axes: Sequence[Varied], catalog: Catalog) -> list[Task
     found: list[Task] = []
     asked: dict[str, Variant] = {}
     for index, variant in enumerate(variants(axes)):
-        scenario, defaults = load_scenario(reference, overrides(variant), catalog, labels=labels)
+        scenario, defaults = load_any(reference, overrides(variant), catalog, labels=labels)
         task = Task(index, variant, scenario, tuple(defaults))
         same = asked.setdefault(json.dumps(task.question, sort_keys=True), variant)
         if same is not variant:

@@ -66,6 +66,6 @@ def variants(axes: Sequence[Varied]) -> Iterator[Variant]:
 
 
 def overrides(variant: Mapping[str, str]) -> dict[str, object]:
-    """Return a variant as `load_scenario` takes it: values of a list path are split at `+`, others are left alone."""
+    """Return a variant as `load_any` takes it: values of a list path are split at `+`, others are left alone."""
     lists = dict(paths())
     return {path: _parts(value) if lists[path] else value for path, value in variant.items()}

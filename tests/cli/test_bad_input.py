@@ -141,7 +141,7 @@ def test_what_is_no_file(planner, tmp_path):
     ran = planner("plan", "llama-3.1-70b-pretrian")
     assert ran.code == 2
     assert "unknown scenario" in ran.err
-    assert "did you mean llama-3.1-70b-pretrain?" in ran.err
+    assert "did you mean llama-3.1-70b-pretrain" in ran.err
 
 
 @pytest.mark.parametrize("content", [GOOD.replace("\n", "\r\n").encode(), b"\xef\xbb\xbf" + GOOD.encode(),

@@ -14,11 +14,13 @@ import planner.cli.main as cli
 from planner.catalog.load import KINDS, Catalog
 from planner.scenario.limits import Deadline
 from planner.scenario.load import FLAGS
-from planner.scenario.scenario import Scenario
+from planner.scenario.scenario import Scenario, ServingScenario
 from planner.yaml_io import parse, validate
 
 ROOT = Path(__file__).parents[2]
 MAIN = "llama-3.1-70b-pretrain"
+CHAT = "llama-3.3-70b-chat"
+ONE = ["estimate", "--model", "gpt2", "--node", "dgx-h100", "--layout", "tp=2"]
 CATALOG = Catalog()
 
 
@@ -124,6 +126,17 @@ def test_plan_has_exactly_the_flags_of_the_scenario(planner):
     (["estimate", "--model", "x", "--node", "y", "--layout", "tp=8,tp=4"], "'tp' is given twice"),
     (["estimate", "--model", "x", "--node", "y", "--confidence", "1"], "--confidence"),
     (["plan"], "nothing to plan: name a scenario"), (["plan", "--json"], "nothing to plan"),
+    (["plan", MAIN, "--rate", "20"], "--rate: is of a workload of kind: serving"),
+    (["plan", CHAT, "--tokens", "1T"], "--tokens: is of a workload of kind: training"),
+    (["plan", "--model", "gpt2", "--rate", "20", "--tokens", "1T"], "--tokens: is of a workload of kind: training"),
+    (["plan", CHAT, "--objective", "time"], "--objective: expected 'cost', 'gpus' or 'energy', got 'time'"),
+    (["plan", CHAT, "--ttft", "2"], "--ttft: '2' has no unit"),
+    (["compare", CHAT], "not supported: compare of a workload of kind: serving"),
+    (["explain", CHAT], "not supported: explain of a workload of kind: serving"),
+    ([*ONE, "--concurrency", "6", "--seq-len", "8"], "--seq-len is for training, and --concurrency for serving"),
+    ([*ONE, "--rate", "6", "--precision", "fp8"], "--precision is for training, and --rate for serving"),
+    ([*ONE, "--concurrency", "x", "--input", "8", "--output", "8"], "--concurrency: expected a whole number, got 'x'"),
+    ([*ONE, "--input", "8"], "output missing: tokens of a prompt and of an answer"),
     (["catalog", "list", "gpu"], "'gpu' is not one of"),
     (["catalog", "show", "h1000"], "unknown catalog entry"),
     (["catalog", "show", "h100-sxm", "--svg", "x.svg"], "--svg draws the topology of a node; h100-sxm is of gpus"),
@@ -143,6 +156,18 @@ def test_show_scenario_prints_a_file_that_means_the_same(planner, tmp_path):
     scenario = validate(parse(ran.out, "shown"), Scenario)
     assert scenario.limits.deadline == Deadline(30 * 86400.0)
     assert {"dgx-h200", "dgx-b200", "dgx-a100"} <= set(scenario.hardware.candidates)
+    path = tmp_path / "shown.yaml"
+    path.write_text(ran.out)
+    assert planner("plan", path, "--show-scenario").out == ran.out
+
+
+def test_show_scenario_of_flags_for_a_service_is_a_file_that_means_the_same(planner, tmp_path):
+    ran = planner("plan", "--model", "llama-3.3-70b", "--rate", "20", "--input", "2000", "--output", "300", "--ttft",
+                  "2s", "--tpot", "50ms at p99", "--quantization", "bf16,fp8", "--engine", "sglang", "--on", "h200",
+                  "--show-scenario")
+    assert (ran.code, ran.err) == (0, "")
+    (service,) = validate(parse(ran.out, "shown"), ServingScenario).services
+    assert (service.tpot.percentile, service.quantization, service.engine) == (99.0, ("bf16", "fp8"), "sglang")
     path = tmp_path / "shown.yaml"
     path.write_text(ran.out)
     assert planner("plan", path, "--show-scenario").out == ran.out

@@ -32,6 +32,18 @@ QUESTION: dict[str, st.SearchStrategy[str]] = {
 }
 BASE = {"--model": "gpt2", "--tokens": "1M", "--seq-len": "1024", "--global-batch": "16", "--on": "h100-sxm-1x",
         "--max-gpus": "2", "--time-limit": "0.2"}
+SERVED: dict[str, st.SearchStrategy[str]] = {
+    "--rate": st.sampled_from(["20", "0.5", "300 requests/min", "7requests/h"]),
+    "--input": st.sampled_from(["1", "2000", "8k", "9000 tokens"]), "--output": st.sampled_from(["1", "300"]),
+    "--ttft": st.sampled_from(["2s", "1 us", "2 s at p99", "400ms at mean"]),
+    "--tpot": st.sampled_from(["50ms", "50 ms at p50"]),
+    "--quantization": st.sampled_from(["bf16", "bf16,fp8", "int4", "nf4"]),
+    "--engine": st.sampled_from(["vllm", "SGLang"]),
+    "--budget": st.sampled_from(["500 USD/h", "1 USD"]),
+    **{flag: QUESTION[flag] for flag in ("--model", "--on", "--terms", "--gpus", "--objective", "--deadline",
+                                         "--tokens")},
+}
+SERVICE = {"--model": "gpt2", "--rate": "20", "--input": "2000", "--output": "300", "--on": "h100-sxm-1x"}
 ESTIMATE: dict[str, st.SearchStrategy[str]] = {
     "--gpus": st.integers(1, 64).map(str),
     "--seq-len": QUESTION["--seq-len"], "--global-batch": st.integers(1, 64).map(str),
@@ -65,6 +77,12 @@ def arguments(flags: dict[str, str]) -> list[str]:
 @given(some(QUESTION, 4))
 def test_any_flags_of_plan_make_a_question_or_are_named(flags: dict[str, str]) -> None:
     assert run("plan", *arguments(BASE | flags), "--show-scenario")[0] in (0, 2)
+
+
+@fuzzing(200)
+@given(some(SERVED, 4))
+def test_any_flags_of_a_service_make_a_question_or_are_named(flags: dict[str, str]) -> None:
+    assert run("plan", *arguments(SERVICE | flags), "--show-scenario")[0] in (0, 2)
 
 
 @fuzzing(40)

@@ -12,15 +12,15 @@ from planner.errors import InputError, UnknownName
 from planner.scenario.limits import Deadline, Limits
 from planner.scenario.load import (
     FLAGS,
-    candidate_nodes,
     find,
+    load_any,
     load_scenario,
     paths,
-    resolve,
     shipped,
     to_yaml,
 )
-from planner.scenario.scenario import Scenario
+from planner.scenario.pool import candidate_nodes
+from planner.scenario.resolve import resolve
 from planner.scenario.workload import Batch, Training
 from planner.yaml_io import parse, validate
 
@@ -45,8 +45,8 @@ def test_the_main_scenario_is_the_one_of_the_contract(main_scenario):
 @pytest.mark.parametrize("name", shipped())
 def test_every_shipped_scenario_is_found_and_written_back(name):
     assert find(name) == find(name + ".yaml") == find(name.upper())
-    scenario, _ = load_scenario(str(find(name)), {}, CATALOG)
-    assert validate(parse(to_yaml(scenario), "again"), Scenario) == scenario
+    scenario, _ = load_any(str(find(name)), {}, CATALOG)
+    assert validate(parse(to_yaml(scenario), "again"), type(scenario)) == scenario
 
 
 def test_a_flag_overrides_the_file_and_the_rest_stays(main_scenario):
@@ -134,7 +134,7 @@ def test_every_flag_sets_a_value_that_exists_and_every_list_is_known_as_one():
     assert set(FLAGS.values()) <= set(known)
     assert {path for path, is_list in known.items() if is_list} == {
         "workload.precision", "hardware.candidates", "sourcing.rent.terms", "sourcing.rent.providers",
-        "sourcing.rent.regions"}
+        "sourcing.rent.regions", "workload.quantization", "workload.day"}
 
 
 def test_a_path_wins_over_a_shipped_name(tmp_path, monkeypatch):

@@ -1,0 +1,110 @@
+"""What a service is asked for: requests a second, how they arrive, shares, and the level that users must see."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import BeforeValidator, PlainSerializer, PlainValidator
+
+from planner.units import DAY, REQUEST_RATE, SECONDS, exact, parse
+
+MOST_RATE = 1e9
+"""Requests/s above which no service comes."""
+USUAL_PERCENTILE = 95.0
+_NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*\Z")
+_AT = re.compile(r"(.*?)\s+at\s+(?:(mean)|p(\d+(?:\.\d+)?))\s*\Z", re.DOTALL | re.IGNORECASE)
+
+
+class Level(NamedTuple):
+    """Seconds that a latency may take: at a percentile (50 to 99.9) or on average; where unsaid, `at` is None."""
+
+    seconds: float
+    at: float | Literal["mean"] | None = None
+
+    @property
+    def percentile(self) -> float | None:
+        """The percentile that must hold, 95 where none is said; None is the mean."""
+        if self.at == "mean":
+            return None
+        return USUAL_PERCENTILE if self.at is None else self.at
+
+    def __str__(self) -> str:
+        """Write the level as it is read."""
+        text = exact(self.seconds, SECONDS, "s", "ms", "us")
+        if self.at is None:
+            return text
+        return f"{text} at mean" if self.at == "mean" else f"{text} at p{self.at:.10g}"
+
+
+def _level(value: object) -> Level:
+    if isinstance(value, Level):
+        return value
+    match = _AT.match(value) if isinstance(value, str) else None
+    seconds = parse(match.group(1) if match else value, SECONDS, "latency", "2 s")
+    if seconds > DAY:
+        raise ValueError(f"{value!r}: a latency is at most a day")
+    if match is None:
+        return Level(seconds)
+    if match.group(2):
+        return Level(seconds, "mean")
+    percentile = float(match.group(3))
+    if not 50 <= percentile <= 99.9:
+        raise ValueError(f"{value!r}: the percentile must be p50 to p99.9, or mean")
+    return Level(seconds, percentile)
+
+
+class Arrivals(NamedTuple):
+    """Gaps between requests by their coefficient of variation: 1 is Poisson, more comes in bursts."""
+
+    cv: float = 1.0
+
+
+def _arrivals(value: object) -> Arrivals:
+    if isinstance(value, Arrivals):
+        return value
+    if value == "poisson":
+        return Arrivals()
+    cv = value.get("cv") if isinstance(value, dict) and set(value) == {"cv"} else None
+    if not isinstance(cv, int | float) or isinstance(cv, bool):
+        raise ValueError(f"expected poisson, or the variation of the gaps such as {{cv: 2}}, got {value!r}")
+    if not 0 <= cv <= 20:
+        raise ValueError(f"cv, the standard deviation of the gaps over their mean, is 0 to 20, got {cv}")
+    return Arrivals(float(cv))
+
+
+def _written(arrivals: Arrivals) -> str | dict[str, int | float]:
+    cv = arrivals.cv
+    return "poisson" if cv == 1 else {"cv": int(cv) if cv.is_integer() else cv}
+
+
+def _rate(value: object) -> float:
+    """Return requests/s; a number without a unit is of these."""
+    bare = isinstance(value, int | float) or (isinstance(value, str) and _NUMBER.match(value))
+    rate = parse(f"{value} requests/s" if bare else value, REQUEST_RATE, "rate", "20 requests/s")
+    if rate > MOST_RATE:
+        raise ValueError(f"a rate is at most {MOST_RATE:g} requests/s, got {value!r}")
+    return rate
+
+
+def _share(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*%\s*", value)
+    if match is None and not _NUMBER.match(value):
+        raise ValueError(f"{value!r} is no share: write for example '30%'")
+    return float(match.group(1)) / 100 if match else value
+
+
+def _percent(value: float) -> str | float:
+    """Return a share as a percentage where that reads back to the same number."""
+    text = f"{value * 100:.10g}"
+    return f"{text}%" if "e" not in text and float(text) / 100 == value else value
+
+
+Latency = Annotated[Level, PlainValidator(_level), PlainSerializer(str, return_type=str)]
+Gaps = Annotated[Arrivals, PlainValidator(_arrivals), PlainSerializer(_written)]
+Rate = Annotated[float, PlainValidator(_rate), PlainSerializer(
+    lambda value: exact(value, REQUEST_RATE, "requests/s", "requests/min", "requests/h"), return_type=str)]
+Share = Annotated[float, BeforeValidator(_share), PlainSerializer(_percent)]
+"""A share of one, as "30%" or 0.3."""

@@ -1,0 +1,115 @@
+"""How long prompts and answers are: a fixed count of tokens, or a lognormal distribution of them."""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import PlainSerializer, PlainValidator
+
+from planner.units import TOKENS, parse, parse_count
+
+MOST_TOKENS = 10**7
+"""Longest prompt or answer; no model reads or writes more at once."""
+WIDEST_CV = 10.0
+WIDEST_RATIO = 1000.0
+"""Of p95 to p50."""
+_FORMS = "write 2000, {mean: 2000, cv: 0.8} or {p50: 1000, p95: 6000}"
+_STANDARD = NormalDist()
+_Z95 = _STANDARD.inv_cdf(0.95)
+
+
+class Length(NamedTuple):
+    """Tokens of a prompt or an answer, kept as it was said: by mean and cv, or by median (p50) and p95.
+
+    With `by` "mean", `value` is the mean in tokens and `spread` the coefficient of variation, 0 for a fixed length;
+    with "p50", `value` is the median and `spread` the 95th percentile, both in tokens.
+    """
+
+    by: Literal["mean", "p50"]
+    value: float
+    spread: float
+
+    @property
+    def sigma(self) -> float:
+        """Standard deviation of the logarithm; 0 where every length is the same."""
+        if self.by == "mean":
+            return math.sqrt(math.log1p(self.spread**2))
+        return math.log(self.spread / self.value) / _Z95
+
+    @property
+    def median(self) -> float:
+        """Tokens that half of the lengths exceed."""
+        return self.value if self.by == "p50" else self.value / math.sqrt(1 + self.spread**2)
+
+    @property
+    def mean(self) -> float:
+        """Mean tokens."""
+        return self.value if self.by == "mean" else self.value * math.exp(self.sigma**2 / 2)
+
+    @property
+    def cv(self) -> float:
+        """Standard deviation over mean."""
+        return self.spread if self.by == "mean" else math.sqrt(math.expm1(self.sigma**2))
+
+    def quantile(self, q: float) -> float:
+        """Return the tokens below which a share `q` of the lengths lies, 0 < q < 1."""
+        return self.median * math.exp(self.sigma * _STANDARD.inv_cdf(q))
+
+
+def _length(value: object) -> Length:
+    if isinstance(value, Length):
+        return value
+    if isinstance(value, dict):
+        return _distribution(value)
+    if not isinstance(value, int | str):
+        raise ValueError(f"{value!r} is no length in tokens: {_FORMS}")
+    return Length("mean", float(_bounded(parse_count(value, "length", "2000"))), 0.0)
+
+
+def _distribution(value: dict[object, object]) -> Length:
+    if set(value) == {"mean", "cv"}:
+        mean, cv = _tokens("mean", value["mean"]), _number("cv", value["cv"])
+        if not 0 <= cv <= WIDEST_CV:
+            raise ValueError(f"cv, the standard deviation over the mean, is 0 to {WIDEST_CV:g}, got {value['cv']!r}")
+        return Length("mean", mean, cv)
+    if set(value) == {"p50", "p95"}:
+        median, high = _tokens("p50", value["p50"]), _tokens("p95", value["p95"])
+        if not median <= high <= WIDEST_RATIO * median:
+            raise ValueError(f"p95 is 1 to {WIDEST_RATIO:g} times p50, got p50 {value['p50']!r} and p95 "
+                             f"{value['p95']!r}")
+        return Length("p50", median, high)
+    raise ValueError(f"a distribution of lengths has mean and cv, or p50 and p95, got {', '.join(map(str, value))}: "
+                     f"{_FORMS}")
+
+
+def _tokens(key: str, value: object) -> float:
+    return _bounded(parse(value, TOKENS, "length", "2000") if isinstance(value, str) else _number(key, value))
+
+
+def _number(key: str, value: object) -> float:
+    try:
+        number = float(value) if isinstance(value, int | float | str) and not isinstance(value, bool) else math.nan
+    except (ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise ValueError(f"{key} must be a finite number, got {value!r}")
+    return number
+
+
+def _bounded(tokens: float) -> float:
+    if not 1 <= tokens <= MOST_TOKENS:
+        raise ValueError(f"a length is 1 to {MOST_TOKENS:,} tokens, got {tokens:g}")
+    return tokens
+
+
+def _plain(length: Length) -> int | float | dict[str, float | int]:
+    """Return the length as scenarios write it."""
+    value, spread = (int(x) if x.is_integer() else x for x in (length.value, length.spread))
+    if length.by == "p50":
+        return {"p50": value, "p95": spread}
+    return value if isinstance(value, int) and not length.spread else {"mean": value, "cv": spread}
+
+
+Lengths = Annotated[Length, PlainValidator(_length), PlainSerializer(_plain)]

@@ -1,0 +1,155 @@
+"""The hardware that a question may draw on: nodes by any of their names, owned, bought, or offered by providers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TypeVar
+
+from planner.catalog.hardware import Gpu, Node
+from planner.catalog.load import Catalog
+from planner.catalog.price import Purchase
+from planner.errors import InputError, UnknownName
+from planner.scenario.limits import Hardware, Rent, Sourcing
+from planner.yaml_io import Document, Frozen
+
+ANY = "any"
+"""The candidate that stands for every node type with an admitted offer; used where no hardware is named."""
+_COUNTED = re.compile(r"(\d+)\s*x\s*(.+)", re.IGNORECASE)
+E = TypeVar("E")
+Defaults = list[str]
+
+
+@contextmanager
+def named(document: Document, *path: str | int) -> Iterator[None]:
+    """Say of an unknown name where it was written."""
+    try:
+        yield
+    except UnknownName as error:
+        raise document.error(path, error.problem) from None
+
+
+def pool(hardware: Hardware, sourcing: Sourcing, catalog: Catalog, document: Document, defaults: Defaults, *,
+         priced: bool = True) -> dict[str, Frozen]:
+    """Return `hardware` and `sourcing` with the catalog's names, by field; what decided is added to `defaults`.
+
+    Where the question is not `priced`, every node type of the catalog is any candidate. Raises InputError.
+    """
+    rent = sourcing.rent
+    if rent is not None:
+        if "terms" not in rent.model_fields_set:
+            defaults.append(f"terms={text(rent.terms)}")
+        rent = _offers_asked(rent, catalog, document)
+    own = _owned(sourcing, catalog, document, defaults)
+
+    def everything() -> Sequence[str]:
+        if not priced:
+            return catalog.names("nodes")
+        bought = [catalog.node(one.node).name for one in catalog.all("purchases", Purchase)] if sourcing.buy else []
+        return sorted({*own, *bought, *(_offered(rent, catalog) if rent is not None else ())})
+
+    candidates = _candidates(hardware.candidates, everything, catalog, document)
+    if ANY in hardware.candidates:
+        defaults.append(f"candidates={text(candidates) if priced else 'every GPU of the catalog'}")
+    return {"hardware": hardware.model_copy(update={"candidates": candidates}),
+            "sourcing": sourcing.model_copy(update={"rent": rent, "own": own})}
+
+
+def text(value: object) -> str:
+    """Write a value as defaults show it."""
+    return ",".join(map(str, value)) if type(value) is tuple else str(value)
+
+
+def _owned(sourcing: Sourcing, catalog: Catalog, document: Document, defaults: Defaults) -> dict[str, int]:
+    """Return the owned nodes by their catalog names; the site is said where it decides."""
+    own = {}
+    for name, count in sourcing.own.items():
+        with named(document, "sourcing", "own", name):
+            own[catalog.node(name).name] = count
+    if own:
+        with named(document, "sourcing", "site"):
+            site = catalog.site(sourcing.site)
+        if "site" not in sourcing.model_fields_set:
+            defaults.append(f"site={site.name}")
+    return own
+
+
+def _offers_asked(rent: Rent, catalog: Catalog, document: Document) -> Rent:
+    """Return `rent` with providers and regions spelled as the catalog spells them."""
+    providers = {name.lower(): name for name in catalog.names("prices")} if rent.providers else {}
+    offers = [offer for prices in catalog.price_lists for offer in prices.offers] if rent.regions else []
+    regions = {offer.region.lower(): offer.region for offer in offers}
+    update: dict[str, tuple[str, ...]] = {"terms": rent.terms}
+    for field, known in (("providers", providers), ("regions", regions)):
+        names = []
+        for at, name in enumerate(getattr(rent, field)):
+            with named(document, "sourcing", "rent", field, at):
+                if name.lower() not in known:
+                    raise UnknownName(field.removesuffix("s"), name, known.values())
+                names.append(known[name.lower()])
+        update[field] = tuple(names)
+    return rent.model_copy(update=update)
+
+
+def _candidates(names: Sequence[str], everything: Callable[[], Sequence[str]], catalog: Catalog,
+                document: Document) -> tuple[str, ...]:
+    found: dict[str, None] = {}
+    for at, name in enumerate(names):
+        if name.lower() == ANY:
+            found |= dict.fromkeys(everything())
+            continue
+        with named(document, "hardware", "candidates", at):
+            found |= dict.fromkeys(candidate_nodes([name], catalog))
+    return tuple(found)
+
+
+def _offered(rent: Rent, catalog: Catalog) -> list[str]:
+    """Return the node types that some admitted offer names, sorted."""
+    nodes = {catalog.node(offer.node).name for prices in catalog.price_lists for offer in prices.offers
+             if offer.term in rent.terms and (not rent.providers or prices.name in rent.providers)
+             and (not rent.regions or offer.region in rent.regions)}
+    if not nodes:
+        raise InputError(f"no offer in the catalog has terms {text(rent.terms)} with the providers and "
+                         "regions asked for, so there is no hardware to choose from")
+    return sorted(nodes)
+
+
+def candidate_nodes(names: Sequence[str], catalog: Catalog) -> list[str]:
+    """Return the node types meant by `names`: a node, a GPU (every node type with it), or "8xh100".
+
+    Upper and lower case are alike. Raises UnknownName, also for a GPU that no node type has in that count.
+    """
+    found: dict[str, None] = {}
+    for name in names:
+        found |= dict.fromkeys(_nodes_named(name, catalog))
+    return list(found)
+
+
+def _nodes_named(name: str, catalog: Catalog) -> list[str]:
+    if (node := _known(catalog.node, name)) is not None:
+        return [node.name]
+    counted = _COUNTED.fullmatch(name.strip())
+    gpu = _known(catalog.gpu, counted.group(2) if counted else name)
+    nodes = catalog.all("nodes", Node)
+    if gpu is None:
+        raise UnknownName("node or GPU", name, [*_spellings(nodes), *_spellings(catalog.all("gpus", Gpu))])
+    having = [node for node in nodes if catalog.gpu(node.gpu).name == gpu.name]
+    fitting = [node.name for node in having if not counted or node.gpus == int(counted.group(1))]
+    if not fitting:
+        known = [f"{node.gpus}x{gpu.name}" for node in having]
+        raise UnknownName("hardware (the GPU exists, but no such node type)", name, known)
+    return fitting
+
+
+def _known(find_entry: Callable[[str], E], name: str) -> E | None:
+    try:
+        return find_entry(name)
+    except UnknownName as error:
+        if error.name != name:
+            raise
+        return None
+
+
+def _spellings(entries: Sequence[Node] | Sequence[Gpu]) -> list[str]:
+    return [spelling for entry in entries for spelling in (entry.name, *entry.aliases)]

@@ -1,0 +1,119 @@
+"""The open ends of a question filled in from the catalog and the defaults, and said."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from planner.catalog.load import Catalog, data_root
+from planner.scenario.demand import Arrivals, Level
+from planner.scenario.pool import Defaults, named, pool, text
+from planner.scenario.scenario import Scenario, ServingScenario
+from planner.scenario.serving import Serving
+from planner.scenario.workload import DEFAULT_STACK, Batch
+from planner.yaml_io import Document
+
+NO_FILE = Document({}, "", {})
+"""Where a question came from that no file has."""
+_ENDINGS: Sequence[tuple[set[str], str]] = (
+    ({"mxfp4"}, "mxfp4"), ({"nvfp4"}, "nvfp4"), ({"fp4"}, "nvfp4"), ({"fp8"}, "fp8"), ({"w8a8"}, "int8"),
+    ({"w4a16"}, "w4a16"), ({"gptq", "int8"}, "gptq-int8"), ({"awq"}, "int4"), ({"gptq"}, "int4"), ({"nf4"}, "nf4"),
+    ({"bnb"}, "nf4"), ({"int4"}, "int4"), ({"4bit"}, "int4"), ({"int8"}, "int8"))
+"""Parts of a model's name that say how its weights are quantized, the first that is there."""
+
+
+def resolve(scenario: Scenario, catalog: Catalog, document: Document = NO_FILE) -> tuple[Scenario, Defaults]:
+    """Return `scenario` with the catalog's names and no open ends, and the defaults that closed them.
+
+    `document` is where the scenario was read, for messages. Raises InputError.
+    """
+    work, defaults = scenario.workload, Defaults()
+    with named(document, "workload", "model"):
+        models = [catalog.model(name) for name in work.models]
+    # several are compared at a length that all of them have
+    model = min(models, key=lambda one: one.sequence_length)
+    chosen: dict[str, object] = {"model": ", ".join(one.name for one in models)}
+    if work.tokens is not None:
+        chosen["method"] = method = work.method or "pretrain"
+        with named(document, "workload", "stack"):
+            chosen["stack"] = catalog.stack(work.stack or DEFAULT_STACK[method]).name
+    chosen |= {"precision": work.precision, "sequence_length": work.sequence_length or model.sequence_length}
+    if work.tokens is not None:
+        chosen["global_batch"] = work.global_batch or Batch(model.global_batch)
+    elif scenario.objective != "gpus" and "objective" in scenario.model_fields_set:
+        raise document.error(("objective",), f"objective: {scenario.objective} needs workload.tokens; without tokens "
+                             "the question is the fewest GPUs that hold the model")
+    stated = {name for name in work.model_fields_set if getattr(work, name) is not None}
+    defaults += [f"{name}={text(value)}" for name, value in chosen.items() if name not in stated]
+    # what holds a model is no question of offers, so every kind of GPU is a candidate
+    found = pool(scenario.hardware, scenario.sourcing, catalog, document, defaults, priced=work.tokens is not None)
+    return scenario.model_copy(update={
+        "objective": scenario.objective if work.tokens is not None else "gpus",
+        "workload": work.model_copy(update=chosen), **found}), defaults
+
+
+def resolve_serving(scenario: ServingScenario, catalog: Catalog, document: Document = NO_FILE
+                    ) -> tuple[ServingScenario, Defaults]:
+    """Return the same of services: catalog names, formats, percentiles and trace files filled in."""
+    defaults = Defaults()
+    if scenario.workload is not None:
+        service, decided = resolve_service(scenario.workload, catalog, document, ("workload",))
+        services: dict[str, object] = {"workload": service}
+        defaults += decided
+    else:
+        found = [resolve_service(one, catalog, document, ("workloads", at))
+                 for at, one in enumerate(scenario.workloads)]
+        services = {"workloads": tuple(service for service, _ in found)}
+        defaults += [f"{service.label}.{default}" for service, decided in found for default in decided]
+    update = pool(scenario.hardware, scenario.sourcing, catalog, document, defaults)
+    return scenario.model_copy(update={**services, **update}), defaults
+
+
+def resolve_service(service: Serving, catalog: Catalog, document: Document = NO_FILE,
+                    at: tuple[str | int, ...] = ("workload",)) -> tuple[Serving, Defaults]:
+    """Return one service resolved, and what decided it; `at` is where the document has it. Raises InputError."""
+    with named(document, *at, "model"):
+        model = catalog.model(service.model)
+    with named(document, *at, "engine"):
+        engine = catalog.engine(service.engine)
+    chosen: dict[str, object] = {
+        "model": model.name, "engine": engine.name, "kv_cache": service.kv_cache,
+        "quantization": service.quantization or (format_of(service.model) or model.stored,)}
+    if service.rate is not None:
+        chosen["arrivals"] = service.arrivals or Arrivals()
+    stated = {name for name in service.model_fields_set if getattr(service, name) is not None}
+    shown = chosen if "arrivals" not in chosen else {**chosen, "arrivals": "poisson"}
+    defaults = [f"{name}={text(value)}" for name, value in shown.items() if name not in stated]
+    if any(level.at is None for _, level in service.levels):
+        defaults.append("percentile=p95")
+    chosen |= {name: Level(level.seconds, level.percentile) for name, level in service.levels if level.at is None}
+    if service.trace is not None:
+        chosen["trace"] = _found(service.trace, document, (*at, "trace"))
+    return service.model_copy(update=chosen), defaults
+
+
+def format_of(name: str) -> str | None:
+    """Return the quantization that a model's name asks for (`Llama-3.3-70B-Instruct-FP8`); none where it says none."""
+    parts = set(name.lower().replace("_", "-").replace(".", "-").split("-"))
+    return next((quantization for ending, quantization in _ENDINGS if ending <= parts), None)
+
+
+def trace_file(trace: str) -> Path:
+    """Return the file of a resolved `trace`."""
+    return data_root("scenarios") / trace
+
+
+def _found(trace: str, document: Document, at: tuple[str | int, ...]) -> str:
+    """Return an absolute path, or of a trace that comes with the planner the one below its scenarios.
+
+    A relative path is seen from the scenario file, or from here where a flag gives it.
+    """
+    beside = os.path.dirname(document.file) if at not in document.labels else ""
+    shipped = str(data_root("scenarios"))
+    for folder in (beside, shipped):
+        path = os.path.abspath(os.path.join(folder, trace))
+        if os.path.isfile(path):
+            inside = path.startswith(os.path.abspath(shipped) + os.sep)
+            return Path(os.path.relpath(path, shipped)).as_posix() if inside else path
+    raise document.error(at, f"no such file {trace!r}: a path is seen from the folder of the scenario")

@@ -1,0 +1,142 @@
+"""What service is asked for: a model, the requests that come, and the level that their users must see."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from planner.scenario.demand import Gaps, Latency, Rate, Share
+from planner.scenario.lengths import Lengths
+from planner.units import Tokens
+from planner.yaml_io import Frozen
+
+Quantization = Literal["bf16", "fp8", "int8", "int4", "w4a16", "nvfp4", "mxfp4", "gptq-int8", "nf4"]
+CacheFormat = Literal["auto", "bf16", "fp8", "int8", "nvfp4"]
+Disaggregated = Literal["no", "allowed", "only"]
+HOURS = 24
+MOST_CONCURRENT = 10**6
+LONGEST_CONTEXT = 10**8
+Factor = Annotated[float, Field(ge=0, le=100)]
+
+
+class Speculative(Frozen):
+    """Tokens drafted ahead in each step, and the share of them that the model accepts."""
+
+    tokens: int = Field(gt=0, le=64)
+    acceptance: Share = Field(ge=0, le=1)
+
+
+class Serving(Frozen):
+    """A service: requests at a `rate`, of a `trace`, at a `concurrency`, or as many as go (none of the three)."""
+
+    kind: Literal["serving"] = "serving"
+    name: str | None = Field(default=None, min_length=1, max_length=80)
+    """Needed where several services share a pool."""
+    model: str
+    rate: Rate | None = None
+    """Requests/s of an open loop."""
+    concurrency: int | None = Field(default=None, gt=0, le=MOST_CONCURRENT)
+    """Requests in flight of a closed loop: each that ends is followed by another at once."""
+    trace: str | None = Field(default=None, min_length=1, max_length=1000)
+    """File of requests with their times and lengths; `trace_file` gives its path once resolved."""
+    input: Lengths | None = None
+    """Tokens of a prompt; none only with a trace."""
+    output: Lengths | None = None
+    """Tokens of an answer; none only with a trace."""
+    arrivals: Gaps | None = None
+    """How requests at a rate come; none is Poisson."""
+    day: tuple[Factor, ...] | None = Field(default=None, min_length=HOURS, max_length=HOURS)
+    """Factors of the rate, hour by hour from midnight."""
+    ttft: Latency | None = None
+    """Time to the first token."""
+    tpot: Latency | None = None
+    """Time per output token after the first."""
+    quantization: tuple[Quantization, ...] | None = Field(default=None, min_length=1)
+    """Formats of the weights that quality allows; none is the one in which the model is published."""
+    kv_cache: CacheFormat = "auto"
+    """Format of keys and values; auto is what the engine does unasked, 16 bits."""
+    engine: str = "vllm"
+    engine_version: str | None = Field(default=None, pattern=r"^\d+(\.\d+)*$", max_length=40)
+    """None is the newest release that the catalog has."""
+    prefix_hits: Share = Field(default=0.0, ge=0, lt=1)
+    """Share of prompt tokens found in the prefix cache."""
+    speculative: Speculative | None = None
+    headroom: Share = Field(default=0.0, ge=0, le=1)
+    """Share of the rate that the replicas must hold on top of it."""
+    spare_replicas: int = Field(default=0, ge=0, le=1000)
+    """Replicas that may fail with the level still held."""
+    max_model_len: Annotated[Tokens, Field(le=LONGEST_CONTEXT)] | None = None
+    """Tokens of the longest request taken; none is what the longest asked for needs."""
+    disaggregated: Disaggregated = "no"
+    """Whether prefill and decode may, or must, have replicas of their own."""
+
+    @property
+    def label(self) -> str:
+        """What the service is called: its name, else its model."""
+        return self.name or self.model
+
+    @property
+    def gap_cv(self) -> float:
+        """Coefficient of variation of the gaps between requests at a rate."""
+        return 1.0 if self.arrivals is None else self.arrivals.cv
+
+    @property
+    def levels(self) -> tuple[tuple[str, Latency], ...]:
+        """The levels asked for, with their names."""
+        return tuple((name, level) for name, level in (("ttft", self.ttft), ("tpot", self.tpot)) if level is not None)
+
+    @field_validator("engine_version", mode="before")
+    @classmethod
+    def _version_is_text(cls, value: object) -> object:
+        if isinstance(value, int | float):
+            raise ValueError(f"put the version in quotes, \"{value}\": as a number 0.10 would be 0.1")
+        return value
+
+    @field_validator("quantization")
+    @classmethod
+    def _each_once(cls, value: tuple[Quantization, ...] | None) -> tuple[Quantization, ...] | None:
+        for name in value or ():
+            if value and value.count(name) > 1:
+                raise ValueError(f"{name} is given twice")
+        return value
+
+    @field_validator("day")
+    @classmethod
+    def _some_hour_is_busy(cls, value: tuple[float, ...] | None) -> tuple[float, ...] | None:
+        if value is not None and not any(value):
+            raise ValueError("at least one of the 24 factors must be above zero")
+        return value
+
+    @model_validator(mode="after")
+    def _one_kind_of_load(self) -> Serving:
+        given = [name for name in ("rate", "trace", "concurrency") if getattr(self, name) is not None]
+        if len(given) > 1:
+            raise ValueError(f"{' and '.join(given)} are given: a service has one of rate, trace and concurrency, or "
+                             "none for as many requests as go")
+        for name in ("arrivals", "day"):
+            if getattr(self, name) is not None and self.rate is None:
+                raise ValueError(f"{name} is of a rate: give rate, such as 20 requests/s")
+        if self.headroom and not (self.rate or self.trace):
+            raise ValueError("headroom is of a rate or a trace, and neither is given")
+        return self
+
+    @model_validator(mode="after")
+    def _lengths_are_known(self) -> Serving:
+        lengths = [name for name in ("input", "output") if getattr(self, name) is not None]
+        if self.trace is not None and lengths:
+            raise ValueError(f"the trace has the lengths of its requests: leave {' and '.join(lengths)} out")
+        if self.trace is None and len(lengths) < 2:
+            missing = " and ".join(name for name in ("input", "output") if name not in lengths)
+            raise ValueError(f"{missing} missing: tokens of a prompt and of an answer, such as input 2000 and output "
+                             "300")
+        return self
+
+    @model_validator(mode="after")
+    def _a_usual_request_fits(self) -> Serving:
+        if self.max_model_len is not None and self.input is not None and self.output is not None:
+            tokens = self.input.mean + self.output.mean
+            if tokens > self.max_model_len:
+                raise ValueError(f"max_model_len {self.max_model_len:,} is below the {tokens:,.0f} tokens of a mean "
+                                 "request")
+        return self
