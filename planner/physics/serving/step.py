@@ -37,6 +37,8 @@ class Load:
     """Prompt tokens."""
     behind: Floats
     """Tokens before each of them in its own prompt, on average."""
+    rows: float = 1.0
+    """Rows of each sequence: more than one where tokens are proposed ahead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +200,7 @@ def step_times(d: Deployment, rows: Replicas, load: Load) -> StepTimes:
     share = 1 / (pp * dp)
     # fewer sequences than places leave some idle; the others have one each
     load = replace(load, sequences=np.where(load.sequences > 0, np.maximum(load.sequences, 1 / share), 0.0))
-    m = (load.sequences + load.prompt) * share
+    m = (load.sequences * load.rows + load.prompt) * share
     together = m * dp
     none = np.zeros(len(rows))
     products, experts, cache, attention, exchange, other = none, none, none, none, none, none
@@ -221,7 +223,7 @@ def step_times(d: Deployment, rows: Replicas, load: Load) -> StepTimes:
         exchange = exchange + count * reduced * reduce
         widths = d.law.elementwise * hidden + 2 * (kind.attention_width + (kind.fan + 1) * kind.ffn) / tp
         other = other + count * (speed.layer + ACTIVATION * m * widths / on.memory)
-    sampled = np.maximum(1.0, load.sequences * share)
+    sampled = np.maximum(1.0, load.sequences * load.rows * share)
     head = product(d, on.wide, on.stream, sampled, np.full(len(rows), hidden), shape.vocab / tp, d.weights.other,
                    d.engine.rows)
     sent = collectives.point_to_point(d.candidates, rows.candidate, rows.tp * rows.dp, ACTIVATION * m * hidden)

@@ -1,0 +1,146 @@
+"""The service level of a replica under an open stream of requests: percentiles of TTFT and TPOT by its load.
+
+A replica that decodes D sequences on average answers X requests/s, and the other way round:
+    TPOT = T(D) / (1 - X W)        D = X (output - 1) TPOT        so X = D / ((output - 1) T(D) + D W)
+T(D) a step of D sequences, W what a prompt adds to steps. Prompts wait for each other: rho = X S of the time prompts
+are at work, S the share of a step full of prompt tokens that one takes; a prompt waits longer than t with probability
+rho exp(-rho t / mean), the mean as Kingman (1961) has it from the spread of gaps and lengths. To the first token it
+then needs the rest of a step and its own steps. A request's TPOT varies with how many decode beside it (Poisson about
+D, averaged over the time it takes) and with how many prompts come meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+
+from planner.layouts.table import Floats
+from planner.physics.serving.deployment import Deployment, Replicas
+from planner.physics.serving.step import Load, step_times
+
+POINTS = 16
+"""Prompt lengths that stand for all of them, at even quantiles."""
+AVERAGED = 0.74
+"""Share of the variance of how many decode that is left over a request's time: 2 (1 - (1 - 1/e)), for counts that
+forget themselves in that time."""
+ROOM = 0.99
+"""Share of time in which the cache must hold all who are there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """Requests: mean tokens, the prompt lengths at even quantiles, how uneven outputs and gaps are, cached share."""
+
+    input: float
+    output: float
+    inputs: tuple[float, ...]
+    input_cv: float
+    output_cv: float
+    gap_cv: float
+    hits: float = 0.0
+    drafts: int = 0
+    """Tokens proposed ahead in a step by speculative decoding."""
+    accepted: float = 0.0
+    """Probability that a proposed token is right, those before it being so."""
+
+    @property
+    def tokens_per_step(self) -> float:
+        """Output tokens of a sequence in a step."""
+        a = self.accepted
+        return 1.0 if not self.drafts else (1 - a ** (self.drafts + 1)) / (1 - a)
+
+    @property
+    def prompt(self) -> float:
+        """Prompt tokens that no cache holds."""
+        return max(1.0, self.input * (1 - self.hits))
+
+
+def stream_of(quantile: Callable[[float], float], *, output: float, input_cv: float, output_cv: float, gap_cv: float,
+              hits: float, drafts: int, accepted: float) -> Stream:
+    """Return a stream whose prompt lengths follow `quantile`."""
+    inputs = tuple(quantile((at + 0.5) / POINTS) for at in range(POINTS))
+    return Stream(sum(inputs) / POINTS, output, inputs, input_cv, output_cv, gap_cv, hits, drafts, accepted)
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What a replica does at a load, for each row: rates a second, shares of time, seconds."""
+
+    batch: Floats
+    """Sequences that decode on average."""
+    rate: Floats
+    step: Floats
+    prompts: Floats
+    """Share of the time that prompts are at work."""
+    wait: Floats
+    """Mean wait for other prompts."""
+    own: Floats
+    """Seconds of a mean prompt's own steps, with what a request takes before."""
+    each: Floats
+    """The same of each of the stream's lengths, one column each."""
+    tpot: Floats
+    tpot_deviation: Floats
+    crowd: Floats
+    """Sequences there at once in all but a hundredth of the time."""
+
+    def ttft_at(self, quantile: float | None) -> Floats:
+        """Return seconds to the first token that a share of requests stay within; the mean for None."""
+        rest = self.step / 2
+        if quantile is None:
+            return self.wait + self.own + rest
+        low, high = np.zeros_like(self.rate), 20 * (self.wait + self.step) / (1 - quantile) + self.each.max(axis=1)
+        tail = np.maximum(self.wait / np.maximum(self.prompts, 1e-9), 1e-9)
+        for _ in range(50):
+            middle = (low + high) / 2
+            past = (middle - rest)[:, None] - self.each
+            within = np.where(past < 0, 0.0, 1 - self.prompts[:, None] * np.exp(-np.maximum(past, 0) / tail[:, None]))
+            reached = within.mean(axis=1) >= quantile
+            low, high = np.where(reached, low, middle), np.where(reached, middle, high)
+        return high
+
+    def tpot_at(self, quantile: float | None) -> Floats:
+        """Return seconds between tokens that a share of requests stay within; the mean for None."""
+        return self.tpot if quantile is None else self.tpot + NormalDist().inv_cdf(quantile) * self.tpot_deviation
+
+
+def served(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Served:
+    """Return what each row does while it decodes `batch` sequences on average."""
+    zero, many = np.zeros(len(rows)), np.maximum(batch, 1.0)
+    context = np.full(len(rows), stream.input + stream.output / 2)
+    behind = np.full(len(rows), stream.input / 2)
+    copies = (rows.dp * rows.pp).astype(np.float64)
+    chunk = d.engine.chunk * copies
+
+    def step(sequences: Floats, prompt: Floats) -> Floats:
+        load = Load(sequences, context, prompt, behind, 1.0 + stream.drafts)
+        return step_times(d, rows, load).total
+
+    plain, gain, later = step(many, zero), stream.tokens_per_step, max(stream.output - 1, 1.0)
+    beside = zero if d.engine.prefill_first else many
+    together = np.minimum(stream.prompt * copies, chunk)
+    for _ in range(2):
+        mixed = step(beside, together)
+        added = mixed if d.engine.prefill_first else mixed - plain
+        cost = added * stream.prompt / together
+        rate = batch / (later * plain / gain + batch * cost)
+        # at high rates prompts share a step
+        together = np.clip(rate * stream.prompt * plain, np.minimum(stream.prompt * copies, chunk), chunk)
+    full = step(beside, chunk)
+    service = stream.prompt / chunk * full
+    prompts = np.minimum(rate * service, 1 - 1e-6)
+    wait = prompts / (1 - prompts) * (stream.gap_cv**2 + stream.input_cv**2) / 2 * service
+    lengths = np.array(stream.inputs) * (1 - stream.hits)
+    steps = np.maximum(1.0, np.ceil(lengths[None, :] * copies[:, None] / chunk[:, None]))
+    share = lengths[None, :] / np.maximum(stream.prompt, 1.0)
+    alone = plain if not d.engine.prefill_first else zero
+    each = d.engine.request + steps * alone[:, None] + share * cost[:, None] * copies[:, None]
+    tpot = plain / gain + rate * cost * (plain / gain) / np.maximum(1 - rate * cost, 1e-6)
+    coming = rate * later * tpot
+    slope = (step(1.1 * many, zero) - plain) / (0.1 * many) / gain
+    deviation = np.hypot(slope * np.sqrt(AVERAGED * batch),
+                         cost / later * np.sqrt(coming * (stream.gap_cv**2 + stream.input_cv**2)))
+    crowd = batch + NormalDist().inv_cdf(ROOM) * np.sqrt(batch)
+    return Served(batch, rate, plain, prompts, wait, each.mean(axis=1), each, tpot, deviation, crowd)
