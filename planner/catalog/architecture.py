@@ -230,6 +230,14 @@ class Block(Frozen):
                 return 0, 0
 
 
+class Tower(Frozen):
+    """What turns images into tokens, with its projector: served with the model, no part of its training shape."""
+
+    parameters: int = Field(gt=0)
+    whole: bool = False
+    """Whether engines hold all of it on every rank of tensor parallelism."""
+
+
 class Model(Sourced):
     """One model shape. `parameters` is the published exact count, `nominal` what its makers call it."""
 
@@ -246,6 +254,7 @@ class Model(Sourced):
     """The layers as one symbol each, spaces aside; empty where the blocks simply follow one another."""
     prediction_layers: int = Field(default=0, ge=0)
     """Multi-token-prediction modules that `parameters` includes, each with a layer like the last one."""
+    tower: Tower | None = None
     parameters: int | None = Field(default=None, gt=0)
     sequence_length: int = Field(gt=0, le=10**9)
     """Default training length in tokens."""

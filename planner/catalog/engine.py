@@ -7,8 +7,12 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from planner.catalog.sourced import AsOf, Kind, Sourced
-from planner.units import Bytes
+from planner.units import GIB, Bytes
 from planner.yaml_io import Frozen
+
+Shared = Literal["memory", "what is free", "what is left", "nothing"]
+"""Of what the fraction is a share: all memory; what is free before the weights load, activations living outside it;
+what weights and activations leave free; or of nothing, where a cache is allocated for the context asked."""
 
 
 class Limits(Frozen):
@@ -16,6 +20,44 @@ class Limits(Frozen):
 
     tokens: int = Field(gt=0)
     sequences: int = Field(gt=0)
+
+
+class Tier(Frozen):
+    """Defaults of an engine on GPUs of so much memory and more: tokens of a prefill chunk, widest decode graph."""
+
+    memory: float = Field(ge=0)
+    """In MiB, as the engine compares it."""
+    chunk: int = Field(gt=0)
+    graphs: int = Field(gt=0)
+    graphs_split: int = Field(gt=0)
+    """The widest decode graph where four or more GPUs share a layer."""
+
+
+class Reserve(Frozen):
+    """What an engine keeps of a GPU's memory, in MiB, when no fraction is asked: the rest of it is the fraction."""
+
+    constant: float = Field(ge=0)
+    token: float = Field(ge=0)
+    """For each token of a prefill chunk."""
+    graph: float = Field(ge=0)
+    """For each sequence of the widest decode graph."""
+    gpu: float = Field(ge=0)
+    """For each GPU of a replica."""
+    data: float = Field(ge=0)
+    """For each sequence of the widest decode graph and rank of attention data parallelism."""
+    least: float = Field(ge=0)
+    least_from: float = Field(ge=0)
+    """`least` holds on GPUs of so much memory and more."""
+    tiers: tuple[Tier, ...] = Field(min_length=1)
+
+    def fraction(self, memory: float, tp: int, pp: int, data: int) -> float:
+        """Return the fraction on a GPU of that many bytes."""
+        size = memory / GIB * 1024
+        tier = next(tier for tier in reversed(self.tiers) if size >= tier.memory)
+        graphs = tier.graphs if tp < 4 else tier.graphs_split
+        kept = self.constant + self.token * tier.chunk + self.graph * graphs + self.gpu * tp * pp
+        kept += self.data * graphs * data if data > 1 else 0
+        return 1 - max(kept, self.least if size > self.least_from else 0) / size
 
 
 class Release(Frozen):
@@ -32,6 +74,13 @@ class Release(Frozen):
     """What a GPU holds besides weights, activations and cache, alone."""
     communicators: Bytes
     """The same on top, where several GPUs share a layer."""
+    communicators_small: Bytes | None = None
+    """The same on GPUs below `large_from`, which have no switched links; by default as on large ones."""
+    by_kind: bool = False
+    """Whether a sliding window holds no more than its window; before, every layer held the whole sequence."""
+    fractions: dict[int, float] = Field(default_factory=dict)
+    """Where no fraction is asked, by the number of GPUs of a replica and more."""
+    reserve: Reserve | None = None
     source: str | None = None
     as_of: AsOf | None = None
     kind: Kind | None = None
@@ -41,11 +90,16 @@ class Release(Frozen):
         """The version as numbers."""
         return tuple(map(int, self.version.split(".")))
 
+    def apart(self, memory: float) -> tuple[float, float]:
+        """Return the bytes besides weights, activations and cache: on any GPU, and on top where GPUs share a layer."""
+        small = self.communicators_small
+        return self.context, self.communicators if small is None or memory >= self.large_from else small
+
 
 class Engine(Sourced):
     """One inference engine. `fraction_of` says of what `memory_fraction` is a share."""
 
-    fraction_of: Literal["memory", "what is free"]
+    fraction_of: Shared
     memory_fraction: float = Field(gt=0, le=1)
     block: int = Field(gt=0)
     """Tokens of a cache block."""
@@ -64,3 +118,13 @@ class Engine(Sourced):
             return self.releases[-1]
         asked = tuple(int(part) for part in version.split(".") if part.isdigit())
         return next((one for one in reversed(self.releases) if one.order <= asked), self.releases[0])
+
+    def default_fraction(self, release: Release, memory: float, tp: int = 1, pp: int = 1, data: int = 1) -> float:
+        """Return the fraction where the user asks none, on a GPU of that many bytes.
+
+        data: ranks of attention data parallelism among the tp GPUs.
+        """
+        if release.reserve is not None:
+            return release.reserve.fraction(memory, tp, pp, data)
+        held = [share for gpus, share in sorted(release.fractions.items()) if gpus <= tp * pp]
+        return held[-1] if held else self.memory_fraction

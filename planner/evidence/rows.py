@@ -126,6 +126,7 @@ class ServeRun:
     concurrency: float | None = None
     max_model_len: Count | None = None
     gpu_memory_utilization: float | None = None
+    block_size: Count | None = None
 
 
 @dataclass(frozen=True, slots=True)
