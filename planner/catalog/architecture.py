@@ -242,6 +242,8 @@ class Model(Sourced):
     """One model shape. `parameters` is the published exact count, `nominal` what its makers call it."""
 
     hf_id: str | None = None
+    like: str | None = None
+    """The entry that states what this one leaves out."""
     hidden: int = Field(gt=0, le=10**7)
     vocab: int = Field(gt=0, le=10**9)
     tied: bool

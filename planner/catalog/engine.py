@@ -76,6 +76,8 @@ class Release(Frozen):
     """The same on top, where several GPUs share a layer."""
     communicators_small: Bytes | None = None
     """The same on GPUs below `large_from`, which have no switched links; by default as on large ones."""
+    whole_to: int = 0
+    """The profile run passes over a whole sequence, where sequences are no longer than this; beyond, over a chunk."""
     by_kind: bool = False
     """Whether a sliding window holds no more than its window; before, every layer held the whole sequence."""
     fractions: dict[int, float] = Field(default_factory=dict)

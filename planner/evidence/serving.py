@@ -45,6 +45,9 @@ CAPPED = "capped by max-total-tokens"
 """What notes say where the user asked for fewer tokens than memory holds."""
 OLD_ENGINE, FIRST_VERSION = "V0 engine", "0.1"
 """How notes name vLLM's first engine, which later versions still ran where asked, and a version that had no other."""
+BEFORE_AMPERE = frozenset({"pascal", "volta", "turing"})
+LATER = ("0.11", "0.12", "0.13", "0.14", "0.15", "0.16", "0.17", "0.18", "0.19")
+"""Architectures that the second engine did not serve, and the versions that no longer had the first."""
 BLOCKS = "counts BLOCKS"
 """What notes say where a row counts blocks."""
 _DRAFTS = re.compile(r"EAGLE draft adds one KV layer|\bEAGLE\b")
@@ -144,13 +147,19 @@ def _capacity(run: ServeRun, catalog: Catalog, model: Model, weights: WeightForm
     if version is None:
         version = FIRST_VERSION if OLD_ENGINE in notes else USUAL_VERSION
         assumed.append(f"engine_version={version}")
-    release, memory = engine.release(version), catalog.gpu(run.gpu).usable_memory
+    gpu = catalog.gpu(run.gpu)
+    release, memory = engine.release(_ran(version, gpu.architecture)), gpu.usable_memory
     if run.gpu_memory_utilization is None:
         fraction = engine.default_fraction(release, memory, int(cut.tp[0]), int(cut.pp[0]), int(cut.data[0]))
         assumed.append(f"{UTILIZATION}={fraction:.3g}")
     asked = Asked(model, weights, _element(run, assumed), engine, release, memory, run.gpu_memory_utilization,
                   run.max_model_len or 1, 1 if _DRAFTS.search(notes) else 0)
     return capacity(asked, cut)
+
+
+def _ran(version: str, architecture: str) -> str:
+    """Return the version whose memory holds: on GPUs before Ampere vLLM long ran its first engine."""
+    return FIRST_VERSION if architecture in BEFORE_AMPERE and not version.startswith(LATER) else version
 
 
 def quantities(run: ServeRun, measured: ServeMeasured,

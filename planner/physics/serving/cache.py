@@ -35,11 +35,15 @@ class Serving:
     memory: float
     """What a program can allocate."""
     fraction: float
+    length: int = 0
+    """Tokens of the longest sequence that is admitted."""
 
     @property
     def limits(self) -> Limits:
         """Tokens and sequences of a step, by the size of the GPU."""
-        return self.release.large if self.memory >= self.release.large_from else self.release.small
+        usual = self.release.large if self.memory >= self.release.large_from else self.release.small
+        whole = self.length if self.length <= self.release.whole_to else 0
+        return Limits(tokens=max(usual.tokens, whole), sequences=usual.sequences)
 
 
 def pool_bytes(serving: Serving, weights: Floats, tp: Ints, pp: Ints, *, last: bool = False) -> Floats:

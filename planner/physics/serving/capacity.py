@@ -88,7 +88,7 @@ def _fraction(asked: Asked, tp: int, pp: int, data: int) -> float:
 
 
 def _serving(asked: Asked, fraction: float) -> Serving:
-    return Serving(asked.model, asked.engine, asked.release, asked.memory, fraction)
+    return Serving(asked.model, asked.engine, asked.release, asked.memory, fraction, asked.length)
 
 
 def _pool(asked: Asked, cut: Cut, fractions: Floats, *, last: bool) -> Floats:
