@@ -12,6 +12,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from planner.catalog.sourced import Sourced
+from planner.catalog.tower import Tower
 from planner.yaml_io import Frozen
 
 
@@ -230,20 +231,11 @@ class Block(Frozen):
                 return 0, 0
 
 
-class Tower(Frozen):
-    """What turns images into tokens, with its projector: served with the model, no part of its training shape."""
-
-    parameters: int = Field(gt=0)
-    whole: bool = False
-    """Whether engines hold all of it on every rank of tensor parallelism."""
-
-
 class Model(Sourced):
-    """One model shape. `parameters` is the published exact count, `nominal` what its makers call it."""
+    """One model shape, what it leaves out as in `like`. `parameters` is the published exact count, `nominal` what its makers call it."""
 
     hf_id: str | None = None
     like: str | None = None
-    """The entry that states what this one leaves out."""
     hidden: int = Field(gt=0, le=10**7)
     vocab: int = Field(gt=0, le=10**9)
     tied: bool

@@ -45,6 +45,9 @@ class Reserve(Frozen):
     """For each GPU of a replica."""
     data: float = Field(ge=0)
     """For each sequence of the widest decode graph and rank of attention data parallelism."""
+    data_wide: float = Field(ge=0)
+    """On top, where that graph is wider than `wide`."""
+    wide: int = Field(gt=0)
     least: float = Field(ge=0)
     least_from: float = Field(ge=0)
     """`least` holds on GPUs of so much memory and more."""
@@ -56,7 +59,8 @@ class Reserve(Frozen):
         tier = next(tier for tier in reversed(self.tiers) if size >= tier.memory)
         graphs = tier.graphs if tp < 4 else tier.graphs_split
         kept = self.constant + self.token * tier.chunk + self.graph * graphs + self.gpu * tp * pp
-        kept += self.data * graphs * data if data > 1 else 0
+        each = self.data + (self.data_wide if graphs > self.wide else 0)
+        kept += each * graphs * data if data > 1 else 0
         return 1 - max(kept, self.least if size > self.least_from else 0) / size
 
 
@@ -68,6 +72,8 @@ class Release(Frozen):
     large: Limits
     """On GPUs of `large_from` and more."""
     large_from: Bytes = 70 * 2.0**30
+    large_except: frozenset[str] = frozenset()
+    """Architectures whose GPUs count as small ones whatever their memory."""
     sampler_bytes: float = Field(default=0.0, ge=0)
     """Of each logit, while the profile run samples."""
     context: Bytes
@@ -75,11 +81,15 @@ class Release(Frozen):
     communicators: Bytes
     """The same on top, where several GPUs share a layer."""
     communicators_small: Bytes | None = None
-    """The same on GPUs below `large_from`, which have no switched links; by default as on large ones."""
+    """The same on small GPUs, whose links no switch reduces over; by default as on large ones."""
     whole_to: int = 0
     """The profile run passes over a whole sequence, where sequences are no longer than this; beyond, over a chunk."""
+    hidden_copies: int = Field(default=2, gt=0)
+    """Tensors as wide as the model that live beside a layer's widest moment; compiled steps fuse some away."""
     by_kind: bool = False
     """Whether a sliding window holds no more than its window; before, every layer held the whole sequence."""
+    tokens_of_concurrency: bool = False
+    """Whether the tokens printed are those of as many longest sequences as fit, whatever kinds of layers hold them."""
     fractions: dict[int, float] = Field(default_factory=dict)
     """Where no fraction is asked, by the number of GPUs of a replica and more."""
     reserve: Reserve | None = None
@@ -92,10 +102,14 @@ class Release(Frozen):
         """The version as numbers."""
         return tuple(map(int, self.version.split(".")))
 
-    def apart(self, memory: float) -> tuple[float, float]:
+    def is_large(self, memory: float, architecture: str = "") -> bool:
+        """Say whether the defaults of large GPUs hold on one of that many bytes."""
+        return memory >= self.large_from and architecture not in self.large_except
+
+    def apart(self, memory: float, architecture: str = "") -> tuple[float, float]:
         """Return the bytes besides weights, activations and cache: on any GPU, and on top where GPUs share a layer."""
         small = self.communicators_small
-        return self.context, self.communicators if small is None or memory >= self.large_from else small
+        return self.context, self.communicators if small is None or self.is_large(memory, architecture) else small
 
 
 class Engine(Sourced):
@@ -106,6 +120,8 @@ class Engine(Sourced):
     block: int = Field(gt=0)
     """Tokens of a cache block."""
     releases: tuple[Release, ...] = Field(min_length=1)
+    issues: dict[int, str] = Field(default_factory=dict)
+    """The version that was current when the project's issue of that number was opened."""
 
     @model_validator(mode="after")
     def _releases_rise(self) -> Engine:
@@ -120,6 +136,11 @@ class Engine(Sourced):
             return self.releases[-1]
         asked = tuple(int(part) for part in version.split(".") if part.isdigit())
         return next((one for one in reversed(self.releases) if one.order <= asked), self.releases[0])
+
+    def version_at(self, issue: int) -> str | None:
+        """Return the version that was current when an issue was opened; none before the first that is known."""
+        held = [version for number, version in sorted(self.issues.items()) if number <= issue]
+        return held[-1] if held else None
 
     def default_fraction(self, release: Release, memory: float, tp: int = 1, pp: int = 1, data: int = 1) -> float:
         """Return the fraction where the user asks none, on a GPU of that many bytes.

@@ -17,7 +17,7 @@ from planner.evidence.shape import model_of
 from planner.evidence.skipping import SkippedError
 from planner.physics.serving.cache import CACHE_BYTES
 from planner.physics.serving.capacity import Asked, Capacity, capacity
-from planner.physics.serving.formats import FORMATS, WeightFormat, format_named
+from planner.physics.serving.formats import FORMATS, WeightFormat, format_of
 from planner.physics.serving.sequences import Cut
 from planner.physics.serving.weights import weight_bytes
 from planner.units import GIB
@@ -28,7 +28,7 @@ _SPELLED = {
 }
 """As evidence files name formats, where it is not our name."""
 _SPELLED_CACHE = {"fp8_e4m3": "fp8", "fp8_e5m2": "fp8"}
-_META_FP8 = re.compile(r"(?<!nvidia/)(?<!ai/)Meta-Llama-3\.1-405B-Instruct-FP8$|^meta-llama/.*-405B.*-FP8$", re.IGNORECASE)
+_META_FP8 = re.compile(r"^(meta-llama/)?(Meta-)?Llama-3\.1-405B(-Instruct)?-FP8$", re.IGNORECASE)
 """Meta's own checkpoint keeps attention in 16 bits (its model card); those of others quantize every layer whole."""
 _TRAINED_INT4 = re.compile(r"kimi", re.IGNORECASE)
 """Models whose int4 (QAT) is of the routed experts, in groups of 32 (their config.json)."""
@@ -45,6 +45,14 @@ CAPPED = "capped by max-total-tokens"
 """What notes say where the user asked for fewer tokens than memory holds."""
 OLD_ENGINE, FIRST_VERSION = "V0 engine", "0.1"
 """How notes name vLLM's first engine, which later versions still ran where asked, and a version that had no other."""
+_SECOND, SECOND_VERSION = re.compile(r"\bV1 (on|engine|tokens)"), "0.8"
+"""How notes name the engine that followed it, and the first version that ran it unasked."""
+_ISSUE = re.compile(r"issue #(\d+)")
+_NEWEST, NEWEST_VERSION = re.compile(r"qwen3\.[6-9]|gemma-4|step-3\.7|glm-5\.[12]|minimax-m[23]\.?7?$|kimi-k[23]\.[67]",
+                                     re.IGNORECASE), "0.20"
+"""Models that versions before did not know."""
+_UNUSABLE = re.compile(r"do not use for weights|use with care")
+"""What notes say of a row that contradicts itself."""
 BEFORE_AMPERE = frozenset({"pascal", "volta", "turing"})
 LATER = ("0.11", "0.12", "0.13", "0.14", "0.15", "0.16", "0.17", "0.18", "0.19")
 """Architectures that the second engine did not serve, and the versions that no longer had the first."""
@@ -75,12 +83,14 @@ class ServePrediction:
 def predict_serving(run: ServeRun, catalog: Catalog) -> ServePrediction:
     """Predict one row. Raises SkippedError with the reason where that is not possible."""
     assumed: list[str] = []
+    if _UNUSABLE.search(run.notes or ""):
+        raise SkippedError("its notes say that it contradicts itself")
     model = _model(run, catalog, assumed)
     if run.tp is None:
         assumed.append("tp=1")
     cut = Cut(np.array([run.tp or 1]), np.array([run.pp or 1]), _noted(_RANKS, run), _noted(_CONTEXT, run))
     try:
-        weights = _format(run, assumed)
+        weights = _format(run, model, assumed)
         held = _capacity(run, catalog, model, weights, cut, assumed)
         bytes_of = weight_bytes(model, weights, cut.tp, cut.pp, cut.data)
     except PlannerError as error:
@@ -104,7 +114,7 @@ def _model(run: ServeRun, catalog: Catalog, assumed: list[str]) -> Model:
     return model_of(shape, catalog, assumed)
 
 
-def _format(run: ServeRun, assumed: list[str]) -> WeightFormat:
+def _format(run: ServeRun, model: Model, assumed: list[str]) -> WeightFormat:
     if run.weight_precision is None:
         assumed.append("weight_precision=bf16")
         return FORMATS["bf16"]
@@ -113,7 +123,7 @@ def _format(run: ServeRun, assumed: list[str]) -> WeightFormat:
         name = "fp8-ffn"
     if name == "int4 (QAT)":
         name = "int4-experts" if _TRAINED_INT4.search(run.model or "") else "int4"
-    found = format_named(name.split(" weights ", maxsplit=1)[0])
+    found = format_of(name.split(" weights ", maxsplit=1)[0], model)
     if found is None:
         raise SkippedError(f"weights in {run.weight_precision} are not modeled")
     return found
@@ -144,17 +154,28 @@ def _capacity(run: ServeRun, catalog: Catalog, model: Model, weights: WeightForm
     notes, version = run.notes or "", run.engine_version
     if CAPPED in notes:
         return None
-    if version is None:
-        version = FIRST_VERSION if OLD_ENGINE in notes else USUAL_VERSION
+    if version is None or OLD_ENGINE in notes:
+        version = FIRST_VERSION if OLD_ENGINE in notes else _current(run, engine)
         assumed.append(f"engine_version={version}")
+    if _SECOND.search(notes) and engine.release(version).whole_to:
+        version = SECOND_VERSION
     gpu = catalog.gpu(run.gpu)
     release, memory = engine.release(_ran(version, gpu.architecture)), gpu.usable_memory
     if run.gpu_memory_utilization is None:
         fraction = engine.default_fraction(release, memory, int(cut.tp[0]), int(cut.pp[0]), int(cut.data[0]))
         assumed.append(f"{UTILIZATION}={fraction:.3g}")
     asked = Asked(model, weights, _element(run, assumed), engine, release, memory, run.gpu_memory_utilization,
-                  run.max_model_len or 1, 1 if _DRAFTS.search(notes) else 0)
+                  run.max_model_len or 1, gpu.architecture, 1 if _DRAFTS.search(notes) else 0)
     return capacity(asked, cut)
+
+
+def _current(run: ServeRun, engine: Engine) -> str:
+    """Return the version that was current when a row's issue was opened, or its model came out."""
+    issue = _ISSUE.search(run.source or "")
+    found = engine.version_at(int(issue[1])) if issue else None
+    if found is None:
+        found = NEWEST_VERSION if _NEWEST.search(run.model or "") else USUAL_VERSION
+    return found
 
 
 def _ran(version: str, architecture: str) -> str:

@@ -59,7 +59,7 @@ def _spellings(name: str) -> Iterator[str]:
     inner = _INNER.search(name)
     if inner:
         # a fine-tune that says of what
-        yield from (inner[1], inner[1].removesuffix("-like"))
+        yield inner[1]
 
 
 def _in_catalog(name: str, catalog: Catalog) -> Model | None:

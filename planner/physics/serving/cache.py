@@ -37,11 +37,16 @@ class Serving:
     fraction: float
     length: int = 0
     """Tokens of the longest sequence that is admitted."""
+    architecture: str = ""
+    """Of the GPU."""
+    activation: float = 0.0
+    """Bytes of an element of the copy of activations that quantized products read."""
 
     @property
     def limits(self) -> Limits:
         """Tokens and sequences of a step, by the size of the GPU."""
-        usual = self.release.large if self.memory >= self.release.large_from else self.release.small
+        large = self.release.is_large(self.memory, self.architecture)
+        usual = self.release.large if large else self.release.small
         whole = self.length if self.length <= self.release.whole_to else 0
         return Limits(tokens=max(usual.tokens, whole), sequences=usual.sequences)
 
@@ -51,7 +56,7 @@ def pool_bytes(serving: Serving, weights: Floats, tp: Ints, pp: Ints, *, last: b
 
     last: of the last stage, which samples, in place of the first. weights: bytes held there.
     """
-    context, shared = serving.release.apart(serving.memory)
+    context, shared = serving.release.apart(serving.memory, serving.architecture)
     apart = context + np.where(tp > 1, shared, 0.0)
     free = serving.memory - apart
     if serving.engine.fraction_of == "what is free":
@@ -79,7 +84,7 @@ def activation_bytes(serving: Serving, tp: Ints, pp: Ints, *, last: bool = False
 
 def _forward(serving: Serving, tp: Ints) -> Floats:
     """Return the widest moment of a forward pass: a layer's feed-forward between its two products."""
-    widest = np.zeros(len(tp))
+    widest, copied = np.zeros(len(tp)), np.zeros(len(tp))
     for block in serving.model.blocks:
         mlp = block.mlp
         if isinstance(mlp, MoeMlp):
@@ -87,7 +92,9 @@ def _forward(serving: Serving, tp: Ints) -> Floats:
         else:
             width, fan = (mlp.ffn, 2 if mlp.kind == "gated" else 1) if mlp else (0, 1)
         widest = np.maximum(widest, (fan + 1) * width / tp)
-    found: Floats = serving.limits.tokens * (widest + 2 * serving.model.hidden) * ACTIVATION
+        copied = np.maximum(copied, width / tp)
+    found: Floats = serving.limits.tokens * (
+        (widest + serving.release.hidden_copies * serving.model.hidden) * ACTIVATION + copied * serving.activation)
     return found
 
 

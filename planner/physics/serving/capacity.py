@@ -31,6 +31,8 @@ class Asked:
     """As the engine means it; none for its default, which may differ by cut."""
     length: int = 1
     """Tokens of the longest sequence that is admitted."""
+    architecture: str = ""
+    """Of the GPU, where an engine's defaults depend on it."""
     drafts: int = 0
     """Layers of a speculative head that hold a cache."""
 
@@ -66,14 +68,16 @@ def capacity(asked: Asked, cut: Cut) -> Capacity:
     worst = np.minimum(*stages)
     paging = paging_of(asked)
     sequence = sequence_bytes(asked.model, asked.length, asked.element, whole, paging, asked.drafts)
-    context, shared = asked.release.apart(asked.memory)
+    context, shared = asked.release.apart(asked.memory, asked.architecture)
+    concurrency = np.maximum(worst, 0.0) / sequence
+    tokens = (np.floor(concurrency * asked.length) if asked.release.tokens_of_concurrency
+              else printed_tokens(asked.model, worst, asked.element, whole, paging, asked.drafts))
     return Capacity(
         weights=weight_bytes(asked.model, asked.weights, tp, pp, data),
         activations=activation_bytes(_serving(asked, 1.0), tp, pp),
         apart=context + np.where(tp > 1, shared, 0.0),
         pool=stages[0], worst_pool=worst,
-        tokens=printed_tokens(asked.model, worst, asked.element, whole, paging, asked.drafts),
-        sequence=sequence, concurrency=np.maximum(worst, 0.0) / sequence * data)
+        tokens=tokens, sequence=sequence, concurrency=concurrency * data)
 
 
 def paging_of(asked: Asked) -> Paging:
@@ -88,7 +92,8 @@ def _fraction(asked: Asked, tp: int, pp: int, data: int) -> float:
 
 
 def _serving(asked: Asked, fraction: float) -> Serving:
-    return Serving(asked.model, asked.engine, asked.release, asked.memory, fraction, asked.length)
+    return Serving(asked.model, asked.engine, asked.release, asked.memory, fraction, asked.length, asked.architecture,
+                   asked.weights.activation)
 
 
 def _pool(asked: Asked, cut: Cut, fractions: Floats, *, last: bool) -> Floats:

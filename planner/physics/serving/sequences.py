@@ -115,7 +115,7 @@ def token_bytes(model: Model, element: float, tp: Ints, pp: Ints, data: Ints | N
 
 def sequence_bytes(model: Model, length: int, element: float, cut: Cut, paging: Paging = Paging(),
                    drafts: int = 0) -> Floats:
-    """Return the bytes of the pool that a sequence of a length takes on a GPU, for each row, blocks and states whole."""
+    """Return the bytes that a sequence of a length takes on a GPU, blocks and states whole, for each row."""
     if not paging.by_kind:
         tokens = -(-length // paging.block) * paging.block
         states = _total(kind.layers * kind.state for kind in _kinds(model, element, cut, drafts))

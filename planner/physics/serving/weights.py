@@ -8,9 +8,9 @@ from planner.catalog.architecture import Attention, LatentAttention, Model
 from planner.layouts.table import Floats, Ints
 from planner.physics.kinds import shape_of
 from planner.physics.layers import Experts, LayerKind
-from planner.physics.shapes import attention_matrices
 from planner.physics.serving.formats import WeightFormat
 from planner.physics.serving.sequences import Cut, one
+from planner.physics.shapes import attention_matrices
 
 TOWER_BYTES = 2
 """Of a weight of an image tower, which quantized checkpoints leave alone."""
