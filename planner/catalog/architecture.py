@@ -232,7 +232,7 @@ class Block(Frozen):
 
 
 class Model(Sourced):
-    """One model shape, what it leaves out as in `like`. `parameters` is the published exact count, `nominal` what its makers call it."""
+    """One model shape, its gaps as in `like`; `parameters` is exact, `nominal` what its makers call it."""
 
     hf_id: str | None = None
     like: str | None = None

@@ -32,8 +32,9 @@ _META_FP8 = re.compile(r"^(meta-llama/)?(Meta-)?Llama-3\.1-405B(-Instruct)?-FP8$
 """Meta's own checkpoint keeps attention in 16 bits (its model card); those of others quantize every layer whole."""
 _TRAINED_INT4 = re.compile(r"kimi", re.IGNORECASE)
 """Models whose int4 (QAT) is of the routed experts, in groups of 32 (their config.json)."""
-WEIGHTS_SPREAD, CACHE_SPREAD = 0.04, 0.08
-"""How far 90% of comparable rows lie from the prediction, relative."""
+WEIGHTS_SPREAD, CACHE_SPREAD, LOOSE_SPREAD = 0.04, 0.08, 0.4
+"""How far 90% of comparable rows lie from the prediction, relative; loose where the fraction is not stated, or the
+release passed over whole sequences or did not yet share the pool out by kind, whose limits users set more often."""
 UTILIZATION = "gpu_memory_utilization"
 USUAL_VERSION = "0.10"
 """Of an engine where a row does not say: reports without one are mostly of 2025."""
@@ -72,6 +73,7 @@ class ServePrediction:
     weights: float
     held: Capacity | None
     block: int
+    spread: float
     assumed: tuple[str, ...]
 
     @property
@@ -97,7 +99,7 @@ def predict_serving(run: ServeRun, catalog: Catalog) -> ServePrediction:
         raise SkippedError(str(error)) from None
     block = catalog.engine(run.engine).block if run.engine and _known(run.engine, catalog) else 1
     return ServePrediction(model, run.gpu or "unknown", float(bytes_of[0]), held, run.block_size or block,
-                           tuple(assumed))
+                           _spread(run, catalog), tuple(assumed))
 
 
 def _noted(pattern: re.Pattern[str], run: ServeRun) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -169,6 +171,15 @@ def _capacity(run: ServeRun, catalog: Catalog, model: Model, weights: WeightForm
     return capacity(asked, cut)
 
 
+def _spread(run: ServeRun, catalog: Catalog) -> float:
+    """Return how far nine of ten caches lie from the prediction, by what the row states."""
+    if run.engine is None or not _known(run.engine, catalog) or run.gpu_memory_utilization is None:
+        return LOOSE_SPREAD
+    engine = catalog.engine(run.engine)
+    settled = engine.fraction_of != "memory" or engine.release(run.engine_version or USUAL_VERSION).by_kind
+    return CACHE_SPREAD if settled and (run.engine_version or engine.fraction_of != "memory") else LOOSE_SPREAD
+
+
 def _current(run: ServeRun, engine: Engine) -> str:
     """Return the version that was current when a row's issue was opened, or its model came out."""
     issue = _ISSUE.search(run.source or "")
@@ -194,9 +205,9 @@ def quantities(run: ServeRun, measured: ServeMeasured,
     if found.cache is None or found.held is None:
         return
     if measured.kv_cache_gib:
-        yield "kv_cache_gib", found.cache / GIB, measured.kv_cache_gib, CACHE_SPREAD
+        yield "kv_cache_gib", found.cache / GIB, measured.kv_cache_gib, found.spread
     if measured.kv_tokens_or_blocks:
         size = found.block if BLOCKS in (run.notes or "") else 1
-        yield "kv_tokens_or_blocks", float(found.held.tokens[0]) / size, measured.kv_tokens_or_blocks, CACHE_SPREAD
+        yield "kv_tokens_or_blocks", float(found.held.tokens[0]) / size, measured.kv_tokens_or_blocks, found.spread
     if measured.max_concurrency and run.max_model_len:
-        yield "max_concurrency", float(found.held.concurrency[0]), measured.max_concurrency, CACHE_SPREAD
+        yield "max_concurrency", float(found.held.concurrency[0]), measured.max_concurrency, found.spread
