@@ -13,19 +13,30 @@ from planner.evidence.rows import Row, ServeRun
 from planner.evidence.summary import SERVED, errors
 
 WORST = 10
-_TOWER = "the image tower, which every rank holds, is in no catalog entry"
-_VERSION = "version not stated; the sampler of the profile run differs by gigabytes between versions"
+_PROFILE = "its profile run took more than widths explain; options not stated"
+_DEEPSEEK = "7.2 GiB outside PyTorch and 6.4 of activations are printed: expert kernels and workspaces of early MLA"
 CAUSES = {
-    "vllm6746": "Meta's FP8 checkpoint keeps attention and the outer layers in 16 bits",
-    "planner_gpt-oss-20b_tp4pp1_8192_auto_auto": "probably experts padded for the kernels when split",
-    "pubfile_qwen2vl7b_24g": _TOWER, "vllm12245": _TOWER, "vllm15766": _TOWER,
-    "planner_llama-4-scout-17b-16e-instruct_tp4pp1_8192_auto_auto": _TOWER,
-    "planner_mistral-small-3.1-24b-instruct-2503_tp4pp1_8192_auto_auto": _TOWER,
-    "vllm27508": _VERSION, "sglang6027": "attention data parallel, whose ranks hold all of attention",
-    "pubfile_20903468563": "7.2 GiB outside PyTorch and 6.4 of activations are printed: a build of its own",
-    "pubfile_55594152188": "probably V0, whose profile run passes over the longest sequence",
-    "sglang6001": "RCCL and context on MI308X take about 7 GiB",
-    "vllm15014": "AWQ, with what stays in 16 bits not stated",
+    "planner_gpt-oss-20b_tp4pp1_8192_auto_auto": "kernel layouts of experts, beyond rounding widths up",
+    "planner_llama-4-scout-17b-16e-instruct_tp4pp1_8192_auto_auto":
+        "1.3 GiB of weights a GPU beyond text and tower; not known",
+    "vllm15766": "V0 on T4: 1.66 GiB of activations are printed where 256 rows of logits would take 2.4",
+    "vllm27508": "1.7 GiB are left of 79: half a GiB of kernel layouts",
+    "sglang6027": "attention data parallel with a fraction that is not stated",
+    "pubfile_20903468563": _DEEPSEEK, "vllm16692": _DEEPSEEK,
+    "sglang6001": "RCCL and context on MI308X take 5.8 GiB; shared experts are held by every rank on AMD",
+    "vllm15014": "MLA copies of early vLLM, groups of 64 in AWQ",
+    "vllm10702": "contradicts itself: twice the tokens that memory holds in 16 bits, so an fp8 cache",
+    "vllm40691": "format of the weights not stated; 16 bits assumed, the pool needs about 4",
+    "vllm16141_v0": "fewer sequences than the default, not stated: 0.09 GiB of activations are printed",
+    "vllm16141_v1": "fewer sequences than the default, not stated",
+    "vllm16570": "the profile run encodes images of the largest size", "vllm4432": _PROFILE,
+    "vllm16259": _PROFILE, "vllm10517_24000": "version and fraction not stated",
+    "vllm10517_20000": "version and fraction not stated",
+    "sglang7059": "more tokens than the fraction asked allows: weights shared or smaller",
+    "club3090_652": "a desktop GPU with the fraction not stated",
+    "pubfile_65885126155_fp8kv": "what of the checkpoint stays in 16 bits not stated",
+    "pubfile_65885126155_nvfp4kv": "what of the checkpoint stays in 16 bits not stated",
+    "sglang1953": "read from free memory, on a card with little of it",
 }
 Group = Callable[[ServeRun], str]
 

@@ -12,6 +12,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from planner.catalog.sourced import Sourced
+from planner.catalog.tower import Tower
 from planner.yaml_io import Frozen
 
 
@@ -231,9 +232,10 @@ class Block(Frozen):
 
 
 class Model(Sourced):
-    """One model shape. `parameters` is the published exact count, `nominal` what its makers call it."""
+    """One model shape, its gaps as in `like`; `parameters` is exact, `nominal` what its makers call it."""
 
     hf_id: str | None = None
+    like: str | None = None
     hidden: int = Field(gt=0, le=10**7)
     vocab: int = Field(gt=0, le=10**9)
     tied: bool
@@ -246,6 +248,7 @@ class Model(Sourced):
     """The layers as one symbol each, spaces aside; empty where the blocks simply follow one another."""
     prediction_layers: int = Field(default=0, ge=0)
     """Multi-token-prediction modules that `parameters` includes, each with a layer like the last one."""
+    tower: Tower | None = None
     parameters: int | None = Field(default=None, gt=0)
     stored: Literal["bf16", "fp8", "mxfp4", "w4a16"] = "bf16"
     """Format of the weights as they are published."""

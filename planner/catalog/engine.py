@@ -7,8 +7,12 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from planner.catalog.sourced import AsOf, Kind, Sourced
-from planner.units import Bytes
+from planner.units import GIB, Bytes
 from planner.yaml_io import Frozen
+
+Shared = Literal["memory", "what is free", "what is left", "nothing"]
+"""Of what the fraction is a share: all memory; what is free before the weights load, activations living outside it;
+what weights and activations leave free; or of nothing, where a cache is allocated for the context asked."""
 
 
 class Limits(Frozen):
@@ -16,6 +20,48 @@ class Limits(Frozen):
 
     tokens: int = Field(gt=0)
     sequences: int = Field(gt=0)
+
+
+class Tier(Frozen):
+    """Defaults of an engine on GPUs of so much memory and more: tokens of a prefill chunk, widest decode graph."""
+
+    memory: float = Field(ge=0)
+    """In MiB, as the engine compares it."""
+    chunk: int = Field(gt=0)
+    graphs: int = Field(gt=0)
+    graphs_split: int = Field(gt=0)
+    """The widest decode graph where four or more GPUs share a layer."""
+
+
+class Reserve(Frozen):
+    """What an engine keeps of a GPU's memory, in MiB, when no fraction is asked: the rest of it is the fraction."""
+
+    constant: float = Field(ge=0)
+    token: float = Field(ge=0)
+    """For each token of a prefill chunk."""
+    graph: float = Field(ge=0)
+    """For each sequence of the widest decode graph."""
+    gpu: float = Field(ge=0)
+    """For each GPU of a replica."""
+    data: float = Field(ge=0)
+    """For each sequence of the widest decode graph and rank of attention data parallelism."""
+    data_wide: float = Field(ge=0)
+    """On top, where that graph is wider than `wide`."""
+    wide: int = Field(gt=0)
+    least: float = Field(ge=0)
+    least_from: float = Field(ge=0)
+    """`least` holds on GPUs of so much memory and more."""
+    tiers: tuple[Tier, ...] = Field(min_length=1)
+
+    def fraction(self, memory: float, tp: int, pp: int, data: int) -> float:
+        """Return the fraction on a GPU of that many bytes."""
+        size = memory / GIB * 1024
+        tier = next(tier for tier in reversed(self.tiers) if size >= tier.memory)
+        graphs = tier.graphs if tp < 4 else tier.graphs_split
+        kept = self.constant + self.token * tier.chunk + self.graph * graphs + self.gpu * tp * pp
+        each = self.data + (self.data_wide if graphs > self.wide else 0)
+        kept += each * graphs * data if data > 1 else 0
+        return 1 - max(kept, self.least if size > self.least_from else 0) / size
 
 
 class Release(Frozen):
@@ -26,12 +72,27 @@ class Release(Frozen):
     large: Limits
     """On GPUs of `large_from` and more."""
     large_from: Bytes = 70 * 2.0**30
+    large_except: frozenset[str] = frozenset()
+    """Architectures whose GPUs count as small ones whatever their memory."""
     sampler_bytes: float = Field(default=0.0, ge=0)
     """Of each logit, while the profile run samples."""
     context: Bytes
     """What a GPU holds besides weights, activations and cache, alone."""
     communicators: Bytes
     """The same on top, where several GPUs share a layer."""
+    communicators_small: Bytes | None = None
+    """The same on small GPUs, whose links no switch reduces over; by default as on large ones."""
+    whole_to: int = 0
+    """The profile run passes over a whole sequence, where sequences are no longer than this; beyond, over a chunk."""
+    hidden_copies: int = Field(default=2, gt=0)
+    """Tensors as wide as the model that live beside a layer's widest moment; compiled steps fuse some away."""
+    by_kind: bool = False
+    """Whether a sliding window holds no more than its window; before, every layer held the whole sequence."""
+    tokens_of_concurrency: bool = False
+    """Whether the tokens printed are those of as many longest sequences as fit, whatever kinds of layers hold them."""
+    fractions: dict[int, float] = Field(default_factory=dict)
+    """Where no fraction is asked, by the number of GPUs of a replica and more."""
+    reserve: Reserve | None = None
     source: str | None = None
     as_of: AsOf | None = None
     kind: Kind | None = None
@@ -41,15 +102,26 @@ class Release(Frozen):
         """The version as numbers."""
         return tuple(map(int, self.version.split(".")))
 
+    def is_large(self, memory: float, architecture: str = "") -> bool:
+        """Say whether the defaults of large GPUs hold on one of that many bytes."""
+        return memory >= self.large_from and architecture not in self.large_except
+
+    def apart(self, memory: float, architecture: str = "") -> tuple[float, float]:
+        """Return the bytes besides weights, activations and cache: on any GPU, and on top where GPUs share a layer."""
+        small = self.communicators_small
+        return self.context, self.communicators if small is None or self.is_large(memory, architecture) else small
+
 
 class Engine(Sourced):
     """One inference engine. `fraction_of` says of what `memory_fraction` is a share."""
 
-    fraction_of: Literal["memory", "what is free"]
+    fraction_of: Shared
     memory_fraction: float = Field(gt=0, le=1)
     block: int = Field(gt=0)
     """Tokens of a cache block."""
     releases: tuple[Release, ...] = Field(min_length=1)
+    issues: dict[int, str] = Field(default_factory=dict)
+    """The version that was current when the project's issue of that number was opened."""
 
     @model_validator(mode="after")
     def _releases_rise(self) -> Engine:
@@ -64,3 +136,18 @@ class Engine(Sourced):
             return self.releases[-1]
         asked = tuple(int(part) for part in version.split(".") if part.isdigit())
         return next((one for one in reversed(self.releases) if one.order <= asked), self.releases[0])
+
+    def version_at(self, issue: int) -> str | None:
+        """Return the version that was current when an issue was opened; none before the first that is known."""
+        held = [version for number, version in sorted(self.issues.items()) if number <= issue]
+        return held[-1] if held else None
+
+    def default_fraction(self, release: Release, memory: float, tp: int = 1, pp: int = 1, data: int = 1) -> float:
+        """Return the fraction where the user asks none, on a GPU of that many bytes.
+
+        data: ranks of attention data parallelism among the tp GPUs.
+        """
+        if release.reserve is not None:
+            return release.reserve.fraction(memory, tp, pp, data)
+        held = [share for gpus, share in sorted(release.fractions.items()) if gpus <= tp * pp]
+        return held[-1] if held else self.memory_fraction

@@ -95,7 +95,7 @@ def _served(row: Row, kind: str, catalog: Catalog) -> list[Entry]:
         raise SkippedError("the speed of serving is not modeled yet")
     found = predict_serving(row.run, catalog)
     entries = [_number(row.id, name, predicted, measured, (predicted * (1 - spread), predicted * (1 + spread)),
-                       found.assumed) for name, predicted, measured, spread in quantities(row.measured, found)]
+                       found.assumed) for name, predicted, measured, spread in quantities(row.run, row.measured, found)]
     if not entries:
         raise SkippedError("no quantity stated that is compared")
     return entries

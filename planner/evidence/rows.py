@@ -135,6 +135,7 @@ class ServeRun:
     request_rate: float | None = None
     max_model_len: Count | None = None
     gpu_memory_utilization: float | None = None
+    block_size: Count | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,13 @@ from planner.catalog.load import Catalog
 from planner.evidence.rows import ServeRun, TrainRun
 from planner.evidence.shape import model_of
 from planner.evidence.skipping import SkippedError
+from planner.physics.serving.formats import format_of
 
 Regime = Literal["static", "closed", "offline", "server", "decode", "first"]
 ENGINES = {"TensorRT-LLM": "tensorrt-llm", "vLLM": "vllm", "SGLang": "sglang", "vLLM (ROCm fork)": "vllm",
            "llama.cpp": "llama-cpp", "ExLlamaV2": "exllama", "ExLlama": "exllama", "MLC LLM": "mlc",
            "LMDeploy TurboMind": "lmdeploy", "DeepSeek in-house": "sglang"}
-FORMATS_OF = {"16-bit": "bf16", "fp16": "bf16", "4-bit": "int4", "uint4": "int4", "int4 (QAT)": "int4",
-              "gptq4": "int4", "Q4_K_M": "int4"}
+FORMATS_OF = {"16-bit": "bf16", "fp16": "bf16", "4-bit": "int4", "uint4": "int4", "gptq4": "int4"}
 DIES = {"mi250": 2}
 """GPUs, as programs see them, of a card that evidence counts as one."""
 LAYERS_APART = frozenset({"llama.cpp", "ExLlama", "ExLlamaV2"})
@@ -125,7 +125,12 @@ def _format(run: ServeRun, model: Model, assumed: list[str]) -> str:
         usual = "fp8" if "MLPerf" in (run.source or "") or "fp8" in (run.model or "").lower() else "bf16"
         assumed.append(f"weight_precision={usual}")
         return usual
-    return FORMATS_OF.get(run.weight_precision, run.weight_precision)
+    if run.weight_precision == "int4 (QAT)":
+        return "int4-experts"
+    name = FORMATS_OF.get(run.weight_precision, run.weight_precision)
+    if format_of(name, model) is None:
+        raise SkippedError(f"weights in {run.weight_precision} are not modeled")
+    return name
 
 
 def _cache(run: ServeRun, engine: str, format_: str, assumed: list[str]) -> str:

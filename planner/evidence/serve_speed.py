@@ -7,15 +7,22 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from planner.catalog.engine import Engine
 from planner.catalog.load import Catalog
 from planner.evidence.hardware import candidate_of
 from planner.evidence.rows import TrainRun
 from planner.evidence.serve_run import DIES, ServingRow
 from planner.layouts.table import Floats, Ints
-from planner.physics.serving.cache import CACHE_BYTES, token_bytes
+from planner.physics.serving.cache import CACHE_BYTES
+from planner.physics.serving.capacity import Asked, capacity
 from planner.physics.serving.deployment import Deployment, Replicas, deployment_of
+from planner.physics.serving.formats import FORMATS, format_of
+from planner.physics.serving.sequences import Cut
 from planner.physics.serving.steady import Demand, closed, offline, static
-from planner.physics.serving.weights import FORMATS, weight_bytes
+
+
+MEMORY_OF = {"exllama": "llama-cpp", "mlc": "llama-cpp", "lmdeploy": "vllm"}
+"""Engines whose memory is not known, and one that is much like them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +31,7 @@ class Group:
 
     deployment: Deployment
     engine: str
+    memory: Engine
     version: str
     rows: tuple[ServingRow, ...]
     at: Ints
@@ -43,21 +51,24 @@ def groups(rows: Mapping[int, ServingRow], catalog: Catalog) -> list[Group]:
         if scaleup is not None and scaleup.name == "pcie4-no-peer" and not first.gpu.startswith("rtx-"):
             candidate = replace(candidate, scaleup=catalog.fabric("pcie4-peer"))
         speed = catalog.speeds(first.engine).release(first.version, candidate.gpu.architecture)
-        deployment = deployment_of(catalog, first.model, first.format, FORMATS[first.format], CACHE_BYTES[first.cache],
+        deployment = deployment_of(catalog, first.model, first.format, format_of(first.format, first.model) or FORMATS["bf16"], CACHE_BYTES[first.cache],
                                    (candidate,), speed)
-        made.append(Group(deployment, first.engine, first.version, tuple(rows[m] for m in members), np.array(members)))
+        made.append(Group(deployment, first.engine, catalog.engine(MEMORY_OF.get(first.engine, first.engine)), first.version, tuple(rows[m] for m in members), np.array(members)))
     return made
 
 
-def most_sequences(d: Deployment, engine: str, rows: Replicas, length: Floats) -> Floats:
-    gpu = d.candidates[0].gpu
-    experts = weight_bytes(d.model, d.weights, rows.tp * rows.dp, rows.pp)
-    if engine == "tensorrt-llm":
-        pool = 0.9 * (gpu.usable_memory - experts - 1.2 * 2**30)
-    else:
-        pool = {"vllm": 0.9, "sglang": 0.88}.get(engine, 0.9) * gpu.usable_memory - experts - 2.5 * 2**30
-    tokens = np.maximum(pool, 0) / token_bytes(d.model, d.element, rows.tp, rows.pp) * rows.dp
-    return np.minimum(tokens / length, d.engine.sequences * rows.dp)
+def most_sequences(d: Deployment, engine: Engine, version: str, rows: Replicas, length: Floats) -> Floats:
+    """Return how many sequences of a length run at once on each row."""
+    gpu, release = d.candidates[0].gpu, engine.release(version)
+    asked = Asked(d.model, d.weights, d.element, engine, release, gpu.usable_memory,
+                  architecture=gpu.architecture)
+    found = np.zeros(len(rows))
+    for one in np.unique(length):
+        mine = length == one
+        few = rows.take(np.flatnonzero(mine))
+        cut = Cut(few.tp * few.dp, few.pp, few.dp)
+        found[mine] = capacity(replace(asked, length=int(one)), cut).concurrency
+    return np.minimum(found, d.engine.sequences * rows.dp)
 
 
 def predict(group: Group) -> list[dict[str, float]]:
@@ -84,7 +95,7 @@ def predict(group: Group) -> list[dict[str, float]]:
             copies = np.maximum(1, gpus // layout.gpus)
             each = Demand(demand.input, demand.output, np.maximum(1.0, clients / copies))
             length = each.input + each.output
-            most = most_sequences(d, group.engine, layout, length)
+            most = most_sequences(d, group.memory, group.version, layout, length)
             found = _one(regime, d, layout, each, most)
             found["output"] = np.where((most < 1) & open_, 0, found["output"] * copies / gpus * np.array([DIES.get(r.gpu, 1) for r in chosen]))
             if best is None:

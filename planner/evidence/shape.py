@@ -21,6 +21,8 @@ _PARALLEL = re.compile(r"phi-?[12]\b|phi-1\.5|pythia|gpt-?neox|stablelm alpha|gp
 _ONE_NORM = re.compile(r"phi|gpt-?j\b", re.IGNORECASE)
 _SUFFIX = re.compile(r"-(instruct|base|chat|it|hf)(-\d{4})?$|-\d{4}$|\s*\(.*\)$|\s+\d[\d.]*\s*b$", re.IGNORECASE)
 
+_INNER = re.compile(r"\(([\w./-]+)\)$")
+
 
 def model_of(run: TrainRun, catalog: Catalog, assumed: list[str]) -> Model:
     """Return the model of a row; what had to be filled in is added to `assumed`. Raises SkippedError."""
@@ -37,7 +39,7 @@ def _model_of(run: TrainRun, catalog: Catalog, assumed: list[str]) -> Model:
         return named  # the columns cannot say what such layers are
     if _HYBRID.search(run.model):
         raise SkippedError(f"model {run.model} is not in the catalog, and its recurrent layers are not stated")
-    if named is not None and _agrees(named, run):
+    if named is not None and (_agrees(named, run) or not any((run.layers, run.hidden, run.heads, run.params_b))):
         return named
     if named is not None and run.layers and run.layers < named.layers and _agrees(named, run, depth=False):
         return _cut(named, run.layers, assumed)
@@ -54,6 +56,10 @@ def _spellings(name: str) -> Iterator[str]:
     yield re.sub(r"(?<=[a-z])(?=\d)", "-", name.lower(), count=1)
     short = _SUFFIX.sub("", name.rsplit("/", maxsplit=1)[-1])
     yield from (short, short.replace(" ", "-"), _SUFFIX.sub("", short))
+    inner = _INNER.search(name)
+    if inner:
+        # a fine-tune that says of what
+        yield inner[1]
 
 
 def _in_catalog(name: str, catalog: Catalog) -> Model | None:

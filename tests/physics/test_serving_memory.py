@@ -7,8 +7,10 @@ import pytest
 
 from planner.catalog.engine import Engine
 from planner.catalog.load import Catalog
-from planner.physics.serving.cache import CACHE_BYTES, Serving, pool_bytes, token_bytes
-from planner.physics.serving.weights import FORMATS, weight_bytes
+from planner.physics.serving.cache import CACHE_BYTES, Serving, pool_bytes
+from planner.physics.serving.formats import FORMATS
+from planner.physics.serving.sequences import token_bytes
+from planner.physics.serving.weights import weight_bytes
 from planner.units import GIB
 
 CATALOG = Catalog()
@@ -84,7 +86,8 @@ def test_an_engine_shares_what_is_free() -> None:
 def test_a_version_has_the_entry_before_it() -> None:
     vllm = CATALOG.engine("vllm")
     assert vllm.release("0.8.5").version == "0.8"
-    assert vllm.release("0.16.0").version == "0.9"
+    assert vllm.release("0.9.2").version == "0.9"
+    assert vllm.release("0.16.0").version == "0.10"
     assert vllm.release("0.3").version == "0.1"
     assert vllm.release(None) is vllm.releases[-1]
 

@@ -1,7 +1,9 @@
-"""The key-value cache of an inference engine: bytes of a token, and what fits beside weights and activations.
+"""The pool of an inference engine: what it gives to the cache beside weights, activations and the rest.
 
     pool = fraction x memory - weights - peak of the profile run - context - communicators      (vLLM)
     pool = fraction x (memory - context - communicators) - weights                             (SGLang)
+    pool = fraction x (memory - weights - peak of the profile run - context - communicators)   (TensorRT-LLM)
+    pool = memory - weights - compute buffer - context                                         (llama.cpp)
 
 The peak of the profile run is the larger of a forward pass over as many tokens as a step may have, and the sampler over
 as many sequences as may run, which copies logits several times; with it stands what expert layers work in.
@@ -13,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.catalog.architecture import Attention, LatentAttention, Model, MoeMlp
+from planner.catalog.architecture import Model, MoeMlp
 from planner.catalog.engine import Engine, Limits, Release
 from planner.layouts.table import Floats, Ints
 
@@ -33,47 +35,56 @@ class Serving:
     memory: float
     """What a program can allocate."""
     fraction: float
+    length: int = 0
+    """Tokens of the longest sequence that is admitted."""
+    architecture: str = ""
+    """Of the GPU."""
+    activation: float = 0.0
+    """Bytes of an element of the copy of activations that quantized products read."""
 
     @property
     def limits(self) -> Limits:
         """Tokens and sequences of a step, by the size of the GPU."""
-        return self.release.large if self.memory >= self.release.large_from else self.release.small
+        large = self.release.is_large(self.memory, self.architecture)
+        usual = self.release.large if large else self.release.small
+        whole = self.length if self.length <= self.release.whole_to else 0
+        return Limits(tokens=max(usual.tokens, whole), sequences=usual.sequences)
 
 
-def token_bytes(model: Model, element: float, tp: Ints, pp: Ints) -> Floats:
-    """Return bytes that one more token of a sequence takes on a GPU, windows not yet full, for each pair of tp and pp.
+def pool_bytes(serving: Serving, weights: Floats, tp: Ints, pp: Ints, *, last: bool = False) -> Floats:
+    """Return the bytes that the engine gives to the cache on a GPU of the first stage; below zero it cannot start.
 
-    Heads are held whole; the latent of MLA is held by every rank of tensor parallelism.
+    last: of the last stage, which samples, in place of the first. weights: bytes held there.
     """
-    total = np.zeros(len(tp))
-    for block in model.layer_kinds():
-        attention = block.attention
-        if isinstance(attention, LatentAttention):
-            total += (attention.kv_lora_rank + attention.qk_rope) * element
-        elif isinstance(attention, Attention):
-            total += np.ceil(attention.kv_heads / tp) * (attention.head_dim + attention.value_dim) * element
-    held: Floats = total * np.ceil(model.layers / pp) / model.layers
-    return held
-
-
-def pool_bytes(serving: Serving, weights: Floats, tp: Ints, pp: Ints) -> Floats:
-    """Return the bytes that the engine gives to the cache on a GPU of the first stage; below zero it cannot start."""
-    release = serving.release
-    apart = release.context + np.where(tp > 1, release.communicators, 0.0)
+    context, shared = serving.release.apart(serving.memory, serving.architecture)
+    apart = context + np.where(tp > 1, shared, 0.0)
+    free = serving.memory - apart
     if serving.engine.fraction_of == "what is free":
-        left: Floats = serving.fraction * (serving.memory - apart) - weights
+        left: Floats = serving.fraction * free - weights
         return left
+    peak = activation_bytes(serving, tp, pp, last=last)
+    match serving.engine.fraction_of:
+        case "memory":
+            found: Floats = serving.fraction * serving.memory - weights - peak - apart
+        case "what is left":
+            found = serving.fraction * (free - weights - peak)
+        case _:
+            found = free - weights - peak
+    return found
+
+
+def activation_bytes(serving: Serving, tp: Ints, pp: Ints, *, last: bool = False) -> Floats:
+    """Return the bytes of the widest moment of a step on a GPU of the first or last stage, for each row."""
     peak = _forward(serving, tp)
     # the sampler runs where the last layer is
-    peak = np.where(pp == 1, np.maximum(peak, release.sampler_bytes * serving.limits.sequences * serving.model.vocab),
-                    peak)
-    found: Floats = serving.fraction * serving.memory - weights - peak - _experts(serving, tp) - apart
-    return found
+    logits = serving.release.sampler_bytes * serving.limits.sequences * serving.model.vocab
+    sampling: Floats = np.where((pp == 1) | last, np.maximum(peak, logits), peak)
+    return sampling + _experts(serving, tp)
 
 
 def _forward(serving: Serving, tp: Ints) -> Floats:
     """Return the widest moment of a forward pass: a layer's feed-forward between its two products."""
-    widest = np.zeros(len(tp))
+    widest, copied = np.zeros(len(tp)), np.zeros(len(tp))
     for block in serving.model.blocks:
         mlp = block.mlp
         if isinstance(mlp, MoeMlp):
@@ -81,7 +92,9 @@ def _forward(serving: Serving, tp: Ints) -> Floats:
         else:
             width, fan = (mlp.ffn, 2 if mlp.kind == "gated" else 1) if mlp else (0, 1)
         widest = np.maximum(widest, (fan + 1) * width / tp)
-    found: Floats = serving.limits.tokens * (widest + 2 * serving.model.hidden) * ACTIVATION
+        copied = np.maximum(copied, width / tp)
+    found: Floats = serving.limits.tokens * (
+        (widest + serving.release.hidden_copies * serving.model.hidden) * ACTIVATION + copied * serving.activation)
     return found
 
 

@@ -16,9 +16,9 @@ from planner.layouts.candidate import Candidate
 from planner.layouts.table import Floats, Ints
 from planner.physics.kinds import kind_of
 from planner.physics.layers import LayerKind
-from planner.physics.serving.weights import WeightFormat
+from planner.physics.serving.formats import WeightFormat
 
-COMPUTES = {"fp8": "fp8", "int8": "int8", "nvfp4": "fp4", "mxfp4": "fp8", "fp32": "fp32"}
+COMPUTES = {"fp8": "fp8", "fp8-ffn": "fp8", "int8": "int8", "nvfp4": "fp4", "mxfp4": "fp8", "fp32": "fp32"}
 """Format of the products of quantized weights where the GPU has it; all others are expanded to 16 bits."""
 
 

@@ -110,10 +110,11 @@ def product(d: Deployment, rate: Floats, stream: Floats, m: Floats, k: Floats, n
     return took
 
 
-def _linears(d: Deployment, on: _On, rows: Replicas, linears: tuple[Linear, ...], m: Floats, split: Floats) -> Floats:
+def _linears(d: Deployment, on: _On, rows: Replicas, linears: tuple[Linear, ...], m: Floats, split: Floats,
+             weight: float) -> Floats:
+    """Return seconds of products whose weights have `weight` bytes; those kept in 16 bits are no quantized products."""
     total = np.zeros(len(rows))
-    weight = d.weights.other if d.weights.experts_alone else d.weights.matrix
-    rate = on.wide if d.weights.experts_alone else on.quantized
+    rate = on.wide if weight == d.weights.other else on.quantized
     for linear in linears:
         k = linear.k / split if linear.split == "row" else np.full(len(rows), float(linear.k))
         n = linear.n / split if linear.split == "column" else np.full(len(rows), float(linear.n))
@@ -209,9 +210,9 @@ def step_times(d: Deployment, rows: Replicas, load: Load) -> StepTimes:
     spread = _shared(d, rows, ACTIVATION * together * hidden)
     for layer in d.layers:
         kind, count = layer.kind, layer.count
-        split = tp if kind.experts is None else tp
-        products = products + count * (_linears(d, on, rows, kind.attention, m, tp)
-                                       + _linears(d, on, rows, kind.mlp, m, split))
+        dense = d.weights.other if d.weights.experts_alone else d.weights.matrix
+        products = products + count * (_linears(d, on, rows, kind.attention, m, tp, d.weights.of_attention)
+                                       + _linears(d, on, rows, kind.mlp, m, tp, dense))
         if kind.experts is not None:
             experts = experts + count * _experts(d, on, rows, kind.experts, together)
             other = other + count * speed.mixture

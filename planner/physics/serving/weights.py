@@ -1,79 +1,98 @@
-"""Bytes of a model's weights on one GPU of an inference engine, by how they are quantized.
-
-Quantization is of the matrices inside layers; embedding, output matrix, norms and routers stay as they are.
-"""
+"""Bytes of a model's weights on one GPU of an inference engine, by how they are stored and cut."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from planner.catalog.architecture import Attention, Model
+from planner.catalog.architecture import Attention, LatentAttention, Model
 from planner.layouts.table import Floats, Ints
 from planner.physics.kinds import shape_of
-from planner.physics.layers import LayerKind
+from planner.physics.layers import Experts, LayerKind
+from planner.physics.serving.formats import WeightFormat
+from planner.physics.serving.sequences import Cut, one
+from planner.physics.shapes import attention_matrices
+
+TOWER_BYTES = 2
+"""Of a weight of an image tower, which quantized checkpoints leave alone."""
 
 
-@dataclass(frozen=True, slots=True)
-class WeightFormat:
-    """Bytes of one weight of a quantized matrix with its share of the scales, and of any other weight."""
+def weight_bytes(model: Model, weights: WeightFormat, tp: Ints, pp: Ints, data: Ints | None = None, *,
+                 last: bool = False) -> Floats:
+    """Return bytes of weights on a GPU of the first stage, or of the last one, for each row.
 
-    matrix: float
-    other: float = 2.0
-    experts_alone: bool = False
-    """Whether only routed experts are quantized, as in gpt-oss."""
-
-
-FORMATS = {
-    "fp32": WeightFormat(4, 4),
-    "bf16": WeightFormat(2),
-    "fp8": WeightFormat(1),
-    "int8": WeightFormat(1),
-    # groups of 128: a 16-bit scale, and for AWQ and GPTQ a 4-bit zero
-    "int4": WeightFormat(0.5 + 2.5 / 128),
-    "w4a16": WeightFormat(0.5 + 2 / 128),
-    "gptq-int8": WeightFormat(1 + 3 / 128),
-    # blocks of 16 with an 8-bit scale, of 32 with an exponent, of 64 with a 32-bit maximum
-    "nvfp4": WeightFormat(0.5 + 1 / 16),
-    "mxfp4": WeightFormat(0.5 + 1 / 32, experts_alone=True),
-    "nf4": WeightFormat(0.5 + 4 / 64),
-}
-"""By the names that scenarios and evidence use; fp16 is as bf16."""
-
-
-def weight_bytes(model: Model, weights: WeightFormat, tp: Ints, pp: Ints) -> Floats:
-    """Return bytes of weights on a GPU of the first stage, for each pair of tp and pp.
-
+    data: ranks of attention data parallelism among the tp GPUs, which each hold all of attention.
     Experts are split by tp as other matrices are, whichever of tensor and expert parallelism does it. Key and value
     matrices are held whole heads at a time, so that more ranks than heads hold copies.
     """
-    shape = shape_of(model)
+    cut = Cut(tp, pp, one() if data is None else data)
+    shape = shape_of(_without_indexers(model))
     stage = np.ceil(model.layers / pp) / model.layers
     kinds = [(kind, shape.layers * share) for kind, share in shape.kinds] + list(shape.lead)
-    inside = sum((count * _layer(kind, weights, tp) for kind, count in kinds), np.zeros(len(tp)))
-    inside += _copies(model, weights, tp)
-    both = (pp == 1) & (not model.tied)
-    tables = (shape.embedding + np.where(both, shape.head, 0)) * weights.other / tp
-    found: Floats = inside * stage + tables
+    inside = sum((count * _layer(kind, weights, cut) for kind, count in kinds), np.zeros(len(cut)))
+    inside += _copies(model, weights, cut) + _indexers(model, weights)
+    table, head = _stored(weights.embedding, weights), _stored(weights.head, weights)
+    output = shape.embedding * head if model.tied else shape.head * head
+    tables = np.where(pp == 1, shape.embedding * table + (0 if model.tied else output),
+                      output if last else shape.embedding * table) / tp
+    towers = np.where((pp > 1) & last, 0.0, _tower(model, tp))
+    found: Floats = inside * stage + tables + towers
     return found
 
 
-def _layer(kind: LayerKind, weights: WeightFormat, tp: Ints) -> Floats:
+def _without_indexers(model: Model) -> Model:
+    """Return the model with full latent attention, whose layers the physics reads alike for every model."""
+    blocks = tuple(
+        block.model_copy(update={"attention": block.attention.model_copy(update={"indexer": None})})
+        if isinstance(block.attention, LatentAttention) else block for block in model.blocks)
+    return model.model_copy(update={"blocks": blocks})
+
+
+def _indexers(model: Model, weights: WeightFormat) -> float:
+    """Return the bytes of the indexers of sparse attention, which every rank holds."""
+    plain = _without_indexers(model)
+    return sum((attention_matrices(block.attention, model.hidden) - attention_matrices(other.attention, model.hidden))
+               * block.count * weights.of_attention for block, other in zip(model.blocks, plain.blocks, strict=True)
+               if block.attention and other.attention)
+
+
+def _stored(table: float | None, weights: WeightFormat) -> float:
+    return weights.other if table is None else table
+
+
+def _tower(model: Model, tp: Ints) -> Floats:
+    if model.tower is None:
+        return np.zeros(len(tp))
+    held: Floats = model.tower.parameters * TOWER_BYTES / (np.ones(len(tp)) if model.tower.whole else tp)
+    return held
+
+
+def _layer(kind: LayerKind, weights: WeightFormat, cut: Cut) -> Floats:
     matrix = weights.other if weights.experts_alone else weights.matrix
+    attention = sum(linear.k * linear.n for linear in kind.attention if linear.split != "none")
+    experts = kind.expert_matrices * weights.matrix * _padding(kind.experts, weights, cut) if kind.experts else 0.0
     # of what is not split the router is small, and latent projections are quantized
-    return ((kind.split_matrices * matrix + kind.expert_matrices * weights.matrix) / tp
+    return (attention * weights.of_attention / cut.heads
+            + ((kind.split_matrices - attention) * matrix + experts) / cut.tp
             + kind.whole_matrices * matrix + kind.vectors * weights.other)
 
 
-def _copies(model: Model, weights: WeightFormat, tp: Ints) -> Floats:
+def _padding(experts: Experts, weights: WeightFormat, cut: Cut) -> Floats:
+    """Return by how much rounding up its widths makes an expert larger."""
+    hidden = -(-experts.hidden // weights.hidden_multiple) * weights.hidden_multiple
+    if weights.ffn_multiple == 1:
+        return np.full(len(cut), hidden / experts.hidden)
+    width = experts.ffn / cut.tp
+    grown: Floats = hidden / experts.hidden * np.ceil(width / weights.ffn_multiple) * weights.ffn_multiple / width
+    return grown
+
+
+def _copies(model: Model, weights: WeightFormat, cut: Cut) -> Floats:
     """Return the bytes of key and value matrices that ranks hold beyond their share, over all layers."""
-    matrix = weights.other if weights.experts_alone else weights.matrix
-    extra = np.zeros(len(tp))
+    extra = np.zeros(len(cut))
     for block in model.layer_kinds():
         attention = block.attention
         if isinstance(attention, Attention):
             width = attention.head_dim + attention.value_dim
-            held = np.ceil(attention.kv_heads / tp) - attention.kv_heads / tp
-            extra += held * width * model.hidden * matrix
+            held = np.ceil(attention.kv_heads / cut.heads) - attention.kv_heads / cut.heads
+            extra += held * width * model.hidden * weights.of_attention
     return extra

@@ -1,0 +1,202 @@
+"""What a sequence takes of the cache: whole blocks, windows, recurrent states; and tokens as engines print them.
+
+Engines that hold layers by kind share the pool out in groups of equally many layers of one kind (vLLM's hybrid
+manager, v1/core/kv_cache_utils.py): the smallest kind gives the size of a group, other kinds are padded to whole ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from planner.catalog.architecture import AnyAttention, AnyRecurrence, Attention, DeltaNet, LatentAttention, Mamba, Model
+from planner.layouts.table import Floats, Ints
+
+STATE_BYTES, CONVOLVED_BYTES = 4.0, 2.0
+"""Bytes of an element of a recurrent state, which engines keep in fp32 (vLLM mamba_ssm_cache_dtype of Qwen3.5), and of
+the inputs that the short convolution looks back at."""
+INDEX_SCALE = 4
+"""Bytes of the scale beside the fp8 key of a sparse-attention indexer (DeepSeek-V3.2)."""
+NEARLY_EQUAL = 1.25
+"""Kinds that differ less in their counts of layers make one group each, as vLLM shares out."""
+
+
+def one() -> Ints:
+    """Return a degree of one for every row."""
+    return np.array([1])
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """How layers are cut over GPUs, a row each. Attention data parallelism and decode context are among the tp GPUs."""
+
+    tp: Ints
+    pp: Ints = field(default_factory=one)
+    data: Ints = field(default_factory=one)
+    """Ranks that each hold all of attention for sequences of their own."""
+    context: Ints = field(default_factory=one)
+    """Ranks that share out the tokens of a sequence."""
+
+    def __len__(self) -> int:
+        return int(np.broadcast(self.tp, self.pp, self.data, self.context).size)
+
+    @property
+    def heads(self) -> Ints:
+        """Ranks that share out the heads of attention."""
+        shared: Ints = np.maximum(1, self.tp // self.data)
+        return shared
+
+
+@dataclass(frozen=True, slots=True)
+class Paging:
+    """How an engine holds sequences. `by_kind` engines let go of what slid out of a window; `step` is in tokens."""
+
+    block: int = 1
+    by_kind: bool = False
+    step: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """Layers that hold a sequence alike: their number, bytes of a token or of a state in one, and how far back."""
+
+    layers: int
+    token: Floats
+    state: Floats
+    window: int | None = None
+    chunk: int | None = None
+
+    def pages(self, length: int, paging: Paging) -> int:
+        """Return the most blocks that a sequence of this length has at once."""
+        if self.window is not None:
+            return -(-min(self.window - 1 + paging.step, length) // paging.block) + 1
+        if self.chunk is not None:
+            return -(-min(self.chunk + paging.step, length) // paging.block)
+        return -(-length // paging.block)
+
+
+def attention_bytes(attention: AnyAttention, element: float, cut: Cut) -> Floats:
+    """Return bytes that a token takes in one layer on a GPU: heads whole, a latent on every rank."""
+    if isinstance(attention, LatentAttention):
+        index = attention.indexer.head_dim + INDEX_SCALE if attention.indexer else 0
+        held: Floats = ((attention.kv_lora_rank + attention.qk_rope) * element + index) / cut.context
+        return held
+    width = attention.head_dim + attention.value_dim
+    shared: Floats = np.ceil(attention.kv_heads / cut.heads) * width * element / cut.context
+    return shared
+
+
+def state_bytes(recurrence: AnyRecurrence, cut: Cut) -> Floats:
+    """Return bytes of a sequence's state in one recurrent layer on a GPU."""
+    if isinstance(recurrence, Mamba):
+        inner, state, convolved = recurrence.inner, recurrence.state, recurrence.inner
+    elif isinstance(recurrence, DeltaNet):
+        inner, state = recurrence.value_heads * recurrence.value_dim, recurrence.key_dim
+        convolved = inner + 2 * recurrence.key_heads * recurrence.key_dim
+    else:
+        inner, state = recurrence.inner, recurrence.state
+        convolved = inner + 2 * recurrence.groups * recurrence.state
+    held: Floats = (inner * state * STATE_BYTES + convolved * (recurrence.conv - 1) * CONVOLVED_BYTES) / cut.heads
+    return held
+
+
+def token_bytes(model: Model, element: float, tp: Ints, pp: Ints, data: Ints | None = None,
+                context: Ints | None = None, drafts: int = 0) -> Floats:
+    """Return bytes that one more token of a sequence takes on a GPU, windows not yet full, for each row.
+
+    element: bytes of a cached element; data, context: as in Cut; drafts: layers of a speculative head, like the last.
+    """
+    cut = Cut(tp, pp, one() if data is None else data, one() if context is None else context)
+    kinds = _kinds(model, element, cut, drafts)
+    return _total(kind.layers * kind.token for kind in kinds) * _stage(model, cut)
+
+
+def sequence_bytes(model: Model, length: int, element: float, cut: Cut, paging: Paging = Paging(),
+                   drafts: int = 0) -> Floats:
+    """Return the bytes that a sequence of a length takes on a GPU, blocks and states whole, for each row."""
+    if not paging.by_kind:
+        tokens = -(-length // paging.block) * paging.block
+        states = _total(kind.layers * kind.state for kind in _kinds(model, element, cut, drafts))
+        return token_bytes(model, element, cut.tp, cut.pp, cut.data, cut.context, drafts) * tokens + (
+            states * _stage(model, cut))
+    kinds = _kinds(model, element, cut, drafts)
+    page = _page_tokens(kinds, paging.block)
+    total = np.zeros(len(cut))
+    for kind, layers in zip(kinds, _padded(kinds), strict=True):
+        if kind.token.any():
+            pages = np.array([kind.pages(length, Paging(int(block), True, paging.step)) for block in page])
+            total = total + layers * pages * page * kind.token
+        else:
+            total = total + layers * _page_bytes(kind, kinds, page)
+    return total * _stage(model, cut)
+
+
+def printed_tokens(model: Model, pool: Floats, element: float, cut: Cut, paging: Paging, drafts: int = 0) -> Floats:
+    """Return the tokens that an engine prints for a pool: as if every group held all of them, in whole blocks."""
+    kinds = _kinds(model, element, cut, drafts)
+    page, each = np.full(len(cut), paging.block), _total(kind.layers * kind.token for kind in kinds)
+    if paging.by_kind and len(kinds) > 1:
+        page = _page_tokens(kinds, paging.block)
+        each = _total(layers * _page_bytes(kind, kinds, page) / page
+                      for kind, layers in zip(kinds, _padded(kinds), strict=True))
+    tokens: Floats = np.floor(np.maximum(pool, 0.0) / (each * _stage(model, cut)) / page) * page
+    return tokens
+
+
+def _kinds(model: Model, element: float, cut: Cut, drafts: int) -> list[_Kind]:
+    """Return the kinds of layers that hold something, in the order of the model."""
+    nothing = np.zeros(len(cut))
+    found: dict[tuple[object, ...], _Kind] = {}
+    order = model.layer_kinds()
+    attending = [block for block in order if block.attention]
+    for block in [*order, *attending[-1:] * drafts]:
+        kind = None
+        if isinstance(block.attention, Attention):
+            kind = _Kind(1, nothing + attention_bytes(block.attention, element, cut), nothing, block.attention.window,
+                         block.attention.chunk)
+        elif block.attention:
+            kind = _Kind(1, nothing + attention_bytes(block.attention, element, cut), nothing)
+        elif block.recurrence:
+            kind = _Kind(1, nothing, nothing + state_bytes(block.recurrence, cut))
+        if kind is not None:
+            key = (kind.window, kind.chunk, tuple(kind.token), tuple(kind.state))
+            known = found.get(key)
+            found[key] = kind if known is None else _Kind(known.layers + 1, kind.token, kind.state, kind.window,
+                                                          kind.chunk)
+    return list(found.values())
+
+
+def _padded(kinds: list[_Kind]) -> list[int]:
+    """Return the layers of every kind with those that fill its last group."""
+    counts = [kind.layers for kind in kinds]
+    group = max(counts) if max(counts) < NEARLY_EQUAL * min(counts) else min(counts)
+    return [-(-count // group) * group for count in counts]
+
+
+def _page_tokens(kinds: list[_Kind], block: int) -> Ints:
+    """Return the tokens of a block, which grows until attention's holds what a recurrent state needs."""
+    token = np.max([kind.token for kind in kinds], axis=0)
+    state = np.max([kind.state for kind in kinds], axis=0)
+    blocks = np.ceil(np.divide(state, token * block, out=np.ones_like(state), where=token > 0))
+    pages: Ints = (np.maximum(1, blocks) * block).astype(np.int64)
+    return pages
+
+
+def _page_bytes(kind: _Kind, kinds: list[_Kind], page: Ints) -> Floats:
+    """Return the bytes of a block in one layer; a state's is padded to that of attention."""
+    token = kind.token if kind.token.any() else np.max([other.token for other in kinds], axis=0)
+    held: Floats = np.maximum(token * page, kind.state)
+    return held
+
+
+def _total(parts: Iterator[Floats]) -> Floats:
+    total: Floats = np.sum(list(parts), axis=0)
+    return total
+
+
+def _stage(model: Model, cut: Cut) -> Floats:
+    """Return the share of the layers on the fullest stage."""
+    share: Floats = np.ceil(model.layers / cut.pp) / model.layers
+    return share
