@@ -1,0 +1,231 @@
+"""Replicas of services on nodes: the cheapest that hold every service's rate in every hour, as a CP-SAT model.
+
+Plain integers: micro-requests/s rounded against the plan, micro-USD per node-hour. A node works for one column.
+With k spares the rate must hold without the k strongest replicas of a service. Prefill and decode replicas of one supply
+together answer what the weaker pool does.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ortools.sat.python import cp_model
+
+from planner.solver.engine import Ending, run
+from planner.solver.settings import Settings, Status
+
+Goal = Literal["cost", "gpus", "energy"]
+
+
+@dataclass(frozen=True, slots=True)
+class Supply:
+    """Nodes of one kind from one source. `always` are paid at every hour, as what is bought or committed."""
+
+    key: int
+    micro_usd: Callable[[int], int]
+    """Micro-USD an hour of so many nodes, all together."""
+    most: int
+    node_gpus: int
+    watts: int
+    always: bool = False
+    linear: bool = True
+    """Whether the price is the same for every node."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Replicas of one layout for one service on one supply."""
+
+    key: int
+    service: int
+    supply: int
+    role: Literal["whole", "prefill", "decode"]
+    micro_rate: int
+    gpus: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cover:
+    """`needs` are micro-requests/s by service and period; `hours` of a day each period lasts."""
+
+    needs: tuple[tuple[int, ...], ...]
+    spares: tuple[int, ...]
+    columns: tuple[Column, ...]
+    supplies: tuple[Supply, ...]
+    hours: tuple[int, ...] = (24,)
+    objective: Goal = "cost"
+    micro_budget: int | None = None
+    """Micro-USD an hour, in every period."""
+    max_gpus: int | None = None
+    fixed_gpus: int | None = None
+    max_nodes: int | None = None
+    max_watts: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Covered:
+    """Replicas and nodes by column key and period; value and bound of the objective: micro-USD a day, GPUs or W x h."""
+
+    status: Status
+    replicas: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    nodes: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    value: int | None = None
+    bound: int | None = None
+
+
+def nodes_of(column: Column, supply: Supply, replicas: int) -> int:
+    """Return the nodes that so many replicas fill: several on a node, or several nodes for one."""
+    if column.gpus >= supply.node_gpus:
+        return replicas * (column.gpus // supply.node_gpus)
+    return -(-replicas // (supply.node_gpus // column.gpus))
+
+
+class _Model:
+    def __init__(self, problem: Cover) -> None:
+        self.problem, self.model = problem, cp_model.CpModel()
+        self.supply = {supply.key: supply for supply in problem.supplies}
+        self.periods = range(len(problem.hours))
+        self.replicas = {c.key: self._replicas(c) for c in problem.columns}
+        self.used = {c.key: self._used(c) for c in problem.columns}
+        self.nodes = {c.key: self._nodes(c) for c in problem.columns}
+        for at in range(len(problem.needs)):
+            self._coverage(at)
+        self.paid = {key: self._paid(supply) for key, supply in self.supply.items()}
+        self._limits()
+
+    def _most(self, column: Column) -> int:
+        """Return replicas that no plan needs more of: the whole rate, with the spares."""
+        peak = max(self.problem.needs[column.service])
+        return -(-peak // column.micro_rate) + self.problem.spares[column.service]
+
+    def _replicas(self, column: Column) -> list[cp_model.IntVar]:
+        return [self.model.new_int_var(0, self._most(column), f"replicas[{column.key},{p}]") for p in self.periods]
+
+    def _used(self, column: Column) -> cp_model.IntVar:
+        used = self.model.new_bool_var(f"used[{column.key}]")
+        for replicas in self.replicas[column.key]:
+            self.model.add(replicas <= self._most(column) * used)
+        return used
+
+    def _nodes(self, column: Column) -> list[cp_model.IntVar]:
+        supply = self.supply[column.supply]
+        most = nodes_of(column, supply, self._most(column))
+        made = [self.model.new_int_var(0, most, f"nodes[{column.key},{p}]") for p in self.periods]
+        for nodes, replicas in zip(made, self.replicas[column.key], strict=True):
+            if column.gpus >= supply.node_gpus:
+                self.model.add(nodes == replicas * (column.gpus // supply.node_gpus))
+            else:
+                self.model.add(nodes * (supply.node_gpus // column.gpus) >= replicas)
+        return made
+
+    def _answered(self, columns: list[Column], spares: int, period: int) -> cp_model.LinearExprT:
+        """Return micro-requests/s that columns answer without their strongest spares."""
+        total = sum(c.micro_rate * self.replicas[c.key][period] for c in columns)
+        if not spares or not columns:
+            return total
+        strongest = self.model.new_int_var(0, max(c.micro_rate for c in columns), "")
+        for column in columns:
+            self.model.add(strongest >= column.micro_rate * self.used[column.key])
+        return total - spares * strongest
+
+    def _coverage(self, service: int) -> None:
+        """Every period's rate is answered, by whole replicas and by pairs of pools."""
+        problem, spares = self.problem, self.problem.spares[service]
+        mine = [c for c in problem.columns if c.service == service]
+        pools: dict[tuple[int, str], list[Column]] = defaultdict(list)
+        for column in mine:
+            pools[column.supply, column.role].append(column)
+        whole = [c for c in mine if c.role == "whole"]
+        for period, need in enumerate(problem.needs[service]):
+            answered = [self._answered(whole, spares, period)] if whole else []
+            for supply in sorted({c.supply for c in mine if c.role != "whole"}):
+                both = self.model.new_int_var(0, need, f"apart[{service},{supply},{period}]")
+                for role in ("prefill", "decode"):
+                    # nothing is answered by a pool that is empty, whatever its spares
+                    some = self._answered(pools[supply, role], spares, period)
+                    open_ = self.model.new_bool_var("")
+                    self.model.add(both <= some).only_enforce_if(open_)
+                    self.model.add(both == 0).only_enforce_if(open_.negated())
+                answered.append(both)
+            self.model.add(sum(answered) >= need)
+
+    def _paid(self, supply: Supply) -> list[cp_model.LinearExprT]:
+        """Return the nodes of a supply paid for in each period."""
+        mine = [c for c in self.problem.columns if c.supply == supply.key]
+        needed = [sum(self.nodes[c.key][p] for c in mine) for p in self.periods]
+        for nodes in needed:
+            self.model.add(nodes <= supply.most)
+        if not supply.always or not mine:
+            return needed
+        held = self.model.new_int_var(0, supply.most, f"held[{supply.key}]")
+        for nodes in needed:
+            self.model.add(held >= nodes)
+        return [held for _ in self.periods]
+
+    def cost(self, period: int) -> cp_model.LinearExprT:
+        """Return micro-USD an hour of a period."""
+        return sum(self._price(self.supply[key], paid[period]) for key, paid in self.paid.items())
+
+    def _price(self, supply: Supply, nodes: cp_model.LinearExprT) -> cp_model.LinearExprT:
+        if supply.linear or isinstance(nodes, int):
+            return nodes * supply.micro_usd(1)
+        table = [supply.micro_usd(count) if count else 0 for count in range(supply.most + 1)]
+        price = self.model.new_int_var(0, max(table), f"price[{supply.key}]")
+        at = self.model.new_int_var(0, supply.most, "")
+        self.model.add(at == nodes)
+        self.model.add_element(at, table, price)
+        return price
+
+    def gpus(self, period: int) -> cp_model.LinearExprT:
+        """Return the GPUs of all replicas in a period."""
+        return sum(c.gpus * self.replicas[c.key][period] for c in self.problem.columns)
+
+    def total_nodes(self, period: int) -> cp_model.LinearExprT:
+        """Return the nodes in use in a period."""
+        return sum(self.nodes[c.key][period] for c in self.problem.columns)
+
+    def watts(self, period: int) -> cp_model.LinearExprT:
+        """Return the power of the nodes in use."""
+        return sum(self.supply[c.supply].watts * self.nodes[c.key][period] for c in self.problem.columns)
+
+    def _limits(self) -> None:
+        limits = ((self.gpus, self.problem.max_gpus), (self.total_nodes, self.problem.max_nodes),
+                  (self.cost, self.problem.micro_budget), (self.watts, self.problem.max_watts),
+                  (self.gpus, self.problem.fixed_gpus))
+        for amount, limit in limits:
+            for period in self.periods if limit is not None else ():
+                assert limit is not None
+                self.model.add(amount(period) <= limit)
+
+    def goals(self) -> Iterable[cp_model.LinearExprT]:
+        """Yield what is minimized, in order: the objective, then what breaks ties."""
+        hours, peak = self.problem.hours, max(self.periods, key=lambda p: sum(need[p] for need in self.problem.needs))
+        yield {"cost": lambda: sum(h * self.cost(p) for p, h in enumerate(hours)),
+               "gpus": lambda: self.gpus(peak),
+               "energy": lambda: sum(h * self.watts(p) for p, h in enumerate(hours))}[self.problem.objective]()
+        yield sum(h * self.cost(p) for p, h in enumerate(hours))
+        yield self.gpus(peak)
+        yield sum(self.used.values())
+        yield sum(at * self.used[c.key] for at, c in enumerate(self.problem.columns))
+
+
+def cover(problem: Cover, settings: Settings | None = None) -> Covered:
+    """Return the replicas with a proof of the objective; columns listed first win what is left of ties."""
+    if not problem.columns:
+        return Covered("infeasible")
+    made, first = _Model(problem), None
+    for goal in made.goals():
+        ending = run(made.model, goal, settings or Settings())
+        first = first or ending
+        if ending.status != "optimal":
+            break
+        last = ending
+        made.model.add(goal == ending.read(goal))
+    if first is None or first.value is None:
+        return Covered(first.status if first else "infeasible")
+    read: Ending = last if first.status == "optimal" else first
+    return Covered(first.status, *({key: tuple(read.read(v) for v in values) for key, values in found.items()}
+                                   for found in (made.replicas, made.nodes)), first.value, first.bound)

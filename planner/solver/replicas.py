@@ -1,0 +1,191 @@
+"""Layouts of a serving replica, and the largest rate that each holds within a service level.
+
+Every layout of the stated domains is evaluated at rising loads; the largest load within the level is found by
+narrowing the grid around it. Columns that another of the same hardware matches with no more GPUs are dominated.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from planner.catalog.architecture import Model, MoeMlp
+from planner.layouts.candidate import Candidate
+from planner.layouts.table import Floats, Ints, Mask
+from planner.physics.serving.apart import decoded, prefilled
+from planner.physics.serving.deployment import Deployment, Replicas
+from planner.physics.serving.level import Served, Stream, served
+
+DEGREES = (1, 2, 4, 8, 16)
+STAGES = (1, 2, 4, 8)
+MOST_NODES = 4
+"""Nodes of a replica at most."""
+GRID, PASSES = 16, 3
+LEAST_LOAD = 0.02
+"""Sequences decoding on average, of the lightest load looked at."""
+BUSIEST = 0.98
+"""Share of the time that prompts may be at work."""
+Role = str
+"""whole, prefill or decode."""
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """Seconds that TTFT and TPOT may take, each at a share of requests (none: on average); none is no limit."""
+
+    ttft: tuple[float, float | None] | None
+    tpot: tuple[float, float | None] | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaColumn:
+    """A replica as the fleet sees it: GPUs and requests/s within its level, and what it is."""
+
+    candidate: int
+    format: str
+    role: Role
+    tp: int
+    pp: int
+    ep: int
+    dp: int
+    rate: float
+    batch: float
+    """Sequences that decode on average at that rate; for prefill the share of time at work."""
+    held: float
+    """Sequences of mean length that the cache holds."""
+
+    @property
+    def gpus(self) -> int:
+        """GPUs of one replica."""
+        return self.tp * self.pp * self.dp
+
+    @property
+    def rows(self) -> Replicas:
+        """The layout as a table of one row, of the only candidate."""
+        one = np.ones(1, np.int64)
+        return Replicas(0 * one, self.tp * one, self.pp * one, self.ep * one, self.dp * one)
+
+    @property
+    def plainness(self) -> tuple[int, int, int, int]:
+        """What is simpler comes first."""
+        return self.pp, self.dp, self.ep, self.tp
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """Of layouts that miss the level even when nearly idle, the least seconds seen."""
+
+    ttft: float
+    tpot: float
+
+
+def layouts(model: Model, candidate: Candidate, removed: Counter[str]) -> Replicas:
+    """Return the legal layouts of a replica on a node type; `removed` counts the others by rule."""
+    mixture = any(isinstance(block.mlp, MoeMlp) for block in model.blocks)
+    copies, rows = DEGREES if mixture else (1,), []
+    for tp, pp, dp, spread in product(DEGREES, STAGES, copies, (False, True) if mixture else (False,)):
+        rule = _broken(model, candidate, tp, pp, dp, spread)
+        if rule is not None:
+            removed[rule] += 1
+        else:
+            rows.append((tp, pp, tp * dp if spread else 1, dp))
+    table = np.array(rows, np.int64).reshape(-1, 4)
+    return Replicas(np.zeros(len(table), np.int64), table[:, 0], table[:, 1], table[:, 2], table[:, 3])
+
+
+def _broken(model: Model, candidate: Candidate, tp: int, pp: int, dp: int, spread: bool) -> str | None:
+    """Return the name of the rule that a layout breaks; none where it is legal."""
+    node, gpus = candidate.node.gpus, tp * pp * dp
+    if tp > node:
+        return "tp_in_scale_up"
+    if model.attention_heads % tp or (model.kv_heads % tp and tp % model.kv_heads):
+        return "tp_divides_heads"
+    if pp > model.layers:
+        return "pp_has_layers"
+    if gpus > node and (gpus % node or gpus > MOST_NODES * node or not candidate.clustered):
+        return "whole_nodes"
+    if gpus < node and node % gpus:
+        return "fills_nodes"
+    experts = [block.mlp.experts for block in model.blocks if isinstance(block.mlp, MoeMlp)]
+    if spread and any(count % (tp * dp) for count in experts):
+        return "ep_divides_experts"
+    return "ep_has_ranks" if spread and tp * dp == 1 else None
+
+
+def _within(found: Served, level: Level, most: Floats) -> Mask:
+    good: Mask = (found.crowd <= most) & (found.prompts < BUSIEST) & np.isfinite(found.rate)
+    if level.ttft is not None:
+        good &= found.ttft_at(level.ttft[1]) <= level.ttft[0]
+    if level.tpot is not None:
+        good &= found.tpot_at(level.tpot[1]) <= level.tpot[0]
+    return good
+
+
+def largest(d: Deployment, rows: Replicas, stream: Stream, level: Level, most: Floats) -> tuple[Floats, Floats]:
+    """Return the largest rate of each row within the level, and its batch; zeros where even a light load is too much."""
+    low, high = np.full(len(rows), LEAST_LOAD), np.maximum(most, 2 * LEAST_LOAD)
+    rate, batch = np.zeros(len(rows)), np.zeros(len(rows))
+    each = np.repeat(np.arange(len(rows)), GRID)
+    for _ in range(PASSES):
+        steps = np.geomspace(low, high, GRID, axis=1)
+        found = served(d, rows.take(each), stream, steps.ravel())
+        good = _within(found, level, most[each]).reshape(-1, GRID)
+        # the load is the largest below the first that misses: a level that holds again beyond is not relied on
+        last = np.where(good.all(axis=1), GRID, np.argmin(good, axis=1)) - 1
+        at = np.arange(len(rows)), np.maximum(last, 0)
+        better = (last >= 0) & (found.rate.reshape(-1, GRID)[at] > rate)
+        rate = np.where(better, found.rate.reshape(-1, GRID)[at], rate)
+        batch = np.where(better, steps[at], batch)
+        low, high = steps[at], steps[at[0], np.minimum(at[1] + 1, GRID - 1)]
+    return rate, batch
+
+
+def idle(d: Deployment, rows: Replicas, stream: Stream, level: Level) -> Nearest:
+    """Return the least TTFT and TPOT over the rows at the lightest load."""
+    found = served(d, rows, stream, np.full(len(rows), LEAST_LOAD))
+    return Nearest(float(found.ttft_at(level.ttft[1] if level.ttft else None).min()),
+                   float(found.tpot_at(level.tpot[1] if level.tpot else None).min()))
+
+
+def columns(d: Deployment, candidate: int, rows: Replicas, stream: Stream, level: Level, held: Floats,
+            roles: Iterable[Role], removed: Counter[str]) -> list[ReplicaColumn]:
+    """Return the columns of a deployment that no other matches; `held` sequences of mean length fit each row."""
+    made: list[ReplicaColumn] = []
+    most = np.minimum(held, float(d.engine.sequences) * rows.dp)
+    for role in roles:
+        if role == "whole":
+            rate, batch = largest(d, rows, stream, level, most)
+        elif role == "prefill":
+            rate, batch = prefilled(d, rows, stream, level.ttft)
+        else:
+            rate, batch = decoded(d, rows, stream, level.tpot, most)
+        removed["level"] += int((rate <= 0).sum())
+        made += [ReplicaColumn(candidate, d.format, role, int(rows.tp[at]), int(rows.pp[at]), int(rows.ep[at]),
+                               int(rows.dp[at]), float(rate[at]), float(batch[at]), float(held[at]))
+                 for at in np.flatnonzero(rate > 0)]
+    return made
+
+
+def undominated(found: list[ReplicaColumn], removed: Counter[str]) -> list[ReplicaColumn]:
+    """Return the columns of one candidate and service that no other of their role matches with no more GPUs."""
+    kept: list[ReplicaColumn] = []
+    for column in sorted(found, key=lambda c: (c.gpus, -c.rate, c.plainness, c.format)):
+        if any(other.role == column.role and _replaces(other, column) for other in kept):
+            removed["dominated"] += 1
+        else:
+            kept.append(column)
+    return kept
+
+
+def _replaces(other: ReplicaColumn, column: ReplicaColumn) -> bool:
+    """Say whether as many of `other` as the GPUs of `column` hold answer as much."""
+    return column.gpus % other.gpus == 0 and other.rate * (column.gpus // other.gpus) >= column.rate
+
+
+def counts(rows: Replicas) -> Ints:
+    """Return the GPUs of each row."""
+    return rows.gpus
