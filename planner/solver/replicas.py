@@ -15,7 +15,7 @@ import numpy as np
 
 from planner.catalog.architecture import Model, MoeMlp
 from planner.layouts.candidate import Candidate
-from planner.layouts.table import Floats, Ints, Mask
+from planner.layouts.table import Floats, Mask
 from planner.physics.serving.apart import decoded, prefilled
 from planner.physics.serving.deployment import Deployment, Replicas
 from planner.physics.serving.level import Served, Stream, served
@@ -113,7 +113,8 @@ def _broken(model: Model, candidate: Candidate, tp: int, pp: int, dp: int, sprea
     experts = [block.mlp.experts for block in model.blocks if isinstance(block.mlp, MoeMlp)]
     if spread and any(count % (tp * dp) for count in experts):
         return "ep_divides_experts"
-    return "ep_has_ranks" if spread and tp * dp == 1 else None
+    # experts are spread over copies of attention, or split as the rest is: the two mixed are not searched
+    return "ep_over_copies" if spread and (dp == 1 or tp > 1) else None
 
 
 def _within(found: Served, level: Level, most: Floats) -> Mask:
@@ -184,8 +185,3 @@ def undominated(found: list[ReplicaColumn], removed: Counter[str]) -> list[Repli
 def _replaces(other: ReplicaColumn, column: ReplicaColumn) -> bool:
     """Say whether as many of `other` as the GPUs of `column` hold answer as much."""
     return column.gpus % other.gpus == 0 and other.rate * (column.gpus // other.gpus) >= column.rate
-
-
-def counts(rows: Replicas) -> Ints:
-    """Return the GPUs of each row."""
-    return rows.gpus

@@ -144,3 +144,14 @@ def served(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Serv
                          cost / later * np.sqrt(coming * (stream.gap_cv**2 + stream.input_cv**2)))
     crowd = batch + NormalDist().inv_cdf(ROOM) * np.sqrt(batch)
     return Served(batch, rate, plain, prompts, wait, each.mean(axis=1), each, tpot, deviation, crowd)
+
+
+def loaded(d: Deployment, rows: Replicas, stream: Stream, rate: float, most: float) -> Served:
+    """Return a single layout at a rate: the load at which it answers as many, the heaviest where it cannot."""
+    low, high = 1e-3, max(most, 2e-3)
+    for _ in range(3):
+        steps = np.geomspace(low, high, 2 * POINTS)
+        found = served(d, rows.take(np.zeros(len(steps), np.int64)), stream, steps)
+        at = int(np.clip(np.searchsorted(found.rate, rate), 1, len(steps) - 1))
+        low, high = steps[at - 1], steps[at]
+    return served(d, rows, stream, np.full(1, low + (high - low) / 2))

@@ -1,0 +1,100 @@
+"""Every way to run a service: hardware, weight formats and layouts, with what each holds and answers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from planner.catalog.architecture import Model
+from planner.catalog.load import Catalog
+from planner.errors import MissingFact
+from planner.layouts.candidate import Candidate
+from planner.physics.serving.cache import CACHE_BYTES
+from planner.physics.serving.capacity import Asked, Capacity, capacity
+from planner.physics.serving.deployment import Deployment, Replicas, deployment_of
+from planner.physics.serving.formats import format_of
+from planner.physics.serving.sequences import Cut
+from planner.serving.service import Service
+from planner.solver.replicas import DEGREES, STAGES, Nearest, ReplicaColumn, columns, idle, layouts, undominated
+
+
+@dataclass(slots=True)
+class Account:
+    """What was looked at."""
+
+    layouts: int = 0
+    legal: int = 0
+    fit: int = 0
+    removed: Counter[str] = field(default_factory=Counter)
+    nearest: list[tuple[Nearest, str]] = field(default_factory=list)
+    """Of hardware where no layout holds the level: what comes nearest, and its name."""
+    missing: list[tuple[float, str]] = field(default_factory=list)
+    """Of hardware where no layout fits: bytes a GPU lacks at least, and its name."""
+
+
+def deployment(catalog: Catalog, service: Service, candidate: Candidate, name: str) -> Deployment:
+    """Return a service on one kind of hardware with its weights in the format `name`. Raises PlannerError."""
+    asked = service.asked
+    weights = format_of(name, service.model)
+    if weights is None:
+        raise MissingFact(f"model {service.model.name}", f"weights in {name}")
+    speed = catalog.speeds(asked.engine).release(asked.engine_version, candidate.gpu.architecture)
+    cache = "bf16" if asked.kv_cache == "auto" else asked.kv_cache
+    return deployment_of(catalog, service.model, name, weights, CACHE_BYTES[cache], (candidate,), speed)
+
+
+def held(catalog: Catalog, service: Service, d: Deployment, rows: Replicas, length: int) -> Capacity:
+    """Return what each layout holds of sequences of that length."""
+    engine, gpu = catalog.engine(service.asked.engine), d.candidates[0].gpu
+    asked = Asked(service.model, d.weights, d.element, engine, engine.release(service.asked.engine_version),
+                  gpu.usable_memory, length=length, architecture=gpu.architecture,
+                  drafts=1 if service.stream.drafts else 0)
+    return capacity(asked, Cut(rows.tp * rows.dp, rows.pp, rows.dp))
+
+
+def options(catalog: Catalog, service: Service, candidates: Sequence[Candidate], account: Account) -> list[ReplicaColumn]:
+    """Return the columns of a service on all candidates; `account` is told what was removed and why."""
+    found: list[ReplicaColumn] = []
+    for at, candidate in enumerate(candidates):
+        mine: list[ReplicaColumn] = []
+        for name in service.asked.quantization or ():
+            d = deployment(catalog, service, candidate, name)
+            mine += _of(catalog, service, d, at, account)
+        found += undominated(mine, account.removed)
+    return found
+
+
+def _of(catalog: Catalog, service: Service, d: Deployment, at: int, account: Account) -> list[ReplicaColumn]:
+    rows = layouts(service.model, d.candidates[0], account.removed)
+    account.layouts += _domain(service.model)
+    account.legal += len(rows)
+    if not len(rows):
+        return []
+    longest, mean = (held(catalog, service, d, rows, length) for length in (service.length, service.mean_length))
+    fits = np.flatnonzero(longest.concurrency >= 1)
+    account.removed["memory"] += len(rows) - len(fits)
+    account.fit += len(fits)
+    label = f"{d.candidates[0].label} in {d.format}"
+    if not len(fits):
+        account.missing.append((float((longest.sequence - longest.worst_pool).min()), label))
+        return []
+    apart = {"no": ("whole",), "allowed": ("whole", "prefill", "decode"), "only": ("prefill", "decode")}
+    kept = rows.take(fits)
+    made = columns(d, at, kept, service.stream, service.level, mean.concurrency[fits],
+                   apart[service.asked.disaggregated], account.removed)
+    if not made:
+        account.nearest.append((idle(d, kept, service.stream, service.level), label))
+    return made
+
+
+def _domain(model: Model) -> int:
+    """Return how many combinations the degrees of a replica make."""
+    return len(DEGREES) * len(STAGES) * (2 * len(DEGREES) if is_mixture(model) else 1)
+
+
+def is_mixture(model: Model) -> bool:
+    """Say whether a model has routed experts."""
+    return any(getattr(block.mlp, "experts", 0) for block in model.blocks)
