@@ -155,10 +155,11 @@ def test_gguf_kinds_take_the_bits_that_llama_cpp_prints(kind: str, bits: float) 
     ("starcoder2-15b", "bf16", 2, 14.8672, 0.01), ("jamba-1.5-mini", "experts_int8", 1, 51.4723, 0.01),
     ("e5-mistral-7b", "nf4", 1, 3.9099, 0.01), ("gpt-oss-20b", "mxfp4", 4, 3.63, 0.03),
     ("deepseek-r1-distill-qwen-32b", "Q4_K_M", 1, 18.91, 0.03),
+    ("llama-3.1-405b-16kv", "fp8-ffn", 8, 57.75, 0.02), ("llama-3.1-405b-16kv", "int4", 4, 51.1453, 0.02),
 ])
 def test_weights_of_towers_and_formats_are_those_of_the_start_up_log(model: str, name: str, tp: int, printed: float,
                                                                      within: float) -> None:
-    """vLLM 0.4 to 0.19, issues 12245, 4432, 7992, 19964, 15018 and llm-d-incubation/llm-d-planner."""
+    """vLLM 0.4 to 0.19, issues 12245, 4432, 7992, 19964, 15018, 6746, 16259 and llm-d-incubation/llm-d-planner."""
     found = of(asked(model, name), tp)
     assert found.weights[0] / GIB == pytest.approx(printed, rel=within)
 

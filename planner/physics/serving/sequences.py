@@ -7,7 +7,7 @@ manager, v1/core/kv_cache_utils.py): the smallest kind gives the size of a group
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -126,8 +126,9 @@ def sequence_bytes(model: Model, length: int, element: float, cut: Cut, paging: 
     total = np.zeros(len(cut))
     for kind, layers in zip(kinds, _padded(kinds), strict=True):
         if kind.token.any():
-            pages = np.array([kind.pages(length, Paging(int(block), True, paging.step)) for block in page])
-            total = total + layers * pages * page * kind.token
+            blocks, rows = np.unique(page, return_inverse=True)
+            pages = np.array([kind.pages(length, Paging(int(block), True, paging.step)) for block in blocks])
+            total = total + layers * pages[rows] * page * kind.token
         else:
             total = total + layers * _page_bytes(kind, kinds, page)
     return total * _stage(model, cut)
@@ -146,25 +147,24 @@ def printed_tokens(model: Model, pool: Floats, element: float, cut: Cut, paging:
 
 
 def _kinds(model: Model, element: float, cut: Cut, drafts: int) -> list[_Kind]:
-    """Return the kinds of layers that hold something, in the order of the model."""
+    """Return the kinds of layers that hold something, as the model's blocks have them."""
     nothing = np.zeros(len(cut))
     found: dict[tuple[object, ...], _Kind] = {}
-    order = model.layer_kinds()
-    attending = [block for block in order if block.attention]
-    for block in [*order, *attending[-1:] * drafts]:
-        kind = None
+    last = next((block for block in reversed(model.layer_kinds()) if block.attention), None)
+    for block in model.blocks:
+        layers = block.count + (drafts if block == last else 0)
         if isinstance(block.attention, Attention):
-            kind = _Kind(1, nothing + attention_bytes(block.attention, element, cut), nothing, block.attention.window,
-                         block.attention.chunk)
+            kind = _Kind(layers, nothing + attention_bytes(block.attention, element, cut), nothing,
+                         block.attention.window, block.attention.chunk)
         elif block.attention:
-            kind = _Kind(1, nothing + attention_bytes(block.attention, element, cut), nothing)
+            kind = _Kind(layers, nothing + attention_bytes(block.attention, element, cut), nothing)
         elif block.recurrence:
-            kind = _Kind(1, nothing, nothing + state_bytes(block.recurrence, cut))
-        if kind is not None:
-            key = (kind.window, kind.chunk, tuple(kind.token), tuple(kind.state))
-            known = found.get(key)
-            found[key] = kind if known is None else _Kind(known.layers + 1, kind.token, kind.state, kind.window,
-                                                          kind.chunk)
+            kind = _Kind(layers, nothing, nothing + state_bytes(block.recurrence, cut))
+        else:
+            continue
+        key = (kind.window, kind.chunk, tuple(kind.token), tuple(kind.state))
+        known = found.get(key)
+        found[key] = kind if known is None else replace(known, layers=known.layers + layers)
     return list(found.values())
 
 
