@@ -60,7 +60,7 @@ BEFORE_AMPERE = frozenset({"pascal", "volta", "turing"})
 LATER = ("0.11", "0.12", "0.13", "0.14", "0.15", "0.16", "0.17", "0.18", "0.19")
 """Architectures that the second engine did not serve, and the versions that no longer had the first."""
 BLOCKS = "counts BLOCKS"
-"""What notes say where a row counts blocks."""
+"""What notes say where a row counts blocks, as only vLLM's first engine printed them."""
 _DRAFTS = re.compile(r"EAGLE draft adds one KV layer|\bEAGLE\b")
 _RANKS = re.compile(r"\bDP[- ]attention (\d+)|\battention DP (\d+)", re.IGNORECASE)
 _CONTEXT = re.compile(r"\bDCP ?(\d+)|decode[- ]context[- ]parallel\w* (\d+)", re.IGNORECASE)
@@ -164,10 +164,12 @@ def _capacity(run: ServeRun, catalog: Catalog, model: Model, weights: WeightForm
     notes, version = run.notes or "", run.engine_version
     if CAPPED in notes:
         return None
-    if version is None or OLD_ENGINE in notes:
-        version = FIRST_VERSION if OLD_ENGINE in notes else _current(run, engine)
+    second = _SECOND.search(notes)
+    first = OLD_ENGINE in notes or (BLOCKS in notes and not second)
+    if version is None or (first and not engine.release(version).whole_to):
+        version = FIRST_VERSION if first else _current(run, engine)
         assumed.append(f"engine_version={version}")
-    if _SECOND.search(notes) and engine.release(version).whole_to:
+    if second and engine.release(version).whole_to:
         version = SECOND_VERSION
     gpu = catalog.gpu(run.gpu)
     release, memory = engine.release(_ran(version, gpu.architecture)), gpu.usable_memory

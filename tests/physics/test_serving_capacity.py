@@ -77,6 +77,13 @@ def test_a_state_by_hand() -> None:
     assert state_bytes(recurrence, Cut(ONE))[0] == 48 * 128 * 128 * 4 + 3 * 10_240 * 2
 
 
+def test_states_lie_beside_the_pool_of_older_engines() -> None:
+    """vLLM 0.5.5, issue 7992: Jamba 1.5 Mini with int8 experts has 112,557 blocks of fp8 cache on an A100."""
+    found = of(asked("jamba-1.5-mini", "experts_int8", version="0.5.5", gpu="a100-pcie-80gb", cache="fp8",
+                     fraction=0.9, length=16_384))
+    assert found.tokens[0] / 16 == pytest.approx(112_557, rel=0.05)
+
+
 def test_older_engines_hold_every_layer_whole() -> None:
     """Before windows were let go, a sequence of Gemma 3 took its length in each of 62 layers."""
     model, length = CATALOG.model("gemma-3-27b"), 16_384

@@ -11,7 +11,7 @@ from planner.catalog.engine import Engine, Release
 from planner.layouts.table import Floats
 from planner.physics.serving.cache import Serving, activation_bytes, pool_bytes
 from planner.physics.serving.formats import WeightFormat
-from planner.physics.serving.sequences import Cut, Paging, printed_tokens, sequence_bytes
+from planner.physics.serving.sequences import Cut, Paging, printed_tokens, sequence_bytes, slot_bytes
 from planner.physics.serving.weights import weight_bytes
 
 
@@ -102,6 +102,9 @@ def _serving(asked: Asked, fraction: float) -> Serving:
 
 def _pool(asked: Asked, cut: Cut, fractions: Floats, *, last: bool) -> Floats:
     weights = weight_bytes(asked.model, asked.weights, cut.tp, cut.pp, cut.data, last=last)
+    if not asked.release.by_kind:
+        # states of as many sequences as may run lie beside the pool
+        weights = weights + _serving(asked, 1.0).limits.sequences * slot_bytes(asked.model, cut)
     found = np.zeros(len(cut))
     for fraction in np.unique(fractions):
         mine = fractions == fraction

@@ -15,8 +15,8 @@ from planner.catalog.architecture import AnyAttention, AnyRecurrence, Attention,
 from planner.layouts.table import Floats, Ints
 
 STATE_BYTES, CONVOLVED_BYTES = 4.0, 2.0
-"""Bytes of an element of a recurrent state, which engines keep in fp32 (vLLM mamba_ssm_cache_dtype of Qwen3.5), and of
-the inputs that the short convolution looks back at."""
+"""Bytes of an element of a recurrent state, which engines keep in fp32 (vLLM mamba_ssm_cache_dtype of Qwen3.5) but for
+the first Mamba's, and of the inputs that the short convolution looks back at."""
 INDEX_SCALE = 4
 """Bytes of the scale beside the fp8 key of a sparse-attention indexer (DeepSeek-V3.2)."""
 NEARLY_EQUAL = 1.25
@@ -90,16 +90,24 @@ def attention_bytes(attention: AnyAttention, element: float, cut: Cut) -> Floats
 
 def state_bytes(recurrence: AnyRecurrence, cut: Cut) -> Floats:
     """Return bytes of a sequence's state in one recurrent layer on a GPU."""
+    element = STATE_BYTES
     if isinstance(recurrence, Mamba):
         inner, state, convolved = recurrence.inner, recurrence.state, recurrence.inner
+        element = CONVOLVED_BYTES
     elif isinstance(recurrence, DeltaNet):
         inner, state = recurrence.value_heads * recurrence.value_dim, recurrence.key_dim
         convolved = inner + 2 * recurrence.key_heads * recurrence.key_dim
     else:
         inner, state = recurrence.inner, recurrence.state
         convolved = inner + 2 * recurrence.groups * recurrence.state
-    held: Floats = (inner * state * STATE_BYTES + convolved * (recurrence.conv - 1) * CONVOLVED_BYTES) / cut.heads
+    held: Floats = (inner * state * element + convolved * (recurrence.conv - 1) * CONVOLVED_BYTES) / cut.heads
     return held
+
+
+def slot_bytes(model: Model, cut: Cut) -> Floats:
+    """Return the bytes of the recurrent states of one sequence on a GPU, which some engines hold beside the pool."""
+    kinds = _kinds(model, 1.0, cut, 0)
+    return _total(kind.layers * kind.state for kind in kinds) * _stage(model, cut)
 
 
 def token_bytes(model: Model, element: float, tp: Ints, pp: Ints, data: Ints | None = None,
@@ -118,9 +126,7 @@ def sequence_bytes(model: Model, length: int, element: float, cut: Cut, paging: 
     """Return the bytes that a sequence of a length takes on a GPU, blocks and states whole, for each row."""
     if not paging.by_kind:
         tokens = -(-length // paging.block) * paging.block
-        states = _total(kind.layers * kind.state for kind in _kinds(model, element, cut, drafts))
-        return token_bytes(model, element, cut.tp, cut.pp, cut.data, cut.context, drafts) * tokens + (
-            states * _stage(model, cut))
+        return token_bytes(model, element, cut.tp, cut.pp, cut.data, cut.context, drafts) * tokens
     kinds = _kinds(model, element, cut, drafts)
     page = _page_tokens(kinds, paging.block)
     total = np.zeros(len(cut))
