@@ -165,7 +165,8 @@ def _capacity(run: ServeRun, catalog: Catalog, model: Model, weights: WeightForm
     if CAPPED in notes:
         return None
     second = _SECOND.search(notes)
-    first = OLD_ENGINE in notes or (BLOCKS in notes and not second)
+    could = version is None or not engine.release(version).by_kind
+    first = OLD_ENGINE in notes or (BLOCKS in notes and could and not second)
     if version is None or (first and not engine.release(version).whole_to):
         version = FIRST_VERSION if first else _current(run, engine)
         assumed.append(f"engine_version={version}")
