@@ -30,7 +30,7 @@ CAUSES = {
     "vllm16141_v0": "fewer sequences than the default, not stated: 0.09 GiB of activations are printed",
     "vllm16141_v1": "fewer sequences than the default, not stated",
     "vllm16570": "the profile run encodes images of the largest size", "vllm4432": _PROFILE,
-    "vllm16259": _PROFILE, "vllm10517_24000": "version and fraction not stated",
+    "vllm10517_24000": "version and fraction not stated",
     "vllm10517_20000": "version and fraction not stated",
     "sglang7059": "more tokens than the fraction asked allows: weights shared or smaller",
     "club3090_652": "a desktop GPU with the fraction not stated",

@@ -11,7 +11,7 @@ import numpy as np
 from planner.catalog.architecture import Model
 from planner.catalog.engine import Engine
 from planner.catalog.load import Catalog
-from planner.errors import PlannerError
+from planner.errors import PlannerError, UnknownName
 from planner.evidence.rows import ServeMeasured, ServeRun, TrainRun
 from planner.evidence.shape import model_of
 from planner.evidence.skipping import SkippedError
@@ -30,6 +30,8 @@ _SPELLED = {
 _SPELLED_CACHE = {"fp8_e4m3": "fp8", "fp8_e5m2": "fp8"}
 _META_FP8 = re.compile(r"^(meta-llama/)?(Meta-)?Llama-3\.1-405B(-Instruct)?-FP8$", re.IGNORECASE)
 """Meta's own checkpoint keeps attention in 16 bits (its model card); those of others quantize every layer whole."""
+_EARLY_405B, EARLY_405B = re.compile(r"Meta-Llama-3\.1-405B", re.IGNORECASE), "llama-3.1-405b-16kv"
+"""The name of the checkpoints of July 2024, whose key-value heads were doubled, and their shape in the catalog."""
 _TRAINED_INT4 = re.compile(r"kimi", re.IGNORECASE)
 """Models whose int4 (QAT) is of the routed experts, in groups of 32 (their config.json)."""
 WEIGHTS_SPREAD, CACHE_SPREAD, LOOSE_SPREAD = 0.04, 0.08, 0.4
@@ -58,7 +60,7 @@ BEFORE_AMPERE = frozenset({"pascal", "volta", "turing"})
 LATER = ("0.11", "0.12", "0.13", "0.14", "0.15", "0.16", "0.17", "0.18", "0.19")
 """Architectures that the second engine did not serve, and the versions that no longer had the first."""
 BLOCKS = "counts BLOCKS"
-"""What notes say where a row counts blocks."""
+"""What notes say where a row counts blocks, as only vLLM's first engine printed them."""
 _DRAFTS = re.compile(r"EAGLE draft adds one KV layer|\bEAGLE\b")
 _RANKS = re.compile(r"\bDP[- ]attention (\d+)|\battention DP (\d+)", re.IGNORECASE)
 _CONTEXT = re.compile(r"\bDCP ?(\d+)|decode[- ]context[- ]parallel\w* (\d+)", re.IGNORECASE)
@@ -109,6 +111,8 @@ def _noted(pattern: re.Pattern[str], run: ServeRun) -> np.ndarray[tuple[int], np
 
 
 def _model(run: ServeRun, catalog: Catalog, assumed: list[str]) -> Model:
+    if _EARLY_405B.search(run.model or ""):
+        return catalog.model(EARLY_405B)
     shape = TrainRun(model=run.model, layers=run.layers, hidden=run.hidden, ffn=run.ffn, heads=run.heads,
                      kv_heads=run.kv_heads, vocab=run.vocab, gated_mlp=run.gated_mlp, experts=run.experts,
                      experts_per_token=run.experts_per_token, moe_ffn=run.moe_ffn, shared_experts=run.shared_experts,
@@ -144,7 +148,11 @@ def _element(run: ServeRun, assumed: list[str]) -> float:
 
 
 def _known(engine: str, catalog: Catalog) -> bool:
-    return engine.lower() in catalog.names("engines")
+    try:
+        catalog.engine(engine)
+    except UnknownName:
+        return False
+    return True
 
 
 def _capacity(run: ServeRun, catalog: Catalog, model: Model, weights: WeightFormat, cut: Cut,
@@ -156,10 +164,13 @@ def _capacity(run: ServeRun, catalog: Catalog, model: Model, weights: WeightForm
     notes, version = run.notes or "", run.engine_version
     if CAPPED in notes:
         return None
-    if version is None or OLD_ENGINE in notes:
-        version = FIRST_VERSION if OLD_ENGINE in notes else _current(run, engine)
+    second = _SECOND.search(notes)
+    could = version is None or not engine.release(version).by_kind
+    first = OLD_ENGINE in notes or (BLOCKS in notes and could and not second)
+    if version is None or (first and not engine.release(version).whole_to):
+        version = FIRST_VERSION if first else _current(run, engine)
         assumed.append(f"engine_version={version}")
-    if _SECOND.search(notes) and engine.release(version).whole_to:
+    if second and engine.release(version).whole_to:
         version = SECOND_VERSION
     gpu = catalog.gpu(run.gpu)
     release, memory = engine.release(_ran(version, gpu.architecture)), gpu.usable_memory

@@ -77,6 +77,13 @@ def test_a_state_by_hand() -> None:
     assert state_bytes(recurrence, Cut(ONE))[0] == 48 * 128 * 128 * 4 + 3 * 10_240 * 2
 
 
+def test_states_lie_beside_the_pool_of_older_engines() -> None:
+    """vLLM 0.5.5, issue 7992: Jamba 1.5 Mini with int8 experts has 112,557 blocks of fp8 cache on an A100."""
+    found = of(asked("jamba-1.5-mini", "experts_int8", version="0.5.5", gpu="a100-pcie-80gb", cache="fp8",
+                     fraction=0.9, length=16_384))
+    assert found.tokens[0] / 16 == pytest.approx(112_557, rel=0.05)
+
+
 def test_older_engines_hold_every_layer_whole() -> None:
     """Before windows were let go, a sequence of Gemma 3 took its length in each of 62 layers."""
     model, length = CATALOG.model("gemma-3-27b"), 16_384
@@ -155,10 +162,11 @@ def test_gguf_kinds_take_the_bits_that_llama_cpp_prints(kind: str, bits: float) 
     ("starcoder2-15b", "bf16", 2, 14.8672, 0.01), ("jamba-1.5-mini", "experts_int8", 1, 51.4723, 0.01),
     ("e5-mistral-7b", "nf4", 1, 3.9099, 0.01), ("gpt-oss-20b", "mxfp4", 4, 3.63, 0.03),
     ("deepseek-r1-distill-qwen-32b", "Q4_K_M", 1, 18.91, 0.03),
+    ("llama-3.1-405b-16kv", "fp8-ffn", 8, 57.75, 0.02), ("llama-3.1-405b-16kv", "int4", 4, 51.1453, 0.02),
 ])
 def test_weights_of_towers_and_formats_are_those_of_the_start_up_log(model: str, name: str, tp: int, printed: float,
                                                                      within: float) -> None:
-    """vLLM 0.4 to 0.19, issues 12245, 4432, 7992, 19964, 15018 and llm-d-incubation/llm-d-planner."""
+    """vLLM 0.4 to 0.19, issues 12245, 4432, 7992, 19964, 15018, 6746, 16259 and llm-d-incubation/llm-d-planner."""
     found = of(asked(model, name), tp)
     assert found.weights[0] / GIB == pytest.approx(printed, rel=within)
 

@@ -11,7 +11,7 @@ from planner.catalog.engine import Engine, Release
 from planner.layouts.table import Floats
 from planner.physics.serving.cache import Serving, activation_bytes, pool_bytes
 from planner.physics.serving.formats import WeightFormat
-from planner.physics.serving.sequences import Cut, Paging, printed_tokens, sequence_bytes
+from planner.physics.serving.sequences import Cut, Paging, printed_tokens, sequence_bytes, slot_bytes
 from planner.physics.serving.weights import weight_bytes
 
 
@@ -63,7 +63,7 @@ def capacity(asked: Asked, cut: Cut) -> Capacity:
     """Return what a replica holds for each cut."""
     tp, pp, data = (np.broadcast_to(column, len(cut)) for column in (cut.tp, cut.pp, cut.data))
     whole = Cut(tp, pp, data, np.broadcast_to(cut.context, len(cut)))
-    fractions = np.array([_fraction(asked, *map(int, row)) for row in zip(tp, pp, data, strict=True)])
+    fractions = _fractions(asked, whole)
     stages = [_pool(asked, whole, fractions, last=last) for last in (False, True)]
     worst = np.minimum(*stages)
     paging = paging_of(asked)
@@ -85,10 +85,14 @@ def paging_of(asked: Asked) -> Paging:
     return Paging(asked.engine.block, asked.release.by_kind, _serving(asked, 1.0).limits.tokens)
 
 
-def _fraction(asked: Asked, tp: int, pp: int, data: int) -> float:
+def _fractions(asked: Asked, cut: Cut) -> Floats:
+    """Return the fraction of each row: as asked, else the engine's default."""
     if asked.fraction is not None:
-        return asked.fraction
-    return asked.engine.default_fraction(asked.release, asked.memory, tp, pp, data)
+        return np.full(len(cut), asked.fraction)
+    kinds, rows = np.unique(np.stack([cut.tp, cut.pp, cut.data]), axis=1, return_inverse=True)
+    each = [asked.engine.default_fraction(asked.release, asked.memory, *map(int, kind)) for kind in kinds.T]
+    found: Floats = np.array(each)[np.ravel(rows)]
+    return found
 
 
 def _serving(asked: Asked, fraction: float) -> Serving:
@@ -98,6 +102,9 @@ def _serving(asked: Asked, fraction: float) -> Serving:
 
 def _pool(asked: Asked, cut: Cut, fractions: Floats, *, last: bool) -> Floats:
     weights = weight_bytes(asked.model, asked.weights, cut.tp, cut.pp, cut.data, last=last)
+    if not asked.release.by_kind:
+        # states of as many sequences as may run lie beside the pool
+        weights = weights + _serving(asked, 1.0).limits.sequences * slot_bytes(asked.model, cut)
     found = np.zeros(len(cut))
     for fraction in np.unique(fractions):
         mine = fractions == fraction

@@ -7,7 +7,7 @@ manager, v1/core/kv_cache_utils.py): the smallest kind gives the size of a group
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -15,8 +15,8 @@ from planner.catalog.architecture import AnyAttention, AnyRecurrence, Attention,
 from planner.layouts.table import Floats, Ints
 
 STATE_BYTES, CONVOLVED_BYTES = 4.0, 2.0
-"""Bytes of an element of a recurrent state, which engines keep in fp32 (vLLM mamba_ssm_cache_dtype of Qwen3.5), and of
-the inputs that the short convolution looks back at."""
+"""Bytes of an element of a recurrent state, which engines keep in fp32 (vLLM mamba_ssm_cache_dtype of Qwen3.5) but for
+the first Mamba's, and of the inputs that the short convolution looks back at."""
 INDEX_SCALE = 4
 """Bytes of the scale beside the fp8 key of a sparse-attention indexer (DeepSeek-V3.2)."""
 NEARLY_EQUAL = 1.25
@@ -90,16 +90,24 @@ def attention_bytes(attention: AnyAttention, element: float, cut: Cut) -> Floats
 
 def state_bytes(recurrence: AnyRecurrence, cut: Cut) -> Floats:
     """Return bytes of a sequence's state in one recurrent layer on a GPU."""
+    element = STATE_BYTES
     if isinstance(recurrence, Mamba):
         inner, state, convolved = recurrence.inner, recurrence.state, recurrence.inner
+        element = CONVOLVED_BYTES
     elif isinstance(recurrence, DeltaNet):
         inner, state = recurrence.value_heads * recurrence.value_dim, recurrence.key_dim
         convolved = inner + 2 * recurrence.key_heads * recurrence.key_dim
     else:
         inner, state = recurrence.inner, recurrence.state
         convolved = inner + 2 * recurrence.groups * recurrence.state
-    held: Floats = (inner * state * STATE_BYTES + convolved * (recurrence.conv - 1) * CONVOLVED_BYTES) / cut.heads
+    held: Floats = (inner * state * element + convolved * (recurrence.conv - 1) * CONVOLVED_BYTES) / cut.heads
     return held
+
+
+def slot_bytes(model: Model, cut: Cut) -> Floats:
+    """Return the bytes of the recurrent states of one sequence on a GPU, which some engines hold beside the pool."""
+    kinds = _kinds(model, 1.0, cut, 0)
+    return _total(kind.layers * kind.state for kind in kinds) * _stage(model, cut)
 
 
 def token_bytes(model: Model, element: float, tp: Ints, pp: Ints, data: Ints | None = None,
@@ -118,16 +126,15 @@ def sequence_bytes(model: Model, length: int, element: float, cut: Cut, paging: 
     """Return the bytes that a sequence of a length takes on a GPU, blocks and states whole, for each row."""
     if not paging.by_kind:
         tokens = -(-length // paging.block) * paging.block
-        states = _total(kind.layers * kind.state for kind in _kinds(model, element, cut, drafts))
-        return token_bytes(model, element, cut.tp, cut.pp, cut.data, cut.context, drafts) * tokens + (
-            states * _stage(model, cut))
+        return token_bytes(model, element, cut.tp, cut.pp, cut.data, cut.context, drafts) * tokens
     kinds = _kinds(model, element, cut, drafts)
     page = _page_tokens(kinds, paging.block)
     total = np.zeros(len(cut))
     for kind, layers in zip(kinds, _padded(kinds), strict=True):
         if kind.token.any():
-            pages = np.array([kind.pages(length, Paging(int(block), True, paging.step)) for block in page])
-            total = total + layers * pages * page * kind.token
+            blocks, rows = np.unique(page, return_inverse=True)
+            pages = np.array([kind.pages(length, Paging(int(block), True, paging.step)) for block in blocks])
+            total = total + layers * pages[rows] * page * kind.token
         else:
             total = total + layers * _page_bytes(kind, kinds, page)
     return total * _stage(model, cut)
@@ -146,25 +153,24 @@ def printed_tokens(model: Model, pool: Floats, element: float, cut: Cut, paging:
 
 
 def _kinds(model: Model, element: float, cut: Cut, drafts: int) -> list[_Kind]:
-    """Return the kinds of layers that hold something, in the order of the model."""
+    """Return the kinds of layers that hold something, as the model's blocks have them."""
     nothing = np.zeros(len(cut))
     found: dict[tuple[object, ...], _Kind] = {}
-    order = model.layer_kinds()
-    attending = [block for block in order if block.attention]
-    for block in [*order, *attending[-1:] * drafts]:
-        kind = None
+    last = next((block for block in reversed(model.layer_kinds()) if block.attention), None)
+    for block in model.blocks:
+        layers = block.count + (drafts if block == last else 0)
         if isinstance(block.attention, Attention):
-            kind = _Kind(1, nothing + attention_bytes(block.attention, element, cut), nothing, block.attention.window,
-                         block.attention.chunk)
+            kind = _Kind(layers, nothing + attention_bytes(block.attention, element, cut), nothing,
+                         block.attention.window, block.attention.chunk)
         elif block.attention:
-            kind = _Kind(1, nothing + attention_bytes(block.attention, element, cut), nothing)
+            kind = _Kind(layers, nothing + attention_bytes(block.attention, element, cut), nothing)
         elif block.recurrence:
-            kind = _Kind(1, nothing, nothing + state_bytes(block.recurrence, cut))
-        if kind is not None:
-            key = (kind.window, kind.chunk, tuple(kind.token), tuple(kind.state))
-            known = found.get(key)
-            found[key] = kind if known is None else _Kind(known.layers + 1, kind.token, kind.state, kind.window,
-                                                          kind.chunk)
+            kind = _Kind(layers, nothing, nothing + state_bytes(block.recurrence, cut))
+        else:
+            continue
+        key = (kind.window, kind.chunk, tuple(kind.token), tuple(kind.state))
+        known = found.get(key)
+        found[key] = kind if known is None else replace(known, layers=known.layers + layers)
     return list(found.values())
 
 
