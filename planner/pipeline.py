@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from importlib import metadata
 
-from planner import __version__
 from planner.answer.assemble import alternative_of, assignment_of, price_dates, runners_up, unwritten
 from planner.answer.assignment import Alternative, Assignment
-from planner.answer.schema import PREFER_SIMPLE, Plan, Provenance, Search
+from planner.answer.provenance import provenance_of
+from planner.answer.schema import PREFER_SIMPLE, Plan, Search
 from planner.catalog.load import Catalog
 from planner.explaining.cause import infeasible_of
 from planner.layouts.axes import SCHEDULES
@@ -42,9 +41,10 @@ def make_plan(scenario: AnyScenario, catalog: Catalog, *, defaults: Sequence[str
     """
     effort = effort_of(time_limit, workers)
     if isinstance(scenario, ServingScenario):
-        from planner.serving_plan import plan_serving  # another physics and search
+        from planner.serving.plan import plan_serving, refuse  # another physics and search
 
-        return plan_serving(scenario, catalog, defaults, effort, simple=simple, pareto=pareto)
+        refuse(simple=simple, pareto=pareto)
+        return plan_serving(scenario, catalog, defaults)
     if pareto:
         from planner.trading import trade_offs  # another search, asked for by name
 
@@ -129,13 +129,3 @@ def cut_short(solved: Planned) -> list[str]:
     if not most or not any(count for name, count in removed.items() if name.startswith("owned")):
         return []
     return [f"bought=at most {', '.join(most)}, as their networks join or are priced for"]
-
-
-def provenance_of(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[str]) -> Provenance:
-    """Return what the answer rests on: the resolved question, defaults, catalog and versions."""
-    return Provenance(scenario=scenario.model_dump(mode="json", exclude_none=True), defaults=tuple(defaults),
-                      catalog_digest=catalog.digest, versions=_versions())
-
-
-def _versions() -> dict[str, str]:
-    return {"planner": __version__, **{name: metadata.version(name) for name in ("ortools", "numpy", "networkx")}}

@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from planner.answer.assemble import alternative_of, assignment_of
 from planner.answer.assignment import Alternative, Assignment
 from planner.answer.objective import NAMES
+from planner.answer.provenance import provenance_of
 from planner.answer.schema import PARETO, Plan
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.explaining.cause import infeasible_of
 from planner.layouts.enumerate import Grid
-from planner.pipeline import Interrupted, decided, provenance_of, search_of
+from planner.pipeline import Interrupted, decided, search_of
 from planner.planned import Planned, planned
 from planner.prepare import job_of, prepare
 from planner.scenario.scenario import Scenario

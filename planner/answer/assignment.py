@@ -187,6 +187,23 @@ class Percentiles(Frozen):
     p95: float
 
 
+class Replayed(Frozen):
+    """What a replay of requests on the plan's replicas, event by event, found."""
+
+    requests: int = Field(ge=0)
+    rejected: int = Field(default=0, ge=0)
+    """Requests that no replica could ever hold."""
+    preempted: int = Field(default=0, ge=0)
+    """Times that a sequence gave up its cache for older ones, and began again."""
+    ttft_seconds: Percentiles
+    tpot_seconds: Percentiles
+    output_tokens_per_second: float = Field(ge=0)
+    share_within_level: float = Field(ge=0, le=1)
+    """Of the requests, within every level asked for."""
+    busy_share: float = Field(ge=0, le=1)
+    """Of the time, in which a step ran, on average over the replicas."""
+
+
 class Serving(Frozen):
     """What a serving plan delivers within its service level."""
 
@@ -202,6 +219,16 @@ class Serving(Frozen):
     """Sequences a replica decodes at once."""
     kv_tokens: int = Field(ge=0)
     """Tokens the key-value cache of a replica holds."""
+    replayed: Replayed | None = None
+    """Of all replicas of the workload together; elsewhere the key is left out."""
+
+    @model_serializer(mode="wrap")
+    def _without_replay(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out the replay where there was none."""
+        data: dict[str, Any] = write(self)
+        if data.get("replayed") is None:
+            data.pop("replayed", None)
+        return data
 
 
 class Assignment(Frozen):

@@ -20,7 +20,6 @@ from planner.physics.serving.formats import FORMATS, format_of
 from planner.physics.serving.sequences import Cut
 from planner.physics.serving.steady import Demand, closed, offline, static
 
-
 MEMORY_OF = {"exllama": "llama-cpp", "mlc": "llama-cpp", "lmdeploy": "vllm"}
 """Engines whose memory is not known, and one that is much like them."""
 

@@ -7,7 +7,7 @@ narrowing the grid around it. Columns that another of the same hardware matches 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import product
 
@@ -16,7 +16,7 @@ import numpy as np
 from planner.catalog.architecture import Model, MoeMlp
 from planner.layouts.candidate import Candidate
 from planner.layouts.table import Floats, Mask
-from planner.physics.serving.apart import decoded, prefilled
+from planner.physics.serving.apart import decoding, prefilling
 from planner.physics.serving.deployment import Deployment, Replicas
 from planner.physics.serving.level import Served, Stream, served
 
@@ -117,32 +117,46 @@ def _broken(model: Model, candidate: Candidate, tp: int, pp: int, dp: int, sprea
     return "ep_over_copies" if spread and (dp == 1 or tp > 1) else None
 
 
-def _within(found: Served, level: Level, most: Floats) -> Mask:
-    good: Mask = (found.crowd <= most) & (found.prompts < BUSIEST) & np.isfinite(found.rate)
-    if level.ttft is not None:
+def _within(found: Served, level: Level, most: Floats, role: Role) -> Mask:
+    good: Mask = (found.crowd <= most) & (found.prompts <= BUSIEST) & np.isfinite(found.rate)
+    if level.ttft is not None and role != "decode":
         good &= found.ttft_at(level.ttft[1]) <= level.ttft[0]
-    if level.tpot is not None:
+    if level.tpot is not None and role != "prefill":
         good &= found.tpot_at(level.tpot[1]) <= level.tpot[0]
     return good
 
 
-def largest(d: Deployment, rows: Replicas, stream: Stream, level: Level, most: Floats) -> tuple[Floats, Floats]:
-    """Return the largest rate of each row within the level, and its batch; zeros where even a light load is too much."""
-    low, high = np.full(len(rows), LEAST_LOAD), np.maximum(most, 2 * LEAST_LOAD)
-    rate, batch = np.zeros(len(rows)), np.zeros(len(rows))
+def work(d: Deployment, role: Role, stream: Stream) -> Callable[[Replicas, Floats], Served]:
+    """Return what replicas of a role do at a load: sequences that decode, or of prefill the share of time at work."""
+    does = {"whole": served, "prefill": prefilling, "decode": decoding}[role]
+    return lambda rows, load: does(d, rows, stream, load)
+
+
+def span(role: Role, most: Floats) -> tuple[Floats, Floats]:
+    """Return the lightest and the heaviest load of each row."""
+    if role == "prefill":
+        return np.full(len(most), LEAST_LOAD), np.full(len(most), BUSIEST)
+    return np.full(len(most), LEAST_LOAD), np.maximum(most, 2 * LEAST_LOAD)
+
+
+def largest(d: Deployment, role: Role, rows: Replicas, stream: Stream, level: Level,
+            most: Floats) -> tuple[Floats, Floats]:
+    """Return the largest rate of each row within the level, and its load; zeros where even a light one is too much."""
+    low, high = span(role, most)
+    rate, load = np.zeros(len(rows)), np.zeros(len(rows))
     each = np.repeat(np.arange(len(rows)), GRID)
     for _ in range(PASSES):
         steps = np.geomspace(low, high, GRID, axis=1)
-        found = served(d, rows.take(each), stream, steps.ravel())
-        good = _within(found, level, most[each]).reshape(-1, GRID)
+        found = work(d, role, stream)(rows.take(each), steps.ravel())
+        good = _within(found, level, most[each], role).reshape(-1, GRID)
         # the load is the largest below the first that misses: a level that holds again beyond is not relied on
         last = np.where(good.all(axis=1), GRID, np.argmin(good, axis=1)) - 1
         at = np.arange(len(rows)), np.maximum(last, 0)
         better = (last >= 0) & (found.rate.reshape(-1, GRID)[at] > rate)
         rate = np.where(better, found.rate.reshape(-1, GRID)[at], rate)
-        batch = np.where(better, steps[at], batch)
+        load = np.where(better, steps[at], load)
         low, high = steps[at], steps[at[0], np.minimum(at[1] + 1, GRID - 1)]
-    return rate, batch
+    return rate, load
 
 
 def idle(d: Deployment, rows: Replicas, stream: Stream, level: Level) -> Nearest:
@@ -158,12 +172,7 @@ def columns(d: Deployment, candidate: int, rows: Replicas, stream: Stream, level
     made: list[ReplicaColumn] = []
     most = np.minimum(held, float(d.engine.sequences) * rows.dp)
     for role in roles:
-        if role == "whole":
-            rate, batch = largest(d, rows, stream, level, most)
-        elif role == "prefill":
-            rate, batch = prefilled(d, rows, stream, level.ttft)
-        else:
-            rate, batch = decoded(d, rows, stream, level.tpot, most)
+        rate, batch = largest(d, role, rows, stream, level, most)
         removed["level"] += int((rate <= 0).sum())
         made += [ReplicaColumn(candidate, d.format, role, int(rows.tp[at]), int(rows.pp[at]), int(rows.ep[at]),
                                int(rows.dp[at]), float(rate[at]), float(batch[at]), float(held[at]))

@@ -1,16 +1,15 @@
-"""Prefill and decode on replicas of their own: the largest rate of each, and what sending the cache takes."""
+"""Prefill and decode on replicas of their own: what each does at a load, and what sending the cache takes."""
 
 from __future__ import annotations
+
+from statistics import NormalDist
 
 import numpy as np
 
 from planner.layouts.table import Floats
 from planner.physics.serving.deployment import Deployment, Replicas
-from planner.physics.serving.level import Served, Stream
+from planner.physics.serving.level import ROOM, Served, Stream, waiting
 from planner.physics.serving.step import Load, step_times
-
-GRID = 64
-BUSIEST = 0.98
 
 
 def sending(d: Deployment, rows: Replicas, tokens: float) -> Floats:
@@ -21,50 +20,36 @@ def sending(d: Deployment, rows: Replicas, tokens: float) -> Floats:
     return took
 
 
-def prefilled(d: Deployment, rows: Replicas, stream: Stream,
-              ttft: tuple[float, float | None] | None) -> tuple[Floats, Floats]:
-    """Return the largest rate of prompts within the level on each row, and the share of time that they are at work."""
+def prefilling(d: Deployment, rows: Replicas, stream: Stream, busy: Floats) -> Served:
+    """Return what replicas that only prefill do while prompts are at work a share `busy` of the time."""
     zero = np.zeros(len(rows))
     copies = (rows.dp * rows.pp).astype(np.float64)
     chunk = np.full(len(rows), float(d.engine.chunk)) * copies
-    behind, context = np.full(len(rows), stream.input / 2), np.full(len(rows), stream.input)
+    each = np.minimum(stream.prompt * copies, chunk)
+    behind = np.full(len(rows), stream.input / 2)
 
     def step(prompt: Floats) -> Floats:
-        return step_times(d, rows, Load(zero, context, prompt, behind)).total
+        return step_times(d, rows, Load(zero, zero + stream.input, prompt, behind)).total
 
-    each = np.minimum(stream.prompt * copies, chunk)
-    service = np.minimum(stream.prompt / chunk * step(chunk), stream.prompt / each * step(each))
-    lengths = np.array(stream.inputs) * (1 - stream.hits)
-    own = d.engine.request + (lengths / stream.prompt)[None, :] * (stream.prompt * copies / each * step(each))[:, None]
-    rate, busy = np.zeros(len(rows)), np.zeros(len(rows))
-    for share in np.linspace(BUSIEST / GRID, BUSIEST, GRID):
-        prompts = np.full(len(rows), share)
-        wait = prompts / (1 - prompts) * (stream.gap_cv**2 + stream.input_cv**2) / 2 * service
-        found = Served(prompts, prompts / service, service, prompts, wait, own.mean(axis=1), own, zero, zero, zero)
-        good = np.ones(len(rows), bool) if ttft is None else found.ttft_at(ttft[1]) <= ttft[0]
-        rate, busy = np.where(good, found.rate, rate), np.where(good, share, busy)
-    return rate, busy
+    alone = step(each)
+    service = np.minimum(stream.prompt / chunk * step(chunk), stream.prompt / each * alone)
+    lengths = np.array(stream.inputs) * (1 - stream.hits) / stream.prompt
+    own = d.engine.request + lengths[None, :] * (stream.prompt * copies / each * alone)[:, None]
+    wait = waiting(stream, busy, service)
+    return Served(busy, busy / service, service, busy, wait, own.mean(axis=1), own, zero, zero, zero)
 
 
-def decoded(d: Deployment, rows: Replicas, stream: Stream, tpot: tuple[float, float | None] | None,
-            most: Floats) -> tuple[Floats, Floats]:
-    """Return the largest rate of answers within the level on each row, and the sequences that decode."""
+def decoding(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Served:
+    """Return what replicas that only decode do with `batch` sequences on average."""
     zero, later = np.zeros(len(rows)), max(stream.output - 1, 1.0)
-    context = np.full(len(rows), stream.input + stream.output / 2)
+    context = zero + stream.input + stream.output / 2
     sent = sending(d, rows, stream.prompt) / later
-    rate, batch = np.zeros(len(rows)), np.zeros(len(rows))
-    for share in np.geomspace(1 / GRID, 1, GRID):
-        many = share * most
 
-        def step(sequences: Floats) -> Floats:
-            return step_times(d, rows, Load(np.maximum(sequences, 1.0), context, zero, zero, 1.0 + stream.drafts)).total
+    def step(sequences: Floats) -> Floats:
+        load = Load(np.maximum(sequences, 1.0), context, zero, zero, 1.0 + stream.drafts)
+        return step_times(d, rows, load).total / stream.tokens_per_step + sent
 
-        crowd = many + 2.33 * np.sqrt(many)
-        took = step(many) / stream.tokens_per_step + sent
-        wide = step(many + np.sqrt(many)) / stream.tokens_per_step + sent - took
-        found = Served(many, many / (later * took), took, zero, zero, zero, zero[:, None], took, wide, crowd)
-        good = crowd <= most
-        if tpot is not None:
-            good &= found.tpot_at(tpot[1]) <= tpot[0]
-        rate, batch = np.where(good, found.rate, rate), np.where(good, many, batch)
-    return rate, batch
+    took = step(batch)
+    crowd = batch + NormalDist().inv_cdf(ROOM) * np.sqrt(batch)
+    deviation = np.maximum(step(batch + np.sqrt(batch)) - took, 0.0)
+    return Served(batch, batch / (later * took), took, zero, zero, zero, zero[:, None], took, deviation, crowd)

@@ -131,7 +131,7 @@ def served(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Serv
     full = step(beside, chunk)
     service = stream.prompt / chunk * full
     prompts = np.minimum(rate * service, 1 - 1e-6)
-    wait = prompts / (1 - prompts) * (stream.gap_cv**2 + stream.input_cv**2) / 2 * service
+    wait = waiting(stream, prompts, service)
     lengths = np.array(stream.inputs) * (1 - stream.hits)
     steps = np.maximum(1.0, np.ceil(lengths[None, :] * copies[:, None] / chunk[:, None]))
     share = lengths[None, :] / np.maximum(stream.prompt, 1.0)
@@ -146,12 +146,15 @@ def served(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Serv
     return Served(batch, rate, plain, prompts, wait, each.mean(axis=1), each, tpot, deviation, crowd)
 
 
-def loaded(d: Deployment, rows: Replicas, stream: Stream, rate: float, most: float) -> Served:
-    """Return a single layout at a rate: the load at which it answers as many, the heaviest where it cannot."""
-    low, high = 1e-3, max(most, 2e-3)
+def waiting(stream: Stream, busy: Floats, service: Floats) -> Floats:
+    """Return the mean wait of a prompt for others that are at work a share `busy` of the time (Kingman 1961)."""
+    return busy / (1 - busy) * (stream.gap_cv**2 + stream.input_cv**2) / 2 * service
+
+
+def at_rate(work: Callable[[Floats], Served], rate: float, low: float, high: float) -> Served:
+    """Return what one layout does at a rate: `work` at the load, between two, that answers as many."""
     for _ in range(3):
-        steps = np.geomspace(low, high, 2 * POINTS)
-        found = served(d, rows.take(np.zeros(len(steps), np.int64)), stream, steps)
-        at = int(np.clip(np.searchsorted(found.rate, rate), 1, len(steps) - 1))
-        low, high = steps[at - 1], steps[at]
-    return served(d, rows, stream, np.full(1, low + (high - low) / 2))
+        steps = np.geomspace(low, max(high, 1.001 * low), 2 * POINTS)
+        at = int(np.clip(np.searchsorted(work(steps).rate, rate), 1, len(steps) - 1))
+        low, high = float(steps[at - 1]), float(steps[at])
+    return work(np.array([(low + high) / 2]))

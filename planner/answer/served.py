@@ -1,0 +1,116 @@
+"""Replicas of a service as an assignment: layout, memory, a decode step at the planned load, the level, what it costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.answer.assignment import (
+    Assignment,
+    Layout,
+    Memory,
+    MemoryComponents,
+    Percentiles,
+    Replayed,
+    Serving,
+    Time,
+    TimeComponents,
+)
+from planner.answer.bought import bought_of
+from planner.money.rent import RentalOffer
+from planner.physics.serving.capacity import Capacity
+from planner.physics.serving.deployment import Deployment, Replicas
+from planner.physics.serving.step import Load, step_times
+from planner.physics.shapes import active_parameters
+
+MONTH_DAYS = 30.0
+"""What cost and energy of a service are of."""
+WATT_HOURS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """What one kind of replica does at the planned load: seconds, requests/s of one replica, sequences that decode."""
+
+    rate: float
+    batch: float
+    context: float
+    """Tokens in the cache of a sequence, on average."""
+    ttft: Percentiles
+    tpot: Percentiles
+    input: float
+    output: float
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Where the replicas run: nodes in all, and the offer they come from."""
+
+    replicas: int
+    nodes: int
+    offer: RentalOffer | None
+    constant: bool = True
+    """Whether as many nodes run at every hour."""
+
+
+def served_assignment(workload: str, stack: str, d: Deployment, rows: Replicas, held: Capacity, delivered: Delivered,
+                      placed: Placed, interval: tuple[float, float], replayed: Replayed | None = None) -> Assignment:
+    """Return replicas of one layout (a table of one row) as an assignment.
+
+    interval: measured over predicted seconds per token that 90% of comparable runs lie between.
+    """
+    candidate = d.candidates[0]
+    each, gpus = int(rows.gpus[0]), int(rows.gpus[0]) * placed.replicas
+    tokens = delivered.rate * delivered.output / each
+    fits = held.concurrency[0] >= 1
+    nodes, offer = placed.nodes, placed.offer
+    usd = None if offer is None else offer.estate(nodes) / 1e6 if offer.estate else offer.usd_per_node_hour
+    days = MONTH_DAYS if offer is not None and placed.constant else None
+    power = candidate.node.power
+    load = 1 - np.exp(-delivered.batch)
+    watts = nodes * (power.idle + load * (power.load - power.idle))
+    return Assignment(
+        workload=workload, kind="serving", node=candidate.node.name, gpu=candidate.gpu.name, nodes=nodes, gpus=gpus,
+        offer=offer.label if offer else None, usd_per_node_hour=usd, stack=stack,
+        layout=_layout(d, rows, placed.replicas, delivered.batch), memory=_memory(d, held, fits=bool(fits)),
+        time=_time(d, rows, delivered, tokens, interval),
+        serving=Serving(replicas=placed.replicas, requests_per_second=delivered.rate * placed.replicas,
+                        ttft_seconds=delivered.ttft, tpot_seconds=delivered.tpot,
+                        output_tokens_per_second_per_gpu=tokens,
+                        max_batch=max(1, int(min(held.concurrency[0], d.engine.sequences * int(rows.dp[0])))),
+                        kv_tokens=int(max(held.tokens[0], 0) * int(rows.dp[0])), replayed=replayed),
+        duration_days=days, cost_usd=None if usd is None or days is None else nodes * usd * 24 * days,
+        energy_kwh=float(watts * 24 * MONTH_DAYS / WATT_HOURS) if offer is not None else None,
+        purchase=bought_of(offer.estate, nodes, gpus, 1.0) if offer is not None and offer.estate else None)
+
+
+def _layout(d: Deployment, rows: Replicas, replicas: int, batch: float) -> Layout:
+    tp, pp, dp, ep = (int(column[0]) for column in (rows.tp, rows.pp, rows.dp, rows.ep))
+    return Layout(tp=tp, pp=pp, vpp=1, cp=1, ep=ep, dp=dp * replicas, shard=1, zero=0,
+                  micro_batch=max(1, round(batch / (dp * pp))), micro_batches=pp, recompute="none", precision=d.format)
+
+
+def _memory(d: Deployment, held: Capacity, *, fits: bool) -> Memory:
+    parts = {"weights": held.weights[0], "activations": held.activations[0], "framework": held.apart[0],
+             "kv_cache": max(held.pool[0], 0.0)}
+    whole = {name: round(float(value)) for name, value in parts.items()}
+    return Memory(fits="fits" if fits else "does not fit", usable_bytes=int(d.candidates[0].gpu.usable_memory),
+                  peak_bytes=sum(whole.values()), components=MemoryComponents(**whole))
+
+
+def _time(d: Deployment, rows: Replicas, delivered: Delivered, tokens: float, interval: tuple[float, float]) -> Time:
+    """Return a decode step at the planned load."""
+    none = np.zeros(1)
+    batch = np.full(1, max(delivered.batch, 1.0))
+    step = step_times(d, rows, Load(batch, np.full(1, delivered.context), none, none))
+    total, compute = float(step.total[0]), float((step.products + step.experts + step.cache + step.attention)[0])
+    exchange = float(step.exchange[0])
+    split = "expert_parallel" if int(rows.dp[0]) > 1 else "tensor_parallel" if int(rows.tp[0]) > 1 else "pipeline_p2p"
+    parts = {"compute": compute, split: exchange}
+    parts["other"] = total - compute - exchange
+    flops = 2 * active_parameters(d.model) * delivered.rate * (delivered.input + delivered.output) / int(rows.gpus[0])
+    gpu = d.candidates[0].gpu
+    return Time(step_seconds=total, components=TimeComponents(**parts), tokens_per_second_per_gpu=tokens,
+                model_tflops_per_gpu=flops / 1e12, mfu=flops / gpu.peak[d.computes(gpu)],  # type: ignore[index]
+                interval90_seconds=(total * interval[0], total * interval[1]))

@@ -1,0 +1,71 @@
+"""Picks of the fleet as assignments: the load that each replica gets, what it delivers, the replay beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from planner.answer.assignment import Assignment, Replayed
+from planner.answer.served import Placed, served_assignment
+from planner.physics.serving.level import Served
+from planner.serving.delivered import delivered_of, working
+from planner.serving.fleet import Pick
+from planner.serving.options import deployment, held
+from planner.serving.prepared import Prepared
+from planner.serving.replay import Progress, replay, replayed
+from planner.serving.service import Service
+from planner.serving.trust import interval
+from planner.simulate.trace import Trace
+
+
+def assignments(prepared: Prepared, picks: Sequence[Pick], *, simulated: bool = True, trace: Trace | None = None,
+                policy: str = "least-outstanding", progress: Progress | None = None) -> list[Assignment]:
+    """Return the picks as assignments, service by service; simulated: with the percentiles of a replay."""
+    made: list[Assignment] = []
+    for at, service in enumerate(prepared.services):
+        mine = [pick for pick in picks if pick.service == at]
+        if mine:
+            found = _replayed(prepared, service, mine, trace, policy, progress) if simulated else None
+            made += _service(prepared, service, mine, found)
+    return made
+
+
+def _replayed(prepared: Prepared, service: Service, picks: Sequence[Pick], trace: Trace | None, policy: str,
+              progress: Progress | None) -> Replayed:
+    d = deployment(prepared.catalog, service, prepared.candidates[picks[0].column.candidate], picks[0].column.format)
+    outcome = replay(prepared.catalog, service, prepared.candidates, picks, trace, policy, progress)
+    return replayed(outcome, service, d.engine.request)
+
+
+def _service(prepared: Prepared, service: Service, picks: Sequence[Pick], found: Replayed | None) -> list[Assignment]:
+    catalog = prepared.catalog
+    deployments = [deployment(catalog, service, prepared.candidates[p.column.candidate], p.column.format) for p in picks]
+    rates = loads(service, picks)
+    works = [working(d, p.column, service, rate) for d, p, rate in zip(deployments, picks, rates, strict=True)]
+    made = []
+    for pick, d, rate, mine in zip(picks, deployments, rates, works, strict=True):
+        prefill, decode = (_of(role, pick, mine, picks, works) for role in ("prefill", "decode"))
+        capacity = held(catalog, service, d, pick.column.rows, service.mean_length)
+        made.append(served_assignment(
+            service.asked.label, service.asked.engine, d, pick.column.rows, capacity,
+            delivered_of(service, rate, mine, prefill, decode, pick.column.role),
+            Placed(pick.replicas, pick.nodes, pick.offer, len(set(pick.daily)) == 1), interval(d), found))
+    return made
+
+
+def _of(role: str, pick: Pick, mine: Served, picks: Sequence[Pick], works: Sequence[Served]) -> Served:
+    """Return what prefills, or decodes, the requests of a pick: itself, or the strongest of the other pool."""
+    if pick.column.role in ("whole", role):
+        return mine
+    return next(work for other, work in zip(picks, works, strict=True) if other.column.role == role)
+
+
+def loads(service: Service, picks: Sequence[Pick]) -> list[float]:
+    """Return the requests/s that a replica of each pick gets: shared out by what each could answer."""
+    whole = sum(p.replicas * p.column.rate for p in picks if p.column.role == "whole")
+    pools = [sum(p.replicas * p.column.rate for p in picks if p.column.role == role) for role in ("prefill", "decode")]
+    share = (service.rate or 0.0) / max(whole + min(pools), 1e-12)
+    out = []
+    for pick in picks:
+        weaker = min(pools) / pools[pick.column.role == "decode"] if pick.column.role != "whole" else 1.0
+        out.append(pick.column.rate * share * weaker)
+    return out

@@ -1,0 +1,107 @@
+"""Why no fleet holds a service: what does not fit, what level no layout meets, or which limit is too low."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from planner.answer.schema import Infeasible, Relaxation
+from planner.scenario.limits import ServingLimits
+from planner.serving.fleet import Fleet
+from planner.serving.options import Account, options
+from planner.serving.prepared import Prepared
+from planner.serving.service import Service
+from planner.solver.fleet.cover import Cover, Covered, cover
+from planner.units import show_bytes, show_seconds, show_usd
+
+STEPS = 12
+"""Halvings in the search for the rate that the limits admit."""
+ROOM = 1.05
+"""Over the least latency seen, so that a rate above zero holds it."""
+
+
+def infeasible_of(prepared: Prepared, fleet: Fleet, found: Covered) -> Infeasible:
+    """Return why there is no plan, the nearest miss, and single changes that are enough."""
+    for at, service in enumerate(prepared.services):
+        if not any(owner == at for owner, _ in prepared.columns):
+            return _nothing_holds(prepared, service)
+    return _limits_bind(prepared, fleet)
+
+
+def _nothing_holds(prepared: Prepared, service: Service) -> Infeasible:
+    """Return the cause where no layout at all holds a service."""
+    account, name = Account(), service.asked.label
+    options(prepared.catalog, service, prepared.candidates, account)
+    if not account.nearest:
+        missing, where = min(account.missing, default=(0.0, "the candidates"))
+        nearest = f"{where} lacks {show_bytes(missing)} per GPU" if account.missing else None
+        return Infeasible(because=(f"{name} with a request of {service.length:,} tokens fits on none of the candidates",),
+                          nearest=nearest)
+    nearest, where = min(account.nearest, key=lambda pair: _excess(service, pair[0].ttft, pair[0].tpot))
+    asked = [f"{which} {level}" for which, level in service.asked.levels]
+    return Infeasible(
+        because=(f"no layout of the candidates holds {' and '.join(asked)} for {name}, even nearly idle",),
+        nearest=f"{where}: TTFT {show_seconds(nearest.ttft)}, TPOT {show_seconds(nearest.tpot)} nearly idle",
+        relaxations=tuple(_relaxed_levels(prepared, service, account)))
+
+
+def _excess(service: Service, ttft: float, tpot: float) -> float:
+    limits = service.level.ttft, service.level.tpot
+    return max(found / limit[0] for found, limit in zip((ttft, tpot), limits, strict=True) if limit is not None)
+
+
+def _relaxed_levels(prepared: Prepared, service: Service, account: Account) -> Iterator[Relaxation]:
+    """Yield the level which, alone raised so far, some layout holds."""
+    for which in ("ttft", "tpot"):
+        asked = getattr(service.asked, which)
+        if asked is None:
+            continue
+        least = min(getattr(nearest, which) for nearest, _ in account.nearest) * ROOM
+        raised = replace(service.level, **{which: (max(least, asked.seconds), getattr(service.level, which)[1])})
+        if options(prepared.catalog, replace(service, level=raised), prepared.candidates, Account()):
+            yield Relaxation(limit=which, from_=str(asked), to=show_seconds(least))
+
+
+def _limits_bind(prepared: Prepared, fleet: Fleet) -> Infeasible:
+    """Return the cause where replicas hold the level, and the limits admit too few of them."""
+    limits = prepared.scenario.limits
+    given = [name for name in ServingLimits.model_fields if getattr(limits, name) is not None]
+    owned = any(offer.nodes is not None for offer in prepared.offers)
+    asked = [f"{name.replace('_', ' ')} is {_show(name, getattr(limits, name))}" for name in given]
+    rate = _share(fleet.problem())
+    total = sum(service.needed for service in prepared.services)
+    because = asked or ["the nodes at hand are too few" if owned else "no fleet of the candidates is large enough"]
+    return Infeasible(because=tuple(because),
+                      nearest=f"within them {rate:.0%} of the {total:.4g} requests/s that must be held are answered",
+                      relaxations=tuple(_relaxed_limits(fleet, given)))
+
+
+def _share(problem: Cover) -> float:
+    """Return the largest share of every rate that the limits admit."""
+    low, high = 0.0, 1.0
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        needs = tuple(tuple(int(need * middle) for need in service) for service in problem.needs)
+        low, high = (middle, high) if cover(replace(problem, needs=needs)).value is not None else (low, middle)
+    return low
+
+
+def _relaxed_limits(fleet: Fleet, given: list[str]) -> Iterator[Relaxation]:
+    """Yield each limit which, alone raised, lets a plan exist, and what that plan uses."""
+    for name in given:
+        limits = fleet.limits.model_copy(update={name: None})
+        found = fleet.solve(limits=limits)
+        if found.value is None:
+            continue
+        picks = fleet.picks(found)
+        used = {"gpus": sum(p.replicas * p.column.gpus for p in picks), "max_nodes": sum(p.nodes for p in picks),
+                "budget": sum(p.nodes * p.offer.usd_per_node_hour for p in picks),
+                "max_power": sum(p.nodes * fleet.candidates[p.column.candidate].node.power.load for p in picks)}
+        yield Relaxation(limit=name, from_=_show(name, getattr(fleet.limits, name)),
+                         to=_show(name, used["gpus" if name == "max_gpus" else name]))
+
+
+def _show(name: str, value: float) -> str:
+    if name == "budget":
+        return f"{show_usd(value)}/h"
+    return f"{value / 1000:,.1f} kW" if name == "max_power" else f"{int(value):,}"

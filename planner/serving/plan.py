@@ -1,0 +1,122 @@
+"""The plan of a serving question: the cheapest fleet that holds every level, with its proof and what comes next."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from planner.answer.assemble import price_dates
+from planner.answer.assignment import Alternative, Assignment
+from planner.answer.provenance import provenance_of
+from planner.answer.schema import Objective, Plan, Search
+from planner.answer.served import MONTH_DAYS
+from planner.catalog.load import Catalog
+from planner.errors import InputError
+from planner.scenario.scenario import ServingScenario
+from planner.serving.answers import assignments
+from planner.serving.cause import infeasible_of
+from planner.serving.fleet import Fleet, Pick
+from planner.serving.prepared import Prepared, prepare
+from planner.serving.replay import Progress
+from planner.simulate.trace import Trace
+from planner.solver.fleet.cover import Covered
+from planner.solver.replicas import DEGREES, STAGES
+
+MICRO = 1e6
+MOST_ALTERNATIVES = 6
+NAMES = {"cost": "cost_usd", "gpus": "gpus", "energy": "energy_kwh"}
+WATTS_PER_KILOWATT = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """How a plan is replayed: on a trace of the user's, by a router's policy, telling how far it is."""
+
+    trace: Trace | None = None
+    policy: str = "least-outstanding"
+    progress: Progress | None = None
+
+
+def plan_serving(scenario: ServingScenario, catalog: Catalog, defaults: Sequence[str] = (),
+                 simulation: Simulation | None = None) -> Plan:
+    """Return the proven plan for a resolved serving scenario, replayed. Raises PlannerError where the input is wrong."""
+    started, simulation = time.monotonic(), simulation or Simulation()
+    prepared = prepare(scenario, catalog)
+    fleet = prepared.fleet()
+    found = fleet.solve()
+    picks = fleet.picks(found)
+    made = assignments(prepared, picks, trace=simulation.trace, policy=simulation.policy, progress=simulation.progress)
+    infeasible = infeasible_of(prepared, fleet, found) if found.status == "infeasible" else None
+    alternatives = _alternatives(prepared, fleet, picks, found) if made else ()
+    return Plan(
+        status=found.status, objective=objective_of(scenario, found), assignments=tuple(made),
+        alternatives=tuple(alternatives), search=_search(prepared, time.monotonic() - started), infeasible=infeasible,
+        provenance=provenance_of(scenario, catalog, (*defaults, *_decided(prepared))))
+
+
+def objective_of(scenario: ServingScenario, found: Covered) -> Objective:
+    """Return value and bound of a month of 30 days, in the unit of the name."""
+    scale = {"cost": MONTH_DAYS / MICRO, "gpus": 1.0, "energy": MONTH_DAYS / WATTS_PER_KILOWATT}[scenario.objective]
+    value, bound = (None if v is None else v * scale for v in (found.value, found.bound))
+    gap = None if value is None or bound is None else (value - bound) / value if value else 0.0
+    return Objective(name=NAMES[scenario.objective], value=value, bound=bound, gap=gap)  # type: ignore[arg-type]
+
+
+def _decided(prepared: Prepared) -> list[str]:
+    """Return what decided beside the defaults of the question."""
+    decided = [price_dates(offer.as_of for offer in prepared.offers)]
+    for service in prepared.services:
+        if service.trace is not None:
+            decided.append(f"{service.asked.label}: rate={service.rate:.3g} requests/s, the busiest five minutes of the "
+                           f"trace (mean {service.trace.rate:.3g})")
+    return decided
+
+
+def _search(prepared: Prepared, seconds: float) -> Search:
+    account = prepared.account
+    removed = {rule: count for rule, count in account.removed.items() if count}
+    if prepared.dropped:
+        removed["no_offer"] = len(prepared.dropped)
+    formats = dict.fromkeys(name for service in prepared.services for name in service.asked.quantization or ())
+    return Search(layouts=account.layouts, legal=account.legal, fit=account.fit, removed=removed,
+                  staged=len(prepared.columns),
+                  domains={"candidate": tuple(c.label for c in prepared.candidates), "quantization": tuple(formats),
+                           "tp": DEGREES, "pp": STAGES, "attention_dp": DEGREES, "ep": (1, "attention_dp")},
+                  wall_seconds=round(seconds, 3))
+
+
+def _alternatives(prepared: Prepared, fleet: Fleet, picks: Sequence[Pick], found: Covered) -> list[Alternative]:
+    """Return the best fleet of every other kind of hardware and format alone, best first."""
+    assert found.value is not None
+    taken = {(p.column.candidate, p.column.format) for p in picks}
+    kinds = sorted({(column.candidate, column.format) for _, column in prepared.columns} - (taken if len(taken) == 1
+                                                                                           else set()))
+    others: list[tuple[int, list[Pick]]] = []
+    for candidate, format_ in kinds:
+        other = fleet.solve(lambda c, kind=(candidate, format_): (c.candidate, c.format) == kind)  # type: ignore[misc]
+        if other.value is not None:
+            others.append((other.value, fleet.picks(other)))
+    others.sort(key=lambda pair: pair[0])
+    made: list[Alternative] = []
+    seen: set[str] = set()
+    for value, other_picks in others:
+        shown = assignments(prepared, other_picks, simulated=False)
+        label = f"{shown[0].node} {shown[0].layout.precision}"
+        if label in seen:
+            continue
+        seen.add(label)
+        made += [_alternative(one, value / found.value - 1, prepared) for one in shown]
+    return made[:MOST_ALTERNATIVES]
+
+
+def _alternative(one: Assignment, more: float, prepared: Prepared) -> Alternative:
+    what = {"cost": "cost", "gpus": "GPUs", "energy": "energy"}[prepared.scenario.objective]
+    tied = more < prepared.catalog.kernels.resolution
+    return Alternative(**dict(one), why=f"{more:+.1%} {what}" + (" alone" if more < 0 else ""), tied=tied)
+
+
+def refuse(*, simple: bool, pareto: Sequence[str]) -> None:
+    """Raise InputError for options of training plans."""
+    if simple or pareto:
+        raise InputError(f"{'--pareto' if pareto else '--prefer'} is for training plans, not for a service")
