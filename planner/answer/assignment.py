@@ -219,16 +219,17 @@ class Serving(Frozen):
     """Sequences a replica decodes at once."""
     kv_tokens: int = Field(ge=0)
     """Tokens the key-value cache of a replica holds."""
+    role: Literal["whole", "prefill", "decode"] = "whole"
+    """What the replicas do of a request; the key is left out where they do all of it."""
     replayed: Replayed | None = None
     """Of all replicas of the workload together; elsewhere the key is left out."""
 
     @model_serializer(mode="wrap")
-    def _without_replay(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out the replay where there was none."""
+    def _without_the_usual(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out the role of whole replicas, and the replay where there was none."""
         data: dict[str, Any] = write(self)
-        if data.get("replayed") is None:
-            data.pop("replayed", None)
-        return data
+        usual = {"role": "whole", "replayed": None}
+        return {key: value for key, value in data.items() if key not in usual or value != usual[key]}
 
 
 class Assignment(Frozen):

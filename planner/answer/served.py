@@ -1,8 +1,9 @@
-"""Replicas of a service as an assignment: layout, memory, a decode step at the planned load, the level, what it costs."""
+"""Replicas of a service as an assignment: layout, memory, a decode step at the planned load, the level, the cost."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -52,6 +53,7 @@ class Placed:
     offer: RentalOffer | None
     constant: bool = True
     """Whether as many nodes run at every hour."""
+    role: Literal["whole", "prefill", "decode"] = "whole"
 
 
 def served_assignment(workload: str, stack: str, d: Deployment, rows: Replicas, held: Capacity, delivered: Delivered,
@@ -79,7 +81,8 @@ def served_assignment(workload: str, stack: str, d: Deployment, rows: Replicas, 
                         ttft_seconds=delivered.ttft, tpot_seconds=delivered.tpot,
                         output_tokens_per_second_per_gpu=tokens,
                         max_batch=max(1, int(min(held.concurrency[0], d.engine.sequences * int(rows.dp[0])))),
-                        kv_tokens=int(max(held.tokens[0], 0) * int(rows.dp[0])), replayed=replayed),
+                        kv_tokens=int(max(held.tokens[0], 0) * int(rows.dp[0])), role=placed.role,
+                        replayed=replayed),
         duration_days=days, cost_usd=None if usd is None or days is None else nodes * usd * 24 * days,
         energy_kwh=float(watts * 24 * MONTH_DAYS / WATT_HOURS) if offer is not None else None,
         purchase=bought_of(offer.estate, nodes, gpus, 1.0) if offer is not None and offer.estate else None)

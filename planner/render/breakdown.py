@@ -74,20 +74,7 @@ def show_performance(page: Page, assignment: Assignment) -> None:
     if assignment.duration_days is not None:
         rows.append(("duration", days(assignment.duration_days)))
     page.heading("Performance")
-    page.facts(rows + _serving(assignment))
-
-
-def _serving(assignment: Assignment) -> list[tuple[str, str]]:
-    serving = assignment.serving
-    if serving is None:
-        return []
-    ttft, tpot = serving.ttft_seconds, serving.tpot_seconds
-    replicas = plural(serving.replicas, "replica")
-    return [("requests", f"{serving.requests_per_second:,.4g} requests/s over {replicas}"),
-            ("output", f"{serving.output_tokens_per_second_per_gpu:,.0f} output tokens/s/GPU"),
-            ("first token", f"{show_seconds(ttft.p50)} (half), {show_seconds(ttft.p95)} (95% of requests)"),
-            ("each token", f"{show_seconds(tpot.p50)} (half), {show_seconds(tpot.p95)} (95% of requests)"),
-            ("batch", f"{plural(serving.max_batch, 'sequence')}, {serving.kv_tokens:,} cached tokens each")]
+    page.facts(rows)
 
 
 def show_cost(page: Page, assignment: Assignment) -> None:
@@ -101,7 +88,9 @@ def show_cost(page: Page, assignment: Assignment) -> None:
         rows.append(("price", f"{held} at {assignment.usd_per_node_hour:,.2f} USD/h: {hourly:,.2f} USD/h"))
     if assignment.offer:
         rows.append(("offer", assignment.offer))
-    if assignment.cost_usd is not None:
+    if assignment.cost_usd is not None and assignment.serving is not None:
+        rows.append(("cost", f"{assignment.cost_usd:,.2f} USD in {days(assignment.duration_days or 0.0)}"))
+    elif assignment.cost_usd is not None:
         per_tokens = _per_tokens(assignment, assignment.cost_usd)
         rows.append(("cost", f"{assignment.cost_usd:,.2f} USD{per_tokens}"))
     if assignment.energy_kwh is not None:

@@ -6,6 +6,7 @@ from planner.answer.schema import Alternative, Infeasible, Plan, Provenance
 from planner.render.figures import objective, percent, values
 from planner.render.layout_text import brief
 from planner.render.page import Column, Page
+from planner.render.serving import is_service
 from planner.units import show_seconds, show_usd
 
 _DIGEST_SHOWN = 12
@@ -29,7 +30,10 @@ def show_proof(page: Page, plan: Plan) -> None:
     if search.layouts:
         counts = f"{search.layouts:,} considered, {search.legal:,} legal, {search.fit:,} fit in memory"
         pruned = ", the others pruned by their bound" if plan.status == "optimal" else ""
-        rows.append(("layouts", f"{counts}, {search.staged:,} staged exactly{pruned}"))
+        solved = f"{search.staged:,} staged exactly{pruned}"
+        if is_service(plan):
+            solved = f"{search.staged:,} hold the level and are matched by no other; the fleet is chosen among them"
+        rows.append(("layouts", f"{counts}, {solved}"))
     if search.domains:
         axes = (f"{name} {values(domain)}" for name, domain in search.domains.items())
         rows.append(("searched", "; ".join(axes)))

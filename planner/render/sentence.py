@@ -10,6 +10,7 @@ from planner.answer.levers import Lever
 from planner.answer.schema import PREFER_SIMPLE, Assignment, Infeasible, Plan
 from planner.render.breakdown import at_confidence
 from planner.render.figures import days, percent, plural
+from planner.render.serving import is_service, serving_sentence
 from planner.units import GIB, show_bytes, show_kwh, show_seconds, show_usd
 
 _BEST = {"cost_usd": "Cheapest", "duration_days": "Fastest", "gpus": "Fewest GPUs",
@@ -24,6 +25,8 @@ def plan_sentence(plan: Plan) -> str:
         return "No: " + "; ".join(plan.infeasible.because)
     if not plan.assignments:
         return "Undecided: stopped by a limit before a plan was found or excluded"
+    if is_service(plan):
+        return serving_sentence(plan)
     first = plan.assignments[0]
     body = _one(first) if len(plan.assignments) == 1 else _several(plan.assignments)
     if plan.status == "optimal":

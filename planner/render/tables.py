@@ -22,6 +22,7 @@ from planner.render.sentence import (
     no_deadline_sentence,
     plan_sentence,
 )
+from planner.render.serving import show_level, show_service
 
 MOST_LEVERS = 3
 """Savings named under an estimate."""
@@ -81,6 +82,10 @@ def _show_assignment(page: Page, assignment: Assignment, confidence: float | Non
     show_layout(page, assignment)
     show_memory(page, assignment.memory, confidence)
     show_time(page, assignment.time)
-    show_performance(page, assignment)
+    if assignment.serving is None:
+        show_performance(page, assignment)
+    else:
+        show_service(page, assignment)
+        show_level(page, assignment)
     show_cost(page, assignment)
     show_purchase(page, assignment)

@@ -48,7 +48,7 @@ def _service(prepared: Prepared, service: Service, picks: Sequence[Pick], found:
         made.append(served_assignment(
             service.asked.label, service.asked.engine, d, pick.column.rows, capacity,
             delivered_of(service, rate, mine, prefill, decode, pick.column.role),
-            Placed(pick.replicas, pick.nodes, pick.offer, len(set(pick.daily)) == 1), interval(d), found))
+            Placed(pick.replicas, pick.nodes, pick.offer, len(set(pick.daily)) == 1, pick.column.role), interval(d), found))
     return made
 
 

@@ -43,6 +43,6 @@ def delivered_of(service: Service, rate: float, mine: Served, prefill: Served, d
                  role: str) -> Delivered:
     """Return what a replica delivers; of pools apart TTFT is of the one that prefills, TPOT of the one that decodes."""
     stream = service.stream
-    return Delivered(rate, 0.0 if role == "prefill" else float(mine.batch[0]), stream.input + stream.output / 2,
+    return Delivered(rate, 0.0 if role == "prefill" else float(mine.batch[0]), stream.context,
                      first_token(prefill), each_token(decode), 0.0 if role == "decode" else stream.input,
                      1.0 if role == "prefill" else stream.output)

@@ -69,7 +69,7 @@ class Fleet:
         made = []
         for key, ((service, column), at) in enumerate(self.pairs()):
             if admitted(column):
-                made.append(Column(key, service, at, column.role,  # type: ignore[arg-type]
+                made.append(Column(key, service, at, column.role,
                                    max(1, math.floor(column.rate * MICRO)), column.gpus))
         used = {column.supply for column in made}
         return Cover(

@@ -51,6 +51,8 @@ class Tabulated:
     mean_prompt: float
     gain: float
     """Output tokens of a sequence in a step."""
+    copies: int
+    """Of attention, which prompts share out: one alone leaves the others idle."""
 
     def fixed(self, sequences: int) -> float:
         """Return seconds of a token of that many sequences over empty caches."""
@@ -61,10 +63,14 @@ class Tabulated:
         return float(np.interp(sequences, self.sequences, self.slope)) / self.gain
 
     def prefill(self, tokens: int, context: int) -> float:
-        """Return seconds that prompt tokens add; several prompts in a step are each as long as the mean one."""
-        behind = context + min(tokens, self.mean_prompt) / 2
+        """Return seconds that prompt tokens add; several prompts in a step are each as long as the mean one.
+
+        A prompt runs on one copy of attention, while the others wait for it.
+        """
+        alone = min(tokens, self.mean_prompt)
+        behind = context + alone / 2
         rows = [np.interp(behind, self.before, row) for row in self.prompts]
-        return float(np.interp(tokens, self.tokens, rows))
+        return float(np.interp(max(tokens, alone * self.copies), self.tokens, rows))
 
     def empty(self) -> float:
         """Return the floor of a step that decodes nothing."""
@@ -75,7 +81,7 @@ def tabulate(d: Deployment, rows: Replicas, service: Service, batch: float, most
     """Return the steps of a layout, tables of one row; prompts beside `batch` decoding sequences."""
     stream = service.stream
     many = np.unique(np.rint(np.geomspace(1, max(most, 2), POINTS)))
-    context = stream.input + stream.output / 2
+    context = stream.context
 
     def seconds(sequences: Floats, cached: Floats, prompt: Floats, behind: Floats) -> Floats:
         return step_times(d, rows.take(np.zeros(len(sequences), np.int64)),
@@ -95,7 +101,8 @@ def tabulate(d: Deployment, rows: Replicas, service: Service, batch: float, most
     base = seconds(np.array([beside]), np.array([context]), np.zeros(1), np.zeros(1))[0] if beside else 0.0
     floor = d.engine.step
     prompts = np.maximum(whole - base - (0.0 if beside else floor), 0.0).reshape(len(tokens), len(before))
-    return Tabulated(many, plain, slope, tokens, before, prompts, floor, stream.prompt, stream.tokens_per_step)
+    return Tabulated(many, plain, slope, tokens, before, prompts, floor, stream.prompt, stream.tokens_per_step,
+                     int(rows.dp[0]))
 
 
 def kind_of(catalog: Catalog, service: Service, candidate: Candidate, pick: Pick) -> ReplicaKind:

@@ -38,8 +38,8 @@ class Service:
 
     @property
     def mean_length(self) -> int:
-        """Tokens that a sequence holds half way through its answer."""
-        return round(self.stream.input + self.stream.output / 2)
+        """Tokens that a sequence holds on average, half way through its answer; long answers are there for longer."""
+        return round(self.stream.context)
 
     @property
     def needed(self) -> float:

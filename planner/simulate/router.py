@@ -36,14 +36,18 @@ class RoundRobin:
 
 
 class LeastOutstanding:
-    """The replica with the fewest requests waiting and running; among equals, in turn."""
+    """The replica with the fewest requests waiting and running, for its weight; among equals, in turn."""
 
     def __init__(self, replicas: Sequence[Replica], weights: Sequence[float]) -> None:
         self.replicas, self.turn = replicas, -1
+        self.weights = weights if len(set(weights)) > 1 else None
 
     def choose(self, job: Job, now: float) -> Replica:
         """Return the least loaded replica."""
-        loads = list(map(_outstanding, self.replicas))
+        loads: list[float] = list(map(_outstanding, self.replicas))
+        if self.weights is not None:
+            # the request itself counts, so that an idle weak replica is no better than a strong one with room
+            loads = [(load + 1) / weight for load, weight in zip(loads, self.weights, strict=True)]
         least = min(loads)
         try:
             self.turn = loads.index(least, self.turn + 1)

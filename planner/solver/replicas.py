@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import product
+from typing import Literal
 
 import numpy as np
 
@@ -29,8 +30,8 @@ LEAST_LOAD = 0.02
 """Sequences decoding on average, of the lightest load looked at."""
 BUSIEST = 0.98
 """Share of the time that prompts may be at work."""
-Role = str
-"""whole, prefill or decode."""
+Role = Literal["whole", "prefill", "decode"]
+"""What of a request a replica does."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ def prefilling(d: Deployment, rows: Replicas, stream: Stream, busy: Floats) -> S
 def decoding(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Served:
     """Return what replicas that only decode do with `batch` sequences on average."""
     zero, later = np.zeros(len(rows)), max(stream.output - 1, 1.0)
-    context = zero + stream.input + stream.output / 2
+    context = zero + stream.context
     sent = sending(d, rows, stream.prompt) / later
 
     def step(sequences: Floats) -> Floats:

@@ -23,9 +23,10 @@ from planner.physics.serving.step import Load, step_times
 
 POINTS = 16
 """Prompt lengths that stand for all of them, at even quantiles."""
-AVERAGED = 0.74
-"""Share of the variance of how many decode that is left over a request's time: 2 (1 - (1 - 1/e)), for counts that
-forget themselves in that time."""
+STEEPEST = 0.95
+"""Elasticity of a step's time in the sequences beyond which no load is steady."""
+ROUNDS = 4
+"""Of the number of prompts that share a step, which depends on how long it takes."""
 ROOM = 0.99
 """Share of time in which the cache must hold all who are there."""
 
@@ -51,6 +52,11 @@ class Stream:
         """Output tokens of a sequence in a step."""
         a = self.accepted
         return 1.0 if not self.drafts else (1 - a ** (self.drafts + 1)) / (1 - a)
+
+    @property
+    def context(self) -> float:
+        """Tokens in the cache of a sequence that decodes: half way through an answer, long ones being there longer."""
+        return self.input + self.output * (1 + self.output_cv**2) / 2
 
     @property
     def prompt(self) -> float:
@@ -109,10 +115,9 @@ class Served:
 def served(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Served:
     """Return what each row does while it decodes `batch` sequences on average."""
     zero, many = np.zeros(len(rows)), np.maximum(batch, 1.0)
-    context = np.full(len(rows), stream.input + stream.output / 2)
+    context = np.full(len(rows), stream.context)
     behind = np.full(len(rows), stream.input / 2)
-    copies = (rows.dp * rows.pp).astype(np.float64)
-    chunk = d.engine.chunk * copies
+    dp, pp = rows.dp.astype(np.float64), rows.pp.astype(np.float64)
 
     def step(sequences: Floats, prompt: Floats) -> Floats:
         load = Load(sequences, context, prompt, behind, 1.0 + stream.drafts)
@@ -120,30 +125,56 @@ def served(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Serv
 
     plain, gain, later = step(many, zero), stream.tokens_per_step, max(stream.output - 1, 1.0)
     beside = zero if d.engine.prefill_first else many
-    together = np.minimum(stream.prompt * copies, chunk)
-    for _ in range(2):
-        mixed = step(beside, together)
-        added = mixed if d.engine.prefill_first else mixed - plain
-        cost = added * stream.prompt / together
+    base = zero if d.engine.prefill_first else plain
+    # a prompt runs on one copy of attention while the others idle, and on one stage while the others do other work
+    each = min(stream.prompt, float(d.engine.chunk))
+    steps, together = stream.prompt / each, np.ones(len(rows))
+    lone = mixed = step(beside, each * dp * pp)
+    for at in range(ROUNDS):
+        if at:
+            mixed = step(beside, np.clip(together * each / dp, each, float(d.engine.chunk)) * dp * pp)
+        cost = steps * (mixed - base) / (together * pp)
         rate = batch / (later * plain / gain + batch * cost)
-        # at high rates prompts share a step
-        together = np.clip(rate * stream.prompt * plain, np.minimum(stream.prompt * copies, chunk), chunk)
-    full = step(beside, chunk)
-    service = stream.prompt / chunk * full
+        together = np.clip(rate * steps * mixed / pp, 1.0, d.engine.chunk * dp / each)
+    service = stream.prompt / (d.engine.chunk * dp * pp) * step(beside, d.engine.chunk * dp * pp)
     prompts = np.minimum(rate * service, 1 - 1e-6)
     wait = waiting(stream, prompts, service)
     lengths = np.array(stream.inputs) * (1 - stream.hits)
-    steps = np.maximum(1.0, np.ceil(lengths[None, :] * copies[:, None] / chunk[:, None]))
-    share = lengths[None, :] / np.maximum(stream.prompt, 1.0)
-    alone = plain if not d.engine.prefill_first else zero
-    each = d.engine.request + steps * alone[:, None] + share * cost[:, None] * copies[:, None]
+    share = lengths[None, :] / stream.prompt
+    own = d.engine.request + np.maximum(1.0, np.ceil(lengths / d.engine.chunk))[None, :] * base[:, None]
+    own = own + share * (steps * (lone - base))[:, None]
     tpot = plain / gain + rate * cost * (plain / gain) / np.maximum(1 - rate * cost, 1e-6)
     coming = rate * later * tpot
     slope = (step(1.1 * many, zero) - plain) / (0.1 * many) / gain
-    deviation = np.hypot(slope * np.sqrt(AVERAGED * batch),
-                         cost / later * np.sqrt(coming * (stream.gap_cv**2 + stream.input_cv**2)))
-    crowd = batch + NormalDist().inv_cdf(ROOM) * np.sqrt(batch)
-    return Served(batch, rate, plain, prompts, wait, each.mean(axis=1), each, tpot, deviation, crowd)
+    left = np.maximum(1 - rate * cost, 1 - STEEPEST)
+    spread = crowding(stream, batch, np.clip(slope * gain * many / plain, 0.0, STEEPEST), left)
+    # prompts that come meanwhile draw a request out, so that more come
+    deviation = np.hypot(slope * tpot / (plain / gain) * np.sqrt(spread.averaged), cost / later / left * np.sqrt(
+        coming * (stream.gap_cv**2 + stream.input_cv**2) * (1 + stream.output_cv**2)))
+    crowd = batch + NormalDist().inv_cdf(ROOM) * np.sqrt(spread.variance)
+    return Served(batch, rate, plain, prompts, wait, own.mean(axis=1), own, tpot, deviation, crowd)
+
+
+@dataclass(frozen=True, slots=True)
+class Crowding:
+    """How the number of decoding sequences varies: its variance, and what is left averaged over a request's time."""
+
+    variance: Floats
+    averaged: Floats
+
+
+def crowding(stream: Stream, batch: Floats, elasticity: Floats, left: Floats) -> Crowding:
+    """Return how the number of sequences varies about its mean, with steps that grow by `elasticity` in it.
+
+    left: share of the time that prompts leave to decoding, which many arrivals take twice: by their prompts and after.
+
+    Sequences leave at N / TPOT(N), which makes N a birth-death chain: variance D / (1 - e), as every one more slows all
+    others down, and it forgets itself in 1 / (1 - e) of a request's time.
+    """
+    free = 1 - elasticity
+    variance = batch * (1 + stream.gap_cv**2) / 2 / free / left
+    averaged: Floats = variance * 2 / free * (1 - (1 - np.exp(-free)) / free)
+    return Crowding(variance, averaged)
 
 
 def waiting(stream: Stream, busy: Floats, service: Floats) -> Floats:

@@ -1,0 +1,103 @@
+"""What a service gets: the fleet in one sentence, its level as computed and as replayed."""
+
+from __future__ import annotations
+
+from planner.answer.assignment import Assignment, Replayed
+from planner.answer.schema import Plan
+from planner.answer.served import MONTH_DAYS
+from planner.render.figures import percent, plural
+from planner.render.page import Column, Page
+from planner.units import show_count, show_seconds, show_usd
+
+_BEST = {"cost_usd": "Cheapest", "gpus": "Fewest GPUs", "energy_kwh": "Least energy"}
+ROLES = {"whole": "", "prefill": " for prefill", "decode": " for decode"}
+HOURS = 24
+
+
+def is_service(plan: Plan) -> bool:
+    """Say whether a plan is of services."""
+    scenario = plan.provenance.scenario
+    work = scenario.get("workload")
+    return "workloads" in scenario or (isinstance(work, dict) and work.get("kind") == "serving")
+
+
+def serving_sentence(plan: Plan) -> str:
+    """Return what serves what, for how much, and whether that is proven."""
+    parts = []
+    for name in dict.fromkeys(a.workload for a in plan.assignments):
+        mine = [a for a in plan.assignments if a.workload == name]
+        rate = max(sum(a.serving.requests_per_second for a in mine if a.serving and a.serving.role != role)
+                   for role in ("prefill", "decode"))
+        fleet = " and ".join(_fleet(a) for a in mine)
+        parts.append(f"{fleet} {'serves' if len(mine) == 1 and mine[0].nodes == 1 else 'serve'} {rate:,.4g} requests/s "
+                     f"of {name}")
+    cost = hourly(plan)
+    price = "" if cost is None else f", {show_usd(cost)}/h in all" if len(plan.assignments) > 1 else \
+        f" for {show_usd(cost)}/h"
+    best = _BEST[plan.objective.name] if plan.status == "optimal" else "Best found"
+    proof = "proven optimal" if plan.status == "optimal" else "not proven"
+    return f"{best}: {'; '.join(parts)}{price} ({proof})"
+
+
+def hourly(plan: Plan) -> float | None:
+    """Return USD/h of all nodes; of a load that changes over the day, on average."""
+    if any(a.usd_per_node_hour is None for a in plan.assignments):
+        return None
+    if plan.objective.name == "cost_usd" and plan.objective.value is not None:
+        return plan.objective.value / MONTH_DAYS / HOURS
+    return sum((a.usd_per_node_hour or 0.0) * (a.nodes + a.spare_nodes) for a in plan.assignments)
+
+
+def _fleet(a: Assignment) -> str:
+    replicas = a.serving.replicas if a.serving else 1
+    role = ROLES[a.serving.role] if a.serving else ""
+    kind = f"{a.gpus // replicas:,} x {a.gpu}" if replicas > 1 else f"{a.gpus:,} {a.gpu}"
+    count = f"{plural(replicas, 'replica')}{role} of {kind}"
+    offer = f" from {a.offer}" if a.offer else ""
+    return f"{count} ({a.layout.precision}) on {plural(a.nodes, 'node')} of {a.node}{offer}"
+
+
+def show_level(page: Page, assignment: Assignment) -> None:
+    """Print TTFT and TPOT as computed, and as a replay found them."""
+    serving = assignment.serving
+    if serving is None:
+        return
+    page.heading("Service level")
+    found = serving.replayed
+    rows = []
+    for label, computed, simulated in (("time to first token", serving.ttft_seconds, found and found.ttft_seconds),
+                                       ("time per output token", serving.tpot_seconds, found and found.tpot_seconds)):
+        cells = [label, show_seconds(computed.p50), show_seconds(computed.p95)]
+        rows.append(cells + ([show_seconds(simulated.p50), show_seconds(simulated.p95)] if simulated else []))
+    columns = [Column(""), Column("computed p50", True), Column("p95", True)]
+    page.table([*columns, *([Column("replayed p50", True), Column("p95", True)] if found else [])], rows)
+    if found is not None:
+        page.facts([("replayed", _words(found))])
+
+
+def _words(found: Replayed) -> str:
+    words = (f"{found.requests:,} requests, event by event: {percent(found.share_within_level)} within every level; "
+             f"replicas at work {percent(found.busy_share)} of the time")
+    if found.preempted:
+        words += f"; {plural(found.preempted, 'preemption')}"
+    return words + (f"; {found.rejected:,} rejected" if found.rejected else "")
+
+
+def show_service(page: Page, assignment: Assignment) -> None:
+    """Print rates, batch, cache, and what tokens cost."""
+    serving = assignment.serving
+    if serving is None:
+        return
+    rows = [("requests", f"{serving.requests_per_second:,.4g} requests/s over {plural(serving.replicas, 'replica')}"),
+            ("output", f"{serving.output_tokens_per_second_per_gpu:,.0f} output tokens/s/GPU, "
+                       f"{show_count(serving.output_tokens_per_second_per_gpu * assignment.gpus)} tokens/s in all"),
+            ("cache", f"{serving.kv_tokens:,} tokens a replica, {plural(serving.max_batch, 'sequence')} at most"),
+            ("compute", f"{assignment.time.model_tflops_per_gpu:,.0f} TFLOP/s/GPU, MFU {assignment.time.mfu:.3f}"),
+            ("step", "{}, 90% interval {} to {}".format(show_seconds(assignment.time.step_seconds), *(
+                show_seconds(s) for s in assignment.time.interval90_seconds)))]
+    tokens = serving.output_tokens_per_second_per_gpu * assignment.gpus
+    if assignment.usd_per_node_hour is not None and tokens:
+        usd = assignment.usd_per_node_hour * assignment.nodes / 3600
+        rows.append(("cost", f"{show_usd(usd / tokens * 1e6)} per million output tokens"))
+    page.heading("Performance")
+    page.facts(rows)
