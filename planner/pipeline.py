@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 from planner.answer.assemble import alternative_of, assignment_of, price_dates, runners_up, unwritten
 from planner.answer.assignment import Alternative, Assignment
 from planner.answer.provenance import provenance_of
 from planner.answer.schema import PREFER_SIMPLE, Plan, Search
 from planner.catalog.load import Catalog
+from planner.errors import InputError
 from planner.explaining.cause import infeasible_of
 from planner.layouts.axes import SCHEDULES
 from planner.layouts.enumerate import Grid
@@ -32,19 +34,23 @@ class Interrupted(Exception):
 
 def make_plan(scenario: AnyScenario, catalog: Catalog, *, defaults: Sequence[str] = (),
               time_limit: float | None = None, simple: bool = False, pareto: Sequence[str] = (),
-              workers: int = 1) -> Plan:
+              workers: int = 1, replay: Path | None = None,
+              progress: Callable[[float], None] | None = None) -> Plan:
     """Return the proven plan for a resolved scenario. Raises PlannerError where the input is wrong.
 
     simple: of the layouts that cannot be told from the best one, the plan is the simplest; the best comes next.
     pareto: two or more of cost, days, gpus, energy; the first is minimized, and the alternatives are the exact frontier
     of their trade-offs. workers: processes that share the search out; they change how long it takes, not the answer.
+    replay: a trace that a service's plan is replayed on; progress is called with the share done.
     """
     effort = effort_of(time_limit, workers)
     if isinstance(scenario, ServingScenario):
         from planner.serving.plan import plan_serving, refuse  # another physics and search
 
         refuse(simple=simple, pareto=pareto)
-        return plan_serving(scenario, catalog, defaults)
+        return plan_serving(scenario, catalog, defaults, replay, progress)
+    if replay is not None:
+        raise InputError("--replay is for services, and this is a training question")
     if pareto:
         from planner.trading import trade_offs  # another search, asked for by name
 

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
 from planner.answer.assignment import Assignment
 from planner.answer.schema import Status
 from planner.money.rent import RentalOffer
 from planner.yaml_io import Frozen
+
+
+class ServedFigures(Frozen):
+    """What a service's tokens take: the cost of prompts and answers by the time that each takes of the engines."""
+
+    replicas: int
+    output_tokens_per_second_per_gpu: float
+    usd_per_million_input_tokens: float
+    usd_per_million_output_tokens: float
+    joules_per_token: float
+    """Of prompts and answers together, drawn by the nodes."""
 
 
 class Row(Frozen):
@@ -37,6 +48,16 @@ class Row(Frozen):
     break_even_months: float | None = None
     """Of nodes that are bought: when they have cost less than renting for the same work; none where they never do."""
     why_not: str | None = None
+    serving: ServedFigures | None = None
+    """Of a service; elsewhere the key is left out."""
+
+    @model_serializer(mode="wrap")
+    def _without_serving(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out the figures of a service where there is none."""
+        data: dict[str, Any] = write(self)
+        if data.get("serving") is None:
+            data.pop("serving", None)
+        return data
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,7 @@ def command(model: str | None, node: str, gpus: int | None, layout: str, seq_len
     if model is None and largest != "model":
         raise click.UsageError("Missing option '--model'.")
     if stated := {name: value for name, value in service.items() if value not in (None, ())}:
-        return _estimate_service({"model": model, **stated}, catalog, node, gpus, axes, confidence, as_json)
+        return _estimate_service({"model": model, **stated}, catalog, node, gpus, axes, as_json)
     ask = Estimating(catalog, model or "", node, gpus, axes, seq_len,
                      global_batch.sequences if global_batch else None, method, stack, precision, confidence,
                      Recipe(optimizer, optimizer_in_backward, loss), trained_layers)
@@ -101,12 +101,12 @@ def command(model: str | None, node: str, gpus: int | None, layout: str, seq_len
 
 
 def _estimate_service(flags: Mapping[str, object], catalog: Catalog, node: str, gpus: int | None,
-                      axes: Mapping[str, str], confidence: float, as_json: bool) -> int:
+                      axes: Mapping[str, str], as_json: bool) -> int:
     """Print the estimate of a service in one layout."""
     from planner.answer.schema import to_json
-    from planner.render.sentence import estimate_sentence
-    from planner.render.tables import render_estimate
-    from planner.serving_plan import estimate_serving
+    from planner.render.serving import capacity_sentence
+    from planner.render.tables import render_service
+    from planner.serving.estimate import estimate_serving
 
     context = click.get_current_context()
     for name in FOR_TRAINING:
@@ -117,13 +117,13 @@ def _estimate_service(flags: Mapping[str, object], catalog: Catalog, node: str, 
     service, _ = load_service(
         {name: ",".join(value) if isinstance(value, tuple) else value for name, value in flags.items()}, catalog,
         {name: _flag(name) for name in SERVICE})
-    assignment = estimate_serving(service, catalog, node, gpus, axes, confidence)
+    assignment = estimate_serving(service, catalog, node, gpus, axes)
     if as_json:
         click.echo(to_json(assignment))
     elif is_quiet():
-        click.echo(estimate_sentence(assignment, confidence))
+        click.echo(capacity_sentence(assignment))
     else:
-        render_estimate(assignment, console(), confidence, ())
+        render_service(assignment, console())
     return EXIT_OK
 
 

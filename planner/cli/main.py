@@ -25,6 +25,7 @@ COMMANDS = {
     "explain": "Why this plan, why not another choice, why none.",
     "estimate": "Does one layout fit, how fast is it, where do bytes and seconds go.",
     "sweep": "What if: one question in many variants, a JSON line each.",
+    "simulate": "A serving plan replayed on a trace, event by event.",
     "report": "One HTML page of a plan, with plots and sources.",
     "validate": "Predicted against measured, for a CSV of measurements.",
     "calibrate": "Constants fitted to your runs, as a catalog folder.",

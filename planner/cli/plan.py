@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from planner.cli.options import common, console, is_quiet, open_catalog
+from planner.cli.progress import bar
 from planner.cli.question import asking, question
 from planner.errors import EXIT_INFEASIBLE, EXIT_INTERRUPTED, EXIT_OK, EXIT_STOPPED
 from planner.scenario.load import to_yaml
@@ -21,10 +22,12 @@ EXIT_CODES = {"optimal": EXIT_OK, "feasible": EXIT_STOPPED, "undecided": EXIT_ST
               "simplest; what it costs is said.")
 @click.option("--pareto", metavar="A,B", help="Every trade-off between these: cost, days, gpus, energy; the first "
               "is minimized.")
+@click.option("--replay", type=click.Path(path_type=Path), metavar="TRACE", help="Of a service: replay these requests "
+              "(Azure CSV or Mooncake JSON lines) on the plan, in place of some drawn as it asks.")
 @click.option("--show-scenario", is_flag=True, help="Print the question as a scenario file, and stop.")
 @common
 def command(scenario: str | None, prefer: str | None, pareto: str | None, time_limit: float | None,
-            workers: int, show_scenario: bool, as_json: bool, catalogs: tuple[Path, ...],
+            workers: int, replay: Path | None, show_scenario: bool, as_json: bool, catalogs: tuple[Path, ...],
             **flags: str | tuple[str, ...] | None) -> int:
     """Find the cheapest (or fastest, or smallest) plan, and prove it.
 
@@ -43,8 +46,10 @@ def command(scenario: str | None, prefer: str | None, pareto: str | None, time_l
 
     interrupted = False
     try:
-        plan = make_plan(asked, catalog, defaults=defaults, time_limit=time_limit, simple=prefer is not None,
-                         pareto=pareto.split(",") if pareto else (), workers=workers)
+        with bar(shown=replay is not None and not (as_json or is_quiet())) as progress:
+            plan = make_plan(asked, catalog, defaults=defaults, time_limit=time_limit, simple=prefer is not None,
+                             pareto=pareto.split(",") if pareto else (), workers=workers, replay=replay,
+                             progress=progress)
     except Interrupted as stopped:
         plan, interrupted = stopped.plan, True
     if as_json:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from pydantic import ValidationError
 
 from planner.cli.options import common, is_quiet, open_catalog
+from planner.cli.plan_file import read_plan
 from planner.errors import EXIT_OK, InputError
-from planner.text_io import read_text, write_text
-
-MAX_BYTES = 64 * 2**20
+from planner.text_io import write_text
 
 
 @click.command("report")
@@ -24,19 +22,11 @@ def command(plan: Path, output: Path, as_json: bool, catalogs: tuple[Path, ...])
 
     PLAN is the file with that JSON. The page needs no network; sources are those of the catalogs named here.
     """
-    from planner.answer.schema import Plan
     from planner.render.report.page import report
 
     if as_json:
         raise InputError("report writes a page: --json is for planner plan")
-    text = read_text(plan, MAX_BYTES)
-    try:
-        made = Plan.model_validate_json(text)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the whole file"
-        raise InputError(f"{where}: {first['msg']}; expected the output of planner plan --json",
-                         file=str(plan)) from None
+    made = read_plan(plan)
     write_text(output, report(made, open_catalog(catalogs)))
     if not is_quiet():
         click.echo(f"Wrote {output}")

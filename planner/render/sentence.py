@@ -149,21 +149,13 @@ def _one(a: Assignment) -> str:
     if a.usd_per_node_hour is not None:
         line += f" at {a.usd_per_node_hour:,.2f} USD/h per node"
     several = a.nodes + a.spare_nodes > 1
-    return line + (_served(a, several) if a.serving else _finished(a, several))
+    return line + _finished(a, several)
 
 
 def _finished(a: Assignment, several: bool) -> str:
     verb = "finish" if several else "finishes"
     line = "" if a.duration_days is None else f" {verb} in {days(a.duration_days)}"
     return line if a.cost_usd is None else f"{line} for {show_usd(a.cost_usd)}"
-
-
-def _served(a: Assignment, several: bool) -> str:
-    rate = a.serving.requests_per_second if a.serving else 0.0
-    line = f" {'serve' if several else 'serves'} {rate:,.4g} requests/s"
-    if a.usd_per_node_hour is None:
-        return line
-    return f"{line} for {show_usd(a.usd_per_node_hour * (a.nodes + a.spare_nodes))}/h"
 
 
 def _several(assignments: tuple[Assignment, ...]) -> str:

@@ -7,7 +7,7 @@ from planner.answer.schema import Plan
 from planner.answer.served import MONTH_DAYS
 from planner.render.figures import percent, plural
 from planner.render.page import Column, Page
-from planner.units import show_count, show_seconds, show_usd
+from planner.units import show_bytes, show_count, show_seconds, show_usd
 
 _BEST = {"cost_usd": "Cheapest", "gpus": "Fewest GPUs", "energy_kwh": "Least energy"}
 ROLES = {"whole": "", "prefill": " for prefill", "decode": " for decode"}
@@ -37,6 +37,19 @@ def serving_sentence(plan: Plan) -> str:
     best = _BEST[plan.objective.name] if plan.status == "optimal" else "Best found"
     proof = "proven optimal" if plan.status == "optimal" else "not proven"
     return f"{best}: {'; '.join(parts)}{price} ({proof})"
+
+
+def capacity_sentence(assignment: Assignment) -> str:
+    """Return what one layout holds, as engines print it, and how fast it is there."""
+    memory, serving = assignment.memory, assignment.serving
+    assert serving is not None
+    if memory.fits == "does not fit":
+        return (f"Does not fit: beside {show_bytes(memory.components.weights)} of weights a GPU has room for "
+                f"{serving.kv_tokens:,} KV tokens, too few for one request")
+    return (f"Fits: {serving.kv_tokens:,} KV tokens a replica, maximum concurrency {serving.max_batch:,}; TTFT "
+            f"{show_seconds(serving.ttft_seconds.p50)}, TPOT {show_seconds(serving.tpot_seconds.p50)}, "
+            f"{serving.output_tokens_per_second_per_gpu:,.0f} output tokens/s/GPU at "
+            f"{serving.requests_per_second:,.4g} requests/s")
 
 
 def hourly(plan: Plan) -> float | None:

@@ -22,7 +22,7 @@ from planner.render.sentence import (
     no_deadline_sentence,
     plan_sentence,
 )
-from planner.render.serving import show_level, show_service
+from planner.render.serving import capacity_sentence, show_level, show_service
 
 MOST_LEVERS = 3
 """Savings named under an estimate."""
@@ -76,6 +76,13 @@ def render_estimate(assignment: Assignment, console: Console, confidence: float 
     if levers:
         page.paragraph(levers_sentence(levers[:MOST_LEVERS]))
     _show_assignment(page, assignment, confidence)
+
+
+def render_service(assignment: Assignment, console: Console) -> None:
+    """Print what one layout of a service holds and how fast it is, then the figures."""
+    page = Page(console)
+    page.paragraph(capacity_sentence(assignment), "bold")
+    _show_assignment(page, assignment, None)
 
 
 def _show_assignment(page: Page, assignment: Assignment, confidence: float | None) -> None:

@@ -38,17 +38,19 @@ def _replayed(prepared: Prepared, service: Service, picks: Sequence[Pick], trace
 
 def _service(prepared: Prepared, service: Service, picks: Sequence[Pick], found: Replayed | None) -> list[Assignment]:
     catalog = prepared.catalog
-    deployments = [deployment(catalog, service, prepared.candidates[p.column.candidate], p.column.format) for p in picks]
+    deployments = [deployment(catalog, service, prepared.candidates[p.column.candidate], p.column.format)
+                   for p in picks]
     rates = loads(service, picks)
     works = [working(d, p.column, service, rate) for d, p, rate in zip(deployments, picks, rates, strict=True)]
     made = []
     for pick, d, rate, mine in zip(picks, deployments, rates, works, strict=True):
         prefill, decode = (_of(role, pick, mine, picks, works) for role in ("prefill", "decode"))
+        placed = Placed(pick.replicas, pick.nodes, pick.offer, len(set(pick.daily)) == 1, pick.column.role)
         capacity = held(catalog, service, d, pick.column.rows, service.mean_length)
         made.append(served_assignment(
             service.asked.label, service.asked.engine, d, pick.column.rows, capacity,
             delivered_of(service, rate, mine, prefill, decode, pick.column.role),
-            Placed(pick.replicas, pick.nodes, pick.offer, len(set(pick.daily)) == 1, pick.column.role), interval(d), found))
+            placed, interval(d), found))
     return made
 
 

@@ -34,9 +34,9 @@ def _nothing_holds(prepared: Prepared, service: Service) -> Infeasible:
     options(prepared.catalog, service, prepared.candidates, account)
     if not account.nearest:
         missing, where = min(account.missing, default=(0.0, "the candidates"))
-        nearest = f"{where} lacks {show_bytes(missing)} per GPU" if account.missing else None
-        return Infeasible(because=(f"{name} with a request of {service.length:,} tokens fits on none of the candidates",),
-                          nearest=nearest)
+        lacks = f"{where} lacks {show_bytes(missing)} per GPU" if account.missing else None
+        return Infeasible(because=(f"{name} with a request of {service.length:,} tokens fits on no candidate",),
+                          nearest=lacks)
     nearest, where = min(account.nearest, key=lambda pair: _excess(service, pair[0].ttft, pair[0].tpot))
     asked = [f"{which} {level}" for which, level in service.asked.levels]
     return Infeasible(

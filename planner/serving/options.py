@@ -18,7 +18,7 @@ from planner.physics.serving.deployment import Deployment, Replicas, deployment_
 from planner.physics.serving.formats import format_of
 from planner.physics.serving.sequences import Cut
 from planner.serving.service import Service
-from planner.solver.replicas import DEGREES, STAGES, Nearest, ReplicaColumn, columns, idle, layouts, undominated
+from planner.solver.replicas import DEGREES, STAGES, Nearest, ReplicaColumn, Role, columns, idle, layouts, undominated
 
 
 @dataclass(slots=True)
@@ -55,7 +55,8 @@ def held(catalog: Catalog, service: Service, d: Deployment, rows: Replicas, leng
     return capacity(asked, Cut(rows.tp * rows.dp, rows.pp, rows.dp))
 
 
-def options(catalog: Catalog, service: Service, candidates: Sequence[Candidate], account: Account) -> list[ReplicaColumn]:
+def options(catalog: Catalog, service: Service, candidates: Sequence[Candidate],
+            account: Account) -> list[ReplicaColumn]:
     """Return the columns of a service on all candidates; `account` is told what was removed and why."""
     found: list[ReplicaColumn] = []
     for at, candidate in enumerate(candidates):
@@ -81,7 +82,8 @@ def _of(catalog: Catalog, service: Service, d: Deployment, at: int, account: Acc
     if not len(fits):
         account.missing.append((float((longest.sequence - longest.worst_pool).min()), label))
         return []
-    apart = {"no": ("whole",), "allowed": ("whole", "prefill", "decode"), "only": ("prefill", "decode")}
+    apart: dict[str, tuple[Role, ...]] = {"no": ("whole",), "allowed": ("whole", "prefill", "decode"),
+                                          "only": ("prefill", "decode")}
     kept = rows.take(fits)
     made = columns(d, at, kept, service.stream, service.level, mean.concurrency[fits],
                    apart[service.asked.disaggregated], account.removed)

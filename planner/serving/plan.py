@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 
 from planner.answer.assemble import price_dates
 from planner.answer.assignment import Alternative, Assignment
@@ -19,9 +20,9 @@ from planner.serving.cause import infeasible_of
 from planner.serving.fleet import Fleet, Pick
 from planner.serving.prepared import Prepared, prepare
 from planner.serving.replay import Progress
-from planner.simulate.trace import Trace
+from planner.simulate.reading import read_trace
 from planner.solver.fleet.cover import Covered
-from planner.solver.replicas import DEGREES, STAGES
+from planner.solver.replicas import DEGREES, STAGES, ReplicaColumn
 
 MICRO = 1e6
 MOST_ALTERNATIVES = 6
@@ -29,24 +30,21 @@ NAMES = {"cost": "cost_usd", "gpus": "gpus", "energy": "energy_kwh"}
 WATTS_PER_KILOWATT = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Simulation:
-    """How a plan is replayed: on a trace of the user's, by a router's policy, telling how far it is."""
-
-    trace: Trace | None = None
-    policy: str = "least-outstanding"
-    progress: Progress | None = None
-
-
 def plan_serving(scenario: ServingScenario, catalog: Catalog, defaults: Sequence[str] = (),
-                 simulation: Simulation | None = None) -> Plan:
-    """Return the proven plan for a resolved serving scenario, replayed. Raises PlannerError where the input is wrong."""
-    started, simulation = time.monotonic(), simulation or Simulation()
+                 replay: Path | None = None, progress: Progress | None = None) -> Plan:
+    """Return the proven plan for a resolved serving scenario, replayed on a trace or on requests drawn as it asks.
+
+    Raises PlannerError where the input is wrong.
+    """
+    started, trace = time.monotonic(), read_trace(replay) if replay is not None else None
+    if trace is not None and len(scenario.services) > 1:
+        raise InputError("--replay has the requests of one service, and the scenario has several: planner simulate "
+                         "--workload NAME replays them one by one")
     prepared = prepare(scenario, catalog)
     fleet = prepared.fleet()
     found = fleet.solve()
     picks = fleet.picks(found)
-    made = assignments(prepared, picks, trace=simulation.trace, policy=simulation.policy, progress=simulation.progress)
+    made = assignments(prepared, picks, trace=trace, progress=progress)
     infeasible = infeasible_of(prepared, fleet, found) if found.status == "infeasible" else None
     alternatives = _alternatives(prepared, fleet, picks, found) if made else ()
     return Plan(
@@ -60,7 +58,7 @@ def objective_of(scenario: ServingScenario, found: Covered) -> Objective:
     scale = {"cost": MONTH_DAYS / MICRO, "gpus": 1.0, "energy": MONTH_DAYS / WATTS_PER_KILOWATT}[scenario.objective]
     value, bound = (None if v is None else v * scale for v in (found.value, found.bound))
     gap = None if value is None or bound is None else (value - bound) / value if value else 0.0
-    return Objective(name=NAMES[scenario.objective], value=value, bound=bound, gap=gap)  # type: ignore[arg-type]
+    return Objective(name=NAMES[scenario.objective], value=value, bound=bound, gap=gap)
 
 
 def _decided(prepared: Prepared) -> list[str]:
@@ -68,8 +66,8 @@ def _decided(prepared: Prepared) -> list[str]:
     decided = [price_dates(offer.as_of for offer in prepared.offers)]
     for service in prepared.services:
         if service.trace is not None:
-            decided.append(f"{service.asked.label}: rate={service.rate:.3g} requests/s, the busiest five minutes of the "
-                           f"trace (mean {service.trace.rate:.3g})")
+            decided.append(f"{service.asked.label}.rate={service.rate:.3g} requests/s, the trace's busiest five "
+                           f"minutes (mean {service.trace.rate:.3g})")
     return decided
 
 
@@ -93,8 +91,8 @@ def _alternatives(prepared: Prepared, fleet: Fleet, picks: Sequence[Pick], found
     kinds = sorted({(column.candidate, column.format) for _, column in prepared.columns} - (taken if len(taken) == 1
                                                                                            else set()))
     others: list[tuple[int, list[Pick]]] = []
-    for candidate, format_ in kinds:
-        other = fleet.solve(lambda c, kind=(candidate, format_): (c.candidate, c.format) == kind)  # type: ignore[misc]
+    for kind in kinds:
+        other = fleet.solve(partial(_is_kind, kind))
         if other.value is not None:
             others.append((other.value, fleet.picks(other)))
     others.sort(key=lambda pair: pair[0])
@@ -108,6 +106,10 @@ def _alternatives(prepared: Prepared, fleet: Fleet, picks: Sequence[Pick], found
         seen.add(label)
         made += [_alternative(one, value / found.value - 1, prepared) for one in shown]
     return made[:MOST_ALTERNATIVES]
+
+
+def _is_kind(kind: tuple[int, str], column: ReplicaColumn) -> bool:
+    return (column.candidate, column.format) == kind
 
 
 def _alternative(one: Assignment, more: float, prepared: Prepared) -> Alternative:

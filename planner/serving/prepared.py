@@ -61,8 +61,8 @@ def prepare(scenario: ServingScenario, catalog: Catalog) -> Prepared:
     for at, service in enumerate(services):
         columns += [(at, column) for column in options(catalog, service, candidates, account)]
     daily = any(asked.day for asked in scenario.services)
-    return Prepared(scenario, catalog, services, tuple(candidates), tuple(_cheapest(offers, daily=daily)), tuple(offers),
-                    tuple(dropped), tuple(columns), account)
+    return Prepared(scenario, catalog, services, tuple(candidates), tuple(_cheapest(offers, daily=daily)),
+                    tuple(offers), tuple(dropped), tuple(columns), account)
 
 
 def _cheapest(offers: Sequence[RentalOffer], *, daily: bool) -> list[RentalOffer]:

@@ -122,11 +122,10 @@ def replay(catalog: Catalog, service: Service, candidates: Sequence[Candidate], 
            trace: Trace | None = None, policy: str = "least-outstanding", progress: Progress | None = None) -> Outcome:
     """Replay a service's picks on a trace; on its own, or one drawn as the service asks, where none is given."""
     groups = [Group(kind_of(catalog, service, candidates[pick.column.candidate], pick), pick.replicas,
-                    pick.column.role, weight=pick.column.rate)  # type: ignore[arg-type]
+                    pick.column.role, weight=pick.column.rate)
               for pick in picks]
-    outcome = simulate(trace or requests_of(service), groups, policy, _transfer(catalog, service, candidates, picks),
-                       progress)
-    return outcome
+    return simulate(trace or requests_of(service), groups, policy, _transfer(catalog, service, candidates, picks),
+                    progress)
 
 
 def requests_of(service: Service) -> Trace:

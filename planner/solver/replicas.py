@@ -99,23 +99,19 @@ def layouts(model: Model, candidate: Candidate, removed: Counter[str]) -> Replic
 
 
 def _broken(model: Model, candidate: Candidate, tp: int, pp: int, dp: int, spread: bool) -> str | None:
-    """Return the name of the rule that a layout breaks; none where it is legal."""
+    """Return the name of the first rule that a layout breaks; none where it is legal."""
     node, gpus = candidate.node.gpus, tp * pp * dp
-    if tp > node:
-        return "tp_in_scale_up"
-    if model.attention_heads % tp or (model.kv_heads % tp and tp % model.kv_heads):
-        return "tp_divides_heads"
-    if pp > model.layers:
-        return "pp_has_layers"
-    if gpus > node and (gpus % node or gpus > MOST_NODES * node or not candidate.clustered):
-        return "whole_nodes"
-    if gpus < node and node % gpus:
-        return "fills_nodes"
     experts = [block.mlp.experts for block in model.blocks if isinstance(block.mlp, MoeMlp)]
-    if spread and any(count % (tp * dp) for count in experts):
-        return "ep_divides_experts"
-    # experts are spread over copies of attention, or split as the rest is: the two mixed are not searched
-    return "ep_over_copies" if spread and (dp == 1 or tp > 1) else None
+    rules = {
+        "tp_in_scale_up": tp <= node,
+        "tp_divides_heads": not model.attention_heads % tp and (not model.kv_heads % tp or not tp % model.kv_heads),
+        "pp_has_layers": pp <= model.layers,
+        "whole_nodes": gpus <= node or (not gpus % node and gpus <= MOST_NODES * node and candidate.clustered),
+        "fills_nodes": gpus >= node or not node % gpus,
+        # experts are spread over copies of attention, or split as the rest is: the two mixed are not searched
+        "ep_over_copies": not spread or (dp > 1 and tp == 1),
+        "ep_divides_experts": not spread or not any(count % dp for count in experts)}
+    return next((name for name, holds in rules.items() if not holds), None)
 
 
 def _within(found: Served, level: Level, most: Floats, role: Role) -> Mask:

@@ -105,11 +105,15 @@ class Served:
             within = np.where(past < 0, 0.0, 1 - self.prompts[:, None] * np.exp(-np.maximum(past, 0) / tail[:, None]))
             reached = within.mean(axis=1) >= quantile
             low, high = np.where(reached, low, middle), np.where(reached, middle, high)
-        return high
+        found: Floats = high
+        return found
 
     def tpot_at(self, quantile: float | None) -> Floats:
         """Return seconds between tokens that a share of requests stay within; the mean for None."""
-        return self.tpot if quantile is None else self.tpot + NormalDist().inv_cdf(quantile) * self.tpot_deviation
+        if quantile is None:
+            return self.tpot
+        found: Floats = self.tpot + NormalDist().inv_cdf(quantile) * self.tpot_deviation
+        return found
 
 
 def served(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Served:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from planner.catalog.architecture import LatentAttention
+from planner.catalog.hardware import Precision
 from planner.layouts.table import Floats
 from planner.physics import collectives
 from planner.physics.layers import CHUNK, Experts, Linear
@@ -76,7 +77,7 @@ class _On:
 def _rates(d: Deployment, rows: Replicas) -> _On:
     """Gather the rates of each row's hardware."""
     gpus = [c.gpu for c in d.candidates]
-    wide = ["bf16" if "bf16" in g.peak else "fp16" for g in gpus]
+    wide: list[Precision] = ["bf16" if "bf16" in g.peak else "fp16" for g in gpus]
 
     def each(values: list[float]) -> Floats:
         return np.array(values)[rows.candidate]

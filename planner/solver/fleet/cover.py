@@ -1,8 +1,8 @@
 """Replicas of services on nodes: the cheapest that hold every service's rate in every hour, as a CP-SAT model.
 
 Plain integers: micro-requests/s rounded against the plan, micro-USD per node-hour. A node works for one column.
-With k spares the rate must hold without the k strongest replicas of a service. Prefill and decode replicas of one supply
-together answer what the weaker pool does.
+With k spares the rate must hold without the k strongest replicas of a service. Prefill and decode replicas of one
+supply together answer what the weaker pool does.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ class _Model:
     def _paid(self, supply: Supply) -> list[cp_model.LinearExprT]:
         """Return the nodes of a supply paid for in each period."""
         mine = [c for c in self.problem.columns if c.supply == supply.key]
-        needed = [sum(self.nodes[c.key][p] for c in mine) for p in self.periods]
+        needed: list[cp_model.LinearExprT] = [sum(self.nodes[c.key][p] for c in mine) for p in self.periods]
         for nodes in needed:
             self.model.add(nodes <= supply.most)
         if not supply.always or not mine:
@@ -200,14 +200,17 @@ class _Model:
                 assert limit is not None
                 self.model.add(amount(period) <= limit)
 
+    def _daily(self, amount: Callable[[int], cp_model.LinearExprT]) -> cp_model.LinearExprT:
+        """Return the sum over the hours of a day."""
+        return sum(hours * amount(period) for period, hours in enumerate(self.problem.hours))
+
     def goals(self) -> Iterable[cp_model.LinearExprT]:
         """Yield what is minimized, in order: the objective, then what breaks ties."""
-        hours, peak = self.problem.hours, max(self.periods, key=lambda p: sum(need[p] for need in self.problem.needs))
-        yield {"cost": lambda: sum(h * self.cost(p) for p, h in enumerate(hours)),
-               "gpus": lambda: self.gpus(peak),
-               "energy": lambda: sum(h * self.watts(p) for p, h in enumerate(hours))}[self.problem.objective]()
-        yield sum(h * self.cost(p) for p, h in enumerate(hours))
-        yield self.gpus(peak)
+        peak = max(self.periods, key=lambda p: sum(need[p] for need in self.problem.needs))
+        cost, gpus = self._daily(self.cost), self.gpus(peak)
+        yield {"cost": cost, "gpus": gpus, "energy": self._daily(self.watts)}[self.problem.objective]
+        yield cost
+        yield gpus
         yield sum(self.used.values())
         yield sum(at * self.used[c.key] for at, c in enumerate(self.problem.columns))
 
@@ -227,5 +230,6 @@ def cover(problem: Cover, settings: Settings | None = None) -> Covered:
     if first is None or first.value is None:
         return Covered(first.status if first else "infeasible")
     read: Ending = last if first.status == "optimal" else first
-    return Covered(first.status, *({key: tuple(read.read(v) for v in values) for key, values in found.items()}
-                                   for found in (made.replicas, made.nodes)), first.value, first.bound)
+    replicas, nodes = ({key: tuple(read.read(v) for v in values) for key, values in found.items()}
+                       for found in (made.replicas, made.nodes))
+    return Covered(first.status, replicas, nodes, first.value, first.bound)

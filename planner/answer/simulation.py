@@ -1,0 +1,50 @@
+"""What `planner simulate` prints as JSON: schema planner.simulation/1."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import ConfigDict, Field
+
+from planner.answer.assignment import Percentiles
+from planner.yaml_io import Frozen
+
+
+class Latencies(Frozen):
+    """Seconds that shares of the requests stay within, and their mean."""
+
+    p50: float
+    p90: float
+    p95: float
+    p99: float
+    mean: float
+
+
+class Simulation(Frozen):
+    """A trace replayed on the replicas of one service."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    schema_: Literal["planner.simulation/1"] = Field(default="planner.simulation/1", alias="schema")
+    workload: str
+    policy: str
+    """Of the router."""
+    replicas: int
+    requests: int
+    rejected: int
+    """Requests that no replica could ever hold."""
+    preempted: int
+    """Times that a sequence gave up its cache for older ones, and began again."""
+    requests_per_second: float
+    """Of the trace, from its first request to its last."""
+    seconds: float
+    """From the first arrival to the last token."""
+    output_tokens_per_second: float
+    busy_share: float
+    """Of the time in which a step ran, on average over the replicas."""
+    share_within_level: float
+    """Of the requests, within every level asked for."""
+    latency_seconds: dict[str, Latencies]
+    """ttft, tpot, e2e and queue."""
+    computed: dict[str, Percentiles]
+    """TTFT and TPOT as the plan has them, at its own rate."""

@@ -1,0 +1,45 @@
+"""`planner simulate`: a serving plan replayed on a trace, event by event."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from planner.cli.options import common, console, is_quiet, open_catalog
+from planner.cli.plan_file import read_plan
+from planner.cli.progress import bar
+from planner.errors import EXIT_OK
+from planner.simulate.router import POLICIES
+
+
+@click.command("simulate")
+@click.argument("plan", type=click.Path(path_type=Path))
+@click.option("--trace", type=click.Path(path_type=Path), required=True, metavar="FILE",
+              help="Requests: a CSV as Azure's LLM inference traces, or JSON lines as Mooncake's.")
+@click.option("--workload", metavar="NAME", help="Which service of a plan of several.")
+@click.option("--policy", type=click.Choice(sorted(POLICIES)), default="least-outstanding", show_default=True,
+              help="How requests are routed to replicas.")
+@common
+def command(plan: Path, trace: Path, workload: str | None, policy: str, as_json: bool,
+            catalogs: tuple[Path, ...]) -> int:
+    """Replay a trace on the fleet of a serving plan: continuous batching, chunked prefill, a router, a full cache.
+
+    PLAN is what planner plan --json printed for a service. Percentiles are printed beside those that the plan computed.
+    """
+    from planner.answer.schema import to_json
+    from planner.render.simulation import render_simulation, simulation_sentence
+    from planner.serving.simulate import simulate_plan
+    from planner.simulate.reading import read_trace
+
+    made, requests = read_plan(plan), read_trace(trace)
+    with bar(shown=not (as_json or is_quiet())) as progress:
+        found = simulate_plan(made, open_catalog(catalogs), requests, workload=workload, policy=policy,
+                              progress=progress)
+    if as_json:
+        click.echo(to_json(found))
+    elif is_quiet():
+        click.echo(simulation_sentence(found))
+    else:
+        render_simulation(found, console())
+    return EXIT_OK

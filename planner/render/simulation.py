@@ -1,0 +1,43 @@
+"""A replay as text: the percentiles found, beside those that the plan computed."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+from planner.answer.simulation import Simulation
+from planner.render.figures import percent, plural
+from planner.render.page import Column, Page
+from planner.units import show_seconds
+
+_LABELS = {"ttft": "TTFT", "tpot": "TPOT", "e2e": "request", "queue": "waiting"}
+
+
+def simulation_sentence(found: Simulation) -> str:
+    """Return how many of the requests were within the level, and on what."""
+    return (f"{percent(found.share_within_level)} of {found.requests:,} requests within every level of "
+            f"{found.workload}, on {plural(found.replicas, 'replica')}")
+
+
+def render_simulation(found: Simulation, console: Console) -> None:
+    """Print the sentence, percentiles replayed and computed, and how busy the replicas were."""
+    page = Page(console)
+    page.paragraph(simulation_sentence(found), "bold")
+    page.heading("Latency")
+    rows = []
+    for name, label in _LABELS.items():
+        replayed, computed = found.latency_seconds[name], found.computed.get(name)
+        beside = (show_seconds(computed.p50), show_seconds(computed.p95)) if computed else ("", "")
+        rows.append((label, *(show_seconds(value) for value in (replayed.p50, replayed.p90, replayed.p95, replayed.p99,
+                                                                 replayed.mean)), *beside))
+    page.table((Column("replayed"), *(Column(name, True) for name in ("p50", "p90", "p95", "p99", "mean")),
+                Column("computed p50", True), Column("p95", True)), rows)
+    page.heading("Replay")
+    facts = [("requests", f"{found.requests:,}, {found.requests_per_second:,.4g} a second on average"),
+             ("router", found.policy),
+             ("output", f"{found.output_tokens_per_second:,.0f} tokens/s in all"),
+             ("replicas", f"at work {percent(found.busy_share)} of the time")]
+    if found.preempted:
+        facts.append(("preempted", f"{plural(found.preempted, 'sequence')}: the cache was full"))
+    if found.rejected:
+        facts.append(("rejected", f"{plural(found.rejected, 'request')} too long for any replica"))
+    page.facts(facts)

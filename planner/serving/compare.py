@@ -1,0 +1,115 @@
+"""Every candidate and offer of a serving question side by side, each at its own cheapest fleet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from planner.answer.assignment import Assignment
+from planner.answer.comparison import Comparison, Row, ServedFigures
+from planner.answer.served import MONTH_DAYS
+from planner.catalog.load import Catalog
+from planner.money.rent import RentalOffer
+from planner.scenario.scenario import ServingScenario
+from planner.serving.answers import assignments, loads
+from planner.serving.cause import infeasible_of
+from planner.serving.delivered import working
+from planner.serving.fleet import Pick
+from planner.serving.options import deployment
+from planner.serving.prepared import Prepared, prepare
+from planner.units import DAY
+
+MILLION = 1e6
+JOULES_PER_KWH = 3.6e6
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedService:
+    """One row with the assignments behind it; none where there is no plan."""
+
+    row: Row
+    assignments: tuple[Assignment, ...]
+
+
+def compare_services(scenario: ServingScenario, catalog: Catalog) -> list[ComparedService]:
+    """Return every candidate with every offer, best first. Raises PlannerError where the input is wrong."""
+    prepared = prepare(scenario, catalog)
+    found = [_compared(prepared, offer) for offer in prepared.every_offer]
+    found += [_not_offered(catalog, name) for name in prepared.dropped]
+    name = {"cost": "cost_usd", "gpus": "gpus", "energy": "energy_kwh"}[scenario.objective]
+
+    def rank(one: ComparedService) -> tuple[bool, float, float, str]:
+        value = getattr(one.row, name)
+        return (value is None, value or 0.0, one.row.cost_usd or 0.0, one.row.offer or one.row.node)
+
+    return sorted(found, key=rank)
+
+
+def comparison_of(found: Sequence[ComparedService]) -> Comparison:
+    """Return the rows as the contract has them."""
+    return Comparison(rows=tuple(one.row for one in found))
+
+
+def _compared(prepared: Prepared, offer: RentalOffer) -> ComparedService:
+    candidate = prepared.candidates[offer.candidate]
+    fleet = prepared.fleet([offer])
+    solved = fleet.solve()
+    row = Row(node=candidate.node.name, gpu=candidate.gpu.name, offer=offer.label, kind=offer.how, status=solved.status)
+    if solved.value is None:
+        if any(column.candidate == offer.candidate for _, column in prepared.columns):
+            why = infeasible_of(prepared, fleet, solved)
+            return ComparedService(row.model_copy(update={"why_not": f"{'; '.join(why.because)}; {why.nearest}"}), ())
+        return ComparedService(row.model_copy(update={"why_not": _why(prepared, candidate.label)}), ())
+    picks = fleet.picks(solved)
+    made = assignments(prepared, picks, simulated=False)
+    return ComparedService(_filled(prepared, row, picks, made), tuple(made))
+
+
+def _why(prepared: Prepared, label: str) -> str:
+    """Return why no layout of a candidate holds the level."""
+    for nearest, name in prepared.account.nearest:
+        if name.startswith(label):
+            return f"no layout holds the level: TTFT {nearest.ttft:.2f} s, TPOT {nearest.tpot * 1e3:.0f} ms nearly idle"
+    return "the model does not fit" if any(name.startswith(label) for _, name in prepared.account.missing) else (
+        "no layout of a replica is legal here")
+
+
+def _filled(prepared: Prepared, row: Row, picks: Sequence[Pick], made: Sequence[Assignment]) -> Row:
+    site = prepared.catalog.site(prepared.scenario.sourcing.site)
+    gpus, days = sum(a.gpus for a in made), MONTH_DAYS
+    nodes = [sum(p.daily) / len(p.daily) * p.offer.usd_per_node_hour if p.offer.estate is None
+             else p.nodes * p.offer.estate(p.nodes) / MILLION for p in picks]
+    cost = sum(nodes) * 24 * days
+    energy = sum(a.energy_kwh or 0.0 for a in made)
+    seconds = days * DAY
+    inputs = outputs = prompts = busy = 0.0
+    for at, service in enumerate(prepared.services):
+        mine = [pick for pick in picks if pick.service == at]
+        inputs += (service.rate or 0.0) * service.stream.input * seconds
+        outputs += (service.rate or 0.0) * service.stream.output * seconds
+        for pick, rate in zip(mine, loads(service, mine), strict=True):
+            d = deployment(prepared.catalog, service, prepared.candidates[pick.column.candidate], pick.column.format)
+            share = {"prefill": 1.0, "decode": 0.0}.get(
+                pick.column.role, float(working(d, pick.column, service, rate).prompts[0]))
+            prompts, busy = prompts + share * pick.nodes, busy + pick.nodes
+    share = prompts / busy
+    return row.model_copy(update={
+        "gpus": gpus, "duration_days": days, "mfu": sum(a.time.mfu * a.gpus for a in made) / gpus, "cost_usd": cost,
+        "cost_parts": {"electricity" if row.kind == "owned" else "rent" if row.kind == "rent" else "purchase": cost},
+        "usd_per_gpu_hour": cost / (gpus * days * 24), "usd_per_million_tokens": cost / (inputs + outputs) * MILLION,
+        "energy_kwh": energy,
+        "co2_kg": None if site.grid_intensity is None else energy * site.pue * site.grid_intensity,
+        "serving": ServedFigures(
+            replicas=sum(a.serving.replicas for a in made if a.serving),
+            output_tokens_per_second_per_gpu=outputs / seconds / gpus,
+            usd_per_million_input_tokens=share * cost / inputs * MILLION,
+            usd_per_million_output_tokens=(1 - share) * cost / outputs * MILLION,
+            joules_per_token=energy * JOULES_PER_KWH / (inputs + outputs))})
+
+
+def _not_offered(catalog: Catalog, name: str) -> ComparedService:
+    """Return the row of a node type that is neither offered nor owned."""
+    node = catalog.node(name)
+    why = "no offer with these terms, providers and regions, and none is owned or bought"
+    return ComparedService(Row(node=node.name, gpu=catalog.gpu(node.gpu).name, kind="rent", status="infeasible",
+                               why_not=why), ())
