@@ -48,7 +48,7 @@ def make_plan(scenario: AnyScenario, catalog: Catalog, *, defaults: Sequence[str
         from planner.serving.plan import plan_serving, refuse  # another physics and search
 
         refuse(simple=simple, pareto=pareto)
-        return plan_serving(scenario, catalog, defaults, replay, progress)
+        return plan_serving(scenario, catalog, defaults, replay, progress, time_limit)
     if replay is not None:
         raise InputError("--replay is for services, and this is a training question")
     if pareto:

@@ -10,9 +10,10 @@ from planner.layouts.candidate import Candidate
 from planner.money.rent import RentalOffer
 from planner.scenario.limits import ServingLimits
 from planner.serving.service import Service
-from planner.solver.fleet.cover import Column, Cover, Covered, Supply, cover
+from planner.solver.fleet.cover import LIMITED, Column, Cover, Covered, Supply, cover
 from planner.solver.quantize import price
 from planner.solver.replicas import ReplicaColumn
+from planner.solver.settings import Settings
 
 MICRO = 1e6
 MOST_BOUGHT = 256
@@ -45,6 +46,7 @@ class Fleet:
     candidates: Sequence[Candidate]
     limits: ServingLimits
     objective: str
+    settings: Settings = LIMITED
 
     @property
     def factors(self) -> tuple[tuple[float, ...], ...]:
@@ -84,14 +86,28 @@ class Fleet:
     def pairs(self) -> list[tuple[tuple[int, ReplicaColumn], int]]:
         """Return every column with every offer of its hardware, by offer; simple layouts first."""
         ordered = sorted(self.columns, key=lambda pair: (pair[1].candidate, pair[1].role, pair[1].plainness))
-        return [(pair, at) for at, offer in enumerate(self.offers) for pair in ordered
+        made = [(pair, at) for at, offer in enumerate(self.offers) for pair in ordered
                 if pair[1].candidate == offer.candidate]
+        return [one for one in made if not any(self._cheaper(other, one) for other in made)]
+
+    def _cheaper(self, other: tuple[tuple[int, ReplicaColumn], int], one: tuple[tuple[int, ReplicaColumn], int]) -> bool:
+        """Say whether replicas of `other` can stand for any number of those of `one`: as strong, and cheaper."""
+        ((service, mine), at), ((owner, theirs), elsewhere) = one, other
+        here, there = self.offers[at], self.offers[elsewhere]
+        if at == elsewhere or service != owner or mine.role != theirs.role or mine.gpus != theirs.gpus:
+            return False
+        if there.nodes is not None or there.estate is not None or is_always(there) != is_always(here):
+            return False
+        nodes = [self.candidates[offer.candidate].node for offer in (here, there)]
+        prices = (there.usd_per_node_hour, elsewhere), (here.usd_per_node_hour, at)
+        return (nodes[0].gpus == nodes[1].gpus and nodes[0].power.load >= nodes[1].power.load
+                and theirs.rate >= mine.rate and prices[0] < prices[1])
 
     def _supply(self, at: int) -> Supply:
         offer = self.offers[at]
         node, estate = self.candidates[offer.candidate].node, offer.estate
         each = price(offer.usd_per_node_hour)
-        always = offer.how in ALWAYS or offer.commitment > 0
+        always = is_always(offer)
         if estate is None:
             return Supply(at, lambda nodes: nodes * each, offer.nodes or MOST_BOUGHT**2, node.gpus,
                           round(node.power.load), always)
@@ -112,7 +128,12 @@ class Fleet:
     def solve(self, admitted: Callable[[ReplicaColumn], bool] = lambda column: True,
               limits: ServingLimits | None = None) -> Covered:
         """Return the proven cover over the columns admitted."""
-        return cover(self.problem(admitted, limits))
+        return cover(self.problem(admitted, limits), self.settings)
+
+
+def is_always(offer: RentalOffer) -> bool:
+    """Say whether an offer is paid for at every hour."""
+    return offer.how in ALWAYS or offer.commitment > 0
 
 
 def _least(*limits: int | None) -> int | None:

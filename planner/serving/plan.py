@@ -21,8 +21,9 @@ from planner.serving.fleet import Fleet, Pick
 from planner.serving.prepared import Prepared, prepare
 from planner.serving.replay import Progress
 from planner.simulate.reading import read_trace
-from planner.solver.fleet.cover import Covered
+from planner.solver.fleet.cover import LIMITED, Covered
 from planner.solver.replicas import DEGREES, STAGES, ReplicaColumn
+from planner.solver.settings import Settings
 
 MICRO = 1e6
 MOST_ALTERNATIVES = 6
@@ -31,7 +32,7 @@ WATTS_PER_KILOWATT = 1000
 
 
 def plan_serving(scenario: ServingScenario, catalog: Catalog, defaults: Sequence[str] = (),
-                 replay: Path | None = None, progress: Progress | None = None) -> Plan:
+                 replay: Path | None = None, progress: Progress | None = None, time_limit: float | None = None) -> Plan:
     """Return the proven plan for a resolved serving scenario, replayed on a trace or on requests drawn as it asks.
 
     Raises PlannerError where the input is wrong.
@@ -41,7 +42,7 @@ def plan_serving(scenario: ServingScenario, catalog: Catalog, defaults: Sequence
         raise InputError("--replay has the requests of one service, and the scenario has several: planner simulate "
                          "--workload NAME replays them one by one")
     prepared = prepare(scenario, catalog)
-    fleet = prepared.fleet()
+    fleet = prepared.fleet(settings=LIMITED if time_limit is None else Settings(deterministic_limit=time_limit))
     found = fleet.solve()
     picks = fleet.picks(found)
     made = assignments(prepared, picks, trace=trace, progress=progress)

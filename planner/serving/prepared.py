@@ -11,10 +11,12 @@ from planner.errors import InputError
 from planner.layouts.candidate import Candidate
 from planner.money.rent import RentalOffer, candidates_with_offers
 from planner.scenario.scenario import ServingScenario
-from planner.serving.fleet import ALWAYS, Fleet
+from planner.serving.fleet import Fleet, is_always
 from planner.serving.options import Account, options
 from planner.serving.service import Service, service_of
+from planner.solver.fleet.cover import LIMITED
 from planner.solver.replicas import ReplicaColumn
+from planner.solver.settings import Settings
 
 log = logging.getLogger("planner")
 
@@ -34,10 +36,10 @@ class Prepared:
     columns: tuple[tuple[int, ReplicaColumn], ...]
     account: Account
 
-    def fleet(self, offers: Sequence[RentalOffer] | None = None) -> Fleet:
+    def fleet(self, offers: Sequence[RentalOffer] | None = None, settings: Settings = LIMITED) -> Fleet:
         """Return the cover question, on some of the offers."""
         return Fleet(self.services, self.columns, self.offers if offers is None else offers, self.candidates,
-                     self.scenario.limits, self.scenario.objective)
+                     self.scenario.limits, self.scenario.objective, settings)
 
 
 def prepare(scenario: ServingScenario, catalog: Catalog) -> Prepared:
@@ -69,5 +71,5 @@ def _cheapest(offers: Sequence[RentalOffer], *, daily: bool) -> list[RentalOffer
     """Return the cheapest offer of each candidate: a dearer one that pays the same way can never win."""
     best: dict[tuple[int, bool], RentalOffer] = {}
     for offer in sorted(offers, key=lambda one: (one.usd_per_node_hour, one.label)):
-        best.setdefault((offer.candidate, daily and (offer.how in ALWAYS or offer.commitment > 0)), offer)
+        best.setdefault((offer.candidate, daily and is_always(offer)), offer)
     return [best[key] for key in sorted(best)]

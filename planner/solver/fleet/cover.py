@@ -18,6 +18,8 @@ from planner.solver.engine import Ending, run
 from planner.solver.settings import Settings, Status
 
 Goal = Literal["cost", "gpus", "energy"]
+LIMITED = Settings(deterministic_limit=60.0)
+"""About a minute or two for each goal, far beyond what usual questions take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,13 +217,16 @@ class _Model:
         yield sum(at * self.used[c.key] for at, c in enumerate(self.problem.columns))
 
 
-def cover(problem: Cover, settings: Settings | None = None) -> Covered:
-    """Return the replicas with a proof of the objective; columns listed first win what is left of ties."""
+def cover(problem: Cover, settings: Settings = LIMITED) -> Covered:
+    """Return the replicas with a proof of the objective; columns listed first win what is left of ties.
+
+    Where the limit of `settings` ends the proof of the objective, the best replicas so far come with their bound.
+    """
     if not problem.columns:
         return Covered("infeasible")
     made, first = _Model(problem), None
     for goal in made.goals():
-        ending = run(made.model, goal, settings or Settings())
+        ending = run(made.model, goal, settings)
         first = first or ending
         if ending.status != "optimal":
             break
