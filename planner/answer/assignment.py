@@ -221,6 +221,8 @@ class Serving(Frozen):
     """Tokens the key-value cache of a replica holds."""
     role: Literal["whole", "prefill", "decode"] = "whole"
     """What the replicas do of a request; the key is left out where they do all of it."""
+    nodes_by_hour: tuple[int, ...] | None = None
+    """Nodes in each hour of the day; the key is left out where they are as many at every hour."""
     replayed: Replayed | None = None
     """Of all replicas of the workload together; elsewhere the key is left out."""
 
@@ -228,7 +230,7 @@ class Serving(Frozen):
     def _without_the_usual(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Leave out the role of whole replicas, and the replay where there was none."""
         data: dict[str, Any] = write(self)
-        usual = {"role": "whole", "replayed": None}
+        usual = {"role": "whole", "nodes_by_hour": None, "replayed": None}
         return {key: value for key, value in data.items() if key not in usual or value != usual[key]}
 
 

@@ -51,8 +51,8 @@ class Placed:
     replicas: int
     nodes: int
     offer: RentalOffer | None
-    constant: bool = True
-    """Whether as many nodes run at every hour."""
+    daily: tuple[int, ...] | None = None
+    """Nodes in each hour, where they are not as many at every one."""
     role: Literal["whole", "prefill", "decode"] = "whole"
 
 
@@ -68,7 +68,7 @@ def served_assignment(workload: str, stack: str, d: Deployment, rows: Replicas, 
     fits = held.concurrency[0] >= 1
     nodes, offer = placed.nodes, placed.offer
     usd = None if offer is None else offer.estate(nodes) / 1e6 if offer.estate else offer.usd_per_node_hour
-    days = MONTH_DAYS if offer is not None and placed.constant else None
+    days = MONTH_DAYS if offer is not None and placed.daily is None else None
     power = candidate.node.power
     load = 1 - np.exp(-delivered.batch)
     watts = nodes * (power.idle + load * (power.load - power.idle))
@@ -82,7 +82,7 @@ def served_assignment(workload: str, stack: str, d: Deployment, rows: Replicas, 
                         output_tokens_per_second_per_gpu=tokens,
                         max_batch=max(1, int(min(held.concurrency[0], d.engine.sequences * int(rows.dp[0])))),
                         kv_tokens=int(max(held.tokens[0], 0) * int(rows.dp[0])), role=placed.role,
-                        replayed=replayed),
+                        nodes_by_hour=placed.daily, replayed=replayed),
         duration_days=days, cost_usd=None if usd is None or days is None else nodes * usd * 24 * days,
         energy_kwh=float(watts * 24 * MONTH_DAYS / WATT_HOURS) if offer is not None else None,
         purchase=bought_of(offer.estate, nodes, gpus, 1.0) if offer is not None and offer.estate else None)

@@ -32,8 +32,10 @@ def serving_sentence(plan: Plan) -> str:
         parts.append(f"{fleet} {'serves' if len(mine) == 1 and mine[0].nodes == 1 else 'serve'} {rate:,.4g} requests/s "
                      f"of {name}")
     cost = hourly(plan)
-    price = "" if cost is None else f", {show_usd(cost)}/h in all" if len(plan.assignments) > 1 else \
-        f" for {show_usd(cost)}/h"
+    daily = any(a.serving and a.serving.nodes_by_hour for a in plan.assignments)
+    price = "" if cost is None else f" for {show_usd(cost)}/h"
+    if cost is not None and (daily or len(plan.assignments) > 1):
+        price = f", {show_usd(cost)}/h in all" + (" on average over the day" if daily else "")
     best = _BEST[plan.objective.name] if plan.status == "optimal" else "Best found"
     proof = "proven optimal" if plan.status == "optimal" else "not proven"
     return f"{best}: {'; '.join(parts)}{price} ({proof})"
@@ -112,5 +114,7 @@ def show_service(page: Page, assignment: Assignment) -> None:
     if assignment.usd_per_node_hour is not None and tokens:
         usd = assignment.usd_per_node_hour * assignment.nodes / 3600
         rows.append(("cost", f"{show_usd(usd / tokens * 1e6)} per million output tokens"))
+    if serving.nodes_by_hour is not None:
+        rows.append(("nodes", f"{', '.join(map(str, serving.nodes_by_hour))} in the hours from midnight"))
     page.heading("Performance")
     page.facts(rows)

@@ -45,7 +45,8 @@ def _service(prepared: Prepared, service: Service, picks: Sequence[Pick], found:
     made = []
     for pick, d, rate, mine in zip(picks, deployments, rates, works, strict=True):
         prefill, decode = (_of(role, pick, mine, picks, works) for role in ("prefill", "decode"))
-        placed = Placed(pick.replicas, pick.nodes, pick.offer, len(set(pick.daily)) == 1, pick.column.role)
+        placed = Placed(pick.replicas, pick.nodes, pick.offer, pick.daily if len(set(pick.daily)) > 1 else None,
+                        pick.column.role)
         capacity = held(catalog, service, d, pick.column.rows, service.mean_length)
         made.append(served_assignment(
             service.asked.label, service.asked.engine, d, pick.column.rows, capacity,
