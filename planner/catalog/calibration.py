@@ -95,6 +95,11 @@ class Residual(Frozen):
     model: Literal["whole", "split"] | None = None
     """Whether tensor or pipeline parallelism splits the model."""
     method: str | None = None
+    quantity: str | None = None
+    engine: str | None = None
+    kind: Literal["dense", "moe"] | None = None
+    """Whether the model is a mixture of experts."""
+    regime: str | None = None
     rows: int = Field(ge=1)
     q05: float = Field(gt=0)
     q10: float = Field(gt=0)
@@ -103,7 +108,7 @@ class Residual(Frozen):
     q95: float = Field(gt=0)
 
 
-TRAITS = ("stack", "architecture", "model", "method")
+TRAITS = ("stack", "architecture", "model", "method", "quantity", "engine", "kind", "regime")
 """What tells classes apart, the fields of Residual that have names for values."""
 
 

@@ -23,7 +23,7 @@ from planner.catalog.hardware import Fabric, Gpu, Node
 from planner.catalog.parts import Part
 from planner.catalog.price import PriceList, Purchase, Site
 from planner.catalog.sourced import Sourced, own_fact
-from planner.catalog.speed import ServingLaw, Speeds
+from planner.catalog.speed import ServiceLevels, ServingLaw, Speeds
 from planner.catalog.stack import Stack
 from planner.errors import InputError, UnknownName
 from planner.yaml_io import Document, read, validate
@@ -35,7 +35,8 @@ KINDS: dict[str, type[Sourced]] = {"gpus": Gpu, "nodes": Node, "fabrics": Fabric
 FITTED = "fitted"
 CALIBRATION: dict[str, type[Sourced]] = {"kernels": KernelShape, "reliability": Reliability, FITTED: Fitted,
                                          "step-residuals": Residuals, "memory-residuals": Residuals,
-                                         "serving": ServingLaw}
+                                         "serving-residuals": Residuals, "serving": ServingLaw,
+                                         "service-levels": ServiceLevels}
 _SAME_SHAPE = re.compile(
     r"-(instruct|chat|it|hf|base|dynamic|fp8|fp4|nvfp4|mxfp4|awq|gptq|bnb|nf4|int4|int8|4bit|8bit|(quantized\.)?w\d+a\d+)"
     r"(?=-|$)", re.IGNORECASE)
@@ -280,6 +281,16 @@ class Catalog:
     def memory_residuals(self) -> Residuals:
         """Measured over predicted peak memory, by class."""
         return self._read("calibration", "memory-residuals", Residuals)
+
+    @property
+    def serving_residuals(self) -> Residuals:
+        """Measured over predicted speed of serving, by class."""
+        return self._read("calibration", "serving-residuals", Residuals)
+
+    @property
+    def service_levels(self) -> ServiceLevels:
+        """Limits of latency of benchmarks."""
+        return self._read("calibration", "service-levels", ServiceLevels)
 
     def calibration_entries(self) -> list[Sourced]:
         """Read and return every calibration entry."""

@@ -34,6 +34,30 @@ class ServingLaw(Sourced):
     """Times a token's residual passes through memory in a layer."""
 
 
+class ServiceLevel(Frozen):
+    """Limits of latency that a benchmark sets for a model, and how uneven the lengths of its requests are."""
+
+    model: str
+    scenario: Literal["server", "interactive"]
+    ttft: Seconds
+    tpot: Seconds
+    quantile: float = Field(gt=0, lt=1)
+    """Share of requests that stay within them."""
+    input_cv: float = Field(ge=0)
+    output_cv: float = Field(ge=0)
+
+
+class ServiceLevels(Sourced):
+    """Limits by model and scenario."""
+
+    levels: tuple[ServiceLevel, ...]
+
+    def of(self, model: str, scenario: str) -> ServiceLevel | None:
+        """Return the limits of a model in a scenario, if there are any."""
+        found = (level for level in self.levels if level.model == model and level.scenario == scenario)
+        return next(found, None)
+
+
 class EngineSpeed(Frozen):
     """Steps of an engine from one version on, until the next entry."""
 

@@ -8,6 +8,7 @@ from typing import Literal
 
 from planner.catalog.architecture import Model, MoeMlp
 from planner.catalog.load import Catalog
+from planner.catalog.speed import ServiceLevel
 from planner.evidence.rows import ServeRun, TrainRun
 from planner.evidence.shape import model_of
 from planner.evidence.skipping import SkippedError
@@ -22,6 +23,7 @@ DIES = {"mi250": 2}
 """GPUs, as programs see them, of a card that evidence counts as one."""
 LAYERS_APART = frozenset({"llama.cpp", "ExLlama", "ExLlamaV2"})
 """Engines that put whole layers on each GPU, one after the other."""
+WARMING = ("h100-sxm", 64)
 _VERSION = re.compile(r"(\d+(?:\.\d+)*)")
 _WORKERS = re.compile(r"prefill (\d+)x\(TP(\d+) DP(\d+) EP(\d+)\) decode (\d+)x\(TP(\d+) DP(\d+) EP(\d+)\)")
 _USUAL = {"vllm": {2023: "0.2", 2024: "0.5", 2025: "0.10", 2026: "0.17"},
@@ -60,6 +62,10 @@ class ServingRow:
     clients: float | None
     prefill: Workers | None
     decode: Workers | None
+    limits: ServiceLevel | None
+    """Of latency, where the row is the largest rate within them."""
+    warming: bool
+    """Whether the time to the first token was measured before the load was steady."""
     assumed: tuple[str, ...]
 
 
@@ -78,9 +84,19 @@ def serving_row(run: ServeRun, catalog: Catalog) -> ServingRow:
     regime = _regime(run)
     if run.concurrency is None and run.max_batch is None and regime in ("static", "closed"):
         raise SkippedError("concurrency not stated")
+    limits = _limits(run, model, catalog) if regime == "server" else None
     return ServingRow(model, engine, _version(run, engine, assumed), format_, _cache(run, engine, format_, assumed),
                       run.gpu, run.gpus * DIES.get(run.gpu, 1), tp, pp, ep, dp, regime, max(run.isl, 1.0), max(run.osl, 1.0),
-                      run.concurrency or run.max_batch, prefill, decode, tuple(assumed))
+                      run.concurrency or run.max_batch, prefill, decode, limits, _warming(run), tuple(assumed))
+
+
+def _limits(run: ServeRun, model: Model, catalog: Catalog) -> ServiceLevel | None:
+    return catalog.service_levels.of(model.name, "interactive" if "Interactive" in (run.notes or "") else "server")
+
+
+def _warming(run: ServeRun) -> bool:
+    """Whether a row is one of 64 H100 whose prompts took the longer the fewer there were (evidence/serving.md)."""
+    return bool(run.disaggregated) and (run.gpu, run.gpus) == WARMING
 
 
 def _model(run: ServeRun, catalog: Catalog, assumed: list[str]) -> Model:

@@ -14,7 +14,7 @@ from planner.catalog.speed import EngineSpeed, ServingLaw
 from planner.errors import MissingFact
 from planner.layouts.candidate import Candidate
 from planner.layouts.table import Floats, Ints
-from planner.physics.kinds import kind_of
+from planner.physics.kinds import counted_layers, kind_of
 from planner.physics.layers import LayerKind
 from planner.physics.serving.formats import WeightFormat
 
@@ -114,9 +114,7 @@ def _wide(gpu: Gpu) -> str:
 
 def layers_of(model: Model) -> tuple[Layer, ...]:
     """Return the kinds of layers of a model with their counts."""
-    order = model.layer_kinds()
-    counts = {id(block): (block, order.count(block)) for block in order}
-    return tuple(Layer(kind_of(block, model), count, block.attention) for block, count in counts.values())
+    return tuple(Layer(kind_of(block, model), count, block.attention) for block, count in counted_layers(model))
 
 
 def deployment_of(catalog: Catalog, model: Model, name: str, weights: WeightFormat, element: float,

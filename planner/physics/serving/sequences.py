@@ -13,6 +13,7 @@ import numpy as np
 
 from planner.catalog.architecture import AnyAttention, AnyRecurrence, Attention, DeltaNet, LatentAttention, Mamba, Model
 from planner.layouts.table import Floats, Ints
+from planner.physics.kinds import counted_layers
 
 STATE_BYTES, CONVOLVED_BYTES = 4.0, 2.0
 """Bytes of an element of a recurrent state, which engines keep in fp32 (vLLM mamba_ssm_cache_dtype of Qwen3.5), and of
@@ -149,21 +150,21 @@ def _kinds(model: Model, element: float, cut: Cut, drafts: int) -> list[_Kind]:
     """Return the kinds of layers that hold something, in the order of the model."""
     nothing = np.zeros(len(cut))
     found: dict[tuple[object, ...], _Kind] = {}
-    order = model.layer_kinds()
-    attending = [block for block in order if block.attention]
-    for block in [*order, *attending[-1:] * drafts]:
+    counted = list(counted_layers(model))
+    attending = [block for block in model.layer_kinds() if block.attention]
+    for block, count in [*counted, *((block, drafts) for block in attending[-1:] if drafts)]:
         kind = None
         if isinstance(block.attention, Attention):
-            kind = _Kind(1, nothing + attention_bytes(block.attention, element, cut), nothing, block.attention.window,
+            kind = _Kind(count, nothing + attention_bytes(block.attention, element, cut), nothing, block.attention.window,
                          block.attention.chunk)
         elif block.attention:
-            kind = _Kind(1, nothing + attention_bytes(block.attention, element, cut), nothing)
+            kind = _Kind(count, nothing + attention_bytes(block.attention, element, cut), nothing)
         elif block.recurrence:
-            kind = _Kind(1, nothing, nothing + state_bytes(block.recurrence, cut))
+            kind = _Kind(count, nothing, nothing + state_bytes(block.recurrence, cut))
         if kind is not None:
             key = (kind.window, kind.chunk, tuple(kind.token), tuple(kind.state))
             known = found.get(key)
-            found[key] = kind if known is None else _Kind(known.layers + 1, kind.token, kind.state, kind.window,
+            found[key] = kind if known is None else _Kind(known.layers + count, kind.token, kind.state, kind.window,
                                                           kind.chunk)
     return list(found.values())
 
