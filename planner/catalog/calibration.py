@@ -124,3 +124,14 @@ class Residuals(Sourced):
             if all(traits.get(k) == v for k, v in stated.items()):
                 return entry
         return self.classes[-1]
+
+
+def serving_interval(residuals: Residuals, quantity: str, engine: str, architecture: str, *,
+                     mixture: bool) -> tuple[float, float]:
+    """Return the 5% and 95% quantiles of measured over predicted of a quantity of serving speed, over all regimes.
+
+    quantity: output_tok_s_per_gpu, ttft_ms or tpot_ms.
+    """
+    found = residuals.match(quantity=quantity, engine=engine, architecture=architecture,
+                            kind="moe" if mixture else "dense")
+    return found.q05, found.q95

@@ -6,7 +6,6 @@ One file holds one entry and bears its name, so that a question reads only the f
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
@@ -24,6 +23,7 @@ from planner.catalog.parts import Part
 from planner.catalog.price import PriceList, Purchase, Site
 from planner.catalog.sourced import Sourced, own_fact
 from planner.catalog.speed import ServiceLevels, ServingLaw, Speeds
+from planner.catalog.spelling import canonical
 from planner.catalog.stack import Stack
 from planner.errors import InputError, UnknownName
 from planner.yaml_io import Document, read, validate
@@ -37,22 +37,12 @@ CALIBRATION: dict[str, type[Sourced]] = {"kernels": KernelShape, "reliability": 
                                          "step-residuals": Residuals, "memory-residuals": Residuals,
                                          "serving-residuals": Residuals, "serving": ServingLaw,
                                          "service-levels": ServiceLevels}
-_SAME_SHAPE = re.compile(
-    r"-(instruct|chat|it|hf|base|dynamic|fp8|fp4|nvfp4|mxfp4|awq|gptq|bnb|nf4|int4|int8|4bit|8bit|(quantized\.)?w\d+a\d+)"
-    r"(?=-|$)", re.IGNORECASE)
-"""Endings that name the same shape: tuning, and how the weights are stored."""
 
 
 def data_root(folder: str) -> Path:
     """Return the shipped `folder` (catalogs, scenarios): inside the wheel, else at the top of the checkout."""
     packaged = Path(str(resources.files("planner"))) / "_data" / folder
     return packaged if packaged.is_dir() else Path(str(resources.files("planner"))).parent / folder
-
-
-def canonical(name: str) -> str:
-    """Return the form in which names are compared: lower case, no organization, `-Instruct` and the like dropped."""
-    plain = name.strip().rsplit("/", maxsplit=1)[-1].lower().replace("_", "-").replace(" ", "-")
-    return _SAME_SHAPE.sub("", plain).removeprefix("meta-")
 
 
 class Catalog:

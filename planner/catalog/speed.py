@@ -30,6 +30,10 @@ class ServingLaw(Sourced):
     """Work of the busiest rank over the mean under expert parallelism."""
     one_shot: float = Field(gt=0, le=1)
     """Share of a scale-up link that a kernel of one-shot or two-shot all-reduce reaches."""
+    handover: Seconds
+    """What sending a request from a prefill worker to a decode worker takes beside its cache."""
+    handover_burst: float = Field(ge=0)
+    """Share of the other clients whose prompts are ahead in a closed loop over workers of two kinds."""
     elementwise: float
     """Times a token's residual passes through memory in a layer."""
 

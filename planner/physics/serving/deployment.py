@@ -20,6 +20,8 @@ from planner.physics.serving.formats import WeightFormat
 
 COMPUTES = {"fp8": "fp8", "fp8-ffn": "fp8", "int8": "int8", "nvfp4": "fp4", "mxfp4": "fp8", "fp32": "fp32"}
 """Format of the products of quantized weights where the GPU has it; all others are expanded to 16 bits."""
+NEEDS = {"mxfp4": "fp4"}
+"""Format that a GPU must have for it, where that is another: before Blackwell kernels of mxfp4 expand it to 16 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,8 @@ class Deployment:
     def computes(self, gpu: Gpu) -> str:
         """Return the format of quantized products on a GPU."""
         wanted = COMPUTES.get(self.format, "bf16")
-        return wanted if wanted in gpu.peak else _wide(gpu)
+        needs = NEEDS.get(self.format, wanted)
+        return wanted if needs in gpu.peak else _wide(gpu)
 
     def unpacked(self, gpu: Gpu) -> float:
         """Return the share of the rate that products of packed weights keep which are expanded on the way."""

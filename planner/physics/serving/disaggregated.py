@@ -38,7 +38,7 @@ def disaggregated(d: Deployment, prefill: Pool, decode: Pool, demand: Demand, mo
     service = np.minimum(alone, full) / copies / prefill.count
     later = np.maximum(demand.output - 1, 1.0)
     sent = sending(d, prefill.rows, 1.0) * demand.input
-    started = d.engine.request + alone + sent
+    started = d.engine.request + d.law.handover + alone + sent
     batch = np.clip(demand.clients / decode.count, 1.0, most)
     for _ in range(ROUNDS):
         tpot = decode_step(d, decode.rows, demand, batch)
@@ -50,5 +50,6 @@ def disaggregated(d: Deployment, prefill: Pool, decode: Pool, demand: Demand, mo
     # those who find no place to decode wait for one
     held = np.minimum(rate, batch * decode.count / (later * tpot))
     waiting = np.maximum(0.0, demand.clients / held - demand.clients / rate)
-    ttft = started + np.maximum(0.0, response - service) + waiting
+    ahead = d.law.handover_burst * np.maximum(0.0, demand.clients - 1) * service
+    ttft = started + np.maximum(ahead, response - service) + waiting
     return Service(held, held * demand.output, ttft, tpot, batch)
