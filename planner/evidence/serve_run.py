@@ -24,7 +24,7 @@ DIES = {"mi250": 2}
 LAYERS_APART = frozenset({"llama.cpp", "ExLlama", "ExLlamaV2"})
 """Engines that put whole layers on each GPU, one after the other."""
 WARMING = ("h100-sxm", 64)
-_VERSION = re.compile(r"(\d+(?:\.\d+)*)")
+_VERSION = re.compile(r"(?<![\d.])([01]\.\d+(?:\.\d+)*)")
 _WORKERS = re.compile(r"prefill (\d+)x\(TP(\d+) DP(\d+) EP(\d+)\) decode (\d+)x\(TP(\d+) DP(\d+) EP(\d+)\)")
 _USUAL = {"vllm": {2023: "0.2", 2024: "0.5", 2025: "0.10", 2026: "0.17"},
           "sglang": {2024: "0.3", 2025: "0.5.1", 2026: "0.5.9"},
