@@ -26,6 +26,8 @@ class ServingLaw(Sourced):
     """Share of their rate that products keep whose 4-bit weights are expanded to 16 bits on the way."""
     latent: float = Field(gt=0, le=1)
     """Share of the 16-bit peak that decoding over latent vectors (MLA) reaches."""
+    latent_gaps: float = Field(ge=1)
+    """Gaps between kernels in a layer of latent attention over those in another: it has more of them."""
     imbalance: float = Field(ge=1)
     """Work of the busiest rank over the mean under expert parallelism."""
     one_shot: float = Field(gt=0, le=1)
@@ -82,6 +84,8 @@ class EngineSpeed(Frozen):
     """Time of reading weights over the architecture's."""
     cache: float = Field(gt=0)
     """Time of reading the cache over the architecture's."""
+    grouped: float = Field(default=0.0, ge=0, le=1)
+    """How query heads that share keys and values share reading them: 0 once for all, 1 once for each, by exponent."""
     layer: Seconds
     """Of each layer: gaps between kernels."""
     mixture: Seconds

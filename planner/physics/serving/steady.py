@@ -26,6 +26,15 @@ class Demand:
     input: Floats
     output: Floats
     clients: Floats
+    drafts: int = 0
+    """Tokens proposed ahead in a step."""
+    accepted: float = 0.0
+    """Probability that one is right, those before it being so."""
+
+    @property
+    def gain(self) -> float:
+        """Tokens of a sequence in a step."""
+        return 1.0 if not self.drafts else (1 - self.accepted ** (self.drafts + 1)) / (1 - self.accepted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +49,15 @@ class Service:
 
 
 def decode_step(d: Deployment, rows: Replicas, demand: Demand, batch: Floats) -> Floats:
-    """Return seconds of a decode step of `batch` sequences, half way through their outputs."""
-    zero = np.zeros(len(rows))
-    return step_times(d, rows, Load(batch, demand.input + demand.output / 2, zero, zero)).total
+    """Return seconds for a token of each of `batch` sequences, half way through their outputs."""
+    found: Floats = mixed_step(d, rows, demand, batch, np.zeros(len(rows))) / demand.gain
+    return found
 
 
 def mixed_step(d: Deployment, rows: Replicas, demand: Demand, batch: Floats, prompt: Floats) -> Floats:
     """Return seconds of a step that has `prompt` prompt tokens beside `batch` decoding sequences."""
-    return step_times(d, rows, Load(batch, demand.input + demand.output / 2, prompt, demand.input / 2)).total
+    load = Load(batch, demand.input + demand.output / 2, prompt, demand.input / 2, 1.0 + demand.drafts)
+    return step_times(d, rows, load).total
 
 
 def prompt_seconds(d: Deployment, rows: Replicas, demand: Demand, batch: Floats) -> tuple[Floats, Floats]:
@@ -60,7 +70,7 @@ def prompt_seconds(d: Deployment, rows: Replicas, demand: Demand, batch: Floats)
         whole = steps * mixed_step(d, rows, demand, np.zeros(len(rows)), each * copies)
         return whole / copies, whole
     whole = mixed_step(d, rows, demand, batch, each * copies)
-    added = whole - decode_step(d, rows, demand, batch)
+    added = whole - decode_step(d, rows, demand, batch) * demand.gain
     return steps * added / copies, steps * whole
 
 
