@@ -21,7 +21,7 @@ GRID = 32
 
 
 def within(d: Deployment, layout: Replicas, rows: Sequence[ServingRow], most: Floats) -> Service:
-    """Return what each row does at the largest rate whose percentiles stay within its limits; no tokens where none does.
+    """Return what each row does at the largest rate whose percentiles stay within its limits; none where none does.
 
     Times are means.
     """

@@ -104,7 +104,8 @@ def group_of(members: Sequence[int], rows: Mapping[int, ServingRow], catalog: Ca
         candidate = replace(candidate, scaleup=catalog.fabric("pcie4-peer"))
     speed = catalog.speeds(first.engine).release(first.version, candidate.gpu.architecture)
     weights = format_of(first.format, first.model) or FORMATS["bf16"]
-    deployment = deployment_of(catalog, first.model, first.format, weights, CACHE_BYTES[first.cache], (candidate,), speed)
+    deployment = deployment_of(catalog, first.model, first.format, weights, CACHE_BYTES[first.cache], (candidate,),
+                               speed)
     return Group(deployment, catalog.engine(MEMORY_OF.get(first.engine, first.engine)),
                  tuple(rows[m] for m in members), tuple(members))
 
@@ -115,7 +116,8 @@ def predict(group: Group) -> list[Speed]:
     mixture = any(layer.kind.experts for layer in d.layers)
     kinds: dict[tuple[str, bool, bool, int], list[int]] = {}
     for at, row in enumerate(rows):
-        kinds.setdefault(("limited" if row.limits else row.regime, row.tp is None, row.decode is not None, row.drafts), []).append(at)
+        key = "limited" if row.limits else row.regime, row.tp is None, row.decode is not None, row.drafts
+        kinds.setdefault(key, []).append(at)
     found: dict[int, Speed] = {}
     for (regime, free, parted, _), members in kinds.items():
         chosen = [rows[m] for m in members]
@@ -153,7 +155,8 @@ def _stated(group: Group, rows: Sequence[ServingRow], regime: str, tp: int) -> S
         one = within(d, layout, rows, most)
     else:
         one = offline(d, layout, each, most)
-    return replace(one, tokens=np.where((most < 1) & (np.array([r.tp is None for r in rows])), 0.0, one.tokens * copies))
+    misfit = (most < 1) & np.array([r.tp is None for r in rows])
+    return replace(one, tokens=np.where(misfit, 0.0, one.tokens * copies))
 
 
 def _best(group: Group, rows: Sequence[ServingRow], regime: str) -> Service:

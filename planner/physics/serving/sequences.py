@@ -150,13 +150,13 @@ def _kinds(model: Model, element: float, cut: Cut, drafts: int) -> list[_Kind]:
     """Return the kinds of layers that hold something, in the order of the model."""
     nothing = np.zeros(len(cut))
     found: dict[tuple[object, ...], _Kind] = {}
-    counted = list(counted_layers(model))
+    counted = counted_layers(model)
     attending = [block for block in model.layer_kinds() if block.attention]
     for block, count in [*counted, *((block, drafts) for block in attending[-1:] if drafts)]:
         kind = None
         if isinstance(block.attention, Attention):
-            kind = _Kind(count, nothing + attention_bytes(block.attention, element, cut), nothing, block.attention.window,
-                         block.attention.chunk)
+            kind = _Kind(count, nothing + attention_bytes(block.attention, element, cut), nothing,
+                         block.attention.window, block.attention.chunk)
         elif block.attention:
             kind = _Kind(count, nothing + attention_bytes(block.attention, element, cut), nothing)
         elif block.recurrence:

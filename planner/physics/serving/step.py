@@ -12,6 +12,7 @@ Under pipeline parallelism a stage works on a share of the sequences at a time, 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from typing import Literal
 
 import numpy as np
 
@@ -76,7 +77,7 @@ class _On:
 def _rates(d: Deployment, rows: Replicas) -> _On:
     """Gather the rates of each row's hardware."""
     gpus = [c.gpu for c in d.candidates]
-    wide = ["bf16" if "bf16" in g.peak else "fp16" for g in gpus]
+    wide: list[Literal["bf16", "fp16"]] = ["bf16" if "bf16" in g.peak else "fp16" for g in gpus]
 
     def each(values: list[float]) -> Floats:
         return np.array(values)[rows.candidate]
