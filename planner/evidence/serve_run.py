@@ -166,8 +166,9 @@ def _cache(run: ServeRun, engine: str, format_: str, assumed: list[str]) -> str:
     if run.kv_precision is not None:
         return "fp8" if run.kv_precision.startswith("fp8") else run.kv_precision
     # NVIDIA's checkpoints ask for an fp8 cache; those that the makers of mixtures quantized themselves do not
-    own = format_ == "nvfp4" or (format_ == "fp8" and (not run.experts or "MLPerf" in (run.source or "")))
-    usual = "fp8" if engine == "tensorrt-llm" and own else "bf16"
+    own = format_ == "nvfp4" or (format_ == "fp8" and (not run.experts or run.mla or "MLPerf" in (run.source or "")))
+    asked = "InferenceX" in (run.source_detail or "") and format_ in ("fp8", "nvfp4", "mxfp4")
+    usual = "fp8" if (engine == "tensorrt-llm" and own) or (engine == "vllm" and asked) else "bf16"
     assumed.append(f"kv_precision={usual}")
     return usual
 

@@ -27,6 +27,8 @@ MEMORY_OF = {"exllama": "llama-cpp", "mlc": "llama-cpp", "lmdeploy": "vllm"}
 """Engines whose memory is not known, and one that is much like them."""
 ACCEPTED = 0.85
 """Share of the tokens proposed by a model's own prediction module that are right: over 80% (DeepSeek-V3 report)."""
+RESERVES = frozenset({"tensorrt-llm", "llama-cpp"})
+"""Engines that admit a request only when the cache has room for all of its answer."""
 RACK = 72
 """GPUs of the largest scale-up domain; deployments that leave one machine are taken to be in one where there is one."""
 DEGREES = (1, 2, 4, 8)
@@ -144,7 +146,9 @@ def _stated(group: Group, rows: Sequence[ServingRow], regime: str, tp: int) -> S
     demand = _demand(rows)
     each = replace(demand, clients=np.maximum(1.0, demand.clients / copies))
     d = group.deployment
-    most = most_sequences(d, group.memory, rows[0].version, layout, demand.input + demand.output)
+    # sequences that start together end together; those that do not hold half of their answers on average
+    whole = group.engine in RESERVES or regime in ("static", "first", "decode")
+    most = most_sequences(d, group.memory, rows[0].version, layout, demand.input + demand.output / (1 if whole else 2))
     if regime in ("static", "first", "decode"):
         one = static(d, layout, each, most)
         if regime == "decode":
