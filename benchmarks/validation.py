@@ -16,6 +16,7 @@ from benchmarks.causes import CAUSES
 from benchmarks.formulas import FORMULAS, inputs_of
 from benchmarks.scatter import scatter
 from benchmarks.serving import serving
+from benchmarks.serving_speed import speed
 from benchmarks.table import table
 from benchmarks.throughput import ablation, by_class, by_source
 from planner.calibrating import MEMORY, RESIDUALS, STEP
@@ -81,6 +82,7 @@ def page(runs: Sequence[Comparison], samples: dict[str, list[Sample]]) -> Iterat
     yield from _coverage(samples)
     yield from _skipped(runs)
     yield from serving(EVIDENCE / "serve_memory.csv")
+    yield from speed(EVIDENCE / "serve_throughput.csv")
 
 
 def _opening(runs: Sequence[Comparison], pairs: Sequence[Pair]) -> Iterator[str]:

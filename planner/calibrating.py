@@ -12,9 +12,9 @@ import numpy as np
 from planner.catalog.calibration import Residual, Residuals
 from planner.catalog.load import FITTED, Catalog, data_root
 from planner.errors import InputError
-from planner.evidence.compare import Outcome, compare
+from planner.evidence.compare import compare
 from planner.evidence.reading import read_evidence
-from planner.evidence.residuals import LEAST_ROWS, Sample, classes, memory_samples, step_samples
+from planner.evidence.residuals import LEAST_ROWS, Sample, classes, memory_samples, speed_samples, step_samples
 from planner.evidence.rows import Evidence
 from planner.evidence.summary import spread
 from planner.fit.knobs import knobs_of
@@ -24,10 +24,11 @@ from planner.fit.write import fitted_file, residual_file, save
 from planner.layouts.table import Floats
 
 SCHEMA = "planner.calibration/1"
-STEP, MEMORY = "step-residuals", "memory-residuals"
+STEP, MEMORY, SERVING = "step-residuals", "memory-residuals", "serving-residuals"
 RESIDUALS: dict[str, tuple[str, str, tuple[str, ...]]] = {
     STEP: ("train_throughput", "step time", ("stack", "architecture")),
-    MEMORY: ("train_memory", "peak memory", ("stack", "model", "method"))}
+    MEMORY: ("train_memory", "peak memory", ("stack", "model", "method")),
+    SERVING: ("serve_throughput", "speed", ("quantity", "engine", "architecture", "kind", "regime"))}
 """File of residual classes -> kind of evidence, what is compared, and the traits that tell classes apart."""
 
 
@@ -93,13 +94,16 @@ def _note(fit: Fit) -> str:
 
 
 def _samples(name: str, evidence: Evidence, catalog: Catalog) -> list[Sample]:
-    outcomes: tuple[Outcome, ...] = compare(evidence, catalog).outcomes
-    return step_samples(outcomes) if name == STEP else memory_samples(outcomes)
+    found = compare(evidence, catalog)
+    if name == SERVING:
+        return speed_samples(found)
+    return step_samples(found.outcomes) if name == STEP else memory_samples(found.outcomes)
 
 
 def _held(catalog: Catalog, name: str) -> Sequence[Residual]:
-    held: Residuals = catalog.step_residuals if name == STEP else catalog.memory_residuals
-    return held.classes
+    held: dict[str, Residuals] = {STEP: catalog.step_residuals, MEMORY: catalog.memory_residuals,
+                                  SERVING: catalog.serving_residuals}
+    return held[name].classes
 
 
 def _over(kept: Sequence[Residual], samples: Sequence[Sample], traits: Sequence[str]) -> list[Residual]:

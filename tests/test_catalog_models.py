@@ -6,7 +6,8 @@ import pytest
 
 from planner.catalog.architecture import Model, MoeMlp
 from planner.catalog.hardware import Node
-from planner.catalog.load import KINDS, Catalog, canonical
+from planner.catalog.load import KINDS, Catalog
+from planner.catalog.spelling import canonical
 from planner.physics.shapes import active_parameters, parameters
 
 CATALOG = Catalog()

@@ -95,6 +95,11 @@ class Residual(Frozen):
     model: Literal["whole", "split"] | None = None
     """Whether tensor or pipeline parallelism splits the model."""
     method: str | None = None
+    quantity: str | None = None
+    engine: str | None = None
+    kind: Literal["dense", "moe"] | None = None
+    """Whether the model is a mixture of experts."""
+    regime: str | None = None
     rows: int = Field(ge=1)
     q05: float = Field(gt=0)
     q10: float = Field(gt=0)
@@ -103,7 +108,7 @@ class Residual(Frozen):
     q95: float = Field(gt=0)
 
 
-TRAITS = ("stack", "architecture", "model", "method")
+TRAITS = ("stack", "architecture", "model", "method", "quantity", "engine", "kind", "regime")
 """What tells classes apart, the fields of Residual that have names for values."""
 
 
@@ -119,3 +124,14 @@ class Residuals(Sourced):
             if all(traits.get(k) == v for k, v in stated.items()):
                 return entry
         return self.classes[-1]
+
+
+def serving_interval(residuals: Residuals, quantity: str, engine: str, architecture: str, *,
+                     mixture: bool) -> tuple[float, float]:
+    """Return the 5% and 95% quantiles of measured over predicted of a quantity of serving speed, over all regimes.
+
+    quantity: output_tok_s_per_gpu, ttft_ms or tpot_ms.
+    """
+    found = residuals.match(quantity=quantity, engine=engine, architecture=architecture,
+                            kind="moe" if mixture else "dense")
+    return found.q05, found.q95

@@ -6,7 +6,6 @@ One file holds one entry and bears its name, so that a question reads only the f
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
@@ -23,7 +22,8 @@ from planner.catalog.hardware import Fabric, Gpu, Node
 from planner.catalog.parts import Part
 from planner.catalog.price import PriceList, Purchase, Site
 from planner.catalog.sourced import Sourced, own_fact
-from planner.catalog.speed import ServingLaw, Speeds
+from planner.catalog.speed import ServiceLevels, ServingLaw, Speeds
+from planner.catalog.spelling import canonical
 from planner.catalog.stack import Stack
 from planner.errors import InputError, UnknownName
 from planner.yaml_io import Document, read, validate
@@ -35,23 +35,14 @@ KINDS: dict[str, type[Sourced]] = {"gpus": Gpu, "nodes": Node, "fabrics": Fabric
 FITTED = "fitted"
 CALIBRATION: dict[str, type[Sourced]] = {"kernels": KernelShape, "reliability": Reliability, FITTED: Fitted,
                                          "step-residuals": Residuals, "memory-residuals": Residuals,
-                                         "serving": ServingLaw}
-_SAME_SHAPE = re.compile(
-    r"-(instruct|chat|it|hf|base|dynamic|fp8|fp4|nvfp4|mxfp4|awq|gptq|bnb|nf4|int4|int8|4bit|8bit|(quantized\.)?w\d+a\d+)"
-    r"(?=-|$)", re.IGNORECASE)
-"""Endings that name the same shape: tuning, and how the weights are stored."""
+                                         "serving-residuals": Residuals, "serving": ServingLaw,
+                                         "service-levels": ServiceLevels}
 
 
 def data_root(folder: str) -> Path:
     """Return the shipped `folder` (catalogs, scenarios): inside the wheel, else at the top of the checkout."""
     packaged = Path(str(resources.files("planner"))) / "_data" / folder
     return packaged if packaged.is_dir() else Path(str(resources.files("planner"))).parent / folder
-
-
-def canonical(name: str) -> str:
-    """Return the form in which names are compared: lower case, no organization, `-Instruct` and the like dropped."""
-    plain = name.strip().rsplit("/", maxsplit=1)[-1].lower().replace("_", "-").replace(" ", "-")
-    return _SAME_SHAPE.sub("", plain).removeprefix("meta-")
 
 
 class Catalog:
@@ -280,6 +271,16 @@ class Catalog:
     def memory_residuals(self) -> Residuals:
         """Measured over predicted peak memory, by class."""
         return self._read("calibration", "memory-residuals", Residuals)
+
+    @property
+    def serving_residuals(self) -> Residuals:
+        """Measured over predicted speed of serving, by class."""
+        return self._read("calibration", "serving-residuals", Residuals)
+
+    @property
+    def service_levels(self) -> ServiceLevels:
+        """Limits of latency of benchmarks."""
+        return self._read("calibration", "service-levels", ServiceLevels)
 
     def calibration_entries(self) -> list[Sourced]:
         """Read and return every calibration entry."""

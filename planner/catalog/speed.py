@@ -26,12 +26,42 @@ class ServingLaw(Sourced):
     """Share of their rate that products keep whose 4-bit weights are expanded to 16 bits on the way."""
     latent: float = Field(gt=0, le=1)
     """Share of the 16-bit peak that decoding over latent vectors (MLA) reaches."""
+    latent_gaps: float = Field(ge=1)
+    """Gaps between kernels in a layer of latent attention over those in another: it has more of them."""
     imbalance: float = Field(ge=1)
     """Work of the busiest rank over the mean under expert parallelism."""
     one_shot: float = Field(gt=0, le=1)
     """Share of a scale-up link that a kernel of one-shot or two-shot all-reduce reaches."""
+    handover: Seconds
+    """What sending a request from a prefill worker to a decode worker takes beside its cache."""
+    handover_burst: float = Field(ge=0)
+    """Share of the other clients whose prompts are ahead in a closed loop over workers of two kinds."""
     elementwise: float
     """Times a token's residual passes through memory in a layer."""
+
+
+class ServiceLevel(Frozen):
+    """Limits of latency that a benchmark sets for a model, and how uneven the lengths of its requests are."""
+
+    model: str
+    scenario: Literal["server", "interactive"]
+    ttft: Seconds
+    tpot: Seconds
+    quantile: float = Field(gt=0, lt=1)
+    """Share of requests that stay within them."""
+    input_cv: float = Field(ge=0)
+    output_cv: float = Field(ge=0)
+
+
+class ServiceLevels(Sourced):
+    """Limits by model and scenario."""
+
+    levels: tuple[ServiceLevel, ...]
+
+    def of(self, model: str, scenario: str) -> ServiceLevel | None:
+        """Return the limits of a model in a scenario, if there are any."""
+        found = (level for level in self.levels if level.model == model and level.scenario == scenario)
+        return next(found, None)
 
 
 class EngineSpeed(Frozen):
@@ -54,6 +84,8 @@ class EngineSpeed(Frozen):
     """Time of reading weights over the architecture's."""
     cache: float = Field(gt=0)
     """Time of reading the cache over the architecture's."""
+    grouped: float = Field(default=0.0, ge=0, le=1)
+    """How query heads that share keys and values share reading them: 0 once for all, 1 once for each, by exponent."""
     layer: Seconds
     """Of each layer: gaps between kernels."""
     mixture: Seconds

@@ -8,9 +8,10 @@ from typing import Any
 from planner.catalog.architecture import Model
 from planner.catalog.figures import figures
 from planner.catalog.hardware import Fabric, Gpu, Node
-from planner.catalog.load import KINDS, Catalog, canonical
+from planner.catalog.load import KINDS, Catalog
 from planner.catalog.price import PriceList
 from planner.catalog.sourced import Sourced
+from planner.catalog.spelling import canonical
 from planner.catalog.stack import Stack
 from planner.errors import InputError, UnknownName
 from planner.physics.shapes import parameters

@@ -10,6 +10,8 @@ from planner.catalog.load import Catalog
 from planner.evidence.hardware import UNKNOWN_GPU
 from planner.evidence.prediction import Prediction, predict
 from planner.evidence.rows import Evidence, Row, ServeMeasured, ServeRun, TrainMeasured, TrainRun
+from planner.evidence.serve_speed import Speed, predict_speeds
+from planner.evidence.serve_speed import quantities as speed_quantities
 from planner.evidence.serving import predict_serving, quantities
 from planner.evidence.skipping import SkippedError
 
@@ -62,6 +64,8 @@ class Comparison:
     served: tuple[Entry, ...]
     """Of serving rows."""
     skipped: tuple[tuple[str, str], ...]
+    speeds: tuple[tuple[Row, Speed], ...] = ()
+    """Of serving rows whose speed is predicted."""
 
     @property
     def entries(self) -> list[Entry]:
@@ -74,28 +78,52 @@ def compare(evidence: Evidence, catalog: Catalog) -> Comparison:
     outcomes: list[Outcome] = []
     served: list[Entry] = []
     skipped: list[tuple[str, str]] = []
-    for row in evidence.rows:
+    runs = {at: row.run for at, row in enumerate(evidence.rows) if isinstance(row.run, ServeRun) and not row.suspect}
+    speeds = predict_speeds(runs, catalog) if evidence.kind == "serve_throughput" else {}
+    fast: list[tuple[Row, Speed]] = []
+    for at, row in enumerate(evidence.rows):
         try:
             if row.suspect:
                 raise SkippedError("marked suspect")
-            if isinstance(row.run, ServeRun):
-                served += _served(row, evidence.kind, catalog)
+            if at in speeds:
+                found = speeds[at]
+                served += _sped(row, found, catalog)
+                if isinstance(found, Speed):
+                    fast.append((row, found))
+            elif isinstance(row.run, ServeRun):
+                served += _served(row, catalog)
             else:
                 outcomes.append(_outcome(row, evidence.kind, catalog))
         except SkippedError as reason:
             skipped.append((row.id, str(reason)))
-    return Comparison(tuple(outcomes), tuple(served), tuple(skipped))
+    return Comparison(tuple(outcomes), tuple(served), tuple(skipped), tuple(fast))
 
 
-def _served(row: Row, kind: str, catalog: Catalog) -> list[Entry]:
-    """Return the entries of a serving row; of its speed nothing is predicted yet."""
+def _served(row: Row, catalog: Catalog) -> list[Entry]:
+    """Return the entries of a row of an engine's memory."""
     assert isinstance(row.run, ServeRun)
     assert isinstance(row.measured, ServeMeasured)
-    if kind != "serve_memory":
-        raise SkippedError("the speed of serving is not modeled yet")
     found = predict_serving(row.run, catalog)
-    entries = [_number(row.id, name, predicted, measured, (predicted * (1 - spread), predicted * (1 + spread)),
-                       found.assumed) for name, predicted, measured, spread in quantities(row.run, row.measured, found)]
+    return _stated([_number(row.id, name, predicted, measured, (predicted * (1 - spread), predicted * (1 + spread)),
+                            found.assumed)
+                    for name, predicted, measured, spread in quantities(row.run, row.measured, found)])
+
+
+def _sped(row: Row, found: Speed | str, catalog: Catalog) -> list[Entry]:
+    """Return the entries of a row of serving speed, or raise the reason why it has none."""
+    assert isinstance(row.run, ServeRun)
+    assert isinstance(row.measured, ServeMeasured)
+    if isinstance(found, str):
+        raise SkippedError(found)
+    entries = []
+    for name, predicted, measured in speed_quantities(row.run, row.measured, found):
+        spread = catalog.serving_residuals.match(quantity=name, **found.traits)
+        entries.append(_number(row.id, name, predicted, measured, (predicted * spread.q05, predicted * spread.q95),
+                               found.row.assumed))
+    return _stated(entries)
+
+
+def _stated(entries: list[Entry]) -> list[Entry]:
     if not entries:
         raise SkippedError("no quantity stated that is compared")
     return entries
@@ -105,9 +133,7 @@ def _outcome(row: Row, kind: str, catalog: Catalog) -> Outcome:
     assert isinstance(row.run, TrainRun)
     assert isinstance(row.measured, TrainMeasured)
     prediction = predict(row.run, catalog, memory_only=kind == "train_memory")
-    entries = tuple(_entries(row.id, row.measured, prediction))
-    if not entries:
-        raise SkippedError("no quantity stated that is compared")
+    entries = tuple(_stated(list(_entries(row.id, row.measured, prediction))))
     return Outcome(row, prediction, entries)
 
 

@@ -8,12 +8,16 @@ from typing import Any
 import numpy as np
 
 from planner.evidence.compare import Outcome
-from planner.evidence.rows import TrainRun
+from planner.evidence.rows import Row, ServeMeasured, ServeRun, TrainRun
+from planner.evidence.serve_speed import Speed, rates
 from planner.layouts.table import Floats
 
 LEAST = 3
 """Fewest rows, and fewest different layouts, of a group."""
 _WORK = ("model", "layers", "hidden", "heads", "gpu", "gpus", "seq_len", "global_batch_seqs", "precision", "framework")
+_SERVED = ("source", "engine", "engine_version", "model", "gpu", "isl", "osl", "weight_precision", "kv_precision",
+           "concurrency", "max_batch", "disaggregated")
+_CUT = ("gpus", "tp", "pp", "ep", "dp")
 _LAYOUT = ("tp", "pp", "vpp", "cp", "dp", "micro_batch", "sharding", "seq_parallel", "recompute")
 
 
@@ -25,6 +29,30 @@ def rank(outcomes: Iterable[Outcome]) -> dict[str, Any]:
             groups.setdefault((outcome.row.prefix, *_values(outcome, _WORK)), []).append(outcome)
     scores = [_scores(members) for members in groups.values()
               if len(members) >= LEAST and len({_values(m, _LAYOUT) for m in members}) >= LEAST]
+    return _result(scores)
+
+
+def rank_served(speeds: Iterable[tuple[Row, Speed]]) -> dict[str, Any]:
+    """Return the same of serving rows, by output tokens/s of a GPU."""
+    groups: dict[tuple[Hashable, ...], list[tuple[tuple[Hashable, ...], float, float]]] = {}
+    for row, found in speeds:
+        run, measured = row.run, row.measured
+        assert isinstance(run, ServeRun)
+        assert isinstance(measured, ServeMeasured)
+        pair = rates(run, measured, found)
+        if pair is not None and run.tp is not None:
+            key = (found.row.regime, *(getattr(run, column) for column in _SERVED))
+            layout = (*(getattr(run, column) for column in _CUT), run.notes if run.disaggregated else None)
+            groups.setdefault(key, []).append((layout, *pair))
+    scores = []
+    for members in groups.values():
+        if len(members) >= LEAST and len({layout for layout, _, _ in members}) >= LEAST:
+            seconds = [1 / np.array([m[side] for m in members]) for side in (1, 2)]
+            scores.append((spearman(*seconds), top1_regret(*seconds)))
+    return _result(scores)
+
+
+def _result(scores: Sequence[tuple[float | None, float]]) -> dict[str, Any]:
     correlations = [rho for rho, _ in scores if rho is not None]
     return {"groups": len(scores),
             "median_spearman": float(np.median(correlations)) if correlations else None,

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.catalog.calibration import Residual
-from planner.evidence.compare import Outcome, kind_of
+from planner.evidence.compare import Comparison, Outcome, kind_of
 from planner.evidence.degrees import FULL_LENGTH
-from planner.evidence.rows import TrainMeasured
+from planner.evidence.rows import ServeRun, TrainMeasured
 
 LEAST_ROWS = 12
 DIGITS = 3
@@ -57,6 +57,19 @@ def memory_samples(outcomes: Iterable[Outcome]) -> list[Sample]:
             traits = {"stack": prediction.family, "model": prediction.model_is, "method": prediction.method}
             samples.setdefault((*traits.values(), ratio), Sample(outcome.row.prefix, traits, ratio))
     return list(samples.values())
+
+
+def speed_samples(comparison: Comparison) -> list[Sample]:
+    """Return measured over predicted of every quantity of serving speed, told apart by its name among other traits."""
+    found = {row.id: (row, speed) for row, speed in comparison.speeds}
+    samples = []
+    for entry in comparison.served:
+        if entry.id in found:
+            row, speed = found[entry.id]
+            assert isinstance(row.run, ServeRun)
+            traits = {"quantity": entry.quantity, **speed.traits}
+            samples.append(Sample(row.run.source or row.prefix, traits, float(entry.measured) / float(entry.predicted)))
+    return samples
 
 
 def classes(samples: Sequence[Sample], *traits: str) -> list[Residual]:

@@ -8,6 +8,7 @@ from typing import Literal
 
 from planner.catalog.architecture import Model, MoeMlp
 from planner.catalog.load import Catalog
+from planner.catalog.speed import ServiceLevel
 from planner.evidence.rows import ServeRun, TrainRun
 from planner.evidence.shape import model_of
 from planner.evidence.skipping import SkippedError
@@ -22,7 +23,11 @@ DIES = {"mi250": 2}
 """GPUs, as programs see them, of a card that evidence counts as one."""
 LAYERS_APART = frozenset({"llama.cpp", "ExLlama", "ExLlamaV2"})
 """Engines that put whole layers on each GPU, one after the other."""
-_VERSION = re.compile(r"(\d+(?:\.\d+)*)")
+WARMING = ("h100-sxm", 64)
+_DRAFTING = re.compile(r"^1\.2\.0rc6\.post3")
+"""Build of TensorRT-LLM that InferenceX ran with the model's own prediction module (MTP), going by a token that takes
+a third to a half less than with the build before on the same layouts."""
+_VERSION = re.compile(r"(?<![\d.])([01]\.\d+(?:\.\d+)*)")
 _WORKERS = re.compile(r"prefill (\d+)x\(TP(\d+) DP(\d+) EP(\d+)\) decode (\d+)x\(TP(\d+) DP(\d+) EP(\d+)\)")
 _USUAL = {"vllm": {2023: "0.2", 2024: "0.5", 2025: "0.10", 2026: "0.17"},
           "sglang": {2024: "0.3", 2025: "0.5.1", 2026: "0.5.9"},
@@ -60,6 +65,12 @@ class ServingRow:
     clients: float | None
     prefill: Workers | None
     decode: Workers | None
+    limits: ServiceLevel | None
+    """Of latency, where the row is the largest rate within them."""
+    drafts: int
+    """Tokens proposed ahead in a step."""
+    warming: bool
+    """Whether the time to the first token was measured before the load was steady."""
     assumed: tuple[str, ...]
 
 
@@ -78,9 +89,27 @@ def serving_row(run: ServeRun, catalog: Catalog) -> ServingRow:
     regime = _regime(run)
     if run.concurrency is None and run.max_batch is None and regime in ("static", "closed"):
         raise SkippedError("concurrency not stated")
+    limits = _limits(run, model, catalog) if regime == "server" else None
     return ServingRow(model, engine, _version(run, engine, assumed), format_, _cache(run, engine, format_, assumed),
-                      run.gpu, run.gpus * DIES.get(run.gpu, 1), tp, pp, ep, dp, regime, max(run.isl, 1.0), max(run.osl, 1.0),
-                      run.concurrency or run.max_batch, prefill, decode, tuple(assumed))
+                      run.gpu, run.gpus * DIES.get(run.gpu, 1), tp, pp, ep, dp, regime, max(run.isl, 1.0),
+                      max(run.osl, 1.0), run.concurrency or run.max_batch, prefill, decode, limits,
+                      _drafts(run, model, assumed), _warming(run), tuple(assumed))
+
+
+def _limits(run: ServeRun, model: Model, catalog: Catalog) -> ServiceLevel | None:
+    return catalog.service_levels.of(model.name, "interactive" if "Interactive" in (run.notes or "") else "server")
+
+
+def _drafts(run: ServeRun, model: Model, assumed: list[str]) -> int:
+    if not _DRAFTING.search(run.engine_version or "") or not model.name.startswith("deepseek"):
+        return 0
+    assumed.append("drafts=1")
+    return 1
+
+
+def _warming(run: ServeRun) -> bool:
+    """Whether a row is one of 64 H100 whose prompts took the longer the fewer there were (evidence/serving.md)."""
+    return bool(run.disaggregated) and (run.gpu, run.gpus) == WARMING
 
 
 def _model(run: ServeRun, catalog: Catalog, assumed: list[str]) -> Model:
@@ -136,7 +165,10 @@ def _format(run: ServeRun, model: Model, assumed: list[str]) -> str:
 def _cache(run: ServeRun, engine: str, format_: str, assumed: list[str]) -> str:
     if run.kv_precision is not None:
         return "fp8" if run.kv_precision.startswith("fp8") else run.kv_precision
-    usual = "fp8" if engine == "tensorrt-llm" and format_ in ("fp8", "nvfp4", "mxfp4") else "bf16"
+    # NVIDIA's checkpoints ask for an fp8 cache; those that the makers of mixtures quantized themselves do not
+    own = format_ == "nvfp4" or (format_ == "fp8" and (not run.experts or run.mla or "MLPerf" in (run.source or "")))
+    asked = "InferenceX" in (run.source_detail or "") and format_ in ("fp8", "nvfp4", "mxfp4")
+    usual = "fp8" if (engine == "tensorrt-llm" and own) or (engine == "vllm" and asked) else "bf16"
     assumed.append(f"kv_precision={usual}")
     return usual
 

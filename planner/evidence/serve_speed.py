@@ -2,26 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from planner.catalog.engine import Engine
 from planner.catalog.load import Catalog
-from planner.evidence.hardware import candidate_of
-from planner.evidence.rows import TrainRun
-from planner.evidence.serve_run import DIES, ServingRow
-from planner.layouts.table import Floats, Ints
+from planner.errors import PlannerError
+from planner.evidence.hardware import TRAY, candidate_of
+from planner.evidence.rows import ServeMeasured, ServeRun, TrainRun
+from planner.evidence.serve_limits import within
+from planner.evidence.serve_room import most_sequences
+from planner.evidence.serve_run import DIES, ServingRow, Workers, serving_row
+from planner.evidence.skipping import SkippedError
+from planner.layouts.table import Ints
 from planner.physics.serving.cache import CACHE_BYTES
-from planner.physics.serving.capacity import Asked, capacity
 from planner.physics.serving.deployment import Deployment, Replicas, deployment_of
+from planner.physics.serving.disaggregated import Pool, disaggregated
 from planner.physics.serving.formats import FORMATS, format_of
-from planner.physics.serving.sequences import Cut
-from planner.physics.serving.steady import Demand, closed, offline, static
+from planner.physics.serving.steady import Demand, Service, closed, offline, static
 
 MEMORY_OF = {"exllama": "llama-cpp", "mlc": "llama-cpp", "lmdeploy": "vllm"}
 """Engines whose memory is not known, and one that is much like them."""
+ACCEPTED = 0.85
+"""Share of the tokens proposed by a model's own prediction module that are right: over 80% (DeepSeek-V3 report)."""
+RESERVES = frozenset({"tensorrt-llm", "llama-cpp"})
+"""Engines that admit a request only when the cache has room for all of its answer."""
+RACK = 72
+"""GPUs of the largest scale-up domain; deployments that leave one machine are taken to be in one where there is one."""
+DEGREES = (1, 2, 4, 8)
+"""Tensor parallelism that is tried where a row leaves it open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """What is predicted of a row: output tokens/s of one GPU as the evidence counts them, seconds, and its class."""
+
+    row: ServingRow
+    architecture: str
+    kind: str
+    release: str
+    output: float
+    ttft: float
+    tpot: float
+
+    @property
+    def traits(self) -> dict[str, str]:
+        """Return by what residuals are told apart."""
+        return {"engine": self.row.engine, "architecture": self.architecture, "kind": self.kind,
+                "regime": self.row.regime}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,93 +59,175 @@ class Group:
     """Rows that share a deployment; `at` says where each stands in the file."""
 
     deployment: Deployment
-    engine: str
     memory: Engine
-    version: str
     rows: tuple[ServingRow, ...]
-    at: Ints
+    at: tuple[int, ...]
+
+    @property
+    def engine(self) -> str:
+        """Return the name of the engine."""
+        return self.rows[0].engine
 
 
-def groups(rows: Mapping[int, ServingRow], catalog: Catalog) -> list[Group]:
+def predict_speeds(runs: Mapping[int, ServeRun], catalog: Catalog) -> dict[int, Speed | str]:
+    """Return the speed of every row, or the reason why there is none."""
+    found: dict[int, Speed | str] = {}
+    rows: dict[int, ServingRow] = {}
+    for at, run in runs.items():
+        try:
+            rows[at] = serving_row(run, catalog)
+        except (SkippedError, PlannerError) as reason:
+            found[at] = str(reason)
+    for members in shared(rows):
+        try:
+            group = group_of(members, rows, catalog)
+            found.update(zip(group.at, predict(group), strict=True))
+        except (SkippedError, PlannerError) as reason:
+            found.update(dict.fromkeys(members, str(reason)))
+    return found
+
+
+def shared(rows: Mapping[int, ServingRow]) -> list[list[int]]:
     """Gather rows by what they share."""
     found: dict[tuple[object, ...], list[int]] = {}
     for at, row in rows.items():
-        found.setdefault((row.model.name, row.format, row.cache, row.engine, row.version, row.gpu, row.gpus > 8), []).append(at)
-    made = []
-    for members in found.values():
-        first = rows[members[0]]
-        stack = catalog.stack("megatron-core")
-        candidate = candidate_of(TrainRun(gpu=first.gpu), stack, catalog, [], gpus=max(rows[m].gpus for m in members))
-        scaleup = candidate.scaleup
-        if scaleup is not None and scaleup.name == "pcie4-no-peer" and not first.gpu.startswith("rtx-"):
-            candidate = replace(candidate, scaleup=catalog.fabric("pcie4-peer"))
-        speed = catalog.speeds(first.engine).release(first.version, candidate.gpu.architecture)
-        deployment = deployment_of(catalog, first.model, first.format, format_of(first.format, first.model) or FORMATS["bf16"], CACHE_BYTES[first.cache],
-                                   (candidate,), speed)
-        made.append(Group(deployment, first.engine, catalog.engine(MEMORY_OF.get(first.engine, first.engine)), first.version, tuple(rows[m] for m in members), np.array(members)))
-    return made
+        key = (row.model.name, row.model.layers, row.format, row.cache, row.engine, row.version, row.gpu,
+               row.gpus > TRAY)
+        found.setdefault(key, []).append(at)
+    return list(found.values())
 
 
-def most_sequences(d: Deployment, engine: Engine, version: str, rows: Replicas, length: Floats) -> Floats:
-    """Return how many sequences of a length run at once on each row."""
-    gpu, release = d.candidates[0].gpu, engine.release(version)
-    asked = Asked(d.model, d.weights, d.element, engine, release, gpu.usable_memory,
-                  architecture=gpu.architecture)
-    found = np.zeros(len(rows))
-    for one in np.unique(length):
-        mine = length == one
-        few = rows.take(np.flatnonzero(mine))
-        cut = Cut(few.tp * few.dp, few.pp, few.dp)
-        found[mine] = capacity(replace(asked, length=int(one)), cut).concurrency
-    return np.minimum(found, d.engine.sequences * rows.dp)
+def group_of(members: Sequence[int], rows: Mapping[int, ServingRow], catalog: Catalog) -> Group:
+    """Return the deployment that some rows share. Raises PlannerError or SkippedError."""
+    first = rows[members[0]]
+    candidate = candidate_of(TrainRun(gpu=first.gpu), catalog.stack("megatron-core"), catalog, [],
+                             gpus=TRAY if first.gpus <= TRAY else RACK)
+    if candidate.scaleup is not None and candidate.scaleup.name == "pcie4-no-peer" and not first.gpu.startswith("rtx-"):
+        candidate = replace(candidate, scaleup=catalog.fabric("pcie4-peer"))
+    speed = catalog.speeds(first.engine).release(first.version, candidate.gpu.architecture)
+    weights = format_of(first.format, first.model) or FORMATS["bf16"]
+    deployment = deployment_of(catalog, first.model, first.format, weights, CACHE_BYTES[first.cache], (candidate,),
+                               speed)
+    return Group(deployment, catalog.engine(MEMORY_OF.get(first.engine, first.engine)),
+                 tuple(rows[m] for m in members), tuple(members))
 
 
-def predict(group: Group) -> list[dict[str, float]]:
-    """Return the quantities of every row of a group by name."""
+def predict(group: Group) -> list[Speed]:
+    """Return the speeds of the rows of a group."""
     d, rows = group.deployment, group.rows
-    def ints(values: Sequence[int]) -> Ints:
-        return np.array(values, np.int64)
-
-    out: list[dict[str, float]] = [{} for _ in rows]
-    kinds: dict[tuple[str, bool, bool], list[int]] = {}
+    mixture = any(layer.kind.experts for layer in d.layers)
+    kinds: dict[tuple[str, bool, bool, int], list[int]] = {}
     for at, row in enumerate(rows):
-        kinds.setdefault((row.regime, row.tp is None, row.decode is not None), []).append(at)
-    for (regime, open_, apart), members in kinds.items():
+        key = "limited" if row.limits else row.regime, row.tp is None, row.decode is not None, row.drafts
+        kinds.setdefault(key, []).append(at)
+    found: dict[int, Speed] = {}
+    for (regime, free, parted, _), members in kinds.items():
         chosen = [rows[m] for m in members]
-        clients = np.array([r.clients or 1.0 for r in chosen])
-        demand = Demand(np.array([r.input for r in chosen]), np.array([r.output for r in chosen]), clients)
-        gpus = ints([r.gpus for r in chosen])
-        if apart:
-            continue
-        best: dict[str, Floats] | None = None
-        for tp in ([1, 2, 4, 8] if open_ else [0]):
-            layout = Replicas(np.zeros(len(chosen), np.int64), ints([r.tp or min(tp, r.gpus) for r in chosen]),
-                              ints([r.pp for r in chosen]), ints([r.ep for r in chosen]), ints([r.dp for r in chosen]))
-            copies = np.maximum(1, gpus // layout.gpus)
-            each = Demand(demand.input, demand.output, np.maximum(1.0, clients / copies))
-            length = each.input + each.output
-            most = most_sequences(d, group.memory, group.version, layout, length)
-            found = _one(regime, d, layout, each, most)
-            found["output"] = np.where((most < 1) & open_, 0, found["output"] * copies / gpus * np.array([DIES.get(r.gpu, 1) for r in chosen]))
-            if best is None:
-                best = found
-            else:
-                better = found["output"] > best["output"]
-                best = {k: np.where(better, found[k], best[k]) for k in found}
-        assert best is not None
-        for i, m in enumerate(members):
-            out[m] = {k: float(v[i]) for k, v in best.items()}
-    return out
+        service = (_disaggregated(group, chosen) if parted
+                   else _best(group, chosen, regime) if free else _stated(group, chosen, regime, DEGREES[0]))
+        gpus = np.array([row.gpus / DIES.get(row.gpu, 1) for row in chosen])
+        for at, *numbers in zip(members, service.tokens / gpus, service.ttft, service.tpot, strict=True):
+            found[at] = Speed(rows[at], d.candidates[0].gpu.architecture, "moe" if mixture else "dense",
+                              d.engine.version, *map(float, numbers))
+    return [found[at] for at in range(len(rows))]
 
 
-def _one(regime: str, d: Deployment, layout: Replicas, demand: Demand, most: Floats) -> dict[str, Floats]:
-    if regime in ("static", "first"):
-        s = static(d, layout, demand, most)
-    elif regime == "decode":
-        s = static(d, layout, demand, most)
-        return {"output": 1 / s.tpot, "ttft": s.ttft, "tpot": s.tpot}
+def _demand(rows: Sequence[ServingRow]) -> Demand:
+    return Demand(np.array([r.input for r in rows]), np.array([r.output for r in rows]),
+                  np.array([r.clients or 1.0 for r in rows]), rows[0].drafts, ACCEPTED)
+
+
+def _stated(group: Group, rows: Sequence[ServingRow], regime: str, tp: int) -> Service:
+    """Return what all copies of a layout do together, its tp as stated or else `tp`."""
+    layout = Replicas(*(np.array(column, np.int64) for column in (
+        [0] * len(rows), [r.tp or min(tp, r.gpus) for r in rows], [r.pp for r in rows], [r.ep for r in rows],
+        [r.dp for r in rows])))
+    copies = np.maximum(1, np.array([r.gpus for r in rows]) // layout.gpus)
+    demand = _demand(rows)
+    each = replace(demand, clients=np.maximum(1.0, demand.clients / copies))
+    d = group.deployment
+    # sequences that start together end together; those that do not hold half of their answers on average
+    whole = group.engine in RESERVES or regime in ("static", "first", "decode")
+    most = most_sequences(d, group.memory, rows[0].version, layout, demand.input + demand.output / (1 if whole else 2))
+    if regime in ("static", "first", "decode"):
+        one = static(d, layout, each, most)
+        if regime == "decode":
+            one = replace(one, tokens=one.batch / one.tpot)
     elif regime == "closed":
-        s = closed(d, layout, demand, most)
+        one = closed(d, layout, each, most)
+    elif regime == "limited":
+        one = within(d, layout, rows, most)
     else:
-        s = offline(d, layout, demand, most)
-    return {"output": s.tokens, "ttft": s.ttft, "tpot": s.tpot}
+        one = offline(d, layout, each, most)
+    misfit = (most < 1) & np.array([r.tp is None for r in rows])
+    return replace(one, tokens=np.where(misfit, 0.0, one.tokens * copies))
+
+
+def _best(group: Group, rows: Sequence[ServingRow], regime: str) -> Service:
+    """Return the most that any tensor parallelism gives."""
+    best: Service | None = None
+    for tp in DEGREES:
+        found = _stated(group, rows, regime, tp)
+        better = np.ones(len(rows), bool) if best is None else found.tokens > best.tokens
+        best = found if best is None else Service(*(
+            np.where(better, getattr(found, name), getattr(best, name)) for name in Service.__slots__))
+    assert best is not None
+    return best
+
+
+def _disaggregated(group: Group, rows: Sequence[ServingRow]) -> Service:
+    """Return what prefill and decode workers do together in a closed loop."""
+    pools = []
+    for workers in ([r.prefill for r in rows], [r.decode for r in rows]):
+        stated = [w for w in workers if w is not None]
+        pools.append(Pool(_replicas(stated), np.array([float(w.count) for w in stated])))
+    demand = _demand(rows)
+    most = most_sequences(group.deployment, group.memory, rows[0].version, pools[1].rows, demand.input + demand.output)
+    return disaggregated(group.deployment, pools[0], pools[1], demand, most)
+
+
+def _replicas(workers: Sequence[Workers]) -> Replicas:
+    def column(name: str) -> Ints:
+        return np.array([getattr(w, name) for w in workers], np.int64)
+
+    one = np.ones(len(workers), np.int64)
+    return Replicas(0 * one, column("tp"), one, column("ep"), column("dp"))
+
+
+def quantities(run: ServeRun, measured: ServeMeasured, found: Speed) -> Iterator[tuple[str, float, float]]:
+    """Yield name, predicted and measured of every quantity that a row states and that is compared.
+
+    Output tokens where a row gives only those of both directions are their share by length; a batch that is full from
+    the start has no time to the first token that anyone waits for.
+    """
+    lengths = found.row.input + found.row.output
+    output, total = measured.output_tok_s_per_gpu, measured.total_tok_s_per_gpu
+    if not output and measured.output_tok_s_total and run.gpus:
+        output = measured.output_tok_s_total / run.gpus
+    if not output and total:
+        output = total * found.row.output / lengths
+        yield "total_tok_s_per_gpu", found.output * lengths / found.row.output, total
+    if output:
+        yield "output_tok_s_per_gpu", found.output, output
+    if measured.ttft_ms and found.row.regime != "offline" and not found.row.warming:
+        yield "ttft_ms", found.ttft * 1e3, measured.ttft_ms
+    if measured.tpot_ms:
+        yield "tpot_ms", found.tpot * 1e3, measured.tpot_ms
+
+
+def rates(run: ServeRun, measured: ServeMeasured, found: Speed) -> tuple[float, float] | None:
+    """Return predicted and measured output tokens/s of a GPU by which layouts are ranked; none without a measurement.
+
+    Where only times were measured, a closed loop of C clients gives C output / (TTFT + (output - 1) TPOT).
+    """
+    for name, predicted, held in quantities(run, measured, found):
+        if name == "output_tok_s_per_gpu":
+            return predicted, held
+    row = found.row
+    if row.clients is None or not measured.ttft_ms or not measured.tpot_ms:
+        return None
+
+    def rate(ttft: float, tpot: float) -> float:
+        return (row.clients or 0.0) * row.output / (ttft + (row.output - 1) * tpot) / row.gpus
+
+    return rate(found.ttft, found.tpot), rate(measured.ttft_ms / 1e3, measured.tpot_ms / 1e3)

@@ -7,7 +7,7 @@ from typing import Any
 
 from planner.catalog.load import Catalog
 from planner.evidence.compare import compare
-from planner.evidence.ranking import rank
+from planner.evidence.ranking import rank, rank_served
 from planner.evidence.reading import read_evidence
 from planner.evidence.summary import summarize
 
@@ -21,7 +21,8 @@ def validate_file(path: Path, catalog: Catalog) -> dict[str, Any]:
     """
     comparison = compare(read_evidence(path), catalog)
     entries = comparison.entries
+    order = rank_served(comparison.speeds) if comparison.speeds else rank(comparison.outcomes)
     return {"schema": SCHEMA,
             "rows": [entry.as_json() for entry in entries],
             "skipped": [{"id": identifier, "reason": reason} for identifier, reason in comparison.skipped],
-            "summary": {**summarize(entries), "rank": rank(comparison.outcomes)}}
+            "summary": {**summarize(entries), "rank": order}}

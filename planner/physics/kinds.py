@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from planner.catalog.architecture import (
@@ -109,6 +110,17 @@ def _mixer(block: Block, model: Model) -> _Mixer:
                   window=attention.window or attention.chunk)
 
 
+def counted_layers(model: Model) -> tuple[tuple[Block, int], ...]:
+    """Return every kind of layer with how many there are, in the order of the first of each."""
+    return _counted(model.layer_kinds())
+
+
+def _counted(order: tuple[Block, ...]) -> tuple[tuple[Block, int], ...]:
+    # by identity: comparing blocks field by field is slow
+    kinds, many = {id(block): block for block in order}, Counter(map(id, order))
+    return tuple((block, many[key]) for key, block in kinds.items())
+
+
 def kind_of(block: Block, model: Model) -> LayerKind:
     """Return one block as a layer kind. Raises Unsupported by name for what the physics does not cover."""
     mixer, mlp, h = _mixer(block, model), block.mlp, model.hidden
@@ -139,11 +151,10 @@ def shape_of(model: Model) -> Shape:
     """Return a model as the physics reads it. Raises Unsupported by name for what the physics does not cover."""
     order = model.layer_kinds()
     lead, rest = order[:model.leading_layers], order[model.leading_layers:]
-    counts = {id(block): (block, rest.count(block)) for block in rest}
-    leading = {id(block): (block, lead.count(block)) for block in lead}
+    counts, leading = _counted(rest), _counted(lead)
     return Shape(
         layers=len(rest), hidden=model.hidden, vocab=model.vocab, tied=model.tied, dropout=model.positions == "learned",
-        kinds=tuple((kind_of(block, model), count / len(rest)) for block, count in counts.values()),
-        lead=tuple((kind_of(block, model), count) for block, count in leading.values()),
+        kinds=tuple((kind_of(block, model), count / len(rest)) for block, count in counts),
+        lead=tuple((kind_of(block, model), count) for block, count in leading),
         embedding=embedding_parameters(model), head=head_parameters(model), total=parameters(model))
 

@@ -104,12 +104,6 @@ def test_adapters_and_their_base_take_less_than_full_training(tmp_path):
     assert peaks[0] > 3 * peaks[1] > 3 * peaks[2]
 
 
-def test_the_speed_of_serving_is_skipped():
-    result = validated(DATA / "serve_throughput.csv")
-    assert result["rows"] == []
-    assert {r["reason"] for r in result["skipped"]} <= {"the speed of serving is not modeled yet", "marked suspect"}
-
-
 def test_memory_of_engines_is_predicted_as_their_logs_print_it():
     """The targets of the summary: half of the weights within 1%, half of the caches within 3%."""
     summary = validated(DATA / "serve_memory.csv")["summary"]

@@ -14,12 +14,14 @@ from planner.catalog.speed import EngineSpeed, ServingLaw
 from planner.errors import MissingFact
 from planner.layouts.candidate import Candidate
 from planner.layouts.table import Floats, Ints
-from planner.physics.kinds import kind_of
+from planner.physics.kinds import counted_layers, kind_of
 from planner.physics.layers import LayerKind
 from planner.physics.serving.formats import WeightFormat
 
 COMPUTES = {"fp8": "fp8", "fp8-ffn": "fp8", "int8": "int8", "nvfp4": "fp4", "mxfp4": "fp8", "fp32": "fp32"}
 """Format of the products of quantized weights where the GPU has it; all others are expanded to 16 bits."""
+NEEDS = {"mxfp4": "fp4"}
+"""Format that a GPU must have for it, where that is another: before Blackwell kernels of mxfp4 expand it to 16 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,8 @@ class Deployment:
     def computes(self, gpu: Gpu) -> str:
         """Return the format of quantized products on a GPU."""
         wanted = COMPUTES.get(self.format, "bf16")
-        return wanted if wanted in gpu.peak else _wide(gpu)
+        needs = NEEDS.get(self.format, wanted)
+        return wanted if needs in gpu.peak else _wide(gpu)
 
     def unpacked(self, gpu: Gpu) -> float:
         """Return the share of the rate that products of packed weights keep which are expanded on the way."""
@@ -114,9 +117,7 @@ def _wide(gpu: Gpu) -> str:
 
 def layers_of(model: Model) -> tuple[Layer, ...]:
     """Return the kinds of layers of a model with their counts."""
-    order = model.layer_kinds()
-    counts = {id(block): (block, order.count(block)) for block in order}
-    return tuple(Layer(kind_of(block, model), count, block.attention) for block, count in counts.values())
+    return tuple(Layer(kind_of(block, model), count, block.attention) for block, count in counted_layers(model))
 
 
 def deployment_of(catalog: Catalog, model: Model, name: str, weights: WeightFormat, element: float,

@@ -26,6 +26,15 @@ class Demand:
     input: Floats
     output: Floats
     clients: Floats
+    drafts: int = 0
+    """Tokens proposed ahead in a step."""
+    accepted: float = 0.0
+    """Probability that one is right, those before it being so."""
+
+    @property
+    def gain(self) -> float:
+        """Tokens of a sequence in a step."""
+        return 1.0 if not self.drafts else (1 - self.accepted ** (self.drafts + 1)) / (1 - self.accepted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +48,16 @@ class Service:
     batch: Floats
 
 
-def _decode(d: Deployment, rows: Replicas, demand: Demand, batch: Floats) -> Floats:
-    """Return seconds of a decode step of `batch` sequences, half way through their outputs."""
-    zero = np.zeros(len(rows))
-    return step_times(d, rows, Load(batch, demand.input + demand.output / 2, zero, zero)).total
+def decode_step(d: Deployment, rows: Replicas, demand: Demand, batch: Floats) -> Floats:
+    """Return seconds for a token of each of `batch` sequences, half way through their outputs."""
+    found: Floats = mixed_step(d, rows, demand, batch, np.zeros(len(rows))) / demand.gain
+    return found
 
 
-def _mixed(d: Deployment, rows: Replicas, demand: Demand, batch: Floats, prompt: Floats) -> Floats:
+def mixed_step(d: Deployment, rows: Replicas, demand: Demand, batch: Floats, prompt: Floats) -> Floats:
     """Return seconds of a step that has `prompt` prompt tokens beside `batch` decoding sequences."""
-    return step_times(d, rows, Load(batch, demand.input + demand.output / 2, prompt, demand.input / 2)).total
+    load = Load(batch, demand.input + demand.output / 2, prompt, demand.input / 2, 1.0 + demand.drafts)
+    return step_times(d, rows, load).total
 
 
 def prompt_seconds(d: Deployment, rows: Replicas, demand: Demand, batch: Floats) -> tuple[Floats, Floats]:
@@ -57,10 +67,10 @@ def prompt_seconds(d: Deployment, rows: Replicas, demand: Demand, batch: Floats)
     each = np.minimum(d.engine.chunk, demand.input)
     steps = demand.input / each
     if d.engine.prefill_first:
-        whole = steps * _mixed(d, rows, demand, np.zeros(len(rows)), each * copies)
+        whole = steps * mixed_step(d, rows, demand, np.zeros(len(rows)), each * copies)
         return whole / copies, whole
-    whole = _mixed(d, rows, demand, batch, each * copies)
-    added = whole - _decode(d, rows, demand, batch)
+    whole = mixed_step(d, rows, demand, batch, each * copies)
+    added = whole - decode_step(d, rows, demand, batch) * demand.gain
     return steps * added / copies, steps * whole
 
 
@@ -71,8 +81,8 @@ def static(d: Deployment, rows: Replicas, demand: Demand, most: Floats) -> Servi
     copies = np.minimum((rows.dp * rows.pp).astype(np.float64), batch)
     whole = batch / copies * demand.input
     each = np.minimum(d.engine.chunk, whole)
-    first = whole / each * _mixed(d, rows, demand, np.zeros(len(rows)), each * copies)
-    tpot = _decode(d, rows, demand, batch)
+    first = whole / each * mixed_step(d, rows, demand, np.zeros(len(rows)), each * copies)
+    tpot = decode_step(d, rows, demand, batch)
     latency = turns * (first + (demand.output - 1) * tpot)
     rate = demand.clients / latency
     return Service(rate, rate * demand.output, first + d.engine.request, tpot, batch)
@@ -83,7 +93,7 @@ def closed(d: Deployment, rows: Replicas, demand: Demand, most: Floats) -> Servi
     most = np.maximum(1.0, most)
     batch = np.minimum(demand.clients, most)
     for _ in range(ROUNDS):
-        step = _decode(d, rows, demand, batch)
+        step = decode_step(d, rows, demand, batch)
         added, whole = prompt_seconds(d, rows, demand, batch)
         later = np.maximum(demand.output - 1, 1.0)
         rate = 1 / (added + later * step / batch)
@@ -99,7 +109,7 @@ def closed(d: Deployment, rows: Replicas, demand: Demand, most: Floats) -> Servi
 def offline(d: Deployment, rows: Replicas, demand: Demand, most: Floats) -> Service:
     """Return the maximum with every request queued: `most` sequences run."""
     batch = np.maximum(1.0, most)
-    step = _decode(d, rows, demand, batch)
+    step = decode_step(d, rows, demand, batch)
     added, whole = prompt_seconds(d, rows, demand, batch)
     later = np.maximum(demand.output - 1, 1.0)
     rate = 1 / (added + later * step / batch)

@@ -12,11 +12,11 @@ Under pipeline parallelism a stage works on a share of the sequences at a time, 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from typing import Literal
 
 import numpy as np
 
-from planner.catalog.architecture import LatentAttention
-from planner.catalog.hardware import Precision
+from planner.catalog.architecture import Attention, LatentAttention
 from planner.layouts.table import Floats
 from planner.physics import collectives
 from planner.physics.layers import CHUNK, Experts, Linear
@@ -77,7 +77,7 @@ class _On:
 def _rates(d: Deployment, rows: Replicas) -> _On:
     """Gather the rates of each row's hardware."""
     gpus = [c.gpu for c in d.candidates]
-    wide: list[Precision] = ["bf16" if "bf16" in g.peak else "fp16" for g in gpus]
+    wide: list[Literal["bf16", "fp16"]] = ["bf16" if "bf16" in g.peak else "fp16" for g in gpus]
 
     def each(values: list[float]) -> Floats:
         return np.array(values)[rows.candidate]
@@ -150,6 +150,8 @@ def _decode(d: Deployment, on: _On, rows: Replicas, layer: Layer, load: Load, sh
     read = layer.reads(load.context)
     took = sequences * read * layer.cached_width(rows.tp) * d.element / on.cache
     attention = layer.attention
+    if isinstance(attention, Attention):
+        took = took * (attention.heads / attention.kv_heads) ** d.engine.grouped
     if isinstance(attention, LatentAttention):
         width = 2 * attention.kv_lora_rank + attention.qk_rope
         flops = 2 * sequences * read * np.ceil(attention.heads / rows.tp) * width
@@ -186,10 +188,15 @@ def _exchange(d: Deployment, rows: Replicas, size: Floats, limit: float) -> Floa
     return np.where(rows.tp == 1, 0.0, np.where(own, np.minimum(usual, kernel), usual))
 
 
-def _shared(d: Deployment, rows: Replicas, size: Floats) -> Floats:
-    """Return seconds of gathering the rows of all attention copies before the experts, and scattering them after."""
+def _shared(d: Deployment, rows: Replicas, size: Floats, chosen: int) -> Floats:
+    """Return seconds of sending the rows of all attention copies to their experts, and back; `size` bytes of all rows.
+
+    Over few ranks every row goes everywhere; over many to those of its `chosen` experts.
+    """
     group, one = rows.tp * rows.dp, np.ones_like(rows.tp)
-    both = sum((collectives.seconds(d.candidates, rows.candidate, operation, group, one, size)
+    n = np.maximum(group.astype(np.float64), 2.0)
+    part = np.minimum(1.0, n * (1 - (1 - 1 / n) ** chosen) / (n - 1))
+    both = sum((collectives.seconds(d.candidates, rows.candidate, operation, group, one, part * size)
                 for operation in ("all_gather", "reduce_scatter")), np.zeros(len(rows)))
     return np.where(rows.dp > 1, both, 0.0)
 
@@ -208,7 +215,6 @@ def step_times(d: Deployment, rows: Replicas, load: Load) -> StepTimes:
     products, experts, cache, attention, exchange, other = none, none, none, none, none, none
     hidden = float(shape.hidden)
     reduce = _exchange(d, rows, ACTIVATION * m * hidden, 8 * 2.0**20)
-    spread = _shared(d, rows, ACTIVATION * together * hidden)
     for layer in d.layers:
         kind, count = layer.kind, layer.count
         dense = d.weights.other if d.weights.experts_alone else d.weights.matrix
@@ -217,14 +223,15 @@ def step_times(d: Deployment, rows: Replicas, load: Load) -> StepTimes:
         if kind.experts is not None:
             experts = experts + count * _experts(d, on, rows, kind.experts, together)
             other = other + count * speed.mixture
-            exchange = exchange + count * spread
+            exchange = exchange + count * _shared(d, rows, ACTIVATION * together * hidden, kind.experts.per_token)
         if kind.scan is not None or layer.attention is not None:
             cache = cache + count * np.where(load.sequences > 0, _decode(d, on, rows, layer, load, share), 0.0)
             attention = attention + count * np.where(load.prompt > 0, _prompts(d, on, rows, layer, load, share), 0.0)
         reduced = np.where((rows.dp > 1) & (kind.experts is not None), kind.exchanges - 1, kind.exchanges)
         exchange = exchange + count * reduced * reduce
         widths = d.law.elementwise * hidden + 2 * (kind.attention_width + (kind.fan + 1) * kind.ffn) / tp
-        other = other + count * (speed.layer + ACTIVATION * m * widths / on.memory)
+        gaps = d.law.latent_gaps if isinstance(layer.attention, LatentAttention) else 1.0
+        other = other + count * (speed.layer * gaps + ACTIVATION * m * widths / on.memory)
     sampled = np.maximum(1.0, load.sequences * load.rows * share)
     head = product(d, on.wide, on.stream, sampled, np.full(len(rows), hidden), shape.vocab / tp, d.weights.other,
                    d.engine.rows)

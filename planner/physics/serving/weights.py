@@ -6,7 +6,7 @@ import numpy as np
 
 from planner.catalog.architecture import Attention, LatentAttention, Model
 from planner.layouts.table import Floats, Ints
-from planner.physics.kinds import shape_of
+from planner.physics.kinds import counted_layers, shape_of
 from planner.physics.layers import Experts, LayerKind
 from planner.physics.serving.formats import WeightFormat
 from planner.physics.serving.sequences import Cut, one
@@ -89,10 +89,10 @@ def _padding(experts: Experts, weights: WeightFormat, cut: Cut) -> Floats:
 def _copies(model: Model, weights: WeightFormat, cut: Cut) -> Floats:
     """Return the bytes of key and value matrices that ranks hold beyond their share, over all layers."""
     extra = np.zeros(len(cut))
-    for block in model.layer_kinds():
+    for block, count in counted_layers(model):
         attention = block.attention
         if isinstance(attention, Attention):
             width = attention.head_dim + attention.value_dim
             held = np.ceil(attention.kv_heads / cut.heads) - attention.kv_heads / cut.heads
-            extra += held * width * model.hidden * weights.of_attention
+            extra += count * held * width * model.hidden * weights.of_attention
     return extra

@@ -1,0 +1,122 @@
+"""The part of docs/validation.md on the speed of serving: errors by engine, GPU, model and regime, order, worst rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from benchmarks.table import table
+from planner.catalog.load import Catalog
+from planner.evidence.compare import Comparison, Entry, compare
+from planner.evidence.ranking import rank_served
+from planner.evidence.reading import read_evidence
+from planner.evidence.rows import Row, ServeRun
+from planner.evidence.serve_speed import Speed
+from planner.evidence.summary import SPED, errors
+
+WORST = 10
+FEWEST = 5
+"""Rows below which a class is not shown."""
+HEAD = ("rows", "median", "p90", "bias", "in 90% interval")
+LEFT_OUT = (
+)
+"""Source, rows, quantity, median and 90th percentile of the error with its rows left out of the fit; by hand, as a fit
+takes minutes."""
+CAUSES: tuple[tuple[str, str], ...] = (
+    ("ixpos_", "an experimental folder: prompts run at 3% of the peak of eight GPUs; left out of the fit"),
+    ("arg_MI300X", "first request of a run at batch 1, or reading grouped keys once for each query head"),
+    ("mlc_", "vLLM of 2023 over PCIe, before its own all-reduce"),
+    ("xj_", "kernel-bound: llama.cpp reads 40% of the bandwidth on A100, 75% on cards with fewer bytes/s a core"),
+    ("trt09_", "the printed speed is of a batch that the cache as stated does not hold"),
+    ("sil_", "requests of one run share prompts (measured faster than compute allows), or the first ones warm up"),
+    ("mlperf", "layout and batch were tuned by hand, lengths vary widely"),
+)
+"""What is known of rows by the beginning of their id."""
+Pair = tuple[Row, Speed, Entry]
+
+
+def speed(path: Path) -> Iterator[str]:
+    """Yield the lines of the section."""
+    found = compare(read_evidence(path), Catalog())
+    pairs = _pairs(found)
+    yield from ("", "## Serving: speed of engines", "",
+                f"From {path.name}. Each release of an engine on a GPU architecture has constants fitted to these rows "
+                "(`catalogs/speeds`), so errors are in-sample unless said otherwise. Regimes: `static` a batch that "
+                "starts together, `closed` a number of clients that each ask again when answered, `offline` every "
+                "request queued, `server` the largest rate within limits of latency, `decode` and `first` one phase "
+                "alone; `apart` is a closed loop over workers for prompts and for answers.", "")
+    yield from table(("quantity", *HEAD), [
+        [name, *_figures([e for _, _, e in pairs if e.quantity == name])] for name in SPED])
+    groups: tuple[tuple[str, Callable[[Pair], str]], ...] = (
+        ("regime", _regime), ("engine, model and regime",
+                              lambda p: f"{p[1].row.engine}, {_kind(p)}, {_regime(p)}"),
+        ("GPU", lambda p: p[0].run.gpu or ""), ("source", _source))
+    for name in (SPED[0], *SPED[2:]):
+        chosen = [p for p in pairs if p[2].quantity == name]
+        for label, key in groups:
+            yield from _grouped(chosen, f"{name} by {label}", key)
+        yield from _worst(chosen)
+    yield from _order(found)
+    if LEFT_OUT:
+        yield from ("", "With the rows of a source left out of the fit; releases of which it has all rows have the "
+                    "constants of a neutral start:", "")
+        yield from table(("source left out", "quantity", "rows", "median", "p90"), LEFT_OUT)
+    yield from ("", f"{len(found.skipped)} rows are skipped:", "")
+    reasons: dict[str, int] = {}
+    for _, reason in found.skipped:
+        short = "model shape not stated" if "shape is not stated" in reason else reason
+        reasons[short] = reasons.get(short, 0) + 1
+    yield from table(("rows", "reason"), [[str(n), reason] for reason, n in sorted(
+        reasons.items(), key=lambda item: (-item[1], item[0]))])
+
+
+def _pairs(found: Comparison) -> list[Pair]:
+    held = {row.id: (row, one) for row, one in found.speeds}
+    return [(*held[entry.id], entry) for entry in found.served]
+
+
+def _regime(pair: Pair) -> str:
+    return "apart" if pair[1].row.decode else pair[1].row.regime
+
+
+def _kind(pair: Pair) -> str:
+    return "mixture" if pair[1].kind == "moe" else "dense"
+
+
+def _source(pair: Pair) -> str:
+    assert isinstance(pair[0].run, ServeRun)
+    return (pair[0].run.source or "").split(" (")[0]
+
+
+def _figures(entries: Sequence[Entry]) -> list[str]:
+    held = errors(entries)
+    return [str(held["n"]), *(f"{round(held[key], 3) + 0.0:.1%}" for key in (
+        "median_abs_error", "p90_abs_error", "bias", "interval90_coverage"))]
+
+
+def _grouped(pairs: Sequence[Pair], label: str, key: Callable[[Pair], str]) -> Iterator[str]:
+    groups: dict[str, list[Entry]] = {}
+    for pair in pairs:
+        groups.setdefault(key(pair), []).append(pair[2])
+    yield ""
+    yield from table((label, *HEAD), [
+        [name, *_figures(held)] for name, held in sorted(groups.items()) if len(held) >= FEWEST])
+
+
+def _worst(pairs: Sequence[Pair]) -> Iterator[str]:
+    yield ""
+    worst = sorted(pairs, key=lambda p: (-abs((p[2].error or 0.0) / min(1.0, 1 + (p[2].error or 0.0))), p[2].id))[:WORST]
+    yield from table(("worst", "predicted", "measured", "error", "cause"), [
+        [e.id, f"{float(e.predicted):.4g}", f"{float(e.measured):.4g}", f"{e.error:+.0%}", _cause(e.id)]
+        for _, _, e in worst])
+
+
+def _cause(identifier: str) -> str:
+    return next((cause for start, cause in CAUSES if identifier.startswith(start)), "not known")
+
+
+def _order(found: Comparison) -> Iterator[str]:
+    order = rank_served(found.speeds)
+    yield from ("", f"In {order['groups']} groups of rows that differ by their layout alone, the median rank "
+                f"correlation of tokens/s a GPU is {order['median_spearman']:.2f}; taking the layout predicted to be "
+                f"best costs {order['mean_top1_regret']:.1%} on average against the best measured one.")

@@ -1,0 +1,16 @@
+"""How names of models, GPUs and other entries are compared."""
+
+from __future__ import annotations
+
+import re
+
+_SAME_SHAPE = re.compile(
+    r"-(instruct|chat|it|hf|base|dynamic|fp8|fp4|nvfp4|mxfp4|awq|gptq|bnb|nf4|int4|int8|4bit|8bit|(quantized\.)?w\d+a\d+)"
+    r"(?=-|$)", re.IGNORECASE)
+"""Endings that name the same shape: tuning, and how the weights are stored."""
+
+
+def canonical(name: str) -> str:
+    """Return the form in which names are compared: lower case, no organization, `-Instruct` and the like dropped."""
+    plain = name.strip().rsplit("/", maxsplit=1)[-1].lower().replace("_", "-").replace(" ", "-")
+    return _SAME_SHAPE.sub("", plain).removeprefix("meta-")

@@ -1,0 +1,138 @@
+"""Serving speed: the whole file within its documented errors, inputs that are never measurements, rows one by one."""
+
+import random
+
+import pytest
+
+from planner.catalog.calibration import serving_interval
+from planner.evidence.compare import compare
+from planner.evidence.ranking import rank_served
+from planner.evidence.reading import read_evidence
+from planner.evidence.summary import errors
+from planner.evidence.validate import validate_file
+from tests.evidence_tests.csv_file import DATA, catalog, rows_of, write
+
+MEASURED = ("output_tok_s_total", "output_tok_s_per_gpu", "total_tok_s_per_gpu", "ttft_ms", "tpot_ms",
+            "interactivity_tok_s_user", "peak_mem_gib", "request_rate")
+ROW = {"id": "x-1", "source": "house", "engine": "vLLM", "engine_version": "0.17.0", "gpu": "h100-sxm", "gpus": "4",
+       "model": "Llama-3.3-70B-Instruct", "weight_precision": "fp8", "tp": "4", "pp": "1", "ep": "", "dp": "",
+       "disaggregated": "0", "isl": "2000", "osl": "300", "concurrency": "32", "max_batch": "",
+       "output_tok_s_total": "", "output_tok_s_per_gpu": "", "total_tok_s_per_gpu": "", "ttft_ms": "500",
+       "tpot_ms": "25", "notes": "", "suspect": ""}
+
+
+@pytest.fixture(scope="module")
+def compared():
+    return compare(read_evidence(DATA / "serve_throughput.csv"), catalog())
+
+
+def validated(tmp_path, *rows):
+    return validate_file(write(tmp_path / "s.csv", *rows), catalog())
+
+
+def test_few_usable_rows_are_skipped(compared):
+    """A usable row states its lengths and a model, and is not suspect."""
+    reasons = [reason for _, reason in compared.skipped if "not stated" not in reason and reason != "marked suspect"]
+    assert len(reasons) < 10
+    assert len(compared.speeds) > 5500
+
+
+@pytest.mark.parametrize(("quantity", "regimes", "median", "p90"), [
+    ("output_tok_s_per_gpu", ("static", "offline", "closed"), 0.08, 0.30), ("tpot_ms", ("closed",), 0.10, 0.40),
+    ("ttft_ms", ("closed",), 0.28, 0.95), ("output_tok_s_per_gpu", ("server",), 0.15, 0.50),
+    ("output_tok_s_per_gpu", ("decode",), 0.20, 0.60)])
+def test_the_file_is_within_its_documented_errors(compared, quantity, regimes, median, p90):
+    regime = {row.id: speed.row.regime for row, speed in compared.speeds}
+    found = errors([e for e in compared.served if e.quantity == quantity and regime[e.id] in regimes])
+    assert found["median_abs_error"] < median
+    assert found["p90_abs_error"] < p90
+    assert 0.8 < found["interval90_coverage"] < 0.97
+
+
+def test_layouts_come_out_in_order(compared):
+    found = rank_served(compared.speeds)
+    assert found["groups"] > 300
+    assert found["median_spearman"] > 0.85
+    assert found["mean_top1_regret"] < 0.05
+
+
+def test_predictions_do_not_change_when_measurements_do(tmp_path):
+    rows = rows_of("serve_throughput")[::29]
+    before = predictions(validated(tmp_path, *rows))
+    mixed = [dict(row) for row in rows]
+    for column in MEASURED:
+        values = [row[column] for row in rows]
+        random.Random(7).shuffle(values)
+        for row, value in zip(mixed, values, strict=True):
+            row[column] = value
+    after = predictions(validated(tmp_path, *mixed))
+    both = before.keys() & after.keys()
+    assert len(both) > 50
+    assert {key: before[key] for key in both} == {key: after[key] for key in both}
+
+
+def test_a_row_is_predicted_alike_alone_and_among_others(tmp_path):
+    rows = rows_of("serve_throughput")[::97]
+    together = predictions(validated(tmp_path, *rows))
+    for row in rows[::6]:
+        for key, (value, assumed) in predictions(validated(tmp_path, row)).items():
+            assert value == pytest.approx(together[key][0], rel=1e-9)
+            assert assumed == together[key][1]
+
+
+def predictions(result):
+    return {(row["id"], row["quantity"]): (row["predicted"], row["assumed"]) for row in result["rows"]}
+
+
+def test_entries_are_named_as_their_columns(tmp_path):
+    found = validated(tmp_path, ROW | {"output_tok_s_per_gpu": "300"})["rows"]
+    assert [e["quantity"] for e in found] == ["output_tok_s_per_gpu", "ttft_ms", "tpot_ms"]
+    assert all(e["interval90"][0] < e["predicted"] < e["interval90"][1] for e in found)
+    assert found[0]["assumed"] == ["kv_precision=bf16"]
+
+
+def test_output_is_a_share_of_both_directions_by_length(tmp_path):
+    total, output = validated(tmp_path, ROW | {"total_tok_s_per_gpu": "2300", "ttft_ms": "", "tpot_ms": ""})["rows"]
+    assert (total["quantity"], output["quantity"]) == ("total_tok_s_per_gpu", "output_tok_s_per_gpu")
+    assert output["measured"] == pytest.approx(300)
+    assert total["error"] == pytest.approx(output["error"])
+
+
+def test_a_queue_that_is_full_has_no_time_to_the_first_token(tmp_path):
+    row = ROW | {"notes": "offline maximum", "output_tok_s_per_gpu": "300", "concurrency": ""}
+    assert "ttft_ms" not in [e["quantity"] for e in validated(tmp_path, row)["rows"]]
+
+
+@pytest.mark.parametrize(("change", "reason"), [
+    ({"isl": ""}, "prompt or output length not stated"), ({"gpu": "gb999"}, "GPU gb999 is not in the catalog"),
+    ({"engine": "homemade"}, "engine homemade is not modeled"), ({"suspect": "yes"}, "marked suspect"),
+    ({"model": "unheard-of"}, "shape is not stated"), ({"weight_precision": "int3"}, "weights in int3 are not modeled"),
+    ({"disaggregated": "1"}, "its workers are not stated"), ({"ttft_ms": "", "tpot_ms": ""}, "no quantity stated")])
+def test_a_skipped_row_says_why(tmp_path, change, reason):
+    result = validated(tmp_path, ROW | change)
+    assert result["rows"] == []
+    assert reason in result["skipped"][0]["reason"]
+
+
+def test_three_layouts_of_one_question_are_ranked(tmp_path):
+    rows = [ROW | {"id": f"x-{tp}", "tp": str(tp), "gpus": str(tp), "tpot_ms": str(60 / tp)} for tp in (2, 4, 8)]
+    assert validated(tmp_path, *rows)["summary"]["rank"]["groups"] == 1
+    assert validated(tmp_path, *rows[:2])["summary"]["rank"]["groups"] == 0
+
+
+def test_an_interval_is_there_for_every_engine():
+    for engine in ("vllm", "sglang", "tensorrt-llm", "llama-cpp", "none-such"):
+        for mixture in (False, True):
+            low, high = serving_interval(catalog().serving_residuals, "tpot_ms", engine, "hopper", mixture=mixture)
+            assert 0 < low < 1.2
+            assert low < high
+
+
+# evidence/serving.md section 7: Llama 70B in fp8 on H100 at 1,000/1,000, TensorRT-LLM 0.20: one GPU holds few sequences
+def test_a_starved_cache_costs_most_of_the_speed(tmp_path):
+    row = ROW | {"engine": "TensorRT-LLM", "engine_version": "0.20", "isl": "1000", "osl": "1000", "concurrency": "",
+                 "notes": "offline maximum", "ttft_ms": "", "tpot_ms": ""}
+    one, two = validated(tmp_path, row | {"id": "x-1", "gpus": "1", "tp": "1", "output_tok_s_per_gpu": "742"},
+                         row | {"id": "x-2", "gpus": "2", "tp": "2", "output_tok_s_per_gpu": "2102"})["rows"]
+    assert abs(one["error"]) < 0.3
+    assert abs(two["error"]) < 0.2

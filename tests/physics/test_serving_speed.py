@@ -1,0 +1,126 @@
+"""Properties of an engine's steps and steady states."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from planner.catalog.load import Catalog
+from planner.evidence.hardware import candidate_of
+from planner.evidence.rows import TrainRun
+from planner.physics.serving.deployment import Replicas, deployment_of
+from planner.physics.serving.disaggregated import Pool, disaggregated
+from planner.physics.serving.formats import format_of
+from planner.physics.serving.steady import Demand, closed, offline, static
+from planner.physics.serving.step import Load, step_times
+from planner.physics.serving.weights import weight_bytes
+
+CATALOG = Catalog()
+
+
+def deployment(model="llama-3.1-70b", gpu="h100-sxm", weights="fp8", engine="vllm"):
+    shape = CATALOG.model(model)
+    candidate = candidate_of(TrainRun(gpu=gpu), CATALOG.stack("megatron-core"), CATALOG, [], gpus=8)
+    speed = CATALOG.speeds(engine).release(None, candidate.gpu.architecture)
+    return deployment_of(CATALOG, shape, weights, format_of(weights, shape), 2.0, (candidate,), speed)
+
+
+def replicas(*tp, pp=1, ep=1, dp=1):
+    one = np.ones(len(tp), np.int64)
+    return Replicas(0 * one, np.array(tp), pp * one, ep * one, dp * one)
+
+
+def demand(*clients, prompt=1000.0, output=300.0):
+    many = np.array(clients, np.float64)
+    return Demand(np.full(len(many), prompt), np.full(len(many), output), many)
+
+
+def decode(d, rows, sequences, context):
+    many, far, none = np.full(len(rows), sequences), np.full(len(rows), context), np.zeros(len(rows))
+    return step_times(d, rows, Load(many * 1.0, far * 1.0, none, none)).total
+
+
+@pytest.mark.parametrize(("model", "weights"), [("llama-3.1-70b", "fp8"), ("deepseek-v3", "fp8"),
+                                                ("gpt-oss-120b", "mxfp4"), ("llama-3.1-8b", "bf16")])
+def test_a_step_takes_longer_with_batch_and_context(model, weights):
+    d, rows = deployment(model, "h200-sxm", weights), replicas(8)
+    by_batch = [decode(d, rows, n, 2000)[0] for n in (1, 2, 8, 32, 128, 512)]
+    by_context = [decode(d, rows, 32, n)[0] for n in (100, 1000, 10_000, 100_000)]
+    assert by_batch == sorted(by_batch)
+    assert by_context == sorted(by_context)
+    assert by_batch[-1] < 512 * by_batch[0]
+
+
+def test_tensor_parallelism_over_nvlink_shortens_a_step():
+    took = decode(deployment(), replicas(1, 2, 4, 8), 16, 2000)
+    assert (np.diff(took) < 0).all()
+    assert took[3] > took[0] / 8
+
+
+def test_over_pcie_eight_gpus_gain_less_than_over_nvlink():
+    pcie, nvlink = (decode(deployment("llama-3.1-8b", gpu, "bf16"), replicas(1, 8), 64, 500)
+                    for gpu in ("l40s", "h100-sxm"))
+    assert pcie[0] / pcie[1] < nvlink[0] / nvlink[1]
+
+
+@pytest.mark.parametrize("engine", ["vllm", "sglang", "tensorrt-llm", "llama-cpp"])
+@pytest.mark.parametrize(("gpu", "weights"), [("h100-sxm", "fp8"), ("a100-sxm-80gb", "bf16"), ("b200", "bf16")])
+def test_one_sequence_is_no_faster_than_weights_can_be_read(engine, gpu, weights):
+    d, rows = deployment("llama-3.1-8b", gpu, weights, engine), replicas(1)
+    held = weight_bytes(d.model, d.weights, rows.tp, rows.pp)[0]
+    # of the token table one row is read
+    read = held - d.model.vocab * d.model.hidden * 2
+    assert decode(d, rows, 1, 100)[0] > read / d.candidates[0].gpu.memory_bandwidth
+
+
+def test_a_mixture_reads_more_experts_with_more_rows():
+    d, rows = deployment("deepseek-v3", "h200-sxm"), replicas(8)
+    one, many = (step_times(d, rows, Load(*(np.array([float(x)]) for x in (n, 1000, 0, 0)))).experts[0]
+                 for n in (1, 64))
+    assert 5 * one < many < 64 * one
+
+
+def test_a_closed_loop_of_many_is_the_offline_maximum():
+    d, rows, most = deployment(), replicas(4), np.array([64.0])
+    best = offline(d, rows, demand(64), most)
+    many = closed(d, rows, demand(4000), most)
+    assert many.tokens[0] == pytest.approx(best.tokens[0], rel=0.05)
+    assert many.ttft[0] > 10 * closed(d, rows, demand(64), most).ttft[0]
+
+
+def test_one_client_and_a_batch_of_one_are_alike():
+    d, rows, most = deployment(), replicas(4), np.array([64.0])
+    loop, batch = closed(d, rows, demand(1), most), static(d, rows, demand(1), most)
+    assert loop.tpot[0] == pytest.approx(batch.tpot[0], rel=0.05)
+    assert loop.tokens[0] == pytest.approx(batch.tokens[0], rel=0.15)
+
+
+def test_throughput_and_times_rise_with_clients():
+    d, many = deployment(), (1, 4, 16, 64, 256)
+    found = closed(d, replicas(*[4] * len(many)), demand(*many), np.full(len(many), 300.0))
+    assert (np.diff(found.tokens) > 0).all()
+    assert (np.diff(found.tpot) > 0).all()
+    assert (np.diff(found.ttft) > 0).all()
+
+
+def test_apart_prompts_do_not_disturb_decoding_and_few_workers_make_a_queue():
+    d, most, asked = deployment(), np.array([200.0]), demand(64, prompt=8000.0)
+    one, four = (disaggregated(d, Pool(replicas(4), np.array([n])), Pool(replicas(4), np.array([1.0])), asked, most)
+                 for n in (1.0, 4.0))
+    together = closed(d, replicas(4), asked, most)
+    assert four.tpot[0] < together.tpot[0]
+    assert four.ttft[0] < one.ttft[0]
+    assert four.tokens[0] > one.tokens[0]
+
+
+def test_mxfp4_is_expanded_before_blackwell():
+    hopper, blackwell = (deployment("gpt-oss-120b", gpu, "mxfp4") for gpu in ("h100-sxm", "b200"))
+    assert hopper.computes(hopper.candidates[0].gpu) == "bf16"
+    assert hopper.unpacked(hopper.candidates[0].gpu) < 1
+    assert blackwell.computes(blackwell.candidates[0].gpu) == "fp8"
+
+
+def test_a_slower_release_is_slower():
+    d, rows = deployment(), replicas(4)
+    late = replace(d, engine=d.engine.model_copy(update={"layer": d.engine.layer + 1e-4}))
+    assert decode(late, rows, 8, 1000)[0] - decode(d, rows, 8, 1000)[0] == pytest.approx(80 * 1e-4)
