@@ -9,11 +9,10 @@ from planner.answer.served import Placed, served_assignment
 from planner.physics.serving.level import Served
 from planner.serving.delivered import delivered_of, working
 from planner.serving.fleet import Pick
-from planner.serving.options import deployment, held
+from planner.serving.options import deployment, held, interval
 from planner.serving.prepared import Prepared
 from planner.serving.replay import Progress, replay, replayed
 from planner.serving.service import Service
-from planner.serving.trust import interval
 from planner.simulate.trace import Trace
 
 
@@ -51,7 +50,7 @@ def _service(prepared: Prepared, service: Service, picks: Sequence[Pick], found:
         made.append(served_assignment(
             service.asked.label, service.asked.engine, d, pick.column.rows, capacity,
             delivered_of(service, rate, mine, prefill, decode, pick.column.role),
-            placed, interval(d), found))
+            placed, interval(catalog, service, d), found))
     return made
 
 

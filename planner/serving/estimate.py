@@ -16,9 +16,8 @@ from planner.physics.serving.deployment import Deployment, Replicas
 from planner.physics.serving.steady import Demand, closed, offline
 from planner.scenario.serving import Serving
 from planner.serving.delivered import each_token, first_token, working
-from planner.serving.options import deployment, held, is_mixture
+from planner.serving.options import deployment, held, interval, is_mixture
 from planner.serving.service import Service, service_of
-from planner.serving.trust import interval
 from planner.solver.replicas import ReplicaColumn
 
 AXES = ("tp", "pp", "ep", "dp")
@@ -45,7 +44,7 @@ def estimate_serving(asked: Serving, catalog: Catalog, node: str, gpus: int | No
     delivered = _delivered(service, d, rows, mean, replicas, fits=bool(longest.concurrency[0] >= 1))
     nodes = -(-each * replicas // candidate.node.gpus)
     return served_assignment(asked.label, asked.engine, d, rows, longest, delivered, Placed(replicas, nodes, None),
-                             interval(d))
+                             interval(catalog, service, d))
 
 
 def _rows(layout: Mapping[str, str], d: Deployment) -> Replicas:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from planner.catalog.architecture import Model
+from planner.catalog.calibration import serving_interval
 from planner.catalog.load import Catalog
 from planner.errors import MissingFact
 from planner.layouts.candidate import Candidate
@@ -90,6 +91,12 @@ def _of(catalog: Catalog, service: Service, d: Deployment, at: int, account: Acc
     if not made:
         account.nearest.append((idle(d, kept, service.stream, service.level), label))
     return made
+
+
+def interval(catalog: Catalog, service: Service, d: Deployment) -> tuple[float, float]:
+    """Return measured over predicted seconds per token that 90% of comparable runs lie between."""
+    return serving_interval(catalog.serving_residuals, "tpot_ms", service.asked.engine,
+                            d.candidates[0].gpu.architecture, mixture=is_mixture(service.model))
 
 
 def _domain(model: Model) -> int:
