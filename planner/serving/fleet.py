@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from planner.layouts.candidate import Candidate
 from planner.money.rent import RentalOffer
@@ -20,6 +21,8 @@ MOST_BOUGHT = 256
 """Nodes up to which prices that depend on the number are looked at."""
 HOURS = 24
 ALWAYS = frozenset({"buy", "owned"})
+Offered: TypeAlias = tuple[tuple[int, ReplicaColumn], int]
+"""A column with its service, and the number of an offer of its hardware."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +86,14 @@ class Fleet:
             max_gpus=_least(limits.gpus, limits.max_gpus), max_nodes=limits.max_nodes,
             max_watts=None if limits.max_power is None else int(limits.max_power))
 
-    def pairs(self) -> list[tuple[tuple[int, ReplicaColumn], int]]:
+    def pairs(self) -> list[Offered]:
         """Return every column with every offer of its hardware, by offer; simple layouts first."""
         ordered = sorted(self.columns, key=lambda pair: (pair[1].candidate, pair[1].role, pair[1].plainness))
         made = [(pair, at) for at, offer in enumerate(self.offers) for pair in ordered
                 if pair[1].candidate == offer.candidate]
         return [one for one in made if not any(self._cheaper(other, one) for other in made)]
 
-    def _cheaper(self, other: tuple[tuple[int, ReplicaColumn], int], one: tuple[tuple[int, ReplicaColumn], int]) -> bool:
+    def _cheaper(self, other: Offered, one: Offered) -> bool:
         """Say whether replicas of `other` can stand for any number of those of `one`: as strong, and cheaper."""
         ((service, mine), at), ((owner, theirs), elsewhere) = one, other
         here, there = self.offers[at], self.offers[elsewhere]
