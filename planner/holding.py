@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from planner.answer.assemble import Context, alternative_of, assignment_of
 from planner.answer.assignment import Alternative, Assignment
-from planner.answer.provenance import provenance_of
+from planner.provenance import provenance_of
 from planner.answer.schema import Infeasible, Objective, Plan, Search
 from planner.catalog.load import Catalog
 from planner.layouts.enumerate import Grid

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from planner.answer.assemble import alternative_of, assignment_of, price_dates, runners_up, unwritten
 from planner.answer.assignment import Alternative, Assignment
-from planner.answer.provenance import provenance_of
+from planner.provenance import provenance_of
 from planner.answer.schema import PREFER_SIMPLE, Plan, Search
 from planner.catalog.load import Catalog
 from planner.errors import InputError

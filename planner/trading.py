@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from planner.answer.assemble import alternative_of, assignment_of
 from planner.answer.assignment import Alternative, Assignment
 from planner.answer.objective import NAMES
-from planner.answer.provenance import provenance_of
+from planner.provenance import provenance_of
 from planner.answer.schema import PARETO, Plan
 from planner.catalog.load import Catalog
 from planner.errors import InputError

@@ -12,6 +12,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from planner.answer.bought import Bought
+from planner.answer.level import Percentiles, Replayed, Serving
 from planner.yaml_io import Frozen
 
 Fits = Literal["fits", "tight", "does not fit"]
@@ -178,60 +179,6 @@ class Time(Frozen):
         if low > high:
             raise ValueError(f"interval90_seconds must rise, got {low} to {high}")
         return self
-
-
-class Percentiles(Frozen):
-    """Seconds that half, and 95%, of the requests stay within."""
-
-    p50: float
-    p95: float
-
-
-class Replayed(Frozen):
-    """What a replay of requests on the plan's replicas, event by event, found."""
-
-    requests: int = Field(ge=0)
-    rejected: int = Field(default=0, ge=0)
-    """Requests that no replica could ever hold."""
-    preempted: int = Field(default=0, ge=0)
-    """Times that a sequence gave up its cache for older ones, and began again."""
-    ttft_seconds: Percentiles
-    tpot_seconds: Percentiles
-    output_tokens_per_second: float = Field(ge=0)
-    share_within_level: float = Field(ge=0, le=1)
-    """Of the requests, within every level asked for."""
-    busy_share: float = Field(ge=0, le=1)
-    """Of the time, in which a step ran, on average over the replicas."""
-
-
-class Serving(Frozen):
-    """What a serving plan delivers within its service level."""
-
-    replicas: int = Field(gt=0)
-    requests_per_second: float = Field(ge=0)
-    """Over all replicas."""
-    ttft_seconds: Percentiles
-    """Time to the first token."""
-    tpot_seconds: Percentiles
-    """Time per output token after the first."""
-    output_tokens_per_second_per_gpu: float = Field(ge=0)
-    max_batch: int = Field(gt=0)
-    """Sequences a replica decodes at once."""
-    kv_tokens: int = Field(ge=0)
-    """Tokens the key-value cache of a replica holds."""
-    role: Literal["whole", "prefill", "decode"] = "whole"
-    """What the replicas do of a request; the key is left out where they do all of it."""
-    nodes_by_hour: tuple[int, ...] | None = None
-    """Nodes in each hour of the day; the key is left out where they are as many at every hour."""
-    replayed: Replayed | None = None
-    """Of all replicas of the workload together; elsewhere the key is left out."""
-
-    @model_serializer(mode="wrap")
-    def _without_the_usual(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out the role of whole replicas, and the replay where there was none."""
-        data: dict[str, Any] = write(self)
-        usual = {"role": "whole", "nodes_by_hour": None, "replayed": None}
-        return {key: value for key, value in data.items() if key not in usual or value != usual[key]}
 
 
 class Assignment(Frozen):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from planner.answer.assemble import price_dates
 from planner.answer.assignment import Alternative, Assignment
-from planner.answer.provenance import provenance_of
+from planner.provenance import provenance_of
 from planner.answer.schema import Objective, Plan, Search
 from planner.answer.served import MONTH_DAYS
 from planner.catalog.load import Catalog

@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 
 from planner.errors import InputError
-from planner.physics.serving.weights import FORMATS
+from planner.physics.serving.formats import FORMATS
 from planner.scenario.demand import Arrivals, Level
 from planner.scenario.lengths import Length
 from planner.scenario.scenario import ServingScenario
