@@ -78,7 +78,8 @@ def key_facts(entry: Sourced) -> str:
         case Engine():
             share = (f"{entry.memory_fraction:g} of {entry.fraction_of}" if entry.fraction_of != "nothing"
                      else "no memory fraction")
-            parts = [share, plural(entry.block, "token") + " a block", _releases(release.version for release in entry.releases)]
+            parts = [share, f"{plural(entry.block, 'token')} a block",
+                     _releases(release.version for release in entry.releases)]
         case Speeds():
             own = sorted({name for release in entry.releases for name in release.architectures})
             parts = [_releases(release.version for release in entry.releases),
