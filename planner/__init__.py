@@ -6,12 +6,15 @@ The map. A module imports only from a smaller number or its own folder (tests/te
     catalog/      1   WHAT EXISTS            hardware, models, prices, stacks: each fact with its source
     scenario/     2   WHAT IS ASKED          workload, hardware, limits, objective; load.py reads them
     layouts/      3   WHAT COULD BE DONE     the axis table, named legality rules, enumeration
-    physics/      4   WHAT EACH NEEDS        memory, compute, communication: arrays in, arrays out
+    physics/      4   WHAT EACH NEEDS        memory, compute, communication: arrays in, arrays out; serving/ its steps
     money/        5   WHAT IT COSTS          rent, and what failures cost
     solver/       6   WHICH TO CHOOSE        staging, fleet, frontier: the only home of ortools
     answer/       7   WHAT WE SAY            Plan and Assignment, versioned JSON
     render/       8   HOW IT READS           sentences and tables
+    simulate/     8   DOES IT HOLD           a serving fleet replayed event by event over a trace
     evidence/     8   HOW FAR TO TRUST IT    predicted against measured
+    fit/          9   WHICH CONSTANTS        those that measured runs decide
+    serving/      9   WHO SERVES IT          the fleet that holds a service level, its replay and comparison
     explaining/   9   WHY                    the cause of a no, why not that, what one more is worth
     pipeline.py api.py              9   the whole flow, and the public functions
     sweep/       10   WHAT IF                variants, resumable, on local cores or a Dask cluster

@@ -12,10 +12,10 @@ NUMBER = dict.fromkeys(BASE, 0) | {
     "catalog": 1, "scenario": 2, "layouts": 3, "physics": 4, "money": 5, "solver": 6, "answer": 7,
     "render": 8, "launch": 8, "simulate": 8, "evidence": 8, "fit": 9,
     "calibrating": 10, "prepare": 9, "explaining": 9, "planned": 9, "trading": 9, "comparing": 9, "holding": 9,
-    "estimating": 9, "serving": 9, "pipeline": 9, "api": 9, "__init__": 9, "sweep": 10,
+    "estimating": 9, "serving": 9, "provenance": 9, "pipeline": 9, "api": 9, "__init__": 9, "sweep": 10,
     "cli": 11, "__main__": 12}
 SAME_ROOM = [BASE, {"prepare", "explaining", "planned", "trading", "comparing", "holding", "estimating",
-                    "serving", "pipeline", "api", "__init__"}]
+                    "serving", "provenance", "pipeline", "api", "__init__"}]
 HOMES = {"ortools": "solver/", "click": "cli/", "yaml": "yaml_io.py", "jinja2": "render/report/"}
 NETWORKX = {"physics/topology.py", "money/fabric.py"}
 NO_FILES = {"layouts", "physics", "money", "solver", "answer"}

@@ -14,13 +14,12 @@ from planner.answer.assignment import (
     Memory,
     MemoryComponents,
     Offload,
-    Percentiles,
     RecomputeLayers,
-    Serving,
     Stage,
     Time,
     TimeComponents,
 )
+from planner.answer.level import Percentiles, Serving
 from planner.yaml_io import Frozen
 
 __all__ = [

@@ -7,17 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from planner.answer.assignment import (
-    Assignment,
-    Layout,
-    Memory,
-    MemoryComponents,
-    Percentiles,
-    Replayed,
-    Serving,
-    Time,
-    TimeComponents,
-)
+from planner.answer.assignment import Assignment, Layout, Memory, MemoryComponents, Time, TimeComponents
+from planner.answer.level import Percentiles, Replayed, Serving
 from planner.answer.bought import bought_of
 from planner.money.rent import RentalOffer
 from planner.physics.serving.capacity import Capacity
@@ -83,9 +74,17 @@ def served_assignment(workload: str, stack: str, d: Deployment, rows: Replicas, 
                         max_batch=max(1, int(min(held.concurrency[0], d.engine.sequences * int(rows.dp[0])))),
                         kv_tokens=int(max(held.tokens[0], 0) * int(rows.dp[0])), role=placed.role,
                         nodes_by_hour=placed.daily, replayed=replayed),
-        duration_days=days, cost_usd=None if usd is None or days is None else nodes * usd * 24 * days,
+        duration_days=days, cost_usd=_cost(placed, usd),
         energy_kwh=float(watts * 24 * MONTH_DAYS / WATT_HOURS) if offer is not None else None,
         purchase=bought_of(offer.estate, nodes, gpus, 1.0) if offer is not None and offer.estate else None)
+
+
+def _cost(placed: Placed, usd: float | None) -> float | None:
+    """Return USD of a month; none without a price."""
+    if usd is None:
+        return None
+    daily = 24 * placed.nodes if placed.daily is None else sum(placed.daily)
+    return daily * usd * MONTH_DAYS
 
 
 def _layout(d: Deployment, rows: Replicas, replicas: int, batch: float) -> Layout:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field
 
-from planner.answer.assignment import Percentiles
+from planner.answer.level import Percentiles
 from planner.yaml_io import Frozen
 
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from planner.catalog.architecture import Model
+from planner.catalog.engine import Engine
 from planner.catalog.figures import figures
 from planner.catalog.hardware import Fabric, Gpu, Node
 from planner.catalog.load import KINDS, Catalog
 from planner.catalog.price import PriceList
 from planner.catalog.sourced import Sourced
+from planner.catalog.speed import Speeds
 from planner.catalog.spelling import canonical
 from planner.catalog.stack import Stack
 from planner.errors import InputError, UnknownName
 from planner.physics.shapes import parameters
+from planner.render.figures import plural
 from planner.units import show_count
 
 ALL_KINDS = (*KINDS, "calibration")
@@ -73,6 +76,20 @@ def key_facts(entry: Sourced) -> str:
         case Stack():
             stages = " ".join(map(str, entry.zero_stages))
             parts = [f"ZeRO {stages}", "pipeline" if entry.pipeline else "no pipeline"]
+        case Engine():
+            share = (f"{entry.memory_fraction:g} of {entry.fraction_of}" if entry.fraction_of != "nothing"
+                     else "no memory fraction")
+            parts = [share, f"{plural(entry.block, 'token')} a block",
+                     _releases(release.version for release in entry.releases)]
+        case Speeds():
+            own = sorted({name for release in entry.releases for name in release.architectures})
+            parts = [_releases(release.version for release in entry.releases),
+                     f"own figures for {' '.join(own)}" if own else "the same for all GPUs"]
         case _:
             parts = [entry.note] if entry.note else [figure.path for figure in figures(entry)[:4]]
     return ", ".join(parts)
+
+
+def _releases(versions: Iterable[str]) -> str:
+    """Return the versions at which an entry's figures change."""
+    return f"releases {' '.join(dict.fromkeys(versions))}"

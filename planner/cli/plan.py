@@ -31,8 +31,8 @@ def command(scenario: str | None, prefer: str | None, pareto: str | None, time_l
             **flags: str | tuple[str, ...] | None) -> int:
     """Find the cheapest (or fastest, or smallest) plan, and prove it.
 
-    SCENARIO is a file or the name of a shipped scenario; flags override it, or stand alone with at least
-    --model and --tokens.
+    SCENARIO is a file or the name of a shipped scenario; flags override it, or stand alone: --model with --tokens, or
+    with --rate, --input and --output for a service.
     """
     catalog = open_catalog(catalogs)
     asked, defaults = question(scenario, flags, catalog)

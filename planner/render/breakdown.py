@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from planner.answer.served import MONTH_DAYS
 from planner.answer.schema import Assignment, Memory, Time
 from planner.render.figures import days, milliseconds, percent, plural
 from planner.render.page import Column, Page
@@ -89,7 +90,7 @@ def show_cost(page: Page, assignment: Assignment) -> None:
     if assignment.offer:
         rows.append(("offer", assignment.offer))
     if assignment.cost_usd is not None and assignment.serving is not None:
-        rows.append(("cost", f"{assignment.cost_usd:,.2f} USD in {days(assignment.duration_days or 0.0)}"))
+        rows.append(("cost", f"{assignment.cost_usd:,.2f} USD in {MONTH_DAYS:g} days"))
     elif assignment.cost_usd is not None:
         per_tokens = _per_tokens(assignment, assignment.cost_usd)
         rows.append(("cost", f"{assignment.cost_usd:,.2f} USD{per_tokens}"))

@@ -39,11 +39,13 @@ def render_services(found: Sequence[Compared], console: Console) -> None:
     """Print the comparison."""
     page = Page(console)
     page.paragraph(services_line(found), "bold")
-    page.console.print()
+    with_plan = [_row(one) for one in found if one.assignments]
     columns = (Column("hardware, offer and layout"), Column("GPUs", True), Column("USD/h", True),
                Column("USD per M\ninput\noutput", True), Column("output\ntokens/s\nper GPU", True),
                Column("p95\nTTFT\nTPOT", True), Column("J per\ntoken", True))
-    page.table(columns, [_row(one) for one in found if one.assignments], gap=1)
+    if with_plan:
+        page.console.print()
+        page.table(columns, with_plan, gap=1)
     without = [one.row for one in found if not one.assignments]
     if without:
         page.heading("Without a plan")

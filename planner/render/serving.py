@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from planner.answer.assignment import Assignment, Replayed
+from planner.answer.assignment import Assignment
+from planner.answer.level import Replayed
 from planner.answer.schema import Plan
 from planner.answer.served import MONTH_DAYS
 from planner.render.figures import percent, plural
@@ -111,7 +112,7 @@ def show_service(page: Page, assignment: Assignment) -> None:
             ("step", "{}, 90% interval {} to {}".format(show_seconds(assignment.time.step_seconds), *(
                 show_seconds(s) for s in assignment.time.interval90_seconds)))]
     tokens = serving.output_tokens_per_second_per_gpu * assignment.gpus
-    if assignment.usd_per_node_hour is not None and tokens:
+    if assignment.usd_per_node_hour is not None and tokens and serving.role != "prefill":
         usd = assignment.usd_per_node_hour * assignment.nodes / 3600
         rows.append(("cost", f"{show_usd(usd / tokens * 1e6)} per million output tokens"))
     if serving.nodes_by_hour is not None:

@@ -9,7 +9,7 @@ from planner.render.figures import percent, plural
 from planner.render.page import Column, Page
 from planner.units import show_seconds
 
-_LABELS = {"ttft": "TTFT", "tpot": "TPOT", "e2e": "request", "queue": "waiting"}
+_LABELS = {"ttft": "TTFT", "tpot": "TPOT", "e2e": "whole", "queue": "queue"}
 
 
 def simulation_sentence(found: Simulation) -> str:
@@ -29,8 +29,8 @@ def render_simulation(found: Simulation, console: Console) -> None:
         beside = (show_seconds(computed.p50), show_seconds(computed.p95)) if computed else ("", "")
         rows.append((label, *(show_seconds(value) for value in (replayed.p50, replayed.p90, replayed.p95, replayed.p99,
                                                                  replayed.mean)), *beside))
-    page.table((Column("replayed"), *(Column(name, True) for name in ("p50", "p90", "p95", "p99", "mean")),
-                Column("computed p50", True), Column("p95", True)), rows)
+    heads = ("replayed\np50", "p90", "p95", "p99", "mean", "computed\np50", "p95")
+    page.table((Column(""), *(Column(head, True) for head in heads)), rows)
     page.heading("Replay")
     facts = [("requests", f"{found.requests:,}, {found.requests_per_second:,.4g} a second on average"),
              ("router", found.policy),

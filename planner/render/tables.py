@@ -87,7 +87,8 @@ def render_service(assignment: Assignment, console: Console) -> None:
 
 def _show_assignment(page: Page, assignment: Assignment, confidence: float | None) -> None:
     show_layout(page, assignment)
-    show_memory(page, assignment.memory, confidence)
+    # what an engine allocates is its own choice, so that no confidence is asked of it
+    show_memory(page, assignment.memory, confidence if assignment.serving is None else None)
     show_time(page, assignment.time)
     if assignment.serving is None:
         show_performance(page, assignment)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planner.answer.assignment import Assignment, Replayed
+from planner.answer.assignment import Assignment
+from planner.answer.level import Replayed
 from planner.answer.served import Placed, served_assignment
 from planner.physics.serving.level import Served
 from planner.serving.delivered import delivered_of, working

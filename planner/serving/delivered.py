@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from planner.answer.assignment import Percentiles
+from planner.answer.level import Percentiles
 from planner.answer.served import Delivered
 from planner.layouts.table import Floats
 from planner.physics.serving.deployment import Deployment

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from planner.answer.assignment import Assignment, Percentiles
+from planner.answer.assignment import Assignment
+from planner.answer.level import Percentiles
 from planner.answer.served import Delivered, Placed, served_assignment
 from planner.catalog.load import Catalog
 from planner.errors import InputError

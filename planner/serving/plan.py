@@ -105,7 +105,7 @@ def _alternatives(prepared: Prepared, fleet: Fleet, picks: Sequence[Pick], found
         if label in seen:
             continue
         seen.add(label)
-        made += [_alternative(one, value / found.value - 1, prepared) for one in shown]
+        made += [_alternative(one, value / found.value - 1, len(shown) - 1, prepared) for one in shown]
     return made[:MOST_ALTERNATIVES]
 
 
@@ -113,10 +113,11 @@ def _is_kind(kind: tuple[int, str], column: ReplicaColumn) -> bool:
     return (column.candidate, column.format) == kind
 
 
-def _alternative(one: Assignment, more: float, prepared: Prepared) -> Alternative:
+def _alternative(one: Assignment, more: float, others: int, prepared: Prepared) -> Alternative:
     what = {"cost": "cost", "gpus": "GPUs", "energy": "energy"}[prepared.scenario.objective]
     tied = more < prepared.catalog.kernels.resolution
-    return Alternative(**dict(one), why=f"{more:+.1%} {what}" + (" alone" if more < 0 else ""), tied=tied)
+    together = f", with the {others} other{'s' if others > 1 else ''} of its fleet" if others else ""
+    return Alternative(**dict(one), why=f"{more:+.1%} {what}{together}", tied=tied)
 
 
 def refuse(*, simple: bool, pareto: Sequence[str]) -> None:

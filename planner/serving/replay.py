@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.answer.assignment import Percentiles, Replayed
+from planner.answer.level import Percentiles, Replayed
 from planner.catalog.load import Catalog
 from planner.layouts.candidate import Candidate
 from planner.layouts.table import Floats
