@@ -155,3 +155,105 @@ def test_value_and_feasibility_agree_with_enumeration(seed: int) -> None:
             assert faults(problem, found) == [], problem
     assert 15 < answers < 55
     assert objectives == {"cost", "gpus", "energy"}
+
+
+def test_the_check_sees_every_single_fault() -> None:
+    random, seen = Random(40), 0
+    for _ in range(40):
+        problem = random_cover(random)
+        found = cover(problem)
+        if not found.value or problem.objective != "gpus" or any(one.always for one in problem.supplies):
+            continue
+        key = max(found.replicas, key=lambda at: max(found.replicas[at]))
+        fewer = {**found.replicas, key: (found.replicas[key][0] - 1, *found.replicas[key][1:])}
+        assert faults(problem, replace(found, value=found.value + 1))
+        assert faults(problem, replace(found, nodes={at: tuple(n + 1 for n in of) for at, of in found.nodes.items()}))
+        if found.replicas[key][0]:
+            assert faults(problem, replace(found, replicas=fewer))
+        seen += 1
+    assert seen > 3
+
+
+@pytest.mark.parametrize("name", ["micro_budget", "max_gpus", "max_nodes", "max_watts"])
+def test_a_limit_lifted_never_hurts_and_one_just_met_changes_nothing(name: str) -> None:
+    random = Random(41)
+    for _ in range(15):
+        problem = random_cover(random)
+        before, after = cover(problem), cover(replace(problem, **{name: None}))
+        assert before.value is None or (after.value is not None and after.value <= before.value)
+
+
+def test_more_of_the_rate_or_of_the_spares_never_costs_less() -> None:
+    random = Random(42)
+    for _ in range(20):
+        problem = random_cover(random)
+        more = replace(problem, spares=tuple(spares + 1 for spares in problem.spares))
+        higher = replace(problem, needs=tuple(tuple(need + 1 for need in service) for service in problem.needs))
+        before = cover(problem)
+        for after in map(cover, (more, higher)):
+            assert after.value is None or (before.value is not None and before.value <= after.value)
+
+
+ONE = Cover(((10,),), (0,), (Column(1, 0, 7, "whole", 4, 2),), (Supply(7, lambda nodes: 5 * nodes, 9, 4, 3),))
+"""Replicas of 4 on two GPUs, two to a node, for a rate of 10."""
+
+
+def test_replicas_share_nodes_and_fill_up_the_rate() -> None:
+    found = cover(ONE)
+    assert (found.replicas[1], found.nodes[1], found.value) == ((3,), (2,), 2 * 5 * 24)
+    assert cover(replace(ONE, objective="gpus")).value == 6
+    assert cover(replace(ONE, objective="energy")).value == 2 * 3 * 24
+
+
+def test_the_strongest_of_unlike_replicas_may_fail_and_the_others_hold() -> None:
+    """One of 10 and ten of 1 hold 10 whichever fails; taking the strongest off every replica would ask for more."""
+    unlike = replace(ONE, spares=(1,), objective="gpus", columns=(
+        Column(1, 0, 7, "whole", 10, 8), Column(2, 0, 8, "whole", 1, 1)), supplies=(
+        Supply(7, lambda nodes: 5 * nodes, 1, 8, 3), Supply(8, lambda nodes: nodes, 20, 1, 3)))
+    assert cover(unlike).value == 11
+    found = cover(replace(unlike, needs=((9,),), columns=(unlike.columns[0], replace(unlike.columns[1], gpus=1)),
+                          spares=(2,)))
+    assert (found.replicas[1], found.replicas[2]) == ((0,), (11,))
+
+
+def test_pools_apart_answer_what_the_weaker_does_and_never_across_supplies() -> None:
+    apart = replace(ONE, columns=(Column(1, 0, 7, "prefill", 5, 1), Column(2, 0, 7, "decode", 2, 1)))
+    found = cover(apart)
+    assert (found.replicas, found.nodes) == ({1: (2,), 2: (5,)}, {1: (1,), 2: (2,)})
+    elsewhere = replace(apart, columns=(apart.columns[0], replace(apart.columns[1], supply=8)),
+                        supplies=(*apart.supplies, replace(apart.supplies[0], key=8)))
+    assert cover(elsewhere).status == "infeasible"
+
+
+def test_what_is_always_paid_takes_the_base_and_the_rest_comes_by_the_hour() -> None:
+    day = Cover(((4, 12),), (0,), (Column(1, 0, 1, "whole", 4, 8), Column(2, 0, 2, "whole", 4, 8)),
+                (Supply(1, lambda nodes: 6 * nodes, 9, 8, 1, always=True), Supply(2, lambda nodes: 10 * nodes, 9, 8, 1)),
+                (18, 6))
+    found = cover(day)
+    assert (found.replicas, found.value) == ({1: (1, 1), 2: (0, 2)}, 6 * 24 + 2 * 10 * 6)
+    alone = [cover(replace(day, columns=(column,))).value for column in day.columns]
+    assert alone == [3 * 6 * 24, 10 * 18 + 30 * 6]
+
+
+def test_gpus_are_those_of_the_hour_that_has_the_most() -> None:
+    """Of two services the busiest hour by requests is not the busiest by GPUs."""
+    two = replace(ONE, needs=((2, 20), (3, 1)), spares=(0, 0), hours=(12, 12), objective="gpus", columns=(
+        Column(1, 0, 7, "whole", 10, 1), Column(2, 1, 7, "whole", 1, 2)))
+    assert cover(two).value == 7
+
+
+def test_endings() -> None:
+    assert cover(replace(ONE, columns=())).status == "infeasible"
+    assert cover(replace(ONE, needs=((200,),))).status == "infeasible"
+    assert cover(replace(ONE, needs=((0,),))).value == 0
+    stopped = cover(ONE, Settings(deterministic_limit=0.0))
+    assert (stopped.status, stopped.value, stopped.replicas) == ("undecided", None, {})
+
+
+def test_the_same_question_has_the_same_answer_and_the_first_of_alike_columns_wins() -> None:
+    random = Random(43)
+    for _ in range(10):
+        problem = random_cover(random)
+        assert cover(problem) == cover(problem)
+    alike = replace(ONE, columns=(ONE.columns[0], replace(ONE.columns[0], key=2)))
+    assert cover(alike).replicas == {1: (3,), 2: (0,)}
