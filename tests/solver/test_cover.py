@@ -227,8 +227,8 @@ def test_pools_apart_answer_what_the_weaker_does_and_never_across_supplies() -> 
 
 def test_what_is_always_paid_takes_the_base_and_the_rest_comes_by_the_hour() -> None:
     day = Cover(((4, 12),), (0,), (Column(1, 0, 1, "whole", 4, 8), Column(2, 0, 2, "whole", 4, 8)),
-                (Supply(1, lambda nodes: 6 * nodes, 9, 8, 1, always=True), Supply(2, lambda nodes: 10 * nodes, 9, 8, 1)),
-                (18, 6))
+                (Supply(1, lambda nodes: 6 * nodes, 9, 8, 1, always=True),
+                 Supply(2, lambda nodes: 10 * nodes, 9, 8, 1)), (18, 6))
     found = cover(day)
     assert (found.replicas, found.value) == ({1: (1, 1), 2: (0, 2)}, 6 * 24 + 2 * 10 * 6)
     alone = [cover(replace(day, columns=(column,))).value for column in day.columns]

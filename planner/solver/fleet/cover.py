@@ -227,8 +227,13 @@ class _Model:
     def goals(self) -> Iterable[cp_model.LinearExprT]:
         """Yield what is minimized, in order: the objective, then what breaks ties."""
         cost = self._daily(self.cost)
-        yield {"cost": lambda: cost, "gpus": self._most_gpus, "energy": lambda: self._daily(self.watts)}[
-            self.problem.objective]()
+        match self.problem.objective:
+            case "cost":
+                yield cost
+            case "gpus":
+                yield self._most_gpus()
+            case "energy":
+                yield self._daily(self.watts)
         yield cost
         yield self._daily(self.gpus)
         yield sum(self.used.values())
