@@ -100,13 +100,16 @@ def _alternatives(prepared: Prepared, fleet: Fleet, picks: Sequence[Pick], found
     made: list[Alternative] = []
     seen: set[str] = set()
     for value, other_picks in others:
-        shown = assignments(prepared, other_picks, simulated=False)
-        label = f"{shown[0].node} {shown[0].layout.precision}"
+        first = other_picks[0].column
+        label = f"{prepared.candidates[first.candidate].node.name} {first.format}"
         if label in seen:
             continue
         seen.add(label)
+        shown = assignments(prepared, other_picks, simulated=False)
+        if len(made) + len(shown) > MOST_ALTERNATIVES:
+            break
         made += [_alternative(one, value / found.value - 1, len(shown) - 1, prepared) for one in shown]
-    return made[:MOST_ALTERNATIVES]
+    return made
 
 
 def _is_kind(kind: tuple[int, str], column: ReplicaColumn) -> bool:

@@ -26,7 +26,7 @@ def prefilling(d: Deployment, rows: Replicas, stream: Stream, busy: Floats) -> S
     copies = (rows.dp * rows.pp).astype(np.float64)
     chunk = np.full(len(rows), float(d.engine.chunk)) * copies
     each = np.minimum(stream.prompt * copies, chunk)
-    behind = np.full(len(rows), stream.input / 2)
+    behind = np.full(len(rows), stream.behind)
 
     def step(prompt: Floats) -> Floats:
         return step_times(d, rows, Load(zero, zero + stream.input, prompt, behind)).total
@@ -36,7 +36,7 @@ def prefilling(d: Deployment, rows: Replicas, stream: Stream, busy: Floats) -> S
     lengths = np.array(stream.inputs) * (1 - stream.hits) / stream.prompt
     own = d.engine.request + lengths[None, :] * (stream.prompt * copies / each * alone)[:, None]
     wait = waiting(stream, busy, service)
-    return Served(busy, busy / service, service, busy, wait, own.mean(axis=1), own, zero, zero, zero)
+    return Served(busy, busy / service, service, busy, service, busy, wait, own.mean(axis=1), own, zero, zero, zero)
 
 
 def decoding(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Served:
@@ -52,4 +52,5 @@ def decoding(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Se
     took = step(batch)
     crowd = batch + NormalDist().inv_cdf(ROOM) * np.sqrt(batch)
     deviation = np.maximum(step(batch + np.sqrt(batch)) - took, 0.0)
-    return Served(batch, batch / (later * took), took, zero, zero, zero, zero[:, None], took, deviation, crowd)
+    return Served(batch, batch / (later * took), took, zero, zero, zero, zero, zero, zero[:, None], took, deviation,
+                  crowd)

@@ -2,10 +2,12 @@
 
 A replica that decodes D sequences on average answers X requests/s, and the other way round:
     TPOT = T(D) / (1 - X W)        D = X (output - 1) TPOT        so X = D / ((output - 1) T(D) + D W)
-T(D) a step of D sequences, W what a prompt adds to steps. Prompts wait for each other: rho = X S of the time prompts
-are at work, S the share of a step full of prompt tokens that one takes; a prompt waits longer than t with probability
-rho exp(-rho t / mean), the mean as Kingman (1961) has it from the spread of gaps and lengths. To the first token it
-then needs the rest of a step and its own steps. A request's TPOT varies with how many decode beside it (Poisson about
+T(D) a step of D sequences, W what a prompt adds to steps. A prompt waits for the rest of a step, long ones being met
+more often, and then for others. Those that came in the same step share the next with it: a step of L draws X L prompts,
+so that steps of T / (1 - X W) on average vary by W^2 X L (spread of gaps and lengths) / (1 - (X W)^2). Those that a
+step has no room for are a queue: rho = X S of the time prompts are at work, S the share of a step full of prompt tokens
+that one takes, with the mean wait of Kingman (1961). The longer of both waits counts, and exceeds t with probability
+p exp(-p t / mean). A request's TPOT varies with how many decode beside it (Poisson about
 D, averaged over the time it takes) and with how many prompts come meanwhile.
 """
 
@@ -59,16 +61,21 @@ class Stream:
         return self.input + self.output * (1 + self.output_cv**2) / 2
 
     @property
+    def behind(self) -> float:
+        """Tokens before one of a prompt that is computed, on average."""
+        return self.input * (1 + self.hits) / 2
+
+    @property
     def prompt(self) -> float:
         """Prompt tokens that no cache holds."""
         return max(1.0, self.input * (1 - self.hits))
 
 
-def stream_of(quantile: Callable[[float], float], *, output: float, input_cv: float, output_cv: float, gap_cv: float,
-              hits: float, drafts: int, accepted: float) -> Stream:
-    """Return a stream whose prompt lengths follow `quantile`."""
+def stream_of(quantile: Callable[[float], float], *, input: float, output: float, input_cv: float,
+              output_cv: float, gap_cv: float, hits: float, drafts: int, accepted: float) -> Stream:
+    """Return a stream whose prompt lengths follow `quantile`; `input` is their mean, which a long tail draws up."""
     inputs = tuple(quantile((at + 0.5) / POINTS) for at in range(POINTS))
-    return Stream(sum(inputs) / POINTS, output, inputs, input_cv, output_cv, gap_cv, hits, drafts, accepted)
+    return Stream(input, output, inputs, input_cv, output_cv, gap_cv, hits, drafts, accepted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +88,10 @@ class Served:
     step: Floats
     prompts: Floats
     """Share of the time that prompts are at work."""
+    rest: Floats
+    """Seconds of the step that a prompt meets on its arrival; it waits for a part of it."""
+    waits: Floats
+    """Share of prompts that wait for others."""
     wait: Floats
     """Mean wait for other prompts."""
     own: Floats
@@ -94,15 +105,18 @@ class Served:
 
     def ttft_at(self, quantile: float | None) -> Floats:
         """Return seconds to the first token that a share of requests stay within; the mean for None."""
-        rest = self.step / 2
         if quantile is None:
-            return self.wait + self.own + rest
-        low, high = np.zeros_like(self.rate), 20 * (self.wait + self.step) / (1 - quantile) + self.each.max(axis=1)
-        tail = np.maximum(self.wait / np.maximum(self.prompts, 1e-9), 1e-9)
+            return self.wait + self.own + self.rest / 2
+        most = 20 * (self.wait + self.rest) / (1 - quantile) + self.each.max(axis=1)
+        low, high = np.zeros_like(self.rate), most
+        tail = np.maximum(self.wait / np.maximum(self.waits, 1e-9), 1e-9)[:, None]
+        rest, share = np.maximum(self.rest, 1e-9)[:, None], self.waits[:, None]
         for _ in range(50):
             middle = (low + high) / 2
-            past = (middle - rest)[:, None] - self.each
-            within = np.where(past < 0, 0.0, 1 - self.prompts[:, None] * np.exp(-np.maximum(past, 0) / tail[:, None]))
+            past = np.maximum(middle[:, None] - self.each, 0.0)
+            # a part of the step, even over all of it, and a wait that falls off exponentially
+            met = np.minimum(past, rest)
+            within = (met - share * tail * (np.exp((met - past) / tail) - np.exp(-past / tail))) / rest
             reached = within.mean(axis=1) >= quantile
             low, high = np.where(reached, low, middle), np.where(reached, middle, high)
         found: Floats = high
@@ -120,7 +134,7 @@ def served(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Serv
     """Return what each row does while it decodes `batch` sequences on average."""
     zero, many = np.zeros(len(rows)), np.maximum(batch, 1.0)
     context = np.full(len(rows), stream.context)
-    behind = np.full(len(rows), stream.input / 2)
+    behind = np.full(len(rows), stream.behind)
     dp, pp = rows.dp.astype(np.float64), rows.pp.astype(np.float64)
 
     def step(sequences: Floats, prompt: Floats) -> Floats:
@@ -134,29 +148,47 @@ def served(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Serv
     each = min(stream.prompt, float(d.engine.chunk))
     steps, together = stream.prompt / each, np.ones(len(rows))
     lone = mixed = step(beside, each * dp * pp)
+    def filled(prompts: Floats) -> Floats:
+        return step(beside, np.clip(prompts * each / dp, each, float(d.engine.chunk)) * dp * pp)
+
     for at in range(ROUNDS):
         if at:
-            mixed = step(beside, np.clip(together * each / dp, each, float(d.engine.chunk)) * dp * pp)
+            mixed = filled(together)
         cost = steps * (mixed - base) / (together * pp)
         rate = batch / (later * plain / gain + batch * cost)
-        together = np.clip(rate * steps * mixed / pp, 1.0, d.engine.chunk * dp / each)
+        busy = np.minimum(rate * cost, STEEPEST)
+        mean = np.minimum(plain * (1 - busy) + mixed * busy if d.engine.prefill_first else plain / (1 - busy), mixed)
+        # prompts of a step that has some
+        drawn = np.maximum(rate * steps * mean / pp, 1e-9)
+        together = np.clip(drawn / -np.expm1(-drawn), 1.0, d.engine.chunk * dp / each)
     service = stream.prompt / (d.engine.chunk * dp * pp) * step(beside, d.engine.chunk * dp * pp)
     prompts = np.minimum(rate * service, 1 - 1e-6)
-    wait = waiting(stream, prompts, service)
+    # a step that has room for one prompt alone is met by none while it works: that wait is the queue's
+    shared = 1 - each / d.engine.chunk
+    rest = plain + shared * (mean - plain)
+    longer = shared * (meeting(stream, rate, mean, cost, mixed) - mean)
+    # where gaps are uneven, a prompt comes with others
+    met = np.maximum(rate * (rest + longer) / pp + stream.gap_cv**2 - 1, 0.0)
+    others, queue = filled(1 + met) - lone + longer / 2, waiting(stream, prompts, service)
+    wait = np.maximum(queue, others)
+    # the more uneven prompts are beside their gaps, the fewer wait, and the longer
+    meets = np.maximum(-np.expm1(-met), busy) / (1 + stream.input_cv**2 / max(stream.gap_cv**2, 1.0))
+    waits = np.where(queue > others, prompts, np.maximum(meets, 1e-9))
     lengths = np.array(stream.inputs) * (1 - stream.hits)
     share = lengths[None, :] / stream.prompt
     own = d.engine.request + np.maximum(1.0, np.ceil(lengths / d.engine.chunk))[None, :] * base[:, None]
     own = own + share * (steps * (lone - base))[:, None]
     tpot = plain / gain + rate * cost * (plain / gain) / np.maximum(1 - rate * cost, 1e-6)
     coming = rate * later * tpot
-    slope = (step(1.1 * many, zero) - plain) / (0.1 * many) / gain
+    # over a range, as steps rise at the edges of kernels' tiles
+    slope = (step(1.5 * many, zero) - step(0.5 * many, zero)) / many / gain
     left = np.maximum(1 - rate * cost, 1 - STEEPEST)
     spread = crowding(stream, batch, np.clip(slope * gain * many / plain, 0.0, STEEPEST), left)
     # prompts that come meanwhile draw a request out, so that more come
     deviation = np.hypot(slope * tpot / (plain / gain) * np.sqrt(spread.averaged), cost / later / left * np.sqrt(
         coming * (stream.gap_cv**2 + stream.input_cv**2) * (1 + stream.output_cv**2)))
     crowd = batch + NormalDist().inv_cdf(ROOM) * np.sqrt(spread.variance)
-    return Served(batch, rate, plain, prompts, wait, own.mean(axis=1), own, tpot, deviation, crowd)
+    return Served(batch, rate, plain, prompts, rest, waits, wait, own.mean(axis=1), own, tpot, deviation, crowd)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +211,16 @@ def crowding(stream: Stream, batch: Floats, elasticity: Floats, left: Floats) ->
     variance = batch * (1 + stream.gap_cv**2) / 2 / free / left
     averaged: Floats = variance * 2 / free * (1 - (1 - np.exp(-free)) / free)
     return Crowding(variance, averaged)
+
+
+def meeting(stream: Stream, rate: Floats, mean: Floats, cost: Floats, most: Floats) -> Floats:
+    """Return seconds of the step that a prompt meets on its arrival, of steps of `mean` seconds.
+
+    cost: what a prompt adds; most: of a step as full as steps are.
+    """
+    busy, spread = np.minimum(rate * cost, STEEPEST), stream.gap_cv**2 + stream.input_cv**2
+    met: Floats = np.clip(mean + cost**2 * rate * spread / (1 - busy**2), mean, np.maximum(most, mean))
+    return met
 
 
 def waiting(stream: Stream, busy: Floats, service: Floats) -> Floats:

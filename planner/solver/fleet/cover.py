@@ -1,8 +1,9 @@
 """Replicas of services on nodes: the cheapest that hold every service's rate in every hour, as a CP-SAT model.
 
 Plain integers: micro-requests/s rounded against the plan, micro-USD per node-hour. A node works for one column.
-With k spares the rate must hold without the k strongest replicas of a service. Prefill and decode replicas of one
-supply together answer what the weaker pool does.
+With k spares the rate must hold without the k strongest replicas of each pool: those of a service that do all of a
+request, and those of a supply that prefill, or decode. Prefill and decode replicas of one supply together answer what
+the weaker pool does.
 """
 
 from __future__ import annotations
@@ -62,14 +63,16 @@ class Cover:
     micro_budget: int | None = None
     """Micro-USD an hour, in every period."""
     max_gpus: int | None = None
-    fixed_gpus: int | None = None
     max_nodes: int | None = None
     max_watts: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Covered:
-    """Replicas and nodes by column key and period; value and bound of the objective: micro-USD a day, GPUs or W x h."""
+    """Replicas and nodes by column key and period; value and bound of the objective.
+
+    That is micro-USD a day, GPUs in the hour that has the most, or W x h a day.
+    """
 
     status: Status
     replicas: dict[int, tuple[int, ...]] = field(default_factory=dict)
@@ -95,7 +98,7 @@ class _Model:
         self.nodes = {c.key: self._nodes(c) for c in problem.columns}
         for at in range(len(problem.needs)):
             self._coverage(at)
-        self.paid = {key: self._paid(supply) for key, supply in self.supply.items()}
+        self.costs = self._costs()
         self._limits()
 
     def _most(self, column: Column) -> int:
@@ -120,42 +123,46 @@ class _Model:
             if column.gpus >= supply.node_gpus:
                 self.model.add(nodes == replicas * (column.gpus // supply.node_gpus))
             else:
-                self.model.add(nodes * (supply.node_gpus // column.gpus) >= replicas)
+                places = nodes * (supply.node_gpus // column.gpus)
+                self.model.add(places >= replicas)
+                self.model.add(places < replicas + supply.node_gpus // column.gpus)
         return made
 
-    def _answered(self, columns: list[Column], spares: int, period: int) -> cp_model.LinearExprT:
-        """Return micro-requests/s that columns answer without their strongest spares."""
-        total = sum(c.micro_rate * self.replicas[c.key][period] for c in columns)
+    def _answered(self, columns: list[Column], service: int, period: int) -> cp_model.LinearExprT:
+        """Return micro-requests/s that a pool answers without its strongest spares: nothing, if it has no more."""
+        spares, need = self.problem.spares[service], self.problem.needs[service][period]
+        replicas = {c.key: self.replicas[c.key][period] for c in columns}
         if not spares or not columns:
-            return total
-        strongest = self.model.new_int_var(0, max(c.micro_rate for c in columns), "")
-        for column in columns:
-            self.model.add(strongest >= column.micro_rate * self.used[column.key])
-        return total - spares * strongest
+            return sum(c.micro_rate * replicas[c.key] for c in columns)
+        # k replicas that rate t or more are at most k t, and what the others of them have above t: the best t is exact
+        left, chosen = self.model.new_int_var(0, need, ""), []
+        for rate in sorted({c.micro_rate for c in columns}):
+            chosen.append(self.model.new_bool_var(""))
+            total = sum(min(c.micro_rate, rate) * replicas[c.key] for c in columns)
+            self.model.add(left + spares * rate <= total).only_enforce_if(chosen[-1])
+        nothing = self.model.new_bool_var("")
+        self.model.add(left == 0).only_enforce_if(nothing)
+        self.model.add_exactly_one([*chosen, nothing])
+        return left
 
     def _coverage(self, service: int) -> None:
         """Every period's rate is answered, by whole replicas and by pairs of pools."""
-        problem, spares = self.problem, self.problem.spares[service]
-        mine = [c for c in problem.columns if c.service == service]
+        problem = self.problem
         pools: dict[tuple[int, str], list[Column]] = defaultdict(list)
-        for column in mine:
-            pools[column.supply, column.role].append(column)
-        whole = [c for c in mine if c.role == "whole"]
+        for column in problem.columns:
+            if column.service == service:
+                pools[column.supply if column.role != "whole" else -1, column.role].append(column)
         for period, need in enumerate(problem.needs[service]):
-            answered = [self._answered(whole, spares, period)] if whole else []
-            for supply in sorted({c.supply for c in mine if c.role != "whole"}):
+            answered = [self._answered(pools[-1, "whole"], service, period)]
+            for supply in sorted({supply for supply, role in pools if role != "whole"}):
                 both = self.model.new_int_var(0, need, f"apart[{service},{supply},{period}]")
                 for role in ("prefill", "decode"):
-                    # nothing is answered by a pool that is empty, whatever its spares
-                    some = self._answered(pools[supply, role], spares, period)
-                    open_ = self.model.new_bool_var("")
-                    self.model.add(both <= some).only_enforce_if(open_)
-                    self.model.add(both == 0).only_enforce_if(open_.negated())
+                    self.model.add(both <= self._answered(pools[supply, role], service, period))
                 answered.append(both)
             self.model.add(sum(answered) >= need)
 
     def _paid(self, supply: Supply) -> list[cp_model.LinearExprT]:
-        """Return the nodes of a supply paid for in each period."""
+        """Return the nodes of a supply paid for in each period; one figure where all are alike."""
         mine = [c for c in self.problem.columns if c.supply == supply.key]
         needed: list[cp_model.LinearExprT] = [sum(self.nodes[c.key][p] for c in mine) for p in self.periods]
         for nodes in needed:
@@ -165,11 +172,12 @@ class _Model:
         held = self.model.new_int_var(0, supply.most, f"held[{supply.key}]")
         for nodes in needed:
             self.model.add(held >= nodes)
-        return [held for _ in self.periods]
+        return [held]
 
-    def cost(self, period: int) -> cp_model.LinearExprT:
-        """Return micro-USD an hour of a period."""
-        return sum(self._price(self.supply[key], paid[period]) for key, paid in self.paid.items())
+    def _costs(self) -> list[cp_model.LinearExprT]:
+        """Return micro-USD an hour of each period."""
+        prices = [[self._price(supply, nodes) for nodes in self._paid(supply)] for supply in self.problem.supplies]
+        return [sum(price[period % len(price)] for price in prices) for period in self.periods]
 
     def _price(self, supply: Supply, nodes: cp_model.LinearExprT) -> cp_model.LinearExprT:
         if supply.linear or isinstance(nodes, int):
@@ -180,6 +188,10 @@ class _Model:
         self.model.add(at == nodes)
         self.model.add_element(at, table, price)
         return price
+
+    def cost(self, period: int) -> cp_model.LinearExprT:
+        """Return micro-USD an hour of a period."""
+        return self.costs[period]
 
     def gpus(self, period: int) -> cp_model.LinearExprT:
         """Return the GPUs of all replicas in a period."""
@@ -195,8 +207,7 @@ class _Model:
 
     def _limits(self) -> None:
         limits = ((self.gpus, self.problem.max_gpus), (self.total_nodes, self.problem.max_nodes),
-                  (self.cost, self.problem.micro_budget), (self.watts, self.problem.max_watts),
-                  (self.gpus, self.problem.fixed_gpus))
+                  (self.cost, self.problem.micro_budget), (self.watts, self.problem.max_watts))
         for amount, limit in limits:
             for period in self.periods if limit is not None else ():
                 assert limit is not None
@@ -206,13 +217,27 @@ class _Model:
         """Return the sum over the hours of a day."""
         return sum(hours * amount(period) for period, hours in enumerate(self.problem.hours))
 
+    def _most_gpus(self) -> cp_model.LinearExprT:
+        """Return the GPUs of the period that has the most."""
+        if len(self.periods) == 1:
+            return self.gpus(0)
+        most = self.model.new_int_var(0, sum(c.gpus * self._most(c) for c in self.problem.columns), "gpus")
+        for period in self.periods:
+            self.model.add(most >= self.gpus(period))
+        return most
+
     def goals(self) -> Iterable[cp_model.LinearExprT]:
         """Yield what is minimized, in order: the objective, then what breaks ties."""
-        peak = max(self.periods, key=lambda p: sum(need[p] for need in self.problem.needs))
-        cost, gpus = self._daily(self.cost), self.gpus(peak)
-        yield {"cost": cost, "gpus": gpus, "energy": self._daily(self.watts)}[self.problem.objective]
+        cost = self._daily(self.cost)
+        match self.problem.objective:
+            case "cost":
+                yield cost
+            case "gpus":
+                yield self._most_gpus()
+            case "energy":
+                yield self._daily(self.watts)
         yield cost
-        yield gpus
+        yield self._daily(self.gpus)
         yield sum(self.used.values())
         yield sum(at * self.used[c.key] for at, c in enumerate(self.problem.columns))
 

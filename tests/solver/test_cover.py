@@ -1,0 +1,259 @@
+"""Replicas on nodes against plain enumeration, and every answer against a check that knows no solver."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+from random import Random
+from typing import Literal
+
+import pytest
+
+from planner.solver.fleet.cover import Column, Cover, Covered, Supply, cover, nodes_of
+from planner.solver.settings import Settings
+
+Counts = dict[int, int]
+Role = Literal["whole", "prefill", "decode"]
+
+
+def stepped(base: int, step: int):
+    return lambda nodes: base * nodes + step * (nodes // 2)
+
+
+def supply(random: Random, key: int) -> Supply:
+    base, step = random.randint(1, 30), random.choice([0, 0, 7, 25])
+    return Supply(key, stepped(base, step), random.choice([1, 2, 3, 9]), random.choice([1, 2, 4]),
+                  random.randint(1, 9), random.random() < 0.3, step == 0)
+
+
+def random_cover(random: Random) -> Cover:
+    periods, services = random.choice([1, 1, 2, 3]), random.choice([1, 1, 1, 2])
+    supplies = tuple(supply(random, key) for key in range(random.choice([1, 2])))
+    apart, columns = random.random() < 0.4, []
+    for key in range(random.randint(max(2, services), 4)):
+        role: Role = random.choice(("whole", "prefill", "decode")) if apart else "whole"
+        columns.append(Column(key, key % services, random.randrange(len(supplies)), role, random.randint(2, 9),
+                              random.choice([1, 2, 4])))
+    spares = tuple(random.choice([0, 0, 1, 2]) for _ in range(services))
+    needs = tuple(tuple(random.choice([0, random.randint(1, 9), random.randint(1, 14 - 6 * (services > 1))])
+                        for _ in range(periods)) for _ in range(services))
+
+    def limit(most: int, chance: float = 0.25) -> int | None:
+        return random.randint(1, most) if random.random() < chance else None
+
+    return Cover(needs, spares, tuple(columns), supplies, tuple(random.randint(1, 9) for _ in range(periods)),
+                 random.choice(("cost", "gpus", "energy")), limit(150), limit(20), limit(8), limit(40))
+
+
+def left(columns: list[Column], counts: Counts, spares: int) -> int:
+    """Return what a pool answers without its strongest replicas."""
+    rates = sorted((c.micro_rate for c in columns for _ in range(counts[c.key])), reverse=True)
+    return sum(rates[spares:])
+
+
+def answered(problem: Cover, service: int, counts: Counts) -> int:
+    mine, spares = [c for c in problem.columns if c.service == service], problem.spares[service]
+    total = left([c for c in mine if c.role == "whole"], counts, spares)
+    for one in problem.supplies:
+        total += min(left([c for c in mine if (c.role, c.supply) == (role, one.key)], counts, spares)
+                     for role in ("prefill", "decode"))
+    return total
+
+
+def on_supplies(problem: Cover, counts: Counts) -> tuple[int, ...]:
+    """Return the nodes of each supply that hold so many replicas."""
+    return tuple(sum(nodes_of(c, one, counts[c.key]) for c in problem.columns if c.supply == one.key)
+                 for one in problem.supplies)
+
+
+def usage(problem: Cover, counts: Counts, held: tuple[int, ...]) -> dict[str, int]:
+    """Return money, GPUs, nodes and power of a period; what is always paid costs what is held."""
+    nodes = on_supplies(problem, counts)
+    paid = [h if one.always else n for one, n, h in zip(problem.supplies, nodes, held, strict=True)]
+    return {"cost": sum(one.micro_usd(n) if n else 0 for one, n in zip(problem.supplies, paid, strict=True)),
+            "gpus": sum(c.gpus * counts[c.key] for c in problem.columns), "nodes": sum(nodes),
+            "energy": sum(one.watts * n for one, n in zip(problem.supplies, nodes, strict=True))}
+
+
+def admitted(problem: Cover, used: dict[str, int]) -> bool:
+    limits = {"cost": problem.micro_budget, "gpus": problem.max_gpus, "nodes": problem.max_nodes,
+              "energy": problem.max_watts}
+    return all(limit is None or used[name] <= limit for name, limit in limits.items())
+
+
+def total(problem: Cover, values: list[int]) -> int:
+    if problem.objective == "gpus":
+        return max(values)
+    return sum(hours * value for hours, value in zip(problem.hours, values, strict=True))
+
+
+def brute(problem: Cover) -> int | None:
+    """Return the least value over all counts of replicas; none where no counts will do."""
+    most = [-(-max(problem.needs[c.service]) // c.micro_rate) + problem.spares[c.service] for c in problem.columns]
+    held_most, by_period = [one.most if one.always else 0 for one in problem.supplies], []
+    every = [dict(zip([c.key for c in problem.columns], counts, strict=True))
+             for counts in product(*(range(m + 1) for m in most))]
+    reach = [(counts, [answered(problem, at, counts) for at in range(len(problem.needs))],
+              on_supplies(problem, counts)) for counts in every]
+    for period in range(len(problem.hours)):
+        by_period.append([(counts, nodes) for counts, rates, nodes in reach
+                          if all(rate >= need[period] for rate, need in zip(rates, problem.needs, strict=True))
+                          and all(n <= one.most for n, one in zip(nodes, problem.supplies, strict=True))])
+    best = None
+    for held in product(*(range(m + 1) for m in held_most)):
+        values = []
+        for states in by_period:
+            used = [usage(problem, counts, held) for counts, nodes in states
+                    if all(n <= h for n, h, one in zip(nodes, held, problem.supplies, strict=True) if one.always)]
+            found = [one[problem.objective] for one in used if admitted(problem, one)]
+            if not found:
+                break
+            values.append(min(found))
+        else:
+            value = total(problem, values)
+            best = value if best is None else min(best, value)
+    return best
+
+
+def faults(problem: Cover, found: Covered) -> list[str]:
+    """Return what is wrong with an answer; no solver needed."""
+    said, values = [], []
+    periods = range(len(problem.hours))
+    counts = [{key: replicas[p] for key, replicas in found.replicas.items()} for p in periods]
+    nodes = [on_supplies(problem, one) for one in counts]
+    held = tuple(max(of) for of in zip(*nodes, strict=True))
+    for p in periods:
+        for at, need in enumerate(problem.needs):
+            if answered(problem, at, counts[p]) < need[p]:
+                said.append(f"service {at} lacks replicas in period {p}")
+        for column in problem.columns:
+            where = next(one for one in problem.supplies if one.key == column.supply)
+            if found.nodes[column.key][p] != nodes_of(column, where, counts[p][column.key]):
+                said.append(f"column {column.key} has {found.nodes[column.key][p]} nodes in period {p}")
+        said += [f"supply {one.key} has too few nodes" for one, n in zip(problem.supplies, nodes[p], strict=True)
+                 if n > one.most]
+        used = usage(problem, counts[p], held)
+        if not admitted(problem, used):
+            said.append(f"a limit is passed in period {p}: {used}")
+        values.append(used[problem.objective])
+    if total(problem, values) != found.value:
+        said.append(f"value {found.value} is not {total(problem, values)}")
+    return said
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_value_and_feasibility_agree_with_enumeration(seed: int) -> None:
+    random, answers, objectives = Random(seed), 0, set()
+    for _ in range(60):
+        problem = random_cover(random)
+        found = cover(problem)
+        assert (found.value, found.bound) == (brute(problem),) * 2, problem
+        assert found.status == ("infeasible" if found.value is None else "optimal")
+        if found.value is not None:
+            answers += 1
+            objectives.add(problem.objective)
+            assert faults(problem, found) == [], problem
+    assert 15 < answers < 55
+    assert objectives == {"cost", "gpus", "energy"}
+
+
+def test_the_check_sees_every_single_fault() -> None:
+    random, seen = Random(40), 0
+    for _ in range(40):
+        problem = random_cover(random)
+        found = cover(problem)
+        if not found.value or problem.objective != "gpus" or any(one.always for one in problem.supplies):
+            continue
+        key = max(found.replicas, key=lambda at: max(found.replicas[at]))
+        fewer = {**found.replicas, key: (found.replicas[key][0] - 1, *found.replicas[key][1:])}
+        assert faults(problem, replace(found, value=found.value + 1))
+        assert faults(problem, replace(found, nodes={at: tuple(n + 1 for n in of) for at, of in found.nodes.items()}))
+        if found.replicas[key][0]:
+            assert faults(problem, replace(found, replicas=fewer))
+        seen += 1
+    assert seen > 3
+
+
+@pytest.mark.parametrize("name", ["micro_budget", "max_gpus", "max_nodes", "max_watts"])
+def test_a_limit_lifted_never_hurts_and_one_just_met_changes_nothing(name: str) -> None:
+    random = Random(41)
+    for _ in range(15):
+        problem = random_cover(random)
+        before, after = cover(problem), cover(replace(problem, **{name: None}))
+        assert before.value is None or (after.value is not None and after.value <= before.value)
+
+
+def test_more_of_the_rate_or_of_the_spares_never_costs_less() -> None:
+    random = Random(42)
+    for _ in range(20):
+        problem = random_cover(random)
+        more = replace(problem, spares=tuple(spares + 1 for spares in problem.spares))
+        higher = replace(problem, needs=tuple(tuple(need + 1 for need in service) for service in problem.needs))
+        before = cover(problem)
+        for after in map(cover, (more, higher)):
+            assert after.value is None or (before.value is not None and before.value <= after.value)
+
+
+ONE = Cover(((10,),), (0,), (Column(1, 0, 7, "whole", 4, 2),), (Supply(7, lambda nodes: 5 * nodes, 9, 4, 3),))
+"""Replicas of 4 on two GPUs, two to a node, for a rate of 10."""
+
+
+def test_replicas_share_nodes_and_fill_up_the_rate() -> None:
+    found = cover(ONE)
+    assert (found.replicas[1], found.nodes[1], found.value) == ((3,), (2,), 2 * 5 * 24)
+    assert cover(replace(ONE, objective="gpus")).value == 6
+    assert cover(replace(ONE, objective="energy")).value == 2 * 3 * 24
+
+
+def test_the_strongest_of_unlike_replicas_may_fail_and_the_others_hold() -> None:
+    """One of 10 and ten of 1 hold 10 whichever fails; taking the strongest off every replica would ask for more."""
+    unlike = replace(ONE, spares=(1,), objective="gpus", columns=(
+        Column(1, 0, 7, "whole", 10, 8), Column(2, 0, 8, "whole", 1, 1)), supplies=(
+        Supply(7, lambda nodes: 5 * nodes, 1, 8, 3), Supply(8, lambda nodes: nodes, 20, 1, 3)))
+    assert cover(unlike).value == 11
+    found = cover(replace(unlike, needs=((9,),), columns=(unlike.columns[0], replace(unlike.columns[1], gpus=1)),
+                          spares=(2,)))
+    assert (found.replicas[1], found.replicas[2]) == ((0,), (11,))
+
+
+def test_pools_apart_answer_what_the_weaker_does_and_never_across_supplies() -> None:
+    apart = replace(ONE, columns=(Column(1, 0, 7, "prefill", 5, 1), Column(2, 0, 7, "decode", 2, 1)))
+    found = cover(apart)
+    assert (found.replicas, found.nodes) == ({1: (2,), 2: (5,)}, {1: (1,), 2: (2,)})
+    elsewhere = replace(apart, columns=(apart.columns[0], replace(apart.columns[1], supply=8)),
+                        supplies=(*apart.supplies, replace(apart.supplies[0], key=8)))
+    assert cover(elsewhere).status == "infeasible"
+
+
+def test_what_is_always_paid_takes_the_base_and_the_rest_comes_by_the_hour() -> None:
+    day = Cover(((4, 12),), (0,), (Column(1, 0, 1, "whole", 4, 8), Column(2, 0, 2, "whole", 4, 8)),
+                (Supply(1, lambda nodes: 6 * nodes, 9, 8, 1, always=True),
+                 Supply(2, lambda nodes: 10 * nodes, 9, 8, 1)), (18, 6))
+    found = cover(day)
+    assert (found.replicas, found.value) == ({1: (1, 1), 2: (0, 2)}, 6 * 24 + 2 * 10 * 6)
+    alone = [cover(replace(day, columns=(column,))).value for column in day.columns]
+    assert alone == [3 * 6 * 24, 10 * 18 + 30 * 6]
+
+
+def test_gpus_are_those_of_the_hour_that_has_the_most() -> None:
+    """Of two services the busiest hour by requests is not the busiest by GPUs."""
+    two = replace(ONE, needs=((2, 20), (3, 1)), spares=(0, 0), hours=(12, 12), objective="gpus", columns=(
+        Column(1, 0, 7, "whole", 10, 1), Column(2, 1, 7, "whole", 1, 2)))
+    assert cover(two).value == 7
+
+
+def test_endings() -> None:
+    assert cover(replace(ONE, columns=())).status == "infeasible"
+    assert cover(replace(ONE, needs=((200,),))).status == "infeasible"
+    assert cover(replace(ONE, needs=((0,),))).value == 0
+    stopped = cover(ONE, Settings(deterministic_limit=0.0))
+    assert (stopped.status, stopped.value, stopped.replicas) == ("undecided", None, {})
+
+
+def test_the_same_question_has_the_same_answer_and_the_first_of_alike_columns_wins() -> None:
+    random = Random(43)
+    for _ in range(10):
+        problem = random_cover(random)
+        assert cover(problem) == cover(problem)
+    alike = replace(ONE, columns=(ONE.columns[0], replace(ONE.columns[0], key=2)))
+    assert cover(alike).replicas == {1: (3,), 2: (0,)}
