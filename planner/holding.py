@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 
 from planner.answer.assemble import Context, alternative_of, assignment_of
 from planner.answer.assignment import Alternative, Assignment
-from planner.provenance import provenance_of
 from planner.answer.schema import Infeasible, Objective, Plan, Search
 from planner.catalog.load import Catalog
 from planner.layouts.enumerate import Grid
 from planner.physics.shapes import parameters
 from planner.prepare import MOST_HOLDING, job_of, prepare, residuals_of
+from planner.provenance import provenance_of
 from planner.scenario.scenario import Scenario
 from planner.scenario.workload import Method
 from planner.solver.choose import Choice, choose

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from planner.answer.assemble import alternative_of, assignment_of, price_dates, runners_up, unwritten
 from planner.answer.assignment import Alternative, Assignment
-from planner.provenance import provenance_of
 from planner.answer.schema import PREFER_SIMPLE, Plan, Search
 from planner.catalog.load import Catalog
 from planner.errors import InputError
@@ -17,6 +16,7 @@ from planner.layouts.axes import SCHEDULES
 from planner.layouts.enumerate import Grid
 from planner.planned import Planned, planned
 from planner.prepare import MOST_GPUS, Prepared, job_of, prepare
+from planner.provenance import provenance_of
 from planner.scenario.scenario import AnyScenario, ServingScenario
 from planner.solver.found import StagedLayout
 from planner.solver.settings import Effort

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from planner.answer.assemble import alternative_of, assignment_of
 from planner.answer.assignment import Alternative, Assignment
 from planner.answer.objective import NAMES
-from planner.provenance import provenance_of
 from planner.answer.schema import PARETO, Plan
 from planner.catalog.load import Catalog
 from planner.errors import InputError
@@ -17,6 +16,7 @@ from planner.layouts.enumerate import Grid
 from planner.pipeline import Interrupted, decided, search_of
 from planner.planned import Planned, planned
 from planner.prepare import job_of, prepare
+from planner.provenance import provenance_of
 from planner.scenario.scenario import Scenario
 from planner.solver.fleet.problem import Goal
 from planner.solver.found import StagedLayout

@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from planner.answer.bought import Bought
-from planner.answer.level import Percentiles, Replayed, Serving
+from planner.answer.level import Serving
 from planner.yaml_io import Frozen
 
 Fits = Literal["fits", "tight", "does not fit"]

@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 
 from planner.answer.assignment import Assignment, Layout, Memory, MemoryComponents, Time, TimeComponents
-from planner.answer.level import Percentiles, Replayed, Serving
 from planner.answer.bought import bought_of
+from planner.answer.level import Percentiles, Replayed, Serving
 from planner.money.rent import RentalOffer
 from planner.physics.serving.capacity import Capacity
 from planner.physics.serving.deployment import Deployment, Replicas

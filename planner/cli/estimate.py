@@ -121,9 +121,9 @@ def _estimate_service(flags: Mapping[str, object], catalog: Catalog, node: str, 
     if as_json:
         click.echo(to_json(assignment))
     elif is_quiet():
-        click.echo(capacity_sentence(assignment))
+        click.echo(capacity_sentence(assignment, service.rate))
     else:
-        render_service(assignment, console())
+        render_service(assignment, console(), service.rate)
     return EXIT_OK
 
 

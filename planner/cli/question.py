@@ -36,7 +36,7 @@ def asking(function: F) -> F:
         click.option("--global-batch", metavar="SEQUENCES", help="Sequences in a step. Default: by model."),
         click.option("--deadline", metavar="TIME", help="Longest duration: 60d."),
         click.option("--budget", metavar="MONEY", help="Highest cost: 12MUSD."),
-        click.option("--gpus", metavar="N", help="Exactly this many GPUs."),
+        click.option("--gpus", metavar="N", help="Exactly this many GPUs; of a service at most."),
         click.option("--max-gpus", metavar="N", help="At most this many GPUs."),
         click.option("--max-nodes", metavar="N", help="At most this many nodes."),
         click.option("--max-power", metavar="POWER", help="At most this draw of all nodes under load: 2MW."),

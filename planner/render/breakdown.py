@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from planner.answer.served import MONTH_DAYS
 from planner.answer.schema import Assignment, Memory, Time
+from planner.answer.served import MONTH_DAYS
 from planner.render.figures import days, milliseconds, percent, plural
 from planner.render.page import Column, Page
 from planner.units import GIB, show_bytes, show_count, show_kwh, show_seconds, show_usd

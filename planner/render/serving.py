@@ -13,6 +13,8 @@ from planner.units import show_bytes, show_count, show_seconds, show_usd
 _BEST = {"cost_usd": "Cheapest", "gpus": "Fewest GPUs", "energy_kwh": "Least energy"}
 ROLES = {"whole": "", "prefill": " for prefill", "decode": " for decode"}
 HOURS = 24
+HELD = 0.99
+"""Share of an asked rate at which it counts as answered."""
 
 
 def is_service(plan: Plan) -> bool:
@@ -42,14 +44,19 @@ def serving_sentence(plan: Plan) -> str:
     return f"{best}: {'; '.join(parts)}{price} ({proof})"
 
 
-def capacity_sentence(assignment: Assignment) -> str:
-    """Return what one layout holds, as engines print it, and how fast it is there."""
+def capacity_sentence(assignment: Assignment, asked: float | None = None) -> str:
+    """Return what one layout holds, as engines print it, and how fast it is there; `asked` requests/s may be too many.
+    """
     memory, serving = assignment.memory, assignment.serving
     assert serving is not None
     if memory.fits == "does not fit":
         return (f"Does not fit: beside {show_bytes(memory.components.weights)} of weights a GPU has room for "
                 f"{serving.kv_tokens:,} KV tokens, too few for one request")
-    return (f"Fits: {serving.kv_tokens:,} KV tokens a replica, maximum concurrency {serving.max_batch:,}; TTFT "
+    fits = f"Fits: {serving.kv_tokens:,} KV tokens a replica, maximum concurrency {serving.max_batch:,}"
+    if asked is not None and serving.requests_per_second < HELD * asked:
+        return (f"{fits}; {asked:,.4g} requests/s are too many: about {serving.requests_per_second:,.4g} are answered, and "
+                "the queue grows")
+    return (f"{fits}; TTFT "
             f"{show_seconds(serving.ttft_seconds.p50)}, TPOT {show_seconds(serving.tpot_seconds.p50)}, "
             f"{serving.output_tokens_per_second_per_gpu:,.0f} output tokens/s/GPU at "
             f"{serving.requests_per_second:,.4g} requests/s")

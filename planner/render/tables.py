@@ -78,10 +78,10 @@ def render_estimate(assignment: Assignment, console: Console, confidence: float 
     _show_assignment(page, assignment, confidence)
 
 
-def render_service(assignment: Assignment, console: Console) -> None:
-    """Print what one layout of a service holds and how fast it is, then the figures."""
+def render_service(assignment: Assignment, console: Console, asked: float | None = None) -> None:
+    """Print what one layout of a service holds and how fast it is, then the figures; `asked` are requests/s."""
     page = Page(console)
-    page.paragraph(capacity_sentence(assignment), "bold")
+    page.paragraph(capacity_sentence(assignment, asked), "bold")
     _show_assignment(page, assignment, None)
 
 

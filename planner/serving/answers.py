@@ -12,7 +12,7 @@ from planner.serving.delivered import delivered_of, working
 from planner.serving.fleet import Pick
 from planner.serving.options import deployment, held, interval
 from planner.serving.prepared import Prepared
-from planner.serving.replay import Progress, replay, replayed
+from planner.serving.replay import Progress, outside, replay, replayed
 from planner.serving.service import Service
 from planner.simulate.trace import Trace
 
@@ -31,9 +31,8 @@ def assignments(prepared: Prepared, picks: Sequence[Pick], *, simulated: bool = 
 
 def _replayed(prepared: Prepared, service: Service, picks: Sequence[Pick], trace: Trace | None, policy: str,
               progress: Progress | None) -> Replayed:
-    d = deployment(prepared.catalog, service, prepared.candidates[picks[0].column.candidate], picks[0].column.format)
     outcome = replay(prepared.catalog, service, prepared.candidates, picks, trace, policy, progress)
-    return replayed(outcome, service, d.engine.request)
+    return replayed(outcome, service, outside(prepared.catalog, service, prepared.candidates, picks))
 
 
 def _service(prepared: Prepared, service: Service, picks: Sequence[Pick], found: Replayed | None) -> list[Assignment]:

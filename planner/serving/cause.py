@@ -38,7 +38,10 @@ def _nothing_holds(prepared: Prepared, service: Service) -> Infeasible:
         return Infeasible(because=(f"{name} with a request of {service.length:,} tokens fits on no candidate",),
                           nearest=lacks)
     nearest, where = min(account.nearest, key=lambda pair: _excess(service, pair[0].ttft, pair[0].tpot))
-    asked = [f"{which} {level}" for which, level in service.asked.levels]
+    # the levels that no hardware meets even alone; where each is met somewhere, it is all of them together
+    missed = [(which, level) for which, level in service.asked.levels
+              if all(getattr(one, which) > level.seconds for one, _ in account.nearest)]
+    asked = [f"{which} {level}" for which, level in missed or service.asked.levels]
     return Infeasible(
         because=(f"no layout of the candidates holds {' and '.join(asked)} for {name}, even nearly idle",),
         nearest=f"{where}: TTFT {show_seconds(nearest.ttft)}, TPOT {show_seconds(nearest.tpot)} nearly idle",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -60,19 +60,27 @@ def options(catalog: Catalog, service: Service, candidates: Sequence[Candidate],
             account: Account) -> list[ReplicaColumn]:
     """Return the columns of a service on all candidates; `account` is told what was removed and why."""
     found: list[ReplicaColumn] = []
+    known: dict[tuple[str, str], list[ReplicaColumn]] = {}
     for at, candidate in enumerate(candidates):
         mine: list[ReplicaColumn] = []
         for name in service.asked.quantization or ():
             d = deployment(catalog, service, candidate, name)
-            mine += _of(catalog, service, d, at, account)
+            rows = layouts(service.model, candidate, account.removed)
+            account.layouts += _domain(service.model)
+            account.legal += len(rows)
+            # what stays inside a node is the same whatever network joins the nodes
+            inside = rows.gpus <= candidate.node.gpus
+            key = candidate.node.name, name
+            if key not in known:
+                known[key] = _of(catalog, service, d, rows.take(np.flatnonzero(inside)), account)
+            wide = _of(catalog, service, d, rows.take(np.flatnonzero(~inside)), account)
+            mine += [replace(column, candidate=at) for column in (*known[key], *wide)]
         found += undominated(mine, account.removed)
     return found
 
 
-def _of(catalog: Catalog, service: Service, d: Deployment, at: int, account: Account) -> list[ReplicaColumn]:
-    rows = layouts(service.model, d.candidates[0], account.removed)
-    account.layouts += _domain(service.model)
-    account.legal += len(rows)
+def _of(catalog: Catalog, service: Service, d: Deployment, rows: Replicas, account: Account) -> list[ReplicaColumn]:
+    """Return the columns of some layouts that hold the level."""
     if not len(rows):
         return []
     longest, mean = (held(catalog, service, d, rows, length) for length in (service.length, service.mean_length))
@@ -86,7 +94,7 @@ def _of(catalog: Catalog, service: Service, d: Deployment, at: int, account: Acc
     apart: dict[str, tuple[Role, ...]] = {"no": ("whole",), "allowed": ("whole", "prefill", "decode"),
                                           "only": ("prefill", "decode")}
     kept = rows.take(fits)
-    made = columns(d, at, kept, service.stream, service.level, mean.concurrency[fits],
+    made = columns(d, 0, kept, service.stream, service.level, mean.concurrency[fits],
                    apart[service.asked.disaggregated], account.removed)
     if not made:
         account.nearest.append((idle(d, kept, service.stream, service.level), label))

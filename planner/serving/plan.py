@@ -9,11 +9,11 @@ from pathlib import Path
 
 from planner.answer.assemble import price_dates
 from planner.answer.assignment import Alternative, Assignment
-from planner.provenance import provenance_of
 from planner.answer.schema import Objective, Plan, Search
 from planner.answer.served import MONTH_DAYS
 from planner.catalog.load import Catalog
 from planner.errors import InputError
+from planner.provenance import provenance_of
 from planner.scenario.scenario import ServingScenario
 from planner.serving.answers import assignments
 from planner.serving.cause import infeasible_of

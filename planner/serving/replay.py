@@ -150,6 +150,20 @@ def _transfer(catalog: Catalog, service: Service, candidates: Sequence[Candidate
     return lambda tokens: tokens * each
 
 
+def outside(catalog: Catalog, service: Service, candidates: Sequence[Candidate], picks: Sequence[Pick]) -> float:
+    """Return seconds before a first token that no step of the replay has: of the host, and of the stages of a pipeline.
+
+    The replay has a prompt take one stage's share of the time of all, as stages work on different prompts; the prompt
+    itself passes them one after the other.
+    """
+    pick = next((pick for pick in picks if pick.column.role == "prefill"), picks[0])
+    d, rows = deployment(catalog, service, candidates[pick.column.candidate], pick.column.format), pick.column.rows
+    stages, none = pick.column.pp, np.zeros(1)
+    tokens = np.full(1, min(service.stream.prompt, float(d.engine.chunk)) * pick.column.dp * stages)
+    pass_ = float(step_times(d, rows, Load(none, none, tokens, none + service.stream.behind)).total[0])
+    return d.engine.request + pass_ * (1 - 1 / stages)
+
+
 def replayed(outcome: Outcome, service: Service, before: float) -> Replayed:
     """Return the percentiles of a replay as a plan says them; `before` is what a request takes outside the steps."""
     ttft, tpot = outcome.percentiles("ttft"), outcome.percentiles("tpot")

@@ -15,8 +15,7 @@ from planner.money.rent import OWNED, RentalOffer, usual_candidate
 from planner.scenario.scenario import ServingScenario
 from planner.scenario.serving import Serving
 from planner.serving.fleet import Pick
-from planner.serving.options import deployment
-from planner.serving.replay import Progress, replay
+from planner.serving.replay import Progress, outside, replay
 from planner.serving.service import service_of
 from planner.simulate.outcome import Outcome
 from planner.simulate.trace import Trace
@@ -31,7 +30,7 @@ def simulate_plan(plan: Plan, catalog: Catalog, trace: Trace, *, workload: str |
     candidates = [usual_candidate(catalog.node(a.node), catalog) for a in mine]
     picks = [_pick(a, at, candidates) for at, a in enumerate(mine)]
     outcome = replay(catalog, service, candidates, picks, trace, policy, progress)
-    before = deployment(catalog, service, candidates[0], mine[0].layout.precision).engine.request
+    before = outside(catalog, service, candidates, picks)
     first = mine[0].serving
     assert first is not None
     latencies = {name: _latencies(outcome, name, before if name in ("ttft", "e2e") else 0.0)

@@ -18,7 +18,7 @@ from planner.catalog.sourced import Sourced
 from planner.errors import UnknownName
 from planner.layouts.candidate import Candidate
 from planner.money.rent import offered, usual_candidate
-from planner.render.figures import days, percent
+from planner.render.figures import days, percent, plural
 from planner.render.layout_text import brief
 from planner.render.report.money import by_days_and_cost, rent_against_buy
 from planner.render.tables import render_answer_line
@@ -44,7 +44,7 @@ def report(plan: Plan, catalog: Catalog) -> str:
     return pages.get_template("page.html.j2").render(
         plan=plan, first=first, sentence=render_answer_line(plan), rest=[_held(one) for one in plan.assignments[1:]],
         name=plan.provenance.scenario.get("name", "Plan"),
-        numbers=list(_numbers(first)) if first else [], layout=brief(first.layout) if first else "",
+        numbers=[*_numbers(first), *_service(first)] if first else [], layout=brief(first.layout) if first else "",
         memory=_memory(first) if first else [], time=_time(first) if first else [],
         others=[_other(one) for one in plan.alternatives],
         rent_or_buy=_drawn(rent_against_buy(plan)), trades=_drawn(by_days_and_cost(plan)),
@@ -56,6 +56,25 @@ def report(plan: Plan, catalog: Catalog) -> str:
 
 def _drawn(svg: str | None) -> Markup | None:
     return None if svg is None else Markup(svg)
+
+
+def _service(a: Assignment) -> Iterator[tuple[str, str]]:
+    """Yield what a service gets: rate, latencies as computed and as replayed."""
+    served = a.serving
+    if served is None:
+        return
+    yield "serves", f"{served.requests_per_second:,.4g} requests/s over {plural(served.replicas, 'replica')}"
+    for label, name in (("TTFT", "ttft_seconds"), ("TPOT", "tpot_seconds")):
+        computed = getattr(served, name)
+        text = f"{show_seconds(computed.p50)} (half), {show_seconds(computed.p95)} (95% of requests)"
+        if served.replayed is not None:
+            found = getattr(served.replayed, name)
+            text += f"; replayed {show_seconds(found.p50)}, {show_seconds(found.p95)}"
+        yield label, text
+    if served.replayed is not None:
+        within = percent(served.replayed.share_within_level)
+        yield "replay", f"{served.replayed.requests:,} requests, {within} within every level"
+    yield "cache", f"{served.kv_tokens:,} tokens a replica, {plural(served.max_batch, 'sequence')} at most"
 
 
 def _numbers(a: Assignment) -> Iterator[tuple[str, str]]:
