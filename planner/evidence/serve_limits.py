@@ -64,5 +64,5 @@ def _stream(prompt: float, output: float, input_cv: float, output_cv: float) -> 
     def quantile(q: float) -> float:
         return prompt * math.exp(sigma * NormalDist().inv_cdf(q) - sigma**2 / 2)
 
-    return stream_of(quantile, input=prompt, output=output, input_cv=input_cv, output_cv=output_cv, gap_cv=1.0, hits=0.0, drafts=0,
-                     accepted=0.0)
+    return stream_of(quantile, input=prompt, output=output, input_cv=input_cv, output_cv=output_cv, gap_cv=1.0,
+                     hits=0.0, drafts=0, accepted=0.0)

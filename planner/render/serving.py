@@ -54,8 +54,8 @@ def capacity_sentence(assignment: Assignment, asked: float | None = None) -> str
                 f"{serving.kv_tokens:,} KV tokens, too few for one request")
     fits = f"Fits: {serving.kv_tokens:,} KV tokens a replica, maximum concurrency {serving.max_batch:,}"
     if asked is not None and serving.requests_per_second < HELD * asked:
-        return (f"{fits}; {asked:,.4g} requests/s are too many: about {serving.requests_per_second:,.4g} are answered, and "
-                "the queue grows")
+        return (f"{fits}; {asked:,.4g} requests/s are too many: about {serving.requests_per_second:,.4g} are answered, "
+                "and the queue grows")
     return (f"{fits}; TTFT "
             f"{show_seconds(serving.ttft_seconds.p50)}, TPOT {show_seconds(serving.tpot_seconds.p50)}, "
             f"{serving.output_tokens_per_second_per_gpu:,.0f} output tokens/s/GPU at "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 from planner.layouts.candidate import Candidate
@@ -38,7 +39,7 @@ class Pick:
     """Nodes in every hour of the day."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Fleet:
     """What a cover problem is made of: columns by service, offers, and the day in periods."""
 
@@ -72,7 +73,7 @@ class Fleet:
         needs = tuple(tuple(math.ceil(service.needed * row[at] * MICRO) for row in periods)
                       for at, service in enumerate(self.services))
         made = []
-        for key, ((service, column), at) in enumerate(self.pairs()):
+        for key, ((service, column), at) in enumerate(self.pairs):
             if admitted(column):
                 made.append(Column(key, service, at, column.role,
                                    max(1, math.floor(column.rate * MICRO)), column.gpus))
@@ -86,6 +87,7 @@ class Fleet:
             max_gpus=_least(limits.gpus, limits.max_gpus), max_nodes=limits.max_nodes,
             max_watts=None if limits.max_power is None else int(limits.max_power))
 
+    @cached_property
     def pairs(self) -> list[Offered]:
         """Return every column with every offer of its hardware, by offer; simple layouts first."""
         ordered = sorted(self.columns, key=lambda pair: (pair[1].candidate, pair[1].role, pair[1].plainness))
@@ -121,7 +123,7 @@ class Fleet:
         """Return what was decided, the strongest hour of each column."""
         _, hours = self.periods()
         made = []
-        for key, ((service, column), at) in enumerate(self.pairs()):
+        for key, ((service, column), at) in enumerate(self.pairs):
             replicas, nodes = found.replicas.get(key, (0,)), found.nodes.get(key, (0,))
             if max(replicas):
                 made.append(Pick(service, column, self.offers[at], max(replicas), max(nodes),

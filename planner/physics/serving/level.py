@@ -29,6 +29,8 @@ STEEPEST = 0.95
 """Elasticity of a step's time in the sequences beyond which no load is steady."""
 ROUNDS = 4
 """Of the number of prompts that share a step, which depends on how long it takes."""
+HALVINGS = 32
+"""In the search for a percentile."""
 ROOM = 0.99
 """Share of time in which the cache must hold all who are there."""
 
@@ -111,7 +113,7 @@ class Served:
         low, high = np.zeros_like(self.rate), most
         tail = np.maximum(self.wait / np.maximum(self.waits, 1e-9), 1e-9)[:, None]
         rest, share = np.maximum(self.rest, 1e-9)[:, None], self.waits[:, None]
-        for _ in range(50):
+        for _ in range(HALVINGS):
             middle = (low + high) / 2
             past = np.maximum(middle[:, None] - self.each, 0.0)
             # a part of the step, even over all of it, and a wait that falls off exponentially
