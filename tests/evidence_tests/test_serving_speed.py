@@ -38,9 +38,9 @@ def test_few_usable_rows_are_skipped(compared):
 
 
 @pytest.mark.parametrize(("quantity", "regimes", "median", "p90"), [
-    ("output_tok_s_per_gpu", ("static", "offline", "closed"), 0.08, 0.30), ("tpot_ms", ("closed",), 0.10, 0.40),
-    ("ttft_ms", ("closed",), 0.28, 0.95), ("output_tok_s_per_gpu", ("server",), 0.15, 0.50),
-    ("output_tok_s_per_gpu", ("decode",), 0.20, 0.60)])
+    ("output_tok_s_per_gpu", ("static", "offline", "closed"), 0.08, 0.37), ("tpot_ms", ("closed",), 0.09, 0.35),
+    ("ttft_ms", ("closed",), 0.26, 0.90), ("output_tok_s_per_gpu", ("server",), 0.18, 0.50),
+    ("output_tok_s_per_gpu", ("decode",), 0.15, 0.60)])
 def test_the_file_is_within_its_documented_errors(compared, quantity, regimes, median, p90):
     regime = {row.id: speed.row.regime for row, speed in compared.speeds}
     found = errors([e for e in compared.served if e.quantity == quantity and regime[e.id] in regimes])
@@ -57,7 +57,7 @@ def test_layouts_come_out_in_order(compared):
 
 
 def test_predictions_do_not_change_when_measurements_do(tmp_path):
-    rows = rows_of("serve_throughput")[::29]
+    rows = rows_of("serve_throughput")[::61]
     before = predictions(validated(tmp_path, *rows))
     mixed = [dict(row) for row in rows]
     for column in MEASURED:
@@ -67,7 +67,7 @@ def test_predictions_do_not_change_when_measurements_do(tmp_path):
             row[column] = value
     after = predictions(validated(tmp_path, *mixed))
     both = before.keys() & after.keys()
-    assert len(both) > 50
+    assert len(both) > 40
     assert {key: before[key] for key in both} == {key: after[key] for key in both}
 
 

@@ -60,8 +60,9 @@ def mixed_step(d: Deployment, rows: Replicas, demand: Demand, batch: Floats, pro
     return step_times(d, rows, load).total
 
 
-def prompt_seconds(d: Deployment, rows: Replicas, demand: Demand, batch: Floats) -> tuple[Floats, Floats]:
-    """Return the seconds that a prompt adds to its steps, and those steps whole."""
+def prompt_seconds(d: Deployment, rows: Replicas, demand: Demand, batch: Floats,
+                   step: Floats) -> tuple[Floats, Floats]:
+    """Return the seconds that a prompt adds to its steps, and those steps whole; `step` is a token's without."""
     # every copy of attention and every stage works on a prompt of its own
     copies = (rows.dp * rows.pp).astype(np.float64)
     each = np.minimum(d.engine.chunk, demand.input)
@@ -70,7 +71,7 @@ def prompt_seconds(d: Deployment, rows: Replicas, demand: Demand, batch: Floats)
         whole = steps * mixed_step(d, rows, demand, np.zeros(len(rows)), each * copies)
         return whole / copies, whole
     whole = mixed_step(d, rows, demand, batch, each * copies)
-    added = whole - decode_step(d, rows, demand, batch) * demand.gain
+    added = whole - step * demand.gain
     return steps * added / copies, steps * whole
 
 
@@ -94,7 +95,7 @@ def closed(d: Deployment, rows: Replicas, demand: Demand, most: Floats) -> Servi
     batch = np.minimum(demand.clients, most)
     for _ in range(ROUNDS):
         step = decode_step(d, rows, demand, batch)
-        added, whole = prompt_seconds(d, rows, demand, batch)
+        added, whole = prompt_seconds(d, rows, demand, batch, step)
         later = np.maximum(demand.output - 1, 1.0)
         rate = 1 / (added + later * step / batch)
         ahead = d.engine.burst * np.maximum(0.0, np.minimum(demand.clients, most) - 1) * added
@@ -110,7 +111,7 @@ def offline(d: Deployment, rows: Replicas, demand: Demand, most: Floats) -> Serv
     """Return the maximum with every request queued: `most` sequences run."""
     batch = np.maximum(1.0, most)
     step = decode_step(d, rows, demand, batch)
-    added, whole = prompt_seconds(d, rows, demand, batch)
+    added, whole = prompt_seconds(d, rows, demand, batch, step)
     later = np.maximum(demand.output - 1, 1.0)
     rate = 1 / (added + later * step / batch)
     return Service(rate, rate * demand.output, whole, step + batch * added / later, batch)
