@@ -45,6 +45,8 @@ class Placed:
     daily: tuple[int, ...] | None = None
     """Nodes in each hour, where they are not as many at every one."""
     role: Literal["whole", "prefill", "decode"] = "whole"
+    fraction: float | None = None
+    """Of memory that the engine is given, where it is not its default."""
 
 
 def served_assignment(workload: str, stack: str, d: Deployment, rows: Replicas, held: Capacity, delivered: Delivered,
@@ -73,6 +75,7 @@ def served_assignment(workload: str, stack: str, d: Deployment, rows: Replicas, 
                         output_tokens_per_second_per_gpu=tokens,
                         max_batch=max(1, int(min(held.concurrency[0], d.engine.sequences * int(rows.dp[0])))),
                         kv_tokens=int(max(held.tokens[0], 0) * int(rows.dp[0])), role=placed.role,
+                        memory_fraction=placed.fraction,
                         nodes_by_hour=placed.daily, replayed=replayed),
         duration_days=days, cost_usd=_cost(placed, usd),
         energy_kwh=float(watts * 24 * MONTH_DAYS / WATT_HOURS) if offer is not None else None,

@@ -117,6 +117,8 @@ class Engine(Sourced):
 
     fraction_of: Shared
     memory_fraction: float = Field(gt=0, le=1)
+    memory_fraction_most: float | None = Field(default=None, gt=0, le=1)
+    """A larger fraction that still leaves room for what the engine does not count, for caches that are too small."""
     block: int = Field(gt=0)
     """Tokens of a cache block."""
     releases: tuple[Release, ...] = Field(min_length=1)

@@ -36,6 +36,8 @@ class ServingLaw(Sourced):
     """What sending a request from a prefill worker to a decode worker takes beside its cache."""
     handover_burst: float = Field(ge=0)
     """Share of the other clients whose prompts are ahead in a closed loop over workers of two kinds."""
+    pipeline: float = Field(ge=0)
+    """Share of a step lost to uneven micro-batches for each doubling of the stages."""
     elementwise: float
     """Times a token's residual passes through memory in a layer."""
 

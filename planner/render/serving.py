@@ -122,6 +122,8 @@ def show_service(page: Page, assignment: Assignment) -> None:
     if assignment.usd_per_node_hour is not None and tokens and serving.role != "prefill":
         usd = assignment.usd_per_node_hour * assignment.nodes / 3600
         rows.append(("cost", f"{show_usd(usd / tokens * 1e6)} per million output tokens"))
+    if serving.memory_fraction is not None:
+        rows.append(("memory fraction", f"{serving.memory_fraction:g}, above the engine's default"))
     if serving.nodes_by_hour is not None:
         rows.append(("nodes", f"{', '.join(map(str, serving.nodes_by_hour))} in the hours from midnight"))
     page.heading("Performance")

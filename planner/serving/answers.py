@@ -45,8 +45,8 @@ def _service(prepared: Prepared, service: Service, picks: Sequence[Pick], found:
     for pick, d, rate, mine in zip(picks, deployments, rates, works, strict=True):
         prefill, decode = (_of(role, pick, mine, picks, works) for role in ("prefill", "decode"))
         placed = Placed(pick.replicas, pick.nodes, pick.offer, pick.daily if len(set(pick.daily)) > 1 else None,
-                        pick.column.role)
-        capacity = held(catalog, service, d, pick.column.rows, service.mean_length)
+                        pick.column.role, pick.column.fraction)
+        capacity = held(catalog, service, d, pick.column.rows, service.mean_length, pick.column.fraction)
         made.append(served_assignment(
             service.asked.label, service.asked.engine, d, pick.column.rows, capacity,
             delivered_of(service, rate, mine, prefill, decode, pick.column.role),

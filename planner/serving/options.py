@@ -21,6 +21,9 @@ from planner.physics.serving.sequences import Cut
 from planner.serving.service import Service
 from planner.solver.replicas import DEGREES, STAGES, Nearest, ReplicaColumn, Role, columns, idle, layouts, undominated
 
+SMALL = 64
+"""Sequences of mean length in a cache below which more of the memory is tried."""
+
 
 @dataclass(slots=True)
 class Account:
@@ -47,11 +50,12 @@ def deployment(catalog: Catalog, service: Service, candidate: Candidate, name: s
     return deployment_of(catalog, service.model, name, weights, CACHE_BYTES[cache], (candidate,), speed)
 
 
-def held(catalog: Catalog, service: Service, d: Deployment, rows: Replicas, length: int) -> Capacity:
-    """Return what each layout holds of sequences of that length."""
+def held(catalog: Catalog, service: Service, d: Deployment, rows: Replicas, length: int,
+         fraction: float | None = None) -> Capacity:
+    """Return what each layout holds of sequences of that length; `fraction` of memory, or the engine's default."""
     engine, gpu = catalog.engine(service.asked.engine), d.candidates[0].gpu
     asked = Asked(service.model, d.weights, d.element, engine, engine.release(service.asked.engine_version),
-                  gpu.usable_memory, length=length, architecture=gpu.architecture,
+                  gpu.usable_memory, fraction, length=length, architecture=gpu.architecture,
                   drafts=1 if service.stream.drafts else 0)
     return capacity(asked, Cut(rows.tp * rows.dp, rows.pp, rows.dp))
 
@@ -72,21 +76,35 @@ def options(catalog: Catalog, service: Service, candidates: Sequence[Candidate],
             inside = rows.gpus <= candidate.node.gpus
             key = candidate.node.name, name
             if key not in known:
-                known[key] = _of(catalog, service, d, rows.take(np.flatnonzero(inside)), account)
-            wide = _of(catalog, service, d, rows.take(np.flatnonzero(~inside)), account)
+                known[key] = _each_fraction(catalog, service, d, rows.take(np.flatnonzero(inside)), account)
+            wide = _each_fraction(catalog, service, d, rows.take(np.flatnonzero(~inside)), account)
             mine += [replace(column, candidate=at) for column in (*known[key], *wide)]
         found += undominated(mine, account.removed)
     return found
 
 
-def _of(catalog: Catalog, service: Service, d: Deployment, rows: Replicas, account: Account) -> list[ReplicaColumn]:
+def _each_fraction(catalog: Catalog, service: Service, d: Deployment, rows: Replicas,
+                   account: Account) -> list[ReplicaColumn]:
+    """Return the columns of layouts with the engine's share of memory, and with a larger one where caches are small."""
+    most = catalog.engine(service.asked.engine).memory_fraction_most
+    found = _of(catalog, service, d, rows, account)
+    if most is None or not len(rows):
+        return found
+    few = np.flatnonzero(held(catalog, service, d, rows, service.mean_length).concurrency < SMALL)
+    return found + _of(catalog, service, d, rows.take(few), account, most)
+
+
+def _of(catalog: Catalog, service: Service, d: Deployment, rows: Replicas, account: Account,
+        fraction: float | None = None) -> list[ReplicaColumn]:
     """Return the columns of some layouts that hold the level."""
     if not len(rows):
         return []
-    longest, mean = (held(catalog, service, d, rows, length) for length in (service.length, service.mean_length))
+    longest, mean = (held(catalog, service, d, rows, length, fraction)
+                     for length in (service.length, service.mean_length))
     fits = np.flatnonzero(longest.concurrency >= 1)
-    account.removed["memory"] += len(rows) - len(fits)
-    account.fit += len(fits)
+    if fraction is None:
+        account.removed["memory"] += len(rows) - len(fits)
+        account.fit += len(fits)
     label = f"{d.candidates[0].label} in {d.format}"
     if not len(fits):
         account.missing.append((float((longest.sequence - longest.worst_pool).min()), label))
@@ -98,7 +116,7 @@ def _of(catalog: Catalog, service: Service, d: Deployment, rows: Replicas, accou
                    apart[service.asked.disaggregated], account.removed)
     if not made:
         account.nearest.append((idle(d, kept, service.stream, service.level), label))
-    return made
+    return [replace(column, fraction=fraction) for column in made]
 
 
 def interval(catalog: Catalog, service: Service, d: Deployment) -> tuple[float, float]:

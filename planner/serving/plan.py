@@ -81,8 +81,15 @@ def _search(prepared: Prepared, seconds: float) -> Search:
     return Search(layouts=account.layouts, legal=account.legal, fit=account.fit, removed=removed,
                   staged=len(prepared.columns),
                   domains={"candidate": tuple(c.label for c in prepared.candidates), "quantization": tuple(formats),
-                           "tp": DEGREES, "pp": STAGES, "attention_dp": DEGREES, "ep": (1, "attention_dp")},
+                           "tp": DEGREES, "pp": STAGES, "attention_dp": DEGREES, "ep": (1, "attention_dp"),
+                           "memory_fraction": _fractions(prepared)},
                   wall_seconds=round(seconds, 3))
+
+
+def _fractions(prepared: Prepared) -> tuple[float | str, ...]:
+    """Return the shares of memory that were tried."""
+    more = {prepared.catalog.engine(service.asked.engine).memory_fraction_most for service in prepared.services}
+    return ("default", *sorted(fraction for fraction in more if fraction is not None))
 
 
 def _alternatives(prepared: Prepared, fleet: Fleet, picks: Sequence[Pick], found: Covered) -> list[Alternative]:

@@ -108,7 +108,7 @@ def tabulate(d: Deployment, rows: Replicas, service: Service, batch: float, most
 def kind_of(catalog: Catalog, service: Service, candidate: Candidate, pick: Pick) -> ReplicaKind:
     """Return a pick's replica as the simulator runs it."""
     d, rows = deployment(catalog, service, candidate, pick.column.format), pick.column.rows
-    mean = held(catalog, service, d, rows, service.mean_length)
+    mean = held(catalog, service, d, rows, service.mean_length, pick.column.fraction)
     most = min(d.engine.sequences * pick.column.dp, max(1, int(mean.concurrency[0])))
     steps = tabulate(d, rows, service, pick.column.batch if pick.column.role != "prefill" else 0.0, most)
     copies = pick.column.dp * pick.column.pp

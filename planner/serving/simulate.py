@@ -71,7 +71,8 @@ def _pick(a: Assignment, at: int, candidates: Sequence[Candidate]) -> Pick:
     copies = layout.dp // serving.replicas
     column = ReplicaColumn(at, layout.precision, serving.role, layout.tp, layout.pp, layout.ep, copies,
                            serving.requests_per_second / serving.replicas,
-                           float(layout.micro_batch * copies * layout.pp), float(serving.max_batch))
+                           float(layout.micro_batch * copies * layout.pp), float(serving.max_batch),
+                           serving.memory_fraction)
     offer = RentalOffer(OWNED, a.offer or a.node, "", "", at, a.usd_per_node_hour or 0.0, "", "", "")
     return Pick(0, column, offer, serving.replicas, a.nodes, (a.nodes,))
 

@@ -58,6 +58,8 @@ class ReplicaColumn:
     """Sequences that decode on average at that rate; for prefill the share of time at work."""
     held: float
     """Sequences of mean length that the cache holds."""
+    fraction: float | None = None
+    """Of memory, where it is not the engine's default."""
 
     @property
     def gpus(self) -> int:
@@ -71,9 +73,9 @@ class ReplicaColumn:
         return Replicas(0 * one, self.tp * one, self.pp * one, self.ep * one, self.dp * one)
 
     @property
-    def plainness(self) -> tuple[int, int, int, int]:
+    def plainness(self) -> tuple[bool, int, int, int, int]:
         """What is simpler comes first."""
-        return self.pp, self.dp, self.ep, self.tp
+        return self.fraction is not None, self.pp, self.dp, self.ep, self.tp
 
 
 @dataclass(frozen=True, slots=True)

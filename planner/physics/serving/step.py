@@ -238,4 +238,7 @@ def step_times(d: Deployment, rows: Replicas, load: Load) -> StepTimes:
     sent = collectives.point_to_point(d.candidates, rows.candidate, rows.tp * rows.dp, ACTIVATION * m * hidden)
     exchange = exchange + (pp - 1) * (sent + speed.exchange)
     host = speed.step + speed.sequence * load.sequences / dp + np.where(load.prompt > 0, speed.prompt_step, 0.0)
+    # micro-batches are never quite alike, so that stages wait for the fullest
+    work = products + head + experts + cache + attention + exchange + other
+    other = other + d.law.pipeline * np.log2(pp) * work
     return StepTimes(products + head, experts, cache, attention, exchange, other, host + none)
