@@ -12,6 +12,9 @@ from planner.physics.serving.capacity import Asked, capacity, paging_of
 from planner.physics.serving.deployment import Deployment, Replicas
 from planner.physics.serving.sequences import Cut, sequence_bytes
 
+SCANT, TUNED = 0.05, 0.95
+"""Who finds less than this share of memory left for the cache asks for the larger fraction."""
+
 
 def most_sequences(d: Deployment, engine: Engine, version: str, rows: Replicas, length: Floats) -> Floats:
     """Return how many sequences of a length run at once on each row: what memory holds, and what the engine admits.
@@ -29,7 +32,11 @@ def most_sequences(d: Deployment, engine: Engine, version: str, rows: Replicas, 
     for limit in np.unique(keys[3]):
         mine = np.flatnonzero(keys[3] == limit)
         cuts, cut_at = np.unique(keys[:3, mine], axis=1, return_inverse=True)
-        pool = capacity(replace(asked, length=int(limit)), _cut(cuts)).worst_pool[cut_at.reshape(-1)]
+        pools = capacity(replace(asked, length=int(limit)), _cut(cuts)).worst_pool
+        if engine.fraction_of != "what is left" and (pools < SCANT * gpu.usable_memory).any():
+            most = capacity(replace(asked, length=int(limit), fraction=TUNED), _cut(cuts)).worst_pool
+            pools = np.where(pools < SCANT * gpu.usable_memory, np.maximum(pools, most), pools)
+        pool = pools[cut_at.reshape(-1)]
         for one in np.unique(keys[4, mine]):
             here = keys[4, mine] == one
             cut = _cut(keys[:3, mine[here]])

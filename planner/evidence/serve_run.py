@@ -87,7 +87,7 @@ def serving_row(run: ServeRun, catalog: Catalog) -> ServingRow:
     tp, pp, dp, ep = _layout(run, model, assumed)
     format_ = _format(run, model, assumed)
     regime = _regime(run)
-    if run.concurrency is None and run.max_batch is None and regime in ("static", "closed"):
+    if run.concurrency is None and run.max_batch is None and (regime in ("static", "closed") or decode is not None):
         raise SkippedError("concurrency not stated")
     limits = _limits(run, model, catalog) if regime == "server" else None
     return ServingRow(model, engine, _version(run, engine, assumed), format_, _cache(run, engine, format_, assumed),

@@ -8,7 +8,7 @@ clients D = C - X TTFT; offline D is what the cache or the engine's limit holds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -60,19 +60,21 @@ def mixed_step(d: Deployment, rows: Replicas, demand: Demand, batch: Floats, pro
     return step_times(d, rows, load).total
 
 
-def prompt_seconds(d: Deployment, rows: Replicas, demand: Demand, batch: Floats,
-                   step: Floats) -> tuple[Floats, Floats]:
-    """Return the seconds that a prompt adds to its steps, and those steps whole; `step` is a token's without."""
+def step_and_prompt(d: Deployment, rows: Replicas, demand: Demand, batch: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return seconds for a token of `batch` sequences, those that a prompt adds to its steps, and those steps whole."""
     # every copy of attention and every stage works on a prompt of its own
     copies = (rows.dp * rows.pp).astype(np.float64)
-    each = np.minimum(d.engine.chunk, demand.input)
+    each, many = np.minimum(d.engine.chunk, demand.input), len(rows)
+    beside = np.zeros(many) if d.engine.prefill_first else batch
+    both = np.tile(np.arange(many), 2)
+    twice = replace(demand, input=demand.input[both], output=demand.output[both], clients=demand.clients[both])
+    # both kinds of step in one table
+    found = mixed_step(d, rows.take(both), twice, np.concatenate([batch, beside]),
+                       np.concatenate([np.zeros(many), each * copies]))
+    plain, mixed = found[:many], found[many:]
     steps = demand.input / each
-    if d.engine.prefill_first:
-        whole = steps * mixed_step(d, rows, demand, np.zeros(len(rows)), each * copies)
-        return whole / copies, whole
-    whole = mixed_step(d, rows, demand, batch, each * copies)
-    added = whole - step * demand.gain
-    return steps * added / copies, steps * whole
+    added = mixed if d.engine.prefill_first else mixed - plain
+    return plain / demand.gain, steps * added / copies, steps * mixed
 
 
 def static(d: Deployment, rows: Replicas, demand: Demand, most: Floats) -> Service:
@@ -94,8 +96,7 @@ def closed(d: Deployment, rows: Replicas, demand: Demand, most: Floats) -> Servi
     most = np.maximum(1.0, most)
     batch = np.minimum(demand.clients, most)
     for _ in range(ROUNDS):
-        step = decode_step(d, rows, demand, batch)
-        added, whole = prompt_seconds(d, rows, demand, batch, step)
+        step, added, whole = step_and_prompt(d, rows, demand, batch)
         later = np.maximum(demand.output - 1, 1.0)
         rate = 1 / (added + later * step / batch)
         ahead = d.engine.burst * np.maximum(0.0, np.minimum(demand.clients, most) - 1) * added
@@ -110,8 +111,7 @@ def closed(d: Deployment, rows: Replicas, demand: Demand, most: Floats) -> Servi
 def offline(d: Deployment, rows: Replicas, demand: Demand, most: Floats) -> Service:
     """Return the maximum with every request queued: `most` sequences run."""
     batch = np.maximum(1.0, most)
-    step = decode_step(d, rows, demand, batch)
-    added, whole = prompt_seconds(d, rows, demand, batch, step)
+    step, added, whole = step_and_prompt(d, rows, demand, batch)
     later = np.maximum(demand.output - 1, 1.0)
     rate = 1 / (added + later * step / batch)
     return Service(rate, rate * demand.output, whole, step + batch * added / later, batch)
