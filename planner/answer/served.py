@@ -42,6 +42,8 @@ class Delivered:
     tpot: Percentiles
     input: float
     output: float
+    busy: float = 0.0
+    """Share of the time that prompts are at work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,9 @@ class Placed:
     nodes: int
     offer: RentalOffer | None
     constant: bool = True
-    """Whether as many nodes run at every hour."""
+    """Whether as many nodes are paid for at every hour."""
+    share: float = 1.0
+    """Of the hours of the nodes, in which they run."""
     role: Literal["whole", "prefill", "decode"] = "whole"
 
 
@@ -70,7 +74,7 @@ def served_assignment(workload: str, stack: str, d: Deployment, rows: Replicas, 
     usd = None if offer is None else offer.estate(nodes) / 1e6 if offer.estate else offer.usd_per_node_hour
     days = MONTH_DAYS if offer is not None and placed.constant else None
     power = candidate.node.power
-    load = 1 - np.exp(-delivered.batch)
+    load = 1 - np.exp(-delivered.batch) * (1 - delivered.busy)
     watts = nodes * (power.idle + load * (power.load - power.idle))
     return Assignment(
         workload=workload, kind="serving", node=candidate.node.name, gpu=candidate.gpu.name, nodes=nodes, gpus=gpus,
@@ -84,7 +88,7 @@ def served_assignment(workload: str, stack: str, d: Deployment, rows: Replicas, 
                         kv_tokens=int(max(held.tokens[0], 0) * int(rows.dp[0])), role=placed.role,
                         replayed=replayed),
         duration_days=days, cost_usd=None if usd is None or days is None else nodes * usd * 24 * days,
-        energy_kwh=float(watts * 24 * MONTH_DAYS / WATT_HOURS) if offer is not None else None,
+        energy_kwh=float(watts * placed.share * 24 * MONTH_DAYS / WATT_HOURS) if offer is not None else None,
         purchase=bought_of(offer.estate, nodes, gpus, 1.0) if offer is not None and offer.estate else None)
 
 

@@ -188,6 +188,8 @@ def _exchange(d: Deployment, rows: Replicas, size: Floats, limit: float) -> Floa
 
 def _shared(d: Deployment, rows: Replicas, size: Floats) -> Floats:
     """Return seconds of gathering the rows of all attention copies before the experts, and scattering them after."""
+    if (rows.dp == 1).all():
+        return np.zeros(len(rows))
     group, one = rows.tp * rows.dp, np.ones_like(rows.tp)
     both = sum((collectives.seconds(d.candidates, rows.candidate, operation, group, one, size)
                 for operation in ("all_gather", "reduce_scatter")), np.zeros(len(rows)))
