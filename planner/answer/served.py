@@ -33,6 +33,8 @@ class Delivered:
     tpot: Percentiles
     input: float
     output: float
+    busy: float = 0.0
+    """Share of the time that prompts are at work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,8 @@ class Placed:
     offer: RentalOffer | None
     daily: tuple[int, ...] | None = None
     """Nodes in each hour, where they are not as many at every one."""
+    share: float = 1.0
+    """Of the hours of the nodes, in which they run."""
     role: Literal["whole", "prefill", "decode"] = "whole"
     fraction: float | None = None
     """Of memory that the engine is given, where it is not its default."""
@@ -63,7 +67,7 @@ def served_assignment(workload: str, stack: str, d: Deployment, rows: Replicas, 
     usd = None if offer is None else offer.estate(nodes) / 1e6 if offer.estate else offer.usd_per_node_hour
     days = MONTH_DAYS if offer is not None and placed.daily is None else None
     power = candidate.node.power
-    load = 1 - np.exp(-delivered.batch)
+    load = 1 - np.exp(-delivered.batch) * (1 - delivered.busy)
     watts = nodes * (power.idle + load * (power.load - power.idle))
     return Assignment(
         workload=workload, kind="serving", node=candidate.node.name, gpu=candidate.gpu.name, nodes=nodes, gpus=gpus,
@@ -78,7 +82,7 @@ def served_assignment(workload: str, stack: str, d: Deployment, rows: Replicas, 
                         memory_fraction=placed.fraction,
                         nodes_by_hour=placed.daily, replayed=replayed),
         duration_days=days, cost_usd=_cost(placed, usd),
-        energy_kwh=float(watts * 24 * MONTH_DAYS / WATT_HOURS) if offer is not None else None,
+        energy_kwh=float(watts * placed.share * 24 * MONTH_DAYS / WATT_HOURS) if offer is not None else None,
         purchase=bought_of(offer.estate, nodes, gpus, 1.0) if offer is not None and offer.estate else None)
 
 

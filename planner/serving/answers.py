@@ -44,8 +44,9 @@ def _service(prepared: Prepared, service: Service, picks: Sequence[Pick], found:
     made = []
     for pick, d, rate, mine in zip(picks, deployments, rates, works, strict=True):
         prefill, decode = (_of(role, pick, mine, picks, works) for role in ("prefill", "decode"))
-        placed = Placed(pick.replicas, pick.nodes, pick.offer, pick.daily if len(set(pick.daily)) > 1 else None,
-                        pick.column.role, pick.column.fraction)
+        daily = None if pick.always or len(set(pick.daily)) == 1 else pick.daily
+        placed = Placed(pick.replicas, pick.nodes, pick.offer, daily, pick.share, pick.column.role,
+                        pick.column.fraction)
         capacity = held(catalog, service, d, pick.column.rows, service.mean_length, pick.column.fraction)
         made.append(served_assignment(
             service.asked.label, service.asked.engine, d, pick.column.rows, capacity,
@@ -58,16 +59,20 @@ def _of(role: str, pick: Pick, mine: Served, picks: Sequence[Pick], works: Seque
     """Return what prefills, or decodes, the requests of a pick: itself, or the strongest of the other pool."""
     if pick.column.role in ("whole", role):
         return mine
-    return next(work for other, work in zip(picks, works, strict=True) if other.column.role == role)
+    return next(work for other, work in zip(picks, works, strict=True)
+                if (other.column.role, other.offer.label) == (role, pick.offer.label))
 
 
 def loads(service: Service, picks: Sequence[Pick]) -> list[float]:
     """Return the requests/s that a replica of each pick gets: shared out by what each could answer."""
     whole = sum(p.replicas * p.column.rate for p in picks if p.column.role == "whole")
-    pools = [sum(p.replicas * p.column.rate for p in picks if p.column.role == role) for role in ("prefill", "decode")]
-    share = (service.rate or 0.0) / max(whole + min(pools), 1e-12)
+    pools = {offer: [sum(p.replicas * p.column.rate for p in picks if (p.offer.label, p.column.role) == (offer, role))
+                     for role in ("prefill", "decode")]
+             for offer in dict.fromkeys(p.offer.label for p in picks if p.column.role != "whole")}
+    share = (service.rate or 0.0) / max(whole + sum(map(min, pools.values())), 1e-12)
     out = []
     for pick in picks:
-        weaker = min(pools) / pools[pick.column.role == "decode"] if pick.column.role != "whole" else 1.0
+        mine = pools.get(pick.offer.label, [1.0, 1.0])
+        weaker = 1.0 if pick.column.role == "whole" else min(mine) / mine[pick.column.role == "decode"]
         out.append(pick.column.rate * share * weaker)
     return out

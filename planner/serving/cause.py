@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from planner.answer.schema import Infeasible, Relaxation
+from planner.layouts.candidate import Candidate
 from planner.scenario.limits import ServingLimits
 from planner.serving.fleet import Fleet
 from planner.serving.options import Account, options
@@ -23,15 +25,16 @@ ROOM = 1.05
 def infeasible_of(prepared: Prepared, fleet: Fleet, found: Covered) -> Infeasible:
     """Return why there is no plan, the nearest miss, and single changes that are enough."""
     for at, service in enumerate(prepared.services):
-        if not any(owner == at for owner, _ in prepared.columns):
-            return _nothing_holds(prepared, service)
+        if not any(owner == at for (owner, _), _ in fleet.pairs):
+            return _nothing_holds(prepared, service, {offer.candidate for offer in fleet.offers})
     return _limits_bind(prepared, fleet)
 
 
-def _nothing_holds(prepared: Prepared, service: Service) -> Infeasible:
-    """Return the cause where no layout at all holds a service."""
+def _nothing_holds(prepared: Prepared, service: Service, admitted: set[int]) -> Infeasible:
+    """Return the cause where no layout at all on the candidates admitted holds a service."""
     account, name = Account(), service.asked.label
-    options(prepared.catalog, service, prepared.candidates, account)
+    candidates = [candidate for at, candidate in enumerate(prepared.candidates) if at in admitted]
+    options(prepared.catalog, service, candidates, account)
     if not account.nearest:
         missing, where = min(account.missing, default=(0.0, "the candidates"))
         lacks = f"{where} lacks {show_bytes(missing)} per GPU" if account.missing else None
@@ -45,7 +48,7 @@ def _nothing_holds(prepared: Prepared, service: Service) -> Infeasible:
     return Infeasible(
         because=(f"no layout of the candidates holds {' and '.join(asked)} for {name}, even nearly idle",),
         nearest=f"{where}: TTFT {show_seconds(nearest.ttft)}, TPOT {show_seconds(nearest.tpot)} nearly idle",
-        relaxations=tuple(_relaxed_levels(prepared, service, account)))
+        relaxations=tuple(_relaxed_levels(prepared, service, candidates, account)))
 
 
 def _excess(service: Service, ttft: float, tpot: float) -> float:
@@ -53,7 +56,8 @@ def _excess(service: Service, ttft: float, tpot: float) -> float:
     return max(found / limit[0] for found, limit in zip((ttft, tpot), limits, strict=True) if limit is not None)
 
 
-def _relaxed_levels(prepared: Prepared, service: Service, account: Account) -> Iterator[Relaxation]:
+def _relaxed_levels(prepared: Prepared, service: Service, candidates: Sequence[Candidate],
+                    account: Account) -> Iterator[Relaxation]:
     """Yield the level which, alone raised so far, some layout holds."""
     for which in ("ttft", "tpot"):
         asked = getattr(service.asked, which)
@@ -61,7 +65,7 @@ def _relaxed_levels(prepared: Prepared, service: Service, account: Account) -> I
             continue
         least = min(getattr(nearest, which) for nearest, _ in account.nearest) * ROOM
         raised = replace(service.level, **{which: (max(least, asked.seconds), getattr(service.level, which)[1])})
-        if options(prepared.catalog, replace(service, level=raised), prepared.candidates, Account()):
+        if options(prepared.catalog, replace(service, level=raised), candidates, Account()):
             yield Relaxation(limit=which, from_=str(asked), to=show_seconds(least))
 
 
@@ -69,14 +73,29 @@ def _limits_bind(prepared: Prepared, fleet: Fleet) -> Infeasible:
     """Return the cause where replicas hold the level, and the limits admit too few of them."""
     limits = prepared.scenario.limits
     given = [name for name in ServingLimits.model_fields if getattr(limits, name) is not None]
-    owned = any(offer.nodes is not None for offer in prepared.offers)
-    asked = [f"{name.replace('_', ' ')} is {_show(name, getattr(limits, name))}" for name in given]
     rate = _share(fleet.problem())
     total = sum(service.needed for service in prepared.services)
-    because = asked or ["the nodes at hand are too few" if owned else "no fleet of the candidates is large enough"]
-    return Infeasible(because=tuple(because),
+    return Infeasible(because=tuple(_because(fleet, given)),
                       nearest=f"within them {rate:.0%} of the {total:.4g} requests/s that must be held are answered",
                       relaxations=tuple(_relaxed_limits(fleet, given)))
+
+
+def _because(fleet: Fleet, given: list[str]) -> list[str]:
+    """Return the limits of which each alone admits no plan; else a set of them from which none can be left out."""
+    def admits(names: list[str]) -> bool:
+        kept = {name: None for name in given if name not in names}
+        return fleet.solve(limits=fleet.limits.model_copy(update=kept)).value is not None
+
+    if not admits([]):
+        owned = any(offer.nodes is not None for offer in fleet.offers)
+        return ["the nodes at hand are too few" if owned else "no fleet of the candidates is large enough"]
+    core = [name for name in given if not admits([name])]
+    if not core:
+        core = list(given)
+        for name in given:
+            fewer = [other for other in core if other != name]
+            core = core if admits(fewer) else fewer
+    return [f"{name.replace('_', ' ')} is {_show(name, getattr(fleet.limits, name))}" for name in core]
 
 
 def _share(problem: Cover) -> float:
@@ -98,10 +117,16 @@ def _relaxed_limits(fleet: Fleet, given: list[str]) -> Iterator[Relaxation]:
             continue
         picks = fleet.picks(found)
         used = {"gpus": sum(p.replicas * p.column.gpus for p in picks), "max_nodes": sum(p.nodes for p in picks),
-                "budget": sum(p.nodes * p.offer.usd_per_node_hour for p in picks),
+                "budget": sum(p.nodes * p.usd_per_node_hour for p in picks),
                 "max_power": sum(p.nodes * fleet.candidates[p.column.candidate].node.power.load for p in picks)}
         yield Relaxation(limit=name, from_=_show(name, getattr(fleet.limits, name)),
-                         to=_show(name, used["gpus" if name == "max_gpus" else name]))
+                         to=_show(name, _up(name, used["gpus" if name == "max_gpus" else name])))
+
+
+def _up(name: str, value: float) -> float:
+    """Return an amount rounded up to what is shown of it."""
+    quantum = {"budget": 0.01 if value < 1000 else 1.0, "max_power": 100.0}.get(name, 1)
+    return math.ceil(round(value / quantum, 6)) * quantum
 
 
 def _show(name: str, value: float) -> str:

@@ -56,37 +56,26 @@ def _compared(prepared: Prepared, offer: RentalOffer) -> ComparedService:
     solved = fleet.solve()
     row = Row(node=candidate.node.name, gpu=candidate.gpu.name, offer=offer.label, kind=offer.how, status=solved.status)
     if solved.value is None:
-        if any(column.candidate == offer.candidate for _, column in prepared.columns):
-            why = infeasible_of(prepared, fleet, solved)
-            return ComparedService(row.model_copy(update={"why_not": f"{'; '.join(why.because)}; {why.nearest}"}), ())
-        return ComparedService(row.model_copy(update={"why_not": _why(prepared, candidate.label)}), ())
+        why = infeasible_of(prepared, fleet, solved)
+        return ComparedService(row.model_copy(update={
+            "why_not": "; ".join((*why.because, *((why.nearest,) if why.nearest else ())))}), ())
     picks = fleet.picks(solved)
     made = assignments(prepared, picks, simulated=False)
     return ComparedService(_filled(prepared, row, picks, made), tuple(made))
 
 
-def _why(prepared: Prepared, label: str) -> str:
-    """Return why no layout of a candidate holds the level."""
-    for nearest, name in prepared.account.nearest:
-        if name.startswith(label):
-            return f"no layout holds the level: TTFT {nearest.ttft:.2f} s, TPOT {nearest.tpot * 1e3:.0f} ms nearly idle"
-    return "the model does not fit" if any(name.startswith(label) for _, name in prepared.account.missing) else (
-        "no layout of a replica is legal here")
-
-
 def _filled(prepared: Prepared, row: Row, picks: Sequence[Pick], made: Sequence[Assignment]) -> Row:
     site = prepared.catalog.site(prepared.scenario.sourcing.site)
     gpus, days = sum(a.gpus for a in made), MONTH_DAYS
-    nodes = [sum(p.daily) / len(p.daily) * p.offer.usd_per_node_hour if p.offer.estate is None
-             else p.nodes * p.offer.estate(p.nodes) / MILLION for p in picks]
-    cost = sum(nodes) * 24 * days
+    cost = _daily_cost(picks) * days
     energy = sum(a.energy_kwh or 0.0 for a in made)
     seconds = days * DAY
     inputs = outputs = prompts = busy = 0.0
     for at, service in enumerate(prepared.services):
         mine = [pick for pick in picks if pick.service == at]
-        inputs += (service.rate or 0.0) * service.stream.input * seconds
-        outputs += (service.rate or 0.0) * service.stream.output * seconds
+        day = service.asked.day or (1.0,)
+        requests = (service.rate or 0.0) * sum(day) / len(day) * seconds
+        inputs, outputs = inputs + requests * service.stream.input, outputs + requests * service.stream.output
         for pick, rate in zip(mine, loads(service, mine), strict=True):
             d = deployment(prepared.catalog, service, prepared.candidates[pick.column.candidate], pick.column.format)
             share = {"prefill": 1.0, "decode": 0.0}.get(
@@ -105,6 +94,15 @@ def _filled(prepared: Prepared, row: Row, picks: Sequence[Pick], made: Sequence[
             usd_per_million_input_tokens=share * cost / inputs * MILLION,
             usd_per_million_output_tokens=(1 - share) * cost / outputs * MILLION,
             joules_per_token=energy * JOULES_PER_KWH / (inputs + outputs))})
+
+
+def _daily_cost(picks: Sequence[Pick]) -> float:
+    """Return USD a day of picks that are all of one offer; what is always paid for, at its busiest hour."""
+    offer, together = picks[0].offer, [sum(hour) for hour in zip(*(pick.daily for pick in picks), strict=True)]
+    paid = [max(together)] * len(together) if picks[0].always else together
+    each = [offer.usd_per_node_hour if offer.estate is None else offer.estate(nodes) / MILLION if nodes else 0.0
+            for nodes in paid]
+    return float(sum(nodes * usd for nodes, usd in zip(paid, each, strict=True)) * 24 / len(paid))
 
 
 def _not_offered(catalog: Catalog, name: str) -> ComparedService:

@@ -45,4 +45,4 @@ def delivered_of(service: Service, rate: float, mine: Served, prefill: Served, d
     stream = service.stream
     return Delivered(rate, 0.0 if role == "prefill" else float(mine.batch[0]), stream.context,
                      first_token(prefill), each_token(decode), 0.0 if role == "decode" else stream.input,
-                     1.0 if role == "prefill" else stream.output)
+                     1.0 if role == "prefill" else stream.output, float(mine.prompts[0]))

@@ -36,7 +36,23 @@ class Pick:
     replicas: int
     nodes: int
     daily: tuple[int, ...]
-    """Nodes in every hour of the day."""
+    """Nodes in every hour of the day; one figure where every hour is alike."""
+
+    @property
+    def usd_per_node_hour(self) -> float:
+        """What one of so many nodes costs."""
+        estate = self.offer.estate
+        return self.offer.usd_per_node_hour if estate is None else estate(self.nodes) / MICRO
+
+    @property
+    def always(self) -> bool:
+        """Whether the nodes are paid for at every hour, as what is owned, bought or committed to."""
+        return self.offer.how in ALWAYS or self.offer.commitment > 0
+
+    @property
+    def share(self) -> float:
+        """Share of the hours of the nodes in which they run."""
+        return sum(self.daily) / len(self.daily) / self.nodes
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from planner.answer.simulation import Latencies, Simulation
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.layouts.candidate import Candidate
-from planner.money.rent import OWNED, RentalOffer, usual_candidate
+from planner.money.rent import OWNED, RentalOffer, offered, usual_candidate
 from planner.scenario.scenario import ServingScenario
 from planner.scenario.serving import Serving
 from planner.serving.fleet import Pick
@@ -27,7 +27,7 @@ def simulate_plan(plan: Plan, catalog: Catalog, trace: Trace, *, workload: str |
     """Replay a trace on the replicas of a plan's service. Raises InputError."""
     asked, mine = _service(plan, workload)
     service = service_of(asked, catalog)
-    candidates = [usual_candidate(catalog.node(a.node), catalog) for a in mine]
+    candidates = [_candidate(a, catalog) for a in mine]
     picks = [_pick(a, at, candidates) for at, a in enumerate(mine)]
     outcome = replay(catalog, service, candidates, picks, trace, policy, progress)
     before = outside(catalog, service, candidates, picks)
@@ -63,6 +63,12 @@ def _service(plan: Plan, workload: str | None) -> tuple[Serving, list[Assignment
         raise InputError(f"the plan has no service {name!r}: {', '.join(names)}")
     asked = next(service for service in scenario.services if service.label == name)
     return asked, [a for a in plan.assignments if a.workload == name]
+
+
+def _candidate(a: Assignment, catalog: Catalog) -> Candidate:
+    """Return the hardware of an assignment: that of its offer, or as its owner would have it."""
+    rented = offered(a.offer or "", catalog)
+    return rented[0] if rented else usual_candidate(catalog.node(a.node), catalog)
 
 
 def _pick(a: Assignment, at: int, candidates: Sequence[Candidate]) -> Pick:

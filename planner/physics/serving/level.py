@@ -175,7 +175,7 @@ def served(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Serv
     wait = np.maximum(queue, others)
     # the more uneven prompts are beside their gaps, the fewer wait, and the longer
     meets = np.maximum(-np.expm1(-met), busy) / (1 + stream.input_cv**2 / max(stream.gap_cv**2, 1.0))
-    waits = np.where(queue > others, prompts, np.maximum(meets, 1e-9))
+    waits = (queue * prompts + others * meets) / np.maximum(queue + others, 1e-12)
     lengths = np.array(stream.inputs) * (1 - stream.hits)
     share = lengths[None, :] / stream.prompt
     own = d.engine.request + np.maximum(1.0, np.ceil(lengths / d.engine.chunk))[None, :] * base[:, None]

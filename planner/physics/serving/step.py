@@ -193,6 +193,8 @@ def _shared(d: Deployment, rows: Replicas, size: Floats, chosen: int) -> Floats:
 
     Over few ranks every row goes everywhere; over many to those of its `chosen` experts.
     """
+    if (rows.dp == 1).all():
+        return np.zeros(len(rows))
     group, one = rows.tp * rows.dp, np.ones_like(rows.tp)
     n = np.maximum(group.astype(np.float64), 2.0)
     part = np.minimum(1.0, n * (1 - (1 - 1 / n) ** chosen) / (n - 1))

@@ -1,0 +1,173 @@
+"""The service level: how it must move with the load and the question, and what a replay of the same steps finds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from planner.layouts.table import Floats
+from planner.money.rent import usual_candidate
+from planner.physics.serving.apart import decoding, prefilling, sending
+from planner.physics.serving.deployment import Deployment, Replicas
+from planner.physics.serving.level import Served, Stream, at_rate, served
+from planner.scenario.serving import Serving
+from planner.serving.delivered import working
+from planner.serving.fleet import Pick
+from planner.serving.options import deployment, held
+from planner.serving.replay import replay
+from planner.serving.service import service_of
+from planner.simulate.trace import Lengths, synthetic
+from planner.solver.replicas import ReplicaColumn, columns
+from tests.solver.test_replicas import CATALOG, NONE, on, row, stream
+
+H100 = on("llama-3.3-70b", "dgx-h100", "fp8")
+LOADS = np.geomspace(0.02, 250, 60)
+CASES = [(H100, row(4)), (on("llama-3.1-8b", "l4-1x"), row()), (on("deepseek-v3", "dgx-h200", "fp8"), row(1, 1, 8, 8)),
+         (on("llama-3.3-70b", "dgx-h100"), row(2, 2)), (on("gpt-oss-120b", "h100-sxm-1x", "mxfp4"), row())]
+
+
+def over(d: Deployment, one: Replicas, asked: Stream, loads: Floats = LOADS) -> Served:
+    return served(d, one.take(np.zeros(len(loads), np.int64)), asked, loads)
+
+
+def at(d: Deployment, one: Replicas, asked: Stream, rate: float) -> Served:
+    """Return what a replica does that gets so many requests/s."""
+    return at_rate(lambda loads: over(d, one, asked, loads), rate, 0.02, 500.0)
+
+
+@pytest.mark.parametrize(("d", "one"), CASES)
+@pytest.mark.parametrize("asked", [stream(), stream(cv=1.0), stream(8000, 50, gap_cv=2.0), stream(50, 1000)])
+def test_rate_and_latencies_rise_with_the_load_and_with_the_share(d: Deployment, one: Replicas, asked: Stream) -> None:
+    found = over(d, one, asked)
+    good = found.prompts <= 0.9
+    assert good.sum() > 10
+    ttft, tpot = (np.array([f(q)[good] for q in (0.5, 0.9, 0.95, 0.99)]) for f in (found.ttft_at, found.tpot_at))
+    assert (np.diff(ttft, axis=0) >= 0).all()
+    assert (np.diff(tpot, axis=0) >= 0).all()
+    # a step longer by a tile of a kernel makes small dents
+    assert (np.diff(found.rate[good]) > -0.01 * found.rate[good][:-1]).all()
+    for rising, dent in ((ttft[0], 0.05), (ttft[2], 0.16), (tpot[0], 0.02), (tpot[2], 0.1)):
+        assert (rising >= (1 - dent) * np.maximum.accumulate(rising)).all()
+    assert ttft[0, -1] > ttft[0, 0]
+    assert tpot[0, -1] > tpot[0, 0]
+    assert (tpot[0] >= found.step[good] / asked.tokens_per_step * 0.999).all()
+    assert (found.crowd >= found.batch).all()
+
+
+@pytest.mark.parametrize(("d", "one"), CASES)
+def test_sequences_are_the_rate_times_what_an_answer_takes(d: Deployment, one: Replicas) -> None:
+    """Little's law: D = X (output - 1) TPOT."""
+    asked = stream()
+    found = over(d, one, asked)
+    good = found.prompts < 0.9
+    assert found.batch[good] == pytest.approx((found.rate * (asked.output - 1) * found.tpot)[good], rel=0.03)
+
+
+@pytest.mark.parametrize(("d", "one"), CASES)
+def test_a_lone_request_waits_for_nobody(d: Deployment, one: Replicas) -> None:
+    found = over(d, one, stream(), np.array([0.02]))
+    assert found.wait[0] < 0.02 * found.own[0]
+    assert found.ttft_at(0.95)[0] <= found.own[0] + found.rest[0] * 1.05
+    assert found.ttft_at(0.5)[0] == pytest.approx(found.ttft_at(None)[0], rel=0.1)
+
+
+@pytest.mark.parametrize("rate", [2.0, 7.0, 12.0])
+def test_even_gaps_are_best_and_bursts_worst(rate: float) -> None:
+    ttft, tpot = (np.array([f(0.95)[0] for f in fs]) for fs in zip(
+        *((found.ttft_at, found.tpot_at) for found in (
+            at(H100, row(4), stream(gap_cv=cv), rate) for cv in (0.0, 1.0, 3.0))), strict=True))
+    assert (np.diff(ttft) > 0).all()
+    assert (np.diff(tpot) > 0).all()
+
+
+@pytest.mark.parametrize(("helps", "name"), [({"hits": 0.7}, "ttft_at"), ({"hits": 0.7}, "tpot_at"),
+                                             ({"drafts": 3, "accepted": 0.8}, "tpot_at")])
+def test_cached_prefixes_and_good_drafts_help(helps: dict[str, float], name: str) -> None:
+    plain, better = (at(H100, row(4), one, 8.0) for one in (stream(2000), stream(2000, **helps)))
+    assert getattr(better, name)(0.95)[0] < getattr(plain, name)(0.95)[0]
+    assert getattr(better, name)(None)[0] < getattr(plain, name)(None)[0]
+
+
+def test_drafts_that_are_never_right_cost_time() -> None:
+    plain, worse = (at(H100, row(4), one, 5.0) for one in (stream(), stream(drafts=3, accepted=0.0)))
+    assert worse.tpot[0] > plain.tpot[0]
+
+
+def test_a_long_tail_of_prompts_keeps_its_mean() -> None:
+    assert stream(1000, cv=2.0).input == 1000
+    assert np.mean(stream(1000, cv=2.0).inputs) < 950
+
+
+def test_tokens_before_one_of_a_prompt_are_those_cached_and_half_of_the_others() -> None:
+    assert stream(1000).behind == 500
+    assert stream(1000, hits=0.5).behind == 750
+
+
+def test_pools_apart_do_one_thing_each() -> None:
+    """Decode has no prompts in its steps; prefill no answers; the cache that is sent takes time."""
+    asked, batch = stream(2000), np.array([30.0])
+    decode, whole = decoding(H100, row(4), asked, batch), served(H100, row(4), asked, batch)
+    assert decode.rate[0] > whole.rate[0]
+    assert decode.tpot[0] < whole.tpot[0]
+    assert decode.tpot_at(0.95)[0] >= decode.tpot_at(0.5)[0]
+    busy = np.array([0.02, 0.3, 0.6, 0.9])
+    prefill = prefilling(H100, row(4).take(np.zeros(4, np.int64)), asked, busy)
+    assert (np.diff(prefill.rate) > 0).all()
+    assert (np.diff(prefill.ttft_at(0.95)) > 0).all()
+    assert prefill.rate / busy == pytest.approx(prefill.rate[0] / busy[0])
+    assert sending(H100, row(4), 2000.0)[0] == pytest.approx(2 * sending(H100, row(4), 1000.0)[0])
+    assert sending(H100, row(8), 2000.0)[0] < sending(H100, row(4), 2000.0)[0]
+
+
+def serving(model: str, name: str, rate: float, **more: object) -> Serving:
+    return Serving.model_validate({"model": model, "rate": f"{rate:.9f} requests/s", "input": 1000, "output": 200,
+                                   "ttft": "4 s", "tpot": "100 ms", "quantization": [name], **more})
+
+
+BAD = {"mean": 1000, "cv": 1}, {"mean": 200, "cv": 1}
+
+
+@pytest.mark.parametrize(("model", "node", "name", "one", "more", "misses"), [
+    ("llama-3.3-70b", "dgx-h100", "fp8", row(4), {}, {}),
+    ("llama-3.3-70b", "dgx-h100", "fp8", row(4), {"arrivals": {"cv": 0}}, {}),
+    ("llama-3.3-70b", "dgx-h100", "fp8", row(4), {"prefix_hits": 0.6}, {}),
+    # prompts of uneven length meet in a step more often than the model has it: the far tail is twice as long
+    ("llama-3.3-70b", "dgx-h100", "fp8", row(4), {"input": BAD[0], "output": BAD[1]}, {"ttft p95": 0.65}),
+    # steps of several prompts in a row are seen by those that begin: their answers are slower than the average
+    ("llama-3.3-70b", "dgx-h100", "fp8", row(4), {"input": 8000, "output": 100}, {"tpot p50": 0.3, "tpot p95": 0.65}),
+    ("llama-3.1-8b", "l4-1x", "fp8", row(), {}, {}),
+    ("llama-3.1-8b", "rtx-4090-1x", "int8", row(), {}, {"ttft p95": 0.6}),
+    ("deepseek-v3", "dgx-h200", "fp8", row(8), {}, {}),
+    ("deepseek-v3", "dgx-h200", "fp8", row(1, 1, 8, 8), {}, {})])
+def test_a_replay_of_the_same_steps_agrees(model: str, node: str, name: str, one: Replicas, more: dict[str, object],
+                                           misses: dict[str, float]) -> None:
+    """Medians within 20%, p95 within 40%, beside what is said of a case.
+
+    Seen on 15 such cases: medians of TTFT 7% off in the middle, p95 17%; of TPOT 3% and 7%.
+    """
+    candidate = usual_candidate(CATALOG.node(node), CATALOG)
+    service = service_of(serving(model, name, 1.0, **more), CATALOG)
+    d = deployment(CATALOG, service, candidate, name)
+    most = held(CATALOG, service, d, one, service.mean_length).concurrency
+    best = columns(d, 0, one, service.stream, service.level, most, ("whole",), NONE)[0]
+    for share in (0.5, 0.9):
+        rate = best.rate * share
+        asked = service_of(serving(model, name, rate, **more), CATALOG)
+        found = working(d, best, asked, rate)
+        assert found.rate[0] == pytest.approx(rate, rel=0.01)
+        pick = Pick(0, replace(best, batch=float(found.batch[0])), None, 1, 1, (1,))  # type: ignore[arg-type]
+        lengths = [Lengths(of.mean, of.cv) for of in (asked.asked.input, asked.asked.output) if of is not None]
+        seen = replay(CATALOG, asked, [candidate], [pick], synthetic(rate, (lengths[0], lengths[1]),
+                                                                     asked.asked.gap_cv, count=1500, seed=1))
+        for kind, computed, before in (("ttft", found.ttft_at, d.engine.request), ("tpot", found.tpot_at, 0.0)):
+            for quantile, label, usual in ((0.5, "p50", 0.2), (0.95, "p95", 0.4)):
+                wanted = seen.percentiles(kind)[label] + before  # type: ignore[arg-type]
+                allowed = max(usual, misses.get(f"{kind} {label}", 0.0))
+                assert float(computed(quantile)[0]) == pytest.approx(wanted, rel=allowed), (share, kind, label)
+
+
+def test_a_column_is_what_its_layout_answers() -> None:
+    one = ReplicaColumn(0, "fp8", "whole", 2, 2, 1, 1, 1.0, 1.0, 1.0)
+    assert (one.gpus, int(one.rows.tp[0]), int(one.rows.pp[0])) == (4, 2, 2)
