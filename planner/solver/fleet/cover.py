@@ -147,7 +147,7 @@ class _Model:
 
     def _coverage(self, service: int) -> None:
         """Every period's rate is answered, by whole replicas and by pairs of pools."""
-        problem = self.problem
+        problem, spares = self.problem, self.problem.spares[service]
         pools: dict[tuple[int, str], list[Column]] = defaultdict(list)
         for column in problem.columns:
             if column.service == service:
@@ -160,6 +160,11 @@ class _Model:
                     self.model.add(both <= self._answered(pools[supply, role], service, period))
                 answered.append(both)
             self.model.add(sum(answered) >= need)
+            whole = pools[-1, "whole"]
+            if need and spares and len(pools) == 1 and whole:
+                # follows from the above; without it the bound of the relaxation is far off
+                least = min(c.micro_rate for c in whole)
+                self.model.add(sum(c.micro_rate * self.replicas[c.key][period] for c in whole) >= need + spares * least)
 
     def _paid(self, supply: Supply) -> list[cp_model.LinearExprT]:
         """Return the nodes of a supply paid for in each period; one figure where all are alike."""
