@@ -38,12 +38,12 @@ CAUSES: tuple[tuple[str, str], ...] = (
     ("arg_MI300X", "first request of a run at batch 1, or reading grouped keys once for each query head"),
     ("mlc_", "vLLM of 2023 over PCIe, before its own all-reduce"),
     ("xj_", "kernel-bound: llama.cpp reads 40% of the bandwidth on A100, 75% on cards with fewer bytes/s a core"),
-    (r"sil_.*gpt_oss.*vllm.*c512", "few sequences ran at once, by a limit that is not stated: requests waited 20 s"),
+    (r"sil_.*gpt_oss.*vllm.*c512", "requests waited 20 s: few ran at once, by a limit that is not stated"),
     (r"sil_.*disagg.*_c[1-9]_", "warm-up: few clients waited longer than many on the same workers"),
     (r"sil_.*sglang_fp8_agg.*tp4", "671 GB on four GPUs: the fraction of memory was raised, by how much is not stated"),
     (r"sil_.*(disagg|agg_1024x8192)", "what the cache held is not stated: a wait for room or none"),
-    (r"sil_.*_c_tp", "concurrency is that of another column, a batch for each rank"),
-    ("sil_nvidia_deepseek", "batch of a rank taken for the concurrency of all of them"),
+    (r"sil_.*_c_tp", "concurrency read from a batch; perhaps of each rank alone"),
+    ("sil_nvidia_deepseek", "perhaps the batch of a rank, taken for the concurrency of all"),
     ("mlperf", "layout and batch were tuned by hand, lengths vary widely"),
 )
 """What is known of rows by a pattern that their ids begin with."""

@@ -11,6 +11,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
+from planner.catalog.recurrence import DeltaNet, Mamba, Mamba2
 from planner.catalog.sourced import Sourced
 from planner.catalog.tower import Tower
 from planner.yaml_io import Frozen
@@ -86,44 +87,6 @@ class LatentAttention(Frozen):
     def query_dim(self) -> int:
         """Width of a query head."""
         return self.qk_nope + self.qk_rope
-
-
-class Mamba(Frozen):
-    """A selective state-space layer of the first kind. `inner_norms` are Jamba's norms on dt, B and C."""
-
-    kind: Literal["mamba"]
-    inner: int = Field(gt=0)
-    state: int = Field(gt=0)
-    conv: int = Field(gt=0)
-    dt_rank: int = Field(gt=0)
-    inner_norms: bool = False
-
-
-class Mamba2(Frozen):
-    """A state-space layer with scalar decay a head; `groups` share B and C as key-value heads do."""
-
-    kind: Literal["mamba2"]
-    heads: int = Field(gt=0, le=100_000)
-    head_dim: int = Field(gt=0)
-    state: int = Field(gt=0)
-    groups: int = Field(gt=0)
-    conv: int = Field(gt=0)
-
-    @property
-    def inner(self) -> int:
-        """Width of the recurrence."""
-        return self.heads * self.head_dim
-
-
-class DeltaNet(Frozen):
-    """Gated delta rule linear attention (Qwen3-Next, Qwen3.5)."""
-
-    kind: Literal["deltanet"]
-    key_heads: int = Field(gt=0)
-    value_heads: int = Field(gt=0)
-    key_dim: int = Field(gt=0)
-    value_dim: int = Field(gt=0)
-    conv: int = Field(gt=0)
 
 
 class Mlp(Frozen):

@@ -10,14 +10,12 @@ from planner.catalog.architecture import (
     AnyRecurrence,
     Attention,
     Block,
-    DeltaNet,
     Indexer,
     LatentAttention,
-    Mamba,
-    Mamba2,
     Model,
     MoeMlp,
 )
+from planner.catalog.recurrence import DeltaNet, Mamba, Mamba2
 from planner.physics.layers import Experts, LayerKind, Linear, Scan, Shape
 from planner.physics.shapes import (
     embedding_parameters,

@@ -11,15 +11,13 @@ from planner.catalog.architecture import (
     AnyMlp,
     AnyRecurrence,
     Block,
-    DeltaNet,
     Indexer,
     LatentAttention,
-    Mamba,
-    Mamba2,
     Mlp,
     Model,
     MoeMlp,
 )
+from planner.catalog.recurrence import DeltaNet, Mamba, Mamba2
 
 
 def attention_matrices(attention: AnyAttention, hidden: int) -> int:

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from planner.catalog.architecture import AnyAttention, AnyRecurrence, Attention, DeltaNet, LatentAttention, Mamba, Model
+from planner.catalog.architecture import AnyAttention, AnyRecurrence, Attention, LatentAttention, Model
+from planner.catalog.recurrence import DeltaNet, Mamba
 from planner.layouts.table import Floats, Ints
 
 STATE_BYTES, CONVOLVED_BYTES = 4.0, 2.0
