@@ -137,11 +137,10 @@ class Speeds(Sourced):
     def release(self, version: str | None, architecture: str) -> EngineSpeed:
         """Return the entry that holds for a version on a GPU architecture.
 
-        The newest without a version, the oldest for what is older; one for the architecture before a general one of
-        the same or an earlier version.
+        The newest without a version, the oldest for what is older; of entries of one version that for the architecture
+        before the general one.
         """
         asked = tuple(int(part) for part in version.split(".") if part.isdigit()) if version else None
-        known = [one for one in self.releases if asked is None or one.order <= asked] or [self.releases[0]]
-        general = [one for one in known if not one.architectures]
-        own = [one for one in known if architecture in one.architectures]
-        return own[-1] if own else general[-1] if general else self.releases[0]
+        known = [one for one in self.releases if (asked is None or one.order <= asked)
+                 and (not one.architectures or architecture in one.architectures)]
+        return max(known, key=lambda one: (one.order, bool(one.architectures)), default=self.releases[0])

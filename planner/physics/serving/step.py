@@ -104,7 +104,9 @@ def product(d: Deployment, rate: Floats, stream: Floats, m: Floats, k: Floats, n
     columns = np.ceil(n / law.tile) * law.tile
     half = law.half_mn * d.engine.saturation
     saturation = k / (k + law.half_k) * rows / (rows + half) * columns / (columns + law.half_mn)
-    compute = 2 * rows * k * columns / (rate * saturation)
+    # however an engine does with few rows, large products stay at what the GPU reaches in a benchmark
+    benchmark = 2 * m * k * n / (rate * d.engine.products)
+    compute = np.maximum(2 * rows * k * columns / (rate * saturation), benchmark)
     moved = (weight * k * n + ACTIVATION * m * (k + n)) / stream
     power = d.law.blend
     took: Floats = (compute**power + moved**power) ** (1 / power)
