@@ -25,7 +25,9 @@ from planner.evidence.skipping import SkippedError
 from planner.layouts.table import Floats
 
 ROOT = Path(__file__).parents[1]
-SPREAD = {"products": 0.2, "attention": 0.3, "experts": 0.3, "cache": 0.4}
+LEAST_PRODUCTS = 0.9
+"""Of the time of products over the kernels' law: what fits find far below is saturation, and physics caps it."""
+SPREAD = {"products": 0.15, "attention": 0.3, "experts": 0.3, "cache": 0.4}
 """Of the logarithm of a figure about its prior; one for all others."""
 FIELDS = ("products", "saturation", "cache", "grouped", "attention", "experts", "layer", "mixture", "step", "sequence",
           "prompt_step", "request", "exchange", "burst")
@@ -82,6 +84,8 @@ def fit(groups: Sequence[Group], release: EngineSpeed, evidence: Evidence) -> tu
     """Return the figures of a release and the median error they leave."""
     fields = [field for field in FIELDS if getattr(release, field) > 0]
     start = np.log([getattr(release, field) for field in fields])
+    if release.products < LEAST_PRODUCTS:
+        start[fields.index("products")] = np.log(LEAST_PRODUCTS)
     tight = np.array([(BEND / SPREAD.get(field, 1.0)) ** 2 for field in fields])
 
     def errors(at: Floats) -> tuple[Floats, Floats]:
