@@ -41,7 +41,9 @@ def _nothing_holds(prepared: Prepared, service: Service, admitted: set[int]) -> 
         return Infeasible(because=(f"{name} with a request of {service.length:,} tokens fits on no candidate",),
                           nearest=lacks)
     nearest, where = min(account.nearest, key=lambda pair: _excess(service, pair[0].ttft, pair[0].tpot))
-    asked = [f"{which} {level}" for which, level in service.asked.levels]
+    missed = [pair for pair in service.asked.levels
+              if min(getattr(least, pair[0]) for least, _ in account.nearest) > pair[1].seconds]
+    asked = [f"{which} {level}" for which, level in missed or service.asked.levels]
     return Infeasible(
         because=(f"no layout of the candidates holds {' and '.join(asked)} for {name}, even nearly idle",),
         nearest=f"{where}: TTFT {show_seconds(nearest.ttft)}, TPOT {show_seconds(nearest.tpot)} nearly idle",

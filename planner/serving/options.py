@@ -60,11 +60,10 @@ def options(catalog: Catalog, service: Service, candidates: Sequence[Candidate],
     """Return the columns of a service on all candidates; `account` is told what was removed and why."""
     found: list[ReplicaColumn] = []
     for at, candidate in enumerate(candidates):
-        mine: list[ReplicaColumn] = []
         for name in service.asked.quantization or ():
             d = deployment(catalog, service, candidate, name)
-            mine += _of(catalog, service, d, at, account)
-        found += undominated(mine, account.removed)
+            # formats are told apart, so that each can be shown beside the best
+            found += undominated(_of(catalog, service, d, at, account), account.removed)
     return found
 
 
