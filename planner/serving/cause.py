@@ -42,8 +42,8 @@ def _nothing_holds(prepared: Prepared, service: Service, admitted: set[int]) -> 
                           nearest=lacks)
     nearest, where = min(account.nearest, key=lambda pair: _excess(service, pair[0].ttft, pair[0].tpot))
     # the levels that no hardware meets even alone; where each is met somewhere, it is all of them together
-    missed = [(which, level) for which, level in service.asked.levels
-              if all(getattr(one, which) > level.seconds for one, _ in account.nearest)]
+    missed = [pair for pair in service.asked.levels
+              if min(getattr(least, pair[0]) for least, _ in account.nearest) > pair[1].seconds]
     asked = [f"{which} {level}" for which, level in missed or service.asked.levels]
     return Infeasible(
         because=(f"no layout of the candidates holds {' and '.join(asked)} for {name}, even nearly idle",),

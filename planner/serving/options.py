@@ -66,7 +66,6 @@ def options(catalog: Catalog, service: Service, candidates: Sequence[Candidate],
     found: list[ReplicaColumn] = []
     known: dict[tuple[str, str], list[ReplicaColumn]] = {}
     for at, candidate in enumerate(candidates):
-        mine: list[ReplicaColumn] = []
         for name in service.asked.quantization or ():
             d = deployment(catalog, service, candidate, name)
             rows = layouts(service.model, candidate, account.removed)
@@ -78,8 +77,9 @@ def options(catalog: Catalog, service: Service, candidates: Sequence[Candidate],
             if key not in known:
                 known[key] = _each_fraction(catalog, service, d, rows.take(np.flatnonzero(inside)), account)
             wide = _each_fraction(catalog, service, d, rows.take(np.flatnonzero(~inside)), account)
-            mine += [replace(column, candidate=at) for column in (*known[key], *wide)]
-        found += undominated(mine, account.removed)
+            # formats are told apart, so that each can be shown beside the best
+            mine = [replace(column, candidate=at) for column in (*known[key], *wide)]
+            found += undominated(mine, account.removed)
     return found
 
 

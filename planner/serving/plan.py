@@ -99,24 +99,29 @@ def _alternatives(prepared: Prepared, fleet: Fleet, picks: Sequence[Pick], found
     kinds = sorted({(column.candidate, column.format) for _, column in prepared.columns} - (taken if len(taken) == 1
                                                                                            else set()))
     others: list[tuple[int, list[Pick]]] = []
-    for kind in kinds:
-        other = fleet.solve(partial(_is_kind, kind))
+    for pair in kinds:
+        other = fleet.solve(partial(_is_kind, pair))
         if other.value is not None:
             others.append((other.value, fleet.picks(other)))
     others.sort(key=lambda pair: pair[0])
     made: list[Alternative] = []
-    seen: set[str] = set()
+    seen = {_kind(prepared, picks)} if len(taken) == 1 else set()
     for value, other_picks in others:
-        first = other_picks[0].column
-        label = f"{prepared.candidates[first.candidate].node.name} {first.format}"
-        if label in seen:
+        kind = _kind(prepared, other_picks)
+        if kind in seen:
             continue
-        seen.add(label)
+        seen.add(kind)
         shown = assignments(prepared, other_picks, simulated=False)
         if len(made) + len(shown) > MOST_ALTERNATIVES:
             break
         made += [_alternative(one, value / found.value - 1, len(shown) - 1, prepared) for one in shown]
     return made
+
+
+def _kind(prepared: Prepared, picks: Sequence[Pick]) -> tuple[str, str]:
+    """Return the node type and the format of picks that are all of one kind."""
+    first = picks[0].column
+    return prepared.candidates[first.candidate].node.name, first.format
 
 
 def _is_kind(kind: tuple[int, str], column: ReplicaColumn) -> bool:

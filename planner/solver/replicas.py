@@ -119,7 +119,9 @@ def _broken(model: Model, candidate: Candidate, tp: int, pp: int, dp: int, sprea
 def _within(found: Served, level: Level, most: Floats, role: Role) -> Mask:
     good: Mask = (found.crowd <= most) & (found.prompts <= BUSIEST) & np.isfinite(found.rate)
     if level.ttft is not None and role != "decode":
-        good &= found.ttft_at(level.ttft[1]) <= level.ttft[0]
+        seconds, share = level.ttft
+        good &= found.ttft_at(None) <= seconds if share is None else (
+            found.within(np.full(len(good), seconds)) >= share)
     if level.tpot is not None and role != "prefill":
         good &= found.tpot_at(level.tpot[1]) <= level.tpot[0]
     return good

@@ -109,19 +109,23 @@ class Served:
         """Return seconds to the first token that a share of requests stay within; the mean for None."""
         if quantile is None:
             return self.wait + self.own + self.rest / 2
-        most = 20 * (self.wait + self.rest) / (1 - quantile) + self.each.max(axis=1)
-        low, high = np.zeros_like(self.rate), most
-        tail = np.maximum(self.wait / np.maximum(self.waits, 1e-9), 1e-9)[:, None]
-        rest, share = np.maximum(self.rest, 1e-9)[:, None], self.waits[:, None]
+        low, high = np.zeros_like(self.rate), 20 * (self.wait + self.rest) / (1 - quantile) + self.each.max(axis=1)
         for _ in range(HALVINGS):
             middle = (low + high) / 2
-            past = np.maximum(middle[:, None] - self.each, 0.0)
-            # a part of the step, even over all of it, and a wait that falls off exponentially
-            met = np.minimum(past, rest)
-            within = (met - share * tail * (np.exp((met - past) / tail) - np.exp(-past / tail))) / rest
-            reached = within.mean(axis=1) >= quantile
+            reached = self.within(middle) >= quantile
             low, high = np.where(reached, low, middle), np.where(reached, middle, high)
         found: Floats = high
+        return found
+
+    def within(self, seconds: Floats) -> Floats:
+        """Return the share of requests that have their first token within so many seconds."""
+        tail = np.maximum(self.wait / np.maximum(self.waits, 1e-9), 1e-9)[:, None]
+        rest, share = np.maximum(self.rest, 1e-9)[:, None], self.waits[:, None]
+        # a part of the step, even over all of it, and a wait that falls off exponentially
+        past = np.maximum(seconds[:, None] - self.each, 0.0)
+        met = np.minimum(past, rest)
+        missed = share * tail * (np.exp((met - past) / tail) - np.exp(-past / tail))
+        found: Floats = ((met - missed) / rest).mean(axis=1)
         return found
 
     def tpot_at(self, quantile: float | None) -> Floats:
