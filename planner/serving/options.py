@@ -38,6 +38,13 @@ class Account:
     missing: list[tuple[float, str]] = field(default_factory=list)
     """Of hardware where no layout fits: bytes a GPU lacks at least, and its name."""
 
+    def add(self, other: Account, label: str) -> None:
+        """Count what was found on the same nodes under another name."""
+        self.fit += other.fit
+        self.removed.update(other.removed)
+        self.nearest += [(nearest, label) for nearest, _ in other.nearest]
+        self.missing += [(missing, label) for missing, _ in other.missing]
+
 
 def deployment(catalog: Catalog, service: Service, candidate: Candidate, name: str) -> Deployment:
     """Return a service on one kind of hardware with its weights in the format `name`. Raises PlannerError."""
@@ -64,7 +71,7 @@ def options(catalog: Catalog, service: Service, candidates: Sequence[Candidate],
             account: Account) -> list[ReplicaColumn]:
     """Return the columns of a service on all candidates; `account` is told what was removed and why."""
     found: list[ReplicaColumn] = []
-    known: dict[tuple[str, str], list[ReplicaColumn]] = {}
+    known: dict[tuple[str, str], tuple[list[ReplicaColumn], Account]] = {}
     for at, candidate in enumerate(candidates):
         for name in service.asked.quantization or ():
             d = deployment(catalog, service, candidate, name)
@@ -75,10 +82,13 @@ def options(catalog: Catalog, service: Service, candidates: Sequence[Candidate],
             inside = rows.gpus <= candidate.node.gpus
             key = candidate.node.name, name
             if key not in known:
-                known[key] = _each_fraction(catalog, service, d, rows.take(np.flatnonzero(inside)), account)
+                first = Account()
+                known[key] = _each_fraction(catalog, service, d, rows.take(np.flatnonzero(inside)), first), first
+            inner, counted = known[key]
+            account.add(counted, f"{candidate.label} in {name}")
             wide = _each_fraction(catalog, service, d, rows.take(np.flatnonzero(~inside)), account)
             # formats are told apart, so that each can be shown beside the best
-            mine = [replace(column, candidate=at) for column in (*known[key], *wide)]
+            mine = [replace(column, candidate=at) for column in (*inner, *wide)]
             found += undominated(mine, account.removed)
     return found
 

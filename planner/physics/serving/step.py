@@ -99,8 +99,8 @@ def product(d: Deployment, rate: Floats, stream: Floats, m: Floats, k: Floats, n
     """Return seconds of m x k by k x n, the second of `weight` bytes an element; few rows run in small tiles."""
     law = d.kernels
     m = np.maximum(m, 1.0)
-    tile = np.clip(2.0 ** np.ceil(np.log2(m)), least, law.tile)
-    rows = np.ceil(m / tile) * tile
+    # libraries choose tiles to suit the rows, so that time rises evenly from the smallest on
+    rows = np.maximum(m, float(least))
     columns = np.ceil(n / law.tile) * law.tile
     half = law.half_mn * d.engine.saturation
     saturation = k / (k + law.half_k) * rows / (rows + half) * columns / (columns + law.half_mn)
