@@ -81,17 +81,9 @@ def served_assignment(workload: str, stack: str, d: Deployment, rows: Replicas, 
                         kv_tokens=int(max(held.tokens[0], 0) * int(rows.dp[0])), role=placed.role,
                         memory_fraction=placed.fraction,
                         nodes_by_hour=placed.daily, replayed=replayed),
-        duration_days=days, cost_usd=_cost(placed, usd),
+        duration_days=days, cost_usd=None if usd is None or days is None else nodes * usd * 24 * days,
         energy_kwh=float(watts * placed.share * 24 * MONTH_DAYS / WATT_HOURS) if offer is not None else None,
         purchase=bought_of(offer.estate, nodes, gpus, 1.0) if offer is not None and offer.estate else None)
-
-
-def _cost(placed: Placed, usd: float | None) -> float | None:
-    """Return USD of a month; none without a price."""
-    if usd is None:
-        return None
-    daily = 24 * placed.nodes if placed.daily is None else sum(placed.daily)
-    return daily * usd * MONTH_DAYS
 
 
 def _layout(d: Deployment, rows: Replicas, replicas: int, batch: float) -> Layout:

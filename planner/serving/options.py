@@ -40,6 +40,7 @@ class Account:
 
     def add(self, other: Account, label: str) -> None:
         """Count what was found on the same nodes under another name."""
+        self.layouts, self.legal = self.layouts + other.layouts, self.legal + other.legal
         self.fit += other.fit
         self.removed.update(other.removed)
         self.nearest += [(nearest, label) for nearest, _ in other.nearest]
@@ -112,9 +113,11 @@ def _of(catalog: Catalog, service: Service, d: Deployment, rows: Replicas, accou
     longest, mean = (held(catalog, service, d, rows, length, fraction)
                      for length in (service.length, service.mean_length))
     fits = np.flatnonzero(longest.concurrency >= 1)
-    if fraction is None:
-        account.removed["memory"] += len(rows) - len(fits)
-        account.fit += len(fits)
+    account.removed["memory"] += len(rows) - len(fits)
+    account.fit += len(fits)
+    if fraction is not None:
+        # a layout with more of the memory is one more
+        account.layouts, account.legal = account.layouts + len(rows), account.legal + len(rows)
     label = f"{d.candidates[0].label} in {d.format}"
     if not len(fits):
         account.missing.append((float((longest.sequence - longest.worst_pool).min()), label))
