@@ -22,7 +22,8 @@ def relaxed(changes: dict[str, Any], limit: str, to: str) -> dict[str, Any]:
     if limit in ("ttft", "tpot"):
         return {**changes, limit: to}
     value: Any = to.replace(",", "")
-    return {**changes, "limits": {**changes["limits"], limit: value if limit in ("budget", "max_power") else int(value)}}
+    value = value if limit in ("budget", "max_power") else int(value)
+    return {**changes, "limits": {**changes["limits"], limit: value}}
 
 
 @pytest.mark.parametrize(("changes", "said", "limits"), [

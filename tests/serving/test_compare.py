@@ -23,6 +23,7 @@ def test_rows_are_sorted_add_up_and_the_first_is_the_plan() -> None:
     costs = [row.cost_usd for row in found if row.cost_usd is not None]
     assert len(costs) > 3
     assert costs == sorted(costs)
+    assert plan(**WIDE).assignments[0].offer in [row.offer for row in found]
     assert costs[0] == pytest.approx(value(**WIDE), rel=0.001)
     assert [row.status for row in found] == sorted((row.status for row in found), reverse=True)
     for row in found:
@@ -36,7 +37,8 @@ def test_rows_are_sorted_add_up_and_the_first_is_the_plan() -> None:
         assert row.why_not is None
         assert sum(row.cost_parts.values()) == pytest.approx(row.cost_usd)
         seconds = row.duration_days * 86400
-        parts = (row.serving.usd_per_million_input_tokens * 1000 + row.serving.usd_per_million_output_tokens * 100) / 1e6
+        per_million = row.serving.usd_per_million_input_tokens, row.serving.usd_per_million_output_tokens
+        parts = (per_million[0] * 1000 + per_million[1] * 100) / 1e6
         assert parts * 3 * seconds == pytest.approx(row.cost_usd)
         assert row.usd_per_million_tokens == pytest.approx(row.cost_usd / (3 * 1100 * seconds) * 1e6)
         assert row.usd_per_gpu_hour == pytest.approx(row.cost_usd / row.gpus / row.duration_days / 24)
@@ -45,11 +47,10 @@ def test_rows_are_sorted_add_up_and_the_first_is_the_plan() -> None:
 
 
 def test_a_candidate_without_a_plan_says_why() -> None:
-    changes = {**WIDE, "model": "llama-3.1-70b", "quantization": ["fp8"], "tpot": "25 ms", "rate": 0.5,
-               "hardware": {"candidates": ["l4-1x", "l40s-8x-pcie", "dgx-h100"]}}
+    changes = {**WIDE, "model": "qwen2.5-32b", "rate": 0.5, "hardware": {"candidates": ["l4-1x", "h100-sxm-1x"]}}
     why = {row.node: row.why_not for row in rows(**changes)}
     assert "fits on no candidate" in (why["l4-1x"] or "")
-    assert why["dgx-h100"] is None
+    assert why["h100-sxm-1x"] is None
     limited = rows(rate=200, limits={"max_nodes": 1})
     assert all((row.why_not or "").startswith("max nodes is 1; within them") for row in limited)
 
@@ -81,15 +82,10 @@ def test_a_day_counts_its_own_tokens_and_reserved_nodes_are_paid_at_night() -> N
 
 
 def test_owned_and_bought_rows_are_named_so() -> None:
-    found = rows(model="llama-3.3-70b", rate=2, quantization=["fp8"], hardware={"candidates": ["dgx-h100"]},
+    found = rows(rate=2, hardware={"candidates": ["dgx-h100"]},
                  sourcing={"own": {"dgx-h100": 1}, "buy": {}, "rent": {"terms": ["on-demand"]}})
     kinds = {row.kind: row for row in found}
     assert set(kinds) == {"rent", "buy", "owned"}
     assert {name: list(row.cost_parts) for name, row in kinds.items()} == {
         "rent": ["rent"], "buy": ["purchase"], "owned": ["electricity"]}
     assert found[0].kind == "owned"
-
-
-def test_the_plan_is_among_the_rows() -> None:
-    best = plan(**WIDE).assignments[0]
-    assert best.offer in [row.offer for row in rows(**WIDE)]

@@ -141,10 +141,10 @@ def faults(problem: Cover, found: Covered) -> list[str]:
     return said
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(5))
 def test_value_and_feasibility_agree_with_enumeration(seed: int) -> None:
     random, answers, objectives = Random(seed), 0, set()
-    for _ in range(60):
+    for _ in range(50):
         problem = random_cover(random)
         found = cover(problem)
         assert (found.value, found.bound) == (brute(problem),) * 2, problem
@@ -153,7 +153,7 @@ def test_value_and_feasibility_agree_with_enumeration(seed: int) -> None:
             answers += 1
             objectives.add(problem.objective)
             assert faults(problem, found) == [], problem
-    assert 15 < answers < 55
+    assert 12 < answers < 45
     assert objectives == {"cost", "gpus", "energy"}
 
 
