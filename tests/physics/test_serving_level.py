@@ -48,7 +48,7 @@ def test_rate_and_latencies_rise_with_the_load_and_with_the_share(d: Deployment,
     assert (np.diff(tpot, axis=0) >= 0).all()
     # a step longer by a tile of a kernel makes small dents
     assert (np.diff(found.rate[good]) > -0.01 * found.rate[good][:-1]).all()
-    for rising, dent in ((ttft[0], 0.05), (ttft[2], 0.16), (tpot[0], 0.02), (tpot[2], 0.1)):
+    for rising, dent in ((ttft[0], 0.05), (ttft[2], 0.25), (tpot[0], 0.02), (tpot[2], 0.1)):
         assert (rising >= (1 - dent) * np.maximum.accumulate(rising)).all()
     assert ttft[0, -1] > ttft[0, 0]
     assert tpot[0, -1] > tpot[0, 0]
@@ -85,7 +85,7 @@ def test_even_gaps_are_best_and_bursts_worst(rate: float) -> None:
 @pytest.mark.parametrize(("helps", "name"), [({"hits": 0.7}, "ttft_at"), ({"hits": 0.7}, "tpot_at"),
                                              ({"drafts": 3, "accepted": 0.8}, "tpot_at")])
 def test_cached_prefixes_and_good_drafts_help(helps: dict[str, float], name: str) -> None:
-    plain, better = (at(H100, row(4), one, 8.0) for one in (stream(2000), stream(2000, **helps)))
+    plain, better = (at(H100, row(4), one, 3.0) for one in (stream(2000), stream(2000, **helps)))
     assert getattr(better, name)(0.95)[0] < getattr(plain, name)(0.95)[0]
     assert getattr(better, name)(None)[0] < getattr(plain, name)(None)[0]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
+from planner.api import plan
 from planner.catalog.architecture import Attention, Block, Model
 from planner.catalog.load import Catalog
 from planner.errors import Unsupported
@@ -140,7 +141,7 @@ def test_shapes_that_cannot_be_are_refused(block: dict[str, object], fields: dic
 
 def test_what_the_training_physics_lacks_is_refused_by_name() -> None:
     with pytest.raises(Unsupported, match="sparse attention with an indexer"):
-        shape_of(Catalog().model("deepseek-v3.2"))
+        plan(model="deepseek-v3.2", tokens="1 G", on="dgx-h100")
 
 
 @pytest.mark.parametrize("name", ["mamba2-2.7b", "nemotron-h-56b", "nemotron-3-nano-30b-a3b", "jamba-v0.1",
