@@ -61,7 +61,7 @@ def test_every_command_has_help_and_the_common_options(planner, command):
     (["-q", "catalog", "check"], ["catalog", "check", "-q"]),
     (["--json", "catalog", "list"], ["catalog", "list", "--json"]),
     (["catalog", "--json", "list"], ["catalog", "list", "--json"]),
-    (["-v", "catalog", "check"], ["catalog", "check", "-v"]),
+    (["-v", "catalog", "list"], ["catalog", "list", "-v"]),
     (["-q", "--json", "plan", MAIN, "--show-scenario"], ["plan", MAIN, "--show-scenario", "-q", "--json"]),
     (["--catalogs", "/nowhere", "plan", MAIN], ["plan", MAIN, "--catalogs", "/nowhere"]),
 ])
