@@ -80,7 +80,8 @@ def no_deadline_sentence(plan: Plan) -> str | None:
 def close_call_sentence(plan: Plan) -> str | None:
     """Return the nearest other hardware where its cost or time lies inside the plan's 90% interval; else nothing."""
     name = plan.objective.name
-    if len(plan.assignments) != 1 or name not in ("cost_usd", "duration_days") or plan.infeasible:
+    # an alternative of a service may be a part of a fleet, and its interval is of seconds per token, not of cost
+    if len(plan.assignments) != 1 or name not in ("cost_usd", "duration_days") or plan.infeasible or is_service(plan):
         return None
     best = plan.assignments[0]
     ours, (low, high) = getattr(best, name), best.time.interval90_seconds

@@ -28,7 +28,7 @@ def undominated(vectors: set[tuple[int, ...]]) -> list[tuple[int, ...]]:
         other != one and all(a <= b for a, b in zip(other, one, strict=True)) for other in vectors))
 
 
-@pytest.mark.parametrize("seed", range(500, 512))
+@pytest.mark.parametrize("seed", range(500, 508))
 def test_the_frontier_equals_that_of_staging_everything(seed: int) -> None:
     case, measures = random_case(seed), MEASURES[seed % len(MEASURES)]
     every = undominated({vector(one, measures) for one in staged_all(case)})
