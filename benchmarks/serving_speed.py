@@ -73,9 +73,9 @@ def speed(path: Path) -> Iterator[str]:
         yield from _worst(chosen)
     yield from _order(found)
     if LEFT_OUT:
-        yield from ("", "With the rows of a source left out of the fit, as measured on 2026-11-21, one refit before the "
-                    "constants that ship. Releases of which it has all rows then have the medians of the engine's other "
-                    "releases, or of all engines, for constants: what a "
+        yield from ("", "With the rows of a source left out of the fit, as measured on 2026-11-21, one refit before "
+                    "the constants that ship. Releases of which it has all rows then have the medians of the engine's "
+                    "other releases, or of all engines, for constants: what a "
                     "release that nobody measured would get, and how little speed carries over between engines.",
                     "")
         yield from table(("source left out", "quantity", "rows", "median", "p90"), LEFT_OUT)
