@@ -58,15 +58,27 @@ def _excess(service: Service, ttft: float, tpot: float) -> float:
 
 def _relaxed_levels(prepared: Prepared, service: Service, candidates: Sequence[Candidate],
                     account: Account) -> Iterator[Relaxation]:
-    """Yield the level which, alone raised so far, some layout holds."""
-    for which in ("ttft", "tpot"):
-        asked = getattr(service.asked, which)
-        if asked is None:
-            continue
+    """Yield the level which, alone raised so far, some layout holds; where none does, both together."""
+    both, alone = {}, False
+    for which, asked in service.asked.levels:
         least = min(getattr(nearest, which) for nearest, _ in account.nearest) * ROOM
-        raised = replace(service.level, **{which: (max(least, asked.seconds), getattr(service.level, which)[1])})
-        if options(prepared.catalog, replace(service, level=raised), candidates, Account()):
+        both[which] = max(least, asked.seconds), getattr(service.level, which)[1]
+        if _holds(prepared, service, candidates, {which: both[which]}):
+            alone = True
             yield Relaxation(limit=which, from_=str(asked), to=show_seconds(least))
+    # the least of each may be of different hardware, so that the nearest of one candidate is taken
+    nearest, _ = min(account.nearest, key=lambda pair: _excess(service, pair[0].ttft, pair[0].tpot))
+    both = {which: (max(getattr(nearest, which) * ROOM, level[0]), level[1]) for which, level in both.items()}
+    if not alone and len(both) > 1 and _holds(prepared, service, candidates, both):
+        yield Relaxation(limit=" and ".join(both), from_=", ".join(str(level) for _, level in service.asked.levels),
+                         to=", ".join(show_seconds(seconds) for seconds, _ in both.values()))
+
+
+def _holds(prepared: Prepared, service: Service, candidates: Sequence[Candidate],
+           levels: dict[str, tuple[float, float | None]]) -> bool:
+    """Say whether some layout holds the service at changed levels."""
+    eased = replace(service, level=replace(service.level, **levels))
+    return bool(options(prepared.catalog, eased, candidates, Account()))
 
 
 def _limits_bind(prepared: Prepared, fleet: Fleet) -> Infeasible:

@@ -19,8 +19,8 @@ def no(**changes: Any) -> Infeasible:
 
 def relaxed(changes: dict[str, Any], limit: str, to: str) -> dict[str, Any]:
     """Return a question with one limit as a relaxation has it."""
-    if limit in ("ttft", "tpot"):
-        return {**changes, limit: to}
+    if "ttft" in limit or "tpot" in limit:
+        return {**changes, **dict(zip(limit.split(" and "), to.split(", "), strict=True))}
     value: Any = to.replace(",", "")
     value = value if limit in ("budget", "max_power") else int(value)
     return {**changes, "limits": {**changes["limits"], limit: value}}
@@ -29,7 +29,8 @@ def relaxed(changes: dict[str, Any], limit: str, to: str) -> dict[str, Any]:
 @pytest.mark.parametrize(("changes", "said", "limits"), [
     ({"ttft": "1 ms"}, "holds ttft 1 ms at p95 for", ["ttft"]),
     ({"tpot": "0.1 ms"}, "holds tpot 0.0001 s at p95 for", ["tpot"]),
-    ({"ttft": "1 ms", "tpot": "0.1 ms"}, "ttft 1 ms at p95 and tpot 0.0001 s at p95", []),
+    ({"ttft": "1 ms", "tpot": "0.1 ms"}, "ttft 1 ms at p95 and tpot 0.0001 s at p95",
+     ["ttft and tpot"]),
     ({"rate": 200, "limits": {"max_nodes": 1}}, "max nodes is 1", ["max_nodes"]),
     ({"rate": 200, "limits": {"max_gpus": 2}}, "max gpus is 2", ["max_gpus"]),
     ({"rate": 200, "limits": {"gpus": 2}}, "gpus is 2", ["gpus"]),

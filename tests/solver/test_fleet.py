@@ -20,7 +20,7 @@ COLUMNS = tuple(replace(random_column(Random(key), key, 1), candidate=candidate,
 THREE = FleetProblem((COLUMNS,), (FleetOffer(1, 0, 10**6, 4), FleetOffer(2, 1, 900_000)))
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(5))
 def test_choices_value_and_feasibility_agree_with_enumeration(seed):
     random, answers = Random(seed), 0
     for _ in range(150):

@@ -23,7 +23,7 @@ from planner.solver.stage_row import stage_row
 from planner.solver.staging_input import staging_problem
 from tests.search_cases import Case, catalog, random_case
 
-SEEDS = range(24)
+SEEDS = range(16)
 
 
 def all_batches(case: Case) -> list[Batch]:
