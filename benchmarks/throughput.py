@@ -10,7 +10,6 @@ from benchmarks.table import table
 from planner.catalog.load import CALIBRATION, Catalog
 from planner.evidence.compare import Outcome
 from planner.evidence.ranking import rank
-from planner.evidence.software import mixes
 from planner.evidence.summary import spread
 from planner.fit.rows import Measured, residuals
 from planner.layouts.table import Floats
@@ -18,12 +17,14 @@ from planner.layouts.table import Floats
 _MEGATRON = ("megatron-core", "megatron-bridge", "megatron-core-2025")
 CLASSES: dict[str, Callable[[Outcome], bool]] = {
     "all": lambda o: True,
-    "dense": lambda o: not mixes(o.prediction.model),
-    "mixture of experts": lambda o: mixes(o.prediction.model),
+    "dense": lambda o: not o.prediction.model.mixes_experts,
+    "mixture of experts": lambda o: o.prediction.model.mixes_experts,
     "Megatron-Core, dense, H100 and H200": lambda o: (
-        o.prediction.stack in _MEGATRON and o.prediction.architecture == "hopper" and not mixes(o.prediction.model)),
+        o.prediction.stack in _MEGATRON and o.prediction.architecture == "hopper"
+        and not o.prediction.model.mixes_experts),
     "Megatron-Core, dense, GB200 and GB300": lambda o: (
-        o.prediction.stack in _MEGATRON and o.prediction.gpu in ("gb200", "gb300") and not mixes(o.prediction.model)),
+        o.prediction.stack in _MEGATRON and o.prediction.gpu in ("gb200", "gb300")
+        and not o.prediction.model.mixes_experts),
     "FSDP": lambda o: o.prediction.family in ("fsdp2", "llm-foundry"),
     "PCIe boxes": lambda o: o.prediction.stack == "llmq",
 }

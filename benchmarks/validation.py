@@ -27,7 +27,6 @@ from planner.evidence.ranking import rank
 from planner.evidence.reading import read_evidence
 from planner.evidence.residuals import Sample, classes, memory_samples, step_samples
 from planner.evidence.rows import TrainRun
-from planner.evidence.software import mixes
 from planner.evidence.summary import TRAINED, confusion, errors, spread
 from planner.fit.rows import measured_rows
 from planner.units import GIB
@@ -162,7 +161,7 @@ def _worst(pairs: Sequence[Pair], causes: Mapping[str, str]) -> Iterator[str]:
 
 def _kind(outcome: Outcome) -> str:
     """Return dense or mixture of experts."""
-    return "mixture of experts" if mixes(outcome.prediction.model) else "dense"
+    return "mixture of experts" if outcome.prediction.model.mixes_experts else "dense"
 
 
 def _model(outcome: Outcome) -> str:

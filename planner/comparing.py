@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from planner.answer.assignment import Assignment
-from planner.answer.comparison import Compared, Comparison, Row
-from planner.answer.objective import NAMES
+from planner.answer.comparison import Compared, Comparison, Row, not_offered
 from planner.catalog.load import Catalog
 from planner.catalog.price import Site
 from planner.errors import InputError
@@ -25,16 +24,11 @@ def compare(scenario: Scenario, catalog: Catalog, effort: Effort = UNLIMITED) ->
         raise InputError("compare needs workload.tokens: without, planner plan lists the fewest GPUs of every kind")
     prepared, site = prepare(scenario, catalog), catalog.site(scenario.sourcing.site)
     found = [_compared(prepared, offer, site, effort) for offer in prepared.every_offer]
-    found += [_not_offered(catalog, name) for name in prepared.dropped]
+    found += [Compared(not_offered(catalog.node(name), catalog), None, None) for name in prepared.dropped]
     use = scenario.sourcing.buy.utilization if scenario.sourcing.buy else 1.0
     rents = [usd for one in found if one.row.kind == "rent" and (usd := _rent_again_and_again(one, use)) is not None]
     found = [_against_rent(one, rents) for one in found]
-
-    def rank(one: Compared) -> tuple[bool, float, float, str]:
-        value = getattr(one.row, NAMES[scenario.objective])
-        return (value is None, value or 0.0, one.row.cost_usd or 0.0, one.row.offer or one.row.node)
-
-    return sorted(found, key=rank)
+    return sorted(found, key=lambda one: one.row.rank(scenario.objective))
 
 
 def comparison_of(found: list[Compared]) -> Comparison:
@@ -111,11 +105,3 @@ def _parts(row: Row, a: Assignment) -> dict[str, float]:
         return {"electricity" if row.kind == "owned" else "rent": a.cost_usd}
     total = sum(a.purchase.usd_per_month.values())
     return {name: a.cost_usd * usd / total for name, usd in a.purchase.usd_per_month.items() if usd}
-
-
-def _not_offered(catalog: Catalog, name: str) -> Compared:
-    """Return the row of a node type that is neither offered nor owned."""
-    node = catalog.node(name)
-    why = "no offer with these terms, providers and regions, and none is owned or bought"
-    return Compared(Row(node=node.name, gpu=catalog.gpu(node.gpu).name, kind="rent", status="infeasible", why_not=why),
-                    None, None)

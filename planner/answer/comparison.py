@@ -8,8 +8,12 @@ from typing import Any, Literal
 from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
 from planner.answer.assignment import Assignment
+from planner.answer.objective import NAMES
 from planner.answer.schema import Status
+from planner.catalog.hardware import Node
+from planner.catalog.load import Catalog
 from planner.money.rent import RentalOffer
+from planner.solver.fleet.problem import Goal
 from planner.yaml_io import Frozen
 
 
@@ -58,6 +62,17 @@ class Row(Frozen):
         if data.get("serving") is None:
             data.pop("serving", None)
         return data
+
+    def rank(self, goal: Goal) -> tuple[bool, float, float, str]:
+        """Return what rows sort by, best first: those without a plan last, equal ones by cost, then by name."""
+        value = getattr(self, NAMES[goal])
+        return (value is None, value or 0.0, self.cost_usd or 0.0, self.offer or self.node)
+
+
+def not_offered(node: Node, catalog: Catalog) -> Row:
+    """Return the row of a node type that is neither offered nor owned."""
+    return Row(node=node.name, gpu=catalog.gpu(node.gpu).name, kind="rent", status="infeasible",
+               why_not="no offer with these terms, providers and regions, and none is owned or bought")
 
 
 @dataclass(frozen=True, slots=True)

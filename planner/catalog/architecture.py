@@ -248,6 +248,11 @@ class Model(Sourced):
                 else tuple(block for block in self.blocks for _ in range(block.count)))
 
     @property
+    def mixes_experts(self) -> bool:
+        """Whether any layer is a mixture of experts."""
+        return any(isinstance(block.mlp, MoeMlp) for block in self.blocks)
+
+    @property
     def leading_layers(self) -> int:
         """Dense layers before a run of mixtures of experts to the end; none where kinds alternate."""
         mixtures = [isinstance(block.mlp, MoeMlp) for block in self.layer_kinds()]

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from planner.catalog.sourced import Sourced
-from planner.units import Bytes, Seconds
+from planner.units import Seconds
 from planner.yaml_io import Frozen
 
 
@@ -121,9 +121,6 @@ class Speeds(Sourced):
     """One engine's speeds; `releases` rise by version."""
 
     releases: tuple[EngineSpeed, ...] = Field(min_length=1)
-    exchange_limit: Bytes = 8 * 2.0**20
-    """Largest message that its own all-reduce takes."""
-    scheduling: Literal["continuous", "single"] = "continuous"
 
     @model_validator(mode="after")
     def _releases_rise(self) -> Speeds:

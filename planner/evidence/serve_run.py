@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from planner.catalog.architecture import Model, MoeMlp
+from planner.catalog.architecture import Model
 from planner.catalog.load import Catalog
 from planner.catalog.speed import ServiceLevel
 from planner.evidence.rows import ServeRun, TrainRun
@@ -187,7 +187,7 @@ def _layout(run: ServeRun, model: Model, assumed: list[str]) -> tuple[int | None
     """Return tp (None where the row leaves it open), pp, attention copies and expert ranks."""
     gpus, pp, dp = run.gpus or 1, run.pp or 1, max(1, run.dp or 1)
     gpus *= DIES.get(run.gpu or "", 1)
-    mixture = any(isinstance(block.mlp, MoeMlp) for block in model.blocks)
+    mixture = model.mixes_experts
     tp = run.tp * DIES.get(run.gpu or "", 1) if run.tp else None
     if run.disaggregated:
         return tp or 1, pp, dp, max(1, run.ep or 1) if mixture else 1

@@ -115,7 +115,6 @@ def group_of(members: Sequence[int], rows: Mapping[int, ServingRow], catalog: Ca
 def predict(group: Group) -> list[Speed]:
     """Return the speeds of the rows of a group."""
     d, rows = group.deployment, group.rows
-    mixture = any(layer.kind.experts for layer in d.layers)
     kinds: dict[tuple[str, bool, bool, int], list[int]] = {}
     for at, row in enumerate(rows):
         key = "limited" if row.limits else row.regime, row.tp is None, row.decode is not None, row.drafts
@@ -127,7 +126,7 @@ def predict(group: Group) -> list[Speed]:
                    else _best(group, chosen, regime) if free else _stated(group, chosen, regime, DEGREES[0]))
         gpus = np.array([row.gpus / DIES.get(row.gpu, 1) for row in chosen])
         for at, *numbers in zip(members, service.tokens / gpus, service.ttft, service.tpot, strict=True):
-            found[at] = Speed(rows[at], d.candidates[0].gpu.architecture, "moe" if mixture else "dense",
+            found[at] = Speed(rows[at], d.candidates[0].gpu.architecture, "moe" if d.model.mixes_experts else "dense",
                               d.engine.version, *map(float, numbers))
     return [found[at] for at in range(len(rows))]
 

@@ -22,7 +22,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any, get_args
 
-from planner.catalog.architecture import Model, MoeMlp
+from planner.catalog.architecture import Model
 from planner.catalog.hardware import Precision
 from planner.catalog.load import Catalog
 from planner.catalog.stack import KeptProduct, RecomputeModule, Stack, StateBytes
@@ -79,7 +79,7 @@ def stack_of(run: TrainRun, model: Model, catalog: Catalog, assumed: list[str], 
     # published runs use the default, the ring
     stack = catalog.stack(_name(run, model, assumed)).model_copy(update={"ulysses": False})
     changes = _kernels(run, stack, catalog)
-    if mixes(model) and stack.experts is None and memory_only:
+    if model.mixes_experts and stack.experts is None and memory_only:
         changes["experts"] = catalog.stack("megatron-core").experts  # which no memory prediction reads
     if run.seq_parallel is not None:
         changes["sequence_parallel"] = run.seq_parallel.lower() in ("yes", "1", "true")
@@ -132,17 +132,12 @@ def is_tuned(run: TrainRun) -> bool:
     return _TUNED.search(run.framework or run.source or "") is not None
 
 
-def mixes(model: Model) -> bool:
-    """Say whether a model has a mixture of experts."""
-    return any(isinstance(block.mlp, MoeMlp) for block in model.blocks)
-
-
 def _name(run: TrainRun, model: Model, assumed: list[str]) -> str:
     name = _family(run, assumed)
     adapters = run.method in ("lora", "qlora")
     if name in _EAGER and not (name == "deepspeed" and re.search("deepspeed", run.framework or "", re.IGNORECASE)):
         name = "hf-peft" if adapters or run.sharding == "fsdp" else "deepspeed"
-    if name == "megatron-core" and mixes(model) and _before_fast_experts(run):
+    if name == "megatron-core" and model.mixes_experts and _before_fast_experts(run):
         return "megatron-core-2025"
     if name == "fsdp2":
         return _fsdp2(run)

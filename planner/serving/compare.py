@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from planner.answer.assignment import Assignment
-from planner.answer.comparison import Comparison, Row, ServedFigures
+from planner.answer.comparison import Comparison, Row, ServedFigures, not_offered
 from planner.answer.served import MONTH_DAYS
 from planner.catalog.load import Catalog
 from planner.money.rent import RentalOffer
@@ -35,14 +35,8 @@ def compare_services(scenario: ServingScenario, catalog: Catalog) -> list[Compar
     """Return every candidate with every offer, best first. Raises PlannerError where the input is wrong."""
     prepared = prepare(scenario, catalog)
     found = [_compared(prepared, offer) for offer in prepared.every_offer]
-    found += [_not_offered(catalog, name) for name in prepared.dropped]
-    name = {"cost": "cost_usd", "gpus": "gpus", "energy": "energy_kwh"}[scenario.objective]
-
-    def rank(one: ComparedService) -> tuple[bool, float, float, str]:
-        value = getattr(one.row, name)
-        return (value is None, value or 0.0, one.row.cost_usd or 0.0, one.row.offer or one.row.node)
-
-    return sorted(found, key=rank)
+    found += [ComparedService(not_offered(catalog.node(name), catalog), ()) for name in prepared.dropped]
+    return sorted(found, key=lambda one: one.row.rank(scenario.objective))
 
 
 def comparison_of(found: Sequence[ComparedService]) -> Comparison:
@@ -103,11 +97,3 @@ def _daily_cost(picks: Sequence[Pick]) -> float:
     each = [offer.usd_per_node_hour if offer.estate is None else offer.estate(nodes) / MILLION if nodes else 0.0
             for nodes in paid]
     return float(sum(nodes * usd for nodes, usd in zip(paid, each, strict=True)) * 24 / len(paid))
-
-
-def _not_offered(catalog: Catalog, name: str) -> ComparedService:
-    """Return the row of a node type that is neither offered nor owned."""
-    node = catalog.node(name)
-    why = "no offer with these terms, providers and regions, and none is owned or bought"
-    return ComparedService(Row(node=node.name, gpu=catalog.gpu(node.gpu).name, kind="rent", status="infeasible",
-                               why_not=why), ())

@@ -17,7 +17,7 @@ from planner.physics.serving.deployment import Deployment, Replicas
 from planner.physics.serving.steady import Demand, closed, offline
 from planner.scenario.serving import Serving
 from planner.serving.delivered import each_token, first_token, working
-from planner.serving.options import deployment, held, interval, is_mixture
+from planner.serving.options import deployment, held, interval
 from planner.serving.service import Service, service_of
 from planner.solver.replicas import ReplicaColumn
 
@@ -56,7 +56,7 @@ def _rows(layout: Mapping[str, str], d: Deployment) -> Replicas:
         if not value.isdigit() or not int(value):
             raise InputError(f"--layout: {axis}={value} is no whole number above zero")
         degrees[axis] = int(value)
-    model, mixture = d.model, is_mixture(d.model)
+    model, mixture = d.model, d.model.mixes_experts
     if model.attention_heads % degrees["tp"]:
         raise InputError(f"--layout: tp={degrees['tp']} does not divide the {model.attention_heads} heads of "
                          f"{model.name}")

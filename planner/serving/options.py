@@ -135,14 +135,9 @@ def _of(catalog: Catalog, service: Service, d: Deployment, rows: Replicas, accou
 def interval(catalog: Catalog, service: Service, d: Deployment) -> tuple[float, float]:
     """Return measured over predicted seconds per token that 90% of comparable runs lie between."""
     return serving_interval(catalog.serving_residuals, "tpot_ms", service.asked.engine,
-                            d.candidates[0].gpu.architecture, mixture=is_mixture(service.model))
+                            d.candidates[0].gpu.architecture, mixture=service.model.mixes_experts)
 
 
 def _domain(model: Model) -> int:
     """Return how many combinations the degrees of a replica make."""
-    return len(DEGREES) * len(STAGES) * (2 * len(DEGREES) if is_mixture(model) else 1)
-
-
-def is_mixture(model: Model) -> bool:
-    """Say whether a model has routed experts."""
-    return any(getattr(block.mlp, "experts", 0) for block in model.blocks)
+    return len(DEGREES) * len(STAGES) * (2 * len(DEGREES) if model.mixes_experts else 1)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from planner.answer.assemble import price_dates
 from planner.answer.assignment import Alternative, Assignment
+from planner.answer.objective import NAMES
 from planner.answer.schema import Objective, Plan, Search
 from planner.answer.served import MONTH_DAYS
 from planner.catalog.load import Catalog
@@ -27,7 +28,6 @@ from planner.solver.settings import Settings
 
 MICRO = 1e6
 MOST_ALTERNATIVES = 6
-NAMES = {"cost": "cost_usd", "gpus": "gpus", "energy": "energy_kwh"}
 WATTS_PER_KILOWATT = 1000
 
 

@@ -167,15 +167,20 @@ def outside(catalog: Catalog, service: Service, candidates: Sequence[Candidate],
 def replayed(outcome: Outcome, service: Service, before: float) -> Replayed:
     """Return the percentiles of a replay as a plan says them; `before` is what a request takes outside the steps."""
     ttft, tpot = outcome.percentiles("ttft"), outcome.percentiles("tpot")
-    limits = service.asked.ttft, service.asked.tpot
-    within = outcome.share_meeting(None if limits[0] is None else max(limits[0].seconds - before, 0.0),
-                                   None if limits[1] is None else limits[1].seconds)
     return Replayed(requests=len(outcome.arrival), rejected=int(outcome.rejected.sum()),
                     preempted=int(outcome.preemptions.sum()),
                     ttft_seconds=Percentiles(p50=ttft["p50"] + before, p95=ttft["p95"] + before),
                     tpot_seconds=Percentiles(p50=_number(tpot["p50"]), p95=_number(tpot["p95"])),
-                    output_tokens_per_second=outcome.output_tokens_per_second, share_within_level=within,
+                    output_tokens_per_second=outcome.output_tokens_per_second,
+                    share_within_level=share_within(outcome, service, before),
                     busy_share=float(outcome.utilization.mean()))
+
+
+def share_within(outcome: Outcome, service: Service, before: float) -> float:
+    """Return the share of requests within the service's limits; `before` as in `replayed`."""
+    limits = {name: level.seconds for name, level in service.asked.levels}
+    ttft = limits.get("ttft")
+    return outcome.share_meeting(None if ttft is None else max(ttft - before, 0.0), limits.get("tpot"))
 
 
 def _number(value: float) -> float:

@@ -15,7 +15,7 @@ from planner.money.rent import OWNED, RentalOffer, offered, usual_candidate
 from planner.scenario.scenario import ServingScenario
 from planner.scenario.serving import Serving
 from planner.serving.fleet import Pick
-from planner.serving.replay import Progress, outside, replay
+from planner.serving.replay import Progress, outside, replay, share_within
 from planner.serving.service import service_of
 from planner.simulate.outcome import Outcome
 from planner.simulate.trace import Trace
@@ -35,14 +35,12 @@ def simulate_plan(plan: Plan, catalog: Catalog, trace: Trace, *, workload: str |
     assert first is not None
     latencies = {name: _latencies(outcome, name, before if name in ("ttft", "e2e") else 0.0)
                  for name in ("ttft", "tpot", "e2e", "queue")}
-    limits = {name: level.seconds for name, level in asked.levels}
-    ttft = limits.get("ttft")
     return Simulation(
         workload=service.asked.label, policy=policy, replicas=sum(pick.replicas for pick in picks),
         requests=len(trace), rejected=int(outcome.rejected.sum()), preempted=int(outcome.preemptions.sum()),
         requests_per_second=trace.rate, seconds=outcome.seconds,
         output_tokens_per_second=outcome.output_tokens_per_second, busy_share=float(outcome.utilization.mean()),
-        share_within_level=outcome.share_meeting(None if ttft is None else max(ttft - before, 0.0), limits.get("tpot")),
+        share_within_level=share_within(outcome, service, before),
         latency_seconds=latencies, computed={"ttft": first.ttft_seconds, "tpot": first.tpot_seconds})
 
 

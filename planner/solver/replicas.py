@@ -88,7 +88,7 @@ class Nearest:
 
 def layouts(model: Model, candidate: Candidate, removed: Counter[str]) -> Replicas:
     """Return the legal layouts of a replica on a node type; `removed` counts the others by rule."""
-    mixture = any(isinstance(block.mlp, MoeMlp) for block in model.blocks)
+    mixture = model.mixes_experts
     copies, rows = DEGREES if mixture else (1,), []
     for tp, pp, dp, spread in product(DEGREES, STAGES, copies, (False, True) if mixture else (False,)):
         rule = _broken(model, candidate, tp, pp, dp, spread)

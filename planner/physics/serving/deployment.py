@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -93,11 +94,11 @@ class Deployment:
         """Return the format of quantized products on a GPU."""
         wanted = COMPUTES.get(self.format, "bf16")
         needs = NEEDS.get(self.format, wanted)
-        return wanted if needs in gpu.peak else _wide(gpu)
+        return wanted if needs in gpu.peak else wide_of(gpu)
 
     def unpacked(self, gpu: Gpu) -> float:
         """Return the share of the rate that products of packed weights keep which are expanded on the way."""
-        return self.law.expanded if self.weights.matrix < 1 and self.computes(gpu) == _wide(gpu) else 1.0
+        return self.law.expanded if self.weights.matrix < 1 and self.computes(gpu) == wide_of(gpu) else 1.0
 
     def rate(self, at: int, precision: str) -> float:
         """Return FLOP/s of large products on a candidate."""
@@ -111,7 +112,8 @@ class Deployment:
         return float(gpu.peak[precision] * min(1.0, share))  # type: ignore[index]
 
 
-def _wide(gpu: Gpu) -> str:
+def wide_of(gpu: Gpu) -> Literal["bf16", "fp16"]:
+    """Return the 16-bit format that a GPU computes in."""
     return "bf16" if "bf16" in gpu.peak else "fp16"
 
 

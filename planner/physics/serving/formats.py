@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from planner.catalog.architecture import Model, MoeMlp
+from planner.catalog.architecture import Model
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +88,7 @@ def format_of(name: str, model: Model) -> WeightFormat | None:
     """Return a format as checkpoints of a model have it, where that differs by architecture; else as by name."""
     if name == "nvfp4" and any(block.recurrence for block in model.blocks):
         return FORMATS["nvfp4-hybrid"]
-    if name == "nvfp4" and any(isinstance(block.mlp, MoeMlp) for block in model.blocks) and not _ALL_IN_FOUR.search(
-            model.name):
+    if name == "nvfp4" and model.mixes_experts and not _ALL_IN_FOUR.search(model.name):
         return FORMATS["nvfp4-ffn"]
     return format_named(name)
 

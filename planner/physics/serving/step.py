@@ -12,7 +12,6 @@ Under pipeline parallelism a stage works on a share of the sequences at a time, 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Literal
 
 import numpy as np
 
@@ -20,10 +19,12 @@ from planner.catalog.architecture import Attention, LatentAttention
 from planner.layouts.table import Floats
 from planner.physics import collectives
 from planner.physics.layers import CHUNK, Experts, Linear
-from planner.physics.serving.deployment import Deployment, Layer, Replicas
+from planner.physics.serving.deployment import Deployment, Layer, Replicas, wide_of
 
 ACTIVATION = 2
 """Bytes of an activation."""
+ONE_SHOT_BYTES = 8 * 2.0**20
+"""Largest message that an engine's own all-reduce takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ class _On:
 def _rates(d: Deployment, rows: Replicas) -> _On:
     """Gather the rates of each row's hardware."""
     gpus = [c.gpu for c in d.candidates]
-    wide: list[Literal["bf16", "fp16"]] = ["bf16" if "bf16" in g.peak else "fp16" for g in gpus]
+    wide = [wide_of(g) for g in gpus]
 
     def each(values: list[float]) -> Floats:
         return np.array(values)[rows.candidate]
@@ -177,14 +178,14 @@ def _prompts(d: Deployment, on: _On, rows: Replicas, layer: Layer, load: Load, s
     return took
 
 
-def _exchange(d: Deployment, rows: Replicas, size: Floats, limit: float) -> Floats:
+def _exchange(d: Deployment, rows: Replicas, size: Floats) -> Floats:
     """Return seconds of an all-reduce of `size` bytes over tp: the library's, or the engine's own kernel."""
     one = np.ones_like(rows.tp)
     usual = collectives.seconds(d.candidates, rows.candidate, "all_reduce", rows.tp, one, size)
     links = np.array([c.scaleup.bandwidth or 0.0 if c.scaleup and c.scaleup.topology in ("switch", "mesh", "pairs")
                       else 0.0 for c in d.candidates])[rows.candidate] * d.law.one_shot
     joined = np.array([c.node.gpus if c.scaleup and c.scaleup.topology != "pairs" else 2 for c in d.candidates])
-    own = (links > 0) & (rows.tp <= joined[rows.candidate]) & (size <= limit)
+    own = (links > 0) & (rows.tp <= joined[rows.candidate]) & (size <= ONE_SHOT_BYTES)
     n, link = rows.tp.astype(np.float64), np.maximum(links, 1.0)
     kernel = d.engine.exchange + np.minimum((n - 1) * size, d.engine.exchange * link + 2 * (n - 1) / n * size) / link
     return np.where(rows.tp == 1, 0.0, np.where(own, np.minimum(usual, kernel), usual))
@@ -218,7 +219,7 @@ def step_times(d: Deployment, rows: Replicas, load: Load) -> StepTimes:
     none = np.zeros(len(rows))
     products, experts, cache, attention, exchange, other = none, none, none, none, none, none
     hidden = float(shape.hidden)
-    reduce = _exchange(d, rows, ACTIVATION * m * hidden, 8 * 2.0**20)
+    reduce = _exchange(d, rows, ACTIVATION * m * hidden)
     for layer in d.layers:
         kind, count = layer.kind, layer.count
         dense = d.weights.other if d.weights.experts_alone else d.weights.matrix
