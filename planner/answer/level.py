@@ -52,6 +52,10 @@ class Serving(Frozen):
     """What the replicas do of a request; the key is left out where they do all of it."""
     memory_fraction: float | None = None
     """Of memory that the engine must be given; the key is left out where its default does."""
+    max_batched_tokens: int | None = Field(default=None, gt=0)
+    """Of a step, the prefill chunk, as the engine must be told; left out likewise."""
+    max_sequences: int | None = Field(default=None, gt=0)
+    """Of a step, as the engine must be told; left out likewise."""
     nodes_by_hour: tuple[int, ...] | None = None
     """Nodes in each hour of the day; the key is left out where they are as many at every hour."""
     replayed: Replayed | None = None
@@ -61,5 +65,6 @@ class Serving(Frozen):
     def _without_the_usual(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Leave out the role of whole replicas, and the replay where there was none."""
         data: dict[str, Any] = write(self)
-        usual = {"role": "whole", "memory_fraction": None, "nodes_by_hour": None, "replayed": None}
+        usual = {"role": "whole", "memory_fraction": None, "max_batched_tokens": None, "max_sequences": None,
+                 "nodes_by_hour": None, "replayed": None}
         return {key: value for key, value in data.items() if key not in usual or value != usual[key]}

@@ -13,6 +13,7 @@ from planner.answer.level import Percentiles, Replayed, Serving
 from planner.money.rent import RentalOffer
 from planner.physics.serving.capacity import Capacity
 from planner.physics.serving.deployment import Deployment, Replicas
+from planner.physics.serving.settings import USUAL, EngineSettings
 from planner.physics.serving.step import Load, step_times
 from planner.physics.shapes import active_parameters
 
@@ -49,8 +50,8 @@ class Placed:
     share: float = 1.0
     """Of the hours of the nodes, in which they run."""
     role: Literal["whole", "prefill", "decode"] = "whole"
-    fraction: float | None = None
-    """Of memory that the engine is given, where it is not its default."""
+    settings: EngineSettings = USUAL
+    """What the engine is started with."""
 
 
 def served_assignment(workload: str, stack: str, d: Deployment, rows: Replicas, held: Capacity, delivered: Delivered,
@@ -79,7 +80,8 @@ def served_assignment(workload: str, stack: str, d: Deployment, rows: Replicas, 
                         output_tokens_per_second_per_gpu=tokens,
                         max_batch=max(1, int(min(held.concurrency[0], d.engine.sequences * int(rows.dp[0])))),
                         kv_tokens=int(max(held.tokens[0], 0) * int(rows.dp[0])), role=placed.role,
-                        memory_fraction=placed.fraction,
+                        memory_fraction=placed.settings.fraction,
+                        max_batched_tokens=placed.settings.tokens, max_sequences=placed.settings.sequences,
                         nodes_by_hour=placed.daily, replayed=replayed),
         duration_days=days, cost_usd=None if usd is None or days is None else nodes * usd * 24 * days,
         energy_kwh=float(watts * placed.share * 24 * MONTH_DAYS / WATT_HOURS) if offer is not None else None,

@@ -53,12 +53,15 @@ class Reserve(Frozen):
     """`least` holds on GPUs of so much memory and more."""
     tiers: tuple[Tier, ...] = Field(min_length=1)
 
-    def fraction(self, memory: float, tp: int, pp: int, data: int) -> float:
-        """Return the fraction on a GPU of that many bytes."""
-        size = memory / GIB * 1024
-        tier = next(tier for tier in reversed(self.tiers) if size >= tier.memory)
+    def tier(self, memory: float) -> Tier:
+        """Return the defaults on a GPU of that many bytes."""
+        return next(tier for tier in reversed(self.tiers) if memory / GIB * 1024 >= tier.memory)
+
+    def fraction(self, memory: float, tp: int, pp: int, data: int, chunk: int | None = None) -> float:
+        """Return the fraction on a GPU of that many bytes; a chunk of the default's tokens unless stated."""
+        size, tier = memory / GIB * 1024, self.tier(memory)
         graphs = tier.graphs if tp < 4 else tier.graphs_split
-        kept = self.constant + self.token * tier.chunk + self.graph * graphs + self.gpu * tp * pp
+        kept = self.constant + self.token * (chunk or tier.chunk) + self.graph * graphs + self.gpu * tp * pp
         each = self.data + (self.data_wide if graphs > self.wide else 0)
         kept += each * graphs * data if data > 1 else 0
         return 1 - max(kept, self.least if size > self.least_from else 0) / size
@@ -106,6 +109,13 @@ class Release(Frozen):
         """Say whether the defaults of large GPUs hold on one of that many bytes."""
         return memory >= self.large_from and architecture not in self.large_except
 
+    def limits(self, memory: float, architecture: str = "") -> Limits:
+        """Return what a step holds at most by default on a GPU of that many bytes."""
+        usual = self.large if self.is_large(memory, architecture) else self.small
+        if self.reserve is None:
+            return usual
+        return Limits(tokens=self.reserve.tier(memory).chunk, sequences=usual.sequences)
+
     def apart(self, memory: float, architecture: str = "") -> tuple[float, float]:
         """Return the bytes besides weights, activations and cache: on any GPU, and on top where GPUs share a layer."""
         small = self.communicators_small
@@ -144,12 +154,13 @@ class Engine(Sourced):
         held = [version for number, version in sorted(self.issues.items()) if number <= issue]
         return held[-1] if held else None
 
-    def default_fraction(self, release: Release, memory: float, tp: int = 1, pp: int = 1, data: int = 1) -> float:
+    def default_fraction(self, release: Release, memory: float, tp: int = 1, pp: int = 1, data: int = 1,
+                         chunk: int | None = None) -> float:
         """Return the fraction where the user asks none, on a GPU of that many bytes.
 
-        data: ranks of attention data parallelism among the tp GPUs.
+        data: ranks of attention data parallelism among the tp GPUs; chunk: tokens of a prefill chunk, where asked.
         """
         if release.reserve is not None:
-            return release.reserve.fraction(memory, tp, pp, data)
+            return release.reserve.fraction(memory, tp, pp, data, chunk)
         held = [share for gpus, share in sorted(release.fractions.items()) if gpus <= tp * pp]
         return held[-1] if held else self.memory_fraction

@@ -11,6 +11,7 @@ from planner.layouts.table import Floats
 from planner.physics.serving.capacity import Asked, capacity, paging_of
 from planner.physics.serving.deployment import Deployment, Replicas
 from planner.physics.serving.sequences import Cut, sequence_bytes
+from planner.physics.serving.settings import EngineSettings
 
 SCANT, TUNED = 0.05, 0.95
 """Who finds less than this share of memory left for the cache asks for the larger fraction."""
@@ -34,7 +35,7 @@ def most_sequences(d: Deployment, engine: Engine, version: str, rows: Replicas, 
         cuts, cut_at = np.unique(keys[:3, mine], axis=1, return_inverse=True)
         pools = capacity(replace(asked, length=int(limit)), _cut(cuts)).worst_pool
         if engine.fraction_of != "what is left" and (pools < SCANT * gpu.usable_memory).any():
-            most = capacity(replace(asked, length=int(limit), fraction=TUNED), _cut(cuts)).worst_pool
+            most = capacity(replace(asked, length=int(limit), settings=EngineSettings(TUNED)), _cut(cuts)).worst_pool
             pools = np.where(pools < SCANT * gpu.usable_memory, np.maximum(pools, most), pools)
         pool = pools[cut_at.reshape(-1)]
         for one in np.unique(keys[4, mine]):

@@ -19,6 +19,7 @@ from planner.physics.serving.cache import CACHE_BYTES
 from planner.physics.serving.capacity import Asked, Capacity, capacity
 from planner.physics.serving.formats import FORMATS, WeightFormat, format_of
 from planner.physics.serving.sequences import Cut
+from planner.physics.serving.settings import EngineSettings
 from planner.physics.serving.weights import weight_bytes
 from planner.units import GIB
 
@@ -177,8 +178,9 @@ def _capacity(run: ServeRun, catalog: Catalog, model: Model, weights: WeightForm
     if run.gpu_memory_utilization is None:
         fraction = engine.default_fraction(release, memory, int(cut.tp[0]), int(cut.pp[0]), int(cut.data[0]))
         assumed.append(f"{UTILIZATION}={fraction:.3g}")
-    asked = Asked(model, weights, _element(run, assumed), engine, release, memory, run.gpu_memory_utilization,
-                  run.max_model_len or 1, gpu.architecture, 1 if _DRAFTS.search(notes) else 0)
+    asked = Asked(model, weights, _element(run, assumed), engine, release, memory,
+                  EngineSettings(run.gpu_memory_utilization), run.max_model_len or 1, gpu.architecture,
+                  1 if _DRAFTS.search(notes) else 0)
     return capacity(asked, cut)
 
 

@@ -124,6 +124,10 @@ def show_service(page: Page, assignment: Assignment) -> None:
         rows.append(("cost", f"{show_usd(usd / tokens * 1e6)} per million output tokens"))
     if serving.memory_fraction is not None:
         rows.append(("memory fraction", f"{serving.memory_fraction:g}, above the engine's default"))
+    if serving.max_batched_tokens is not None:
+        rows.append(("prefill chunk", f"{serving.max_batched_tokens:,} tokens a step, other than the engine's default"))
+    if serving.max_sequences is not None:
+        rows.append(("batch limit", f"{serving.max_sequences:,} sequences a step, other than the engine's default"))
     if serving.nodes_by_hour is not None:
         rows.append(("nodes", f"{', '.join(map(str, serving.nodes_by_hour))} in the hours from midnight"))
     page.heading("Performance")

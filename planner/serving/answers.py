@@ -37,8 +37,8 @@ def _replayed(prepared: Prepared, service: Service, picks: Sequence[Pick], trace
 
 def _service(prepared: Prepared, service: Service, picks: Sequence[Pick], found: Replayed | None) -> list[Assignment]:
     catalog = prepared.catalog
-    deployments = [deployment(catalog, service, prepared.candidates[p.column.candidate], p.column.format)
-                   for p in picks]
+    deployments = [deployment(catalog, service, prepared.candidates[p.column.candidate], p.column.format,
+                              p.column.settings) for p in picks]
     rates = loads(service, picks)
     works = [working(d, p.column, service, rate) for d, p, rate in zip(deployments, picks, rates, strict=True)]
     made = []
@@ -46,8 +46,8 @@ def _service(prepared: Prepared, service: Service, picks: Sequence[Pick], found:
         prefill, decode = (_of(role, pick, mine, picks, works) for role in ("prefill", "decode"))
         daily = None if pick.always or len(set(pick.daily)) == 1 else pick.daily
         placed = Placed(pick.replicas, pick.nodes, pick.offer, daily, pick.share, pick.column.role,
-                        pick.column.fraction)
-        capacity = held(catalog, service, d, pick.column.rows, service.mean_length, pick.column.fraction)
+                        pick.column.settings)
+        capacity = held(catalog, service, d, pick.column.rows, service.mean_length, pick.column.settings)
         made.append(served_assignment(
             service.asked.label, service.asked.engine, d, pick.column.rows, capacity,
             delivered_of(service, rate, mine, prefill, decode, pick.column.role),

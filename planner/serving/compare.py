@@ -71,7 +71,8 @@ def _filled(prepared: Prepared, row: Row, picks: Sequence[Pick], made: Sequence[
         requests = (service.rate or 0.0) * sum(day) / len(day) * seconds
         inputs, outputs = inputs + requests * service.stream.input, outputs + requests * service.stream.output
         for pick, rate in zip(mine, loads(service, mine), strict=True):
-            d = deployment(prepared.catalog, service, prepared.candidates[pick.column.candidate], pick.column.format)
+            d = deployment(prepared.catalog, service, prepared.candidates[pick.column.candidate], pick.column.format,
+                           pick.column.settings)
             share = {"prefill": 1.0, "decode": 0.0}.get(
                 pick.column.role, float(working(d, pick.column, service, rate).prompts[0]))
             prompts, busy = prompts + share * pick.nodes, busy + pick.nodes

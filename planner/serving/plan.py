@@ -19,6 +19,7 @@ from planner.scenario.scenario import ServingScenario
 from planner.serving.answers import assignments
 from planner.serving.cause import infeasible_of
 from planner.serving.fleet import Fleet, Pick
+from planner.serving.options import SEQUENCES, TOKENS
 from planner.serving.prepared import Prepared, prepare
 from planner.serving.replay import Progress
 from planner.simulate.reading import read_trace
@@ -79,10 +80,11 @@ def _search(prepared: Prepared, seconds: float) -> Search:
         removed["no_offer"] = len(prepared.dropped)
     formats = dict.fromkeys(name for service in prepared.services for name in service.asked.quantization or ())
     return Search(layouts=account.layouts, legal=account.legal, fit=account.fit, removed=removed,
-                  staged=len(prepared.columns),
+                  staged=len({(at, column.layout) for at, column in prepared.columns}),
                   domains={"candidate": tuple(c.label for c in prepared.candidates), "quantization": tuple(formats),
                            "tp": DEGREES, "pp": STAGES, "attention_dp": DEGREES, "ep": (1, "attention_dp"),
-                           "memory_fraction": _fractions(prepared)},
+                           "memory_fraction": _fractions(prepared), "max_batched_tokens": ("default", *TOKENS),
+                           "max_sequences": ("default", *SEQUENCES)},
                   wall_seconds=round(seconds, 3))
 
 

@@ -107,8 +107,9 @@ def tabulate(d: Deployment, rows: Replicas, service: Service, batch: float, most
 
 def kind_of(catalog: Catalog, service: Service, candidate: Candidate, pick: Pick) -> ReplicaKind:
     """Return a pick's replica as the simulator runs it."""
-    d, rows = deployment(catalog, service, candidate, pick.column.format), pick.column.rows
-    mean = held(catalog, service, d, rows, service.mean_length, pick.column.fraction)
+    column = pick.column
+    d, rows = deployment(catalog, service, candidate, column.format, column.settings), column.rows
+    mean = held(catalog, service, d, rows, service.mean_length, column.settings)
     most = min(d.engine.sequences * pick.column.dp, max(1, int(mean.concurrency[0])))
     steps = tabulate(d, rows, service, pick.column.batch if pick.column.role != "prefill" else 0.0, most)
     copies = pick.column.dp * pick.column.pp
@@ -145,7 +146,7 @@ def _transfer(catalog: Catalog, service: Service, candidates: Sequence[Candidate
     if not senders:
         return None
     column = senders[0].column
-    d = deployment(catalog, service, candidates[column.candidate], column.format)
+    d = deployment(catalog, service, candidates[column.candidate], column.format, column.settings)
     each = float(sending(d, column.rows, 1.0)[0])
     return lambda tokens: tokens * each
 
@@ -157,7 +158,8 @@ def outside(catalog: Catalog, service: Service, candidates: Sequence[Candidate],
     itself passes them one after the other.
     """
     pick = next((pick for pick in picks if pick.column.role == "prefill"), picks[0])
-    d, rows = deployment(catalog, service, candidates[pick.column.candidate], pick.column.format), pick.column.rows
+    column = pick.column
+    d, rows = deployment(catalog, service, candidates[column.candidate], column.format, column.settings), column.rows
     stages, none = pick.column.pp, np.zeros(1)
     tokens = np.full(1, min(service.stream.prompt, float(d.engine.chunk)) * pick.column.dp * stages)
     pass_ = float(step_times(d, rows, Load(none, none, tokens, none + service.stream.behind)).total[0])

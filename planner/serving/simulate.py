@@ -12,6 +12,7 @@ from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.layouts.candidate import Candidate
 from planner.money.rent import OWNED, RentalOffer, offered, usual_candidate
+from planner.physics.serving.settings import EngineSettings
 from planner.scenario.scenario import ServingScenario
 from planner.scenario.serving import Serving
 from planner.serving.fleet import Pick
@@ -76,7 +77,7 @@ def _pick(a: Assignment, at: int, candidates: Sequence[Candidate]) -> Pick:
     column = ReplicaColumn(at, layout.precision, serving.role, layout.tp, layout.pp, layout.ep, copies,
                            serving.requests_per_second / serving.replicas,
                            float(layout.micro_batch * copies * layout.pp), float(serving.max_batch),
-                           serving.memory_fraction)
+                           EngineSettings(serving.memory_fraction, serving.max_batched_tokens, serving.max_sequences))
     offer = RentalOffer(OWNED, a.offer or a.node, "", "", at, a.usd_per_node_hour or 0.0, "", "", "")
     return Pick(0, column, offer, serving.replicas, a.nodes, (a.nodes,))
 

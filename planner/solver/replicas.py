@@ -7,7 +7,7 @@ narrowing the grid around it. Columns that another of the same hardware matches 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 from typing import Literal
@@ -20,6 +20,7 @@ from planner.layouts.table import Floats, Mask
 from planner.physics.serving.apart import decoding, prefilling
 from planner.physics.serving.deployment import Deployment, Replicas
 from planner.physics.serving.level import Served, Stream, served
+from planner.physics.serving.settings import USUAL, EngineSettings
 
 DEGREES = (1, 2, 4, 8, 16)
 STAGES = (1, 2, 4, 8)
@@ -58,13 +59,18 @@ class ReplicaColumn:
     """Sequences that decode on average at that rate; for prefill the share of time at work."""
     held: float
     """Sequences of mean length that the cache holds."""
-    fraction: float | None = None
-    """Of memory, where it is not the engine's default."""
+    settings: EngineSettings = USUAL
+    """What the engine is started with."""
 
     @property
     def gpus(self) -> int:
         """GPUs of one replica."""
         return self.tp * self.pp * self.dp
+
+    @property
+    def layout(self) -> tuple[int, str, Role, int, int, int, int]:
+        """What it is, whatever the settings."""
+        return self.candidate, self.format, self.role, self.tp, self.pp, self.ep, self.dp
 
     @property
     def rows(self) -> Replicas:
@@ -73,9 +79,9 @@ class ReplicaColumn:
         return Replicas(0 * one, self.tp * one, self.pp * one, self.ep * one, self.dp * one)
 
     @property
-    def plainness(self) -> tuple[bool, int, int, int, int]:
+    def plainness(self) -> tuple[int, int, int, int, int]:
         """What is simpler comes first."""
-        return self.fraction is not None, self.pp, self.dp, self.ep, self.tp
+        return self.settings.changed, self.pp, self.dp, self.ep, self.tp
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,10 +147,14 @@ def span(role: Role, most: Floats) -> tuple[Floats, Floats]:
 
 
 def largest(d: Deployment, role: Role, rows: Replicas, stream: Stream, level: Level,
-            most: Floats) -> tuple[Floats, Floats]:
-    """Return the largest rate of each row within the level, and its load; zeros where even a light one is too much."""
+            most: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return the largest rate of each row within the level, its load, and the sequences there at once in all but a
+    hundredth of the time; zeros where even a light load is too much.
+
+    `most` sequences may be there.
+    """
     low, high = span(role, most)
-    rate, load = np.zeros(len(rows)), np.zeros(len(rows))
+    rate, load, crowd = np.zeros(len(rows)), np.zeros(len(rows)), np.zeros(len(rows))
     each = np.repeat(np.arange(len(rows)), GRID)
     for _ in range(PASSES):
         steps = np.geomspace(low, high, GRID, axis=1)
@@ -156,8 +166,9 @@ def largest(d: Deployment, role: Role, rows: Replicas, stream: Stream, level: Le
         better = (last >= 0) & (found.rate.reshape(-1, GRID)[at] > rate)
         rate = np.where(better, found.rate.reshape(-1, GRID)[at], rate)
         load = np.where(better, steps[at], load)
+        crowd = np.where(better, found.crowd.reshape(-1, GRID)[at], crowd)
         low, high = steps[at], steps[at[0], np.minimum(at[1] + 1, GRID - 1)]
-    return rate, load
+    return rate, load, crowd
 
 
 def idle(d: Deployment, rows: Replicas, stream: Stream, level: Level) -> Nearest:
@@ -167,27 +178,11 @@ def idle(d: Deployment, rows: Replicas, stream: Stream, level: Level) -> Nearest
                    float(found.tpot_at(level.tpot[1] if level.tpot else None).min()))
 
 
-def columns(d: Deployment, candidate: int, rows: Replicas, stream: Stream, level: Level, held: Floats,
-            roles: Iterable[Role], removed: Counter[str]) -> list[ReplicaColumn]:
-    """Return the columns of a deployment that no other matches; `held` sequences of mean length fit each row."""
-    made: list[ReplicaColumn] = []
-    most = np.minimum(held, float(d.engine.sequences) * rows.dp)
-    for role in roles:
-        rate, batch = largest(d, role, rows, stream, level, most)
-        removed["level"] += int((rate <= 0).sum())
-        made += [ReplicaColumn(candidate, d.format, role, int(rows.tp[at]), int(rows.pp[at]), int(rows.ep[at]),
-                               int(rows.dp[at]), float(rate[at]), float(batch[at]), float(held[at]))
-                 for at in np.flatnonzero(rate > 0)]
-    return made
-
-
-def undominated(found: list[ReplicaColumn], removed: Counter[str]) -> list[ReplicaColumn]:
+def undominated(found: list[ReplicaColumn]) -> list[ReplicaColumn]:
     """Return the columns of one candidate and service that no other of their role matches with no more GPUs."""
     kept: list[ReplicaColumn] = []
     for column in sorted(found, key=lambda c: (c.gpus, -c.rate, c.plainness, c.format)):
-        if any(other.role == column.role and _replaces(other, column) for other in kept):
-            removed["dominated"] += 1
-        else:
+        if not any(other.role == column.role and _replaces(other, column) for other in kept):
             kept.append(column)
     return kept
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,10 @@ import pytest
 
 from planner.catalog.load import Catalog
 from planner.physics.serving.cache import CACHE_BYTES
-from planner.physics.serving.capacity import Asked, Capacity, capacity
+from planner.physics.serving.capacity import Asked, Capacity, capacity, held_each
 from planner.physics.serving.formats import FORMATS, format_named, format_of
 from planner.physics.serving.sequences import Cut, Paging, printed_tokens, sequence_bytes, state_bytes, token_bytes
+from planner.physics.serving.settings import EngineSettings
 from planner.physics.serving.weights import weight_bytes
 from planner.units import GIB
 
@@ -25,7 +27,7 @@ def asked(model: str, name: str = "bf16", engine: str = "vllm", version: str | N
     weights = format_of(name, held)
     assert weights is not None
     return Asked(held, weights, CACHE_BYTES[cache], found, found.release(version), card.usable_memory,
-                 architecture=card.architecture, **{"fraction": 0.95, "length": 8192} | more)
+                 architecture=card.architecture, **{"settings": EngineSettings(0.95), "length": 8192} | more)
 
 
 def of(one: Asked, tp: int = 1, pp: int = 1) -> Capacity:
@@ -80,7 +82,7 @@ def test_a_state_by_hand() -> None:
 def test_states_lie_beside_the_pool_of_older_engines() -> None:
     """vLLM 0.5.5, issue 7992: Jamba 1.5 Mini with int8 experts has 112,557 blocks of fp8 cache on an A100."""
     found = of(asked("jamba-1.5-mini", "experts_int8", version="0.5.5", gpu="a100-pcie-80gb", cache="fp8",
-                     fraction=0.9, length=16_384))
+                     settings=EngineSettings(0.9), length=16_384))
     assert found.tokens[0] / 16 == pytest.approx(112_557, rel=0.05)
 
 
@@ -133,14 +135,14 @@ def test_older_sglang_takes_less_of_more_gpus() -> None:
 
 
 def test_tensorrt_llm_takes_a_share_of_what_is_left() -> None:
-    one = asked("llama-3.1-8b", engine="tensorrt-llm", version=None, fraction=0.9)
+    one = asked("llama-3.1-8b", engine="tensorrt-llm", version=None, settings=EngineSettings(0.9))
     found = of(one)
     free = one.memory - found.weights[0] - found.activations[0] - found.apart[0]
     assert found.pool[0] == pytest.approx(0.9 * free)
 
 
 def test_llama_cpp_has_no_fraction() -> None:
-    found = of(asked("llama-3.1-8b", "Q4_K_M", "llama-cpp", None, "rtx-4090", fraction=None))
+    found = of(asked("llama-3.1-8b", "Q4_K_M", "llama-cpp", None, "rtx-4090", settings=EngineSettings(None)))
     assert found.pool[0] / GIB == pytest.approx(CATALOG.gpu("rtx-4090").usable_memory / GIB - 4.58 - 0.35, abs=0.4)
 
 
@@ -185,7 +187,7 @@ def test_nvfp4_keeps_attention_of_mixtures() -> None:
 
 
 def test_cuts_are_answered_as_they_are_alone() -> None:
-    one = asked("qwen3-235b-a22b", "fp8", "sglang", "0.5.16", fraction=None)
+    one = asked("qwen3-235b-a22b", "fp8", "sglang", "0.5.16", settings=EngineSettings(None))
     tp, pp, data = np.array([4, 8, 8, 16]), np.array([1, 1, 2, 1]), np.array([1, 8, 1, 4])
     together = capacity(one, Cut(tp, pp, data))
     for at in range(len(tp)):
@@ -199,3 +201,18 @@ def test_an_issue_dates_the_version() -> None:
     assert vllm.version_at(27_508) == "0.11.0"
     assert vllm.version_at(16_348) == "0.8.0"
     assert vllm.version_at(12) is None
+
+
+def test_smaller_chunks_and_batch_limits_leave_more_to_the_cache() -> None:
+    """Sampling is profiled over as many sequences as may run, a forward pass over as many tokens."""
+    one = asked("llama-3.3-70b", "int4", version="0.16.0", gpu="rtx-4090")
+    choices = [EngineSettings(0.95, tokens, sequences) for tokens in (2048, 8192) for sequences in (64, 1024)]
+    cut = Cut(np.array([2, 4, 8]))
+    found = held_each(one, cut, (1000, 8192), choices)
+    assert (found[1] <= found[0]).all()
+    assert (found[3] <= found[2]).all()
+    assert (found[2] < found[0]).any()
+    for at, settings in enumerate(choices):
+        for number, length in enumerate((1000, 8192)):
+            each = capacity(replace(one, settings=settings, length=length), cut)
+            assert found[at, number] == pytest.approx(each.concurrency)

@@ -19,8 +19,8 @@ from planner.serving.options import deployment, held
 from planner.serving.replay import replay
 from planner.serving.service import service_of
 from planner.simulate.trace import Lengths, synthetic
-from planner.solver.replicas import ReplicaColumn, columns
-from tests.solver.test_replicas import CATALOG, NONE, on, row, stream
+from planner.solver.replicas import ReplicaColumn, largest
+from tests.solver.test_replicas import CATALOG, on, row, stream
 
 H100 = on("llama-3.3-70b", "dgx-h100", "fp8")
 LOADS = np.geomspace(0.02, 250, 60)
@@ -151,7 +151,10 @@ def test_a_replay_of_the_same_steps_agrees(model: str, node: str, name: str, one
     service = service_of(serving(model, name, 1.0, **more), CATALOG)
     d = deployment(CATALOG, service, candidate, name)
     most = held(CATALOG, service, d, one, service.mean_length).concurrency
-    best = columns(d, 0, one, service.stream, service.level, most, ("whole",), NONE)[0]
+    at_once = np.minimum(most, float(d.engine.sequences) * one.dp)
+    limit, load, _ = largest(d, "whole", one, service.stream, service.level, at_once)
+    best = ReplicaColumn(0, name, "whole", *(int(axis[0]) for axis in (one.tp, one.pp, one.ep, one.dp)),
+                         float(limit[0]), float(load[0]), float(most[0]))
     for share in (0.5, 0.9):
         rate = best.rate * share
         asked = service_of(serving(model, name, rate, **more), CATALOG)

@@ -18,6 +18,7 @@ import numpy as np
 from planner.catalog.architecture import Model, MoeMlp
 from planner.catalog.engine import Engine, Limits, Release
 from planner.layouts.table import Floats, Ints
+from planner.physics.serving.settings import USUAL, EngineSettings
 
 CACHE_BYTES = {"fp32": 4.0, "bf16": 2.0, "fp16": 2.0, "fp8": 1.0, "int8": 1.0, "nvfp4": 0.5625}
 """Bytes of one element of the cache, with its scales."""
@@ -41,14 +42,15 @@ class Serving:
     """Of the GPU."""
     activation: float = 0.0
     """Bytes of an element of the copy of activations that quantized products read."""
+    settings: EngineSettings = USUAL
 
     @property
     def limits(self) -> Limits:
-        """Tokens and sequences of a step, by the size of the GPU."""
-        large = self.release.is_large(self.memory, self.architecture)
-        usual = self.release.large if large else self.release.small
+        """Tokens and sequences of a step: as asked, else by the size of the GPU."""
+        usual = self.release.limits(self.memory, self.architecture)
         whole = self.length if self.length <= self.release.whole_to else 0
-        return Limits(tokens=max(usual.tokens, whole), sequences=usual.sequences)
+        return Limits(tokens=self.settings.tokens or max(usual.tokens, whole),
+                      sequences=self.settings.sequences or usual.sequences)
 
 
 def pool_bytes(serving: Serving, weights: Floats, tp: Ints, pp: Ints, *, last: bool = False) -> Floats:

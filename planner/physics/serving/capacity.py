@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from planner.catalog.architecture import Model
-from planner.catalog.engine import Engine, Release
+from planner.catalog.engine import Engine, Limits, Release
 from planner.layouts.table import Floats
 from planner.physics.serving.cache import Serving, activation_bytes, pool_bytes
 from planner.physics.serving.formats import WeightFormat
 from planner.physics.serving.sequences import Cut, Paging, printed_tokens, sequence_bytes, slot_bytes
+from planner.physics.serving.settings import USUAL, EngineSettings
 from planner.physics.serving.weights import weight_bytes
 
 
@@ -27,14 +29,19 @@ class Asked:
     release: Release
     memory: float
     """What a program can allocate of a GPU."""
-    fraction: float | None = None
-    """As the engine means it; none for its default, which may differ by cut."""
+    settings: EngineSettings = USUAL
+    """A default fraction may differ by cut."""
     length: int = 1
     """Tokens of the longest sequence that is admitted."""
     architecture: str = ""
     """Of the GPU, where an engine's defaults depend on it."""
     drafts: int = 0
     """Layers of a speculative head that hold a cache."""
+
+    @property
+    def limits(self) -> Limits:
+        """Tokens and sequences of a step."""
+        return _serving(self, 1.0).limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +68,9 @@ class Capacity:
 
 def capacity(asked: Asked, cut: Cut) -> Capacity:
     """Return what a replica holds for each cut."""
-    tp, pp, data = (np.broadcast_to(column, len(cut)) for column in (cut.tp, cut.pp, cut.data))
-    whole = Cut(tp, pp, data, np.broadcast_to(cut.context, len(cut)))
-    fractions = _fractions(asked, whole)
-    stages = [_pool(asked, whole, fractions, last=last) for last in (False, True)]
-    worst = np.minimum(*stages)
+    whole = _whole(cut)
+    weights = _weights(asked, whole)
+    pool, worst = _pools(asked, whole, weights)
     paging = paging_of(asked)
     sequence = sequence_bytes(asked.model, asked.length, asked.element, whole, paging, asked.drafts)
     context, shared = asked.release.apart(asked.memory, asked.architecture)
@@ -73,38 +78,69 @@ def capacity(asked: Asked, cut: Cut) -> Capacity:
     tokens = (np.floor(concurrency * asked.length) if asked.release.tokens_of_concurrency
               else printed_tokens(asked.model, worst, asked.element, whole, paging, asked.drafts))
     return Capacity(
-        weights=weight_bytes(asked.model, asked.weights, tp, pp, data),
-        activations=activation_bytes(_serving(asked, 1.0), tp, pp),
-        apart=context + np.where(tp > 1, shared, 0.0),
-        pool=stages[0], worst_pool=worst,
-        tokens=tokens, sequence=sequence, concurrency=concurrency * data)
+        weights=weights[0], activations=activation_bytes(_serving(asked, 1.0), whole.tp, whole.pp),
+        apart=context + np.where(whole.tp > 1, shared, 0.0), pool=pool, worst_pool=worst,
+        tokens=tokens, sequence=sequence, concurrency=concurrency * whole.data)
+
+
+def held_each(asked: Asked, cut: Cut, lengths: Sequence[int], choices: Sequence[EngineSettings]) -> Floats:
+    """Return how many sequences are held at once: for each choice of settings, each of `lengths` tokens, each row."""
+    cut = _whole(cut)
+    weights, found = _weights(asked, cut), np.zeros((len(choices), len(lengths), len(cut)))
+    known: dict[tuple[Paging, int], Floats] = {}
+    for at, settings in enumerate(choices):
+        mine = replace(asked, settings=settings)
+        paging, (_, worst) = paging_of(mine), _pools(mine, cut, weights)
+        for number, length in enumerate(lengths):
+            if (paging, length) not in known:
+                known[paging, length] = sequence_bytes(asked.model, length, asked.element, cut, paging, asked.drafts)
+            found[at, number] = np.maximum(worst, 0.0) / known[paging, length] * cut.data
+    return found
+
+
+def _whole(cut: Cut) -> Cut:
+    return Cut(*(np.broadcast_to(column, len(cut)) for column in (cut.tp, cut.pp, cut.data, cut.context)))
 
 
 def paging_of(asked: Asked) -> Paging:
     """Return how the engine's release holds sequences."""
-    return Paging(asked.engine.block, asked.release.by_kind, _serving(asked, 1.0).limits.tokens)
+    return Paging(asked.engine.block, asked.release.by_kind, asked.limits.tokens)
 
 
 def _fractions(asked: Asked, cut: Cut) -> Floats:
     """Return the fraction of each row: as asked, else the engine's default."""
-    if asked.fraction is not None:
-        return np.full(len(cut), asked.fraction)
+    if asked.settings.fraction is not None:
+        return np.full(len(cut), asked.settings.fraction)
     kinds, rows = np.unique(np.stack([cut.tp, cut.pp, cut.data]), axis=1, return_inverse=True)
-    each = [asked.engine.default_fraction(asked.release, asked.memory, *map(int, kind)) for kind in kinds.T]
+    each = [asked.engine.default_fraction(asked.release, asked.memory, int(tp), int(pp), int(data),
+                                          asked.settings.tokens) for tp, pp, data in kinds.T]
     found: Floats = np.array(each)[np.ravel(rows)]
     return found
 
 
 def _serving(asked: Asked, fraction: float) -> Serving:
     return Serving(asked.model, asked.engine, asked.release, asked.memory, fraction, asked.length, asked.architecture,
-                   asked.weights.activation)
+                   asked.weights.activation, asked.settings)
 
 
-def _pool(asked: Asked, cut: Cut, fractions: Floats, *, last: bool) -> Floats:
-    weights = weight_bytes(asked.model, asked.weights, cut.tp, cut.pp, cut.data, last=last)
+def _weights(asked: Asked, cut: Cut) -> tuple[Floats, Floats]:
+    """Return bytes of weights on a GPU of the first stage, and of the last."""
+    first, last = (weight_bytes(asked.model, asked.weights, cut.tp, cut.pp, cut.data, last=last)
+                   for last in (False, True))
+    return first, last
+
+
+def _pools(asked: Asked, cut: Cut, weights: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+    """Return what the first stage gives to the cache, and the stage that gives least."""
+    fractions = _fractions(asked, cut)
+    first, last = (_pool(asked, cut, fractions, held, last=bool(at)) for at, held in enumerate(weights))
+    return first, np.minimum(first, last)
+
+
+def _pool(asked: Asked, cut: Cut, fractions: Floats, weights: Floats, *, last: bool) -> Floats:
     if not asked.release.by_kind:
         # states of as many sequences as may run lie beside the pool
-        weights = weights + _serving(asked, 1.0).limits.sequences * slot_bytes(asked.model, cut)
+        weights = weights + asked.limits.sequences * slot_bytes(asked.model, cut)
     found = np.zeros(len(cut))
     for fraction in np.unique(fractions):
         mine = fractions == fraction

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -128,3 +129,12 @@ def deployment_of(catalog: Catalog, model: Model, name: str, weights: WeightForm
     rates = tuple(catalog.rates(candidate.gpu.architecture) for candidate in candidates)
     return Deployment(model, layers_of(model), weights, name, element, candidates, rates, catalog.kernels,
                       catalog.serving_law, engine)
+
+
+def joined(deployments: Sequence[Deployment], rows: Sequence[Replicas]) -> tuple[Deployment, Replicas]:
+    """Return deployments that differ by their one candidate alone as one, and their layouts as one table."""
+    each = [np.full(len(mine), at, np.int64) for at, mine in enumerate(rows)]
+    table = Replicas(np.concatenate(each), *(np.concatenate([getattr(mine, axis) for mine in rows])
+                                             for axis in ("tp", "pp", "ep", "dp")))
+    return replace(deployments[0], candidates=tuple(d.candidates[0] for d in deployments),
+                   rates=tuple(d.rates[0] for d in deployments)), table
