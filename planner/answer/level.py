@@ -50,6 +50,9 @@ class Serving(Frozen):
     """Tokens the key-value cache of a replica holds."""
     role: Literal["whole", "prefill", "decode"] = "whole"
     """What the replicas do of a request; the key is left out where they do all of it."""
+    part_of_nodes: float | None = Field(default=None, ge=0, le=1)
+    """Of its nodes, what the assignment pays for, by GPUs: `usd_per_node_hour` is that part of the price, replicas of
+    other assignments run there too and pay the rest. The key is left out where nobody else does."""
     memory_fraction: float | None = None
     """Of memory that the engine must be given; the key is left out where its default does."""
     max_batched_tokens: int | None = Field(default=None, gt=0)
@@ -63,8 +66,6 @@ class Serving(Frozen):
 
     @model_serializer(mode="wrap")
     def _without_the_usual(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out the role of whole replicas, and the replay where there was none."""
+        """Leave out the role of whole replicas, and what does not apply."""
         data: dict[str, Any] = write(self)
-        usual = {"role": "whole", "memory_fraction": None, "max_batched_tokens": None, "max_sequences": None,
-                 "nodes_by_hour": None, "replayed": None}
-        return {key: value for key, value in data.items() if key not in usual or value != usual[key]}
+        return {key: value for key, value in data.items() if value is not None and (key, value) != ("role", "whole")}

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from planner.answer.assignment import Assignment, Layout, Memory, MemoryComponents, Time, TimeComponents
-from planner.answer.bought import bought_of
+from planner.answer.bought import Bought
 from planner.answer.level import Percentiles, Replayed, Serving
 from planner.money.rent import RentalOffer
 from planner.physics.serving.capacity import Capacity
@@ -20,6 +20,8 @@ from planner.physics.shapes import active_parameters
 MONTH_DAYS = 30.0
 """What cost and energy of a service are of."""
 WATT_HOURS = 1000
+WHOLE = 1 - 1e-9
+"""Part of nodes from which on nobody else runs there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +47,17 @@ class Placed:
     replicas: int
     nodes: int
     offer: RentalOffer | None
+    usd_per_node_hour: float | None = None
+    part: float = 1.0
+    """Of the nodes, what these replicas pay for: others that run on them pay the rest."""
     daily: tuple[int, ...] | None = None
     """Nodes in each hour, where they are not as many at every one."""
     share: float = 1.0
-    """Of the hours of the nodes, in which they run."""
+    """Of the hours of what they pay for, in which they run."""
     role: Literal["whole", "prefill", "decode"] = "whole"
     settings: EngineSettings = USUAL
     """What the engine is started with."""
+    purchase: Bought | None = None
 
 
 def served_assignment(workload: str, stack: str, d: Deployment, rows: Replicas, held: Capacity, delivered: Delivered,
@@ -65,11 +71,11 @@ def served_assignment(workload: str, stack: str, d: Deployment, rows: Replicas, 
     tokens = delivered.rate * delivered.output / each
     fits = held.concurrency[0] >= 1
     nodes, offer = placed.nodes, placed.offer
-    usd = None if offer is None else offer.estate(nodes) / 1e6 if offer.estate else offer.usd_per_node_hour
+    usd = placed.usd_per_node_hour
     days = MONTH_DAYS if offer is not None and placed.daily is None else None
     power = candidate.node.power
     load = 1 - np.exp(-delivered.batch) * (1 - delivered.busy)
-    watts = nodes * (power.idle + load * (power.load - power.idle))
+    watts = nodes * placed.part * (power.idle + load * (power.load - power.idle))
     return Assignment(
         workload=workload, kind="serving", node=candidate.node.name, gpu=candidate.gpu.name, nodes=nodes, gpus=gpus,
         offer=offer.label if offer else None, usd_per_node_hour=usd, stack=stack,
@@ -80,12 +86,13 @@ def served_assignment(workload: str, stack: str, d: Deployment, rows: Replicas, 
                         output_tokens_per_second_per_gpu=tokens,
                         max_batch=max(1, int(min(held.concurrency[0], d.engine.sequences * int(rows.dp[0])))),
                         kv_tokens=int(max(held.tokens[0], 0) * int(rows.dp[0])), role=placed.role,
+                        part_of_nodes=None if placed.part > WHOLE else placed.part,
                         memory_fraction=placed.settings.fraction,
                         max_batched_tokens=placed.settings.tokens, max_sequences=placed.settings.sequences,
                         nodes_by_hour=placed.daily, replayed=replayed),
         duration_days=days, cost_usd=None if usd is None or days is None else nodes * usd * 24 * days,
         energy_kwh=float(watts * placed.share * 24 * MONTH_DAYS / WATT_HOURS) if offer is not None else None,
-        purchase=bought_of(offer.estate, nodes, gpus, 1.0) if offer is not None and offer.estate else None)
+        purchase=placed.purchase)
 
 
 def _layout(d: Deployment, rows: Replicas, replicas: int, batch: float) -> Layout:

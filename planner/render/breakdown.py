@@ -86,7 +86,9 @@ def show_cost(page: Page, assignment: Assignment) -> None:
         held += f" + {assignment.spare_nodes:,} spare"
     if assignment.usd_per_node_hour is not None:
         hourly = assignment.usd_per_node_hour * (assignment.nodes + assignment.spare_nodes)
-        rows.append(("price", f"{held} at {assignment.usd_per_node_hour:,.2f} USD/h: {hourly:,.2f} USD/h"))
+        part = assignment.serving.part_of_nodes if assignment.serving else None
+        shared = "" if part is None else f", {percent(part)} of the price as others share them"
+        rows.append(("price", f"{held} at {assignment.usd_per_node_hour:,.2f} USD/h{shared}: {hourly:,.2f} USD/h"))
     if assignment.offer:
         rows.append(("offer", assignment.offer))
     if assignment.cost_usd is not None and assignment.serving is not None:

@@ -77,7 +77,9 @@ def _fleet(a: Assignment) -> str:
     kind = f"{a.gpus // replicas:,} x {a.gpu}" if replicas > 1 else f"{a.gpus:,} {a.gpu}"
     count = f"{plural(replicas, 'replica')}{role} of {kind}"
     offer = f" from {a.offer}" if a.offer else ""
-    return f"{count} ({a.layout.precision}) on {plural(a.nodes, 'node')} of {a.node}{offer}"
+    part = a.serving.part_of_nodes if a.serving else None
+    shared = "" if part is None else " shared with others" if a.nodes == 1 else ", one of them shared with others"
+    return f"{count} ({a.layout.precision}) on {plural(a.nodes, 'node')} of {a.node}{shared}{offer}"
 
 
 def show_level(page: Page, assignment: Assignment) -> None:

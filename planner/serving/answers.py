@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planner.answer.assignment import Assignment
+from planner.answer.bought import bought_of
 from planner.answer.level import Replayed
 from planner.answer.served import Placed, served_assignment
 from planner.physics.serving.level import Served
@@ -45,8 +46,10 @@ def _service(prepared: Prepared, service: Service, picks: Sequence[Pick], found:
     for pick, d, rate, mine in zip(picks, deployments, rates, works, strict=True):
         prefill, decode = (_of(role, pick, mine, picks, works) for role in ("prefill", "decode"))
         daily = None if pick.always or len(set(pick.daily)) == 1 else pick.daily
-        placed = Placed(pick.replicas, pick.nodes, pick.offer, daily, pick.share, pick.column.role,
-                        pick.column.settings)
+        placed = Placed(pick.replicas, pick.nodes, pick.offer, pick.usd_per_node_hour, pick.part, daily, pick.share,
+                        pick.column.role, pick.column.settings,
+                        bought_of(pick.offer.estate, pick.together, pick.buys, 1.0)
+                        if pick.offer.estate is not None and pick.buys else None)
         capacity = held(catalog, service, d, pick.column.rows, service.mean_length, pick.column.settings)
         made.append(served_assignment(
             service.asked.label, service.asked.engine, d, pick.column.rows, capacity,

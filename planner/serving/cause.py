@@ -127,12 +127,9 @@ def _relaxed_limits(fleet: Fleet, given: list[str]) -> Iterator[Relaxation]:
         found = fleet.solve(limits=limits)
         if found.value is None:
             continue
-        picks = fleet.picks(found)
-        used = {"gpus": sum(p.replicas * p.column.gpus for p in picks), "max_nodes": sum(p.nodes for p in picks),
-                "budget": sum(p.nodes * p.usd_per_node_hour for p in picks),
-                "max_power": sum(p.nodes * fleet.candidates[p.column.candidate].node.power.load for p in picks)}
+        used = fleet.used(found)
         yield Relaxation(limit=name, from_=_show(name, getattr(fleet.limits, name)),
-                         to=_show(name, _up(name, used["gpus" if name == "max_gpus" else name])))
+                         to=_show(name, _up(name, used[name])))
 
 
 def _up(name: str, value: float) -> float:

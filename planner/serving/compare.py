@@ -14,7 +14,7 @@ from planner.scenario.scenario import ServingScenario
 from planner.serving.answers import assignments, loads
 from planner.serving.cause import infeasible_of
 from planner.serving.delivered import working
-from planner.serving.fleet import Pick
+from planner.serving.fleet import Pick, is_always
 from planner.serving.options import deployment
 from planner.serving.prepared import Prepared, prepare
 from planner.units import DAY
@@ -53,15 +53,16 @@ def _compared(prepared: Prepared, offer: RentalOffer) -> ComparedService:
         why = infeasible_of(prepared, fleet, solved)
         return ComparedService(row.model_copy(update={
             "why_not": "; ".join((*why.because, *((why.nearest,) if why.nearest else ())))}), ())
-    picks = fleet.picks(solved)
+    picks, hours = fleet.picks(solved), fleet.nodes_by_hour(solved)[0]
     made = assignments(prepared, picks, simulated=False)
-    return ComparedService(_filled(prepared, row, picks, made), tuple(made))
+    return ComparedService(_filled(prepared, row, picks, made, _daily_cost(offer, hours)), tuple(made))
 
 
-def _filled(prepared: Prepared, row: Row, picks: Sequence[Pick], made: Sequence[Assignment]) -> Row:
+def _filled(prepared: Prepared, row: Row, picks: Sequence[Pick], made: Sequence[Assignment],
+            daily: float) -> Row:
     site = prepared.catalog.site(prepared.scenario.sourcing.site)
     gpus, days = sum(a.gpus for a in made), MONTH_DAYS
-    cost = _daily_cost(picks) * days
+    cost = daily * days
     energy = sum(a.energy_kwh or 0.0 for a in made)
     seconds = days * DAY
     inputs = outputs = prompts = busy = 0.0
@@ -75,7 +76,8 @@ def _filled(prepared: Prepared, row: Row, picks: Sequence[Pick], made: Sequence[
                            pick.column.settings)
             share = {"prefill": 1.0, "decode": 0.0}.get(
                 pick.column.role, float(working(d, pick.column, service, rate).prompts[0]))
-            prompts, busy = prompts + share * pick.nodes, busy + pick.nodes
+            gpus_at_work = pick.replicas * pick.column.gpus
+            prompts, busy = prompts + share * gpus_at_work, busy + gpus_at_work
     share = prompts / busy
     return row.model_copy(update={
         "gpus": gpus, "duration_days": days, "mfu": sum(a.time.mfu * a.gpus for a in made) / gpus, "cost_usd": cost,
@@ -91,10 +93,9 @@ def _filled(prepared: Prepared, row: Row, picks: Sequence[Pick], made: Sequence[
             joules_per_token=energy * JOULES_PER_KWH / (inputs + outputs))})
 
 
-def _daily_cost(picks: Sequence[Pick]) -> float:
-    """Return USD a day of picks that are all of one offer; what is always paid for, at its busiest hour."""
-    offer, together = picks[0].offer, [sum(hour) for hour in zip(*(pick.daily for pick in picks), strict=True)]
-    paid = [max(together)] * len(together) if picks[0].always else together
+def _daily_cost(offer: RentalOffer, together: Sequence[int]) -> float:
+    """Return USD a day of the nodes of one offer, hour by hour; what is always paid for, at its busiest hour."""
+    paid = [max(together)] * len(together) if is_always(offer) else together
     each = [offer.usd_per_node_hour if offer.estate is None else offer.estate(nodes) / MILLION if nodes else 0.0
             for nodes in paid]
     return float(sum(nodes * usd for nodes, usd in zip(paid, each, strict=True)) * 24 / len(paid))

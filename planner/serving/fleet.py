@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
@@ -28,7 +28,7 @@ Offered: TypeAlias = tuple[tuple[int, ReplicaColumn], int]
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """Replicas of one layout for one service on one offer, at the busiest hour; `nodes` hold them."""
+    """Replicas of one layout for one service on one offer, at the busiest hour, and the nodes they are on."""
 
     service: int
     column: ReplicaColumn
@@ -37,22 +37,25 @@ class Pick:
     nodes: int
     daily: tuple[int, ...]
     """Nodes in every hour of the day; one figure where every hour is alike."""
+    part: float = 1.0
+    """Of its nodes, what it pays for: others that run on them pay the rest."""
+    share: float = 1.0
+    """Of the hours of what it pays for, in which it runs."""
+    together: int = 1
+    """Nodes of the offer in all, at their busiest."""
+    buys: int = 0
+    """GPUs at work on them, where the offer is to buy; of several picks the first says so."""
 
     @property
     def usd_per_node_hour(self) -> float:
-        """What one of so many nodes costs."""
+        """What it pays for each of its nodes."""
         estate = self.offer.estate
-        return self.offer.usd_per_node_hour if estate is None else estate(self.nodes) / MICRO
+        return self.part * (self.offer.usd_per_node_hour if estate is None else estate(self.together) / MICRO)
 
     @property
     def always(self) -> bool:
         """Whether the nodes are paid for at every hour, as what is owned, bought or committed to."""
-        return self.offer.how in ALWAYS or self.offer.commitment > 0
-
-    @property
-    def share(self) -> float:
-        """Share of the hours of the nodes in which they run."""
-        return sum(self.daily) / len(self.daily) / self.nodes
+        return is_always(self.offer)
 
 
 @dataclass(frozen=True)
@@ -137,19 +140,66 @@ class Fleet:
 
     def picks(self, found: Covered) -> list[Pick]:
         """Return what was decided, the strongest hour of each column."""
-        _, hours = self.periods()
-        made = []
-        for key, ((service, column), at) in enumerate(self.pairs):
-            replicas, nodes = found.replicas.get(key, (0,)), found.nodes.get(key, (0,))
-            if max(replicas):
-                made.append(Pick(service, column, self.offers[at], max(replicas), max(nodes),
-                                 tuple(nodes[hour] for hour in hours)))
+        by_offer: dict[int, list[int]] = {}
+        for key, (_, at) in enumerate(self.pairs):
+            if max(found.replicas.get(key, (0,))):
+                by_offer.setdefault(at, []).append(key)
+        made = [pick for at, keys in by_offer.items() for pick in self._on_offer(found, at, keys)]
         return sorted(made, key=lambda pick: (pick.service, -pick.replicas * pick.column.rate))
+
+    def _on_offer(self, found: Covered, at: int, keys: Sequence[int]) -> Iterator[Pick]:
+        """Yield the picks of one offer, with the nodes that each is on, and pays for."""
+        _, hours = self.periods()
+        offer, nodes = self.offers[at], self.nodes_by_hour(found)[at]
+        size = self.candidates[offer.candidate].node.gpus
+        columns = [self.pairs[key][0] for key in keys]
+        periods = [shared_out([column.gpus * found.replicas[key][period]
+                               for key, (_, column) in zip(keys, columns, strict=True)], size)
+                   for period in range(len(found.nodes[at]))]
+        for number, (key, (service, column)) in enumerate(zip(keys, columns, strict=True)):
+            mine = [periods[period][number] for period in hours]
+            # what is always paid for is paid for as it stands at its busiest hour
+            most = mine[nodes.index(max(nodes))] if is_always(offer) else max(mine)
+            count, paid = most if most[0] else (max(mine)[0], 0.0)
+            working = sum(self.pairs[one][0][1].gpus * max(found.replicas[one]) for one in keys)
+            buys = working if offer.estate is not None and not number else 0
+            yield Pick(service, column, offer, max(found.replicas[key]), count, tuple(on for on, _ in mine),
+                       paid / count, sum(pays for _, pays in mine) / len(mine) / max(paid, 1e-9), max(nodes), buys)
+
+    def nodes_by_hour(self, found: Covered) -> dict[int, tuple[int, ...]]:
+        """Return the nodes of each offer in every hour; one figure where every hour is alike."""
+        _, hours = self.periods()
+        return {at: tuple(nodes[hour] for hour in hours) for at, nodes in found.nodes.items()}
+
+    def used(self, found: Covered) -> dict[str, float]:
+        """Return what a fleet takes of each limit in the hour that takes most."""
+        held = {at: [max(nodes)] * len(nodes) if is_always(self.offers[at]) else list(nodes)
+                for at, nodes in found.nodes.items()}
+        periods = range(len(self.periods()[0]))
+        gpus = max(sum(self.pairs[key][0][1].gpus * replicas[p] for key, replicas in found.replicas.items())
+                   for p in periods)
+        return {"gpus": gpus, "max_gpus": gpus,
+                "max_nodes": max(sum(nodes[p] for nodes in found.nodes.values()) for p in periods),
+                "budget": max(sum(self._supply(at).micro_usd(nodes[p]) for at, nodes in held.items() if nodes[p])
+                              for p in periods) / MICRO,
+                "max_power": max(sum(self._supply(at).watts * nodes[p] for at, nodes in found.nodes.items())
+                                 for p in periods)}
 
     def solve(self, admitted: Callable[[ReplicaColumn], bool] = lambda column: True,
               limits: ServingLimits | None = None) -> Covered:
         """Return the proven cover over the columns admitted."""
         return cover(self.problem(admitted, limits), self.settings)
+
+
+def shared_out(gpus: Sequence[int], size: int) -> list[tuple[int, float]]:
+    """Return the nodes that each of several groups of GPUs is on, and those it pays for, of nodes of `size` GPUs.
+
+    A group fills nodes of its own; what is left of all groups shares the others, and pays for them by its GPUs.
+    """
+    left = [count % size for count in gpus]
+    bins = -(-sum(left) // size)
+    return [(count // size + bool(rest), count // size + (bins * rest / sum(left) if rest else 0.0))
+            for count, rest in zip(gpus, left, strict=True)]
 
 
 def is_always(offer: RentalOffer) -> bool:

@@ -19,7 +19,8 @@ LONG = {"mean": 3000, "cv": 1.0}
 TIGHT = {"model": "llama-3.3-70b", "quantization": ["int4"], "rate": 0.1, "input": 1000, "output": 500, "ttft": "20 s",
          "tpot": "200 ms", "engine_version": "0.16", "hardware": {"candidates": ["rtx-4090-2x"]}}
 """Two cards that hold the weights and little else."""
-CASES = [TIGHT, {"input": LONG, "output": {"mean": 2000, "cv": 1.0}, "rate": 1, "ttft": "5 s", "hardware": {"candidates": ["l4-1x"]}},
+CASES = [TIGHT, {"input": LONG, "output": {"mean": 2000, "cv": 1.0}, "rate": 1, "ttft": "5 s",
+                 "hardware": {"candidates": ["l4-1x"]}},
          {"model": "qwen2.5-32b", "quantization": ["fp8"], "rate": 1, "hardware": {"candidates": ["l40s-4x"]}}]
 
 

@@ -62,6 +62,7 @@ def test_deepseek_v3_fits_eight_h200_or_sixteen_h100() -> None:
 def test_a_pool_is_shared_by_two_models() -> None:
     found = answer("chat-and-code")
     assert {a.workload for a in found.assignments} == {"chat", "code"}
+    assert found.objective.value == pytest.approx(sum(a.cost_usd or 0.0 for a in found.assignments))
 
 
 def test_a_trace_is_planned_for_its_busiest_minutes_and_replayed_whole() -> None:

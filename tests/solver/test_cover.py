@@ -9,7 +9,7 @@ from typing import Literal
 
 import pytest
 
-from planner.solver.fleet.cover import Column, Cover, Covered, Supply, cover, nodes_of
+from planner.solver.fleet.cover import Column, Cover, Covered, Supply, cover
 from planner.solver.settings import Settings
 
 Counts = dict[int, int]
@@ -62,8 +62,20 @@ def answered(problem: Cover, service: int, counts: Counts) -> int:
 
 def on_supplies(problem: Cover, counts: Counts) -> tuple[int, ...]:
     """Return the nodes of each supply that hold so many replicas."""
-    return tuple(sum(nodes_of(c, one, counts[c.key]) for c in problem.columns if c.supply == one.key)
-                 for one in problem.supplies)
+    return tuple(packed([c.gpus for c in problem.columns if c.supply == one.key for _ in range(counts[c.key])],
+                        one.node_gpus) for one in problem.supplies)
+
+
+def packed(sizes: list[int], node: int) -> int:
+    """Return the nodes that replicas take which are put one by one, large ones first, where they fit."""
+    nodes: list[int] = []
+    for size in sorted(sizes, reverse=True):
+        at = next((at for at, free in enumerate(nodes) if free >= size), None)
+        if at is None:
+            nodes += [0] * (size // node) + [node - size % node] * bool(size % node)
+        else:
+            nodes[at] -= size
+    return len(nodes)
 
 
 def usage(problem: Cover, counts: Counts, held: tuple[int, ...]) -> dict[str, int]:
@@ -126,10 +138,8 @@ def faults(problem: Cover, found: Covered) -> list[str]:
         for at, need in enumerate(problem.needs):
             if answered(problem, at, counts[p]) < need[p]:
                 said.append(f"service {at} lacks replicas in period {p}")
-        for column in problem.columns:
-            where = next(one for one in problem.supplies if one.key == column.supply)
-            if found.nodes[column.key][p] != nodes_of(column, where, counts[p][column.key]):
-                said.append(f"column {column.key} has {found.nodes[column.key][p]} nodes in period {p}")
+        said += [f"supply {one.key} has {found.nodes[one.key][p]} nodes in period {p}, not {n}"
+                 for one, n in zip(problem.supplies, nodes[p], strict=True) if found.nodes[one.key][p] != n]
         said += [f"supply {one.key} has too few nodes" for one, n in zip(problem.supplies, nodes[p], strict=True)
                  if n > one.most]
         used = usage(problem, counts[p], held)
@@ -200,7 +210,7 @@ ONE = Cover(((10,),), (0,), (Column(1, 0, 7, "whole", 4, 2),), (Supply(7, lambda
 
 def test_replicas_share_nodes_and_fill_up_the_rate() -> None:
     found = cover(ONE)
-    assert (found.replicas[1], found.nodes[1], found.value) == ((3,), (2,), 2 * 5 * 24)
+    assert (found.replicas[1], found.nodes[7], found.value) == ((3,), (2,), 2 * 5 * 24)
     assert cover(replace(ONE, objective="gpus")).value == 6
     assert cover(replace(ONE, objective="energy")).value == 2 * 3 * 24
 
@@ -219,7 +229,7 @@ def test_the_strongest_of_unlike_replicas_may_fail_and_the_others_hold() -> None
 def test_pools_apart_answer_what_the_weaker_does_and_never_across_supplies() -> None:
     apart = replace(ONE, columns=(Column(1, 0, 7, "prefill", 5, 1), Column(2, 0, 7, "decode", 2, 1)))
     found = cover(apart)
-    assert (found.replicas, found.nodes) == ({1: (2,), 2: (5,)}, {1: (1,), 2: (2,)})
+    assert (found.replicas, found.nodes) == ({1: (2,), 2: (5,)}, {7: (2,)})
     elsewhere = replace(apart, columns=(apart.columns[0], replace(apart.columns[1], supply=8)),
                         supplies=(*apart.supplies, replace(apart.supplies[0], key=8)))
     assert cover(elsewhere).status == "infeasible"
@@ -240,6 +250,19 @@ def test_gpus_are_those_of_the_hour_that_has_the_most() -> None:
     two = replace(ONE, needs=((2, 20), (3, 1)), spares=(0, 0), hours=(12, 12), objective="gpus", columns=(
         Column(1, 0, 7, "whole", 10, 1), Column(2, 1, 7, "whole", 1, 2)))
     assert cover(two).value == 7
+
+
+def test_services_share_nodes_where_that_is_cheaper() -> None:
+    """Two services of a GPU or two each fit on one node of four."""
+    two = replace(ONE, needs=((4,), (3,)), spares=(0, 0), columns=(
+        Column(1, 0, 7, "whole", 4, 2), Column(2, 1, 7, "whole", 3, 1)))
+    found = cover(two)
+    assert (found.replicas, found.nodes, found.value) == ({1: (1,), 2: (1,)}, {7: (1,)}, 5 * 24)
+
+
+def test_sizes_that_leave_gaps_on_a_node_are_refused() -> None:
+    with pytest.raises(ValueError, match="leave gaps"):
+        cover(replace(ONE, columns=(ONE.columns[0], Column(2, 0, 7, "whole", 5, 3))))
 
 
 def test_endings() -> None:

@@ -1,6 +1,7 @@
 """Replicas of services on nodes: the cheapest that hold every service's rate in every hour, as a CP-SAT model.
 
-Plain integers: micro-requests/s rounded against the plan, micro-USD per node-hour. A node works for one column.
+Plain integers: micro-requests/s rounded against the plan, micro-USD per node-hour. Replicas of all services share the
+nodes of a supply: the sizes of those within a node each divide the next, so that they pack without gaps.
 With k spares the rate must hold without the k strongest replicas of each pool: those of a service that do all of a
 request, and those of a supply that prefill, or decode. Prefill and decode replicas of one supply together answer what
 the weaker pool does.
@@ -11,6 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Literal
 
 from ortools.sat.python import cp_model
@@ -69,7 +71,7 @@ class Cover:
 
 @dataclass(frozen=True, slots=True)
 class Covered:
-    """Replicas and nodes by column key and period; value and bound of the objective.
+    """Replicas by column key, nodes by supply key, each by period; value and bound of the objective.
 
     That is micro-USD a day, GPUs in the hour that has the most, or W x h a day.
     """
@@ -81,21 +83,24 @@ class Covered:
     bound: int | None = None
 
 
-def nodes_of(column: Column, supply: Supply, replicas: int) -> int:
-    """Return the nodes that so many replicas fill: several on a node, or several nodes for one."""
-    if column.gpus >= supply.node_gpus:
-        return replicas * (column.gpus // supply.node_gpus)
-    return -(-replicas // (supply.node_gpus // column.gpus))
+def nodes_of(supply: Supply, gpus: int) -> int:
+    """Return the nodes that replicas of so many GPUs in all fill."""
+    return -(-gpus // supply.node_gpus)
+
+
+def _packs(supply: Supply, columns: Iterable[Column]) -> bool:
+    """Say whether replicas fill nodes without gaps: within a node each size divides the next; beyond, whole nodes."""
+    sizes = sorted({*(column.gpus for column in columns), supply.node_gpus})
+    return all(not larger % smaller for smaller, larger in pairwise(sizes))
 
 
 class _Model:
     def __init__(self, problem: Cover) -> None:
         self.problem, self.model = problem, cp_model.CpModel()
-        self.supply = {supply.key: supply for supply in problem.supplies}
         self.periods = range(len(problem.hours))
         self.replicas = {c.key: self._replicas(c) for c in problem.columns}
         self.used = {c.key: self._used(c) for c in problem.columns}
-        self.nodes = {c.key: self._nodes(c) for c in problem.columns}
+        self.nodes = {supply.key: self._nodes(supply) for supply in problem.supplies}
         for at in range(len(problem.needs)):
             self._coverage(at)
         self.costs = self._costs()
@@ -115,17 +120,18 @@ class _Model:
             self.model.add(replicas <= self._most(column) * used)
         return used
 
-    def _nodes(self, column: Column) -> list[cp_model.IntVar]:
-        supply = self.supply[column.supply]
-        most = nodes_of(column, supply, self._most(column))
-        made = [self.model.new_int_var(0, most, f"nodes[{column.key},{p}]") for p in self.periods]
-        for nodes, replicas in zip(made, self.replicas[column.key], strict=True):
-            if column.gpus >= supply.node_gpus:
-                self.model.add(nodes == replicas * (column.gpus // supply.node_gpus))
-            else:
-                places = nodes * (supply.node_gpus // column.gpus)
-                self.model.add(places >= replicas)
-                self.model.add(places < replicas + supply.node_gpus // column.gpus)
+    def _nodes(self, supply: Supply) -> list[cp_model.IntVar]:
+        """Return the nodes of a supply in use in each period: the fewest that hold its replicas."""
+        mine, gpus = [c for c in self.problem.columns if c.supply == supply.key], supply.node_gpus
+        if not _packs(supply, mine):
+            raise ValueError(f"supply {supply.key}: replicas of {sorted({c.gpus for c in mine})} GPUs leave gaps on "
+                             f"nodes of {gpus}")
+        most = min(supply.most, nodes_of(supply, sum(c.gpus * self._most(c) for c in mine)))
+        made = [self.model.new_int_var(0, most, f"nodes[{supply.key},{p}]") for p in self.periods]
+        for period, nodes in enumerate(made):
+            taken = sum(c.gpus * self.replicas[c.key][period] for c in mine)
+            self.model.add(gpus * nodes >= taken)
+            self.model.add(gpus * nodes < taken + gpus)
         return made
 
     def _answered(self, columns: list[Column], service: int, period: int) -> cp_model.LinearExprT:
@@ -169,9 +175,7 @@ class _Model:
     def _paid(self, supply: Supply) -> list[cp_model.LinearExprT]:
         """Return the nodes of a supply paid for in each period; one figure where all are alike."""
         mine = [c for c in self.problem.columns if c.supply == supply.key]
-        needed: list[cp_model.LinearExprT] = [sum(self.nodes[c.key][p] for c in mine) for p in self.periods]
-        for nodes in needed:
-            self.model.add(nodes <= supply.most)
+        needed: list[cp_model.LinearExprT] = list(self.nodes[supply.key])
         if not supply.always or not mine:
             return needed
         held = self.model.new_int_var(0, supply.most, f"held[{supply.key}]")
@@ -204,11 +208,11 @@ class _Model:
 
     def total_nodes(self, period: int) -> cp_model.LinearExprT:
         """Return the nodes in use in a period."""
-        return sum(self.nodes[c.key][period] for c in self.problem.columns)
+        return sum(nodes[period] for nodes in self.nodes.values())
 
     def watts(self, period: int) -> cp_model.LinearExprT:
         """Return the power of the nodes in use."""
-        return sum(self.supply[c.supply].watts * self.nodes[c.key][period] for c in self.problem.columns)
+        return sum(supply.watts * self.nodes[supply.key][period] for supply in self.problem.supplies)
 
     def _limits(self) -> None:
         limits = ((self.gpus, self.problem.max_gpus), (self.total_nodes, self.problem.max_nodes),
