@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import lru_cache
-from statistics import NormalDist
 
 import numpy as np
 
@@ -15,6 +13,7 @@ from planner.layouts.table import Floats
 from planner.physics.serving.deployment import Deployment, Replicas
 from planner.physics.serving.level import Stream, served, stream_of
 from planner.physics.serving.steady import Service
+from planner.scenario.lengths import Length
 
 GRID = 32
 """Loads that are tried, from one sequence to all that the cache holds."""
@@ -58,11 +57,7 @@ def _largest(d: Deployment, rows: Replicas, stream: Stream, limits: ServiceLevel
 
 @lru_cache(maxsize=64)
 def _stream(prompt: float, output: float, input_cv: float, output_cv: float) -> Stream:
-    """Return requests whose prompts are lognormal about their mean and that come at random, as MLPerf sends them."""
-    sigma = math.sqrt(math.log1p(input_cv**2))
-
-    def quantile(q: float) -> float:
-        return prompt * math.exp(sigma * NormalDist().inv_cdf(q) - sigma**2 / 2)
-
-    return stream_of(quantile, input=prompt, output=output, input_cv=input_cv, output_cv=output_cv, gap_cv=1.0,
-                     hits=0.0, drafts=0, accepted=0.0)
+    """Return requests whose lengths are lognormal about their means and that come at random, as MLPerf sends them."""
+    inputs, outputs = Length("mean", prompt, input_cv), Length("mean", output, output_cv)
+    return stream_of(inputs.quantile, outputs.quantile, input=prompt, output=output, input_cv=input_cv,
+                     output_cv=output_cv, gap_cv=1.0, hits=0.0, drafts=0, accepted=0.0)

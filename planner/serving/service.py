@@ -57,14 +57,15 @@ def service_of(asked: Serving, catalog: Catalog) -> Service:
     if asked.trace is not None:
         trace = read_trace(trace_file(asked.trace))
         inputs, outputs = trace.input.astype(np.float64), trace.output.astype(np.float64)
-        stream = stream_of(lambda q: float(np.quantile(inputs, q)), input=float(inputs.mean()),
-                           output=float(outputs.mean()), input_cv=_spread(inputs), output_cv=_spread(outputs),
-                           gap_cv=_gaps(trace), hits=asked.prefix_hits, drafts=drafts, accepted=accepted)
+        stream = stream_of(lambda q: float(np.quantile(inputs, q)), lambda q: float(np.quantile(outputs, q)),
+                           input=float(inputs.mean()), output=float(outputs.mean()), input_cv=_spread(inputs),
+                           output_cv=_spread(outputs), gap_cv=_gaps(trace), hits=asked.prefix_hits, drafts=drafts,
+                           accepted=accepted)
         longest = asked.max_model_len or int((trace.input + trace.output).max())
         return Service(asked, model, stream, level, _busiest(trace), longest, trace)
     assert asked.input is not None
     assert asked.output is not None
-    stream = stream_of(asked.input.quantile, input=asked.input.mean, output=asked.output.mean,
+    stream = stream_of(asked.input.quantile, asked.output.quantile, input=asked.input.mean, output=asked.output.mean,
                        input_cv=asked.input.cv, output_cv=asked.output.cv, gap_cv=asked.gap_cv, hits=asked.prefix_hits,
                        drafts=drafts, accepted=accepted)
     longest = asked.max_model_len or round(asked.input.quantile(LONGEST) + asked.output.quantile(LONGEST))

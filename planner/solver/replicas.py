@@ -129,7 +129,9 @@ def _within(found: Served, level: Level, most: Floats, role: Role) -> Mask:
         good &= found.ttft_at(None) <= seconds if share is None else (
             found.within(np.full(len(good), seconds)) >= share)
     if level.tpot is not None and role != "prefill":
-        good &= found.tpot_at(level.tpot[1]) <= level.tpot[0]
+        seconds, share = level.tpot
+        good &= found.tpot <= seconds if share is None else (
+            found.pace.within(np.full(len(good), seconds)) >= share)
     return good
 
 

@@ -135,8 +135,10 @@ BAD = {"mean": 1000, "cv": 1}, {"mean": 200, "cv": 1}
     ("llama-3.3-70b", "dgx-h100", "fp8", row(4), {"prefix_hits": 0.6}, {}),
     # prompts of uneven length meet in a step more often than the model has it: the far tail is twice as long
     ("llama-3.3-70b", "dgx-h100", "fp8", row(4), {"input": BAD[0], "output": BAD[1]}, {"ttft p95": 0.65}),
-    # steps of several prompts in a row are seen by those that begin: their answers are slower than the average
-    ("llama-3.3-70b", "dgx-h100", "fp8", row(4), {"input": 8000, "output": 100}, {"tpot p50": 0.3, "tpot p95": 0.65}),
+    ("llama-3.3-70b", "dgx-h100", "fp8", row(4), {"input": 8000, "output": 100}, {}),
+    ("llama-3.3-70b", "dgx-h100", "fp8", row(4), {"input": 2000, "output": 10}, {"tpot p50": 0.25}),
+    ("qwen2.5-32b", "dgx-h100", "fp8", row(4), {"input": {"p50": 1469, "p95": 7315}, "output": {"p50": 13, "p95": 90}},
+     {}),
     ("llama-3.1-8b", "l4-1x", "fp8", row(), {}, {}),
     ("llama-3.1-8b", "rtx-4090-1x", "int8", row(), {}, {"ttft p95": 0.6}),
     ("deepseek-v3", "dgx-h200", "fp8", row(8), {}, {}),
@@ -145,7 +147,7 @@ def test_a_replay_of_the_same_steps_agrees(model: str, node: str, name: str, one
                                            misses: dict[str, float]) -> None:
     """Medians within 20%, p95 within 40%, beside what is said of a case.
 
-    Seen on 15 such cases: medians of TTFT 7% off in the middle, p95 17%; of TPOT 3% and 7%.
+    Seen on 16 such cases at both loads: TTFT 5% off in the middle at p50 and 9% at p95, TPOT 4% and 3%.
     """
     candidate = usual_candidate(CATALOG.node(node), CATALOG)
     service = service_of(serving(model, name, 1.0, **more), CATALOG)

@@ -34,7 +34,8 @@ def on(model: str, node: str, name: str = "bf16") -> Deployment:
 def stream(prompt: float = 1000, answer: float = 200, cv: float = 0.0, **more: float) -> Stream:
     """Return requests of these lengths; Poisson where nothing is said."""
     given = {"input_cv": cv, "output_cv": cv, "gap_cv": 1.0, "hits": 0.0, "drafts": 0, "accepted": 0.0} | more
-    return stream_of(Length("mean", prompt, cv).quantile, input=prompt, output=answer, **given)  # type: ignore[arg-type]
+    lengths = Length("mean", prompt, cv).quantile, Length("mean", answer, cv).quantile
+    return stream_of(*lengths, input=prompt, output=answer, **given)  # type: ignore[arg-type]
 
 
 def row(tp: int = 1, pp: int = 1, ep: int = 1, dp: int = 1) -> Replicas:

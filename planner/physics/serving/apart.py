@@ -9,6 +9,7 @@ import numpy as np
 from planner.layouts.table import Floats
 from planner.physics.serving.deployment import Deployment, Replicas
 from planner.physics.serving.level import ROOM, Served, Stream, waiting
+from planner.physics.serving.pace import undisturbed
 from planner.physics.serving.step import Load, step_times
 
 
@@ -36,7 +37,8 @@ def prefilling(d: Deployment, rows: Replicas, stream: Stream, busy: Floats) -> S
     lengths = np.array(stream.inputs) * (1 - stream.hits) / stream.prompt
     own = d.engine.request + lengths[None, :] * (stream.prompt * copies / each * alone)[:, None]
     wait = waiting(stream, busy, service)
-    return Served(busy, busy / service, service, busy, service, busy, wait, own.mean(axis=1), own, zero, zero, zero)
+    return Served(busy, busy / service, service, busy, service, busy, wait, own.mean(axis=1), own,
+                  undisturbed(zero, zero), zero)
 
 
 def decoding(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Served:
@@ -52,5 +54,5 @@ def decoding(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Se
     took = step(batch)
     crowd = batch + NormalDist().inv_cdf(ROOM) * np.sqrt(batch)
     deviation = np.maximum(step(batch + np.sqrt(batch)) - took, 0.0)
-    return Served(batch, batch / (later * took), took, zero, zero, zero, zero, zero, zero[:, None], took, deviation,
-                  crowd)
+    return Served(batch, batch / (later * took), took, zero, zero, zero, zero, zero, zero[:, None],
+                  undisturbed(took, deviation), crowd)

@@ -7,8 +7,8 @@ more often, and then for others. Those that came in the same step share the next
 so that steps of T / (1 - X W) on average vary by W^2 X L (spread of gaps and lengths) / (1 - (X W)^2). Those that a
 step has no room for are a queue: rho = X S of the time prompts are at work, S the share of a step full of prompt tokens
 that one takes, with the mean wait of Kingman (1961). The longer of both waits counts, and exceeds t with probability
-p exp(-p t / mean). A request's TPOT varies with how many decode beside it (Poisson about
-D, averaged over the time it takes) and with how many prompts come meanwhile.
+p exp(-p t / mean). TPOT varies with how many decode beside a request (about D, averaged over the time it takes) and
+with the prompts that come meanwhile (`pace.py`).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import numpy as np
 
 from planner.layouts.table import Floats
 from planner.physics.serving.deployment import Deployment, Replicas
+from planner.physics.serving.pace import Pace, Prompts, disturbed
 from planner.physics.serving.step import Load, step_times
 
 POINTS = 16
@@ -37,11 +38,12 @@ ROOM = 0.99
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """Requests: mean tokens, the prompt lengths at even quantiles, how uneven outputs and gaps are, cached share."""
+    """Requests: mean tokens, lengths at even quantiles, how uneven lengths and gaps are, cached share."""
 
     input: float
     output: float
     inputs: tuple[float, ...]
+    outputs: tuple[float, ...]
     input_cv: float
     output_cv: float
     gap_cv: float
@@ -73,11 +75,12 @@ class Stream:
         return max(1.0, self.input * (1 - self.hits))
 
 
-def stream_of(quantile: Callable[[float], float], *, input: float, output: float, input_cv: float,
-              output_cv: float, gap_cv: float, hits: float, drafts: int, accepted: float) -> Stream:
-    """Return a stream whose prompt lengths follow `quantile`; `input` is their mean, which a long tail draws up."""
-    inputs = tuple(quantile((at + 0.5) / POINTS) for at in range(POINTS))
-    return Stream(input, output, inputs, input_cv, output_cv, gap_cv, hits, drafts, accepted)
+def stream_of(inputs: Callable[[float], float], outputs: Callable[[float], float], *, input: float, output: float,
+              input_cv: float, output_cv: float, gap_cv: float, hits: float, drafts: int, accepted: float) -> Stream:
+    """Return a stream whose lengths have those quantiles; `input` and `output` are means, which long tails draw up."""
+    points = [(at + 0.5) / POINTS for at in range(POINTS)]
+    return Stream(input, output, tuple(map(inputs, points)), tuple(map(outputs, points)), input_cv, output_cv, gap_cv,
+                  hits, drafts, accepted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +103,14 @@ class Served:
     """Seconds of a mean prompt's own steps, with what a request takes before."""
     each: Floats
     """The same of each of the stream's lengths, one column each."""
-    tpot: Floats
-    tpot_deviation: Floats
+    pace: Pace
     crowd: Floats
     """Sequences there at once in all but a hundredth of the time."""
+
+    @property
+    def tpot(self) -> Floats:
+        """Mean seconds between tokens."""
+        return self.pace.mean
 
     def ttft_at(self, quantile: float | None) -> Floats:
         """Return seconds to the first token that a share of requests stay within; the mean for None."""
@@ -130,10 +137,7 @@ class Served:
 
     def tpot_at(self, quantile: float | None) -> Floats:
         """Return seconds between tokens that a share of requests stay within; the mean for None."""
-        if quantile is None:
-            return self.tpot
-        found: Floats = self.tpot + NormalDist().inv_cdf(quantile) * self.tpot_deviation
-        return found
+        return self.tpot if quantile is None else self.pace.at(quantile)
 
 
 def served(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Served:
@@ -167,7 +171,8 @@ def served(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Serv
         # prompts of a step that has some
         drawn = np.maximum(rate * steps * mean / pp, 1e-9)
         together = np.clip(drawn / -np.expm1(-drawn), 1.0, d.engine.chunk * dp / each)
-    service = stream.prompt / (d.engine.chunk * dp * pp) * step(beside, d.engine.chunk * dp * pp)
+    full = step(beside, d.engine.chunk * dp * pp)
+    service = stream.prompt / (d.engine.chunk * dp * pp) * full
     prompts = np.minimum(rate * service, 1 - 1e-6)
     # a step that has room for one prompt alone is met by none while it works: that wait is the queue's
     shared = 1 - each / d.engine.chunk
@@ -184,17 +189,22 @@ def served(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Serv
     share = lengths[None, :] / stream.prompt
     own = d.engine.request + np.maximum(1.0, np.ceil(lengths / d.engine.chunk))[None, :] * base[:, None]
     own = own + share * (steps * (lone - base))[:, None]
-    tpot = plain / gain + rate * cost * (plain / gain) / np.maximum(1 - rate * cost, 1e-6)
-    coming = rate * later * tpot
     # over a range, as steps rise at the edges of kernels' tiles
     slope = (step(1.5 * many, zero) - step(0.5 * many, zero)) / many / gain
     left = np.maximum(1 - rate * cost, 1 - STEEPEST)
     spread = crowding(stream, batch, np.clip(slope * gain * many / plain, 0.0, STEEPEST), left)
-    # prompts that come meanwhile draw a request out, so that more come
-    deviation = np.hypot(slope * tpot / (plain / gain) * np.sqrt(spread.averaged), cost / later / left * np.sqrt(
-        coming * (stream.gap_cv**2 + stream.input_cv**2) * (1 + stream.output_cv**2)))
-    crowd = batch + NormalDist().inv_cdf(ROOM) * np.sqrt(spread.variance)
-    return Served(batch, rate, plain, prompts, rest, waits, wait, own.mean(axis=1), own, tpot, deviation, crowd)
+    # prompts that come while a step has some go into the next together
+    many_at_once = np.clip(1 + rate * steps * mixed / pp, 1.0, d.engine.chunk * dp / each)
+    shared_cost = steps * (filled(many_at_once) - base) / (many_at_once * pp)
+    others_prompts = Prompts(
+        rate, cost, np.minimum(shared_cost, cost), wait, waits, own.mean(axis=1) - d.engine.request + rest / 2,
+        None if d.engine.prefill_first else full / gain, stream.gap_cv**2, stream.input_cv**2)
+    pace = disturbed(plain / gain, slope * np.sqrt(spread.averaged) / left,
+                     np.maximum(np.array(stream.outputs) - 1, 1.0), others_prompts)
+    # prompts that came behind one's own draw out the answer
+    extra = rate**2 * cost * (others_prompts.wait + others_prompts.work) / left
+    crowd = batch + extra + NormalDist().inv_cdf(ROOM) * np.sqrt(spread.variance)
+    return Served(batch + extra, rate, plain, prompts, rest, waits, wait, own.mean(axis=1), own, pace, crowd)
 
 
 @dataclass(frozen=True, slots=True)
