@@ -50,6 +50,9 @@ class Serving(Frozen):
     """Tokens the key-value cache of a replica holds."""
     role: Literal["whole", "prefill", "decode"] = "whole"
     """What the replicas do of a request; the key is left out where they do all of it."""
+    prompts: tuple[int, int | None] | None = None
+    """Tokens of the prompts that the replicas answer, from and up to and with (none: no end), where requests are split
+    by length; the key is left out where they answer all."""
     part_of_nodes: float | None = Field(default=None, ge=0, le=1)
     """Of its nodes, what the assignment pays for, by GPUs: `usd_per_node_hour` is that part of the price, replicas of
     other assignments run there too and pay the rest. The key is left out where nobody else does."""
@@ -62,7 +65,7 @@ class Serving(Frozen):
     nodes_by_hour: tuple[int, ...] | None = None
     """Nodes in each hour of the day; the key is left out where they are as many at every hour."""
     replayed: Replayed | None = None
-    """Of all replicas of the workload together; elsewhere the key is left out."""
+    """Of all replicas of the workload together that answer the same prompts; elsewhere the key is left out."""
 
     @model_serializer(mode="wrap")
     def _without_the_usual(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:

@@ -58,6 +58,8 @@ class Placed:
     settings: EngineSettings = USUAL
     """What the engine is started with."""
     purchase: Bought | None = None
+    prompts: tuple[int, int | None] | None = None
+    """Tokens of the prompts that they answer, where not all: from, and up to and with."""
 
 
 def served_assignment(workload: str, stack: str, d: Deployment, rows: Replicas, held: Capacity, delivered: Delivered,
@@ -86,6 +88,7 @@ def served_assignment(workload: str, stack: str, d: Deployment, rows: Replicas, 
                         output_tokens_per_second_per_gpu=tokens,
                         max_batch=max(1, int(min(held.concurrency[0], d.engine.sequences * int(rows.dp[0])))),
                         kv_tokens=int(max(held.tokens[0], 0) * int(rows.dp[0])), role=placed.role,
+                        prompts=placed.prompts,
                         part_of_nodes=None if placed.part > WHOLE else placed.part,
                         memory_fraction=placed.settings.fraction,
                         max_batched_tokens=placed.settings.tokens, max_sequences=placed.settings.sequences,

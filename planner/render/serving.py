@@ -79,7 +79,17 @@ def _fleet(a: Assignment) -> str:
     offer = f" from {a.offer}" if a.offer else ""
     part = a.serving.part_of_nodes if a.serving else None
     shared = "" if part is None else " shared with others" if a.nodes == 1 else ", one of them shared with others"
-    return f"{count} ({a.layout.precision}) on {plural(a.nodes, 'node')} of {a.node}{shared}{offer}"
+    return f"{count} ({a.layout.precision}){prompts_of(a)} on {plural(a.nodes, 'node')} of {a.node}{shared}{offer}"
+
+
+def prompts_of(a: Assignment) -> str:
+    """Return which prompts replicas answer, where requests are split by length."""
+    prompts = a.serving.prompts if a.serving else None
+    if prompts is None:
+        return ""
+    low, high = prompts
+    return (f" for prompts from {low:,} tokens" if high is None else f" for prompts up to {high:,} tokens" if low == 1
+            else f" for prompts of {low:,} to {high:,} tokens")
 
 
 def show_level(page: Page, assignment: Assignment) -> None:
@@ -113,7 +123,8 @@ def show_service(page: Page, assignment: Assignment) -> None:
     serving = assignment.serving
     if serving is None:
         return
-    rows = [("requests", f"{serving.requests_per_second:,.4g} requests/s over {plural(serving.replicas, 'replica')}"),
+    rows = [("requests", f"{serving.requests_per_second:,.4g} requests/s{prompts_of(assignment)} over "
+                         f"{plural(serving.replicas, 'replica')}"),
             ("output", f"{serving.output_tokens_per_second_per_gpu:,.0f} output tokens/s/GPU, "
                        f"{show_count(serving.output_tokens_per_second_per_gpu * assignment.gpus)} tokens/s in all"),
             ("cache", f"{serving.kv_tokens:,} tokens a replica, {plural(serving.max_batch, 'sequence')} at most"),

@@ -22,7 +22,7 @@ from planner.render.sentence import (
     no_deadline_sentence,
     plan_sentence,
 )
-from planner.render.serving import capacity_sentence, show_level, show_service
+from planner.render.serving import capacity_sentence, prompts_of, show_level, show_service
 
 MOST_LEVERS = 3
 """Savings named under an estimate."""
@@ -55,7 +55,8 @@ def render_plan(plan: Plan, console: Console) -> None:
     confidence = float(given) if isinstance(given, int | float) else None
     for assignment in plan.assignments:
         if len(plan.assignments) > 1:
-            page.heading(f"{assignment.workload}: {assignment.gpus:,} {assignment.gpu} GPUs", "underline")
+            page.heading(f"{assignment.workload}: {assignment.gpus:,} {assignment.gpu} GPUs{prompts_of(assignment)}",
+                         "underline")
         _show_assignment(page, assignment, confidence)
     show_proof(page, plan)
     if trades(plan):

@@ -53,6 +53,12 @@ class Length(NamedTuple):
         """Standard deviation over mean."""
         return self.spread if self.by == "mean" else math.sqrt(math.expm1(self.sigma**2))
 
+    def below(self, tokens: float, order: int = 0) -> float:
+        """Return the share of lengths up to `tokens`; with `order` 1 of all their tokens, with 2 of their squares."""
+        if self.sigma == 0:
+            return float(tokens >= self.median)
+        return _STANDARD.cdf(math.log(tokens / self.median) / self.sigma - order * self.sigma) if tokens > 0 else 0.0
+
     def quantile(self, q: float) -> float:
         """Return the tokens below which a share `q` of the lengths lies, 0 < q < 1."""
         return self.median * math.exp(self.sigma * _STANDARD.inv_cdf(q))

@@ -68,6 +68,8 @@ class Serving(Frozen):
     """Replicas that may fail with the level still held."""
     max_model_len: Annotated[Tokens, Field(le=LONGEST_CONTEXT)] | None = None
     """Tokens of the longest request taken; none is what the longest asked for needs."""
+    length_classes: Literal[1, 2, 4] = 1
+    """Classes of prompt length that replicas of their own may answer, neighbors also together."""
     disaggregated: Disaggregated = "no"
     """Whether prefill and decode may, or must, have replicas of their own."""
 

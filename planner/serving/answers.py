@@ -13,7 +13,7 @@ from planner.serving.delivered import delivered_of, working
 from planner.serving.fleet import Pick
 from planner.serving.options import deployment, held, interval
 from planner.serving.prepared import Prepared
-from planner.serving.replay import Progress, outside, replay, replayed
+from planner.serving.replay import Progress, outside, replay, replayed, requests_of
 from planner.serving.service import Service
 from planner.simulate.trace import Trace
 
@@ -25,15 +25,16 @@ def assignments(prepared: Prepared, picks: Sequence[Pick], *, simulated: bool = 
     for at, service in enumerate(prepared.services):
         mine = [pick for pick in picks if pick.service == at]
         if mine:
-            found = _replayed(prepared, service, mine, trace, policy, progress) if simulated else None
+            requests = requests_of(service, trace) if simulated else None
+            found = _replayed(prepared, service, mine, requests, policy, progress) if requests else None
             made += _service(prepared, service, mine, found)
     return made
 
 
-def _replayed(prepared: Prepared, service: Service, picks: Sequence[Pick], trace: Trace | None, policy: str,
+def _replayed(prepared: Prepared, service: Service, picks: Sequence[Pick], trace: Trace, policy: str,
               progress: Progress | None) -> Replayed:
     outcome = replay(prepared.catalog, service, prepared.candidates, picks, trace, policy, progress)
-    return replayed(outcome, service, outside(prepared.catalog, service, prepared.candidates, picks))
+    return replayed(outcome.delayed(outside(prepared.catalog, service, prepared.candidates, picks)), service)
 
 
 def _service(prepared: Prepared, service: Service, picks: Sequence[Pick], found: Replayed | None) -> list[Assignment]:
@@ -49,7 +50,7 @@ def _service(prepared: Prepared, service: Service, picks: Sequence[Pick], found:
         placed = Placed(pick.replicas, pick.nodes, pick.offer, pick.usd_per_node_hour, pick.part, daily, pick.share,
                         pick.column.role, pick.column.settings,
                         bought_of(pick.offer.estate, pick.together, pick.buys, 1.0)
-                        if pick.offer.estate is not None and pick.buys else None)
+                        if pick.offer.estate is not None and pick.buys else None, service.prompts)
         capacity = held(catalog, service, d, pick.column.rows, service.mean_length, pick.column.settings)
         made.append(served_assignment(
             service.asked.label, service.asked.engine, d, pick.column.rows, capacity,

@@ -24,10 +24,21 @@ ROOM = 1.05
 
 def infeasible_of(prepared: Prepared, fleet: Fleet, found: Covered) -> Infeasible:
     """Return why there is no plan, the nearest miss, and single changes that are enough."""
-    for at, service in enumerate(prepared.services):
-        if not any(owner == at for (owner, _), _ in fleet.pairs):
+    for service in prepared.services:
+        if service.prompts is None and not _answerable(prepared, fleet, service.of):
             return _nothing_holds(prepared, service, {offer.candidate for offer in fleet.offers})
     return _limits_bind(prepared, fleet)
+
+
+def _answerable(prepared: Prepared, fleet: Fleet, of: int) -> bool:
+    """Say whether some layouts answer every class of a service."""
+    mine = [(service.classes, any(owner == at for (owner, _), _ in fleet.pairs))
+            for at, service in enumerate(prepared.services) if service.of == of]
+    count = max(last for (_, last), _ in mine) + 1
+    reached = {0}
+    for _ in range(count):
+        reached |= {last + 1 for (first, last), holds in mine if holds and first in reached}
+    return count in reached
 
 
 def _nothing_holds(prepared: Prepared, service: Service, admitted: set[int]) -> Infeasible:
@@ -86,7 +97,7 @@ def _limits_bind(prepared: Prepared, fleet: Fleet) -> Infeasible:
     limits = prepared.scenario.limits
     given = [name for name in ServingLimits.model_fields if getattr(limits, name) is not None]
     rate = _share(fleet.problem())
-    total = sum(service.needed for service in prepared.services)
+    total = sum(service.needed for service in prepared.services if service.prompts is None)
     return Infeasible(because=tuple(_because(fleet, given)),
                       nearest=f"within them {rate:.0%} of the {total:.4g} requests/s that must be held are answered",
                       relaxations=tuple(_relaxed_limits(fleet, given)))

@@ -68,6 +68,8 @@ def _filled(prepared: Prepared, row: Row, picks: Sequence[Pick], made: Sequence[
     inputs = outputs = prompts = busy = 0.0
     for at, service in enumerate(prepared.services):
         mine = [pick for pick in picks if pick.service == at]
+        if not mine:
+            continue
         day = service.asked.day or (1.0,)
         requests = (service.rate or 0.0) * sum(day) / len(day) * seconds
         inputs, outputs = inputs + requests * service.stream.input, outputs + requests * service.stream.output

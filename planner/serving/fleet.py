@@ -72,6 +72,11 @@ class Fleet:
     settings: Settings = LIMITED
 
     @property
+    def split(self) -> bool:
+        """Whether some service may be split into classes of prompt length."""
+        return any(service.prompts is not None for service in self.services)
+
+    @property
     def factors(self) -> tuple[tuple[float, ...], ...]:
         """Factors of the rates in each hour, a row an hour; one row where every hour is alike."""
         days = [service.asked.day for service in self.services]
@@ -101,6 +106,7 @@ class Fleet:
             needs=needs, spares=tuple(service.asked.spare_replicas for service in self.services), columns=tuple(made),
             supplies=tuple(self._supply(at) for at in sorted(used)),
             hours=tuple(hours.count(at) * (HOURS // len(hours)) for at in range(len(periods))),
+            ranges=tuple((service.of, *service.classes) for service in self.services) if self.split else (),
             objective=self.objective,  # type: ignore[arg-type]
             micro_budget=None if limits.budget is None else math.floor(limits.budget * MICRO),
             max_gpus=_least(limits.gpus, limits.max_gpus), max_nodes=limits.max_nodes,

@@ -67,7 +67,7 @@ def _decided(prepared: Prepared) -> list[str]:
     """Return what decided beside the defaults of the question."""
     decided = [price_dates(offer.as_of for offer in prepared.offers)]
     for service in prepared.services:
-        if service.trace is not None:
+        if service.trace is not None and service.prompts is None:
             decided.append(f"{service.asked.label}.rate={service.rate:.3g} requests/s, the trace's busiest five "
                            f"minutes (mean {service.trace.rate:.3g})")
     return decided

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from planner.catalog.load import Catalog
 from planner.errors import InputError
@@ -13,7 +13,7 @@ from planner.money.rent import RentalOffer, candidates_with_offers
 from planner.scenario.scenario import ServingScenario
 from planner.serving.fleet import Fleet, is_always
 from planner.serving.options import Account, options
-from planner.serving.service import Service, service_of
+from planner.serving.service import Service, services_of
 from planner.solver.fleet.cover import LIMITED
 from planner.solver.replicas import ReplicaColumn
 from planner.solver.settings import Settings
@@ -28,6 +28,7 @@ class Prepared:
     scenario: ServingScenario
     catalog: Catalog
     services: tuple[Service, ...]
+    """Each whole, and where it may be split every range of its classes of prompt length."""
     candidates: tuple[Candidate, ...]
     offers: tuple[RentalOffer, ...]
     """The cheapest of each candidate, of each way to pay where the load changes over the day."""
@@ -58,7 +59,8 @@ def prepare(scenario: ServingScenario, catalog: Catalog) -> Prepared:
         log.warning("%s is left out: no offer has terms %s, and none is owned or bought", name, terms)
     if not candidates:
         raise InputError(f"no candidate has a usable offer: {', '.join(dropped)} with terms {terms}")
-    services = tuple(service_of(asked, catalog) for asked in scenario.services)
+    services = tuple(replace(service, of=number) for number, asked in enumerate(scenario.services)
+                     for service in services_of(asked, catalog))
     account, columns = Account(), []
     for at, service in enumerate(services):
         columns += [(at, column) for column in options(catalog, service, candidates, account)]

@@ -129,15 +129,18 @@ def replay(catalog: Catalog, service: Service, candidates: Sequence[Candidate], 
                     progress)
 
 
-def requests_of(service: Service) -> Trace:
-    """Return the trace of a service, or requests drawn as it asks; always the same ones."""
-    if service.trace is not None:
-        return service.trace
+def requests_of(service: Service, trace: Trace | None = None) -> Trace:
+    """Return what a service answers of a trace, else of its own, else of requests drawn as it asks, always the same.
+    """
     asked = service.asked
-    assert asked.input is not None
-    assert asked.output is not None
-    lengths = Lengths(asked.input.mean, asked.input.cv), Lengths(asked.output.mean, asked.output.cv)
-    return synthetic(service.rate or 1.0, lengths, asked.gap_cv, count=REQUESTS)
+    if trace is None and service.trace is not None:
+        return service.trace
+    if trace is None:
+        assert asked.input is not None
+        assert asked.output is not None
+        lengths = Lengths(asked.input.mean, asked.input.cv), Lengths(asked.output.mean, asked.output.cv)
+        trace = synthetic(asked.rate or 1.0, lengths, asked.gap_cv, count=REQUESTS)
+    return trace if service.prompts is None else trace.of_prompts(*service.prompts)
 
 
 def _transfer(catalog: Catalog, service: Service, candidates: Sequence[Candidate],
@@ -166,23 +169,22 @@ def outside(catalog: Catalog, service: Service, candidates: Sequence[Candidate],
     return d.engine.request + pass_ * (1 - 1 / stages)
 
 
-def replayed(outcome: Outcome, service: Service, before: float) -> Replayed:
-    """Return the percentiles of a replay as a plan says them; `before` is what a request takes outside the steps."""
+def replayed(outcome: Outcome, service: Service) -> Replayed:
+    """Return the percentiles of a replay as a plan says them."""
     ttft, tpot = outcome.percentiles("ttft"), outcome.percentiles("tpot")
     return Replayed(requests=len(outcome.arrival), rejected=int(outcome.rejected.sum()),
                     preempted=int(outcome.preemptions.sum()),
-                    ttft_seconds=Percentiles(p50=ttft["p50"] + before, p95=ttft["p95"] + before),
+                    ttft_seconds=Percentiles(p50=ttft["p50"], p95=ttft["p95"]),
                     tpot_seconds=Percentiles(p50=_number(tpot["p50"]), p95=_number(tpot["p95"])),
                     output_tokens_per_second=outcome.output_tokens_per_second,
-                    share_within_level=share_within(outcome, service, before),
+                    share_within_level=share_within(outcome, service),
                     busy_share=float(outcome.utilization.mean()))
 
 
-def share_within(outcome: Outcome, service: Service, before: float) -> float:
-    """Return the share of requests within the service's limits; `before` as in `replayed`."""
+def share_within(outcome: Outcome, service: Service) -> float:
+    """Return the share of requests within the service's limits."""
     limits = {name: level.seconds for name, level in service.asked.levels}
-    ttft = limits.get("ttft")
-    return outcome.share_meeting(None if ttft is None else max(ttft - before, 0.0), limits.get("tpot"))
+    return outcome.share_meeting(limits.get("ttft"), limits.get("tpot"))
 
 
 def _number(value: float) -> float:

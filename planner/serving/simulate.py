@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 from planner.answer.assignment import Assignment
 from planner.answer.schema import Plan
@@ -16,9 +15,9 @@ from planner.physics.serving.settings import EngineSettings
 from planner.scenario.scenario import ServingScenario
 from planner.scenario.serving import Serving
 from planner.serving.fleet import Pick
-from planner.serving.replay import Progress, outside, replay, share_within
-from planner.serving.service import service_of
-from planner.simulate.outcome import Outcome
+from planner.serving.replay import Progress, outside, replay, requests_of, share_within
+from planner.serving.service import services_of
+from planner.simulate.outcome import Outcome, merged
 from planner.simulate.trace import Trace
 from planner.solver.replicas import ReplicaColumn
 
@@ -27,21 +26,27 @@ def simulate_plan(plan: Plan, catalog: Catalog, trace: Trace, *, workload: str |
                   policy: str = "least-outstanding", progress: Progress | None = None) -> Simulation:
     """Replay a trace on the replicas of a plan's service. Raises InputError."""
     asked, mine = _service(plan, workload)
-    service = service_of(asked, catalog)
     candidates = [_candidate(a, catalog) for a in mine]
-    picks = [_pick(a, at, candidates) for at, a in enumerate(mine)]
-    outcome = replay(catalog, service, candidates, picks, trace, policy, progress)
-    before = outside(catalog, service, candidates, picks)
+    picks = [_pick(a, at) for at, a in enumerate(mine)]
+    parts = services_of(asked, catalog)
+    service, outcomes = parts[0], []
+    for part in parts:
+        # a router that goes by length splits the trace; what each class of replicas sees is a trace of its own
+        its = [pick for pick, a in zip(picks, mine, strict=True) if a.serving and a.serving.prompts == part.prompts]
+        requests = requests_of(part, trace)
+        if its and len(requests):
+            found = replay(catalog, part, candidates, its, requests, policy, progress)
+            outcomes.append(found.delayed(outside(catalog, part, candidates, its)))
+    outcome = merged(outcomes)
     first = mine[0].serving
     assert first is not None
-    latencies = {name: _latencies(outcome, name, before if name in ("ttft", "e2e") else 0.0)
-                 for name in ("ttft", "tpot", "e2e", "queue")}
+    latencies = {name: _latencies(outcome, name) for name in ("ttft", "tpot", "e2e", "queue")}
     return Simulation(
         workload=service.asked.label, policy=policy, replicas=sum(pick.replicas for pick in picks),
         requests=len(trace), rejected=int(outcome.rejected.sum()), preempted=int(outcome.preemptions.sum()),
         requests_per_second=trace.rate, seconds=outcome.seconds,
         output_tokens_per_second=outcome.output_tokens_per_second, busy_share=float(outcome.utilization.mean()),
-        share_within_level=share_within(outcome, service, before),
+        share_within_level=share_within(outcome, service),
         latency_seconds=latencies, computed={"ttft": first.ttft_seconds, "tpot": first.tpot_seconds})
 
 
@@ -70,7 +75,7 @@ def _candidate(a: Assignment, catalog: Catalog) -> Candidate:
     return rented[0] if rented else usual_candidate(catalog.node(a.node), catalog)
 
 
-def _pick(a: Assignment, at: int, candidates: Sequence[Candidate]) -> Pick:
+def _pick(a: Assignment, at: int) -> Pick:
     layout, serving = a.layout, a.serving
     assert serving is not None
     copies = layout.dp // serving.replicas
@@ -82,9 +87,9 @@ def _pick(a: Assignment, at: int, candidates: Sequence[Candidate]) -> Pick:
     return Pick(0, column, offer, serving.replicas, a.nodes, (a.nodes,))
 
 
-def _latencies(outcome: Outcome, name: str, before: float) -> Latencies:
+def _latencies(outcome: Outcome, name: str) -> Latencies:
     found = outcome.percentiles(name)  # type: ignore[arg-type]
     # a latency that no request has, as that between tokens of one-token answers, is zero
-    return Latencies(**{key: 0.0 if math.isnan(value) else value + before for key, value in found.items()})
+    return Latencies(**{key: 0.0 if math.isnan(value) else value for key, value in found.items()})
 
 

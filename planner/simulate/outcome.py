@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Literal
 
 import numpy as np
@@ -38,6 +39,10 @@ class Outcome:
     seconds: float
     """From 0 to the last token."""
 
+    def delayed(self, seconds: float) -> Outcome:
+        """Return what was found with so many seconds more before every first token, outside the steps."""
+        return replace(self, ttft=self.ttft + seconds, e2e=self.e2e + seconds)
+
     def percentiles(self, latency: Latency) -> dict[str, float]:
         """Return p50, p90, p95, p99 and mean of a latency, in seconds; nan where no request has it."""
         column: Floats = getattr(self, latency)
@@ -60,3 +65,16 @@ class Outcome:
         if tpot is not None:
             good &= (self.tpot <= tpot) | (self.output == 1)
         return float(good.mean())
+
+
+def merged(outcomes: Sequence[Outcome]) -> Outcome:
+    """Return what was found of parts of a trace on replicas of their own, in that order."""
+    columns = {field.name: np.concatenate([getattr(one, field.name) for one in outcomes])
+               for field in fields(Outcome) if field.name not in ("seconds", "served_by", "utilization")}
+    first = np.cumsum([0, *(len(one.utilization) for one in outcomes)])
+    served_by = np.concatenate([np.where(one.served_by < 0, -1, one.served_by + at)
+                                for one, at in zip(outcomes, first, strict=False)])
+    seconds = max(one.seconds for one in outcomes)
+    # each part was busy for a share of its own time
+    busy = np.concatenate([one.utilization * one.seconds / seconds for one in outcomes])
+    return Outcome(**columns, served_by=served_by, utilization=busy, seconds=seconds)

@@ -33,6 +33,12 @@ class Trace:
     def __len__(self) -> int:
         return len(self.arrival)
 
+    def of_prompts(self, least: int, most: int | None) -> Trace:
+        """Return the requests whose prompts have so many tokens."""
+        rows = np.flatnonzero((self.input >= least) & (self.input <= (MOST_TOKENS if most is None else most)))
+        prefixes = None if self.prefixes is None else tuple(self.prefixes[row] for row in rows)
+        return Trace(self.arrival[rows], self.input[rows], self.output[rows], prefixes, self.prefix_block)
+
     @property
     def seconds(self) -> float:
         """From 0 to the last arrival."""

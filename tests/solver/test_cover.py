@@ -260,6 +260,34 @@ def test_services_share_nodes_where_that_is_cheaper() -> None:
     assert (found.replicas, found.nodes, found.value) == ({1: (1,), 2: (1,)}, {7: (1,)}, 5 * 24)
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_classes_are_answered_once_each_and_in_the_cheapest_parts(seed: int) -> None:
+    """Of a thing of three classes every partition into ranges, each as a question of its own."""
+    random, split, feasible = Random(seed), 0, 0
+    ranges = [(first, last) for first in range(3) for last in range(first, 3)]
+    partitions = [[(0, 2)], [(0, 0), (1, 2)], [(0, 1), (2, 2)], [(0, 0), (1, 1), (2, 2)]]
+    for _ in range(12):
+        supplies = (supply(random, 0), supply(random, 1))
+        columns = tuple(Column(key, key % len(ranges), random.randrange(2), "whole", random.randint(3, 12),
+                               random.choice([1, 2, 4])) for key in range(2 * len(ranges)))
+        needs = tuple((random.randint(1, 4) * (last - first + 1) + 2 * (last - first),) for first, last in ranges)
+        problem = Cover(needs, (random.choice([0, 1]),) * len(ranges), columns, supplies,
+                        ranges=tuple((0, *one) for one in ranges))
+        values = []
+        for parts in partitions:
+            kept = [ranges.index(part) for part in parts]
+            alone = replace(problem, ranges=(), columns=tuple(c for c in columns if c.service in kept), needs=tuple(
+                need if at in kept else (0,) for at, need in enumerate(needs)))
+            values.append(cover(alone).value)
+        best = min((value for value in values if value is not None), default=None)
+        found = cover(problem)
+        assert found.value == best, problem
+        feasible += best is not None
+        split += best is not None and values[0] != best
+    assert feasible > 4
+    assert split > 2
+
+
 def test_sizes_that_leave_gaps_on_a_node_are_refused() -> None:
     with pytest.raises(ValueError, match="leave gaps"):
         cover(replace(ONE, columns=(ONE.columns[0], Column(2, 0, 7, "whole", 5, 3))))

@@ -67,6 +67,9 @@ class Cover:
     max_gpus: int | None = None
     max_nodes: int | None = None
     max_watts: int | None = None
+    ranges: tuple[tuple[int, int, int], ...] = ()
+    """Of each service what it is of, and the first and last class of it that it answers: of those of one thing just one
+    answers each class. None is that every service is needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +103,7 @@ class _Model:
         self.periods = range(len(problem.hours))
         self.replicas = {c.key: self._replicas(c) for c in problem.columns}
         self.used = {c.key: self._used(c) for c in problem.columns}
+        self.active = self._active()
         self.nodes = {supply.key: self._nodes(supply) for supply in problem.supplies}
         for at in range(len(problem.needs)):
             self._coverage(at)
@@ -119,6 +123,21 @@ class _Model:
         for replicas in self.replicas[column.key]:
             self.model.add(replicas <= self._most(column) * used)
         return used
+
+    def _active(self) -> list[cp_model.LinearExprT]:
+        """Return which services answer: all, or of those with classes just one for each class."""
+        if not self.problem.ranges:
+            return [1] * len(self.problem.needs)
+        active = [self.model.new_bool_var(f"active[{at}]") for at in range(len(self.problem.needs))]
+        classes: dict[tuple[int, int], list[cp_model.IntVar]] = defaultdict(list)
+        for one, (of, first, last) in zip(active, self.problem.ranges, strict=True):
+            for number in range(first, last + 1):
+                classes[of, number].append(one)
+        for choice in classes.values():
+            self.model.add_exactly_one(choice)
+        for column in self.problem.columns:
+            self.model.add(self.used[column.key] <= active[column.service])
+        return list(active)
 
     def _nodes(self, supply: Supply) -> list[cp_model.IntVar]:
         """Return the nodes of a supply in use in each period: the fewest that hold its replicas."""
@@ -165,12 +184,13 @@ class _Model:
                 for role in ("prefill", "decode"):
                     self.model.add(both <= self._answered(pools[supply, role], service, period))
                 answered.append(both)
-            self.model.add(sum(answered) >= need)
+            self.model.add(sum(answered) >= need * self.active[service])
             whole = pools[-1, "whole"]
             if need and spares and len(pools) == 1 and whole:
                 # follows from the above; without it the bound of the relaxation is far off
                 least = min(c.micro_rate for c in whole)
-                self.model.add(sum(c.micro_rate * self.replicas[c.key][period] for c in whole) >= need + spares * least)
+                self.model.add(sum(c.micro_rate * self.replicas[c.key][period] for c in whole)
+                               >= (need + spares * least) * self.active[service])
 
     def _paid(self, supply: Supply) -> list[cp_model.LinearExprT]:
         """Return the nodes of a supply paid for in each period; one figure where all are alike."""
