@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import cast
 
 import click
 
 from planner.cli.options import common, console, is_quiet, open_catalog
 from planner.cli.plan import EXIT_CODES
 from planner.cli.question import asking, question
-from planner.scenario.scenario import Scenario, only_training
+from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario
 
 
 @click.command("explain")
 @asking
 @click.option("--why-not", multiple=True, metavar="CHOICE", help="A choice the plan does not make: tp=4,pp=2 or "
-              "gpu=a100; repeatable.")
+              "gpu=a100; of a service also quantization=fp8; repeatable.")
 @common
 def command(scenario: str | None, why_not: tuple[str, ...], time_limit: float | None, workers: int,
             as_json: bool, catalogs: tuple[Path, ...], **flags: str | tuple[str, ...] | None) -> int:
@@ -29,13 +30,18 @@ def command(scenario: str | None, why_not: tuple[str, ...], time_limit: float | 
     from planner.explaining.explain import explain
     from planner.pipeline import effort_of
     from planner.render.explanation import render_explanation, render_explanation_line
+    from planner.serving.explain import explain_services
 
-    catalog, choices = open_catalog(catalogs), [parse_choice(text) for text in why_not]
+    catalog = open_catalog(catalogs)
 
-    def ask(replaced: Mapping[str, str]) -> Scenario:
-        return only_training(question(scenario, flags, catalog, replaced)[0], "explain")
+    def ask(replaced: Mapping[str, str]) -> AnyScenario:
+        return question(scenario, flags, catalog, replaced)[0]
 
-    explanation = explain(ask, catalog, choices, effort_of(time_limit, workers))
+    if isinstance(ask({}), ServingScenario):
+        explanation = explain_services(lambda replaced: cast("ServingScenario", ask(replaced)), catalog, why_not)
+    else:
+        explanation = explain(lambda replaced: cast("Scenario", ask(replaced)), catalog,
+                              [parse_choice(text) for text in why_not], effort_of(time_limit, workers))
     if as_json:
         click.echo(to_json(explanation))
     elif is_quiet():

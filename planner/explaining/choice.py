@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from planner.answer.assemble import alternative_of
@@ -20,9 +20,9 @@ from planner.solver.settings import UNLIMITED, Effort
 
 Ask = Callable[[Mapping[str, str]], Scenario]
 """The question with some scenario values replaced, by dotted path."""
-VALUES = {"gpu": "hardware.candidates", "node": "hardware.candidates", "provider": "sourcing.rent.providers",
-          "region": "sourcing.rent.regions", "terms": "sourcing.rent.terms", "stack": "workload.stack",
-          "precision": "workload.precision", "gpus": "limits.gpus"}
+PLACES = {"gpu": "hardware.candidates", "node": "hardware.candidates", "provider": "sourcing.rent.providers",
+          "region": "sourcing.rent.regions", "terms": "sourcing.rent.terms", "gpus": "limits.gpus"}
+VALUES = {**PLACES, "stack": "workload.stack", "precision": "workload.precision"}
 """Choices that are scenario values, and the path of each."""
 RENTED = frozenset({"provider", "region", "terms"})
 AXES = {key: axis for key, axis in KEYS.items() if key != "shard"}
@@ -39,13 +39,19 @@ class Answered:
 
 def parse_choice(text: str) -> dict[str, str]:
     """Return the parts of `tp=4,pp=2`. Raises InputError."""
+    return parts_of(text, AXES, VALUES)
+
+
+def parts_of(text: str, axes: Iterable[str], values: Iterable[str]) -> dict[str, str]:
+    """Return the parts of a choice, each a layout axis or a scenario value. Raises InputError."""
+    known = [*axes, *values]
     parts: dict[str, str] = {}
     for part in text.split(","):
         key, found, value = (piece.strip() for piece in part.partition("="))
         if not found or not value:
             raise InputError(f"--why-not {part.strip() or text!r}: expected choices such as tp=4,pp=2 or gpu=a100")
-        if key not in AXES and key not in VALUES:
-            raise UnknownName("choice in --why-not", key, [*AXES, *VALUES])
+        if key not in known:
+            raise UnknownName("choice in --why-not", key, known)
         if key in parts:
             raise InputError(f"--why-not {text}: {key} is given twice")
         parts[key] = value

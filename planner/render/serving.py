@@ -19,6 +19,8 @@ HELD = 0.99
 
 def is_service(plan: Plan) -> bool:
     """Say whether a plan is of services."""
+    if plan.assignments:
+        return plan.assignments[0].kind == "serving"
     scenario = plan.provenance.scenario
     work = scenario.get("workload")
     return "workloads" in scenario or (isinstance(work, dict) and work.get("kind") == "serving")

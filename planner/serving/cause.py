@@ -118,7 +118,7 @@ def _because(fleet: Fleet, given: list[str]) -> list[str]:
         for name in given:
             fewer = [other for other in core if other != name]
             core = core if admits(fewer) else fewer
-    return [f"{name.replace('_', ' ')} is {_show(name, getattr(fleet.limits, name))}" for name in core]
+    return [f"{name.replace('_', ' ')} is {show_limit(name, getattr(fleet.limits, name))}" for name in core]
 
 
 def _share(problem: Cover) -> float:
@@ -139,8 +139,8 @@ def _relaxed_limits(fleet: Fleet, given: list[str]) -> Iterator[Relaxation]:
         if found.value is None:
             continue
         used = fleet.used(found)
-        yield Relaxation(limit=name, from_=_show(name, getattr(fleet.limits, name)),
-                         to=_show(name, _up(name, used[name])))
+        yield Relaxation(limit=name, from_=show_limit(name, getattr(fleet.limits, name)),
+                         to=show_limit(name, _up(name, used[name])))
 
 
 def _up(name: str, value: float) -> float:
@@ -149,7 +149,8 @@ def _up(name: str, value: float) -> float:
     return math.ceil(round(value / quantum, 6)) * quantum
 
 
-def _show(name: str, value: float) -> str:
+def show_limit(name: str, value: float) -> str:
+    """Write a limit of services with its unit."""
     if name == "budget":
         return f"{show_usd(value)}/h"
     return f"{value / 1000:,.1f} kW" if name == "max_power" else f"{int(value):,}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 
@@ -24,6 +24,7 @@ from planner.physics.serving.settings import USUAL, EngineSettings
 from planner.serving.service import Service
 from planner.solver.replicas import DEGREES, STAGES, Nearest, ReplicaColumn, Role, idle, largest, layouts, undominated
 
+Admitted = Callable[[ReplicaColumn], bool]
 TOKENS = (2048, 8192, 16384)
 SEQUENCES = (64, 256, 1024)
 """Of a step at most, beside the engine's default: prefill chunks and batch limits that are tried."""
@@ -96,15 +97,21 @@ def _cut(rows: Replicas) -> Cut:
     return Cut(rows.tp * rows.dp, rows.pp, rows.dp)
 
 
-def options(catalog: Catalog, service: Service, candidates: Sequence[Candidate],
-            account: Account) -> list[ReplicaColumn]:
-    """Return the columns of a service on all candidates; `account` is told what was removed and why.
+def every(column: ReplicaColumn) -> bool:
+    """Admit a column, whatever it is."""
+    return column is not None
+
+
+def options(catalog: Catalog, service: Service, candidates: Sequence[Candidate], account: Account,
+            admitted: Admitted = every) -> list[ReplicaColumn]:
+    """Return the columns admitted of a service on all candidates; `account` is told what was removed and why.
 
     Of each layout and chunk the settings that let most sequences run are taken, which answer most. Chunks other than
     the engine's are tried on the layouts that no other matches with it.
     """
     blocks = _blocks(catalog, service, candidates, account)
     made = _answered(catalog, service, blocks, None, account)
+    made = [[(row, column) for row, column in found if admitted(column)] for found in made]
     fronts = [_fronts(at, blocks, made) for at in range(len(candidates))]
     wanted = {id(column) for front in fronts for column in front}
     for tokens in TOKENS:

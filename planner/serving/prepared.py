@@ -12,7 +12,7 @@ from planner.layouts.candidate import Candidate
 from planner.money.rent import RentalOffer, candidates_with_offers
 from planner.scenario.scenario import ServingScenario
 from planner.serving.fleet import Fleet, is_always
-from planner.serving.options import Account, options
+from planner.serving.options import Account, Admitted, every, options
 from planner.serving.service import Service, services_of
 from planner.solver.fleet.cover import LIMITED
 from planner.solver.replicas import ReplicaColumn
@@ -43,8 +43,8 @@ class Prepared:
                      self.scenario.limits, self.scenario.objective, settings)
 
 
-def prepare(scenario: ServingScenario, catalog: Catalog) -> Prepared:
-    """Look up everything the scenario names. Raises PlannerError."""
+def prepare(scenario: ServingScenario, catalog: Catalog, admitted: Admitted = every) -> Prepared:
+    """Look up everything the scenario names, with the columns admitted. Raises PlannerError."""
     for asked in scenario.services:
         if asked.concurrency is not None:
             raise InputError(f"{asked.label}: concurrency is of one layout, which planner estimate answers; a plan "
@@ -63,7 +63,7 @@ def prepare(scenario: ServingScenario, catalog: Catalog) -> Prepared:
                      for service in services_of(asked, catalog))
     account, columns = Account(), []
     for at, service in enumerate(services):
-        columns += [(at, column) for column in options(catalog, service, candidates, account)]
+        columns += [(at, column) for column in options(catalog, service, candidates, account, admitted)]
     daily = any(asked.day for asked in scenario.services)
     return Prepared(scenario, catalog, services, tuple(candidates), tuple(_cheapest(offers, daily=daily)),
                     tuple(offers), tuple(dropped), tuple(columns), account)

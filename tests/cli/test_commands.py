@@ -132,7 +132,7 @@ def test_plan_has_exactly_the_flags_of_the_scenario(planner):
     (["plan", CHAT, "--objective", "time"], "--objective: expected 'cost', 'gpus' or 'energy', got 'time'"),
     (["plan", CHAT, "--ttft", "2"], "--ttft: '2' has no unit"),
     (["compare", CHAT, "--trace"], "not supported: compare --trace of a workload of kind: serving"),
-    (["explain", CHAT], "not supported: explain of a workload of kind: serving"),
+    (["explain", CHAT, "--why-not", "stack=fsdp"], "unknown choice in --why-not 'stack'"),
     ([*ONE, "--concurrency", "6", "--seq-len", "8"], "--seq-len is for training, and --concurrency for serving"),
     ([*ONE, "--rate", "6", "--precision", "fp8"], "--precision is for training, and --rate for serving"),
     ([*ONE, "--concurrency", "x", "--input", "8", "--output", "8"], "--concurrency: expected a whole number, got 'x'"),
