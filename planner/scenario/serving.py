@@ -95,6 +95,12 @@ class Serving(Frozen):
             raise ValueError(f"put the version in quotes, \"{value}\": as a number 0.10 would be 0.1")
         return value
 
+    @field_validator("length_classes", mode="before")
+    @classmethod
+    def _number_as_text(cls, value: object) -> object:
+        """Read a number that comes as text, as those of flags do."""
+        return int(value) if isinstance(value, str) and value.isdigit() else value
+
     @field_validator("quantization")
     @classmethod
     def _each_once(cls, value: tuple[Quantization, ...] | None) -> tuple[Quantization, ...] | None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from planner.catalog.architecture import Model
 from planner.catalog.load import Catalog
-from planner.physics.serving.level import POINTS, Stream, stream_of
+from planner.physics.serving.level import Stream, stream_of
 from planner.scenario.demand import Level as AskedLevel
 from planner.scenario.lengths import Length
 from planner.scenario.resolve import trace_file
@@ -20,6 +20,8 @@ from planner.solver.replicas import Level
 
 WINDOW = 300.0
 """Seconds of a trace over which its rate is taken; the busiest decides."""
+FEWEST = 16
+"""Gaps of a window from which on their spread counts."""
 FINE = 1000
 """Quantiles that stand for lengths where classes of them are cut."""
 LONGEST = 0.999
@@ -190,7 +192,7 @@ def _gaps(trace: Trace) -> float:
     spreads = []
     for start in np.arange(0.0, max(trace.seconds, WINDOW), WINDOW):
         gaps = np.diff(trace.arrival[(trace.arrival >= start) & (trace.arrival < start + WINDOW)])
-        if len(gaps) >= POINTS and gaps.mean() > 0:
+        if len(gaps) >= FEWEST and gaps.mean() > 0:
             spreads.append(float(gaps.std() / gaps.mean()))
     return float(np.median(spreads)) if spreads else 1.0
 

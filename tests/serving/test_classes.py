@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from planner.errors import InputError
 from planner.serving.service import Service, services_of
 from planner.serving.simulate import simulate_plan
 from planner.simulate.trace import Lengths, synthetic
@@ -44,6 +45,12 @@ def test_classes_make_up_the_whole() -> None:
     assert rates * means == pytest.approx(np.full(4, (rates * means).mean()), rel=0.03)
     missing = [1 - one.level.ttft[1] for one in classes if one.level.ttft and one.level.ttft[1]]
     assert rates * missing == pytest.approx(np.full(4, 0.05 * rates.sum() / 4))
+
+
+def test_the_number_of_classes_may_come_as_text() -> None:
+    assert resolved(**TAIL, length_classes="2").services[0].length_classes == 2
+    with pytest.raises(InputError, match="length_classes: expected 1, 2 or 4"):
+        parts(3)
 
 
 def test_requests_all_alike_are_not_split() -> None:

@@ -10,6 +10,7 @@ from planner.layouts.table import Floats
 from planner.physics.serving.deployment import Deployment, Replicas
 from planner.physics.serving.level import ROOM, Served, Stream, waiting
 from planner.physics.serving.pace import undisturbed
+from planner.physics.serving.points import over_all
 from planner.physics.serving.step import Load, step_times
 
 
@@ -37,7 +38,7 @@ def prefilling(d: Deployment, rows: Replicas, stream: Stream, busy: Floats) -> S
     lengths = np.array(stream.inputs) * (1 - stream.hits) / stream.prompt
     own = d.engine.request + lengths[None, :] * (stream.prompt * copies / each * alone)[:, None]
     wait = waiting(stream, busy, service)
-    return Served(busy, busy / service, service, busy, service, busy, wait, own.mean(axis=1), own,
+    return Served(busy, busy / service, service, busy, service, busy, wait, over_all(own), own,
                   undisturbed(zero, zero), zero)
 
 

@@ -22,10 +22,11 @@ import numpy as np
 from planner.layouts.table import Floats
 from planner.physics.serving.deployment import Deployment, Replicas
 from planner.physics.serving.pace import Pace, Prompts, disturbed
+from planner.physics.serving.points import over_all, points_of
 from planner.physics.serving.step import Load, step_times
 
-POINTS = 16
-"""Prompt lengths that stand for all of them, at even quantiles."""
+LOADS = 32
+"""Loads looked at in a round of the search for the one that answers a rate."""
 STEEPEST = 0.95
 """Elasticity of a step's time in the sequences beyond which no load is steady."""
 ROUNDS = 4
@@ -38,7 +39,7 @@ ROOM = 0.99
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """Requests: mean tokens, lengths at even quantiles, how uneven lengths and gaps are, cached share."""
+    """Requests: mean tokens, lengths at the points of `points.py`, how uneven lengths and gaps are, cached share."""
 
     input: float
     output: float
@@ -78,9 +79,8 @@ class Stream:
 def stream_of(inputs: Callable[[float], float], outputs: Callable[[float], float], *, input: float, output: float,
               input_cv: float, output_cv: float, gap_cv: float, hits: float, drafts: int, accepted: float) -> Stream:
     """Return a stream whose lengths have those quantiles; `input` and `output` are means, which long tails draw up."""
-    points = [(at + 0.5) / POINTS for at in range(POINTS)]
-    return Stream(input, output, tuple(map(inputs, points)), tuple(map(outputs, points)), input_cv, output_cv, gap_cv,
-                  hits, drafts, accepted)
+    return Stream(input, output, points_of(inputs), points_of(outputs), input_cv, output_cv, gap_cv, hits, drafts,
+                  accepted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +132,7 @@ class Served:
         past = np.maximum(seconds[:, None] - self.each, 0.0)
         met = np.minimum(past, rest)
         missed = share * tail * (np.exp((met - past) / tail) - np.exp(-past / tail))
-        found: Floats = ((met - missed) / rest).mean(axis=1)
-        return found
+        return over_all((met - missed) / rest)
 
     def tpot_at(self, quantile: float | None) -> Floats:
         """Return seconds between tokens that a share of requests stay within; the mean for None."""
@@ -197,14 +196,14 @@ def served(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Serv
     many_at_once = np.clip(1 + rate * steps * mixed / pp, 1.0, d.engine.chunk * dp / each)
     shared_cost = steps * (filled(many_at_once) - base) / (many_at_once * pp)
     others_prompts = Prompts(
-        rate, cost, np.minimum(shared_cost, cost), wait, waits, own.mean(axis=1) - d.engine.request + rest / 2,
+        rate, cost, np.minimum(shared_cost, cost), wait, waits, over_all(own) - d.engine.request + rest / 2,
         None if d.engine.prefill_first else full / gain, stream.gap_cv**2, stream.input_cv**2)
     pace = disturbed(plain / gain, slope * np.sqrt(spread.averaged) / left,
                      np.maximum(np.array(stream.outputs) - 1, 1.0), others_prompts)
     # prompts that came behind one's own draw out the answer
     extra = rate**2 * cost * (others_prompts.wait + others_prompts.work) / left
     crowd = batch + extra + NormalDist().inv_cdf(ROOM) * np.sqrt(spread.variance)
-    return Served(batch + extra, rate, plain, prompts, rest, waits, wait, own.mean(axis=1), own, pace, crowd)
+    return Served(batch + extra, rate, plain, prompts, rest, waits, wait, over_all(own), own, pace, crowd)
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +246,7 @@ def waiting(stream: Stream, busy: Floats, service: Floats) -> Floats:
 def at_rate(work: Callable[[Floats], Served], rate: float, low: float, high: float) -> Served:
     """Return what one layout does at a rate: `work` at the load, between two, that answers as many."""
     for _ in range(3):
-        steps = np.geomspace(low, max(high, 1.001 * low), 2 * POINTS)
+        steps = np.geomspace(low, max(high, 1.001 * low), LOADS)
         at = int(np.clip(np.searchsorted(work(steps).rate, rate), 1, len(steps) - 1))
         low, high = float(steps[at - 1]), float(steps[at])
     return work(np.array([(low + high) / 2]))

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.layouts.table import Floats
+from planner.physics.serving.points import over_all
 
 EXPONENTIAL = 1e-6
 TERMS = 100
@@ -50,7 +51,7 @@ class Pace:
     @property
     def mean(self) -> Floats:
         """Return the mean over all answers."""
-        found: Floats = np.minimum(self.alone + (self.added / self.later).mean(axis=1), self.most)
+        found: Floats = np.minimum(self.alone + over_all(self.added / self.later), self.most)
         return found
 
     def within(self, seconds: Floats) -> Floats:
@@ -62,7 +63,7 @@ class Pace:
         # of those that meet some: their second moment is that of all
         spread = np.maximum((self.variance + self.added**2) / met - mean**2, 0.0) + (still * self.later) ** 2
         touched = _gamma(past * self.later, np.maximum(mean, 1e-12), np.maximum(spread, 1e-24))
-        share = (self.untouched * _normal(past / still) + (1 - self.untouched) * touched).mean(axis=1)
+        share = over_all(self.untouched * _normal(past / still) + (1 - self.untouched) * touched)
         found: Floats = np.where(seconds >= self.most, 1.0, share)
         return found
 
