@@ -50,6 +50,10 @@ def serving(path: Path) -> Iterator[str]:
                 "off the same logs (`planner catalog show vllm`), by version.", "")
     yield from table(("quantity", "rows", "median", "p90", "bias", "in 90% interval"), [
         [name, *_figures([e for e in found.served if e.quantity == name])] for name in SERVED])
+    stated = [e for e in found.served if _states(rows[e.id])]
+    yield from ("", "Of rows that state weights, memory fraction and TP:", "")
+    yield from table(("quantity", "rows", "median", "p90", "bias", "in 90% interval"), [
+        [name, *_figures([e for e in stated if e.quantity == name])] for name in SERVED[1:]])
     groups: tuple[tuple[str, Group], ...] = (
         ("engine", lambda run: run.engine or "not stated"), ("GPU", lambda run: run.gpu or "not stated"),
         ("weights", lambda run: run.weight_precision or "not stated"))
@@ -59,6 +63,12 @@ def serving(path: Path) -> Iterator[str]:
             yield from _grouped(entries, rows, f"{name} by {label}", key)
         yield from _worst(entries)
     yield from ("", f"{len(found.skipped)} rows are skipped: {_reasons(found)}.")
+
+
+def _states(row: Row) -> bool:
+    assert isinstance(row.run, ServeRun)
+    weights = getattr(row.measured, "weights_gib", None)
+    return None not in (weights, row.run.gpu_memory_utilization, row.run.tp)
 
 
 def _figures(entries: list[Entry]) -> list[str]:

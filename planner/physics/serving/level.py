@@ -179,10 +179,13 @@ def served(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Serv
     longer = shared * (meeting(stream, rate, mean, cost, mixed) - mean)
     # where gaps are uneven, a prompt comes with others
     met = np.maximum(rate * (rest + longer) / pp + stream.gap_cv**2 - 1, 0.0)
-    others, queue = filled(1 + met) - lone + longer / 2, waiting(stream, prompts, service)
+    joint = filled(1 + met)
+    others, queue = joint - lone + longer / 2, waiting(stream, prompts, service)
     wait = np.maximum(queue, others)
     # the more uneven prompts are beside their gaps, the fewer wait, and the longer
     meets = np.maximum(-np.expm1(-met), busy) / (1 + stream.input_cv**2 / max(stream.gap_cv**2, 1.0))
+    # those who wait for a step wait no longer than one takes
+    meets = np.maximum(meets, others / joint)
     waits = (queue * prompts + others * meets) / np.maximum(queue + others, 1e-12)
     lengths = np.array(stream.inputs) * (1 - stream.hits)
     share = lengths[None, :] / stream.prompt
