@@ -17,6 +17,7 @@ from typing import TypeVar
 from planner.catalog.architecture import Model
 from planner.catalog.calibration import ArchitectureRates, KernelShape, Reliability, Residuals
 from planner.catalog.engine import Engine
+from planner.catalog.entry_file import read_entry
 from planner.catalog.fitted import Fitted, value_of, with_values
 from planner.catalog.hardware import Fabric, Gpu, Node
 from planner.catalog.parts import Part
@@ -76,12 +77,14 @@ class Catalog:
         key = (kind, name)
         if key not in self._entries:
             path = self.files(kind)[name]
-            document = read(path)
-            entry = self._fitted(kind, name, document, validate(self._completed(kind, document), model))
+            document, entry = read_entry(path, model)
+            if entry is None:
+                entry = validate(self._completed(kind, document), model)
+            entry = self._fitted(kind, name, document, entry)
             if entry.name != name:
                 raise InputError(f"name: expected {name!r} as the file is called, got {entry.name!r}", file=str(path))
             self._entries[key] = entry
-        entry = self._entries[key]  # type: ignore[assignment]
+        entry = self._entries[key]
         assert isinstance(entry, model)
         return entry
 
