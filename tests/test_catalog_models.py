@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from planner.catalog.architecture import Model, MoeMlp
 from planner.catalog.hardware import Node
-from planner.catalog.load import KINDS, Catalog
+from planner.catalog.load import KINDS, Catalog, data_root
 from planner.catalog.spelling import canonical
 from planner.physics.shapes import active_parameters, parameters
 
@@ -173,3 +176,16 @@ def test_nodes_and_offers_name_entries_that_exist() -> None:
         for offer in prices.offers:
             assert CATALOG.node(offer.node)
             assert offer.fabric is None or CATALOG.fabric(offer.fabric).level == "scale-out"
+
+
+def test_a_file_that_changes_is_read_anew(tmp_path: Path) -> None:
+    """What was read of the same text is kept; another text of the same file is another entry."""
+    (tmp_path / "gpus").mkdir()
+    file, shipped = tmp_path / "gpus" / "h100-sxm.yaml", data_root("catalogs") / "gpus" / "h100-sxm.yaml"
+    text = shipped.read_text(encoding="utf-8")
+    file.write_text(text, encoding="utf-8")
+    first = Catalog([tmp_path]).gpu("h100-sxm")
+    assert Catalog([tmp_path]).gpu("h100-sxm") is first
+    file.write_text(re.sub(r"(?m)^memory_bandwidth: .*", "memory_bandwidth: 1 TB/s", text), encoding="utf-8")
+    assert Catalog([tmp_path]).gpu("h100-sxm").memory_bandwidth == 1e12
+    assert Catalog().gpu("h100-sxm") == first

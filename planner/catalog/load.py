@@ -77,16 +77,14 @@ class Catalog:
         key = (kind, name)
         if key not in self._entries:
             path = self.files(kind)[name]
-            document, entry = read_entry(path, model)
-            if entry is None:
-                entry = validate(self._completed(kind, document), model)
-            entry = self._fitted(kind, name, document, entry)
+            document, whole = read_entry(path, model)
+            entry = self._fitted(kind, name, document, whole or validate(self._completed(kind, document), model))
             if entry.name != name:
                 raise InputError(f"name: expected {name!r} as the file is called, got {entry.name!r}", file=str(path))
             self._entries[key] = entry
-        entry = self._entries[key]
-        assert isinstance(entry, model)
-        return entry
+        found = self._entries[key]
+        assert isinstance(found, model)
+        return found
 
     def fitted_files(self) -> list[Path]:
         """Return the files of fitted constants, the stronger later."""
