@@ -1,8 +1,8 @@
 """Time per output token: how it varies from answer to answer, with the prompts that come while one is decoded.
 
 An answer of n tokens after its first is a delay cycle (Conway, Maxwell and Miller 1967): its own n steps, and the
-prompts that are taken into them: those that came while it waited and was prefilled itself, the more the longer
-that took, and those that come meanwhile, which draw it out so that more come:
+prompts that are taken into them. Those are the ones that came while it waited and was prefilled itself, and those that
+come meanwhile, which draw it out so that more come:
     mean       n b / (1 - r) - b r d / (1 - r) + c X (W + s) d
     variance   d^2 var(c X (W + s)) + d^3 X c^2 k (n b + c X (W + s))
 b seconds of a token without prompts, X prompts/s, c seconds a prompt adds, r = X c, W and s seconds waited and

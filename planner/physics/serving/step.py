@@ -4,7 +4,7 @@ A step of D sequences and P prompt tokens runs every product once over D + P row
     products    max of FLOPs at the kernels' rate and weight bytes at memory bandwidth (a smooth maximum)
     decode      cache bytes of every context at memory bandwidth; over latent vectors (MLA) or its FLOPs
     prompts     4 x rows x positions x width FLOPs at the rate of attention
-    experts     of E experts E(1 - (1 - k/E)^rows) are read
+    experts     of E experts E(1 - (1 - k/E)^(rows^a)) are read, a < 1 as tokens choose alike
     exchanges   all-reduces of the rows' activations over tp; gather and scatter where attention is copied
 Under pipeline parallelism a stage works on a share of the sequences at a time, and the token passes all stages.
 """
@@ -131,7 +131,9 @@ def _experts(d: Deployment, on: _On, rows: Replicas, experts: Experts, m: Floats
     ranks = np.maximum(1.0, rows.ep.astype(np.float64))
     inner = np.maximum(1.0, rows.tp * rows.dp / ranks)
     busy = np.where(ranks > 1, d.law.imbalance, 1.0)
-    used = experts.count * (1 - (1 - experts.per_token / experts.count) ** np.maximum(m, 1.0))
+    # rows that are alike choose the same experts, as fewer rows that differ would
+    different = np.maximum(m, 1.0) ** d.law.alike
+    used = experts.count * (1 - (1 - experts.per_token / experts.count) ** different)
     each = np.maximum(1.0, m * experts.per_token / used * busy)
     here = used / ranks
     width = np.ceil(experts.ffn / inner)
