@@ -29,7 +29,7 @@ class ServingLaw(Sourced):
     latent_gaps: float = Field(ge=1)
     """Gaps between kernels in a layer of latent attention over those in another: it has more of them."""
     alike: float = Field(gt=0, le=1)
-    """Exponent of the rows of a step in the number of experts they choose: tokens are alike, and choose the same ones."""
+    """Exponent of the rows of a step in the number of experts they choose: tokens are alike, and choose alike."""
     imbalance: float = Field(ge=1)
     """Work of the busiest rank over the mean under expert parallelism."""
     one_shot: float = Field(gt=0, le=1)
