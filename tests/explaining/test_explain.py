@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 
 import pytest
 
@@ -42,6 +43,7 @@ def why(choice: str, **changes: str) -> WhyNot:
     return explained(choice, **changes).why_not[0]
 
 
+@cache
 def again(**changes: object) -> Plan:
     flags = {"model": "llama-3.1-8b", "tokens": "100 G", "on": "dgx-h100", "max_gpus": 64, "deadline": "9 d"}
     return plan(**(flags | changes))

@@ -73,25 +73,25 @@ def arguments(flags: dict[str, str]) -> list[str]:
     return [f"{flag}={value}" for flag, value in flags.items()]
 
 
-@fuzzing(250)
+@fuzzing(180)
 @given(some(QUESTION, 4))
 def test_any_flags_of_plan_make_a_question_or_are_named(flags: dict[str, str]) -> None:
     assert run("plan", *arguments(BASE | flags), "--show-scenario")[0] in (0, 2)
 
 
-@fuzzing(200)
+@fuzzing(140)
 @given(some(SERVED, 4))
 def test_any_flags_of_a_service_make_a_question_or_are_named(flags: dict[str, str]) -> None:
     assert run("plan", *arguments(SERVICE | flags), "--show-scenario")[0] in (0, 2)
 
 
-@fuzzing(40)
+@fuzzing(30)
 @given(some(QUESTION, 3), MODES)
 def test_any_flags_of_plan_are_answered(flags: dict[str, str], mode: list[str]) -> None:
     run("plan", *arguments(BASE | flags), *mode)
 
 
-@fuzzing(120)
+@fuzzing(90)
 @given(some(ESTIMATE, 3), LAYOUTS, st.sampled_from(["gpt2", "mixtral-8x7b", "deepseek-v3", "llama-3.1-8b"]),
        st.sampled_from(["dgx-h100", "h100-sxm-1x", "l40s-8x-pcie", "gb200-nvl72"]), MODES)
 def test_any_flags_of_estimate_are_answered(flags: dict[str, str], layout: dict[str, str], model: str, node: str,

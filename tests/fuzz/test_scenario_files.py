@@ -33,19 +33,19 @@ def asked(text: str) -> None:
             assert run("plan", path, "--show-scenario") == (0, out)
 
 
-@fuzzing(150)
+@fuzzing(110)
 @given(structures(KEYS))
 def test_random_structures(data: object) -> None:
     asked(dump(data))
 
 
-@fuzzing(250)
+@fuzzing(180)
 @given(st.sampled_from(DATA).flatmap(mutated))
 def test_mutated_scenarios(data: object) -> None:
     asked(dump(data))
 
 
-@fuzzing(200)
+@fuzzing(150)
 @given(st.sampled_from(TEXTS).flatmap(garbled))
 def test_garbled_scenarios(text: str) -> None:
     asked(text)

@@ -61,7 +61,7 @@ def test_search_equals_staging_everything(seed: int) -> None:
 
 def test_bounds_never_exceed_staged_optimum_and_never_reject_what_fits() -> None:
     rows_seen = fits_seen = 0
-    for seed in range(200, 240):
+    for seed in range(200, 228):
         case = random_case(seed, limits=False)
         for batch in all_batches(case):
             known = bound(case.question, batch.rows, batch.time, batch.memory)
@@ -78,8 +78,8 @@ def test_bounds_never_exceed_staged_optimum_and_never_reject_what_fits() -> None
                 step = (pipeline + batch.time.step[row]) * batch.time.jitter[row]
                 assert known.fits[row]
                 assert known.step[row] <= step * (1 + 1e-12)
-    assert rows_seen > 3000
-    assert fits_seen > 1000
+    assert rows_seen > 2000
+    assert fits_seen > 700
 
 
 class Unpruned(Bounding):
