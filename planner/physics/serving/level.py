@@ -199,8 +199,10 @@ def served(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Serv
     many_at_once = np.clip(1 + rate * steps * mixed / pp, 1.0, d.engine.chunk * dp / each)
     shared_cost = steps * (filled(many_at_once) - base) / (many_at_once * pp)
     others_prompts = Prompts(
-        rate, cost, np.minimum(shared_cost, cost), wait, waits, over_all(own) - d.engine.request + rest / 2,
-        None if d.engine.prefill_first else full / gain, stream.gap_cv**2, stream.input_cv**2)
+        rate, cost, np.minimum(shared_cost, cost),
+        # who comes before one's own step begins is taken into it, where it has room
+        np.where(queue > others, queue, others * (1 - shared)), waits,
+        over_all(own) - d.engine.request + (1 - shared) * rest / 2, None if d.engine.prefill_first else full / gain, stream.gap_cv**2, stream.input_cv**2)
     pace = disturbed(plain / gain, slope * np.sqrt(spread.averaged) / left,
                      np.maximum(np.array(stream.outputs) - 1, 1.0), others_prompts)
     # prompts that came behind one's own draw out the answer

@@ -93,7 +93,7 @@ class Prompts:
     after: Floats
     """Seconds that each adds of those that come while others are worked on, which share a step."""
     wait: Floats
-    """Mean seconds that one waits for others."""
+    """Mean seconds that one waits in which others come that go after it."""
     waits: Floats
     """Share that waits at all."""
     work: Floats
@@ -113,7 +113,9 @@ def disturbed(alone: Floats, deviation: Floats, later: Floats, prompts: Prompts)
     # what comes in one step is taken into the next: an answer of few tokens ends before all of that has its effect
     drawn = (1 - busy**later) / (1 - busy)
     own, wait, waits = alone[:, None] * later, prompts.wait[:, None], np.maximum(prompts.waits, 1e-9)[:, None]
-    spread = prompts.gaps + prompts.lengths
+    # over a short while arrivals vary as if at random, however their gaps do
+    while_there = rate * (wait + prompts.work[:, None] + own)
+    spread = 1 + (prompts.gaps - 1) * -np.expm1(-while_there) + prompts.lengths
     behind = rate * (wait + prompts.work[:, None])
     # who came in a burst has more of it behind
     behind = behind + max(prompts.gaps - 1, 0.0) / 2 * (1 - _no_arrival(behind, prompts.gaps))
