@@ -149,7 +149,7 @@ def test_a_replay_of_the_same_steps_agrees(model: str, node: str, name: str, one
                                            misses: dict[str, float]) -> None:
     """Medians within 20%, p95 within 40%, beside what is said of a case.
 
-    Seen on 16 such cases at both loads: TTFT 5% off in the middle at p50 and 7% at p95, TPOT 2% and 6%.
+    Seen on 16 such cases at both loads: TTFT 5% off in the middle at p50 and 7% at p95, TPOT 2% and 4%.
     """
     candidate = usual_candidate(CATALOG.node(node), CATALOG)
     service = service_of(serving(model, name, 1.0, **more), CATALOG)

@@ -202,7 +202,8 @@ def served(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Serv
         rate, cost, np.minimum(shared_cost, cost),
         # who comes before one's own step begins is taken into it, where it has room
         np.where(queue > others, queue, others * (1 - shared)), waits,
-        over_all(own) - d.engine.request + (1 - shared) * rest / 2, None if d.engine.prefill_first else full / gain, stream.gap_cv**2, stream.input_cv**2)
+        over_all(own) - d.engine.request + (1 - shared) * rest / 2,
+        None if d.engine.prefill_first else full / gain, stream.gap_cv**2, stream.input_cv**2)
     pace = disturbed(plain / gain, slope * np.sqrt(spread.averaged) / left,
                      np.maximum(np.array(stream.outputs) - 1, 1.0), others_prompts)
     # prompts that came behind one's own draw out the answer
