@@ -22,7 +22,7 @@ import numpy as np
 from planner.layouts.table import Floats
 from planner.physics.serving.deployment import Deployment, Replicas
 from planner.physics.serving.pace import Pace, Prompts, disturbed
-from planner.physics.serving.points import over_all, points_of
+from planner.physics.serving.points import least, over_all, points_of
 from planner.physics.serving.step import Load, step_times
 
 LOADS = 32
@@ -31,8 +31,6 @@ STEEPEST = 0.95
 """Elasticity of a step's time in the sequences beyond which no load is steady."""
 ROUNDS = 4
 """Of the number of prompts that share a step, which depends on how long it takes."""
-HALVINGS = 32
-"""In the search for a percentile."""
 ROOM = 0.99
 """Share of time in which the cache must hold all who are there."""
 
@@ -116,13 +114,7 @@ class Served:
         """Return seconds to the first token that a share of requests stay within; the mean for None."""
         if quantile is None:
             return self.wait + self.own + self.rest / 2
-        low, high = np.zeros_like(self.rate), 20 * (self.wait + self.rest) / (1 - quantile) + self.each.max(axis=1)
-        for _ in range(HALVINGS):
-            middle = (low + high) / 2
-            reached = self.within(middle) >= quantile
-            low, high = np.where(reached, low, middle), np.where(reached, middle, high)
-        found: Floats = high
-        return found
+        return least(self.within, quantile, 20 * (self.wait + self.rest) / (1 - quantile) + self.each.max(axis=1))
 
     def within(self, seconds: Floats) -> Floats:
         """Return the share of requests that have their first token within so many seconds."""

@@ -18,14 +18,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.layouts.table import Floats
-from planner.physics.serving.points import over_all
+from planner.physics.serving.points import least, over_all
 
 EXPONENTIAL = 1e-6
 TERMS = 100
-HALVINGS = 32
 FARTHEST = 20
 """Deviations beyond which no answer is looked for."""
-"""In the search for a percentile."""
 BUSIEST = 0.98
 """Share of time for prompts beyond which no pace is steady."""
 
@@ -69,13 +67,7 @@ class Pace:
 
     def at(self, quantile: float) -> Floats:
         """Return the seconds that a share of answers stay within."""
-        low, high = np.zeros_like(self.alone), self.most.copy()
-        for _ in range(HALVINGS):
-            middle = (low + high) / 2
-            reached = self.within(middle) >= quantile
-            low, high = np.where(reached, low, middle), np.where(reached, middle, high)
-        found: Floats = high
-        return found
+        return least(self.within, quantile, self.most)
 
 
 def undisturbed(alone: Floats, deviation: Floats) -> Pace:

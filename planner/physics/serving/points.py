@@ -1,4 +1,4 @@
-"""Lengths of prompts and answers stand for all of them at a few points, closer where the tail is."""
+"""Lengths of prompts and answers at a few points that stand for all, closer where the tail is; and percentiles."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from planner.layouts.table import Floats
 
 SHARES = (*(0.1,) * 9, 0.05, 0.03, 0.01, 0.007, 0.003)
 """Of all requests, what each point stands for; the point is in the middle."""
+HALVINGS = 32
+"""In the search for a percentile."""
 
 
 def points_of(quantile: Callable[[float], float]) -> tuple[float, ...]:
@@ -24,3 +26,13 @@ def over_all(values: Floats) -> Floats:
         return values[:, 0]
     found: Floats = values @ np.array(SHARES)
     return found
+
+
+def least(within: Callable[[Floats], Floats], share: float, most: Floats) -> Floats:
+    """Return the least seconds, up to `most`, that a share of requests stay within, by halving."""
+    low, high = np.zeros_like(most), most
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        reached = within(middle) >= share
+        low, high = np.where(reached, low, middle), np.where(reached, middle, high)
+    return high
