@@ -13,7 +13,8 @@ from planner.serving.fleet import Fleet
 from planner.serving.options import Account, options
 from planner.serving.prepared import Prepared
 from planner.serving.service import Service
-from planner.solver.fleet.cover import Cover, Covered, cover
+from planner.solver.fleet.cover import cover
+from planner.solver.fleet.covering import Cover, Covered
 from planner.units import show_bytes, show_seconds, show_usd
 
 STEPS = 12

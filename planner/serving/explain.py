@@ -23,7 +23,7 @@ from planner.serving.fleet import Fleet
 from planner.serving.options import Admitted, every
 from planner.serving.plan import objective_of
 from planner.serving.prepared import Prepared, prepare
-from planner.solver.fleet.cover import Covered
+from planner.solver.fleet.covering import Covered
 from planner.units import show_seconds
 
 Ask = Callable[[Mapping[str, str]], ServingScenario]

@@ -12,7 +12,8 @@ from planner.layouts.candidate import Candidate
 from planner.money.rent import RentalOffer
 from planner.scenario.limits import ServingLimits
 from planner.serving.service import Service
-from planner.solver.fleet.cover import LIMITED, Column, Cover, Covered, Supply, cover
+from planner.solver.fleet.cover import cover
+from planner.solver.fleet.covering import LIMITED, Column, Cover, Covered, Supply
 from planner.solver.quantize import price
 from planner.solver.replicas import ReplicaColumn
 from planner.solver.settings import Settings

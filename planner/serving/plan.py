@@ -23,7 +23,7 @@ from planner.serving.options import SEQUENCES, TOKENS
 from planner.serving.prepared import Prepared, prepare
 from planner.serving.replay import Progress
 from planner.simulate.reading import read_trace
-from planner.solver.fleet.cover import LIMITED, Covered
+from planner.solver.fleet.covering import LIMITED, Covered
 from planner.solver.replicas import DEGREES, STAGES, ReplicaColumn
 from planner.solver.settings import Settings
 

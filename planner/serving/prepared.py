@@ -14,7 +14,7 @@ from planner.scenario.scenario import ServingScenario
 from planner.serving.fleet import Fleet, is_always
 from planner.serving.options import Account, Admitted, every, options
 from planner.serving.service import Service, services_of
-from planner.solver.fleet.cover import LIMITED
+from planner.solver.fleet.covering import LIMITED
 from planner.solver.replicas import ReplicaColumn
 from planner.solver.settings import Settings
 

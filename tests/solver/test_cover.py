@@ -9,7 +9,8 @@ from typing import Literal
 
 import pytest
 
-from planner.solver.fleet.cover import Column, Cover, Covered, Supply, cover
+from planner.solver.fleet.cover import cover
+from planner.solver.fleet.covering import Column, Cover, Covered, Supply
 from planner.solver.settings import Settings
 
 Counts = dict[int, int]

@@ -15,7 +15,8 @@ from planner.physics.serving.deployment import Deployment, Replicas, deployment_
 from planner.physics.serving.formats import format_of
 from planner.physics.serving.level import Stream, stream_of
 from planner.scenario.lengths import Length
-from planner.solver.fleet.cover import Column, Cover, Supply, cover
+from planner.solver.fleet.cover import cover
+from planner.solver.fleet.covering import Column, Cover, Supply
 from planner.solver.replicas import Level, ReplicaColumn, Role, largest, layouts, span, undominated, work
 
 CATALOG = Catalog()

@@ -11,90 +11,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from itertools import pairwise
-from typing import Literal
+from dataclasses import replace
 
 from ortools.sat.python import cp_model
 
 from planner.solver.engine import Ending, run
-from planner.solver.settings import Settings, Status
-
-Goal = Literal["cost", "gpus", "energy"]
-LIMITED = Settings(deterministic_limit=60.0)
-"""About a minute or two for each goal, far beyond what usual questions take."""
-
-
-@dataclass(frozen=True, slots=True)
-class Supply:
-    """Nodes of one kind from one source. `always` are paid at every hour, as what is bought or committed."""
-
-    key: int
-    micro_usd: Callable[[int], int]
-    """Micro-USD an hour of so many nodes, all together."""
-    most: int
-    node_gpus: int
-    watts: int
-    always: bool = False
-    linear: bool = True
-    """Whether the price is the same for every node."""
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """Replicas of one layout for one service on one supply."""
-
-    key: int
-    service: int
-    supply: int
-    role: Literal["whole", "prefill", "decode"]
-    micro_rate: int
-    gpus: int
-
-
-@dataclass(frozen=True, slots=True)
-class Cover:
-    """`needs` are micro-requests/s by service and period; `hours` of a day each period lasts."""
-
-    needs: tuple[tuple[int, ...], ...]
-    spares: tuple[int, ...]
-    columns: tuple[Column, ...]
-    supplies: tuple[Supply, ...]
-    hours: tuple[int, ...] = (24,)
-    objective: Goal = "cost"
-    micro_budget: int | None = None
-    """Micro-USD an hour, in every period."""
-    max_gpus: int | None = None
-    max_nodes: int | None = None
-    max_watts: int | None = None
-    ranges: tuple[tuple[int, int, int], ...] = ()
-    """Of each service what it is of, and the first and last class of it that it answers: of those of one thing just one
-    answers each class. None is that every service is needed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Covered:
-    """Replicas by column key, nodes by supply key, each by period; value and bound of the objective.
-
-    That is micro-USD a day, GPUs in the hour that has the most, or W x h a day.
-    """
-
-    status: Status
-    replicas: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    nodes: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    value: int | None = None
-    bound: int | None = None
-
-
-def nodes_of(supply: Supply, gpus: int) -> int:
-    """Return the nodes that replicas of so many GPUs in all fill."""
-    return -(-gpus // supply.node_gpus)
-
-
-def _packs(supply: Supply, columns: Iterable[Column]) -> bool:
-    """Say whether replicas fill nodes without gaps: within a node each size divides the next; beyond, whole nodes."""
-    sizes = sorted({*(column.gpus for column in columns), supply.node_gpus})
-    return all(not larger % smaller for smaller, larger in pairwise(sizes))
+from planner.solver.fleet.covering import LIMITED, Column, Cover, Covered, Supply, nodes_of, packs
+from planner.solver.settings import Settings
 
 
 class _Model:
@@ -142,7 +65,7 @@ class _Model:
     def _nodes(self, supply: Supply) -> list[cp_model.IntVar]:
         """Return the nodes of a supply in use in each period: the fewest that hold its replicas."""
         mine, gpus = [c for c in self.problem.columns if c.supply == supply.key], supply.node_gpus
-        if not _packs(supply, mine):
+        if not packs(supply, mine):
             raise ValueError(f"supply {supply.key}: replicas of {sorted({c.gpus for c in mine})} GPUs leave gaps on "
                              f"nodes of {gpus}")
         most = min(supply.most, nodes_of(supply, sum(c.gpus * self._most(c) for c in mine)))
@@ -255,6 +178,14 @@ class _Model:
             self.model.add(most >= self.gpus(period))
         return most
 
+    def start(self, goal: cp_model.LinearExprT, known: Covered) -> None:
+        """Look for nothing worse than a known cover by some of the columns, from it on."""
+        assert known.value is not None
+        self.model.add(goal <= known.value)
+        for key, replicas in self.replicas.items():
+            for variable, count in zip(replicas, known.replicas.get(key, (0,) * len(replicas)), strict=True):
+                self.model.add_hint(variable, count)
+
     def goals(self) -> Iterable[cp_model.LinearExprT]:
         """Yield what is minimized, in order: the objective, then what breaks ties."""
         cost = self._daily(self.cost)
@@ -271,6 +202,15 @@ class _Model:
         yield sum(at * self.used[c.key] for at, c in enumerate(self.problem.columns))
 
 
+def _together(problem: Cover, settings: Settings) -> Covered | None:
+    """Return the cover by replicas that do all of a request, where others may too: quickly proven, and a bound."""
+    whole = tuple(column for column in problem.columns if column.role == "whole")
+    if not whole or len(whole) == len(problem.columns):
+        return None
+    found = cover(replace(problem, columns=whole), settings)
+    return None if found.value is None else found
+
+
 def cover(problem: Cover, settings: Settings = LIMITED) -> Covered:
     """Return the replicas with a proof of the objective; columns listed first win what is left of ties.
 
@@ -279,7 +219,10 @@ def cover(problem: Cover, settings: Settings = LIMITED) -> Covered:
     if not problem.columns:
         return Covered("infeasible")
     made, first = _Model(problem), None
+    together = _together(problem, settings)
     for goal in made.goals():
+        if first is None and together is not None:
+            made.start(goal, together)
         ending = run(made.model, goal, settings)
         first = first or ending
         if ending.status != "optimal":

@@ -1,0 +1,89 @@
+"""A question of replicas on nodes, and its answer, in plain integers: what `cover.py` solves.
+
+Micro-requests/s are rounded against the plan; money is in micro-USD per node-hour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Literal
+
+from planner.solver.settings import Settings, Status
+
+Goal = Literal["cost", "gpus", "energy"]
+LIMITED = Settings(deterministic_limit=60.0)
+"""About a minute or two for each goal, far beyond what usual questions take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Supply:
+    """Nodes of one kind from one source. `always` are paid at every hour, as what is bought or committed."""
+
+    key: int
+    micro_usd: Callable[[int], int]
+    """Micro-USD an hour of so many nodes, all together."""
+    most: int
+    node_gpus: int
+    watts: int
+    always: bool = False
+    linear: bool = True
+    """Whether the price is the same for every node."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Replicas of one layout for one service on one supply."""
+
+    key: int
+    service: int
+    supply: int
+    role: Literal["whole", "prefill", "decode"]
+    micro_rate: int
+    gpus: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cover:
+    """`needs` are micro-requests/s by service and period; `hours` of a day each period lasts."""
+
+    needs: tuple[tuple[int, ...], ...]
+    spares: tuple[int, ...]
+    columns: tuple[Column, ...]
+    supplies: tuple[Supply, ...]
+    hours: tuple[int, ...] = (24,)
+    objective: Goal = "cost"
+    micro_budget: int | None = None
+    """Micro-USD an hour, in every period."""
+    max_gpus: int | None = None
+    max_nodes: int | None = None
+    max_watts: int | None = None
+    ranges: tuple[tuple[int, int, int], ...] = ()
+    """Of each service what it is of, and the first and last class of it that it answers: of those of one thing just one
+    answers each class. None is that every service is needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Covered:
+    """Replicas by column key, nodes by supply key, each by period; value and bound of the objective.
+
+    That is micro-USD a day, GPUs in the hour that has the most, or W x h a day.
+    """
+
+    status: Status
+    replicas: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    nodes: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    value: int | None = None
+    bound: int | None = None
+
+
+def nodes_of(supply: Supply, gpus: int) -> int:
+    """Return the nodes that replicas of so many GPUs in all fill."""
+    return -(-gpus // supply.node_gpus)
+
+
+def packs(supply: Supply, columns: Iterable[Column]) -> bool:
+    """Say whether replicas fill nodes without gaps: within a node each size divides the next; beyond, whole nodes."""
+    sizes = sorted({*(column.gpus for column in columns), supply.node_gpus})
+    return all(not larger % smaller for smaller, larger in pairwise(sizes))
