@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.table import table
@@ -48,12 +48,9 @@ def serving(path: Path) -> Iterator[str]:
     yield from ("", "## Serving: memory of engines", "",
                 f"From {path.name}. `planner calibrate` fitted none of these constants; the few there are were read "
                 "off the same logs (`planner catalog show vllm`), by version.", "")
-    yield from table(("quantity", "rows", "median", "p90", "bias", "in 90% interval"), [
-        [name, *_figures([e for e in found.served if e.quantity == name])] for name in SERVED])
-    stated = [e for e in found.served if _states(rows[e.id])]
+    yield from _by_quantity(found.served, SERVED)
     yield from ("", "Of rows that state weights, memory fraction and TP:", "")
-    yield from table(("quantity", "rows", "median", "p90", "bias", "in 90% interval"), [
-        [name, *_figures([e for e in stated if e.quantity == name])] for name in SERVED[1:]])
+    yield from _by_quantity([e for e in found.served if _states(rows[e.id])], SERVED[1:])
     groups: tuple[tuple[str, Group], ...] = (
         ("engine", lambda run: run.engine or "not stated"), ("GPU", lambda run: run.gpu or "not stated"),
         ("weights", lambda run: run.weight_precision or "not stated"))
@@ -69,6 +66,11 @@ def _states(row: Row) -> bool:
     assert isinstance(row.run, ServeRun)
     weights = getattr(row.measured, "weights_gib", None)
     return None not in (weights, row.run.gpu_memory_utilization, row.run.tp)
+
+
+def _by_quantity(entries: Sequence[Entry], names: Sequence[str]) -> Iterator[str]:
+    yield from table(("quantity", "rows", "median", "p90", "bias", "in 90% interval"), [
+        [name, *_figures([e for e in entries if e.quantity == name])] for name in names])
 
 
 def _figures(entries: list[Entry]) -> list[str]:

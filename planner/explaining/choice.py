@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from planner.answer.assemble import alternative_of
 from planner.answer.assignment import Assignment
 from planner.answer.estimate import KEYS, axis_value
 from planner.answer.explanation import WhyNot
 from planner.answer.objective import amount, show_amount
+from planner.answer.schema import Infeasible
 from planner.catalog.load import Catalog
 from planner.errors import InputError, UnknownName
 from planner.explaining.cause import infeasible_of
 from planner.planned import Planned, planned
 from planner.prepare import prepare
-from planner.scenario.scenario import Scenario
+from planner.scenario.scenario import Scenario, ServingScenario
 from planner.solver.settings import UNLIMITED, Effort
 
 Ask = Callable[[Mapping[str, str]], Scenario]
@@ -24,6 +26,7 @@ PLACES = {"gpu": "hardware.candidates", "node": "hardware.candidates", "provider
           "region": "sourcing.rent.regions", "terms": "sourcing.rent.terms", "gpus": "limits.gpus"}
 VALUES = {**PLACES, "stack": "workload.stack", "precision": "workload.precision"}
 """Choices that are scenario values, and the path of each."""
+Asked = TypeVar("Asked", Scenario, ServingScenario)
 RENTED = frozenset({"provider", "region", "terms"})
 AXES = {key: axis for key, axis in KEYS.items() if key != "shard"}
 """Choices that hold an axis of the layout."""
@@ -62,11 +65,7 @@ def why_not(ask: Ask, catalog: Catalog, asked: dict[str, str], plan: Answered | 
             effort: Effort = UNLIMITED) -> WhyNot:
     """Return what becomes of one choice. `plan` is none where the question has no plan. Raises InputError."""
     held = {AXES[key]: (axis_value(key, value, "--why-not"),) for key, value in asked.items() if key in AXES}
-    scenario = ask({VALUES[key]: value for key, value in asked.items() if key in VALUES})
-    if RENTED & asked.keys():
-        # who names an offer asks about renting
-        rented = scenario.sourcing.model_copy(update={"own": {}, "buy": None})
-        scenario = scenario.model_copy(update={"sourcing": rented})
+    scenario = as_rented(ask({VALUES[key]: value for key, value in asked.items() if key in VALUES}), asked)
     try:
         prepared = prepare(scenario, catalog)
     except InputError as error:
@@ -80,10 +79,22 @@ def _ruled_out(asked: dict[str, str], solved: Planned) -> WhyNot:
     infeasible = infeasible_of(solved)
     if infeasible is None:
         return WhyNot(asked=asked, verdict="undecided", because="time ran out before a plan with it was found")
-    because = "; ".join(infeasible.because)
-    if infeasible.nearest:
-        because += f". Nearest miss: {infeasible.nearest}"
-    return WhyNot(asked=asked, verdict="infeasible", because=because, infeasible=infeasible)
+    return ruled_out(asked, infeasible)
+
+
+def ruled_out(asked: Mapping[str, str], infeasible: Infeasible) -> WhyNot:
+    """Return the verdict on a choice that no plan has, with the reasons and the nearest miss."""
+    nearest = f". Nearest miss: {infeasible.nearest}" if infeasible.nearest else ""
+    return WhyNot(asked=dict(asked), verdict="infeasible", because="; ".join(infeasible.because) + nearest,
+                  infeasible=infeasible)
+
+
+def as_rented(scenario: Asked, asked: Mapping[str, str]) -> Asked:
+    """Return a question as who names an offer asks it: about renting alone."""
+    if not RENTED & asked.keys():
+        return scenario
+    rented = scenario.sourcing.model_copy(update={"own": {}, "buy": None})
+    return scenario.model_copy(update={"sourcing": rented})
 
 
 def _weighed(asked: dict[str, str], solved: Planned, plan: Answered | None) -> WhyNot:

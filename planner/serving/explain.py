@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any
 
 from planner.answer.assignment import Assignment
@@ -12,7 +13,7 @@ from planner.answer.objective import show_amount
 from planner.answer.schema import Objective
 from planner.catalog.load import Catalog
 from planner.errors import InputError, UnknownName
-from planner.explaining.choice import PLACES, RENTED, parts_of
+from planner.explaining.choice import PLACES, as_rented, parts_of, ruled_out
 from planner.scenario.demand import Level
 from planner.scenario.limits import ServingLimits
 from planner.scenario.scenario import ServingScenario
@@ -20,7 +21,7 @@ from planner.scenario.serving import Serving
 from planner.serving.answers import assignments
 from planner.serving.cause import infeasible_of, show_limit
 from planner.serving.fleet import Fleet
-from planner.serving.options import Admitted, every
+from planner.serving.options import Admitted
 from planner.serving.plan import objective_of
 from planner.serving.prepared import Prepared, prepare
 from planner.solver.fleet.covering import Covered
@@ -37,7 +38,7 @@ EASED, STEPS = 1.1, {"max_gpus": 1, "gpus": 1, "max_nodes": 1, "max_power": 1000
 Update = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Solved:
     """A question with its fleet."""
 
@@ -45,13 +46,14 @@ class _Solved:
     fleet: Fleet
     covered: Covered
 
-    @property
+    @cached_property
     def objective(self) -> Objective:
         """What is minimized."""
         return objective_of(self.prepared.scenario, self.covered)
 
+    @cached_property
     def assignments(self) -> list[Assignment]:
-        """Return the fleet as assignments."""
+        """The fleet as assignments."""
         return assignments(self.prepared, self.fleet.picks(self.covered), simulated=False)
 
 
@@ -65,14 +67,13 @@ def explain_services(ask: Ask, catalog: Catalog, choices: Sequence[str] = ()) ->
     found = plan.covered.value is not None
     infeasible = None if found else infeasible_of(plan.prepared, plan.fleet, plan.covered)
     return Explanation(
-        status=plan.covered.status, objective=plan.objective, assignments=tuple(plan.assignments()) if found else (),
+        status=plan.covered.status, objective=plan.objective, assignments=tuple(plan.assignments) if found else (),
         why_not=tuple(_why_not(ask, catalog, choice, plan) for choice in asked),
         worth=tuple(sorted(_worths(plan, catalog), key=lambda one: -(one.without or 0.0)))
         if found and not asked else (), infeasible=infeasible)
 
 
-def _solved(scenario: ServingScenario, catalog: Catalog,
-            admitted: Admitted = every) -> _Solved:
+def _solved(scenario: ServingScenario, catalog: Catalog, admitted: Admitted = lambda column: True) -> _Solved:
     prepared = prepare(scenario, catalog, admitted)
     fleet = prepared.fleet()
     return _Solved(prepared, fleet, fleet.solve())
@@ -84,24 +85,20 @@ def _why_not(ask: Ask, catalog: Catalog, asked: Mapping[str, str], plan: _Solved
     held = {axis: _held(axis, asked[axis]) for axis in AXES if axis in asked}
     if len(plan.prepared.scenario.services) > 1 and {"quantization", "engine"} & asked.keys():
         raise InputError("--why-not: quantization and engine are of one service, and the scenario has several")
-    scenario = ask({VALUES[key]: value for key, value in asked.items() if key in VALUES})
-    if RENTED & asked.keys():
-        # who names an offer asks about renting
-        rented = scenario.sourcing.model_copy(update={"own": {}, "buy": None})
-        scenario = scenario.model_copy(update={"sourcing": rented})
+    scenario = as_rented(ask({VALUES[key]: value for key, value in asked.items() if key in VALUES}), asked)
     try:
         other = _solved(scenario, catalog, lambda column: all(getattr(column, axis) == held[axis] for axis in held))
     except InputError as error:
         return WhyNot(asked=dict(asked), verdict="not offered", because=str(error))
     if other.covered.value is None:
         return _ruled_out(asked, held, other)
-    value, best = other.objective.value or 0.0, other.assignments()
+    value, best = other.objective.value or 0.0, other.assignments
     shown, whole = show_amount(goal, value), {"value": value, "assignment": best[0]}
     if plan.objective.value is None:
         return WhyNot(asked=dict(asked), verdict="better", because=f"with it there is a plan: {shown}", **whole)
     excess = value / plan.objective.value - 1 if plan.objective.value else 0.0
     whole["excess"] = excess
-    if [(a.layout, a.offer) for a in best] == [(a.layout, a.offer) for a in plan.assignments()]:
+    if [(a.layout, a.offer) for a in best] == [(a.layout, a.offer) for a in plan.assignments]:
         return WhyNot(asked=dict(asked), verdict="is the plan", because="the plan does just that", **whole)
     if excess < 0:
         return WhyNot(asked=dict(asked), verdict="better", because=f"it would be better, {shown}, but the question "
@@ -129,10 +126,7 @@ def _ruled_out(asked: Mapping[str, str], held: Mapping[str, int | str], other: _
         chosen = ", ".join(f"{axis}={value}" for axis, value in held.items())
         return WhyNot(asked=dict(asked), verdict="infeasible", because=(
             f"no layout with {chosen} is legal, fits and holds the level"))
-    infeasible = infeasible_of(other.prepared, other.fleet, other.covered)
-    nearest = f". Nearest miss: {infeasible.nearest}" if infeasible.nearest else ""
-    return WhyNot(asked=dict(asked), verdict="infeasible", because="; ".join(infeasible.because) + nearest,
-                  infeasible=infeasible)
+    return ruled_out(asked, infeasible_of(other.prepared, other.fleet, other.covered))
 
 
 def _gpus(best: Sequence[Assignment]) -> str:
@@ -141,7 +135,7 @@ def _gpus(best: Sequence[Assignment]) -> str:
 
 def _worths(plan: _Solved, catalog: Catalog) -> Iterator[Worth]:
     """Yield what each level, reserve and limit costs."""
-    scenario, used = plan.prepared.scenario, plan.assignments()
+    scenario, used = plan.prepared.scenario, plan.assignments
     for service in scenario.services:
         mine = [a.serving for a in used if a.workload == service.label and a.serving]
         for name, level in service.levels:
@@ -177,9 +171,15 @@ def _asking(scenario: ServingScenario, service: Serving, update: Update) -> Serv
 
 def _worth(plan: _Solved, catalog: Catalog, limit: str, given: str, used: str, unit: str, more: ServingScenario,
            without: ServingScenario) -> Worth:
-    free = _saved(plan, _solved(without, catalog).covered)
+    return _priced(plan, limit, given, used, unit, lambda: _solved(more, catalog).covered,
+                   lambda: _solved(without, catalog).covered)
+
+
+def _priced(plan: _Solved, limit: str, given: str, used: str, unit: str, more: Callable[[], Covered],
+            without: Callable[[], Covered]) -> Worth:
+    free = _saved(plan, without())
     # what is worth nothing altogether is worth nothing by the unit
-    one = 0.0 if free == 0 else _saved(plan, _solved(more, catalog).covered)
+    one = 0.0 if free == 0 else _saved(plan, more())
     return Worth(limit=limit, given=given, used=used, binds=bool(free), unit=unit, saves=one, without=free)
 
 
@@ -199,7 +199,6 @@ def _limits(plan: _Solved) -> Iterator[Worth]:
         if value is None:
             continue
         step = STEPS.get(name, value / 100)
-        free, one = (_saved(plan, plan.fleet.solve(limits=limits.model_copy(update={name: more})))
-                     for more in (None, value + step))
-        yield Worth(limit=name, given=show_limit(name, value), used=show_limit(name, used[name]), binds=bool(free),
-                    unit=show_limit(name, step), saves=0.0 if free == 0 else one, without=free)
+        yield _priced(plan, name, show_limit(name, value), show_limit(name, used[name]), show_limit(name, step),
+                      *(partial(plan.fleet.solve, limits=limits.model_copy(update={name: eased}))
+                        for eased in (value + step, None)))

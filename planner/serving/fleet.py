@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
@@ -11,6 +11,7 @@ from typing import TypeAlias
 from planner.layouts.candidate import Candidate
 from planner.money.rent import RentalOffer
 from planner.scenario.limits import ServingLimits
+from planner.serving.options import Admitted
 from planner.serving.service import Service
 from planner.solver.fleet.cover import cover
 from planner.solver.fleet.covering import LIMITED, Column, Cover, Covered, Supply
@@ -90,7 +91,7 @@ class Fleet:
         known = sorted(set(self.factors))
         return known, [known.index(row) for row in self.factors]
 
-    def problem(self, admitted: Callable[[ReplicaColumn], bool] = lambda column: True,
+    def problem(self, admitted: Admitted = lambda column: True,
                 limits: ServingLimits | None = None) -> Cover:
         """Return the cover problem over the columns admitted."""
         limits = limits or self.limits
@@ -192,7 +193,7 @@ class Fleet:
                 "max_power": max(sum(self._supply(at).watts * nodes[p] for at, nodes in found.nodes.items())
                                  for p in periods)}
 
-    def solve(self, admitted: Callable[[ReplicaColumn], bool] = lambda column: True,
+    def solve(self, admitted: Admitted = lambda column: True,
               limits: ServingLimits | None = None) -> Covered:
         """Return the proven cover over the columns admitted."""
         return cover(self.problem(admitted, limits), self.settings)

@@ -97,13 +97,8 @@ def _cut(rows: Replicas) -> Cut:
     return Cut(rows.tp * rows.dp, rows.pp, rows.dp)
 
 
-def every(column: ReplicaColumn) -> bool:
-    """Admit a column, whatever it is."""
-    return column is not None
-
-
 def options(catalog: Catalog, service: Service, candidates: Sequence[Candidate], account: Account,
-            admitted: Admitted = every) -> list[ReplicaColumn]:
+            admitted: Admitted = lambda column: True) -> list[ReplicaColumn]:
     """Return the columns admitted of a service on all candidates; `account` is told what was removed and why.
 
     Of each layout and chunk the settings that let most sequences run are taken, which answer most. Chunks other than

@@ -12,7 +12,7 @@ from planner.layouts.candidate import Candidate
 from planner.money.rent import RentalOffer, candidates_with_offers
 from planner.scenario.scenario import ServingScenario
 from planner.serving.fleet import Fleet, is_always
-from planner.serving.options import Account, Admitted, every, options
+from planner.serving.options import Account, Admitted, options
 from planner.serving.service import Service, services_of
 from planner.solver.fleet.covering import LIMITED
 from planner.solver.replicas import ReplicaColumn
@@ -43,7 +43,7 @@ class Prepared:
                      self.scenario.limits, self.scenario.objective, settings)
 
 
-def prepare(scenario: ServingScenario, catalog: Catalog, admitted: Admitted = every) -> Prepared:
+def prepare(scenario: ServingScenario, catalog: Catalog, admitted: Admitted = lambda column: True) -> Prepared:
     """Look up everything the scenario names, with the columns admitted. Raises PlannerError."""
     for asked in scenario.services:
         if asked.concurrency is not None:
