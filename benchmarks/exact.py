@@ -16,11 +16,11 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.table import table
-from planner import __version__
 from planner.layouts.axes import SCHEDULES
 from planner.layouts.enumerate import Grid
-from planner.solver.choose import Choice, choose
-from planner.solver.found import Frontier
+from planner.solver.search.choose import Choice, choose
+from planner.solver.search.found import Frontier
+from planner.version import __version__
 from tests.small_cases import OBJECTIVES, POINTS, STACKS, Small, Truth, small_case, truth
 
 PAGE = Path(__file__).parents[1] / "docs" / "exactness.md"

@@ -11,8 +11,8 @@ from functools import cache
 from pathlib import Path
 
 from planner.answer.assignment import Assignment
+from planner.ask.estimate import Estimating
 from planner.catalog.load import Catalog
-from planner.estimating import Estimating
 from planner.physics.shapes import parameters
 
 PAGE = Path(__file__).parents[1] / "docs" / "rules-of-thumb.md"

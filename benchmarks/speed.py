@@ -20,20 +20,20 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from planner import __version__
 from planner.catalog.load import Catalog
+from planner.jobs.training.prepared import Prepared, prepare
 from planner.layouts.enumerate import enumerate_layouts
 from planner.layouts.table import Layouts
-from planner.physics.estimate import time_terms
-from planner.physics.memory import memory_terms
-from planner.prepare import Prepared, prepare
+from planner.physics.training.estimate import time_terms
+from planner.physics.training.memory import memory_terms
 from planner.scenario.load import load_scenario
 from planner.solver import staging
-from planner.solver.bounds import bound, time_bound
-from planner.solver.frontier import CHUNK
-from planner.solver.refine import refined_bound
+from planner.solver.search.bounds import bound, time_bound
+from planner.solver.search.frontier import CHUNK
+from planner.solver.search.refine import refined_bound
+from planner.solver.search.staging_input import staging_problem
 from planner.solver.staging.problem import StagingProblem
-from planner.solver.staging_input import staging_problem
+from planner.version import __version__
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "benchmarks.md"

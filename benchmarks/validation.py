@@ -19,7 +19,7 @@ from benchmarks.serving import serving
 from benchmarks.serving_speed import speed
 from benchmarks.table import table
 from benchmarks.throughput import ablation, by_class, by_source
-from planner.calibrating import MEMORY, RESIDUALS, STEP
+from planner.ask.calibrate import MEMORY, RESIDUALS, STEP
 from planner.catalog.calibration import Residual, Residuals
 from planner.catalog.load import Catalog
 from planner.evidence.compare import Comparison, Entry, Outcome, compare

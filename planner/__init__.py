@@ -29,14 +29,26 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from planner.version import __version__
+
 if TYPE_CHECKING:
     from planner.answer.schema import Assignment, Plan
     from planner.api import estimate, plan, validate
     from planner.errors import InputError, MissingFact, PlannerError, UnknownName, Unsupported
 
-__version__ = "0.1.0"
-__all__ = ["Assignment", "InputError", "MissingFact", "Plan", "PlannerError", "UnknownName", "Unsupported",
-           "estimate", "plan", "validate"]
+__all__ = [
+    "Assignment",
+    "InputError",
+    "MissingFact",
+    "Plan",
+    "PlannerError",
+    "UnknownName",
+    "Unsupported",
+    "__version__",
+    "estimate",
+    "plan",
+    "validate",
+]
 _HOMES = {"planner.api": ("estimate", "plan", "validate"), "planner.answer.schema": ("Assignment", "Plan"),
           "planner.errors": ("InputError", "MissingFact", "PlannerError", "UnknownName", "Unsupported")}
 

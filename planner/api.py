@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from planner.answer.schema import Assignment, Plan
+from planner.ask.estimate import Estimating
+from planner.ask.plan import make_plan
 from planner.catalog.load import Catalog
 from planner.errors import UnknownName
-from planner.estimating import Estimating
-from planner.physics.recipes import Recipe
-from planner.pipeline import make_plan
+from planner.physics.training.recipes import Recipe
 from planner.scenario.load import FLAGS, load_any, load_service
 
 PathLike_ = str | PathLike[str]
@@ -60,7 +60,7 @@ def estimate(model: str, node: str, layout: Mapping[str, object] | None = None, 
     """
     axes = {axis: str(value) for axis, value in (layout or {}).items()}
     if service:
-        from planner.serving.estimate import estimate_serving  # another physics
+        from planner.jobs.serving.estimate import estimate_serving  # another physics
 
         catalog = _catalog(catalogs)
         asked, _ = load_service({"model": model, **service}, catalog, {})
@@ -71,7 +71,7 @@ def estimate(model: str, node: str, layout: Mapping[str, object] | None = None, 
 
 def validate(evidence: PathLike_, *, catalogs: Sequence[PathLike_] = ()) -> dict[str, Any]:
     """Return predicted against measured for an evidence CSV, as planner.validation/1. Raises PlannerError."""
-    from planner.evidence.validate import validate_file
+    from planner.ask.validate import validate_file
 
     return validate_file(Path(evidence), _catalog(catalogs))
 

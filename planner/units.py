@@ -160,3 +160,12 @@ def show_count(value: float) -> str:
         if value >= 0.9995 * _DECIMAL[suffix]:
             return f"{value / _DECIMAL[suffix]:.3g} {suffix}"
     return f"{value:,.0f}"
+
+
+def plural(count: int, noun: str) -> str:
+    """Return `1 node`, `448 nodes`, `2 copies`."""
+    if count == 1:
+        return f"1 {noun}"
+    if noun.endswith("y"):
+        return f"{count:,} {noun[:-1]}ies"
+    return f"{count:,} {noun}{'es' if noun.endswith('ch') else 's'}"

@@ -14,9 +14,9 @@ from planner.layouts.axes import SCHEDULES, Space
 from planner.layouts.candidate import Candidate
 from planner.layouts.enumerate import Enumeration, enumerate_layouts
 from planner.layouts.rules import Facts
-from planner.physics.question import Question, computes, question_of
+from planner.physics.training.question import Question, computes, question_of
 from planner.solver.fleet.problem import FleetOffer
-from planner.solver.job import Job
+from planner.solver.search.job import Job
 
 STACKS = ("megatron-core", "megatron-core", "megatron-core", "fsdp2", "deepspeed", "hf-peft", "hai-llm")
 NODES = ("dgx-a100", "dgx-h100", "dgx-b200", "l40s-4x", "rtx-4090-4x")

@@ -24,15 +24,15 @@ from planner.layouts.offload import OFFLOAD_AXES
 from planner.layouts.rules import RULES, SPLIT_BY, Columns, Facts, split_code
 from planner.layouts.table import Floats, Ints, Layouts, Mask, from_rows
 from planner.money.goodput import goodput, spare_nodes
-from planner.physics.estimate import TimeTerms, faster_whole, time_terms
-from planner.physics.memory import MemoryTerms, memory_terms
-from planner.physics.question import Question, computes, question_of
-from planner.physics.recipes import Recipe, with_recipe
+from planner.physics.training.estimate import TimeTerms, faster_whole, time_terms
+from planner.physics.training.memory import MemoryTerms, memory_terms
+from planner.physics.training.question import Question, computes, question_of
+from planner.physics.training.recipes import Recipe, with_recipe
 from planner.solver.exhaustive import exhaustive_staging
 from planner.solver.fleet.problem import FleetOffer, Goal
-from planner.solver.job import Job
+from planner.solver.search.job import Job
+from planner.solver.search.staging_input import staging_problem
 from planner.solver.staging.problem import Staged, StagingProblem
-from planner.solver.staging_input import staging_problem
 from tests.search_cases import candidate, catalog
 
 STACKS = ("megatron-core", "megatron-core", "fsdp2", "fsdp2", "deepspeed", "hf-peft", "hai-llm")

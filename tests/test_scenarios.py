@@ -7,8 +7,8 @@ from functools import cache
 import pytest
 
 from planner.answer.schema import Plan
+from planner.ask.plan import make_plan
 from planner.catalog.load import Catalog
-from planner.pipeline import make_plan
 from planner.scenario.load import load_any, load_scenario, shipped, to_yaml
 from planner.yaml_io import parse, validate
 

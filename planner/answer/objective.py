@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Literal
 
 from planner.answer.schema import Objective
-from planner.solver.choose import Choice
 from planner.solver.fleet.problem import Goal
+from planner.solver.search.choose import Choice
 from planner.units import DAY, show_kwh, show_seconds, show_usd
 
 Name = Literal["cost_usd", "duration_days", "gpus", "energy_kwh"]

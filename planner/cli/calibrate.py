@@ -35,7 +35,7 @@ def command(evidence: tuple[Path, ...], output: Path, as_of: str | None, as_json
     """
     open_catalog(catalogs)
 
-    from planner.calibrating import calibrate
+    from planner.ask.calibrate import calibrate
 
     silent = is_quiet() or as_json
     with click.progressbar(length=PARTS, label="fitting", file=StringIO() if silent else sys.stderr) as bar:

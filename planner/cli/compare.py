@@ -32,9 +32,9 @@ def command(scenario: str | None, trace: bool, time_limit: float | None, workers
             raise Unsupported("compare --trace of a workload of kind: serving")
         return _services(asked, catalog, as_json=as_json)
 
-    from planner.answer.trace import trace as traced
-    from planner.comparing import compare, comparison_of
-    from planner.pipeline import effort_of
+    from planner.ask.compare import compare, comparison_of
+    from planner.ask.money_trace import trace as traced
+    from planner.ask.plan import effort_of
     from planner.render.comparison import render_comparison, render_comparison_line
 
     found = compare(asked, catalog, effort_of(time_limit, workers))
@@ -50,8 +50,8 @@ def command(scenario: str | None, trace: bool, time_limit: float | None, workers
 def _services(asked: ServingScenario, catalog: Catalog, *, as_json: bool) -> int:
     """Print the comparison of services."""
     from planner.answer.schema import to_json
+    from planner.jobs.serving.compare import compare_services, comparison_of
     from planner.render.served_comparison import render_services, services_line
-    from planner.serving.compare import compare_services, comparison_of
 
     found = compare_services(asked, catalog)
     if as_json:

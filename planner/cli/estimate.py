@@ -71,8 +71,8 @@ def command(model: str | None, node: str, gpus: int | None, layout: str, seq_len
     catalog, axes = open_catalog(catalogs), parse_layout(layout)
 
     from planner.answer.schema import to_json
-    from planner.estimating import Estimating
-    from planner.physics.recipes import Recipe
+    from planner.ask.estimate import Estimating
+    from planner.physics.training.recipes import Recipe
     from planner.render.sentence import estimate_sentence, largest_sentence
     from planner.render.tables import render_estimate
 
@@ -104,9 +104,9 @@ def _estimate_service(flags: Mapping[str, object], catalog: Catalog, node: str, 
                       axes: Mapping[str, str], as_json: bool) -> int:
     """Print the estimate of a service in one layout."""
     from planner.answer.schema import to_json
+    from planner.jobs.serving.estimate import estimate_serving
     from planner.render.serving import capacity_sentence
     from planner.render.tables import render_service
-    from planner.serving.estimate import estimate_serving
 
     context = click.get_current_context()
     for name in FOR_TRAINING:

@@ -26,11 +26,11 @@ def command(scenario: str | None, why_not: tuple[str, ...], time_limit: float | 
     Every figure is the difference to the same question solved again, to proof, with that one thing changed.
     """
     from planner.answer.schema import to_json
-    from planner.explaining.choice import parse_choice
-    from planner.explaining.explain import explain
-    from planner.pipeline import effort_of
+    from planner.ask.explain import explain
+    from planner.ask.plan import effort_of
+    from planner.jobs.serving.explain import explain_services
+    from planner.jobs.training.choice import parse_choice
     from planner.render.explanation import render_explanation, render_explanation_line
-    from planner.serving.explain import explain_services
 
     catalog = open_catalog(catalogs)
 

@@ -17,8 +17,7 @@ from planner.catalog.spelling import canonical
 from planner.catalog.stack import Stack
 from planner.errors import InputError, UnknownName
 from planner.physics.shapes import parameters
-from planner.render.figures import plural
-from planner.units import show_count
+from planner.units import plural, show_count
 
 ALL_KINDS = (*KINDS, "calibration")
 

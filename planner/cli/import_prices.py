@@ -20,8 +20,8 @@ from planner.catalog.load import Catalog
 from planner.catalog.sourced import AsOf
 from planner.cli.options import common, is_quiet, is_verbose, open_catalog
 from planner.errors import EXIT_OK, InputError
-from planner.render.figures import plural
 from planner.text_io import visible, write_text
+from planner.units import plural
 from planner.yaml_io import dump
 
 F = TypeVar("F", bound=Callable[..., Any])

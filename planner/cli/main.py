@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 
 import click
 
-from planner import __version__
 from planner.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_OK, PlannerError
 from planner.text_io import visible
+from planner.version import __version__
 
 F = TypeVar("F", bound=Callable[..., Any])
 COMMANDS = {

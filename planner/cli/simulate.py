@@ -28,8 +28,8 @@ def command(plan: Path, trace: Path, workload: str | None, policy: str, as_json:
     PLAN is what planner plan --json printed for a service. Percentiles are printed beside those that the plan computed.
     """
     from planner.answer.schema import to_json
+    from planner.jobs.serving.simulate import simulate_plan
     from planner.render.simulation import render_simulation, simulation_sentence
-    from planner.serving.simulate import simulate_plan
     from planner.simulate.reading import read_trace
 
     made, requests = read_plan(plan), read_trace(trace)

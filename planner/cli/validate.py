@@ -26,7 +26,7 @@ def command(evidence: Path, as_json: bool, catalogs: tuple[Path, ...]) -> int:
     """
     catalog = open_catalog(catalogs)
 
-    from planner.evidence.validate import validate_file
+    from planner.ask.validate import validate_file
 
     result = validate_file(evidence, catalog)
     if as_json:

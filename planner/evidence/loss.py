@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from planner.evidence.rows import TrainRun
-from planner.physics.recipes import FUSED_LINEAR_LOSS, SHORT_LOSS
+from planner.physics.training.recipes import FUSED_LINEAR_LOSS, SHORT_LOSS
 
 _LADDER = re.compile(r"optimization flags: \+(?!packed|compile)", re.IGNORECASE)
 """torchtune's README adds one flag a row and keeps those before; the chunked loss is the third."""

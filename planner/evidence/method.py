@@ -7,7 +7,7 @@ import re
 from planner.catalog.stack import Stack
 from planner.evidence.rows import TrainRun
 from planner.evidence.skipping import SkippedError
-from planner.physics.tuning import BASE_BYTES, TARGETS, Tuning, tuning_of
+from planner.physics.training.tuning import BASE_BYTES, TARGETS, Tuning, tuning_of
 
 _ADAPTER = re.compile(r"\blora\b", re.IGNORECASE)
 _RANK = re.compile(r"\bLoRA r(\d+)")

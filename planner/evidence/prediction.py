@@ -20,8 +20,8 @@ from planner.evidence.shape import model_of
 from planner.evidence.skipping import SkippedError, refuse
 from planner.evidence.software import stack_of
 from planner.layouts.candidate import Candidate
-from planner.physics.evaluate import Evaluation, Fits, evaluate_fixed
-from planner.physics.question import computes, question_of, splits_model
+from planner.physics.training.evaluate import Evaluation, Fits, evaluate_fixed
+from planner.physics.training.question import computes, question_of, splits_model
 from planner.units import GIB
 
 _ALLOCATED = re.compile(r"SimuMax|torchtune README.md Memory and training speed table")

@@ -29,7 +29,7 @@ from planner.catalog.stack import KeptProduct, RecomputeModule, Stack, StateByte
 from planner.evidence.loss import loss_bytes, tiles, uses_liger
 from planner.evidence.rows import TrainRun
 from planner.evidence.skipping import SkippedError
-from planner.physics.recipes import LEAST_GRADIENT
+from planner.physics.training.recipes import LEAST_GRADIENT
 
 _FAMILIES: tuple[tuple[str, str], ...] = (
     (r"megatron-deepspeed", "megatron-deepspeed"),

@@ -99,3 +99,19 @@ def from_rows(rows: Sequence[Mapping[str, float]], global_batch: Sequence[int] |
                for a in AXES}
     batches = np.broadcast_to(np.asarray(global_batch, np.int64), len(rows))
     return Layouts(**columns, micro_batches=np.maximum(1, batches // (columns["dp"] * columns["micro_batch"])))
+
+
+def distinct(*columns: Ints) -> tuple[Ints, Ints]:
+    """Return the first row of every distinct combination, and for each row the number of its combination."""
+    code = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        code = code * (int(column.max(initial=0)) + 1) + column
+    codes, rows = int(code.max(initial=0)) + 1, len(code)
+    if codes > 16 * rows:
+        _, first, inverse = np.unique(code, return_index=True, return_inverse=True)
+        return first, inverse
+    # where most codes are used, counting is several times as fast as sorting
+    first = np.full(codes, -1)
+    first[code[::-1]] = np.arange(rows - 1, -1, -1)
+    used = first >= 0
+    return first[used], (np.cumsum(used) - 1)[code]

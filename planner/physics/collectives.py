@@ -18,8 +18,7 @@ import numpy as np
 
 from planner.catalog.hardware import Curve, Fabric
 from planner.layouts.candidate import Candidate
-from planner.layouts.table import Floats, Ints, Mask
-from planner.physics.compute import distinct
+from planner.layouts.table import Floats, Ints, Mask, distinct
 from planner.physics.topology import GroupLinks, bandwidth_alone, group_links
 
 TREE = 0.77

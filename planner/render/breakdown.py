@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from planner.answer.schema import Assignment, Memory, Time
-from planner.answer.served import MONTH_DAYS
-from planner.render.figures import days, milliseconds, percent, plural
+from planner.jobs.serving.assignment import MONTH_DAYS
+from planner.render.figures import days, milliseconds, percent
 from planner.render.page import Column, Page
-from planner.units import GIB, show_bytes, show_count, show_kwh, show_seconds, show_usd
+from planner.units import GIB, plural, show_bytes, show_count, show_kwh, show_seconds, show_usd
 
 _LABELS = {"kv_cache": "key-value cache", "communication_buffers": "communication buffers"}
 _BAR = Column("", style="blue")

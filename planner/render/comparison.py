@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from rich.console import Console
 
 from planner.answer.comparison import Compared
-from planner.answer.tornado import tornado
+from planner.ask.tornado import tornado
 from planner.render.figures import days
 from planner.render.page import Column, Page
 from planner.units import DAY, show_kwh, show_usd

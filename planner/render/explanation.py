@@ -7,7 +7,7 @@ from rich.console import Console
 from planner.answer.explanation import Explanation, WhyNot, Worth
 from planner.answer.objective import NAMES, show_amount
 from planner.answer.schema import Plan
-from planner.answer.served import MONTH_DAYS
+from planner.jobs.serving.assignment import MONTH_DAYS
 from planner.render.layout_text import brief
 from planner.render.page import Column, Page
 from planner.render.proof import show_infeasible

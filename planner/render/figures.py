@@ -12,15 +12,6 @@ _LISTED = 8
 """More values than this are shown as a range."""
 
 
-def plural(count: int, noun: str) -> str:
-    """Return `1 node`, `448 nodes`, `2 copies`."""
-    if count == 1:
-        return f"1 {noun}"
-    if noun.endswith("y"):
-        return f"{count:,} {noun[:-1]}ies"
-    return f"{count:,} {noun}{'es' if noun.endswith('ch') else 's'}"
-
-
 def days(value: float) -> str:
     """Write a duration given in days: `54.2 days`, or hours and less below two days."""
     return f"{value:,.1f} days" if value >= 2 else show_seconds(value * DAY)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import groupby
 
 from planner.answer.schema import Assignment, Layout, Stage
-from planner.render.figures import milliseconds, plural, share_of
+from planner.render.figures import milliseconds, share_of
 from planner.render.page import Column, Page
-from planner.units import GIB
+from planner.units import GIB, plural
 
 _SHARDED = {1: "optimizer states", 2: "optimizer states and gradients",
             3: "optimizer states, gradients and weights"}

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from planner.answer.largest import Largest
-from planner.answer.levers import Lever
 from planner.answer.schema import PREFER_SIMPLE, Assignment, Infeasible, Plan
+from planner.ask.largest import Largest
+from planner.ask.levers import Lever
 from planner.render.breakdown import at_confidence
-from planner.render.figures import days, percent, plural
+from planner.render.figures import days, percent
 from planner.render.serving import is_service, serving_sentence
-from planner.units import GIB, show_bytes, show_kwh, show_seconds, show_usd
+from planner.units import GIB, plural, show_bytes, show_kwh, show_seconds, show_usd
 
 _BEST = {"cost_usd": "Cheapest", "duration_days": "Fastest", "gpus": "Fewest GPUs",
          "energy_kwh": "Least energy"}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from planner.answer.assignment import Assignment
 from planner.answer.level import Replayed
 from planner.answer.schema import Plan
-from planner.answer.served import MONTH_DAYS
-from planner.render.figures import percent, plural
+from planner.jobs.serving.assignment import MONTH_DAYS
+from planner.render.figures import percent
 from planner.render.page import Column, Page
-from planner.units import show_bytes, show_count, show_seconds, show_usd
+from planner.units import plural, show_bytes, show_count, show_seconds, show_usd
 
 _BEST = {"cost_usd": "Cheapest", "gpus": "Fewest GPUs", "energy_kwh": "Least energy"}
 ROLES = {"whole": "", "prefill": " for prefill", "decode": " for decode"}

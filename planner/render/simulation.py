@@ -5,9 +5,9 @@ from __future__ import annotations
 from rich.console import Console
 
 from planner.answer.simulation import Simulation
-from planner.render.figures import percent, plural
+from planner.render.figures import percent
 from planner.render.page import Column, Page
-from planner.units import show_seconds
+from planner.units import plural, show_seconds
 
 _LABELS = {"ttft": "TTFT", "tpot": "TPOT", "e2e": "whole", "queue": "queue"}
 

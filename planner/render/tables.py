@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from planner.answer.levers import Lever
 from planner.answer.schema import Assignment, Plan
+from planner.ask.levers import Lever
 from planner.render.breakdown import show_cost, show_memory, show_performance, show_purchase, show_time
 from planner.render.holding import asks_what_holds, holding_sentence, show_holding
 from planner.render.layout_text import show_layout

@@ -11,10 +11,10 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from planner import __version__
 from planner.errors import InputError
 from planner.sweep.answering import answer
 from planner.sweep.task import Answers, Outcome, Task, Terms
+from planner.version import __version__
 
 CONNECT_SECONDS = 8
 RETRIES = 2

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from planner.answer.assemble import _why, price_dates, show_hours
 from planner.answer.schema import Assignment
+from planner.jobs.training.assignment import _why, price_dates, show_hours
 from tests.answer.example_plan import GOODPUT, STEPS, assignment, time
 
 

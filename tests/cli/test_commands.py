@@ -208,9 +208,9 @@ def test_validation_is_shown_as_a_table_or_as_json(planner, monkeypatch):
                                           "interval90_coverage": None},
                           "fits": {"n": 3, "true_fit": 2, "tight_oom": 1},
                           "rank": {"groups": 1, "median_spearman": 0.9, "mean_top1_regret": 0.02}}}
-    fake = ModuleType("planner.evidence.validate")
+    fake = ModuleType("planner.ask.validate")
     fake.validate_file = lambda path, catalog: result
-    monkeypatch.setitem(sys.modules, "planner.evidence.validate", fake)
+    monkeypatch.setitem(sys.modules, "planner.ask.validate", fake)
     ran = planner("validate", "runs.csv")
     assert (ran.code, ran.err) == (0, "")
     assert all(text in ran.out for text in ("step_time_s", "5.1%", "15.0%", "-1.0%", "fits: 3 rows", "0.90", "2.0%",

@@ -14,8 +14,8 @@ from planner.evidence.reading import read_evidence
 from planner.evidence.shape import _in_catalog, model_of
 from planner.evidence.software import stack_of
 from planner.evidence.summary import errors
-from planner.physics.activations import saved_per_token
-from planner.physics.question import question_of
+from planner.physics.training.activations import saved_per_token
+from planner.physics.training.question import question_of
 from planner.units import GIB
 from tests.evidence_tests.csv_file import DATA, catalog
 
@@ -36,7 +36,7 @@ def run_of(evidence, identifier):
 
 # NVIDIA/dgxc-benchmarking, v25.04 and v25.05: Llama 3 70B bf16, 64 H100, TP4 PP4 CP2 VPP5
 def test_dgx_cloud_llama_70b_takes_14_66_seconds(tmp_path):
-    from planner.evidence.validate import validate_file
+    from planner.ask.validate import validate_file
     from tests.evidence_tests.csv_file import THROUGHPUT, write
 
     (entry,) = validate_file(write(tmp_path / "runs.csv", THROUGHPUT), catalog())["rows"]

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from planner.evidence.validate import validate_file
+from planner.ask.validate import validate_file
 from tests.evidence_tests.csv_file import catalog, rows_of, write
 
 MEASURED = ("tokens_per_s_per_gpu", "step_time_s", "tflops_per_gpu", "mfu", "peak_mem_gib")

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
+from planner.ask.validate import validate_file
 from planner.catalog.calibration import serving_interval
 from planner.evidence.compare import compare
 from planner.evidence.ranking import rank_served
 from planner.evidence.reading import read_evidence
 from planner.evidence.summary import errors
-from planner.evidence.validate import validate_file
 from tests.evidence_tests.csv_file import DATA, catalog, rows_of, write
 
 MEASURED = ("output_tok_s_total", "output_tok_s_per_gpu", "total_tok_s_per_gpu", "ttft_ms", "tpot_ms",

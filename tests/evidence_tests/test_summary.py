@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from planner.ask.validate import validate_file
 from planner.evidence.compare import Entry
 from planner.evidence.ranking import spearman, top1_regret
 from planner.evidence.residuals import LEAST_ROWS, Sample, classes
 from planner.evidence.summary import summarize
-from planner.evidence.validate import validate_file
 from tests.evidence_tests.csv_file import THROUGHPUT, catalog, write
 
 

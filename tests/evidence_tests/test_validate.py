@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from planner.evidence.validate import validate_file
+from planner.ask.validate import validate_file
 from tests.evidence_tests.csv_file import DATA, MEMORY, THROUGHPUT, catalog, write
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from planner.answer.schema import Plan
+from planner.ask.plan import make_plan
 from planner.catalog.load import Catalog
 from planner.money.goodput import goodput, spare_nodes
-from planner.pipeline import make_plan
 from planner.scenario.load import load_scenario
 
 FACTS = Catalog().reliability

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from planner.layouts.table import from_rows
-from planner.physics.dispatch import missed
-from planner.physics.estimate import time_terms
-from planner.physics.evaluate import evaluate_fixed
 from planner.physics.layers import Experts
-from planner.physics.question import Question, question_of
+from planner.physics.training.dispatch import missed
+from planner.physics.training.estimate import time_terms
+from planner.physics.training.evaluate import evaluate_fixed
+from planner.physics.training.question import Question, question_of
 from tests.search_cases import candidate, catalog
 
 ROW = {"tp": 1, "pp": 1, "cp": 1, "dp": 64, "ep": 64, "zero": 1}

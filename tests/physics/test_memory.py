@@ -10,13 +10,13 @@ import pytest
 
 from planner.catalog.architecture import Attention, Block, Mlp, Model
 from planner.layouts.table import from_rows
-from planner.physics.activations import saved_per_token
-from planner.physics.evaluate import evaluate_fixed
 from planner.physics.layers import LayerKind
-from planner.physics.memory import memory_terms
-from planner.physics.parameters import layer_parameters
-from planner.physics.question import Question, question_of
-from planner.physics.recipes import LOSSES, MOMENT_BYTES, Recipe, with_recipe
+from planner.physics.training.activations import saved_per_token
+from planner.physics.training.evaluate import evaluate_fixed
+from planner.physics.training.memory import memory_terms
+from planner.physics.training.parameters import layer_parameters
+from planner.physics.training.question import Question, question_of
+from planner.physics.training.recipes import LOSSES, MOMENT_BYTES, Recipe, with_recipe
 from planner.scenario.workload import Loss, Optimizer
 from tests.search_cases import candidate, catalog
 

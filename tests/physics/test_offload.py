@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from planner.layouts.table import from_rows
-from planner.physics.communication import ring, swaps_heads, ulysses
-from planner.physics.compute import layer_times
-from planner.physics.estimate import faster_whole, time_terms
-from planner.physics.evaluate import Evaluation, evaluate_fixed
-from planner.physics.memory import memory_terms
-from planner.physics.question import Question, question_of
+from planner.physics.training.communication import ring, swaps_heads, ulysses
+from planner.physics.training.compute import layer_times
+from planner.physics.training.estimate import faster_whole, time_terms
+from planner.physics.training.evaluate import Evaluation, evaluate_fixed
+from planner.physics.training.memory import memory_terms
+from planner.physics.training.question import Question, question_of
 from tests.search_cases import candidate, catalog
 
 FULL = 2

@@ -7,9 +7,9 @@ import pytest
 
 from planner.layouts.axes import SCHEDULES
 from planner.layouts.table import from_rows
-from planner.physics.evaluate import Evaluation, evaluate_fixed
-from planner.physics.question import question_of
-from planner.physics.schedule import bubble_parts, in_flight_chunks
+from planner.physics.training.evaluate import Evaluation, evaluate_fixed
+from planner.physics.training.question import question_of
+from planner.physics.training.schedule import bubble_parts, in_flight_chunks
 from tests.search_cases import candidate, catalog
 
 ORDER = {name: place for place, name in enumerate(SCHEDULES)}

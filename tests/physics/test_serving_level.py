@@ -7,6 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from planner.jobs.serving.columns import ReplicaColumn, largest
+from planner.jobs.serving.delivered import working
+from planner.jobs.serving.fleet import Pick
+from planner.jobs.serving.options import deployment, held
+from planner.jobs.serving.replay import replay
+from planner.jobs.serving.service import service_of
 from planner.layouts.table import Floats
 from planner.money.rent import usual_candidate
 from planner.physics.serving.apart import decoding, prefilling, sending
@@ -14,13 +20,7 @@ from planner.physics.serving.deployment import Deployment, Replicas
 from planner.physics.serving.level import Served, Stream, at_rate, served
 from planner.physics.serving.points import SHARES
 from planner.scenario.serving import Serving
-from planner.serving.delivered import working
-from planner.serving.fleet import Pick
-from planner.serving.options import deployment, held
-from planner.serving.replay import replay
-from planner.serving.service import service_of
 from planner.simulate.trace import Lengths, synthetic
-from planner.solver.replicas import ReplicaColumn, largest
 from tests.solver.test_replicas import CATALOG, on, row, stream
 
 H100 = on("llama-3.3-70b", "dgx-h100", "fp8")

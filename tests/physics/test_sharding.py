@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from planner.layouts.table import from_rows
-from planner.physics.evaluate import Evaluation, evaluate_fixed
-from planner.physics.question import question_of
+from planner.physics.training.evaluate import Evaluation, evaluate_fixed
+from planner.physics.training.question import question_of
 from tests.search_cases import candidate, catalog
 
 GIB = 2**30

@@ -7,11 +7,11 @@ import pytest
 
 from planner.catalog.stack import Stack
 from planner.layouts.table import from_rows
-from planner.physics.compute import gemm, machine
-from planner.physics.estimate import faster_whole, time_terms
-from planner.physics.evaluate import Evaluation, evaluate_fixed
-from planner.physics.question import question_of
-from planner.physics.schedule import even_layers, in_flight_chunks, pipeline_seconds
+from planner.physics.training.compute import gemm, machine
+from planner.physics.training.estimate import faster_whole, time_terms
+from planner.physics.training.evaluate import Evaluation, evaluate_fixed
+from planner.physics.training.question import question_of
+from planner.physics.training.schedule import even_layers, in_flight_chunks, pipeline_seconds
 from tests.search_cases import candidate, catalog
 
 

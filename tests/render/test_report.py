@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from planner.answer.schema import Plan, to_json
+from planner.ask.plan import make_plan
 from planner.catalog.load import Catalog
 from planner.cli.main import main
-from planner.pipeline import make_plan
 from planner.render.report.charts import ticks
 from planner.render.report.page import report
 from planner.render.tables import render_answer_line

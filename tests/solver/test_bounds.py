@@ -11,13 +11,13 @@ import pytest
 from planner.layouts.enumerate import EARLY, Grid
 from planner.layouts.offload import allowed, levels
 from planner.layouts.table import Floats, Layouts, joined
-from planner.physics.estimate import time_terms
-from planner.physics.memory import memory_terms
+from planner.physics.training.estimate import time_terms
+from planner.physics.training.memory import memory_terms
 from planner.solver import staging
-from planner.solver.bounds import bound, stem_bound, time_bound
-from planner.solver.job import Keys, Pricing
-from planner.solver.refine import refined_bound
-from planner.solver.staging_input import staging_problem
+from planner.solver.search.bounds import bound, stem_bound, time_bound
+from planner.solver.search.job import Keys, Pricing
+from planner.solver.search.refine import refined_bound
+from planner.solver.search.staging_input import staging_problem
 from tests.search_cases import Case, random_case
 from tests.small_cases import Small, small_case
 

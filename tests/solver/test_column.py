@@ -9,7 +9,7 @@ from planner.layouts.axes import AXES
 from planner.layouts.table import from_rows
 from planner.solver.column import Column, dominates, undominated
 from planner.solver.exhaustive import exhaustive_fleet
-from planner.solver.job import identity
+from planner.solver.search.job import identity
 from tests.solver.instances import random_column, random_fleet
 
 BASE = random_column(Random(0), 5, 1)

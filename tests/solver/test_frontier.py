@@ -5,22 +5,22 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from planner.jobs.training.prepared import job_of, prepare
 from planner.layouts.enumerate import Grid, enumerate_layouts
 from planner.layouts.offload import allowed, levels
 from planner.layouts.table import Layouts, Mask
-from planner.physics.estimate import TimeTerms, time_terms
-from planner.physics.memory import memory_terms
-from planner.prepare import job_of, prepare
+from planner.physics.training.estimate import TimeTerms, time_terms
+from planner.physics.training.memory import memory_terms
 from planner.scenario.load import load_scenario
 from planner.solver import staging
-from planner.solver.bounding import Bounding
-from planner.solver.bounds import Bound, bound, time_bound
-from planner.solver.found import Batch, Frontier, StagedLayout
-from planner.solver.frontier import Search
-from planner.solver.job import Pricing
-from planner.solver.source import grid_source, table_source
-from planner.solver.stage_row import stage_row
-from planner.solver.staging_input import staging_problem
+from planner.solver.search.bounding import Bounding
+from planner.solver.search.bounds import Bound, bound, time_bound
+from planner.solver.search.found import Batch, Frontier, StagedLayout
+from planner.solver.search.frontier import Search
+from planner.solver.search.job import Pricing
+from planner.solver.search.source import grid_source, table_source
+from planner.solver.search.stage_row import stage_row
+from planner.solver.search.staging_input import staging_problem
 from tests.search_cases import Case, catalog, random_case
 
 SEEDS = range(16)

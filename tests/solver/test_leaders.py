@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from planner.layouts.offload import level_of
-from planner.solver.found import StagedLayout
-from planner.solver.frontier import Search
-from planner.solver.leaders import leading
-from planner.solver.source import table_source
+from planner.solver.search.found import StagedLayout
+from planner.solver.search.frontier import Search
+from planner.solver.search.leaders import leading
+from planner.solver.search.source import table_source
 from tests.search_cases import random_case
 from tests.solver.test_frontier import staged_all
 

@@ -7,7 +7,7 @@ import pytest
 from planner.answer.schema import Plan
 from planner.api import plan
 from planner.layouts.enumerate import Grid
-from planner.solver.choose import choose
+from planner.solver.search.choose import choose
 from planner.solver.settings import Effort
 from tests.search_cases import random_case
 

@@ -8,9 +8,9 @@ from planner.api import plan
 from planner.errors import InputError
 from planner.layouts.enumerate import Grid
 from planner.solver.fleet.problem import Goal
-from planner.solver.found import StagedLayout
-from planner.solver.pareto import pareto, parse_measures
-from planner.solver.source import grid_source
+from planner.solver.search.found import StagedLayout
+from planner.solver.search.pareto import pareto, parse_measures
+from planner.solver.search.source import grid_source
 from tests.search_cases import random_case
 from tests.solver.test_frontier import staged_all
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from planner.solver.frontier import Search
-from planner.solver.simplest import simplest
-from planner.solver.source import table_source
+from planner.solver.search.frontier import Search
+from planner.solver.search.simplest import simplest
+from planner.solver.search.source import table_source
 from tests.search_cases import random_case
 from tests.solver.test_frontier import staged_all
 

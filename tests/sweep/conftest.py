@@ -5,9 +5,9 @@ import json
 import pytest
 
 from planner.answer.schema import Infeasible, Objective, Plan
+from planner.ask.plan import provenance_of
 from planner.catalog.load import Catalog
 from planner.errors import InputError
-from planner.pipeline import provenance_of
 from planner.sweep.local import this_process
 from planner.sweep.task import Terms, tasks
 from planner.sweep.variants import varied

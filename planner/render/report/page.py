@@ -18,12 +18,12 @@ from planner.catalog.sourced import Sourced
 from planner.errors import UnknownName
 from planner.layouts.candidate import Candidate
 from planner.money.rent import offered, usual_candidate
-from planner.render.figures import days, percent, plural
+from planner.render.figures import days, percent
 from planner.render.layout_text import brief
 from planner.render.report.money import by_days_and_cost, rent_against_buy
 from planner.render.tables import render_answer_line
 from planner.render.topology_svg import topology_svg
-from planner.units import GIB, show_kwh, show_seconds, show_usd
+from planner.units import GIB, plural, show_kwh, show_seconds, show_usd
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""Every verb: plan, estimate, compare, explain, hold, simulate, validate, calibrate, whatever the kind of work."""

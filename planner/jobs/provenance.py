@@ -1,0 +1,21 @@
+"""What an answer rests on: the resolved question, the defaults that decided, catalog and versions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import metadata
+
+from planner.answer.schema import Provenance
+from planner.catalog.load import Catalog
+from planner.scenario.scenario import AnyScenario
+from planner.version import __version__
+
+
+def provenance_of(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[str]) -> Provenance:
+    """Return what the answer rests on: the resolved question, defaults, catalog and versions."""
+    return Provenance(scenario=scenario.model_dump(mode="json", exclude_none=True), defaults=tuple(defaults),
+                      catalog_digest=catalog.digest, versions=_versions())
+
+
+def _versions() -> dict[str, str]:
+    return {"planner": __version__, **{name: metadata.version(name) for name in ("ortools", "numpy", "networkx")}}

@@ -1,0 +1,1 @@
+"""Services: replicas that meet latency targets, the fleet of them, and their replay."""

@@ -1,0 +1,82 @@
+"""Picks of the fleet as assignments: the load that each replica gets, what it delivers, the replay beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from planner.answer.assignment import Assignment
+from planner.answer.bought import bought_of
+from planner.answer.level import Replayed
+from planner.jobs.serving.assignment import Placed, served_assignment
+from planner.jobs.serving.delivered import delivered_of, working
+from planner.jobs.serving.fleet import Pick
+from planner.jobs.serving.options import deployment, held, interval
+from planner.jobs.serving.prepared import Prepared
+from planner.jobs.serving.replay import Progress, outside, replay, replayed, requests_of
+from planner.jobs.serving.service import Service
+from planner.physics.serving.level import Served
+from planner.simulate.trace import Trace
+
+
+def assignments(prepared: Prepared, picks: Sequence[Pick], *, simulated: bool = True, trace: Trace | None = None,
+                policy: str = "least-outstanding", progress: Progress | None = None) -> list[Assignment]:
+    """Return the picks as assignments, service by service; simulated: with the percentiles of a replay."""
+    made: list[Assignment] = []
+    for at, service in enumerate(prepared.services):
+        mine = [pick for pick in picks if pick.service == at]
+        if mine:
+            requests = requests_of(service, trace) if simulated else None
+            found = _replayed(prepared, service, mine, requests, policy, progress) if requests else None
+            made += _service(prepared, service, mine, found)
+    return made
+
+
+def _replayed(prepared: Prepared, service: Service, picks: Sequence[Pick], trace: Trace, policy: str,
+              progress: Progress | None) -> Replayed:
+    outcome = replay(prepared.catalog, service, prepared.candidates, picks, trace, policy, progress)
+    return replayed(outcome.delayed(outside(prepared.catalog, service, prepared.candidates, picks)), service)
+
+
+def _service(prepared: Prepared, service: Service, picks: Sequence[Pick], found: Replayed | None) -> list[Assignment]:
+    catalog = prepared.catalog
+    deployments = [deployment(catalog, service, prepared.candidates[p.column.candidate], p.column.format,
+                              p.column.settings) for p in picks]
+    rates = loads(service, picks)
+    works = [working(d, p.column, service, rate) for d, p, rate in zip(deployments, picks, rates, strict=True)]
+    made = []
+    for pick, d, rate, mine in zip(picks, deployments, rates, works, strict=True):
+        prefill, decode = (_of(role, pick, mine, picks, works) for role in ("prefill", "decode"))
+        daily = None if pick.always or len(set(pick.daily)) == 1 else pick.daily
+        placed = Placed(pick.replicas, pick.nodes, pick.offer, pick.usd_per_node_hour, pick.part, daily, pick.share,
+                        pick.column.role, pick.column.settings,
+                        bought_of(pick.offer.estate, pick.together, pick.buys, 1.0)
+                        if pick.offer.estate is not None and pick.buys else None, service.prompts)
+        capacity = held(catalog, service, d, pick.column.rows, service.mean_length, pick.column.settings)
+        made.append(served_assignment(
+            service.asked.label, service.asked.engine, d, pick.column.rows, capacity,
+            delivered_of(service, rate, mine, prefill, decode, pick.column.role),
+            placed, interval(catalog, service, d), found))
+    return made
+
+
+def _of(role: str, pick: Pick, mine: Served, picks: Sequence[Pick], works: Sequence[Served]) -> Served:
+    """Return what prefills, or decodes, the requests of a pick: itself, or the strongest of the other pool."""
+    if pick.column.role in ("whole", role):
+        return mine
+    return next(work for other, work in zip(picks, works, strict=True)
+                if (other.column.role, other.offer.label) == (role, pick.offer.label))
+
+
+def loads(service: Service, picks: Sequence[Pick]) -> list[float]:
+    """Return the requests/s that a replica of each pick gets: shared out by what each could answer."""
+    whole = sum(p.replicas * p.column.rate for p in picks if p.column.role == "whole")
+    pools = {offer: [sum(p.replicas * p.column.rate for p in picks if (p.offer.label, p.column.role) == (offer, role))
+                     for role in ("prefill", "decode")]
+             for offer in dict.fromkeys(p.offer.label for p in picks if p.column.role != "whole")}
+    share = (service.rate or 0.0) / max(whole + sum(map(min, pools.values())), 1e-12)
+    out = []
+    for pick in picks:
+        mine = pools.get(pick.offer.label, [1.0, 1.0])
+        weaker = 1.0 if pick.column.role == "whole" else min(mine) / mine[pick.column.role == "decode"]
+        out.append(pick.column.rate * share * weaker)
+    return out

@@ -1,0 +1,92 @@
+"""One layout of a service: does it fit, what its cache holds, how fast it is at a load."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from planner.answer.assignment import Assignment
+from planner.answer.level import Percentiles
+from planner.catalog.load import Catalog
+from planner.errors import InputError
+from planner.jobs.serving.assignment import Delivered, Placed, served_assignment
+from planner.jobs.serving.columns import ReplicaColumn
+from planner.jobs.serving.delivered import each_token, first_token, working
+from planner.jobs.serving.options import deployment, held, interval
+from planner.jobs.serving.service import Service, service_of
+from planner.money.rent import usual_candidate
+from planner.physics.serving.capacity import Capacity
+from planner.physics.serving.deployment import Deployment, Replicas
+from planner.physics.serving.steady import Demand, closed, offline
+from planner.scenario.serving import Serving
+
+AXES = ("tp", "pp", "ep", "dp")
+"""What a serving layout is made of; dp are copies of attention that share the experts, ep the ranks of these."""
+
+
+def estimate_serving(asked: Serving, catalog: Catalog, node: str, gpus: int | None,
+                     layout: Mapping[str, str]) -> Assignment:
+    """Return whether one layout holds a resolved service, and how fast it is: at a concurrency, a rate, or at most.
+
+    GPUs beyond those of the layout run further replicas, which share the load. Raises PlannerError.
+    """
+    service = service_of(asked, catalog)
+    if len(asked.quantization or ()) != 1:
+        raise InputError(f"--quantization: an estimate is of one format, got {', '.join(asked.quantization or ())}")
+    candidate = usual_candidate(catalog.node(node), catalog)
+    d = deployment(catalog, service, candidate, (asked.quantization or ("bf16",))[0])
+    rows = _rows(layout, d)
+    each = int(rows.gpus[0])
+    if gpus is not None and gpus % each:
+        raise InputError(f"--gpus {gpus} is no multiple of the {each} GPUs of the layout")
+    replicas = (gpus or each) // each
+    longest, mean = (held(catalog, service, d, rows, length) for length in (service.length, service.mean_length))
+    delivered = _delivered(service, d, rows, mean, replicas, fits=bool(longest.concurrency[0] >= 1))
+    nodes = -(-each * replicas // candidate.node.gpus)
+    return served_assignment(asked.label, asked.engine, d, rows, longest, delivered, Placed(replicas, nodes, None),
+                             interval(catalog, service, d))
+
+
+def _rows(layout: Mapping[str, str], d: Deployment) -> Replicas:
+    degrees = dict.fromkeys(AXES, 1)
+    for axis, value in layout.items():
+        if axis not in AXES:
+            raise InputError(f"--layout: {axis!r} is no axis of a serving layout: {', '.join(AXES)}")
+        if not value.isdigit() or not int(value):
+            raise InputError(f"--layout: {axis}={value} is no whole number above zero")
+        degrees[axis] = int(value)
+    model, mixture = d.model, d.model.mixes_experts
+    if model.attention_heads % degrees["tp"]:
+        raise InputError(f"--layout: tp={degrees['tp']} does not divide the {model.attention_heads} heads of "
+                         f"{model.name}")
+    node = d.candidates[0].node
+    if degrees["tp"] > node.gpus:
+        raise InputError(f"--layout: tp={degrees['tp']} is more than the {node.gpus} GPUs of {node.name}")
+    if degrees["pp"] > model.layers:
+        raise InputError(f"--layout: pp={degrees['pp']} is more than the {model.layers} layers of {model.name}")
+    if not mixture and (degrees["dp"] > 1 or degrees["ep"] > 1):
+        raise InputError(f"--layout: dp and ep are for mixtures of experts, and {model.name} is none; more --gpus run "
+                         "more replicas")
+    if degrees["ep"] not in (1, degrees["dp"]) or (degrees["ep"] > 1 and degrees["tp"] > 1):
+        raise InputError("--layout: ep is 1, or with tp=1 the copies of attention (dp), over which experts are spread")
+    one = np.ones(1, np.int64)
+    return Replicas(0 * one, *(degrees[axis] * one for axis in AXES))
+
+
+def _delivered(service: Service, d: Deployment, rows: Replicas, mean: Capacity, replicas: int, *,
+               fits: bool) -> Delivered:
+    """Return what one of the replicas does at its share of the load."""
+    stream, most = service.stream, np.maximum(1.0, np.minimum(mean.concurrency, d.engine.sequences * rows.dp))
+    if service.rate is not None and fits:
+        column = ReplicaColumn(0, d.format, "whole", int(rows.tp[0]), int(rows.pp[0]), int(rows.ep[0]), int(rows.dp[0]),
+                               0.0, 0.0, float(most[0]))
+        found = working(d, column, service, service.rate / replicas)
+        return Delivered(float(found.rate[0]), float(found.batch[0]), stream.context, first_token(found),
+                         each_token(found), stream.input, stream.output)
+    clients = (service.asked.concurrency or 0) / replicas
+    demand = Demand(np.full(1, stream.input), np.full(1, stream.output), np.full(1, max(clients, 1.0)))
+    steady = closed(d, rows, demand, most) if clients else offline(d, rows, demand, most)
+    ttft, tpot = float(steady.ttft[0]), float(steady.tpot[0])
+    return Delivered(float(steady.requests[0]), float(steady.batch[0]), stream.context, Percentiles(p50=ttft, p95=ttft),
+                     Percentiles(p50=tpot, p95=tpot), stream.input, stream.output)

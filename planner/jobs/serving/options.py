@@ -1,0 +1,262 @@
+"""Every way to run a service: hardware, weight formats, layouts and settings, with what each holds and answers."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+
+import numpy as np
+
+from planner.catalog.architecture import Model
+from planner.catalog.calibration import serving_interval
+from planner.catalog.load import Catalog
+from planner.errors import MissingFact
+from planner.jobs.serving.columns import (
+    DEGREES,
+    STAGES,
+    Nearest,
+    ReplicaColumn,
+    Role,
+    idle,
+    largest,
+    layouts,
+    undominated,
+)
+from planner.jobs.serving.service import Service
+from planner.layouts.candidate import Candidate
+from planner.layouts.table import Floats, Ints
+from planner.physics.serving.cache import CACHE_BYTES
+from planner.physics.serving.capacity import Asked, Capacity, capacity, held_each
+from planner.physics.serving.deployment import Deployment, Replicas, deployment_of, joined
+from planner.physics.serving.formats import format_of
+from planner.physics.serving.sequences import Cut
+from planner.physics.serving.settings import USUAL, EngineSettings
+
+Admitted = Callable[[ReplicaColumn], bool]
+TOKENS = (2048, 8192, 16384)
+SEQUENCES = (64, 256, 1024)
+"""Of a step at most, beside the engine's default: prefill chunks and batch limits that are tried."""
+
+
+@dataclass(slots=True)
+class Account:
+    """What was looked at."""
+
+    layouts: int = 0
+    legal: int = 0
+    fit: int = 0
+    removed: Counter[str] = field(default_factory=Counter)
+    nearest: list[tuple[Nearest, str]] = field(default_factory=list)
+    """Of hardware where no layout holds the level: what comes nearest, and its name."""
+    missing: list[tuple[float, str]] = field(default_factory=list)
+    """Of hardware where no layout fits: bytes a GPU lacks at least, and its name."""
+
+
+@dataclass(slots=True)
+class _Block:
+    """Layouts on one kind of hardware; those inside a node are the same whatever network joins the nodes."""
+
+    candidates: list[int]
+    labels: list[str]
+    d: Deployment
+    asked: Asked
+    rows: Replicas
+    choices: list[EngineSettings]
+    """Simple ones first."""
+    held: Floats
+    """Sequences of the longest and of mean length, by choice, length and row."""
+
+    def most(self, tokens: int | None) -> Floats:
+        """Return how many sequences run at once with the best settings of that chunk, by choice and row."""
+        limits = np.array([c.sequences or self.asked.limits.sequences for c in self.choices], np.float64)
+        held = np.minimum(self.held[:, 1], limits[:, None] * self.rows.dp)
+        possible = (self.held[:, 0] >= 1) & np.array([c.tokens == tokens for c in self.choices])[:, None]
+        return np.where(possible, held, 0.0)
+
+
+def deployment(catalog: Catalog, service: Service, candidate: Candidate, name: str,
+               settings: EngineSettings = USUAL) -> Deployment:
+    """Return a service on one kind of hardware with its weights in the format `name`. Raises PlannerError."""
+    asked = service.asked
+    weights = format_of(name, service.model)
+    if weights is None:
+        raise MissingFact(f"model {service.model.name}", f"weights in {name}")
+    speed = catalog.speeds(asked.engine).release(asked.engine_version, candidate.gpu.architecture)
+    cache = "bf16" if asked.kv_cache == "auto" else asked.kv_cache
+    d = deployment_of(catalog, service.model, name, weights, CACHE_BYTES[cache], (candidate,), speed)
+    limits = _asked(catalog, service, d, service.length, settings).limits
+    return replace(d, engine=speed.model_copy(update={"chunk": limits.tokens, "sequences": limits.sequences}))
+
+
+def held(catalog: Catalog, service: Service, d: Deployment, rows: Replicas, length: int,
+         settings: EngineSettings = USUAL) -> Capacity:
+    """Return what each layout holds of sequences of that length."""
+    return capacity(_asked(catalog, service, d, length, settings), _cut(rows))
+
+
+def _asked(catalog: Catalog, service: Service, d: Deployment, length: int, settings: EngineSettings) -> Asked:
+    engine, gpu = catalog.engine(service.asked.engine), d.candidates[0].gpu
+    return Asked(service.model, d.weights, d.element, engine, engine.release(service.asked.engine_version),
+                 gpu.usable_memory, settings, length=length, architecture=gpu.architecture,
+                 drafts=1 if service.stream.drafts else 0)
+
+
+def _cut(rows: Replicas) -> Cut:
+    return Cut(rows.tp * rows.dp, rows.pp, rows.dp)
+
+
+def options(catalog: Catalog, service: Service, candidates: Sequence[Candidate], account: Account,
+            admitted: Admitted = lambda column: True) -> list[ReplicaColumn]:
+    """Return the columns admitted of a service on all candidates; `account` is told what was removed and why.
+
+    Of each layout and chunk the settings that let most sequences run are taken, which answer most. Chunks other than
+    the engine's are tried on the layouts that no other matches with it.
+    """
+    blocks = _blocks(catalog, service, candidates, account)
+    made = _answered(catalog, service, blocks, None, account)
+    made = [[(row, column) for row, column in found if admitted(column)] for found in made]
+    fronts = [_fronts(at, blocks, made) for at in range(len(candidates))]
+    wanted = {id(column) for front in fronts for column in front}
+    for tokens in TOKENS:
+        again = [replace(block, rows=block.rows.take(rows), held=block.held[:, :, rows])
+                 for block, found in zip(blocks, made, strict=True)
+                 if any(c.tokens == tokens for c in block.choices)
+                 and len(rows := np.array(sorted({at for at, column in found if id(column) in wanted}), np.int64))]
+        for block, found in zip(again, _answered(catalog, service, again, tokens, None), strict=True):
+            for at in block.candidates:
+                fronts[at] += [replace(column, candidate=at) for _, column in found]
+    # formats are told apart, so that each can be shown beside the best
+    kept = [column for at, front in enumerate(fronts) for name in service.asked.quantization or ()
+            for column in _kept([replace(c, candidate=at) for c in front if c.format == name])]
+    answering = sum(len(block.candidates) * len(columns) for block, columns in zip(blocks, made, strict=True))
+    account.removed["dominated"] += answering - len({column.layout for column in kept})
+    return kept
+
+
+def _kept(front: list[ReplicaColumn]) -> list[ReplicaColumn]:
+    """Return what no other matches, and of the default settings what no other of them does: simple where enough."""
+    best, usual = undominated(front), undominated([column for column in front if not column.settings.changed])
+    return best + [column for column in usual if column not in best]
+
+
+def _fronts(at: int, blocks: Sequence[_Block], made: Sequence[list[tuple[int, ReplicaColumn]]]) -> list[ReplicaColumn]:
+    """Return the columns of a candidate that no other of the same format matches."""
+    mine: dict[str, list[ReplicaColumn]] = defaultdict(list)
+    for block, found in zip(blocks, made, strict=True):
+        if at in block.candidates:
+            mine[block.d.format] += [column for _, column in found]
+    return [column for found in mine.values() for column in undominated(found)]
+
+
+def _blocks(catalog: Catalog, service: Service, candidates: Sequence[Candidate], account: Account) -> list[_Block]:
+    """Return all layouts on all hardware, with what each holds."""
+    found: list[_Block] = []
+    known: dict[tuple[str, str], _Block] = {}
+    for at, candidate in enumerate(candidates):
+        for name in service.asked.quantization or ():
+            d = deployment(catalog, service, candidate, name)
+            rows, label = layouts(service.model, candidate, account.removed), f"{candidate.label} in {name}"
+            account.layouts += _domain(service.model)
+            account.legal += len(rows)
+            inside = rows.gpus <= candidate.node.gpus
+            key = candidate.node.name, name
+            if key in known:
+                known[key].candidates.append(at)
+                known[key].labels.append(label)
+            else:
+                known[key] = _block(catalog, service, d, rows.take(np.flatnonzero(inside)), at, label)
+                found.append(known[key])
+            if not inside.all():
+                found.append(_block(catalog, service, d, rows.take(np.flatnonzero(~inside)), at, label))
+    return found
+
+
+def _block(catalog: Catalog, service: Service, d: Deployment, rows: Replicas, at: int, label: str) -> _Block:
+    asked = _asked(catalog, service, d, service.length, USUAL)
+    fractions = (None, asked.engine.memory_fraction_most)
+    # an engine that takes prompts whole has no chunk to choose
+    tokens = () if d.engine.prefill_first else tuple(one for one in TOKENS if one != asked.limits.tokens)
+    sequences = tuple(one for one in SEQUENCES if one != asked.limits.sequences)
+    choices = sorted({EngineSettings(*one) for one in product(fractions, (None, *tokens), (None, *sequences))},
+                     key=lambda one: (one.changed, one.fraction or 0, one.tokens or 0, one.sequences or 0))
+    return _Block([at], [label], d, asked, rows, choices,
+                  held_each(asked, _cut(rows), (service.length, service.mean_length), choices))
+
+
+def _answered(catalog: Catalog, service: Service, blocks: Sequence[_Block], tokens: int | None,
+              account: Account | None) -> list[list[tuple[int, ReplicaColumn]]]:
+    """Return the columns of each block with a chunk, each with its row; `account` is told what fell out."""
+    found: list[list[tuple[int, ReplicaColumn]]] = [[] for _ in blocks]
+    alike: dict[object, list[int]] = defaultdict(list)
+    for at, block in enumerate(blocks):
+        alike[block.d.format, block.d.engine].append(at)
+    for members in alike.values():
+        mine = [blocks[at] for at in members]
+        each = [np.flatnonzero(block.most(tokens).any(axis=0)) for block in mine]
+        d, rows = joined([block.d for block in mine],
+                         [block.rows.take(fits) for block, fits in zip(mine, each, strict=True)])
+        if tokens is not None:
+            d = replace(d, engine=d.engine.model_copy(update={"chunk": tokens}))
+        most = np.concatenate([block.most(tokens).max(axis=0)[fits] for block, fits in zip(mine, each, strict=True)])
+        ends = np.cumsum([len(fits) for fits in each])
+        for role in _roles(service):
+            results = largest(d, role, rows, service.stream, service.level, most) if len(rows) else (most,) * 3
+            for at, block, fits, end in zip(members, mine, each, ends, strict=True):
+                part = slice(end - len(fits), end)
+                found[at] += _columns(block, role, tokens, fits, *(values[part] for values in results))
+    for block, columns in zip(blocks, found, strict=True):
+        if account is not None:
+            _told(account, service, block, columns)
+    return found
+
+
+def _columns(block: _Block, role: Role, tokens: int | None, fits: Ints, rate: Floats, load: Floats,
+             crowd: Floats) -> Iterable[tuple[int, ReplicaColumn]]:
+    """Yield what holds the level, with the simplest settings that let as many sequences run as there are."""
+    most, rows = block.most(tokens), block.rows
+    for number in np.flatnonzero(rate > 0):
+        at = fits[number]
+        # prefill alone holds what it works on, whatever the settings
+        needed = min(float(crowd[number]), float(most[:, at].max()))
+        choice = int(np.argmax((most[:, at] > 0) & (most[:, at] >= needed)))
+        yield int(at), ReplicaColumn(0, block.d.format, role, int(rows.tp[at]), int(rows.pp[at]), int(rows.ep[at]),
+                                     int(rows.dp[at]), float(rate[number]), float(load[number]),
+                                     float(most[choice, at]), block.choices[choice])
+
+
+def _told(account: Account, service: Service, block: _Block, columns: list[tuple[int, ReplicaColumn]]) -> None:
+    """Count the layouts of a block for each of its candidates, and keep what comes nearest where none is left."""
+    fits = np.flatnonzero(block.most(None).any(axis=0))
+    times, roles = len(block.candidates), len(_roles(service))
+    account.fit += times * len(fits)
+    account.removed["memory"] += times * (len(block.rows) - len(fits))
+    account.removed["level"] += times * (roles * len(fits) - len(columns))
+    if not len(block.rows):
+        return
+    if not len(fits):
+        longest = capacity(block.asked, _cut(block.rows))
+        lacks = float((longest.sequence - longest.worst_pool).min())
+        account.missing += [(lacks, label) for label in block.labels]
+    elif not columns:
+        nearest = idle(block.d, block.rows.take(fits), service.stream, service.level)
+        account.nearest += [(nearest, label) for label in block.labels]
+
+
+def _roles(service: Service) -> tuple[Role, ...]:
+    """Return what of a request replicas may do."""
+    apart: dict[str, tuple[Role, ...]] = {"no": ("whole",), "allowed": ("whole", "prefill", "decode"),
+                                          "only": ("prefill", "decode")}
+    return apart[service.asked.disaggregated]
+
+
+def interval(catalog: Catalog, service: Service, d: Deployment) -> tuple[float, float]:
+    """Return measured over predicted seconds per token that 90% of comparable runs lie between."""
+    return serving_interval(catalog.serving_residuals, "tpot_ms", service.asked.engine,
+                            d.candidates[0].gpu.architecture, mixture=service.model.mixes_experts)
+
+
+def _domain(model: Model) -> int:
+    """Return how many combinations the degrees of a replica make."""
+    return len(DEGREES) * len(STAGES) * (2 * len(DEGREES) if model.mixes_experts else 1)

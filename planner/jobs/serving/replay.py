@@ -1,0 +1,191 @@
+"""A serving plan replayed event by event: the physics' steps as tables, a fleet of the plan's replicas, percentiles.
+
+Step times are tabulated over how many sequences decode and how long prompts are, and read by interpolation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.answer.level import Percentiles, Replayed
+from planner.catalog.load import Catalog
+from planner.jobs.serving.fleet import Pick
+from planner.jobs.serving.options import deployment, held
+from planner.jobs.serving.service import Service
+from planner.layouts.candidate import Candidate
+from planner.layouts.table import Floats
+from planner.physics.serving.apart import sending
+from planner.physics.serving.deployment import Deployment, Replicas
+from planner.physics.serving.step import Load, step_times
+from planner.simulate.fleet import Group, Transfer, simulate
+from planner.simulate.outcome import Outcome
+from planner.simulate.steps import ReplicaKind
+from planner.simulate.trace import Lengths, Trace, synthetic
+
+POINTS = 40
+"""Points of a table of steps."""
+REQUESTS = 4000
+"""Of a replay without a trace."""
+GRAIN = 64
+"""Tokens to which the cached part of a prompt is rounded."""
+Progress = Callable[[float], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Tabulated:
+    """Step times of one replica. `sequences`, `tokens` and `before` are the points of the tables."""
+
+    sequences: Floats
+    plain: Floats
+    """Of a decode step over empty caches."""
+    slope: Floats
+    """More for each cached token of all sequences."""
+    tokens: Floats
+    before: Floats
+    prompts: Floats
+    """What prompt tokens add, by tokens and by what is cached before them."""
+    floor: float
+    mean_prompt: float
+    gain: float
+    """Output tokens of a sequence in a step."""
+    copies: int
+    """Of attention, which prompts share out: one alone leaves the others idle."""
+
+    def fixed(self, sequences: int) -> float:
+        """Return seconds of a token of that many sequences over empty caches."""
+        return float(np.interp(sequences, self.sequences, self.plain)) / self.gain
+
+    def per_token(self, sequences: int) -> float:
+        """Return more seconds for each cached token."""
+        return float(np.interp(sequences, self.sequences, self.slope)) / self.gain
+
+    def prefill(self, tokens: int, context: int) -> float:
+        """Return seconds that prompt tokens add; several prompts in a step are each as long as the mean one.
+
+        A prompt runs on one copy of attention, while the others wait for it.
+        """
+        alone = min(tokens, self.mean_prompt)
+        behind = context + alone / 2
+        rows = [np.interp(behind, self.before, row) for row in self.prompts]
+        return float(np.interp(max(tokens, alone * self.copies), self.tokens, rows))
+
+    def empty(self) -> float:
+        """Return the floor of a step that decodes nothing."""
+        return self.floor
+
+
+def tabulate(d: Deployment, rows: Replicas, service: Service, batch: float, most: float) -> Tabulated:
+    """Return the steps of a layout, tables of one row; prompts beside `batch` decoding sequences."""
+    stream = service.stream
+    many = np.unique(np.rint(np.geomspace(1, max(most, 2), POINTS)))
+    context = stream.context
+
+    def seconds(sequences: Floats, cached: Floats, prompt: Floats, behind: Floats) -> Floats:
+        return step_times(d, rows.take(np.zeros(len(sequences), np.int64)),
+                          Load(sequences, cached, prompt, behind, 1.0 + stream.drafts)).total
+
+    none = np.zeros(len(many))
+    short, long = (seconds(many, none + share * context, none, none) for share in (0.5, 1.5))
+    slope = (long - short) / (many * context)
+    plain = short - slope * many * 0.5 * context
+    copies = int((rows.dp * rows.pp)[0])
+    tokens = np.geomspace(1, d.engine.chunk * copies, POINTS)
+    before = np.concatenate([[0.0], np.geomspace(64, max(service.length, 128), POINTS // 2)])
+    beside = 0.0 if d.engine.prefill_first else max(batch, 1.0)
+    grid = np.repeat(tokens, len(before)), np.tile(before, len(tokens))
+    flat = np.zeros(len(grid[0]))
+    whole = seconds(flat + beside, flat + context, *grid)
+    base = seconds(np.array([beside]), np.array([context]), np.zeros(1), np.zeros(1))[0] if beside else 0.0
+    floor = d.engine.step
+    prompts = np.maximum(whole - base - (0.0 if beside else floor), 0.0).reshape(len(tokens), len(before))
+    return Tabulated(many, plain, slope, tokens, before, prompts, floor, stream.prompt, stream.tokens_per_step,
+                     int(rows.dp[0]))
+
+
+def kind_of(catalog: Catalog, service: Service, candidate: Candidate, pick: Pick) -> ReplicaKind:
+    """Return a pick's replica as the simulator runs it."""
+    column = pick.column
+    d, rows = deployment(catalog, service, candidate, column.format, column.settings), column.rows
+    mean = held(catalog, service, d, rows, service.mean_length, column.settings)
+    most = min(d.engine.sequences * pick.column.dp, max(1, int(mean.concurrency[0])))
+    steps = tabulate(d, rows, service, pick.column.batch if pick.column.role != "prefill" else 0.0, most)
+    copies = pick.column.dp * pick.column.pp
+    return ReplicaKind(steps, max(service.length, int(mean.concurrency[0] * service.mean_length)),
+                       d.engine.sequences * pick.column.dp, d.engine.chunk * copies,
+                       "prefill first" if d.engine.prefill_first else "mixed", hit_rate=service.asked.prefix_hits,
+                       context_grain=GRAIN)
+
+
+def replay(catalog: Catalog, service: Service, candidates: Sequence[Candidate], picks: Sequence[Pick],
+           trace: Trace | None = None, policy: str = "least-outstanding", progress: Progress | None = None) -> Outcome:
+    """Replay a service's picks on a trace; on its own, or one drawn as the service asks, where none is given."""
+    groups = [Group(kind_of(catalog, service, candidates[pick.column.candidate], pick), pick.replicas,
+                    pick.column.role, weight=pick.column.rate)
+              for pick in picks]
+    return simulate(trace or requests_of(service), groups, policy, _transfer(catalog, service, candidates, picks),
+                    progress)
+
+
+def requests_of(service: Service, trace: Trace | None = None) -> Trace:
+    """Return what a service answers of a trace, else of its own, else of requests drawn as it asks, always the same.
+    """
+    asked = service.asked
+    if trace is None and service.trace is not None:
+        return service.trace
+    if trace is None:
+        assert asked.input is not None
+        assert asked.output is not None
+        lengths = Lengths(asked.input.mean, asked.input.cv), Lengths(asked.output.mean, asked.output.cv)
+        trace = synthetic(asked.rate or 1.0, lengths, asked.gap_cv, count=REQUESTS)
+    return trace if service.prompts is None else trace.of_prompts(*service.prompts)
+
+
+def _transfer(catalog: Catalog, service: Service, candidates: Sequence[Candidate],
+              picks: Sequence[Pick]) -> Transfer | None:
+    senders = [pick for pick in picks if pick.column.role == "prefill"]
+    if not senders:
+        return None
+    column = senders[0].column
+    d = deployment(catalog, service, candidates[column.candidate], column.format, column.settings)
+    each = float(sending(d, column.rows, 1.0)[0])
+    return lambda tokens: tokens * each
+
+
+def outside(catalog: Catalog, service: Service, candidates: Sequence[Candidate], picks: Sequence[Pick]) -> float:
+    """Return seconds before a first token that no step of the replay has: of the host, and of the stages of a pipeline.
+
+    The replay has a prompt take one stage's share of the time of all, as stages work on different prompts; the prompt
+    itself passes them one after the other.
+    """
+    pick = next((pick for pick in picks if pick.column.role == "prefill"), picks[0])
+    column = pick.column
+    d, rows = deployment(catalog, service, candidates[column.candidate], column.format, column.settings), column.rows
+    stages, none = pick.column.pp, np.zeros(1)
+    tokens = np.full(1, min(service.stream.prompt, float(d.engine.chunk)) * pick.column.dp * stages)
+    pass_ = float(step_times(d, rows, Load(none, none, tokens, none + service.stream.behind)).total[0])
+    return d.engine.request + pass_ * (1 - 1 / stages)
+
+
+def replayed(outcome: Outcome, service: Service) -> Replayed:
+    """Return the percentiles of a replay as a plan says them."""
+    ttft, tpot = outcome.percentiles("ttft"), outcome.percentiles("tpot")
+    return Replayed(requests=len(outcome.arrival), rejected=int(outcome.rejected.sum()),
+                    preempted=int(outcome.preemptions.sum()),
+                    ttft_seconds=Percentiles(p50=ttft["p50"], p95=ttft["p95"]),
+                    tpot_seconds=Percentiles(p50=_number(tpot["p50"]), p95=_number(tpot["p95"])),
+                    output_tokens_per_second=outcome.output_tokens_per_second,
+                    share_within_level=share_within(outcome, service),
+                    busy_share=float(outcome.utilization.mean()))
+
+
+def share_within(outcome: Outcome, service: Service) -> float:
+    """Return the share of requests within the service's limits."""
+    limits = {name: level.seconds for name, level in service.asked.levels}
+    return outcome.share_meeting(limits.get("ttft"), limits.get("tpot"))
+
+
+def _number(value: float) -> float:
+    return 0.0 if np.isnan(value) else value

@@ -1,0 +1,205 @@
+"""A service as the search asks for it: its stream of requests, its level, and the rate that must be held."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from planner.catalog.architecture import Model
+from planner.catalog.load import Catalog
+from planner.jobs.serving.columns import Level
+from planner.physics.serving.level import Stream, stream_of
+from planner.scenario.demand import Level as AskedLevel
+from planner.scenario.lengths import Length
+from planner.scenario.resolve import trace_file
+from planner.scenario.serving import Serving
+from planner.simulate.reading import read_trace
+from planner.simulate.trace import Trace
+
+WINDOW = 300.0
+"""Seconds of a trace over which its rate is taken; the busiest decides."""
+FEWEST = 16
+"""Gaps of a window from which on their spread counts."""
+FINE = 1000
+"""Quantiles that stand for lengths where classes of them are cut."""
+LONGEST = 0.999
+"""Share of the requests that the longest admitted one covers, where lengths have no end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """One service, resolved."""
+
+    asked: Serving
+    model: Model
+    stream: Stream
+    level: Level
+    rate: float | None
+    """Requests/s at the busiest; none asks for as many as go."""
+    length: int
+    """Tokens of the longest request that must be held."""
+    trace: Trace | None = None
+    classes: tuple[int, int] = (0, 0)
+    """First and last class of prompt length that it answers."""
+    prompts: tuple[int, int | None] | None = None
+    """Tokens of the prompts it answers, from and up to and with (none: no end); none is all of them."""
+    of: int = 0
+    """The number of the service that it is a part of, or is."""
+
+    @property
+    def mean_length(self) -> int:
+        """Tokens that a sequence holds on average, half way through its answer; long answers are there for longer."""
+        return round(self.stream.context)
+
+    @property
+    def needed(self) -> float:
+        """Requests/s with the headroom; zero where no rate is asked."""
+        return (self.rate or 0.0) * (1 + self.asked.headroom)
+
+
+def service_of(asked: Serving, catalog: Catalog) -> Service:
+    """Return a resolved service; a trace is read for its lengths, gaps and rate. Raises InputError."""
+    return services_of(asked, catalog)[0]
+
+
+def services_of(asked: Serving, catalog: Catalog) -> list[Service]:
+    """Return a resolved service whole, and what each range of its classes of prompt length is for itself.
+
+    Classes have equally many prompt tokens, and may miss the level in equally many requests, so that together they miss
+    it in no more than the whole may. Raises InputError.
+    """
+    trace = read_trace(trace_file(asked.trace)) if asked.trace is not None else None
+    cuts = _cuts(asked, trace)
+    found = [_service(asked, catalog, trace)]
+    edges = [0, *cuts, None]
+    for first in range(len(edges) - 1 if cuts else 0):
+        for last in range(first, len(edges) - 1):
+            low, high = edges[first] or 0, edges[last + 1]
+            if (first, last) == (0, len(cuts)):
+                found[0] = replace(found[0], classes=(first, last))
+            else:
+                mine = trace.of_prompts(low + 1, high) if trace else None
+                one = _service(asked, catalog, mine, (low, high))
+                share = len(mine) / len(trace) if trace and mine else (one.rate or 0.0) / (asked.rate or 1.0)
+                slack = (last - first + 1) / (len(edges) - 1) / share
+                found.append(replace(one, classes=(first, last), prompts=(low + 1, high),
+                                     level=Level(_with(one.level.ttft, slack), _with(one.level.tpot, slack))))
+    return found
+
+
+def _with(level: tuple[float, float | None] | None, slack: float) -> tuple[float, float | None] | None:
+    """Return a level whose share of requests that may miss it is `slack` times as large."""
+    if level is None or level[1] is None:
+        return level
+    return level[0], max(1 - (1 - level[1]) * slack, 0.0)
+
+
+def _cuts(asked: Serving, trace: Trace | None) -> list[int]:
+    """Return the prompt tokens up to which each class but the last goes."""
+    if asked.length_classes == 1:
+        return []
+    if trace is not None:
+        values = np.sort(trace.input).astype(np.float64)
+    else:
+        assert asked.input is not None
+        values = np.array([asked.input.quantile((at + 0.5) / FINE) for at in range(FINE)])
+    mass = np.cumsum(values) / values.sum()
+    shares = np.arange(1, asked.length_classes) / asked.length_classes
+    cuts = {round(float(values[np.searchsorted(mass, share)])) for share in shares}
+    return sorted(cut for cut in cuts if values[0] <= cut < np.floor(values[-1]))
+
+
+def _service(asked: Serving, catalog: Catalog, trace: Trace | None,
+             prompts: tuple[int, int | None] | None = None) -> Service:
+    """Return what answers prompts of more than the first and up to the second number of tokens; `trace` has just these.
+    """
+    model = catalog.model(asked.model)
+    level = Level(_level(asked.ttft), _level(asked.tpot))
+    drafts, accepted = (asked.speculative.tokens, asked.speculative.acceptance) if asked.speculative else (0, 0.0)
+    # a draft that is always right is one token short of certain, so that the mean stays finite
+    accepted = min(accepted, 1 - 1e-9)
+    if trace is not None:
+        inputs, outputs = trace.input.astype(np.float64), trace.output.astype(np.float64)
+        stream = stream_of(lambda q: float(np.quantile(inputs, q)), lambda q: float(np.quantile(outputs, q)),
+                           input=float(inputs.mean()), output=float(outputs.mean()), input_cv=_spread(inputs),
+                           output_cv=_spread(outputs), gap_cv=_gaps(trace), hits=asked.prefix_hits, drafts=drafts,
+                           accepted=accepted)
+        longest = asked.max_model_len or int((trace.input + trace.output).max())
+        return Service(asked, model, stream, level, _busiest(trace), longest, trace)
+    assert asked.input is not None
+    assert asked.output is not None
+    low, high = prompts or (0, None)
+    part = _Part(asked.input, low, math.inf if high is None else high + 0.5)
+    # what is drawn at random from a stream comes the more at random
+    gap_cv = math.sqrt(1 + part.share * (asked.gap_cv**2 - 1))
+    stream = stream_of(part.quantile, asked.output.quantile, input=part.mean, output=asked.output.mean,
+                       input_cv=part.cv, output_cv=asked.output.cv, gap_cv=gap_cv, hits=asked.prefix_hits,
+                       drafts=drafts, accepted=accepted)
+    longest = asked.max_model_len or round(part.quantile(LONGEST) + asked.output.quantile(LONGEST))
+    return Service(asked, model, stream, level, None if asked.rate is None else asked.rate * part.share, longest)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Those of some lengths that lie between two numbers of tokens."""
+
+    whole: Length
+    low: float
+    high: float
+
+    def _between(self, order: int) -> float:
+        if self.high == math.inf and not self.low:
+            return 1.0
+        top = 1.0 if self.high == math.inf else self.whole.below(self.high, order)
+        return top - (self.whole.below(self.low + 0.5, order) if self.low else 0.0)
+
+    @property
+    def share(self) -> float:
+        """Share of the lengths."""
+        return self._between(0)
+
+    @property
+    def mean(self) -> float:
+        """Mean tokens."""
+        return self.whole.mean * self._between(1) / self.share
+
+    @property
+    def cv(self) -> float:
+        """Standard deviation over mean."""
+        square = self.whole.mean**2 * (1 + self.whole.cv**2) * self._between(2) / self.share
+        return math.sqrt(max(square / self.mean**2 - 1, 0.0))
+
+    def quantile(self, q: float) -> float:
+        """Return the tokens below which a share of them lies."""
+        below = self.whole.below(self.low + 0.5) if self.low else 0.0
+        return self.whole.quantile(below + q * self.share)
+
+
+def _level(asked: AskedLevel | None) -> tuple[float, float | None] | None:
+    if asked is None:
+        return None
+    return asked.seconds, None if asked.percentile is None else asked.percentile / 100
+
+
+def _spread(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
+    return float(values.std() / values.mean())
+
+
+def _gaps(trace: Trace) -> float:
+    """Return how uneven the gaps are, window by window, so that a slow drift of the rate does not count."""
+    spreads = []
+    for start in np.arange(0.0, max(trace.seconds, WINDOW), WINDOW):
+        gaps = np.diff(trace.arrival[(trace.arrival >= start) & (trace.arrival < start + WINDOW)])
+        if len(gaps) >= FEWEST and gaps.mean() > 0:
+            spreads.append(float(gaps.std() / gaps.mean()))
+    return float(np.median(spreads)) if spreads else 1.0
+
+
+def _busiest(trace: Trace) -> float:
+    """Return requests/s of the busiest window."""
+    if trace.seconds < WINDOW:
+        return trace.rate
+    counts, _ = np.histogram(trace.arrival, np.arange(0.0, trace.seconds + WINDOW, WINDOW))
+    return float(counts.max() / WINDOW)

@@ -1,0 +1,95 @@
+"""A plan's JSON replayed on a trace: its assignments read back as replicas, and what the replay found."""
+
+from __future__ import annotations
+
+import math
+
+from planner.answer.assignment import Assignment
+from planner.answer.schema import Plan
+from planner.answer.simulation import Latencies, Simulation
+from planner.catalog.load import Catalog
+from planner.errors import InputError
+from planner.jobs.serving.columns import ReplicaColumn
+from planner.jobs.serving.fleet import Pick
+from planner.jobs.serving.replay import Progress, outside, replay, requests_of, share_within
+from planner.jobs.serving.service import services_of
+from planner.layouts.candidate import Candidate
+from planner.money.rent import OWNED, RentalOffer, offered, usual_candidate
+from planner.physics.serving.settings import EngineSettings
+from planner.scenario.scenario import ServingScenario
+from planner.scenario.serving import Serving
+from planner.simulate.outcome import Outcome, merged
+from planner.simulate.trace import Trace
+
+
+def simulate_plan(plan: Plan, catalog: Catalog, trace: Trace, *, workload: str | None = None,
+                  policy: str = "least-outstanding", progress: Progress | None = None) -> Simulation:
+    """Replay a trace on the replicas of a plan's service. Raises InputError."""
+    asked, mine = _service(plan, workload)
+    candidates = [_candidate(a, catalog) for a in mine]
+    picks = [_pick(a, at) for at, a in enumerate(mine)]
+    parts = services_of(asked, catalog)
+    service, outcomes = parts[0], []
+    for part in parts:
+        # a router that goes by length splits the trace; what each class of replicas sees is a trace of its own
+        its = [pick for pick, a in zip(picks, mine, strict=True) if a.serving and a.serving.prompts == part.prompts]
+        requests = requests_of(part, trace)
+        if its and len(requests):
+            found = replay(catalog, part, candidates, its, requests, policy, progress)
+            outcomes.append(found.delayed(outside(catalog, part, candidates, its)))
+    outcome = merged(outcomes)
+    first = mine[0].serving
+    assert first is not None
+    latencies = {name: _latencies(outcome, name) for name in ("ttft", "tpot", "e2e", "queue")}
+    return Simulation(
+        workload=service.asked.label, policy=policy, replicas=sum(pick.replicas for pick in picks),
+        requests=len(trace), rejected=int(outcome.rejected.sum()), preempted=int(outcome.preemptions.sum()),
+        requests_per_second=trace.rate, seconds=outcome.seconds,
+        output_tokens_per_second=outcome.output_tokens_per_second, busy_share=float(outcome.utilization.mean()),
+        share_within_level=share_within(outcome, service),
+        latency_seconds=latencies, computed={"ttft": first.ttft_seconds, "tpot": first.tpot_seconds})
+
+
+def _service(plan: Plan, workload: str | None) -> tuple[Serving, list[Assignment]]:
+    """Return the service to replay and its assignments."""
+    try:
+        scenario = ServingScenario.model_validate(plan.provenance.scenario)
+    except ValueError:
+        raise InputError("the plan is not of a service: simulate replays what planner plan --json found for one with a "
+                         "rate or a trace") from None
+    names = list(dict.fromkeys(a.workload for a in plan.assignments))
+    if not names:
+        raise InputError(f"the plan has no replicas: its status is {plan.status}")
+    if workload is None and len(names) > 1:
+        raise InputError(f"the plan has several services: name one with --workload: {', '.join(names)}")
+    name = workload or names[0]
+    if name not in names:
+        raise InputError(f"the plan has no service {name!r}: {', '.join(names)}")
+    asked = next(service for service in scenario.services if service.label == name)
+    return asked, [a for a in plan.assignments if a.workload == name]
+
+
+def _candidate(a: Assignment, catalog: Catalog) -> Candidate:
+    """Return the hardware of an assignment: that of its offer, or as its owner would have it."""
+    rented = offered(a.offer or "", catalog)
+    return rented[0] if rented else usual_candidate(catalog.node(a.node), catalog)
+
+
+def _pick(a: Assignment, at: int) -> Pick:
+    layout, serving = a.layout, a.serving
+    assert serving is not None
+    copies = layout.dp // serving.replicas
+    column = ReplicaColumn(at, layout.precision, serving.role, layout.tp, layout.pp, layout.ep, copies,
+                           serving.requests_per_second / serving.replicas,
+                           float(layout.micro_batch * copies * layout.pp), float(serving.max_batch),
+                           EngineSettings(serving.memory_fraction, serving.max_batched_tokens, serving.max_sequences))
+    offer = RentalOffer(OWNED, a.offer or a.node, "", "", at, a.usd_per_node_hour or 0.0, "", "", "")
+    return Pick(0, column, offer, serving.replicas, a.nodes, (a.nodes,))
+
+
+def _latencies(outcome: Outcome, name: str) -> Latencies:
+    found = outcome.percentiles(name)  # type: ignore[arg-type]
+    # a latency that no request has, as that between tokens of one-token answers, is zero
+    return Latencies(**{key: 0.0 if math.isnan(value) else value for key, value in found.items()})
+
+

@@ -1,0 +1,290 @@
+"""From solver rows to the answer: assignments, alternatives with the reason each lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from planner.answer.assignment import (
+    Alternative,
+    Assignment,
+    Layout,
+    Median,
+    Memory,
+    MemoryComponents,
+    Offload,
+    RecomputeLayers,
+    Stage,
+    Time,
+    TimeComponents,
+)
+from planner.answer.bought import bought_of
+from planner.catalog.calibration import Residual
+from planner.layouts.axes import SCHEDULES, lead_modes
+from planner.layouts.offload import NOTHING, Level, level_of
+from planner.layouts.table import Layouts
+from planner.money.rent import RentalOffer
+from planner.physics.training.communication import swaps_heads
+from planner.physics.training.evaluate import Evaluation, evaluate
+from planner.physics.training.question import Question
+from planner.solver.quantize import DURATION_QUANTUM, PRICE_QUANTUM
+from planner.solver.search.found import StagedLayout
+from planner.solver.search.job import Job, Pricing
+from planner.units import DAY, show_bytes, show_kwh, show_seconds, show_usd
+
+MOST_ALTERNATIVES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What every assignment of one question shares."""
+
+    name: str
+    question: Question
+    job: Job
+    offers: Sequence[RentalOffer]
+    residuals: Sequence[Residual]
+    """Of step time, by candidate."""
+
+    def offer(self, candidate: int) -> RentalOffer:
+        """Return the cheapest offer of a candidate."""
+        return next(o for o in self.offers if o.candidate == candidate)
+
+
+def evaluation_of(context: Context, found: StagedLayout) -> Evaluation:
+    """Return the full breakdown of a staged layout."""
+    layers, counts = np.array(found.staged.layers, np.int64), np.array(found.staged.counts, np.int64)
+    return evaluate(context.question, found.batch.rows, found.row, layers, counts, found.batch.time, found.batch.memory)
+
+
+def layout_of(question: Question, rows: Layouts, row: int, evaluation: Evaluation) -> Layout:
+    """Return the layout as the answer shows it, with its stages."""
+    r, outside = {name: int(value) for name, value in rows.row(row).items()}, level_of(rows, row)
+    used = evaluation.counts.sum(axis=0) > 0
+    label = "mixed" if used.sum() > 1 else ("none", "selective", "full")[int(np.argmax(used))]
+    # the layers before a mixture of experts stay on the first stage
+    layers, counts = evaluation.layers.copy(), evaluation.counts.copy()
+    layers[0] += question.shape.lead_layers
+    counts[0, lead_modes(rows.recompute[row])] += question.shape.lead_layers
+    stages = tuple(
+        Stage(layers=n, recompute_layers=RecomputeLayers(none=none, selective=selective, full=full),
+              peak_bytes=int(peak), seconds=float(seconds))
+        for n, (none, selective, full), peak, seconds in zip(
+            layers.tolist(), counts.tolist(), evaluation.memory.stage_peaks, evaluation.step.stage_seconds,
+            strict=True))
+    return Layout(tp=r["tp"], pp=r["pp"], vpp=r["vpp"], cp=r["cp"], ep=r["ep"], dp=r["dp"], shard=int(rows.shard[row]),
+                  zero=r["zero"], micro_batch=r["micro_batch"], micro_batches=r["micro_batches"], recompute=label,
+                  precision=question.precisions[r["precision"]],
+                  offload=offload_of(outside), stages=stages)
+
+
+def offload_of(level: Level) -> Offload:
+    """Return what lies outside the GPU, and where its states and weights lie."""
+    to: Literal["none", "host", "nvme"] = "nvme" if level.nvme else "host" if level != NOTHING else "none"
+    return Offload(optimizer=level.offload, parameters=level.offload_parameters,
+                   activations=level.offload_activations, to=to)
+
+
+def memory_of(evaluation: Evaluation) -> Memory:
+    """Return the memory of the worst stage, whole bytes that add up."""
+    parts = {name: round(value) for name, value in evaluation.memory.components.items()}
+    return Memory(fits=evaluation.memory.fits, usable_bytes=int(evaluation.memory.usable),
+                  peak_bytes=sum(parts.values()), components=MemoryComponents(**parts),
+                  host_bytes_per_node=round(evaluation.memory.host_per_node),
+                  nvme_bytes_per_node=round(evaluation.memory.nvme_per_node),
+                  median=Median(allocated=round(evaluation.memory.allocated),
+                                reserved=round(evaluation.memory.reserved), device=round(evaluation.memory.device)))
+
+
+def time_of(evaluation: Evaluation, step_seconds: float, steps: int | None, residual: Residual) -> Time:
+    """Return the time of a step; `step_seconds` is the staged value, whose rounding up goes to `other`."""
+    parts = dict(evaluation.step.components)
+    parts["other"] += step_seconds - evaluation.step.seconds
+    slower = step_seconds / evaluation.step.seconds
+    return Time(step_seconds=step_seconds, components=TimeComponents(**parts), steps=steps,
+                tokens_per_second_per_gpu=evaluation.tokens_per_second_per_gpu / slower,
+                model_tflops_per_gpu=evaluation.model_flops_per_gpu / slower / 1e12, mfu=evaluation.mfu / slower,
+                interval90_seconds=(step_seconds * residual.q05, step_seconds * residual.q95))
+
+
+def assignment_of(context: Context, found: StagedLayout) -> Assignment:
+    """Return one staged layout with its cheapest offer as an assignment."""
+    column = found.column
+    offer = context.offer(column.candidate) if context.offers else None
+    evaluation = evaluation_of(context, found)
+    candidate = context.question.candidates[column.candidate]
+    rows = found.batch.rows.take(np.array([found.row]))
+    steps = int(Pricing(context.job, context.question.candidates).steps(rows)[0])
+    days = column.duration_us * DURATION_QUANTUM / DAY
+    estate = offer.estate if offer else None
+    return Assignment(
+        workload=context.name, kind="serving" if context.question.tuning.forward_only else "training",
+        node=candidate.node.name, gpu=candidate.gpu.name, nodes=column.nodes,
+        gpus=column.gpus, spare_nodes=column.spare_nodes if offer else 0, offer=offer.label if offer else None,
+        usd_per_node_hour=_price(context, found) if offer else None, stack=context.question.stack.name,
+        layout=layout_of(context.question, found.batch.rows, found.row, evaluation), memory=memory_of(evaluation),
+        time=time_of(evaluation, found.step_seconds, steps if offer else None, context.residuals[column.candidate]),
+        goodput=found.goodput if offer else None, duration_days=days if offer else None,
+        cost_usd=found.cents / 100 if offer else None, energy_kwh=column.energy_wh / 1000 if offer else None,
+        purchase=bought_of(estate, column.rented_nodes, column.gpus, found.goodput) if estate else None)
+
+
+def _price(context: Context, found: StagedLayout) -> float:
+    """Return what an hour of a node comes to: what is paid, over the hours that are used."""
+    column, offer = found.column, context.job.offers[found.column.candidate]
+    return offer.price(column.rented_nodes) * PRICE_QUANTUM * max(1.0, offer.least_us / column.duration_us)
+
+
+def unwritten(context: Context, found: StagedLayout) -> list[str]:
+    """Return what a layout decides that its degrees do not say: how sequences and contexts are split."""
+    row = found.batch.rows.take(np.array([found.row]))
+    said = []
+    if row.tp[0] > 1 and context.question.stack.sequence_parallel and not row.sp[0]:
+        said.append("sequence_parallel=off, which is faster here")
+    if row.schedule[0]:
+        said.append(f"schedule={SCHEDULES[int(row.schedule[0])]}")
+    if row.no_sync[0]:
+        said.append("no_sync=1, gradients of micro-batches accumulate without a reduction")
+    if bool(swaps_heads(context.question, row)[0]):
+        said.append("context_parallel=all-to-alls of heads (Ulysses), faster here than a ring")
+    if context.offers:
+        said.append(_failures(context, row))
+    if context.offers and context.job.offers[found.column.candidate].least_us > found.column.duration_us:
+        offer = context.offer(found.column.candidate)
+        said.append(f"commitment={show_seconds(offer.commitment)} are paid ({offer.term}), "
+                    f"{show_seconds(found.column.duration_us * DURATION_QUANTUM)} are used")
+    return said
+
+
+def _failures(context: Context, row: Layouts) -> str:
+    """Return how often a run of one row is interrupted, and how often it is saved."""
+    between, interval, write = (
+        float(one[0]) for one in Pricing(context.job, context.question.candidates).interruptions(row))
+    size = show_bytes(context.job.checkpoint_bytes)
+    return (f"failures=one each {show_seconds(between)}; a checkpoint of {size} each {show_seconds(interval)}, written "
+            f"in {show_seconds(write)}; restarts take {show_seconds(context.job.reliability.restart)}")
+
+
+def runners_up(found: Sequence[StagedLayout], best: StagedLayout) -> list[StagedLayout]:
+    """Return the next best: of every other candidate its best, then of the same hardware other sizes and layouts.
+
+    Where something else than cost decided, the cheapest that was found is among them.
+    """
+    ranked = sorted((f for f in found if f is not best), key=lambda f: f.key)
+    chosen: list[StagedLayout] = []
+    seen: set[tuple[int, ...]] = {(best.column.candidate, best.column.gpus)}
+    hardware = {best.column.candidate}
+    for one in ranked:
+        if one.column.candidate not in hardware:
+            hardware.add(one.column.candidate)
+            seen.add((one.column.candidate, one.column.gpus))
+            chosen.append(one)
+    for one in ranked:
+        if len(chosen) >= MOST_ALTERNATIVES:
+            break
+        size = (one.column.candidate, one.column.gpus)
+        if size not in seen and one.column.candidate == best.column.candidate:
+            seen.add(size)
+            chosen.append(one)
+    if ranked and ranked[0] not in chosen:
+        chosen.insert(0, ranked[0])
+    chosen = sorted(chosen, key=lambda f: f.key)[:MOST_ALTERNATIVES]
+    cheapest = min(ranked, key=lambda f: (f.cents, f.key), default=best)
+    if cheapest.cents < best.cents and cheapest not in chosen:
+        chosen[-1:] = [cheapest]
+    return chosen
+
+
+def alternative_of(context: Context, found: StagedLayout, best: Assignment) -> Alternative:
+    """Return a runner-up with the reason it lost, and whether the difference can be told at all."""
+    this = assignment_of(context, found)
+    objective = context.job.objective
+    ours, theirs = _value(best, objective), _value(this, objective)
+    excess = theirs / ours - 1
+    tied = objective != "gpus" and abs(excess) < context.question.kernels.resolution
+    return Alternative(**this.model_dump(), why=_why(best, this, objective, excess), tied=tied)
+
+
+def _value(assignment: Assignment, objective: str) -> float:
+    value = {"cost": assignment.cost_usd, "time": assignment.duration_days, "gpus": assignment.gpus,
+             "energy": assignment.energy_kwh}[objective]
+    assert value is not None
+    return float(value)
+
+
+def _why(best: Assignment, this: Assignment, objective: str, excess: float) -> str:
+    if this.offer is None:
+        return f"{this.gpus} {this.gpu} GPUs against {best.gpus} {best.gpu}"
+    if abs(excess) < TOLD_APART:
+        return f"same {_MEASURES[objective]}; {_otherwise(best, this, objective)}"
+    lead = f"{_more(excess)} {_MEASURES[objective]}"
+    if objective == "gpus":
+        return f"{lead}: {this.gpus:,} against {best.gpus:,}"
+    if best.node == this.node and best.offer == this.offer:
+        return f"{lead}: {_largest_difference(best, this)}"
+    shown = _hours if objective == "cost" else _SHOWN[objective]
+    return f"{lead}: {shown(this)} against {shown(best)}"
+
+
+TOLD_APART = 5e-4
+"""Relative difference below which a reason calls two values the same."""
+_MEASURES = {"cost": "cost", "time": "time", "gpus": "GPUs", "energy": "energy"}
+_SHOWN: dict[str, Callable[[Assignment], str]] = {
+    "cost": lambda a: show_usd(_value(a, "cost")), "time": lambda a: show_seconds(_value(a, "time") * DAY),
+    "gpus": lambda a: f"{a.gpus:,}", "energy": lambda a: show_kwh(_value(a, "energy"))}
+
+
+def _otherwise(best: Assignment, this: Assignment, objective: str) -> str:
+    """Name the first other measure, in the order of the solver's ties, by which the runner-up is visibly worse."""
+    for other in ("cost", "gpus", "time"):
+        excess = _value(this, other) / max(_value(best, other), 1e-9) - 1
+        if other != objective and excess >= TOLD_APART:
+            return f"{_more(excess)} {_MEASURES[other]}: {_SHOWN[other](this)} against {_SHOWN[other](best)}"
+    behind = f"behind by less than {TOLD_APART:.2%}"
+    cost = _value(this, "cost")
+    if cost < _value(best, "cost") * (1 - TOLD_APART):
+        return f"{behind}, though for {show_usd(cost)} against {_SHOWN['cost'](best)}"
+    if this.nodes + this.spare_nodes > best.nodes + best.spare_nodes:
+        return f"more nodes: {this.nodes + this.spare_nodes:,} against {best.nodes + best.spare_nodes:,}"
+    return f"{behind}, or harder to set up"
+
+
+def _more(excess: float) -> str:
+    """Write a relative difference: `+13.7%`, or `82x` where the whole is ten times as much or more."""
+    return f"{excess:+.1%}" if excess < 9 else f"{1 + excess:,.0f}x"
+
+
+def _hours(a: Assignment) -> str:
+    """Say how many paid GPU-hours at what price."""
+    assert a.usd_per_node_hour is not None
+    assert a.duration_days is not None
+    per_node = a.gpus / a.nodes
+    hours = (a.nodes + a.spare_nodes) * per_node * a.duration_days * 24
+    return f"{show_hours(hours)} at {show_usd(a.usd_per_node_hour / per_node)}"
+
+
+def show_hours(hours: float) -> str:
+    """Write GPU-hours for people: `21.3 GPU-hours`, `3.20 k GPU-hours`, `1.25 M GPU-hours`."""
+    if hours >= 999_500:
+        return f"{hours / 1e6:,.2f} M GPU-hours"
+    return f"{hours / 1e3:,.2f} k GPU-hours" if hours >= 999.5 else f"{hours:,.1f} GPU-hours"
+
+
+def _largest_difference(best: Assignment, this: Assignment) -> str:
+    """Name the part of the step on which the runner-up spends most more GPU-seconds."""
+    total = best.time.step_seconds * best.gpus
+    ours, theirs = best.time.components.model_dump(), this.time.components.model_dump()
+    spent = {name: (theirs[name] * this.gpus - ours[name] * best.gpus) / total for name in ours}
+    name = max(spent, key=lambda key: spent[key])
+    if spent[name] < 5e-4:
+        return "fewer GPU-seconds a step, but more nodes, spares or failures"
+    return f"{name.replace('_', ' ')} takes {spent[name]:+.1%} GPU time"
+
+
+def price_dates(dates: Iterable[str]) -> str:
+    """Say how old prices are, to the month: `prices of 2026-05 to 2026-11`. `dates` are years, months or days."""
+    months = sorted({date[:7] for date in dates})
+    return f"prices of {months[0]} to {months[-1]}" if len(months) > 1 else f"prices of {', '.join(months)}"

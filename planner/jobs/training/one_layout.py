@@ -1,0 +1,148 @@
+"""One layout as the user gave it, evaluated in full: `planner estimate`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from planner.answer.assignment import Assignment
+from planner.catalog.architecture import Model
+from planner.catalog.hardware import Node
+from planner.catalog.load import Catalog
+from planner.catalog.stack import Stack
+from planner.errors import InputError, MissingFact, UnknownName
+from planner.jobs.training.assignment import layout_of, memory_of, time_of
+from planner.layouts.axes import RECOMPUTE, SCHEDULES, Space
+from planner.layouts.enumerate import violations
+from planner.layouts.rules import RULES, Facts
+from planner.layouts.table import from_rows
+from planner.money.rent import usual_candidate
+from planner.physics.training.evaluate import evaluate_fixed
+from planner.physics.training.question import computes, question_of
+from planner.scenario.limits import MOST
+
+KEYS = {"tp": "tp", "pp": "pp", "vpp": "vpp", "cp": "cp", "ep": "ep", "dp": "dp", "mbs": "micro_batch",
+        "micro_batch": "micro_batch", "zero": "zero", "schedule": "schedule", "recompute": "recompute", "sp": "sp",
+        "shard": "hsdp", "no_sync": "no_sync",
+        "offload_optimizer": "offload", "offload_parameters": "offload_parameters",
+        "offload_activations": "offload_activations", "offload_to": "nvme"}
+"""What `--layout` may name, and the axis it sets."""
+
+
+_NAMES = {"schedule": SCHEDULES, "recompute": RECOMPUTE, "offload_to": ("host", "nvme")}
+_SMALL: dict[str, tuple[str, int]] = {"zero": ("0, 1, 2 or 3", 3), "sp": ("1 or 0", 1),
+                                      "no_sync": ("1 or 0", 1),
+                                      "offload_parameters": ("1 or 0", 1), "offload_activations": ("1 or 0", 1)}
+
+
+def parse_layout(layout: Mapping[str, str], stack: Stack, gpus: int | None) -> tuple[dict[str, float], int | None]:
+    """Return axis values, and the layers per stage under full recompute where `recompute` is a number.
+
+    What is left out is 1; dp follows from `gpus`; ZeRO is the highest the stack offers up to 1. Raises InputError.
+    """
+    row: dict[str, float] = {}
+    recompute_layers: int | None = None
+    for key, text in layout.items():
+        if key not in KEYS:
+            raise UnknownName("layout axis", key, KEYS)
+        if key == "recompute" and text not in RECOMPUTE:
+            recompute_layers = int(_number(f"--layout {key}={text}", text,
+                                           "none, selective, full or a number of layers per stage"))
+            row["recompute"] = RECOMPUTE.index("full")
+        else:
+            row[KEYS[key]] = axis_value(key, text)
+    shard = int(row.pop("hsdp", 0))
+    _fill_data_parallel(row, gpus)
+    shards = int(row["dp"] * row.get("cp", 1))
+    if shard and shards % shard:
+        raise InputError(f"--layout shard={shard}: expected a divisor of dp x cp = {shards}")
+    row["hsdp"] = shards // shard if shard else 1
+    row.setdefault("zero", _usual_zero(stack, row))
+    return row, recompute_layers
+
+
+def _fill_data_parallel(row: dict[str, float], gpus: int | None) -> None:
+    """Put dp into `row` where it follows from the GPU count. Raises InputError where they contradict."""
+    width = int(row.get("tp", 1) * row.get("pp", 1) * row.get("cp", 1))
+    if gpus is not None and "dp" not in row:
+        if gpus % width:
+            raise InputError(f"--gpus {gpus} is not a multiple of tp x pp x cp = {width}")
+        row["dp"] = gpus // width
+    row.setdefault("dp", 1)
+    total = width * int(row["dp"])
+    if max(total, gpus or 0) > MOST:
+        raise InputError(f"a layout of {max(total, gpus or 0):,} GPUs: expected at most {MOST:,}")
+    if gpus is not None and gpus != total:
+        raise InputError(f"--gpus {gpus} contradicts tp x pp x cp x dp = {total}")
+
+
+def _usual_zero(stack: Stack, row: Mapping[str, float]) -> int:
+    """Return the ZeRO stage people run a stack with: none alone, stage 1 where there is one, else all of it."""
+    if row["dp"] * row.get("cp", 1) == 1:
+        return 0
+    return 1 if 1 in stack.zero_stages else max(stack.zero_stages)
+
+
+def axis_value(key: str, text: str, flag: str = "--layout") -> float:
+    """Return the value of one axis. Raises InputError, which names `flag`."""
+    said = f"{flag} {key}={text}"
+    if key in _NAMES:
+        return _one_of(said, text, _NAMES[key])
+    if key in _SMALL:
+        return _number(said, text, *_SMALL[key])
+    if key == "offload_optimizer":
+        return _number(said, text, "a share from 0 to 1", 1.0, whole=False)
+    return _number(said, text, "a whole number above zero", least=1)
+
+
+def _one_of(said: str, text: str, names: tuple[str, ...]) -> int:
+    if text not in names:
+        raise InputError(f"{said}: expected {' or '.join(names)}")
+    return names.index(text)
+
+
+def _number(said: str, text: str, expected: str, most: float = 1e6, least: float = 0, *, whole: bool = True) -> float:
+    try:
+        value = int(text) if whole else float(text)
+    except ValueError:
+        raise InputError(f"{said}: expected {expected}") from None
+    if not least <= value <= most:
+        raise InputError(f"{said}: expected {expected}")
+    return value
+
+
+def estimate_of(catalog: Catalog, model: Model, node: Node, stack: Stack, *, gpus: int | None,
+                layout: Mapping[str, str], sequence_length: int, global_batch: int | None, method: str, precision: str,
+                confidence: float, trained_layers: int | None = None, steps_in_backward: bool = False) -> Assignment:
+    """Return the layout's memory, time and speed. Raises InputError naming each rule the layout breaks."""
+    row, recompute_layers = parse_layout(layout, stack, gpus)
+    serving = method == "inference"
+    batch = 1 if serving else global_batch or model.global_batch
+    candidate = usual_candidate(node, catalog)
+    question = question_of(catalog, model, (candidate,), stack, sequence_length=sequence_length, global_batch=batch,
+                           precisions=(precision,), method=method, confidence=confidence,
+                           trained_layers=trained_layers)
+    if not computes(candidate, question.rates[0], precision):
+        raise MissingFact(f"GPU {candidate.gpu.name}", f"{precision} rate")
+    rows = from_rows([row], batch)
+    if "no_sync" not in row and stack.no_sync[0] and rows.micro_batches[0] > 1 and row.get("zero", 0) >= 2:
+        rows = from_rows([row | {"no_sync": 1}], batch)
+    space = Space(model, (candidate,), (precision,), sequence_length, batch, 10**9)
+    facts = Facts(space=space, stack=stack, node_gpus=np.array([node.gpus]), clustered=np.array([True]),
+                  precisions=np.array([[True]]), fixed_gpus=None, max_nodes=None,
+                  frozen_layers=trained_layers is not None, steps_in_backward=steps_in_backward)
+    broken = [name for name in violations(rows.columns, facts) if name not in ("whole_nodes", "sp_wins")]
+    if broken:
+        raise InputError("the layout is not legal: " + "; ".join(f"{RULES[name].reason} ({name})" for name in broken))
+    if row.get("recompute") == 1 and not stack.selective_recompute:
+        raise InputError(f"stack {stack.name} has no selective recompute")
+    found = evaluate_fixed(question, rows, 0, recompute_layers)
+    residual = catalog.step_residuals.match(stack=stack.family, architecture=candidate.gpu.architecture)
+    total = int(rows.gpus[0])
+    return Assignment(
+        workload=f"{model.name} {method}, {sequence_length} tokens, {batch} sequences",
+        kind="serving" if serving else "training",
+        node=node.name, gpu=candidate.gpu.name, nodes=-(-total // node.gpus), gpus=total, stack=stack.name,
+        layout=layout_of(question, rows, 0, found), memory=memory_of(found),
+        time=time_of(found, found.step.seconds, None, residual))

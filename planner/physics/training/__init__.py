@@ -1,0 +1,1 @@
+"""What a training step needs: memory, compute, traffic, time."""

@@ -1,0 +1,101 @@
+"""What layers keep for backward: bytes per token by recompute mode, and what one layer holds while it works.
+
+e bytes of an activation (2), t tokens of a micro-batch on a GPU, h hidden, A query width, KV key width, f
+feed-forward width. Saved per token and layer: norms 4eh (inputs and outputs), attention e(2A + 2KV) and the
+log-sum-exp, feed-forward 3ef gated or 2ef plain. With f = 4h, dropout masks and no flash attention this is 34sbh of
+Korthikanti et al. 2022 (arXiv 2205.05198); a test holds that.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from planner.layouts.table import Floats, Layouts
+from planner.physics.layers import LayerKind
+from planner.physics.training.parameters import sequence_split
+from planner.physics.training.question import Question
+from planner.physics.training.tuning import ADAPTER_INPUT_BYTES
+
+
+def saved_per_token(question: Question, rows: Layouts, kind: LayerKind) -> Floats:
+    """Return bytes a layer keeps per token of a GPU's micro-batch, shape (rows, 3): none, selective, full."""
+    shape, stack, tuning = question.shape, question.stack, question.tuning
+    tp, e = rows.tp.astype(np.float64), question.element_bytes(rows.precision)
+    if tuning.forward_only:
+        # the key-value cache; latent attention caches the latent vector, whole on every rank
+        cache = e * kind.latent_width if kind.latent_width else e * kind.key_value_width / tp
+        if kind.scan is not None:
+            # a recurrence keeps one state a sequence, in 32 bits
+            cache = cache + 4 * kind.scan.inner * kind.scan.state / question.sequence_length / tp
+        return np.stack([cache * np.ones_like(tp)] * 3, axis=1)
+    split = sequence_split(question, rows)
+    h = shape.hidden
+    width = kind.norms * e * h
+    inputs, outputs = width / split, width / (np.ones_like(tp) if stack.gathered_norm_outputs else split)
+    unfused = 0.0 if stack.fused_norm_and_activation else 4 * kind.norms * h / split
+    masks = 2 * h / split if shape.dropout else 0.0
+    # flash attention keeps a log-sum-exp; unfused attention its scores before and after dropout, and the mask
+    core = (4 if stack.fused_attention else (2 * e + 1) * question.sequence_length) * kind.heads / tp
+    attention = e * (kind.attention_width + kind.value_width) / tp + e * kind.latent_width + core
+    if kind.scan is not None:
+        attention = attention + e * (kind.scan.projected + 2 * kind.scan.inner) / tp
+    dense, routed = _feed_forward(question, rows, kind)
+    mlp, acted = dense + routed, np.zeros_like(tp)
+    if kind.experts is not None:
+        acted = e * kind.experts.per_token * kind.experts.ffn / tp
+    if not tuning.trains_base:
+        outputs, attention, mlp = _frozen(question, kind, tp, outputs, attention, mlp, e)
+    projected = e * kind.attention_width / tp if kind.latent_width else 0.0
+    drops = {"core_attn": core, "layernorm": outputs + unfused, "mlp": mlp if kind.experts is None else dense,
+             "mlp_act": e * kind.ffn / tp, "moe": routed, "moe_act": acted, "mla_up_proj": projected}
+    none = inputs + outputs + unfused + masks + attention + mlp
+    if stack.selective_recompute == ("every-second-matmul",):
+        selective = e * (2 * h / split + (2 * kind.query_width + kind.key_value_width / 2 + kind.ffn) / tp)
+    else:
+        selective = none - sum((drops[m] for m in stack.selective_recompute), np.zeros_like(tp))
+    outputs_kept = {"gate": e * (kind.experts.count if kind.experts else 0), "wo": e * h / split,
+                    "wkv_a": e * kind.latent_width}
+    full = e * h / split + sum((outputs_kept[product] for product in stack.full_recompute_keeps), np.zeros_like(tp))
+    return np.stack([none, selective, full], axis=1)
+
+
+def _feed_forward(question: Question, rows: Layouts, kind: LayerKind) -> tuple[Floats, Floats]:
+    """Return bytes per token that the dense feed-forward or shared experts save, and those of routed experts."""
+    tp, e = rows.tp.astype(np.float64), question.element_bytes(rows.precision)
+    silu = 0 if question.stack.fused_norm_and_activation or kind.fan == 1 else 2
+    dense = kind.ffn * ((kind.fan + 1) * e + silu) / tp
+    if kind.experts is None:
+        return dense, np.zeros_like(tp)
+    expert = kind.experts
+    return dense, expert.per_token * (expert.ffn * ((expert.fan + 1) * e + silu) + 2 * e * expert.hidden) / tp
+
+
+def _frozen(question: Question, kind: LayerKind, tp: Floats, outputs: Floats, attention: Floats,
+            mlp: Floats, e: Floats | float) -> tuple[Floats, Floats, Floats]:
+    """Return the saved parts under a frozen base: inputs of products go, those of adapters come.
+
+    Attention keeps queries, keys, values and context for its own backward, the activation its two inputs.
+    """
+    tuning, h = question.tuning, question.shape.hidden
+    if not tuning.keeps_frozen_inputs:
+        outputs, mlp = 0.0 * outputs, mlp - e * kind.ffn / tp
+    adapted = (h * (tuning.adapts("attention", "column") + tuning.adapts("mlp", "column"))
+               + (kind.value_width * tuning.adapts("attention", "row") + kind.ffn * tuning.adapts("mlp", "row")) / tp)
+    return outputs, attention + ADAPTER_INPUT_BYTES * adapted, mlp
+
+
+def live_layer(question: Question, rows: Layouts, kept: Floats) -> Floats:
+    """Return what one layer holds while it works: its saved set and gradients, or forward its widest tensors."""
+    tokens = rows.micro_batch * question.sequence_length / rows.cp
+    if not question.tuning.forward_only:
+        # beside what is split: the gathered input of a product, and the gradient before its reduce-scatter
+        whole = 2 * question.element_bytes(rows.precision) * question.shape.hidden * (rows.tp > 1)
+        live: Floats = kept[:, 0] * question.stack.live_layers + tokens * whole
+        if question.stack.live_mlp < 1:
+            dense = sum(share * _feed_forward(question, rows, kind)[0] for kind, share in question.shape.kinds)
+            live = live - tokens * dense * (1 - question.stack.live_mlp) * question.stack.live_layers
+        return live
+    width = max(kind.attention_width + kind.fan * kind.ffn + (
+        kind.experts.per_token * kind.experts.fan * kind.experts.ffn if kind.experts else 0)
+        for kind, _ in question.shape.kinds)
+    return tokens * question.element_bytes(rows.precision) * (2 * question.shape.hidden + width / rows.tp)

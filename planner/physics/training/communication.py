@@ -1,0 +1,210 @@
+"""Exposed time of the traffic of one layout: tensor, context, expert, data and pipeline parallel.
+
+Exposed means not hidden behind compute; how much a stack hides is a fact of the stack (`Overlap`).
+t tokens of a micro-batch on a GPU, h hidden, KV key width, P parameters of a rank.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.layouts.table import Floats, Ints, Layouts, Mask
+from planner.physics import collectives
+from planner.physics.layers import LayerKind
+from planner.physics.training.compute import LayerTimes, layer_times
+from planner.physics.training.dispatch import dispatch
+from planner.physics.training.parameters import held_parameters, sequence_split, trained_parameters
+from planner.physics.training.question import Question
+from planner.physics.training.schedule import DUALPIPE
+
+
+@dataclass(frozen=True, slots=True)
+class LayerTraffic:
+    """Exposed seconds per layer and micro-batch, for `expert` all; full recompute repeats `tensor_forward`."""
+
+    tensor: Floats
+    tensor_forward: Floats
+    context: Floats
+    expert: Floats
+
+
+def layer_traffic(question: Question, rows: Layouts, times: LayerTimes,
+                  kinds: Sequence[tuple[LayerKind, float]]) -> LayerTraffic:
+    """Return the traffic of one layer, the weighted sum over `kinds`; for the rows of `times`."""
+    shape, overlap, candidates = question.shape, question.stack.overlap, question.candidates
+    tokens = rows.micro_batch * question.sequence_length / rows.cp
+    one = np.ones_like(rows.tp)
+    activations = question.element_bytes(rows.precision) * tokens * shape.hidden
+
+    def exchange(operation: str, size: Ints) -> Floats:
+        return collectives.seconds(candidates, rows.candidate, operation, size, one, activations)
+
+    split = sequence_split(question, rows).astype(np.int64)
+    whole = np.where(split == 1, rows.tp, 1)
+    pair = exchange("all_gather", split) + exchange("reduce_scatter", split) + exchange("all_reduce", whole)
+    forward = sum(share * kind.exchanges for kind, share in kinds) * pair * (1 - overlap.tensor_parallel)
+
+    return LayerTraffic(tensor=2 * forward, tensor_forward=forward, expert=dispatch(question, rows, kinds),
+                        context=np.minimum(ring(question, rows, times, kinds), ulysses(question, rows, kinds)))
+
+
+def swaps_heads(question: Question, rows: Layouts) -> Mask:
+    """Return where context parallelism is faster by all-to-alls of heads (Ulysses) than by a ring."""
+    kinds = question.shape.kinds
+    took = layer_times(question, rows)
+    return (rows.cp > 1) & (ulysses(question, rows, kinds) < ring(question, rows, took, kinds))
+
+
+def ring(question: Question, rows: Layouts, times: LayerTimes, kinds: Sequence[tuple[LayerKind, float]]) -> Floats:
+    """Return what context parallelism exposes: keys and values go round a ring behind attention, or are gathered."""
+    tokens, hidden = rows.micro_batch * question.sequence_length / rows.cp, question.stack.overlap.context_parallel
+    exchanged = sum(share * kind.key_value_width for kind, share in kinds)
+    held = question.element_bytes(rows.precision) * tokens * rows.cp * exchanged / rows.tp
+    keys = collectives.seconds(question.candidates, rows.candidate, "all_gather", rows.cp, rows.tp, held)
+    if question.stack.context_gathered:
+        return 3 * keys
+    return (_ring_exposed(keys, times.attention_core, hidden)
+            + _ring_exposed(2 * keys, times.backward_attention_core, hidden))
+
+
+def ulysses(question: Question, rows: Layouts, kinds: Sequence[tuple[LayerKind, float]]) -> Floats:
+    """Return what context parallelism exposes where all-to-alls swap a part of the sequence for a part of the heads.
+
+    Infinite where the stack lacks it, or the key-value heads do not divide. Source: Jacobs et al. 2023
+    (arXiv 2309.14509).
+    """
+    heads = np.gcd.reduce([kind.key_value_heads for kind, _ in kinds])
+    can = question.stack.ulysses & (heads % (rows.tp * rows.cp) == 0)
+    if not can.any():
+        return np.full(len(rows), np.inf)
+    tokens = rows.micro_batch * question.sequence_length / rows.cp
+    widths = sum(share * (kind.attention_width + kind.value_width) for kind, share in kinds)
+    swapped = collectives.seconds(question.candidates, rows.candidate, "alltoall", rows.cp, rows.tp,
+                                  question.element_bytes(rows.precision) * tokens * widths / rows.tp)
+    return np.where(can, 2 * swapped, np.inf)
+
+
+def _ring_exposed(traffic: Floats, attention: Floats, hidden: float) -> Floats:
+    """Return what a ring exchange of keys and values leaves uncovered; a tenth always is, the first block."""
+    return np.maximum(0.0, traffic - hidden * attention) + 0.1 * traffic
+
+
+@dataclass(frozen=True, slots=True)
+class StepTraffic:
+    """Exposed seconds of one step: gradients and weights over data parallelism, and stage to stage.
+
+    `per_layer` is paid per layer and micro-batch (ZeRO-3 gathers), `per_step` once.
+    """
+
+    per_layer: Floats
+    per_step: Floats
+    pipeline: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class RankParameters:
+    """Parameters on one GPU before ZeRO shards them: a mean layer's, its experts', and the heaviest rank's."""
+
+    layer: Floats
+    layer_experts: Floats
+    dense: Floats
+    experts: Floats
+
+
+def rank_parameters(question: Question, rows: Layouts, *, trained: bool) -> RankParameters:
+    """Return the parameters (those that train, or all) of the heaviest rank: its share of layers and the tables."""
+    shape = question.shape
+    count = trained_parameters if trained else held_parameters
+    layer, layer_experts = count(question, rows, shape.kinds)
+    lead, lead_experts = count(question, rows, shape.lead)
+    layers = np.ceil(shape.layers / rows.pp)
+    both = (rows.pp == 1) & (not shape.tied)
+    tables = (shape.embedding + np.where(both, shape.head, 0)) / rows.tp
+    if trained and not question.tuning.trains_base:
+        tables = np.zeros(len(rows))
+    return RankParameters(layer, layer_experts, layer * layers + lead + tables, layer_experts * layers + lead_experts)
+
+
+def step_traffic(question: Question, rows: Layouts, compute: Floats, layers: Floats) -> StepTraffic:
+    """Return the data-parallel and pipeline traffic of each row.
+
+    `compute` is forward and backward seconds of one layer for one micro-batch, `layers` the layers of a stage.
+    Frozen weights are gathered under ZeRO-3 but have no gradients to reduce.
+    """
+    stack, tuning = question.stack, question.tuning
+    held = rank_parameters(question, rows, trained=False)
+    trained = held if tuning.trains_base else rank_parameters(question, rows, trained=True)
+    gather, gather_layer = _sharded(question, rows, "all_gather", question.element_bytes(rows.precision), held)
+    gather = gather + stack.shard_broadcast * (rows.shard - 1)
+    reduce, reduce_layer = _sharded(question, rows, "reduce_scatter", stack.reduce_bytes, trained)
+    copied, copied_layer = _replicated(question, rows, trained)
+    reduce, reduce_layer = reduce + copied, reduce_layer + copied_layer
+    # a ZeRO-3 layer is gathered for forward and again for backward, its gradient reduced behind backward; gradients
+    # that accumulate unreduced go once a step, as they do under any pipeline
+    once_reduced = (rows.no_sync == 1) | (rows.pp > 1)
+    sharded = 2 * gather_layer + np.where(once_reduced, reduce_layer / rows.micro_batches, reduce_layer)
+    each = rows.zero == 3
+    per_layer = np.where(each, sharded - stack.overlap.shard_gather * np.minimum(sharded, compute), 0.0)
+    # ZeRO-2 reduces after every micro-batch, the others once a step; plain DDP all-reduces and gathers nothing
+    reduces = np.where((rows.zero == 2) & ~once_reduced, rows.micro_batches, 1)
+    plain, _ = _sharded(question, rows, "all_reduce", stack.reduce_bytes, trained)
+    # frozen weights are never updated, so below ZeRO-3 nothing is gathered
+    once = np.where(rows.zero == 0, plain, reduces * reduce + (gather if tuning.trains_base else 0.0))
+    once = once * np.where(rows.schedule == DUALPIPE, 2, 1)  # a rank holds two stages
+    window = compute * layers * np.where(rows.vpp > 1, rows.pp * (rows.vpp - 1) / rows.vpp, 1.0) * reduces
+    hidden = stack.overlap.data_parallel * np.minimum(once, window)
+    whole = np.ceil(question.shape.layers / rows.pp)
+    tables = np.maximum(0.0, gather + reduce - whole * (gather_layer + reduce_layer))
+    return StepTraffic(per_layer=per_layer,
+                       per_step=np.where(each, tables * (1 - stack.overlap.shard_gather), once - hidden),
+                       pipeline=_pipeline(question, rows))
+
+
+def _sharded(question: Question, rows: Layouts, operation: str, bytes_each: Floats | float,
+             rank: RankParameters) -> tuple[Floats, Floats]:
+    """Return the time of a collective over a rank's parameters, and the part of it that is one layer's.
+
+    Dense parameters are shared out over dp x cp, experts over the ranks that hold the same ones.
+    """
+    def over(chosen: Layouts, dense: Floats, experts: Floats) -> Floats:
+        took = collectives.seconds(question.candidates, chosen.candidate, operation, chosen.shard, chosen.tp, dense)
+        if not question.shape.experts:
+            return took
+        return took + collectives.seconds(question.candidates, chosen.candidate, operation, chosen.shard // chosen.ep,
+                                          chosen.tp * chosen.ep, experts)
+
+    layer = np.zeros(len(rows))
+    # only ZeRO-3 moves layers one by one, each with its own start and way around the ring
+    each = np.flatnonzero(rows.zero == 3)
+    if len(each):
+        layer[each] = over(rows.take(each), (bytes_each * rank.layer)[each], (bytes_each * rank.layer_experts)[each])
+    return over(rows, bytes_each * rank.dense, bytes_each * rank.experts), layer
+
+
+def _replicated(question: Question, rows: Layouts, rank: RankParameters) -> tuple[Floats, Floats]:
+    """Return the all-reduce of sharded gradients over the copies of a hybrid shard group, and one layer's part."""
+    whole, layer = np.zeros(len(rows)), np.zeros(len(rows))
+    copied = np.flatnonzero(rows.hsdp > 1)
+    if len(copied):
+        few = rows.take(copied)
+        for out, dense, experts in ((whole, rank.dense, rank.experts), (layer, rank.layer, rank.layer_experts)):
+            owned = (dense[copied] + experts[copied] * few.ep) / few.shard
+            out[copied] = collectives.seconds(question.candidates, few.candidate, "all_reduce", few.hsdp,
+                                              few.tp * few.shard, question.stack.reduce_bytes * owned)
+    return whole, layer
+
+
+def _pipeline(question: Question, rows: Layouts) -> Floats:
+    """Return exposed stage-to-stage seconds of a step: steady sends less what overlaps, and the fill and drain."""
+    tokens = rows.micro_batch * question.sequence_length / rows.cp
+    split = rows.tp if question.stack.scatter_gather else sequence_split(question, rows)
+    payload = question.element_bytes(rows.precision) * tokens * question.shape.hidden / split
+    stride: Ints = rows.tp * rows.cp * rows.dp
+    send = collectives.point_to_point(question.candidates, rows.candidate, stride, payload)
+    # interleaving sends v times as often, and is the schedule in which stacks overlap sends
+    hidden = np.where(rows.vpp > 1, question.stack.overlap.pipeline, 0.0)
+    steady = 2 * rows.micro_batches * rows.vpp * send * (1 - hidden)
+    return np.where(rows.pp > 1, steady + 2 * (rows.pp - 1) * send, 0.0)

@@ -1,0 +1,272 @@
+"""Time of the kernels of one layer, one micro-batch, on one GPU.
+
+Matrix product of m x k by k x n: 2mkn FLOPs at rate x shape, or its bytes at memory bandwidth, plus launch.
+shape = k/(k+k0) . m/(m+m0) . n/(n+m0) . tile . wave . alignment: saturation, rounding up to tiles and to
+waves of tiles over the multiprocessors. Sources: NVIDIA "Matrix Multiplication Background", constants fitted.
+t tokens of a micro-batch on a GPU, h hidden, A query width, KV key width, f feed-forward width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from planner.catalog.hardware import LOW_PRECISION
+from planner.layouts.table import Floats, Ints, Layouts
+from planner.physics.layers import CHUNK, Experts, LayerKind, Linear, Scan
+from planner.physics.training.parameters import sequence_split
+from planner.physics.training.question import FULL_WIDTH, Question, computes
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Per-row rates: matrix FLOP/s in the compute and in 16-bit precision, attention FLOP/s, memory bytes/s.
+
+    In fp32 and tf32 what else has 16 bits is of that format, and memory passes half as many elements a second.
+    """
+
+    matrix: Floats
+    matrix16: Floats
+    peak16: Floats
+    scalar: Floats
+    """FLOP/s of products whose shape keeps them off the tensor cores."""
+    attention_forward: Floats
+    attention_backward: Floats
+    memory: Floats
+    multiprocessors: Floats
+    low_precision: Floats
+    gradient: Floats
+    """Bytes of a weight's gradient."""
+
+
+@dataclass(frozen=True, slots=True)
+class LayerTimes:
+    """Seconds per layer and micro-batch, by part: forward, then backward whole and of its attention core."""
+
+    attention_linear: Floats
+    attention_core: Floats
+    mlp: Floats
+    routed: Floats
+    """The part of `mlp` that is routed experts."""
+    activation: Floats
+    """The part of `mlp` that is elementwise work of dense feed-forwards."""
+    norms: Floats
+    scan: Floats
+    backward: Floats
+    backward_attention_core: Floats
+
+    @property
+    def forward(self) -> Floats:
+        """Forward of a whole layer."""
+        return self.attention_linear + self.attention_core + self.mlp + self.norms + self.scan
+
+
+def machine(question: Question, candidate: Ints, precision: Ints) -> Machine:
+    """Gather the rates of each row."""
+    def column(value: object) -> Floats:
+        return np.array(value, np.float64)
+
+    # a precision the hardware lacks is removed by a rule; its place in the grid is never read
+    grid = [[question.matrix_rate(c, p) if computes(question.candidates[c], question.rates[c], p) else np.nan
+             for p in question.precisions] for c in range(len(question.candidates))]
+    full_width = column([p in FULL_WIDTH for p in question.precisions])[precision]
+    rates, gpus = question.rates, [c.gpu for c in question.candidates]
+    kernel = [question.stack.attention_kernel.get(g.architecture, 1.0) for g in gpus]
+    attention = column([r.attention_forward * k * g.attention_gain
+                        for r, k, g in zip(rates, kernel, gpus, strict=True)])[candidate]
+    backward = column([r.attention_backward for r in rates])[candidate]
+    peak = column([[question.peak_rate(c, _wide(question, c, p)) for p in question.precisions]
+                   for c in range(len(question.candidates))])[candidate, precision]
+    wide = column([[question.matrix_rate(c, _wide(question, c, p)) for p in question.precisions]
+                   for c in range(len(question.candidates))])[candidate, precision]
+    return Machine(
+        matrix=column(grid)[candidate, precision], matrix16=wide, peak16=peak,
+        scalar=column([g.peak.get("fp32") or max(g.peak.values()) / 16 for g in gpus])[candidate],
+        attention_forward=peak * attention, attention_backward=peak * attention * backward,
+        # traffic is counted in 16-bit elements; those of 32 bits take twice as long
+        memory=column([g.memory_bandwidth * r.memory for g, r in zip(gpus, rates, strict=True)])[candidate]
+        / (1 + full_width),
+        multiprocessors=column([g.multiprocessors for g in gpus])[candidate],
+        low_precision=column([p in LOW_PRECISION for p in question.precisions])[precision],
+        gradient=column([question.stack.recipe(p).gradient / (1 + (p in FULL_WIDTH))
+                         for p in question.precisions])[precision])
+
+
+def _wide(question: Question, candidate: int, precision: str) -> str:
+    """Return the format of what stays out of low precision: fp32 or tf32 where asked, else bf16, or fp16 without it."""
+    if precision in FULL_WIDTH and computes(question.candidates[candidate], question.rates[candidate], precision):
+        return precision
+    return "bf16" if "bf16" in question.candidates[candidate].gpu.peak else "fp16"
+
+
+def gemm(question: Question, on: Machine, rate: Floats, m: Floats, k: Floats, n: Floats) -> Floats:
+    """Return seconds of an m x k by k x n product at `rate`."""
+    law = question.kernels
+    tiles = np.ceil(m / law.tile) * np.ceil(n / law.tile)
+    tile_use = m * n / (tiles * law.tile**2)
+    waves = tiles / (2 * on.multiprocessors)
+    wave_use = (waves / np.ceil(waves)) ** law.wave_exponent
+    aligned = np.where((k % law.alignment == 0) & (n % law.alignment == 0), 1.0, law.misaligned)
+    saturation = k / (k + law.half_k) * m / (m + law.half_mn) * n / (n + law.half_mn)
+    compute = 2 * m * k * n / (rate * saturation * tile_use * wave_use * aligned)
+    took: Floats = np.maximum(compute, 2 * (m * k + k * n + m * n) / on.memory) + law.launch
+    return took
+
+
+def _linear(question: Question, on: Machine, tokens: Floats, k: Floats, n: Floats, *,
+            adapted: bool) -> tuple[Floats, Floats]:
+    """Return forward and backward seconds of one linear layer, with the casts of low-precision formats."""
+    law, tuning = question.kernels, question.tuning
+    forward = gemm(question, on, on.matrix, tokens, k, n)
+    backward = gemm(question, on, on.matrix, tokens, n, k)
+    if tuning.trains_base:
+        # a weight's gradient is added to what the buffer holds, zeros at first: read and written at its own width
+        backward = backward + gemm(question, on, on.matrix, k, tokens, n) + 2 * on.gradient * k * n / on.memory
+    forward = forward + on.low_precision * law.cast_forward_bytes * tokens * k / on.memory
+    backward = backward + on.low_precision * law.cast_backward_bytes * tokens * n / on.memory
+    if adapted:
+        # adapter products are bound by reading inputs and outputs; their gradients read both twice
+        moved = 2 * tokens * (k + n) / on.memory + 2 * law.launch
+        forward, backward = forward + moved, backward + 2 * moved
+    # quantized weights are expanded to 16 bits before every product
+    expand = (tuning.base_bytes + 2) * k * n / on.memory if tuning.quantized else 0.0
+    return forward + expand, backward + expand
+
+
+def _product(question: Question, on: Machine, rows: Layouts, linear: Linear, part: str) -> tuple[Floats, Floats]:
+    """Return forward and backward seconds of one product as tensor parallelism splits it."""
+    tp = rows.tp.astype(np.float64)
+    tokens = rows.micro_batch * question.sequence_length / rows.cp
+    k = linear.k / tp if linear.split == "row" else np.full_like(tp, linear.k)
+    n = linear.n / tp if linear.split == "column" else np.full_like(tp, linear.n)
+    return _linear(question, on, tokens, k, n, adapted=question.tuning.adapts(part, linear.split))
+
+
+def _expert_products(question: Question, on: Machine, rows: Layouts, experts: Experts) -> tuple[Floats, Floats]:
+    """Return forward and backward seconds of a GPU's routed experts, with permutation and the host's share.
+
+    An expert gets t x ep x per_token / count tokens, those of the busiest GPU more; local ones run as one product.
+    """
+    law, stack = question.kernels, question.stack
+    tp, ep = rows.tp.astype(np.float64), rows.ep.astype(np.float64)
+    tokens = rows.micro_batch * question.sequence_length / rows.cp
+    local = experts.count / ep
+    run = stack.experts
+    assert run is not None, "question_of refuses mixtures on stacks without experts"
+    each = np.maximum(1.0, tokens * ep * experts.per_token / experts.count * run.imbalance)
+    wide, adapts = np.full_like(tp, experts.hidden), question.tuning.adapts_experts
+    up = _linear(question, on, each, wide, experts.fan * experts.ffn / tp, adapted=adapts("column"))
+    down = _linear(question, on, each, experts.ffn / tp, wide, adapted=adapts("row"))
+    routed = tokens * experts.per_token * run.imbalance
+    passes = run.permute_passes + experts.biased * run.biased_passes
+    permuted = 2 * passes * routed * experts.hidden / tp / on.memory
+    fused = stack.elementwise * (experts.fan + 1)
+    activation = 2 * (fused if experts.gated else run.plain_passes / 2.6) * routed * experts.ffn / tp / on.memory
+    host = run.host_layer + run.host_expert * local
+    # a grouped product launches once, not once an expert
+    spare = (local - 1) * law.launch
+    forward = local * (up[0] + down[0]) - 2 * spare + activation + permuted / 2 + host / 2
+    backward = local * (up[1] + down[1]) - 4 * spare + 1.6 * activation + permuted / 2 + host / 2
+    return forward, backward
+
+
+def _attention_core(question: Question, on: Machine, rows: Layouts, kind: LayerKind) -> tuple[Floats, Floats]:
+    """Return forward and backward seconds of scores, softmax and context of one layer."""
+    law, s = question.kernels, question.sequence_length
+    if not kind.heads:
+        return np.zeros(len(rows)), np.zeros(len(rows))
+    tokens = rows.micro_batch * s / rows.cp
+    width = (kind.query_width + kind.value_width) / 2 / rows.tp
+    if question.stack.fused_attention:
+        flops = 4 * tokens * kind.span(s) * width
+        reach = s / (s + law.attention_half_sequence)
+        return (flops / (on.attention_forward * reach) + law.launch,
+                2.5 * flops / (on.attention_backward * reach) + law.launch)
+    # every score is computed, and passes through memory for mask, softmax and dropout
+    moved = 2 * tokens * s * kind.heads / rows.tp * law.unfused_attention_passes / on.memory
+    rate = on.peak16 if kind.query_dim % 8 == 0 else on.scalar
+    forward = 4 * tokens * s * width / (rate * law.unfused_attention) + moved + law.launch
+    return forward, 2 * forward
+
+
+def _scan(question: Question, on: Machine, rows: Layouts, scan: Scan | None) -> Floats:
+    """Return forward seconds of convolution, recurrence and gated norm of one layer; backward is 2.5 times that."""
+    law, tp = question.kernels, rows.tp.astype(np.float64)
+    if scan is None:
+        return np.zeros_like(tp)
+    tokens = rows.micro_batch * question.sequence_length / rows.cp
+    moved = law.scan_passes * 2 * tokens * (scan.projected + scan.inner) / tp / on.memory
+    took: Floats = moved + tokens * scan.forward_flops(CHUNK) / tp / (on.peak16 * law.scan) + 4 * law.launch
+    return took
+
+
+def kind_times(question: Question, rows: Layouts, on: Machine, kind: LayerKind) -> LayerTimes:
+    """Return the kernel times of one layer of `kind`."""
+    stack, tp = question.stack, rows.tp.astype(np.float64)
+    tokens = rows.micro_batch * question.sequence_length / rows.cp
+    split = sequence_split(question, rows)
+    none = np.zeros_like(tp)
+    attention = [_product(question, on, rows, linear, "attention") for linear in kind.attention]
+    mlp = [_product(question, on, rows, linear, "mlp") for linear in kind.mlp]
+    routed = none
+    if kind.experts is not None:
+        mlp.append(_expert_products(question, on, rows, kind.experts))
+        routed = mlp[-1][0]
+    core, core_backward = _attention_core(question, on, rows, kind)
+    scan = _scan(question, on, rows, kind.scan)
+    passed = 11 * kind.norms * question.shape.hidden / split + 4 * kind.attention_width / tp
+    norm_bytes = stack.elementwise * tokens * passed
+    act_bytes = stack.elementwise * tokens * 2 * (kind.fan + 1) * kind.ffn / tp
+    backward = (sum((b for _, b in attention), none) + sum((b for _, b in mlp), none) + core_backward + 2.5 * scan
+                + 1.6 * (norm_bytes + act_bytes) / on.memory)
+    if question.tuning.forward_only:
+        backward = core_backward = none
+    return LayerTimes(
+        attention_linear=sum((f for f, _ in attention), none), attention_core=core,
+        mlp=sum((f for f, _ in mlp), none) + act_bytes / on.memory, routed=routed, activation=act_bytes / on.memory,
+        norms=norm_bytes / on.memory,
+        scan=scan,
+        backward=backward,
+        backward_attention_core=core_backward)
+
+
+def layer_times(question: Question, rows: Layouts) -> LayerTimes:
+    """Return the times of the mean uniform layer; for distinct (candidate, precision, tp, cp, micro-batch, ep)."""
+    on = machine(question, rows.candidate, rows.precision)
+    return mean([(kind_times(question, rows, on, kind), share) for kind, share in question.shape.kinds])
+
+
+def mean(parts: Sequence[tuple[LayerTimes, float]]) -> LayerTimes:
+    """Return the weighted sum of layer times."""
+    return LayerTimes(**{f.name: sum((share * getattr(times, f.name) for times, share in parts[1:]),
+                                     parts[0][1] * getattr(parts[0][0], f.name)) for f in fields(LayerTimes)})
+
+
+def edge_times(question: Question, rows: Layouts) -> tuple[Floats, Floats]:
+    """Return forward and backward seconds of the embedding, and of head and loss, for one micro-batch."""
+    law, stack, shape = question.kernels, question.stack, question.shape
+    on = machine(question, rows.candidate, rows.precision)
+    tp = rows.tp.astype(np.float64)
+    tokens = rows.micro_batch * question.sequence_length / rows.cp
+    vocab = shape.vocab / tp if stack.vocab_parallel_loss else np.full_like(tp, shape.vocab)
+    wide = np.full_like(tp, shape.hidden)
+    head = (gemm(question, on, on.matrix16, tokens, wide, vocab) + gemm(question, on, on.matrix16, tokens, vocab, wide)
+            + law.loss_bytes_per_logit * tokens * vocab / on.memory)
+    if question.tuning.forward_only:
+        head = gemm(question, on, on.matrix16, tokens, wide, vocab)
+    elif question.tuning.trains_base:
+        head = head + gemm(question, on, on.matrix16, wide, tokens, vocab) + 2 * on.gradient * wide * vocab / on.memory
+    return 6 * tokens * shape.hidden / on.memory, head
+
+
+def recompute_seconds(question: Question, times: LayerTimes) -> tuple[Floats, Floats]:
+    """Return the extra compute per layer of selective and of full recompute, without communication."""
+    # of a mixture, mlp is the shared experts and moe the routed ones, of which an activation passes memory once
+    parts = {"core_attn": times.attention_core, "mlp": times.mlp - times.routed, "layernorm": times.norms,
+             "mlp_act": times.activation,
+             "moe": times.routed, "moe_act": 0.1 * times.routed, "mla_up_proj": 0.4 * times.attention_linear,
+             "every-second-matmul": 0.56 * times.forward}
+    selective = sum((parts[m] for m in question.stack.selective_recompute), np.zeros_like(times.mlp))
+    return selective, times.forward

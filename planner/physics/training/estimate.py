@@ -1,0 +1,248 @@
+"""Put the parts together: what staging needs to know of each layout, and where a staged layout's time goes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from planner.layouts.axes import RECOMPUTE, STAGED_LEAD, lead_modes
+from planner.layouts.table import Floats, Ints, Layouts, Mask, distinct
+from planner.physics.training.communication import layer_traffic, rank_parameters, step_traffic
+from planner.physics.training.compute import (
+    LayerTimes,
+    edge_times,
+    kind_times,
+    layer_times,
+    machine,
+    mean,
+    recompute_seconds,
+)
+from planner.physics.training.offload import offload_times
+from planner.physics.training.parameters import owned_parameters, trained_share
+from planner.physics.training.question import Question
+from planner.physics.training.schedule import DUALPIPE, bubble_parts, pipeline_seconds
+
+
+@dataclass(frozen=True, slots=True)
+class TimeTerms:
+    """Seconds, one row a layout: per layer and micro-batch, per micro-batch, and per step.
+
+    `modes` has shape (rows, 3): what one layer's recompute adds under none, selective, full. `swap` is the offload of
+    one layer's weights, `swap_full` that of its checkpoint under full recompute.
+    """
+
+    compute: Floats
+    tensor: Floats
+    context: Floats
+    expert: Floats
+    gather: Floats
+    modes: Floats
+    swap: Floats
+    swap_full: Floats
+    first: Floats
+    last: Floats
+    data: Floats
+    pipeline: Floats
+    optimizer: Floats
+    offload: Floats
+    overhead: Floats
+    jitter: Floats
+
+    @property
+    def layer(self) -> Floats:
+        """One layer, forward and backward, with its exposed traffic and no recompute."""
+        return self.compute + self.tensor + self.context + self.expert + self.gather + self.swap
+
+    @property
+    def added(self) -> Floats:
+        """What each recompute mode adds to a layer, shape (rows, 3), with the offload of its checkpoint."""
+        added = self.modes.copy()
+        added[:, RECOMPUTE.index("full")] += self.swap_full
+        return added
+
+    @property
+    def step(self) -> Floats:
+        """What a step costs besides its pipeline, before stragglers."""
+        return self.data + self.pipeline + self.optimizer + self.offload + self.overhead
+
+    def take(self, rows: Ints | Mask) -> TimeTerms:
+        """Return the terms of the chosen rows."""
+        return TimeTerms(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
+
+
+@dataclass(frozen=True, slots=True)
+class LayerTerms:
+    """The time terms that nothing but hardware, precision, degrees and micro-batch decides; seconds, one row a layout.
+
+    They bound a layout from below whatever its schedule and its sharding of states.
+    """
+
+    compute: Floats
+    tensor: Floats
+    context: Floats
+    expert: Floats
+    modes: Floats
+    first: Floats
+    last: Floats
+    jitter: Floats
+
+    @property
+    def layer(self) -> Floats:
+        """One layer, forward and backward, with the traffic inside it."""
+        return self.compute + self.tensor + self.context + self.expert
+
+
+def layer_terms(question: Question, rows: Layouts) -> LayerTerms:
+    """Return the layer terms of each row. What depends on few axes is computed once per combination."""
+    first, inverse = distinct(rows.candidate, rows.precision, rows.tp, rows.sp, rows.cp, rows.micro_batch, rows.ep,
+                              rows.recompute - STAGED_LEAD)
+    few = rows.take(first)
+    times = layer_times(question, few)
+    share = trained_share(question)
+    if share < 1:
+        times = replace(times, backward=share * times.backward,
+                        backward_attention_core=share * times.backward_attention_core)
+    traffic = layer_traffic(question, few, times, question.shape.kinds)
+    selective, full = recompute_seconds(question, times)
+    # kernels wait for the host where it launches them more slowly than they run; a third of them is forward
+    launch = question.stack.launch_layer / (3 if question.tuning.forward_only else 1)
+    worked = times.forward + times.backward + traffic.tensor + traffic.context
+    waited = np.maximum(0.0, launch - worked)
+    # a full recompute repeats the forward half of the token exchange too, and its launches
+    again = full + traffic.tensor_forward + traffic.expert * (1 - question.stack.overlap.expert_parallel) / 2
+    again = again + np.maximum(0.0, 4 / 3 * launch - worked - again) - waited
+    modes = share * np.stack([np.zeros_like(full), selective, again], axis=1)
+    embedding, head = edge_times(question, few)
+    compute = (times.forward + times.backward + waited)[inverse]
+    expert = traffic.expert[inverse]
+    # experts are reached behind the compute of another micro-batch, where there is one
+    expert = expert - question.stack.overlap.expert_parallel * (rows.micro_batches > 1) * np.minimum(expert, compute)
+    nodes = rows.gpus / np.array([c.node.gpus for c in question.candidates])[rows.candidate]
+    return LayerTerms(
+        compute=compute, tensor=traffic.tensor[inverse], context=traffic.context[inverse], expert=expert,
+        modes=modes[inverse], first=(embedding + _lead(question, few))[inverse], last=head[inverse],
+        jitter=question.stack.slowdown * (
+            1 + question.kernels.jitter_per_doubling * np.log2(np.maximum(1.0, nodes))))
+
+
+def time_terms(question: Question, rows: Layouts) -> TimeTerms:
+    """Return the time terms of each row."""
+    inner = layer_terms(question, rows)
+    layers = question.shape.layers / rows.pp
+    step = step_traffic(question, rows, inner.layer, layers)
+    swapped = offload_times(question, rows, inner.compute)
+    return TimeTerms(
+        **{f.name: getattr(inner, f.name) for f in fields(inner)}, gather=step.per_layer, swap=swapped.layer,
+        swap_full=swapped.full, data=step.per_step, pipeline=step.pipeline, optimizer=_optimizer(question, rows),
+        offload=swapped.step, overhead=np.full(len(rows), question.stack.step_overhead))
+
+
+def faster_whole(question: Question, rows: Layouts) -> Mask:
+    """Return where a layer, or the forward that full recompute repeats, takes less time without sequence parallelism.
+
+    Elsewhere it cannot win: without, it never holds less memory, nor sends less between stages or to experts. Slower
+    kernels hide more of what runs behind them, which is counted at its most.
+    """
+    overlap, can = question.stack.overlap, question.stack.offload
+    hide = (overlap.expert_parallel * bool(question.shape.experts)
+            + 2 * overlap.shard_gather * bool(can.parameters or can.activations))
+
+    def layer(of: Layouts) -> tuple[Floats, Floats, Floats]:
+        times = layer_times(question, of)
+        traffic = layer_traffic(question, of, times, question.shape.kinds)
+        compute = times.forward + times.backward
+        waited = np.maximum(0.0, question.stack.launch_layer - compute - traffic.tensor - traffic.context)
+        least = compute + traffic.tensor + waited - hide * (compute + waited)
+        return compute + traffic.tensor, times.forward + traffic.tensor_forward, least
+
+    whole, split = layer(rows.replace(sp=np.zeros_like(rows.sp))), layer(rows)
+    faster: Mask = np.any([without < with_ for without, with_ in zip(whole, split, strict=True)], axis=0)
+    return faster
+
+
+def offloaded(question: Question, rows: Layouts, terms: TimeTerms) -> TimeTerms:
+    """Return `terms` at the offload of `rows`, which differ from those they were computed at in nothing else."""
+    swapped = offload_times(question, rows, terms.compute)
+    return replace(terms, optimizer=_optimizer(question, rows), offload=swapped.step, swap=swapped.layer,
+                   swap_full=swapped.full)
+
+
+def _lead(question: Question, rows: Layouts) -> Floats:
+    """Return forward and backward seconds of the leading layers, with their traffic."""
+    if not question.shape.lead:
+        return np.zeros(len(rows))
+    on = machine(question, rows.candidate, rows.precision)
+    kinds = [(kind, float(count)) for kind, count in question.shape.lead]
+    times: LayerTimes = mean([(kind_times(question, rows, on, kind), count) for kind, count in kinds])
+    traffic = layer_traffic(question, rows, times, kinds)
+    selective, full = recompute_seconds(question, times)
+    again = np.choose(lead_modes(rows.recompute), (np.zeros_like(full), selective, full + traffic.tensor_forward))
+    return times.forward + times.backward + again + traffic.tensor + traffic.context + traffic.expert
+
+
+def _optimizer(question: Question, rows: Layouts) -> Floats:
+    """Return seconds of the optimizer step on the GPU."""
+    rank = rank_parameters(question, rows, trained=True)
+    memory = np.array([c.gpu.memory_bandwidth * r.memory
+                       for c, r in zip(question.candidates, question.rates, strict=True)], np.float64)[rows.candidate]
+    owned = owned_parameters(rows, rank.dense, rank.experts)
+    took: Floats = question.kernels.optimizer_bytes_per_parameter * owned * (1 - rows.offload) / memory
+    return took
+
+
+def step_seconds(terms: TimeTerms, rows: Layouts, slowest: Floats, total: Floats) -> Floats:
+    """Return the step time of each row from its slowest stage and the sum over its stages, per micro-batch."""
+    parts = bubble_parts(rows.vpp, rows.schedule)
+    steady, bubble = pipeline_seconds(slowest, total, parts, rows.micro_batches)
+    return (steady + bubble + terms.step) * terms.jitter
+
+
+def end_seconds(terms: TimeTerms, rows: Layouts, row: int) -> Floats:
+    """Return what the ends of the pipeline add to each stage for one micro-batch, (stages,).
+
+    DualPipe's first and last rank work on both ends, on half of the micro-batches each.
+    """
+    extra = np.zeros(int(rows.pp[row]))
+    first, last = terms.first[row], terms.last[row]
+    if rows.schedule[row] == DUALPIPE:
+        first = last = (first + last) / 2
+    extra[0] += first
+    extra[-1] += last
+    return extra
+
+
+@dataclass(frozen=True, slots=True)
+class StepBreakdown:
+    """Where one step's seconds go, exposed time only; `components` add up to `seconds`."""
+
+    seconds: float
+    components: dict[str, float]
+    stage_seconds: Floats
+
+
+def step_breakdown(terms: TimeTerms, rows: Layouts, row: int, layers: Ints, counts: Ints) -> StepBreakdown:
+    """Return the breakdown of row `row` with `layers` (stages,) and `counts` (stages, 3) layers per mode."""
+    n, m = layers.astype(np.float64), int(rows.micro_batches[row])
+    extra = end_seconds(terms, rows, row)
+    recompute, checkpoints = (counts * terms.modes[row]).sum(axis=1), counts[:, -1] * terms.swap_full[row]
+    stage = n * terms.layer[row] + recompute + checkpoints + extra
+    slow = int(np.argmax(stage))
+    parts = bubble_parts(rows.vpp[row], rows.schedule[row])
+    _, bubble = pipeline_seconds(stage.max(), stage.sum(), parts, rows.micro_batches[row])
+    spent = {
+        "compute": m * (n[slow] * terms.compute[row] + extra[slow]),
+        "recompute": m * recompute[slow],
+        "tensor_parallel": m * n[slow] * terms.tensor[row],
+        "pipeline_bubble": float(bubble),
+        "pipeline_p2p": terms.pipeline[row],
+        "context_parallel": m * n[slow] * terms.context[row],
+        "expert_parallel": m * n[slow] * terms.expert[row],
+        "data_parallel": m * n[slow] * terms.gather[row] + terms.data[row],
+        "offload": m * (n[slow] * terms.swap[row] + checkpoints[slow]) + terms.offload[row],
+        "optimizer_step": terms.optimizer[row],
+        "other": terms.overhead[row],
+    }
+    total = sum(spent.values())
+    spent["other"] += total * (terms.jitter[row] - 1)
+    return StepBreakdown(float(total * terms.jitter[row]), {k: float(v) for k, v in spent.items()}, stage)

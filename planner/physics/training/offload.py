@@ -1,0 +1,93 @@
+"""What offload costs: states, weights and checkpoints moved over PCIe to host memory or local flash, and Adam there.
+
+Optimizer states are read, stepped and written once a step. Offloaded weights come in for forward and again for
+backward, and their gradients go out, with every micro-batch; each rank moves its own shard and the gather does the
+rest (ZeRO-Infinity, Rajbhandari et al. 2021, arXiv 2104.07857). Checkpoints of full recompute go out and come back.
+GPUs under one PCIe switch share its uplink, all GPUs of a node its memory bandwidth and its drives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.layouts.candidate import Candidate
+from planner.layouts.table import Floats, Layouts
+from planner.physics.training.communication import rank_parameters
+from planner.physics.training.parameters import owned_parameters, sequence_split
+from planner.physics.training.question import Question
+
+
+@dataclass(frozen=True, slots=True)
+class OffloadTimes:
+    """Seconds: of one step, of one layer and micro-batch, and of one layer under full recompute besides; exposed."""
+
+    step: Floats
+    layer: Floats
+    full: Floats
+
+
+def offload_times(question: Question, rows: Layouts, compute: Floats) -> OffloadTimes:
+    """Return what offload leaves exposed; `compute` is seconds of one layer and micro-batch to hide behind."""
+    stack, none = question.stack, np.zeros(len(rows))
+    if not (rows.offload.any() or rows.offload_parameters.any() or rows.offload_activations.any()):
+        return OffloadTimes(none, none, none)
+    states = stack.recipe(question.precisions[0])
+    trained, held = rank_parameters(question, rows, trained=True), rank_parameters(question, rows, trained=False)
+    on_flash = rows.nvme == 1
+    host, memory = _rate(question, rows, _uplink), _rate(question, rows, _host_memory)
+    read = np.where(on_flash, np.minimum(host, _rate(question, rows, _flash_read)), host)
+    write = np.where(on_flash, np.minimum(host, _rate(question, rows, _flash_write)), host)
+
+    adam = question.kernels.host_adam_bytes_per_parameter / memory
+    moved = states.master + states.moments
+    adam = np.where(on_flash, np.maximum(adam, moved / read + moved / write), adam)
+    # what weights fetched anyway bring along need not be sent again
+    sent = (stack.reduce_bytes + 2.0) * (1 - rows.offload_parameters) / host
+    step = owned_parameters(rows, trained.dense, trained.experts) * rows.offload * (adam + sent)
+
+    weights = owned_parameters(rows, held.layer, held.layer_experts) * 2 * states.weight / read
+    gradients = owned_parameters(rows, trained.layer, trained.layer_experts) * stack.reduce_bytes / write
+    swapped = rows.offload_parameters * (weights + gradients)
+    tokens = rows.micro_batch * question.sequence_length / rows.cp
+    sent_and_back = 2 * question.element_bytes(rows.precision) * rows.offload_activations
+    checkpoints = sent_and_back * tokens * question.shape.hidden / sequence_split(question, rows)
+    hide = stack.overlap.shard_gather
+    return OffloadTimes(step=step, layer=_exposed(swapped, compute, hide),
+                        full=_exposed(checkpoints / host, compute, hide))
+
+
+def _exposed(traffic: Floats, compute: Floats, hide: float) -> Floats:
+    return traffic - hide * np.minimum(traffic, compute)
+
+
+def _rate(question: Question, rows: Layouts, of: Callable[[Candidate, int], float]) -> Floats:
+    """Return bytes/s of one GPU while all GPUs that the layout uses on a node do the same."""
+    out = np.empty(len(rows))
+    for number, candidate in enumerate(question.candidates):
+        mine = rows.candidate == number
+        used = np.minimum(rows.gpus[mine], candidate.node.gpus)
+        for gpus in np.unique(used):
+            out[np.flatnonzero(mine)[used == gpus]] = of(candidate, int(gpus))
+    return out
+
+
+def _uplink(candidate: Candidate, gpus: int) -> float:
+    """PCIe to the host, and no more than a GPU's share of the host's memory bandwidth."""
+    node = candidate.node
+    under_switch = -(-gpus // node.pcie.switches) if node.pcie.switches else 1
+    return min(candidate.gpu.pcie_bandwidth / under_switch, _host_memory(candidate, gpus))
+
+
+def _host_memory(candidate: Candidate, gpus: int) -> float:
+    return candidate.node.cpu.memory_bandwidth / gpus
+
+
+def _flash_read(candidate: Candidate, gpus: int) -> float:
+    return candidate.node.nvme.read / gpus if candidate.node.nvme else np.inf
+
+
+def _flash_write(candidate: Candidate, gpus: int) -> float:
+    return candidate.node.nvme.write / gpus if candidate.node.nvme else np.inf

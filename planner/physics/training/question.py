@@ -1,0 +1,127 @@
+"""Everything a physical question holds besides its layouts: the model, the batch, the hardware and the stack."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from planner.catalog.architecture import Model
+from planner.catalog.calibration import ArchitectureRates, KernelShape, Residual
+from planner.catalog.load import Catalog
+from planner.catalog.stack import Stack
+from planner.errors import MissingFact, Unsupported
+from planner.layouts.candidate import Candidate
+from planner.layouts.table import Floats, Ints, Layouts, Mask
+from planner.physics.kinds import shape_of
+from planner.physics.layers import Shape
+from planner.physics.training.tuning import Tuning, tuning_of
+
+FULL_WIDTH = frozenset({"fp32", "tf32"})
+"""Formats whose tensors have 32 bits; tf32 rounds them inside the product only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Inputs shared by all rows of a table. `rates` pairs with `candidates`; `confidence` decides what fits."""
+
+    shape: Shape
+    sequence_length: int
+    global_batch: int
+    candidates: tuple[Candidate, ...]
+    rates: tuple[ArchitectureRates, ...]
+    precisions: tuple[str, ...]
+    stack: Stack
+    kernels: KernelShape
+    tuning: Tuning
+    memory_margins: tuple[float, float]
+    """Measured over predicted device memory at the asked confidence, without and with a split model; what is above 1
+    is held in reserve."""
+    memory_least: tuple[float, float]
+    """Measured over predicted that the same confidence puts below; a prediction too large even so does not fit."""
+
+    def memory_margin(self, rows: Layouts) -> Floats:
+        """Return the margin of each row, by whether tensor or pipeline parallelism splits its model."""
+        return np.array(self.memory_margins)[splits_model(rows).astype(np.int64)]
+
+    def element_bytes(self, precision: Ints) -> Floats | float:
+        """Return bytes of an activation for each row of a precision column: 4 in fp32 and tf32, else 2."""
+        if not FULL_WIDTH.intersection(self.precisions):
+            return 2.0
+        width: Floats = np.array([4.0 if p in FULL_WIDTH else 2.0 for p in self.precisions])[precision]
+        return width
+
+    def matrix_rate(self, candidate: int, precision: str) -> float:
+        """Return FLOP/s of large matrix products on a candidate in `precision`."""
+        gpu, rates = self.candidates[candidate].gpu, self.rates[candidate]
+        peak = self.peak_rate(candidate, precision)
+        efficiency = gpu.gemm_efficiency.get(precision) or rates.gemm.get(precision)  # type: ignore[call-overload]
+        if efficiency is None:
+            raise MissingFact(f"calibration {rates.name}", f"gemm efficiency for {precision}")
+        share = rates.kept(precision) * self.stack.matrix_rate.get(precision, 1.0)  # type: ignore[call-overload]
+        return float(peak * min(1.0, efficiency * share))
+
+    def peak_rate(self, candidate: int, precision: str) -> float:
+        """Return the datasheet's dense FLOP/s, which MFU is measured against."""
+        gpu = self.candidates[candidate].gpu
+        peak = gpu.peak.get(precision)  # type: ignore[call-overload]
+        if peak is None:
+            raise MissingFact(f"GPU {gpu.name}", f"{precision} peak rate")
+        return float(peak)
+
+
+def splits_model(rows: Layouts) -> Mask:
+    """Say of each row whether tensor or pipeline parallelism splits the model."""
+    split: Mask = (rows.tp > 1) | (rows.pp > 1)
+    return split
+
+
+def quantile(residual: Residual, confidence: float) -> float:
+    """Return measured over predicted at `confidence`, interpolated between the stored quantiles."""
+    points = [(0.05, residual.q05), (0.10, residual.q10), (0.50, residual.q50), (0.90, residual.q90),
+              (0.95, residual.q95)]
+    for (low, at_low), (high, at_high) in pairwise(points):
+        if confidence <= high:
+            share = (max(confidence, low) - low) / (high - low)
+            return at_low + share * (at_high - at_low)
+    # beyond the last quantile the tail goes on at the slope of the last step
+    (low, at_low), (high, at_high) = points[-2:]
+    return at_high + (confidence - high) / (high - low) * (at_high - at_low)
+
+
+def spread(at_95: float, rows: int) -> Residual:
+    """Return the quantiles of a log-normal around 1 whose 95% quantile is `at_95`."""
+    at_90 = at_95 ** (1.2816 / 1.6449)
+    return Residual(rows=rows, q05=1 / at_95, q10=1 / at_90, q50=1.0, q90=at_90, q95=at_95)
+
+
+def question_of(catalog: Catalog, model: Model, candidates: tuple[Candidate, ...], stack: Stack, *,
+                sequence_length: int, global_batch: int, precisions: tuple[str, ...], method: str,
+                confidence: float, lora_rank: int = 16, trained_layers: int | None = None,
+                tuning: Tuning | None = None) -> Question:
+    """Gather the facts of a question from the catalog. Raises Unsupported, UnknownName or MissingFact.
+
+    tuning: what is known of the method beyond its name and rank, as evidence rows state it.
+    """
+    residuals = [catalog.memory_residuals.match(stack=stack.family, model=model_is, method=method)
+                 for model_is in ("whole", "split")]
+    if stack.memory_spread is not None:
+        residuals = [spread(stack.memory_spread, residual.rows) for residual in residuals]
+    shape = shape_of(model)
+    if any(kind.indexer for kind, _ in (*shape.kinds, *shape.lead)):
+        raise Unsupported(f"model {model.name}: sparse attention with an indexer in training physics")
+    if shape.experts and stack.experts is None:
+        raise Unsupported(f"model {model.name} on stack {stack.name}: the stack has no mixture of experts")
+    return Question(
+        shape=shape, sequence_length=sequence_length, global_batch=global_batch, candidates=candidates,
+        rates=tuple(catalog.rates(c.gpu.architecture) for c in candidates), precisions=precisions, stack=stack,
+        kernels=catalog.kernels, tuning=tuning or tuning_of(method, lora_rank, trained_layers),
+        memory_margins=(max(1.0, quantile(residuals[0], confidence)), max(1.0, quantile(residuals[1], confidence))),
+        memory_least=(min(1.0, quantile(residuals[0], 1 - confidence)),
+                      min(1.0, quantile(residuals[1], 1 - confidence))))
+
+
+def computes(candidate: Candidate, rates: ArchitectureRates, precision: str) -> bool:
+    """Say whether the catalog has both the peak and the efficiency of a precision on this hardware."""
+    return precision in candidate.gpu.peak and (precision in candidate.gpu.gemm_efficiency or precision in rates.gemm)

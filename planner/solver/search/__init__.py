@@ -1,0 +1,1 @@
+"""Layouts to columns: bounds, pruning, staging of what is left, with an account of all of it."""

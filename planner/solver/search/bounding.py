@@ -1,0 +1,84 @@
+"""Rows to bounded batches: every level of offload that could pay, with keys, what fits, and what breaks a limit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from planner.layouts.offload import NOTHING, Level, allowed
+from planner.layouts.table import Ints, Layouts, Mask
+from planner.physics.training.estimate import TimeTerms, offloaded
+from planner.physics.training.memory import memory_terms
+from planner.physics.training.question import Question
+from planner.solver.search.bounds import Bound, bound, time_bound
+from planner.solver.search.found import Batch, Frontier
+from planner.solver.search.job import Keys, Pricing
+
+
+class Bounding:
+    """Bounds rows of one question, and counts in `out` what cannot be staged."""
+
+    def __init__(self, question: Question, pricing: Pricing, levels: tuple[Level, ...], flash: Mask,
+                 out: Frontier) -> None:
+        self.question, self.pricing, self.levels, self.flash, self.out = question, pricing, levels, flash, out
+
+    def within_limits(self, keys: Keys, suffix: str = "", points: int = 1) -> Mask:
+        """Return which rows can still meet every limit; count the others, each for `points`."""
+        job = self.pricing.job
+        keep = np.ones(len(keys.first), bool)
+        for name, limit, values in (("deadline", job.deadline_us, keys.uppers),
+                                    ("budget", job.budget_cents, keys.cents),
+                                    ("power", job.max_power_w, keys.watts), ("owned", 0, keys.surplus)):
+            if limit is not None:
+                late = keep & (values > limit)
+                if late.any():
+                    self.out.removed[name + suffix] += int(late.sum()) * points
+                    keep &= ~late
+        return keep
+
+    def batches(self, rows: Layouts, time: TimeTerms, known: Ints) -> Iterator[tuple[Batch, Keys, Mask]]:
+        """Yield the rows at every level of offload not in `known` yet, each with keys and what may be staged.
+
+        More offload only adds time, so a level can pay only where all lesser ones are short of memory. Where the
+        bound does not show that, staging does, and asks again.
+        """
+        known, parts = known.copy(), []
+        open_ = np.ones((len(self.levels), len(rows)), bool)
+        for number, level in enumerate(self.levels):
+            lesser = [n for n, other in enumerate(self.levels[:number]) if other.precedes(level)]
+            at = level.on(rows)
+            legal = np.ones(len(rows), bool)
+            if level != NOTHING:
+                legal = allowed(at.columns, self.question.stack, self.flash)
+            mine = np.flatnonzero(legal & (known >> number & 1 == 0) & open_[lesser].all(axis=0))
+            known[mine] |= 1 << number
+            if not len(mine):
+                continue
+            now = at.take(mine)
+            terms, memory = time.take(mine), memory_terms(self.question, now)
+            if level != NOTHING:
+                terms = offloaded(self.question, now, terms)
+            bounds = bound(self.question, now, terms, memory)
+            keys = self.pricing.least(now, bounds.step)
+            keep = bounds.fits & self.within_limits(keys, "_with_memory")
+            self.out.fit += int(bounds.fits.sum())
+            self.out.removed["memory"] += int((~bounds.fits).sum())
+            self._note_memory(now, bounds)
+            open_[number, mine] = self._short(now, terms, bounds)
+            parts.append((now, terms, memory, mine, keys, keep))
+        for now, terms, memory, mine, keys, keep in parts:
+            yield Batch(now, terms, memory, known[mine]), keys, keep
+
+    def _short(self, rows: Layouts, time: TimeTerms, known: Bound) -> Mask:
+        """Return where the bound already shows that memory costs time, or everything."""
+        return ~known.fits | (known.step > time_bound(self.question, rows, time))
+
+    def _note_memory(self, rows: Layouts, known: Bound) -> None:
+        """Remember the layout that misses memory by least, for the explanation of an infeasible question."""
+        if known.fits.all():
+            return
+        short = np.where(known.fits, np.inf, known.short)
+        row = int(np.argmin(short))
+        if self.out.nearest_memory is None or short[row] < self.out.nearest_memory[0]:
+            self.out.nearest_memory = (float(short[row]), rows.row(row))

@@ -1,0 +1,299 @@
+"""From stems to the columns that the fleet chooses from: best first, pruned only by proven bounds.
+
+Every stem gets the key that the objective sorts by, from a bound on the step time of whatever grows from it. Stems are
+grown into layouts in the order of that key, layouts are bounded with their memory and staged, until the next key is
+worse than the best staged layout. What is never grown or never staged cannot win.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time as clock
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+
+from planner.layouts.axes import Space
+from planner.layouts.offload import NOTHING, Level, level_of, levels
+from planner.layouts.table import Ints, Layouts, Mask, joined
+from planner.physics.training.estimate import TimeTerms, time_terms
+from planner.physics.training.question import Question
+from planner.solver.search.bounding import Bounding
+from planner.solver.search.bounds import stem_bound, time_bound
+from planner.solver.search.found import Batch, Frontier
+from planner.solver.search.job import Job, Key, Keys, Pricing, identity, joined_keys
+from planner.solver.search.leaders import SORTED, Keeping, leading
+from planner.solver.search.refine import refined_bound
+from planner.solver.search.source import Source, together
+from planner.solver.search.stage_row import stage_row
+
+FIRST_BATCH, LARGEST_BATCH = 256, 2048
+"""Stems grown at once: few while the incumbent is young, more where the search goes deep."""
+CHUNK = 65_536
+SIDE_BY_SIDE = 2**18
+"""Stems of candidates searched together: what is computed at once costs little more than for one."""
+BLOCK = 128
+"""Rows whose bounds are refined at once."""
+Heap = list[tuple[Key, int, int, int]]
+"""Least key, batch, row, and how many rows from there on are not refined yet: 0 for a single one that is."""
+
+
+@dataclass(slots=True)
+class _Run:
+    """The search of one candidate: its stems, those not grown yet best first, and what awaits staging."""
+
+    leaders: Keeping
+    stems: Layouts
+    keys: Keys
+    order: Ints
+    whole: Ints
+    """The order at the start."""
+    heap: Heap = field(default_factory=list)
+    size: int = FIRST_BATCH
+    ended: bool = False
+
+    @property
+    def ahead(self) -> Key | None:
+        """The key of the best stem not grown yet."""
+        return self.keys.entry(self.order[0]) if len(self.order) else None
+
+
+def offers(question: Question, space: Space) -> tuple[Level, ...]:
+    """Return the levels of offload to look at: where nothing trains, weights are held where they are used."""
+    return (NOTHING,) if question.tuning.forward_only else levels(space, question.stack)
+
+
+class Search:
+    """One workload's search. `deadline` is a monotonic clock reading at which to stop.
+
+    Candidates are searched side by side, so that what they ask for is computed for all of them at once.
+    """
+
+    def __init__(self, question: Question, space: Space, job: Job, deadline: float | None = None,
+                 only: Level | None = None, count: int = 1, first: bool = False,
+                 leaders: Callable[[Ints], Keeping] | None = None) -> None:
+        """Start a search for the `count` best of each candidate; `only` is the one level of offload to look at.
+
+        first: stop at the first layout that keeps every limit. leaders: makes what decides which layouts are of
+        interest, from the GPU counts of a candidate's stems; where not given, the best are.
+        """
+        self.question, self.job, self.deadline = question, job, deadline
+        self.pricing = Pricing(job, question.candidates)
+        self.out = Frontier()
+        self.first, self.leaders = first, leaders or partial(leading, count)
+        # what one candidate teaches about the next is worth more than company
+        self.alone = first or leaders is not None
+        self.seen: set[int] = set()
+        self.levels = offers(question, space) if only is None else (only,)
+        self.bounding = Bounding(question, self.pricing, self.levels, space.flash, self.out)
+        self.runs: dict[int, _Run] = {}
+        self.batches: list[Batch] = []
+
+    def run(self, source: Source) -> Frontier:
+        """Return the frontier of all rows: for every candidate its best layouts, proven unless time ran out."""
+        parts: list[tuple[Layouts, Keys]] = []
+        try:
+            for stems in together(source, 0 if self.alone else CHUNK):
+                if self._enough():
+                    return self.out
+                parts.append(self._within_limits(stems, source.points))
+                if self.alone or sum(len(part) for part, _ in parts) > SIDE_BY_SIDE:
+                    self._candidates(parts, source)
+                    parts = []
+            if parts:
+                self._candidates(parts, source)
+        except KeyboardInterrupt:
+            # not even bounds are known of what was not reached
+            self.out.interrupted = True
+            self.out.note_open((0, 0))
+        return self.out
+
+    def _candidates(self, parts: Sequence[tuple[Layouts, Keys]], source: Source) -> None:
+        """Search the candidates of these stems; where time has run out, only note what their bounds leave open."""
+        self.runs, self.batches = {}, []
+        for stems, keys in parts:
+            # rows of a candidate lie together
+            starts = np.flatnonzero(np.diff(stems.candidate, prepend=-1)).tolist()
+            for start, end in pairwise([*starts, len(stems)]):
+                own, least = stems.take(slice(start, end)), keys.take(slice(start, end))
+                order = least.order()
+                self.runs[int(own.candidate[0])] = _Run(self.leaders(own.gpus), own, least, order, order)
+        try:
+            while not self.out.interrupted and (open_ := [run for run in self.runs.values() if not run.ended]):
+                self._round(open_, source)
+        except KeyboardInterrupt:
+            self.out.interrupted = True
+        for run in self.runs.values():
+            if not run.ended:
+                # what was taken up but not ended is no worse than the least bound of all
+                run.order, run.heap = run.whole, []
+                self._leave(run, source)
+
+    def _round(self, runs: Sequence[_Run], source: Source) -> None:
+        """Stage what is next in line of every candidate, then refine or grow for all of them what comes after."""
+        refine: dict[int, list[Ints]] = {}
+        grow: list[Layouts] = []
+        for run in runs:
+            block = self._stage(run)
+            if block is not None:
+                at, rows = block
+                refine.setdefault(at, []).append(rows)
+            elif not self._ended(run, source):
+                grow.append(self._next(run, source))
+        for at, blocks in refine.items():
+            self._refine(at, np.concatenate(blocks))
+        if any(map(len, grow)):
+            self._take_up(source.grow(grow[0] if len(grow) == 1 else joined(grow)))
+
+    def reaching(self, source: Source, most: int) -> Layouts:
+        """Return every layout whose bound without memory is at most `most` in the objective's quantum."""
+        tables = []
+        for stems in together(source, 0):
+            mine, keys = self._within_limits(stems, source.points)
+            rows = source.grow(mine.take(np.flatnonzero(keys.first <= most)))
+            bounds = time_bound(self.question, rows, time_terms(self.question, rows))
+            tables.append(rows.take(np.flatnonzero(self.pricing.least(rows, bounds).first <= most)))
+        return joined(tables)
+
+    def _within_limits(self, stems: Layouts, points: int) -> tuple[Layouts, Keys]:
+        """Return the stems that can meet every limit, with their keys; in chunks, so that memory stays small."""
+        parts = []
+        for start in range(0, max(1, len(stems)), CHUNK):
+            chunk = stems.take(np.arange(start, min(start + CHUNK, len(stems)))) if len(stems) > CHUNK else stems
+            keys = self.pricing.least(chunk, stem_bound(self.question, chunk))
+            keep = np.flatnonzero(self.bounding.within_limits(keys, points=points))
+            parts.append((chunk.take(keep), keys.take(keep)))
+        return joined([table for table, _ in parts]), joined_keys([keys for _, keys in parts])
+
+    def _ended(self, run: _Run, source: Source) -> bool:
+        """Say whether a candidate's search has come to its end, and account for what it leaves."""
+        ahead, end = run.ahead, run.leaders.end
+        if ahead is None or self._enough() or (end is not None and ahead[:SORTED] > end):
+            self.out.removed["bound"] += len(run.order) * source.points
+            self.out.removed["bound_with_memory"] += len(run.heap)
+            run.ended = True
+        elif self._out_of_time():
+            self._leave(run, source)
+        return run.ended
+
+    def _next(self, run: _Run, source: Source) -> Layouts:
+        """Return the stems of a candidate to grow next."""
+        rest, run.order = run.order[:run.size], run.order[run.size:]
+        # what the leaders exclude by now is not grown with the rest of its batch
+        near = rest[run.leaders.near(run.keys.take(rest))]
+        self.out.removed["bound"] += (len(rest) - len(near)) * source.points
+        run.size = min(2 * run.size, LARGEST_BATCH)
+        return run.stems.take(near)
+
+    def _leave(self, run: _Run, source: Source) -> None:
+        """Count what is left when time ran out, and note its least key."""
+        self.out.removed["time"] += len(run.order) * source.points
+        for key in (*([run.ahead] if run.ahead else []), *(entry for entry, *_ in run.heap[:1])):
+            self.out.note_open(key[:2])
+        run.ended = True
+
+    def _near(self, rows: Layouts, keys: Keys) -> Mask:
+        """Say which rows are still of interest to the search of their candidate."""
+        if len(self.runs) == 1:
+            return next(iter(self.runs.values())).leaders.near(keys)
+        near = np.zeros(len(rows), bool)
+        for candidate, run in self.runs.items():
+            mine = np.flatnonzero(rows.candidate == candidate)
+            if len(mine):
+                near[mine] = run.leaders.near(keys.take(mine))
+        return near
+
+    def _take_up(self, rows: Layouts) -> None:
+        """Bound the rows without memory, and those that may still win with it."""
+        if not len(rows):
+            return
+        time = time_terms(self.question, rows)
+        near = np.flatnonzero(self._near(rows, self.pricing.least(rows, time_bound(self.question, rows, time))))
+        self.out.removed["bound_without_memory"] += len(rows) - len(near)
+        if len(near):
+            self._push(rows.take(near), time.take(near), np.zeros(len(near), np.int64))
+
+    def _push(self, rows: Layouts, time: TimeTerms, known: Ints) -> None:
+        """Put the rows on the heaps, and their variants with more offload where memory is seen to cost time."""
+        for batch, keys, keep in self.bounding.batches(rows, time, known):
+            near = keep & self._near(batch.rows, keys)
+            self.out.removed["bound_with_memory"] += int(keep.sum()) - int(near.sum())
+            rows_near = np.flatnonzero(near)
+            candidate = batch.rows.candidate[rows_near]
+            place = keys.take(rows_near).order(candidate)
+            order, candidate = rows_near[place], candidate[place]
+            self.batches.append(batch.take(order))
+            for number, run in self.runs.items():
+                begin, end = np.searchsorted(candidate, (number, number + 1)).tolist()
+                for start in range(begin, end, BLOCK):
+                    entry = (keys.entry(order[start]), len(self.batches) - 1, start, min(BLOCK, end - start))
+                    heapq.heappush(run.heap, entry)
+
+    def _enough(self) -> bool:
+        return self.first and bool(self.out.found)
+
+    def _out_of_time(self) -> bool:
+        return self.deadline is not None and clock.monotonic() > self.deadline
+
+    def _stage(self, run: _Run) -> tuple[int, Ints] | None:
+        """Stage what is on the heap while it may still be a leader and nothing ahead is better.
+
+        Return the batch and the rows to refine before more can be staged; none where that is not needed.
+        """
+        leaders, heap, ahead = run.leaders, run.heap, run.ahead
+        while heap and not self._enough():
+            entry, at, row, block = heap[0]
+            past = leaders.end is not None and entry[:SORTED] > leaders.end
+            if past or (ahead is not None and entry[:SORTED] > ahead[:SORTED]):
+                return None
+            if self._out_of_time():
+                self.out.note_open(entry[:2])
+                return None
+            heapq.heappop(heap)
+            if block:
+                return at, np.arange(row, row + block)
+            size = int(self.batches[at].rows.gpus[row])
+            if not leaders.passes(size, entry):
+                self.out.removed["bound_with_memory"] += 1
+                continue
+            # a level of offload that is short after two lesser ones comes from both
+            layout = identity(self.batches[at].rows, row)
+            if layout in self.seen:
+                continue
+            self.seen.add(layout)
+            done, short = stage_row(self.question, self.pricing, self.batches[at], row, self.out)
+            if short:
+                self._offload_more(self.batches[at], np.array([row]))
+            if done is not None:
+                self.out.found.append(done)
+                leaders.offer(done)
+        return None
+
+    def _refine(self, at: int, rows: Ints) -> None:
+        """Put blocks of rows of one batch back on the heaps one by one, each at its refined bound."""
+        batch = self.batches[at].take(rows)
+        steps = refined_bound(self.question, batch.rows, batch.time, batch.memory)
+        keys = self.pricing.least(batch.rows, steps)
+        near = self._near(batch.rows, keys) & self.bounding.within_limits(keys, "_refined")
+        self.out.removed["bound_refined"] += len(rows) - int(near.sum())
+        for row in np.flatnonzero(near).tolist():
+            run = self.runs[int(batch.rows.candidate[row])]
+            heapq.heappush(run.heap, (keys.entry(row), at, int(rows[row]), 0))
+        # whoever is short of memory here may be better with more of it elsewhere
+        short = np.flatnonzero(steps > time_bound(self.question, batch.rows, batch.time) * (1 + 1e-12))
+        self._offload_more(self.batches[at], rows[short])
+
+    def _offload_more(self, batch: Batch, rows: Ints) -> None:
+        """Put the variants of rows of one batch that offload more on the heaps, unless they are bounded already."""
+        if not len(rows):
+            return
+        here, every = level_of(batch.rows, int(rows[0])), (1 << len(self.levels)) - 1
+        lesser = sum(1 << number for number, level in enumerate(self.levels) if not here.precedes(level))
+        known = batch.known[rows] | lesser
+        batch.known[rows] = every
+        more = np.flatnonzero(known < every)
+        if len(more):
+            self._push(batch.rows.take(rows[more]), batch.time.take(rows[more]), known[more])

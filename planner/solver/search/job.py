@@ -1,0 +1,211 @@
+"""What turns a step into a plan, in the solver's integers: durations, costs, sort keys and columns of layouts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from planner.catalog.calibration import Reliability
+from planner.layouts.candidate import Candidate
+from planner.layouts.offload import OFFLOAD_AXES, level_of
+from planner.layouts.table import Floats, Ints, Layouts, Mask, distinct
+from planner.money.goodput import goodput, interruptions, spare_nodes
+from planner.solver.column import Column
+from planner.solver.fleet.problem import FleetOffer, Goal
+from planner.solver.quantize import duration_floor, duration_use
+
+Key = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What turns a step into a plan: tokens, checkpoint, failures, prices and limits. Units of `quantize`."""
+
+    tokens: int
+    sequence_length: int
+    checkpoint_bytes: float
+    reliability: Reliability
+    objective: Goal
+    offers: tuple[FleetOffer, ...]
+    """The cheapest of each candidate, in their order."""
+    upper: tuple[float, ...]
+    """Measured over predicted duration at the confidence the deadline asks for, by candidate; 1 without one."""
+    reclaims: tuple[float, ...] = ()
+    """Node-hours until a provider takes a node back, by candidate; without any, none does."""
+    deadline_us: int | None = None
+    budget_cents: int | None = None
+    max_power_w: int | None = None
+    timed: bool = True
+    """False where nothing but the number of GPUs is asked, so that a faster GPU is no better."""
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """Least values of each row: what the objective sorts by, cents, microseconds; and watts, which are exact."""
+
+    first: Ints
+    cents: Ints
+    micros: Ints
+    uppers: Ints
+    watts: Ints
+    surplus: Ints
+    """Nodes above what there is of the candidate; exact."""
+    gpus: Ints
+    energy: Ints
+
+    @property
+    def measures(self) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+        """What an entry holds: the objective, cents, microseconds, GPUs, Wh."""
+        return (self.first, self.cents, self.micros, self.gpus, self.energy)
+
+    def entry(self, row: int) -> Key:
+        """Return the least measures of one row."""
+        return tuple(int(column[row]) for column in self.measures)
+
+    def order(self, *before: Ints) -> Ints:
+        """Return the rows by `before`, then objective, cost and time."""
+        same = self.cents is self.first or np.array_equal(self.cents, self.first)
+        parts = (self.micros, self.first) if same else (self.micros, self.cents, self.first)
+        order: Ints = np.lexsort((*parts, *before))
+        return order
+
+    def take(self, rows: Ints | slice) -> Keys:
+        """Return the keys of the chosen rows."""
+        return Keys(*(getattr(self, f.name)[rows] for f in fields(self)))
+
+
+def joined_keys(parts: Sequence[Keys]) -> Keys:
+    """Return the keys of all parts, of which there is at least one."""
+    return Keys(*(np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(Keys)))
+
+
+@dataclass(frozen=True, slots=True)
+class Pricing:
+    """A job on its candidates: turns step seconds of rows into least keys, and of one row into its column."""
+
+    job: Job
+    candidates: tuple[Candidate, ...]
+
+    @property
+    def node_gpus(self) -> Ints:
+        """GPUs per node, by candidate."""
+        return np.array([c.node.gpus for c in self.candidates], np.int64)
+
+    def steps(self, rows: Layouts) -> Ints:
+        """Return the optimizer steps that cover the job's tokens, by each row's own batch."""
+        return -(-self.job.tokens // (rows.batch * self.job.sequence_length))
+
+    def nodes(self, rows: Layouts) -> Ints:
+        """Return the nodes of each row; the last may be used in part."""
+        return -(-rows.gpus // self.node_gpus[rows.candidate])
+
+    def share(self, rows: Layouts) -> Floats:
+        """Return the goodput of each row."""
+        nodes = self.nodes(rows)
+        return goodput(self.job.reliability, rows.gpus, nodes, self.job.checkpoint_bytes, self._reclaims(rows))
+
+    def interruptions(self, rows: Layouts) -> tuple[Floats, Floats, Floats]:
+        """Return seconds between interruptions, between checkpoints, and to write one, for each row."""
+        return interruptions(self.job.reliability, rows.gpus, self.nodes(rows), self.job.checkpoint_bytes,
+                             self._reclaims(rows))
+
+    def spares(self, rows: Layouts) -> Ints:
+        """Return the spare nodes of each row."""
+        first, inverse = distinct(rows.gpus, rows.candidate)
+        few = rows.take(first)
+        return spare_nodes(self.job.reliability, few.gpus, self.nodes(few), self._reclaims(few))[inverse]
+
+    def _reclaims(self, rows: Layouts) -> Floats:
+        """Return the node-hours until a node of each row is taken back."""
+        if not self.job.reclaims:
+            return np.full(len(rows), np.inf)
+        return np.array(self.job.reclaims, np.float64)[rows.candidate]
+
+    def _prices(self, rows: Layouts, total: Ints, most: Ints) -> Floats:
+        """Return micro-USD per node-hour of each row with `total` nodes; with more than there are, perhaps none."""
+        offers = self.job.offers
+        prices = np.array([offer.micro_usd_per_node_hour for offer in offers], np.float64)[rows.candidate]
+        for at, offer in enumerate(offers):
+            if offer.by_count is not None:
+                mine = np.flatnonzero((rows.candidate == at) & (total <= most))
+                prices[rows.candidate == at] = 0.0
+                counts, inverse = np.unique(total[mine], return_inverse=True)
+                prices[mine] = np.array([offer.price(count) for count in counts.tolist()], np.float64)[inverse]
+        return prices
+
+    def _committed(self, rows: Layouts, total: Ints, flat: Mask, cents: Ints) -> Ints:
+        """Return `cents` with exact values where a commitment outlasts the job: many rows then cost the same."""
+        mine = np.flatnonzero(flat)
+        if len(mine):
+            first, inverse = distinct(rows.candidate[mine], total[mine])
+            pairs = zip(rows.candidate[mine][first].tolist(), total[mine][first].tolist(), strict=True)
+            exact = np.array([self.job.offers[at].cents(count, 0) for at, count in pairs], np.int64)
+            cents[mine] = exact[inverse]
+        return cents
+
+    def least(self, rows: Layouts, step: Floats) -> Keys:
+        """Turn least step seconds into least durations, costs and keys, rounded down."""
+        nodes = self.nodes(rows)
+        seconds = self.steps(rows) * step / self.share(rows)
+        micros = duration_floor(seconds) if self.job.timed else np.zeros(len(rows), np.int64)
+        uppers = np.maximum(micros, duration_floor(seconds * np.array(self.job.upper)[rows.candidate]))
+        total = nodes + self.spares(rows)
+        most = np.array([10**9 if o.max_nodes is None else o.max_nodes for o in self.job.offers])[rows.candidate]
+        prices = self._prices(rows, total, most)
+        paid = np.maximum(micros, np.array([offer.least_us for offer in self.job.offers])[rows.candidate])
+        # a hair below the exact product, so that float rounding never lifts a bound
+        cents = np.minimum(np.floor(total * prices * paid / 3.6e13 * (1 - 1e-12)), 9e18).astype(np.int64)
+        cents = self._committed(rows, total, (paid > micros) & (total <= most), cents)
+        watts = np.ceil(total * np.array([c.node.power.load for c in self.candidates])[rows.candidate]).astype(np.int64)
+        energy = np.minimum(np.floor(watts * (micros / 3.6e9) * (1 - 1e-12)) - 1, 9e18).astype(np.int64)
+        first = {"cost": cents, "time": micros, "gpus": rows.gpus, "energy": energy}[self.job.objective]
+        return Keys(first, cents, micros, uppers, watts, total - most, rows.gpus, energy)
+
+    def cost(self, column: Column) -> int:
+        """Return the cost of a column in cents at the cheapest offer."""
+        return self.job.offers[column.candidate].cents(column.rented_nodes, column.duration_us)
+
+    def key(self, column: Column) -> Key:
+        """Return what the objective sorts by, ties broken by cost, time, GPUs, nodes, then the simpler layout."""
+        cents = self.cost(column)
+        first = {"cost": cents, "time": column.duration_us, "gpus": column.gpus,
+                 "energy": column.energy_wh}[self.job.objective]
+        return (first, cents, column.duration_us, column.gpus, column.rented_nodes, column.complexity, column.key)
+
+    def column(self, rows: Layouts, row: int, step: float) -> Column:
+        """Return the column of one staged row that takes `step` seconds."""
+        one = rows.take(np.array([row]))
+        gpus, candidate = int(one.gpus[0]), int(one.candidate[0])
+        nodes = int(self.nodes(one)[0])
+        spares = int(self.spares(one)[0])
+        seconds = int(self.steps(one)[0]) * step / float(self.share(one)[0])
+        micros = duration_use(seconds) if self.job.timed else 0
+        power = int(np.ceil(self.candidates[candidate].node.power.load * (nodes + spares)))
+        return Column(
+            key=identity(rows, row), candidate=candidate, nodes=nodes, spare_nodes=spares, gpus=gpus,
+            duration_us=micros, upper_us=max(micros, duration_use(seconds * self.job.upper[candidate])),
+            energy_wh=-(-power * micros // (3600 * 10**6)),
+            power_w=power, checkpoint_bytes=int(self.job.checkpoint_bytes),
+            complexity=int(complexities(one)[0]))
+
+
+def complexities(rows: Layouts) -> Ints:
+    """Return how much there is to set up for each row: kinds of parallelism, ZeRO stage, interleaving, offload."""
+    degrees = sum((getattr(rows, axis) > 1).astype(np.int64) for axis in ("tp", "cp", "pp", "vpp", "ep"))
+    rare = 3 * (rows.hsdp > 1) + 3 * (rows.schedule > 0) + rows.no_sync
+    outside = sum((getattr(rows, axis) > 0).astype(np.int64) for axis in OFFLOAD_AXES)
+    found: Ints = 10 * degrees + 3 * rows.zero + 5 * outside + rare
+    return found
+
+
+def identity(rows: Layouts, row: int) -> int:
+    """Return a number that tells layouts apart whatever order they come in, for the last tie-break."""
+    code = 0
+    for axis in ("candidate", "tp", "cp", "pp", "vpp", "ep", "dp", "micro_batch", "zero", "precision"):
+        code = code * 2**18 + int(getattr(rows, axis)[row])
+    rest = (rows.schedule[row], rows.no_sync[row], rows.hsdp[row], 1 - rows.sp[row], abs(rows.recompute[row]))
+    for value in (*rest, *(100 * value for value in level_of(rows, row).values)):
+        code = code * 512 + int(value)
+    return code

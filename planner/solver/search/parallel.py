@@ -1,0 +1,92 @@
+"""The search of one question over several processes: candidates are shared out, and the accounts added up.
+
+What one candidate's search finds depends on no other, so the answer is the same for every number of workers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import Future, wait
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from planner.layouts.enumerate import Grid
+from planner.layouts.rules import Facts
+from planner.physics.training.question import Question
+from planner.solver.search.found import Frontier
+from planner.solver.search.frontier import Search
+from planner.solver.search.job import Job
+from planner.solver.search.leaders import Leaders
+from planner.solver.search.source import grid_source
+from planner.solver.settings import Effort
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What one process found: its frontier, and what its grid removed and grew."""
+
+    frontier: Frontier
+    removed: Counter[str]
+    grown: int
+
+
+def search_grid(question: Question, grid: Grid, job: Job, effort: Effort, *, each: bool = True) -> Frontier:
+    """Search a whole grid with the processes of `effort`; its account is kept in `grid` as if there were one.
+
+    each: find the best of every candidate, or else, in this process, only what may be the best of all.
+    """
+    candidates = [int(one) for one in grid.domains["candidate"]]
+    workers = min(effort.workers, len(candidates))
+    if workers < 2 or not each:
+        shared = Leaders(1, 1)
+        return Search(question, grid.facts.space, job, effort.stop,
+                      leaders=None if each else lambda sizes: shared).run(grid_source(grid))
+    import multiprocessing  # slow to import, and most questions need one process
+    from concurrent.futures import ProcessPoolExecutor
+
+    shares = [tuple(candidates[at::workers]) for at in range(workers)]
+    method = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
+    with ProcessPoolExecutor(workers, multiprocessing.get_context(method)) as pool:
+        futures = [pool.submit(_part, question, grid.facts, job, effort.stop, share) for share in shares]
+        parts = _collected(futures)
+    for part in parts:
+        grid.removed.update(part.removed)
+        grid.grown += part.grown
+    return _joined([part.frontier for part in parts])
+
+
+def _collected(futures: Sequence[Future[_Part]]) -> list[_Part]:
+    """Return all parts; Ctrl-C reaches the processes too, which then end with what they have."""
+    try:
+        wait(futures)
+    except KeyboardInterrupt:
+        wait(futures)
+    return [future.result() for future in futures]
+
+
+def _part(question: Question, facts: Facts, job: Job, stop: float | None,
+          candidates: tuple[float, ...]) -> _Part:
+    """Search some of the candidates."""
+    grid = Grid(replace(facts, space=replace(facts.space, only={**facts.space.only, "candidate": candidates})))
+    frontier = Search(question, grid.facts.space, job, stop).run(grid_source(grid))
+    # a found layout is one row of a batch of thousands, which need not travel
+    frontier.found = [replace(one, batch=one.batch.take(np.array([one.row])), row=0) for one in frontier.found]
+    return _Part(frontier, grid.removed, grid.grown)
+
+
+def _joined(parts: Sequence[Frontier]) -> Frontier:
+    """Return the frontiers of disjoint candidates as one."""
+    whole = Frontier()
+    for part in parts:
+        whole.found += part.found
+        whole.removed.update(part.removed)
+        whole.fit, whole.staged = whole.fit + part.fit, whole.staged + part.staged
+        whole.interrupted |= part.interrupted
+        if part.open_bound is not None:
+            whole.note_open(part.open_bound)
+        if part.nearest_memory is not None and (whole.nearest_memory is None
+                                                or part.nearest_memory[0] < whole.nearest_memory[0]):
+            whole.nearest_memory = part.nearest_memory
+    return whole

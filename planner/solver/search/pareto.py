@@ -1,0 +1,101 @@
+"""The exact frontier of trade-offs: every layout that no other one beats or equals in all measures at once.
+
+The search is that for the best layout, with one difference: a row is of no interest where a layout found already is as
+good as the row's bound in every measure, because then it is as good as whatever the row turns out to be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from planner.layouts.axes import Space
+from planner.layouts.table import Ints, Mask
+from planner.physics.training.question import Question
+from planner.solver.check import check_staging
+from planner.solver.fleet.problem import Goal
+from planner.solver.search.found import Frontier, StagedLayout
+from planner.solver.search.frontier import Search
+from planner.solver.search.job import Job, Key, Keys
+from planner.solver.search.source import Source
+from planner.solver.search.staging_input import staging_problem
+
+_PLACES: dict[Goal, int] = {"cost": 1, "time": 2, "gpus": 3, "energy": 4}
+"""Where `Keys.entry` has each measure."""
+
+
+@dataclass(slots=True)
+class Staircase:
+    """The layouts found so far that no other dominates; keys are compared by `measures` alone."""
+
+    measures: tuple[Goal, ...]
+    points: dict[Key, StagedLayout] = field(default_factory=dict)
+    _table: Ints = field(default_factory=lambda: np.zeros((0, 0), np.int64))
+
+    @property
+    def end(self) -> Key | None:
+        """No key ends the search: a dearer row may always be better in another measure."""
+        return None
+
+    def offer(self, found: StagedLayout) -> None:
+        """Take a staged layout into account."""
+        point = self._point(entry_of(found))
+        if self.points and self._beaten(np.array([point]))[0]:
+            return
+        kept = {old: one for old, one in self.points.items()
+                if not all(a <= b for a, b in zip(point, old, strict=True))}
+        self.points = kept | {point: found}
+        self._table = np.array(list(self.points), np.int64)
+
+    def passes(self, size: int, entry: Key) -> bool:
+        """Say whether a layout whose least measures are in `entry` may be on the frontier."""
+        return not self.points or not self._beaten(np.array([self._point(entry)]))[0]
+
+    def near(self, keys: Keys) -> Mask:
+        """Say which rows may be on the frontier."""
+        bounds = np.stack([keys.measures[_PLACES[name]] for name in self.measures], axis=1)
+        return ~self._beaten(bounds) if self.points else np.ones(len(bounds), bool)
+
+    def _point(self, entry: Key) -> Key:
+        return tuple(entry[_PLACES[name]] for name in self.measures)
+
+    def _beaten(self, bounds: Ints) -> Mask:
+        """Say which of the vectors some point is as good as, in all measures."""
+        beaten: Mask = np.zeros(len(bounds), bool)
+        for point in self._table:
+            beaten |= (point <= bounds).all(axis=1)
+        return beaten
+
+
+def entry_of(found: StagedLayout) -> Key:
+    """Return the measures of a staged layout in the places of `Keys.entry`."""
+    column = found.column
+    return (found.key[0], found.cents, column.duration_us, column.gpus, column.energy_wh)
+
+
+def pareto(question: Question, space: Space, job: Job, source: Source, measures: Sequence[Goal],
+           deadline: float | None = None) -> tuple[list[StagedLayout], Frontier]:
+    """Return the frontier of `measures`, best first by them in turn, and the account of its search.
+
+    The job's objective is the first measure. It is exact unless the account has an open bound.
+    Raises RuntimeError where an independent check contradicts a layout, which is a defect and no answer.
+    """
+    stairs = Staircase(tuple(measures))
+    frontier = Search(question, space, job, deadline, leaders=lambda sizes: stairs).run(source)
+    for found in stairs.points.values():
+        batch = found.batch
+        problem = staging_problem(question, batch.rows, batch.time, batch.memory, found.row)
+        if wrong := check_staging(problem, found.staged):
+            raise RuntimeError(f"an independent check contradicts the solver: {wrong[0]}")
+    return [stairs.points[point] for point in sorted(stairs.points)], frontier
+
+
+def parse_measures(names: Iterable[str]) -> tuple[Goal, ...]:
+    """Return the measures meant by `cost, days, gpus, energy`. Raises ValueError."""
+    known: dict[str, Goal] = {"cost": "cost", "days": "time", "time": "time", "gpus": "gpus", "energy": "energy"}
+    found = [name.strip().lower() for name in names]
+    if len(found) < 2 or any(name not in known for name in found) or len({known.get(n) for n in found}) < len(found):
+        raise ValueError(f"{','.join(found)}: expected two or more of cost, days, gpus, energy, each once")
+    return tuple(known[name] for name in found)

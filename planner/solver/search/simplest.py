@@ -1,0 +1,34 @@
+"""The simplest layout among those that cannot be told from the best: least to set up, then best by the objective.
+
+How much there is to set up is known of every row and offload before it is staged, so kinds of equal complexity are
+searched from the simplest on, each exactly, until one comes within the tolerance. What the bounds put outside it is
+never looked at.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from planner.layouts.axes import Space
+from planner.physics.training.question import Question
+from planner.solver.search.found import StagedLayout
+from planner.solver.search.frontier import Search, offers
+from planner.solver.search.job import Job, complexities
+from planner.solver.search.source import Source, table_source
+
+
+def simplest(question: Question, space: Space, job: Job, source: Source, best: StagedLayout,
+             tolerance: float) -> StagedLayout:
+    """Return the least complex layout whose objective is at most `tolerance` (relative) above the best one's."""
+    most = int(best.key[0] * (1 + tolerance))
+    tied = Search(question, space, job).reaching(source, most)
+    kinds = [(level, complexities(level.on(tied))) for level in offers(question, space)]
+    for value in np.unique(np.concatenate([level for _, level in kinds])):
+        if value >= best.column.complexity:
+            break
+        within = [one for level, complexity in kinds
+                  for one in Search(question, space, job, only=level).run(
+                      table_source(tied.take(np.flatnonzero(complexity == value)))).found if one.key[0] <= most]
+        if within:
+            return min(within, key=lambda one: one.key)
+    return best

@@ -1,0 +1,66 @@
+"""Stage one row exactly: its split, its column, and whether memory cost it time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from planner.physics.training.question import Question
+from planner.solver import staging
+from planner.solver.column import Column
+from planner.solver.search.found import Batch, Frontier, StagedLayout
+from planner.solver.search.job import Pricing
+from planner.solver.search.staging_input import staging_problem
+
+PLENTY = 2**40
+"""MiB that no stage can fill."""
+
+
+def stage_row(question: Question, pricing: Pricing, batch: Batch, row: int,
+              out: Frontier) -> tuple[StagedLayout | None, bool]:
+    """Stage one row. Return it where it keeps every limit, and whether memory cost it time (or all); count in `out`."""
+    out.staged += 1
+    rows, time = batch.rows, batch.time
+    problem = staging_problem(question, rows, time, batch.memory, row)
+    staged = staging.solve(problem)
+    if staged is None:
+        out.removed["staging"] += 1
+        return None, True
+    short = _costs_time(problem, staged)
+    pipeline = staged.objective * 1e-9 / problem.bubble_parts
+    step = (pipeline + float(time.step[row])) * float(time.jitter[row])
+    column = pricing.column(rows, row, step)
+    cents = pricing.cost(column)
+    over = _over_limit(pricing, column, cents)
+    if over is not None:
+        out.removed[over + "_staged"] += 1
+        return None, short
+    share = float(pricing.share(rows.take(np.array([row])))[0])
+    return StagedLayout(batch, row, staged, step, share, column, cents, pricing.key(column)), short
+
+
+def _over_limit(pricing: Pricing, column: Column, cents: int) -> str | None:
+    """Return the limit that a staged layout breaks, which its bound did not show; none where it keeps all."""
+    job, most = pricing.job, pricing.job.offers[column.candidate].max_nodes
+    limits = (("deadline", column.upper_us, job.deadline_us), ("budget", cents, job.budget_cents),
+              ("power", column.power_w, job.max_power_w), ("owned", column.rented_nodes, most))
+    return next((name for name, value, limit in limits if limit is not None and value > limit), None)
+
+
+def _costs_time(problem: staging.StagingProblem, staged: staging.Staged) -> bool:
+    """Say whether memory made the split slower than it need be."""
+    fastest = min(problem.mode_ns[mode] for mix in problem.mixes for mode in mix)
+    fixed = problem.min_layers == problem.max_layers
+    if fixed and all(not count or ns == fastest for row in staged.counts
+                     for count, ns in zip(row, problem.mode_ns, strict=True)):
+        return False
+    return staged.objective > _without_memory(problem, fixed=fixed)
+
+
+def _without_memory(problem: staging.StagingProblem, *, fixed: bool) -> int:
+    """Return the objective of the same split with memory for everything."""
+    layers = problem.max_layers if fixed else (problem.layers,) * problem.stages
+    free = staging.solve(replace(problem, capacity_units=PLENTY, max_layers=layers, shared=()))
+    assert free is not None, "a split without memory limits always exists"
+    return free.objective

@@ -1,0 +1,77 @@
+"""What saves memory, and the largest thing that fits: each answer held against estimates asked one by one."""
+
+from __future__ import annotations
+
+import pytest
+
+from planner.ask.estimate import Estimating
+from planner.ask.largest import largest_of
+from planner.catalog.load import Catalog
+from planner.errors import InputError
+from planner.physics.shapes import parameters
+from planner.render.sentence import largest_sentence, levers_sentence
+
+
+def ask(model: str = "llama-3.1-8b", node: str = "dgx-h100", gpus: int = 8, **layout: str) -> Estimating:
+    return Estimating(Catalog(), model, node, gpus, layout, 8192, 64, "pretrain", None, "bf16", 0.95)
+
+
+def test_a_lever_saves_what_it_says() -> None:
+    estimating = ask("llama-3.1-70b", gpus=64, tp="8", mbs="2")
+    now = estimating()
+    levers = estimating.levers(now)
+    assert [lever.saved_bytes for lever in levers] == sorted((lever.saved_bytes for lever in levers), reverse=True)
+    full = next(lever for lever in levers if lever.name == "full recompute")
+    then = estimating(layout={**estimating.layout, "recompute": "full"})
+    assert now.memory.peak_bytes - then.memory.peak_bytes == full.saved_bytes
+    assert full.slower == pytest.approx(then.time.step_seconds / now.time.step_seconds - 1)
+    assert 0.2 < full.slower < 0.4
+    assert "full recompute saves" in levers_sentence(levers)
+
+
+def test_changes_that_the_stack_cannot_make_are_no_levers() -> None:
+    estimating = ask(tp="8")
+    names = {lever.name for lever in estimating.levers(estimating())}
+    assert not any("weights" in name or "checkpoints" in name for name in names)
+
+
+@pytest.mark.parametrize(("what", "field"), [("micro-batch", "mbs"), ("sequence", "sequence_length")])
+def test_the_largest_fits_and_the_next_does_not(what: str, field: str) -> None:
+    estimating = ask(tp="2", recompute="full")
+    found = estimating.largest(what)
+    assert found.estimate is not None
+    assert found.beyond is not None
+    assert found.estimate.memory.fits == "fits"
+    changes = {"layout": {**estimating.layout, "mbs": str(found.beyond)}} if field == "mbs" else {field: found.beyond}
+    beyond = estimating(**changes)
+    assert beyond.memory.fits != "fits"
+    assert beyond.memory.peak_bytes - beyond.memory.usable_bytes == found.missing_bytes
+    assert largest_sentence(what, found).startswith(f"Largest {what} that fits: {found.value:,} ")
+
+
+def test_the_largest_model_is_the_first_that_fits() -> None:
+    small = ask("", "rtx-4090-1x", 1, recompute="full").largest("model")
+    large = ask("", "dgx-h100", 8, tp="8", recompute="full").largest("model")
+    assert small.value is not None
+    assert large.value is not None
+    catalog = Catalog()
+    assert 10 * parameters(catalog.model(small.value)) < parameters(catalog.model(large.value))
+    assert large.estimate is not None
+    assert large.estimate.memory.fits == "fits"
+
+
+def test_nothing_fits() -> None:
+    found = ask("llama-3.1-405b", gpus=8, tp="8").largest("micro-batch")
+    assert found.value is None
+    assert largest_sentence("micro-batch", found).startswith("No micro-batch fits; 1 needs ")
+
+
+def test_values_that_break_a_rule_are_passed_over() -> None:
+    estimating = ask(tp="8")
+
+    def odd_only(value: int) -> object:
+        if value % 2 == 0:
+            raise InputError("not this one")
+        return estimating()
+
+    assert largest_of([1, 2, 3, 4], odd_only).value == 3  # type: ignore[arg-type,type-var]

@@ -1,0 +1,159 @@
+"""Every figure of an explanation is the difference to the same question solved again with one thing changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+
+import pytest
+
+from planner.answer.explanation import Explanation, WhyNot
+from planner.answer.schema import Plan
+from planner.api import plan
+from planner.ask.explain import explain
+from planner.catalog.load import Catalog
+from planner.errors import InputError, PlannerError, UnknownName
+from planner.jobs.training.cause import feasible, infeasible_of, minimal, reasons_of
+from planner.jobs.training.choice import parse_choice
+from planner.jobs.training.prepared import prepare
+from planner.jobs.training.solved import planned
+from planner.scenario.load import load_scenario
+from planner.scenario.scenario import Scenario
+
+ASKED = {"workload.model": "llama-3.1-8b", "workload.tokens": "100 G", "hardware.candidates": "dgx-h100",
+         "limits.max_gpus": "64", "limits.deadline": "9 d"}
+
+
+def asking(**changes: str) -> tuple[Catalog, object]:
+    catalog = Catalog()
+    asked = ASKED | {key.replace("__", "."): value for key, value in changes.items()}
+
+    def ask(replaced: Mapping[str, str]) -> Scenario:
+        return load_scenario(None, asked | dict(replaced), catalog)[0]
+
+    return catalog, ask
+
+
+def explained(*choices: str, **changes: str) -> Explanation:
+    catalog, ask = asking(**changes)
+    return explain(ask, catalog, [parse_choice(text) for text in choices])  # type: ignore[arg-type]
+
+
+def why(choice: str, **changes: str) -> WhyNot:
+    return explained(choice, **changes).why_not[0]
+
+
+@cache
+def again(**changes: object) -> Plan:
+    flags = {"model": "llama-3.1-8b", "tokens": "100 G", "on": "dgx-h100", "max_gpus": 64, "deadline": "9 d"}
+    return plan(**(flags | changes))
+
+
+@pytest.fixture(scope="module")
+def worths() -> Explanation:
+    return explained()
+
+
+def test_a_limit_is_worth_what_solving_without_it_saves(worths: Explanation) -> None:
+    held = again().objective.value
+    found = {one.limit: one for one in worths.worth}
+    assert set(found) == {"deadline", "max_gpus", "gpu_memory", "nic_bandwidth"}
+    assert held is not None
+    for limit in ("deadline", "max_gpus"):
+        lifted, more = again(**{limit: None}), again(**{limit: {"deadline": "10 d", "max_gpus": 72}[limit]})
+        assert found[limit].without == pytest.approx(held - (lifted.objective.value or 0))
+        if found[limit].binds:
+            assert found[limit].saves == pytest.approx(held - (more.objective.value or 0))
+        assert found[limit].binds == (lifted.objective.value != held)
+
+
+def test_a_deadline_says_from_where_on_it_pays(worths: Explanation) -> None:
+    deadline = next(one for one in worths.worth if one.limit == "deadline")
+    assert deadline.binds
+    assert deadline.pays_from is not None
+    held = again().objective.value
+    assert held is not None
+    assert (again(deadline=deadline.pays_from).objective.value or held) < held
+
+
+def test_what_binds_most_comes_first(worths: Explanation) -> None:
+    saved = [one.without or 0.0 for one in worths.worth]
+    assert saved == sorted(saved, reverse=True)
+
+
+def test_a_choice_that_is_dearer_says_by_how_much() -> None:
+    one = why("tp=8")
+    held, other = again().objective.value, one.value
+    assert one.verdict in ("worse", "tied")
+    assert one.assignment is not None
+    assert one.assignment.layout.tp == 8
+    assert held is not None
+    assert other is not None
+    assert one.excess == pytest.approx(other / held - 1)
+    assert one.because.startswith("the best plan with it comes to ")
+
+
+def test_the_plans_own_choice_is_recognized() -> None:
+    layout = again().assignments[0].layout
+    assert why(f"tp={layout.tp},pp={layout.pp},dp={layout.dp}").verdict == "is the plan"
+
+
+def test_hardware_outside_the_question_is_weighed_too() -> None:
+    one = why("gpu=a100-sxm-80gb")
+    assert one.verdict in ("worse", "infeasible", "better")
+    assert why("node=gb200-nvl72").verdict == "not offered"
+
+
+@pytest.mark.parametrize(("choice", "reason"), [
+    ("tp=3", "tp must divide the key-value heads"), ("gpus=12", "the GPUs must fill whole nodes"),
+    ("pp=33", "a pipeline stage needs at least one layer"), ("zero=3,pp=2", "the stack shards gradients or weights"),
+])
+def test_a_choice_that_a_rule_forbids_names_the_rule(choice: str, reason: str) -> None:
+    one = why(choice)
+    assert one.verdict == "infeasible"
+    assert reason in one.because
+
+
+def test_a_choice_that_misses_a_limit_names_it_and_the_nearest_value() -> None:
+    one = why("gpus=8")
+    assert one.verdict == "infeasible"
+    assert "no layout finishes in 9 d" in one.because
+    assert one.infeasible is not None
+    assert "deadline" in {r.limit for r in one.infeasible.relaxations}
+
+
+@pytest.mark.parametrize(("text", "error"), [
+    ("tp", InputError), ("tp=", InputError), ("tpp=4", UnknownName), ("tp=4,tp=8", InputError), ("", InputError)])
+def test_what_is_no_choice_is_refused(text: str, error: type[PlannerError]) -> None:
+    with pytest.raises(error):
+        parse_choice(text)
+
+
+@pytest.mark.parametrize("changes", [
+    {"limits__deadline": "1 d"}, {"limits__deadline": "1 d", "limits__budget": "100 USD"},
+    {"limits__max_gpus": "8", "limits__budget": "1 kUSD"}, {"workload__model": "llama-3.1-405b"},
+    {"workload__model": "llama-3.1-405b", "limits__deadline": "1 d"}, {"limits__max_power": "5 kW"},
+    {"limits__gpus": "12"}, {"limits__max_nodes": "1", "limits__deadline": "8 d"},
+])
+def test_reasons_are_enough_together_and_needed_each(changes: dict[str, str]) -> None:
+    catalog, ask = asking(**changes)
+    solved = planned(prepare(ask({}), catalog))  # type: ignore[operator]
+    assert solved.choice.status == "infeasible"
+    reasons = reasons_of(solved)
+    assert reasons
+    assert not feasible(solved, reasons)
+    for reason in reasons:
+        assert feasible(solved, [other for other in reasons if other != reason])
+    answer = infeasible_of(solved)
+    assert answer is not None
+    assert answer.because
+
+
+def test_minimal_drops_what_is_not_needed() -> None:
+    def possible(held: object) -> bool:
+        return not ({"a", "c"} <= set(held) or {"b", "c", "d"} <= set(held))  # type: ignore[call-overload]
+
+    assert minimal(["a", "b", "c", "d"], possible) == ["b", "c", "d"]
+    assert minimal(["a", "b", "c"], lambda held: "c" not in held) == ["c"]
+    assert minimal(["b", "d", "a", "c"], possible) == ["a", "c"]
+    assert minimal(["a", "b"], lambda held: False) == []

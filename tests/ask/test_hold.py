@@ -1,0 +1,81 @@
+"""What holds a model: the question without tokens."""
+
+from __future__ import annotations
+
+import pytest
+
+from planner.answer.schema import Plan
+from planner.ask.plan import make_plan
+from planner.catalog.load import Catalog
+from planner.errors import InputError
+from planner.render.holding import asks_what_holds, holding_sentence
+from planner.scenario.load import load_scenario
+
+
+def hold(model: str, on: str, **changes: object) -> Plan:
+    catalog = Catalog()
+    values = {"workload.model": model, "hardware.candidates": on} | {
+        key.replace("__", "."): value for key, value in changes.items()}
+    scenario, defaults = load_scenario(None, values, catalog)
+    return make_plan(scenario, catalog, defaults=defaults)
+
+
+@pytest.fixture(scope="module")
+def seventy() -> dict[tuple[str, str], int]:
+    plan = hold("llama-3.1-70b", "h100-sxm,h200-sxm,rtx-4090")
+    return {(a.workload, a.gpu): a.gpus for a in (*plan.assignments, *plan.alternatives)}
+
+
+def test_every_method_is_answered_for_every_kind(seventy: dict[tuple[str, str], int]) -> None:
+    assert {method for method, gpu in seventy if gpu == "h100-sxm"} == {"inference", "qlora", "lora", "full"}
+
+
+def test_counts_follow_the_weights(seventy: dict[tuple[str, str], int]) -> None:
+    """141 GB of 16-bit weights do not go on one H100 nor on five RTX 4090; a larger GPU never needs more."""
+    assert seventy["inference", "h100-sxm"] >= 2
+    assert seventy["inference", "rtx-4090"] >= 6
+    for method in ("inference", "qlora", "lora", "full"):
+        assert seventy[method, "h200-sxm"] <= seventy[method, "h100-sxm"]
+
+
+def test_less_training_needs_no_more_gpus(seventy: dict[tuple[str, str], int]) -> None:
+    counts = [seventy[method, "h100-sxm"] for method in ("qlora", "lora", "full")]
+    assert counts == sorted(counts)
+
+
+def test_qlora_of_8b_goes_on_one_rtx_4090_and_full_training_does_not() -> None:
+    """Llama 3 8B: QLoRA on one RTX 4090, full fine-tuning above 100 GB of states."""
+    plan = hold("llama-3.1-8b", "rtx-4090", workload__sequence_length="2048")
+    counts = {a.workload: a.gpus for a in plan.assignments}
+    assert counts["qlora"] == 1
+    assert counts["full"] > 1
+
+
+def test_one_method_alone_and_its_sentence() -> None:
+    plan = hold("llama-3.1-8b", "h100-sxm", workload__method="lora")
+    assert [a.workload for a in plan.assignments] == ["lora"]
+    assert asks_what_holds(plan)
+    assert holding_sentence(plan) == "Fewest GPUs that hold llama-3.1-8b: LoRA 1 x h100-sxm (proven optimal)"
+    assert plan.assignments[0].cost_usd is None
+
+
+def test_an_amount_of_work_is_needed_for_money_and_time() -> None:
+    with pytest.raises(InputError, match=r"needs workload\.tokens"):
+        hold("llama-3.1-8b", "h100-sxm", objective="cost")
+    with pytest.raises(InputError, match="takes no tokens"):
+        hold("llama-3.1-8b", "h100-sxm", workload__method="inference", workload__tokens="1 G")
+
+
+def test_of_several_models_the_largest_that_fits_is_named() -> None:
+    """Full training of 70B takes 16 bytes a parameter and more; eight H100 with the host's memory hold it, not 405B."""
+    plan = hold("llama-3.1-8b, llama-3.1-405b, llama-3.1-70b", "dgx-h100", limits__max_gpus="8",
+                workload__sequence_length="4096")
+    assert [a.workload for a in plan.assignments] == [
+        "inference llama-3.1-70b", "qlora llama-3.1-405b", "lora llama-3.1-70b", "full llama-3.1-70b"]
+    assert holding_sentence(plan).startswith("Largest that fits on at most 8 GPUs: inference llama-3.1-70b ")
+    assert any("full of llama-3.1-405b" in default for default in plan.provenance.defaults)
+
+
+def test_several_models_take_no_tokens() -> None:
+    with pytest.raises(InputError, match="leave tokens out"):
+        hold("llama-3.1-8b, llama-3.1-70b", "h100-sxm", workload__tokens="1 G")

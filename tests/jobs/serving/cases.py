@@ -1,0 +1,77 @@
+"""Small serving questions, each planned once."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import yaml
+
+from planner.answer.schema import Plan
+from planner.catalog.load import Catalog
+from planner.jobs.serving.plan import objective_of, plan_serving
+from planner.jobs.serving.prepared import prepare
+from planner.scenario.load import load_any
+from planner.scenario.scenario import ServingScenario
+
+CATALOG = Catalog()
+SMALL: dict[str, Any] = {
+    "workload": {"kind": "serving", "model": "llama-3.1-8b", "rate": 50, "input": 1000, "output": 100, "ttft": "2 s",
+                 "tpot": "80 ms", "quantization": ["bf16"]},
+    "hardware": {"candidates": ["h100-sxm-1x"]}}
+"""An 8B model on single GPUs."""
+
+
+def question(**changes: Any) -> dict[str, Any]:
+    """Return the small question changed: blocks by name, and keys of the service beside them."""
+    blocks = {name: changes.pop(name) for name in ("hardware", "sourcing", "limits", "objective", "workloads", "name")
+              if name in changes}
+    asked = {**SMALL, **blocks}
+    if "workloads" in blocks:
+        del asked["workload"]
+    else:
+        asked["workload"] = {key: value for key, value in ({**SMALL["workload"], **changes}).items()
+                             if value is not None}
+    return asked
+
+
+def write(folder: Path, **changes: Any) -> Path:
+    """Write a question to a file."""
+    path = folder / "question.yaml"
+    path.write_text(yaml.safe_dump(question(**changes)), encoding="utf-8")
+    return path
+
+
+def resolved(**changes: Any) -> ServingScenario:
+    """Return a question as the planner reads it."""
+    with TemporaryDirectory() as folder:
+        scenario, _ = load_any(str(write(Path(folder), **changes)), {}, CATALOG)
+    assert isinstance(scenario, ServingScenario)
+    return scenario
+
+
+@cache
+def _plan(text: str) -> Plan:
+    return plan_serving(resolved(**json.loads(text)), CATALOG)
+
+
+def plan(**changes: Any) -> Plan:
+    """Return the plan of a changed question."""
+    return _plan(json.dumps(changes))
+
+
+@cache
+def _value(text: str) -> float:
+    prepared = prepare(resolved(**json.loads(text)), CATALOG)
+    found = objective_of(prepared.scenario, prepared.fleet().solve())
+    assert found.value is not None
+    assert found.value == found.bound
+    return found.value
+
+
+def value(**changes: Any) -> float:
+    """Return the proven objective of a changed question, without the plan around it."""
+    return _value(json.dumps(changes))

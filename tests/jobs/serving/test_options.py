@@ -1,0 +1,56 @@
+"""Columns of a service: the settings of the engine that are chosen for each, against trying every one."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from planner.jobs.serving.columns import ReplicaColumn, largest
+from planner.jobs.serving.options import SEQUENCES, TOKENS, Account, deployment, held, options
+from planner.jobs.serving.service import service_of
+from planner.money.rent import usual_candidate
+from planner.physics.serving.settings import USUAL, EngineSettings
+from tests.jobs.serving.cases import CATALOG, resolved
+
+LONG = {"mean": 3000, "cv": 1.0}
+TIGHT = {"model": "llama-3.3-70b", "quantization": ["int4"], "rate": 0.1, "input": 1000, "output": 500, "ttft": "20 s",
+         "tpot": "200 ms", "engine_version": "0.16", "hardware": {"candidates": ["rtx-4090-2x"]}}
+"""Two cards that hold the weights and little else."""
+CASES = [TIGHT, {"input": LONG, "output": {"mean": 2000, "cv": 1.0}, "rate": 1, "ttft": "5 s",
+                 "hardware": {"candidates": ["l4-1x"]}},
+         {"model": "qwen2.5-32b", "quantization": ["fp8"], "rate": 1, "hardware": {"candidates": ["l40s-4x"]}}]
+
+
+def found(**changes: Any) -> list[ReplicaColumn]:
+    service = service_of(resolved(**changes).services[0], CATALOG)
+    candidates = [usual_candidate(CATALOG.node(name), CATALOG) for name in changes["hardware"]["candidates"]]
+    return options(CATALOG, service, candidates, Account())
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_no_settings_answer_more_than_those_chosen(case: dict[str, Any]) -> None:
+    """Every share of memory, chunk and batch limit, one by one, for the layout that answers most."""
+    service = service_of(resolved(**case).services[0], CATALOG)
+    candidate = usual_candidate(CATALOG.node(case["hardware"]["candidates"][0]), CATALOG)
+    best = max(found(**case), key=lambda column: column.rate)
+    tried = {}
+    for settings in (EngineSettings(*one) for one in product((None, 0.95), (None, *TOKENS), (None, *SEQUENCES))):
+        d = deployment(CATALOG, service, candidate, best.format, settings)
+        longest, mean = (held(CATALOG, service, d, best.rows, length, settings).concurrency
+                         for length in (service.length, service.mean_length))
+        if longest[0] >= 1:
+            most = np.minimum(mean, float(d.engine.sequences) * best.dp)
+            tried[settings] = float(largest(d, "whole", best.rows, service.stream, service.level, most)[0][0])
+    assert best.rate == pytest.approx(max(tried.values()), rel=0.01)
+    assert tried[best.settings] == pytest.approx(best.rate, rel=0.01)
+
+
+def test_settings_are_the_defaults_where_these_answer_as_much() -> None:
+    """A node with room to spare needs none; a card that is nearly full of weights needs some."""
+    roomy = found(rate=1, hardware={"candidates": ["h100-sxm-1x"]})
+    assert any(column.settings == USUAL for column in roomy)
+    tight = max(found(**TIGHT), key=lambda column: column.rate)
+    assert tight.settings.changed
