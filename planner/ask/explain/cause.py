@@ -25,6 +25,7 @@ MOST_CHANGE = 100
 MEMORY_STEP = 0.1e9
 """Bytes to which a relaxation of memory is rounded up."""
 DOUBLINGS = 6
+SEVERAL = "no single limit is the cause: two or more have to change"
 
 
 def infeasible_of(failed: Solved) -> Infeasible | None:
@@ -63,10 +64,15 @@ def limits_of(failed: Solved) -> list[str]:
 
 def reasons_of(failed: Solved) -> list[str]:
     """Return a minimal set of limits without a plan; GPU memory is among them only where more of it would do."""
-    owned = ["own"] if any(offer.how == "owned" for offer in failed.question.terms.market.offers) else []
-    limits = minimal([*limits_of(failed), *owned], lambda held: feasible(failed, [*held, "memory"]))
+    limits = minimal(_names(failed), lambda held: feasible(failed, [*held, "memory"]))
     # replicas that fit are there: how many, is a question of limits alone
     return limits if failed.fleet.demands else [*limits, "memory"] if feasible(failed, limits) else limits
+
+
+def _names(failed: Solved) -> list[str]:
+    """Return the limits that are set, and `own` where nodes are owned."""
+    owned = any(offer.how == "owned" for offer in failed.question.terms.market.offers)
+    return [*limits_of(failed), *(["own"] if owned else [])]
 
 
 def by_change(found: Sequence[tuple[float, Relaxation]]) -> list[Relaxation]:
@@ -92,15 +98,17 @@ def _because(name: str, failed: Solved) -> list[str]:
 
 
 def _nearest(failed: Solved, reasons: Sequence[str], relaxations: Sequence[Relaxation]) -> str | None:
+    several = len(_names(failed)) > 1 and not relaxations
     if failed.fleet.demands:
         total = sum(demand.needed for demand in failed.fleet.demands.values() if not demand.is_part)
-        return f"within them {failed.fleet.share():.0%} of the {total:.4g} requests/s that must be met are answered"
+        share = f"within them {failed.fleet.share():.0%} of the {total:.4g} requests/s that must be met are answered"
+        return f"{share}; {SEVERAL}" if several else share
     for job, columns in zip(failed.question.jobs, failed.columns, strict=True):
         if "memory" in reasons and (miss := job.short(columns)[1]) is not None:
             return miss
     if relaxations:
         return f"{relaxations[0].to} instead of {relaxations[0].from_}"
-    return "no single limit is the cause: two or more have to change" if len(limits_of(failed)) > 1 else None
+    return SEVERAL if several else None
 
 
 def _relaxation(name: str, failed: Solved) -> tuple[float, Relaxation] | None:

@@ -86,6 +86,8 @@ def test_owned_and_bought_rows_are_named_so() -> None:
                  sourcing={"own": {"dgx-h100": 1}, "buy": {}, "rent": {"terms": ["on-demand"]}})
     kinds = {row.kind: row for row in found}
     assert set(kinds) == {"rent", "buy", "owned"}
-    assert {name: list(row.cost_parts) for name, row in kinds.items()} == {
-        "rent": ["rent"], "buy": ["purchase"], "owned": ["electricity"]}
+    assert {name: list(row.cost_parts) for name, row in kinds.items() if name != "buy"} == {
+        "rent": ["rent"], "owned": ["electricity"]}
+    assert sum(kinds["buy"].cost_parts.values()) == pytest.approx(kinds["buy"].cost_usd)
+    assert {"depreciation", "electricity"} <= set(kinds["buy"].cost_parts)
     assert found[0].kind == "owned"
