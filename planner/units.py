@@ -16,7 +16,9 @@ from pydantic_core import core_schema
 
 _DECIMAL = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 _BINARY = {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}
-_NUMBER = re.compile(r"\s*([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(.*?)\s*$", re.DOTALL)
+_WRITTEN = re.compile(r"([+-]?[\d.,_]+(?:[eE][+-]?\d+)?) ?(.*)", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(?:(?:\d{1,3}(?:,\d{3})+|\d[\d_]*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+", re.ASCII)
 
 BYTES = {p + "B": f for p, f in (_DECIMAL | _BINARY).items()}
 BYTE_RATE = {u + "/s": f for u, f in BYTES.items()} | {p + "bit/s": f / 8 for p, f in _DECIMAL.items()}
@@ -30,33 +32,50 @@ USD_PER_KW = {"USD/kW": 1.0}
 KG_PER_KWH = {"kg/kWh": 1.0, "g/kWh": 1e-3}
 WATTS = {p + "W": f for p, f in _DECIMAL.items()}
 REQUEST_RATE = {"requests/s": 1.0, "requests/min": 1 / 60, "requests/h": 1 / 3600, "request/s": 1.0}
-TOKENS = {p + s: f for p, f in _DECIMAL.items() for s in ("", "token", "tokens", " tokens", " token")}
+TOKENS = {(p + s).strip(): f for p, f in _DECIMAL.items() for s in ("", "token", "tokens", " tokens", " token")}
 
 GIB = 2.0**30
+MAX_LENGTH = 100
+"""Characters of the longest quantity that anyone writes; what is longer is refused before it is looked at."""
 MAX_COUNT = 10**18
 """Above any count of tokens or sequences that makes sense, and within 64-bit integers."""
 HOUR = 3600.0
 DAY = 86400.0
 
 
+def trimmed(text: str, what: str) -> str:
+    """Return text with single spaces inside and none around. Raises ValueError where it is too long for a quantity.
+
+    Every pattern of a quantity is matched against what this returns, so that none can run away.
+    """
+    if len(text) > MAX_LENGTH:
+        raise ValueError(f"{_one(what)} is written in at most {MAX_LENGTH} characters, got {len(text):,}")
+    return " ".join(text.split())
+
+
+def _one(what: str) -> str:
+    return f"{'an' if what[0] in 'aeio' else 'a'} {what}"
+
+
 def parse(text: object, units: Mapping[str, float], what: str, example: str) -> float:
-    """Return `text` ("141 GB") in base units, positive and finite.
+    """Return `text` ("141 GB", "9,841 USD") in base units, positive and finite.
 
     Raises ValueError saying what to write instead: a bare number has no unit, `Gb/s` and `80G` are refused.
     """
     if not isinstance(text, str):
         raise ValueError(f"{what} needs a unit, got {text!r}: write for example {example!r}")
-    match, one = _NUMBER.match(text), f"{'an' if what[0] in 'aeio' else 'a'} {what}"
-    if match is None:
-        raise ValueError(f"{text!r} is not {one}: write for example {example!r}")
-    number, unit = float(match.group(1).replace("_", "")), match.group(2)
+    match = _WRITTEN.fullmatch(trimmed(text, what))
+    if match is None or not _NUMBER.fullmatch(match.group(1)):
+        commas = "a comma separates thousands as in 9,841; " if match and "," in match.group(1) else ""
+        raise ValueError(f"{text!r} is not {_one(what)}: {commas}write for example {example!r}")
+    number, unit = float(match.group(1).replace("_", "").replace(",", "")), match.group(2)
     if unit not in units:
         given = f"unknown unit {unit!r} in {text!r}" if unit else f"{text!r} has no unit"
         known = ", ".join(dict.fromkeys(u.strip() for u in units if u.strip()))
-        raise ValueError(f"{given}: {one} is written like {example!r} (units: {known})")
+        raise ValueError(f"{given}: {_one(what)} is written like {example!r} (units: {known})")
     value = number * units[unit]
     if not math.isfinite(value) or value <= 0:
-        raise ValueError(f"{text!r} is not {one}: it must be above zero and finite")
+        raise ValueError(f"{text!r} is not {_one(what)}: it must be above zero and finite")
     return value
 
 
@@ -101,6 +120,20 @@ def exact(value: float, units: Mapping[str, float], *order: str) -> str:
     return f"{value!r} {base}"
 
 
+def at_least(value: float, units: Mapping[str, float], *order: str) -> str:
+    """Write `value` rounded up to three digits, in the first unit of `order` that it reaches; reads back to no less."""
+    unit = next((name for name in order if value >= units[name]), order[-1])
+    number = value / units[unit]
+    decimals = max(0, 2 - math.floor(math.log10(number)))
+    count = math.ceil(round(number * 10**decimals, 6))
+    while True:
+        text = f"{count / 10**decimals:.{decimals}f}"
+        text = f"{text.rstrip('0').rstrip('.') if decimals else text} {unit}"
+        if parse(text, units, "quantity", text) >= value:
+            return text
+        count += 1
+
+
 Bytes: TypeAlias = Annotated[float, Quantity(BYTES, "size", "141 GB", "TB", "GB", "GiB", "MiB", "B")]
 ByteRate: TypeAlias = Annotated[float, Quantity(BYTE_RATE, "bandwidth", "450 GB/s", "TB/s", "GB/s", "MB/s", "B/s")]
 FlopRate: TypeAlias = Annotated[float, Quantity(FLOP_RATE, "compute rate", "989 TFLOP/s", "TFLOP/s", "FLOP/s")]
@@ -124,6 +157,13 @@ def _show_count(value: int) -> str | int:
 
 Tokens = Annotated[int, BeforeValidator(lambda v: parse_count(v, "token count", "15 T")),
                    PlainSerializer(_show_count), WithJsonSchema({"type": ["string", "integer"]})]
+def _plain(value: object) -> object:
+    """Return text that is a whole number with thousands separators without them; anything else as it is."""
+    return value.replace(",", "") if isinstance(value, str) and _GROUPED.fullmatch(value[:MAX_LENGTH]) else value
+
+
+Whole = Annotated[int, BeforeValidator(_plain)]
+"""A whole number of things, also as it is printed: "1,024"."""
 Count = Annotated[int, BeforeValidator(lambda v: parse_count(v, "count", "2048")),
                   WithJsonSchema({"type": "integer", "minimum": 1})]
 

@@ -12,7 +12,7 @@ from math import ceil
 
 from planner.answer.schema import Infeasible, Relaxation
 from planner.explaining.relaxed import ENDLESS, Change, searched, solved
-from planner.explaining.wording import asked_limit, round_up, show_limit
+from planner.explaining.wording import MOST_STEPS, advised, asked_limit, show_limit
 from planner.layouts.axes import RECOMPUTE
 from planner.layouts.enumerate import Grid
 from planner.layouts.rules import RULES
@@ -168,15 +168,20 @@ def _relaxation(name: str, failed: Planned) -> tuple[float, Relaxation] | None:
     if lifted.best is None or lifted.value is None:
         return None
     column = lifted.best.column
-    least: float = {"deadline": round_up(column.upper_us * 1e-6), "budget": lifted.value / 100,
+    least: float = {"deadline": column.upper_us * 1e-6, "budget": lifted.value / 100,
                     "max_nodes": column.nodes, "max_power": column.power_w}.get(name, column.gpus)
-    confirmed = searched(prepared, Change(limits={name: least}, objective=MEASURES[name]), failed.effort)
-    if not confirmed.found:
-        return None
     value = getattr(limits, name)
     asked = float(value.seconds if name == "deadline" else value)
-    return max(least / asked, asked / least), Relaxation(limit=name, from_=asked_limit(limits, name),
-                                                         to=show_limit(name, least))
+    for more in range(MOST_STEPS):
+        advice = advised(limits, name, least, more)
+        if advice is None:
+            return None
+        # what is confirmed is what the words read back to
+        text, changed = advice
+        if searched(prepared, Change(limits={name: changed}, objective=MEASURES[name]), failed.effort).found:
+            return max(changed / asked, asked / changed), Relaxation(
+                limit=name, from_=asked_limit(limits, name), to=text)
+    return None
 
 
 def _more_memory(failed: Planned) -> tuple[float, Relaxation] | None:

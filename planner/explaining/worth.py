@@ -9,7 +9,7 @@ from planner.answer.assignment import Assignment
 from planner.answer.explanation import Worth
 from planner.answer.objective import amount
 from planner.explaining.relaxed import ENDLESS, Change, solved
-from planner.explaining.wording import asked_limit, round_up, show_limit
+from planner.explaining.wording import advised, asked_limit, show_limit
 from planner.prepare import Prepared
 from planner.render.figures import plural
 from planner.scenario.limits import Limits
@@ -59,7 +59,10 @@ def _pays_from(prepared: Prepared, value: int, effort: Effort) -> str | None:
         return None
     cheaper = Change(limits={"deadline": None, "budget": (value - 1) / 100}, objective="time")
     choice = solved(prepared, cheaper, effort)
-    return None if choice.best is None else show_limit("deadline", round_up(choice.best.column.upper_us * 1e-6))
+    if choice.best is None:
+        return None
+    advice = advised(prepared.scenario.limits, "deadline", choice.best.column.upper_us * 1e-6)
+    return None if advice is None else advice[0]
 
 
 def _items(prepared: Prepared, a: Assignment) -> Iterator[_Item]:

@@ -7,13 +7,14 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BeforeValidator, PlainSerializer, PlainValidator
 
-from planner.units import DAY, REQUEST_RATE, SECONDS, exact, parse
+from planner.units import DAY, REQUEST_RATE, SECONDS, exact, parse, trimmed
 
 MOST_RATE = 1e9
 """Requests/s above which no service comes."""
 USUAL_PERCENTILE = 95.0
-_NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*\Z")
-_AT = re.compile(r"(.*?)\s+at\s+(?:(mean)|p(\d+(?:\.\d+)?))\s*\Z", re.DOTALL | re.IGNORECASE)
+_BARE = re.compile(r"[-+\d.,_eE]+", re.ASCII)
+_PERCENT = re.compile(r"(\d+(?:\.\d*)?) ?%", re.ASCII)
+_AT = re.compile(r"(.*) at (?:(mean)|p(\d+(?:\.\d+)?))", re.IGNORECASE | re.ASCII)
 
 
 class Level(NamedTuple):
@@ -40,7 +41,7 @@ class Level(NamedTuple):
 def _level(value: object) -> Level:
     if isinstance(value, Level):
         return value
-    match = _AT.match(value) if isinstance(value, str) else None
+    match = _AT.fullmatch(trimmed(value, "latency")) if isinstance(value, str) else None
     seconds = parse(match.group(1) if match else value, SECONDS, "latency", "2 s")
     if seconds > DAY:
         raise ValueError(f"{value!r}: a latency is at most a day")
@@ -80,7 +81,7 @@ def _written(arrivals: Arrivals) -> str | dict[str, int | float]:
 
 def _rate(value: object) -> float:
     """Return requests/s; a number without a unit is of these."""
-    bare = isinstance(value, int | float) or (isinstance(value, str) and _NUMBER.match(value))
+    bare = isinstance(value, int | float) or (isinstance(value, str) and _BARE.fullmatch(trimmed(value, "rate")))
     rate = parse(f"{value} requests/s" if bare else value, REQUEST_RATE, "rate", "20 requests/s")
     if rate > MOST_RATE:
         raise ValueError(f"a rate is at most {MOST_RATE:g} requests/s, got {value!r}")
@@ -90,8 +91,8 @@ def _rate(value: object) -> float:
 def _share(value: object) -> object:
     if not isinstance(value, str):
         return value
-    match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*%\s*", value)
-    if match is None and not _NUMBER.match(value):
+    match = _PERCENT.fullmatch(trimmed(value, "share"))
+    if match is None and not _BARE.fullmatch(trimmed(value, "share")):
         raise ValueError(f"{value!r} is no share: write for example '30%'")
     return float(match.group(1)) / 100 if match else value
 

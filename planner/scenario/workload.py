@@ -8,7 +8,7 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import Field, PlainSerializer, PlainValidator, field_validator, model_validator
 
 from planner.catalog.hardware import Precision
-from planner.units import Tokens, parse_count
+from planner.units import Tokens, parse_count, trimmed
 from planner.yaml_io import Frozen
 
 Optimizer = Literal["adamw", "adamw-8bit", "adamw-4bit", "sgd-momentum", "lion", "muon", "adafactor",
@@ -18,7 +18,7 @@ Method = Literal["pretrain", "full", "lora", "qlora", "inference"]
 DEFAULT_STACK = {"pretrain": "megatron-core", "full": "megatron-core", "lora": "hf-peft", "qlora": "hf-peft",
                  "inference": "megatron-core"}
 """Stack by method, where none is named."""
-_BATCH = re.compile(r"\s*([\d_]{1,18})\s*(?:sequences|seqs)?\s*(?:(?:\+-|\+/-|±)\s*(\d+(?:\.\d+)?)\s*%)?\s*\Z")
+_BATCH = re.compile(r"([\d_,]+) ?(?:sequences|seqs)? ?(?:(?:\+-|\+/-|±) ?(\d+(?:\.\d+)?) ?%)?", re.ASCII)
 TRAINABLE = ("bf16", "fp16", "fp8", "mxfp8", "fp4", "fp32", "tf32")
 MOST_SEQUENCES = 10**6
 WIDEST = 0.25
@@ -39,11 +39,11 @@ def _global_batch(value: object) -> Batch:
     if isinstance(value, Batch):
         return value
     if isinstance(value, str):
-        match = _BATCH.match(value)
+        match = _BATCH.fullmatch(trimmed(value, "global batch"))
         if match is None:
             raise ValueError(f"{value!r} is not a global batch: write for example '2048 sequences' or "
                              "'2048 sequences +- 2%'")
-        value, tolerance = int(match.group(1).replace("_", "") or 0), float(match.group(2) or 0) / 100
+        value, tolerance = match.group(1), float(match.group(2) or 0) / 100
     else:
         tolerance = 0.0
     sequences = parse_count(value, "global batch", "2048 sequences")

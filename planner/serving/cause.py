@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from planner.answer.schema import Infeasible, Relaxation
+from planner.explaining.wording import MOST_STEPS, advised, asked_limit
 from planner.layouts.candidate import Candidate
+from planner.scenario.demand import Level
 from planner.scenario.limits import ServingLimits
 from planner.serving.fleet import Fleet
 from planner.serving.options import Account, options
-from planner.serving.prepared import Prepared
+from planner.serving.prepared import Prepared, prepare
 from planner.serving.service import Service
 from planner.solver.fleet.cover import cover
 from planner.solver.fleet.covering import Cover, Covered
-from planner.units import show_bytes, show_seconds, show_usd
+from planner.units import DAY, SECONDS, at_least, parse, show_bytes, show_seconds
 
 STEPS = 12
 """Halvings in the search for the rate that the limits admit."""
@@ -70,27 +71,42 @@ def _excess(service: Service, ttft: float, tpot: float) -> float:
 
 def _relaxed_levels(prepared: Prepared, service: Service, candidates: Sequence[Candidate],
                     account: Account) -> Iterator[Relaxation]:
-    """Yield the level which, alone raised so far, some layout holds; where none does, both together."""
-    both, alone = {}, False
-    for which, asked in service.asked.levels:
-        least = min(getattr(nearest, which) for nearest, _ in account.nearest) * ROOM
-        both[which] = max(least, asked.seconds), getattr(service.level, which)[1]
-        if _holds(prepared, service, candidates, {which: both[which]}):
+    """Yield the level with which alone, raised so far, there is a plan; where with none, both together."""
+    alone, asked = False, dict(service.asked.levels)
+    for which, level in asked.items():
+        eased = _eased(level, min(getattr(nearest, which) for nearest, _ in account.nearest) * ROOM)
+        if eased is not None and _plans(prepared, service, candidates, {which: eased}):
             alone = True
-            yield Relaxation(limit=which, from_=str(asked), to=show_seconds(least))
+            yield Relaxation(limit=which, from_=str(level), to=str(eased))
     # the least of each may be of different hardware, so that the nearest of one candidate is taken
     nearest, _ = min(account.nearest, key=lambda pair: _excess(service, pair[0].ttft, pair[0].tpot))
-    both = {which: (max(getattr(nearest, which) * ROOM, level[0]), level[1]) for which, level in both.items()}
-    if not alone and len(both) > 1 and _holds(prepared, service, candidates, both):
-        yield Relaxation(limit=" and ".join(both), from_=", ".join(str(level) for _, level in service.asked.levels),
-                         to=", ".join(show_seconds(seconds) for seconds, _ in both.values()))
+    both = {which: _eased(level, getattr(nearest, which) * ROOM) for which, level in asked.items()}
+    known = {which: eased for which, eased in both.items() if eased is not None}
+    if not alone and len(asked) == len(known) > 1 and _plans(prepared, service, candidates, known):
+        yield Relaxation(limit=" and ".join(asked), from_=", ".join(map(str, asked.values())),
+                         to=", ".join(map(str, known.values())))
 
 
-def _holds(prepared: Prepared, service: Service, candidates: Sequence[Candidate],
-           levels: dict[str, tuple[float, float | None]]) -> bool:
-    """Say whether some layout holds the service at changed levels."""
-    eased = replace(service, level=replace(service.level, **levels))
-    return bool(options(prepared.catalog, eased, candidates, Account()))
+def _eased(level: Level, seconds: float) -> Level | None:
+    """Return a level raised to at least so many seconds, in words of three digits; none beyond what may be asked."""
+    if seconds <= level.seconds:
+        return level
+    raised = parse(at_least(seconds, SECONDS, "s", "ms", "us"), SECONDS, "latency", "2 s")
+    return level._replace(seconds=raised) if raised <= DAY else None
+
+
+def _plans(prepared: Prepared, service: Service, candidates: Sequence[Candidate], levels: dict[str, Level]) -> bool:
+    """Say whether the whole question has a plan at changed levels: some layout holds them, within all limits."""
+    eased = {which: (level.seconds, getattr(service.level, which)[1]) for which, level in levels.items()}
+    one = replace(service, level=replace(service.level, **eased))
+    if not options(prepared.catalog, one, candidates, Account()):
+        return False
+    scenario = prepared.scenario
+    changed = [asked.model_copy(update=levels) if at == service.of else asked
+               for at, asked in enumerate(scenario.services)]
+    again = prepare(scenario.model_copy(update={"workload": changed[0]} if scenario.workload is not None
+                                        else {"workloads": tuple(changed)}), prepared.catalog)
+    return again.fleet().solve().value is not None
 
 
 def _limits_bind(prepared: Prepared, fleet: Fleet) -> Infeasible:
@@ -119,7 +135,7 @@ def _because(fleet: Fleet, given: list[str]) -> list[str]:
         for name in given:
             fewer = [other for other in core if other != name]
             core = core if admits(fewer) else fewer
-    return [f"{name.replace('_', ' ')} is {show_limit(name, getattr(fleet.limits, name))}" for name in core]
+    return [f"{name.replace('_', ' ')} is {asked_limit(fleet.limits, name)}" for name in core]
 
 
 def _share(problem: Cover) -> float:
@@ -139,19 +155,17 @@ def _relaxed_limits(fleet: Fleet, given: list[str]) -> Iterator[Relaxation]:
         found = fleet.solve(limits=limits)
         if found.value is None:
             continue
-        used = fleet.used(found)
-        yield Relaxation(limit=name, from_=show_limit(name, getattr(fleet.limits, name)),
-                         to=show_limit(name, _up(name, used[name])))
+        least = fleet.used(found)[name]
+        for more in range(MOST_STEPS):
+            advice = advised(fleet.limits, name, least, more)
+            if advice is None:
+                break
+            # what is confirmed is what the words read back to
+            text, value = advice
+            if fleet.solve(limits=fleet.limits.model_copy(update={name: _typed(name, value)})).value is not None:
+                yield Relaxation(limit=name, from_=asked_limit(fleet.limits, name), to=text)
+                break
 
 
-def _up(name: str, value: float) -> float:
-    """Return an amount rounded up to what is shown of it."""
-    quantum = {"budget": 0.01 if value < 1000 else 1.0, "max_power": 100.0}.get(name, 1)
-    return math.ceil(round(value / quantum, 6)) * quantum
-
-
-def show_limit(name: str, value: float) -> str:
-    """Write a limit of services with its unit."""
-    if name == "budget":
-        return f"{show_usd(value)}/h"
-    return f"{value / 1000:,.1f} kW" if name == "max_power" else f"{int(value):,}"
+def _typed(name: str, value: float) -> float:
+    return value if name in ("budget", "max_power") else int(value)

@@ -14,12 +14,13 @@ from planner.answer.schema import Objective
 from planner.catalog.load import Catalog
 from planner.errors import InputError, UnknownName
 from planner.explaining.choice import PLACES, as_rented, parts_of, ruled_out
+from planner.explaining.wording import asked_limit, show_limit
 from planner.scenario.demand import Level
 from planner.scenario.limits import ServingLimits
 from planner.scenario.scenario import ServingScenario
 from planner.scenario.serving import Serving
 from planner.serving.answers import assignments
-from planner.serving.cause import infeasible_of, show_limit
+from planner.serving.cause import infeasible_of
 from planner.serving.fleet import Fleet
 from planner.serving.options import Admitted
 from planner.serving.plan import objective_of
@@ -113,7 +114,7 @@ def _held(axis: str, value: str) -> int | str:
         if value not in ("whole", "prefill", "decode"):
             raise UnknownName("role in --why-not", value, ["whole", "prefill", "decode"])
         return value
-    if not value.isdigit() or not int(value):
+    if not (value.isdecimal() and len(value) < 10 and int(value)):
         raise InputError(f"--why-not {axis}={value}: expected a whole number above zero")
     return int(value)
 
@@ -199,6 +200,7 @@ def _limits(plan: _Solved) -> Iterator[Worth]:
         if value is None:
             continue
         step = STEPS.get(name, value / 100)
-        yield _priced(plan, name, show_limit(name, value), show_limit(name, used[name]), show_limit(name, step),
-                      *(partial(plan.fleet.solve, limits=limits.model_copy(update={name: eased}))
-                        for eased in (value + step, None)))
+        taken, one = (show_limit(name, amount, hourly=True) for amount in (used[name], step))
+        yield _priced(plan, name, asked_limit(limits, name), taken, one, *(
+            partial(plan.fleet.solve, limits=limits.model_copy(update={name: eased}))
+            for eased in (value + step, None)))
