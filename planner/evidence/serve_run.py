@@ -28,7 +28,7 @@ _DRAFTING = re.compile(r"^1\.2\.0rc6\.post3")
 """Build of TensorRT-LLM that InferenceX ran with the model's own prediction module (MTP), going by a token that takes
 a third to a half less than with the build before on the same layouts."""
 _VERSION = re.compile(r"(?<![\d.])([01]\.\d+(?:\.\d+)*)")
-_WORKERS = re.compile(r"prefill (\d+)x\(TP(\d+) DP(\d+) EP(\d+)\) decode (\d+)x\(TP(\d+) DP(\d+) EP(\d+)\)")
+_WORKERS = re.compile(r"prefill (\d{1,9})x\(TP(\d{1,9}) DP(\d{1,9}) EP(\d{1,9})\) decode (\d{1,9})x\(TP(\d{1,9}) DP(\d{1,9}) EP(\d{1,9})\)")
 _USUAL = {"vllm": {2023: "0.2", 2024: "0.5", 2025: "0.10", 2026: "0.17"},
           "sglang": {2024: "0.3", 2025: "0.5.1", 2026: "0.5.9"},
           "tensorrt-llm": {2023: "0.5", 2024: "0.12", 2025: "1.1", 2026: "1.2"}}

@@ -51,7 +51,7 @@ OLD_ENGINE, FIRST_VERSION = "V0 engine", "0.1"
 """How notes name vLLM's first engine, which later versions still ran where asked, and a version that had no other."""
 _SECOND, SECOND_VERSION = re.compile(r"\bV1 (on|engine|tokens)"), "0.8"
 """How notes name the engine that followed it, and the first version that ran it unasked."""
-_ISSUE = re.compile(r"issue #(\d+)")
+_ISSUE = re.compile(r"issue #(\d{1,9})")
 _NEWEST, NEWEST_VERSION = re.compile(r"qwen3\.[6-9]|gemma-4|step-3\.7|glm-5\.[12]|minimax-m[23]\.?7?$|kimi-k[23]\.[67]",
                                      re.IGNORECASE), "0.20"
 """Models that versions before did not know."""
@@ -63,8 +63,8 @@ LATER = ("0.11", "0.12", "0.13", "0.14", "0.15", "0.16", "0.17", "0.18", "0.19")
 BLOCKS = "counts BLOCKS"
 """What notes say where a row counts blocks, as only vLLM's first engine printed them."""
 _DRAFTS = re.compile(r"EAGLE draft adds one KV layer|\bEAGLE\b")
-_RANKS = re.compile(r"\bDP[- ]attention (\d+)|\battention DP (\d+)", re.IGNORECASE)
-_CONTEXT = re.compile(r"\bDCP ?(\d+)|decode[- ]context[- ]parallel\w* (\d+)", re.IGNORECASE)
+_RANKS = re.compile(r"\bDP[- ]attention (\d{1,9})|\battention DP (\d{1,9})", re.IGNORECASE)
+_CONTEXT = re.compile(r"\bDCP ?(\d{1,9})|decode[- ]context[- ]parallel\w* (\d{1,9})", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

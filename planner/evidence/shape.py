@@ -19,7 +19,7 @@ _ALIBI = re.compile(r"mpt|bloom", re.IGNORECASE)
 _ROTARY = re.compile(r"nemotron|gpt-?neox|pythia|phi|stablelm|longchat|falcon", re.IGNORECASE)
 _PARALLEL = re.compile(r"phi-?[12]\b|phi-1\.5|pythia|gpt-?neox|stablelm alpha|gpt-?j\b", re.IGNORECASE)
 _ONE_NORM = re.compile(r"phi|gpt-?j\b", re.IGNORECASE)
-_SUFFIX = re.compile(r"-(instruct|base|chat|it|hf)(-\d{4})?$|-\d{4}$|\s*\(.*\)$|\s+\d[\d.]*\s*b$", re.IGNORECASE)
+_SUFFIX = re.compile(r"-(instruct|base|chat|it|hf)(-\d{4})?$|-\d{4}$|\s?\(.{0,200}\)$|\s\d[\d.]{0,20}\s?b$", re.IGNORECASE)
 
 _INNER = re.compile(r"\(([\w./-]+)\)$")
 
