@@ -27,7 +27,7 @@ def training(chance: random.Random) -> dict[str, dict[str, object]]:
     chosen = chance.sample(sorted(tight), chance.choice([1, 1, 2]))
     tokens = f"{chance.randint(1, 99)} {chance.choice('MG')}"
     return {"workload": {**WORK, "tokens": tokens}, "limits": {name: tight[name]() for name in chosen},
-            "hardware": {"candidates": chance.choice([["dgx-h100"], ["h100-sxm-1x"], ["a100-sxm-80gb-1x", "dgx-a100"]])}}
+            "hardware": {"candidates": chance.choice([["dgx-h100"], ["h100-sxm-1x"], ["a100-sxm-80gb-1x"]])}}
 
 
 def service(chance: random.Random) -> dict[str, dict[str, object]]:
