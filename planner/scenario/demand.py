@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal, NamedTuple
 
-from pydantic import BeforeValidator, PlainSerializer, PlainValidator
+from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator
 
 from planner.units import DAY, REQUEST_RATE, SECONDS, exact, parse, trimmed
 
-MOST_RATE = 1e9
-"""Requests/s above which no service comes."""
+LEAST_RATE, MOST_RATE = 1e-6, 1e9
+"""Requests/s that a service lies within: one in twelve days is the least."""
 USUAL_PERCENTILE = 95.0
 _BARE = re.compile(r"[-+\d.,_eE]+", re.ASCII)
 _PERCENT = re.compile(r"(\d+(?:\.\d*)?) ?%", re.ASCII)
@@ -83,8 +83,8 @@ def _rate(value: object) -> float:
     """Return requests/s; a number without a unit is of these."""
     bare = isinstance(value, int | float) or (isinstance(value, str) and _BARE.fullmatch(trimmed(value, "rate")))
     rate = parse(f"{value} requests/s" if bare else value, REQUEST_RATE, "rate", "20 requests/s")
-    if rate > MOST_RATE:
-        raise ValueError(f"a rate is at most {MOST_RATE:g} requests/s, got {value!r}")
+    if not LEAST_RATE <= rate <= MOST_RATE:
+        raise ValueError(f"a rate is {LEAST_RATE:g} to {MOST_RATE:g} requests/s, got {value!r}")
     return rate
 
 
@@ -105,7 +105,7 @@ def _percent(value: float) -> str | float:
 
 Latency = Annotated[Level, PlainValidator(_level), PlainSerializer(str, return_type=str)]
 Gaps = Annotated[Arrivals, PlainValidator(_arrivals), PlainSerializer(_written)]
-Rate = Annotated[float, PlainValidator(_rate), PlainSerializer(
+Rate = Annotated[float, PlainValidator(_rate), Field(ge=LEAST_RATE, le=MOST_RATE), PlainSerializer(
     lambda value: exact(value, REQUEST_RATE, "requests/s", "requests/min", "requests/h"), return_type=str)]
 Share = Annotated[float, BeforeValidator(_share), PlainSerializer(_percent)]
 """A share of one, as "30%" or 0.3."""
