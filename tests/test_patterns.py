@@ -1,4 +1,4 @@
-"""No text that anyone writes into a file or a flag keeps a pattern busy: by structure and by length, not by the clock."""
+"""No text written into a file or a flag keeps a pattern busy: told by structure and by length, not by the clock."""
 
 from __future__ import annotations
 
