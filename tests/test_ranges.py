@@ -30,7 +30,7 @@ def test_numbers_are_found_wherever_they_are():
     ("nodes", "dgx-h100", "cpu.sockets", 1e18, "less than or equal to 10000"),
     ("nodes", "dgx-h100", "gpus", 10**9, "less than or equal to 576"),
     ("nodes", "dgx-h100", "power.load", "1e300 W", "0.001 W to 10 TW"),
-    ("gpus", "h100-sxm", "memory", "1e30 GB", "0.01 B to 1000 PB"),
+    ("gpus", "h100-sxm", "memory", "1e30 GB", "1 MB to 1 PB"),
     ("gpus", "h100-sxm", "multiprocessors", 1e18, "less than or equal to"),
     ("fabrics", "ib-ndr", "latency", "1e-300 s", "0.000001 us to 36525 d"),
     ("models", "llama-3.1-8b", "blocks.0.attention.head_dim", 10**27, "less than or equal to"),

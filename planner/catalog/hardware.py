@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from planner.catalog.ranges import MOST_GPUS, Factor, Few, Share
+from planner.catalog.ranges import MOST_GPUS, DeviceBytes, Factor, Few, Share
 from planner.catalog.sourced import Sourced
 from planner.units import ByteRate, Bytes, FlopRate, Seconds, Watts
 from planner.yaml_io import Frozen
@@ -23,8 +23,8 @@ class Gpu(Sourced):
 
     vendor: Literal["nvidia", "amd"]
     architecture: str
-    memory: Bytes
-    usable_memory: Bytes
+    memory: DeviceBytes
+    usable_memory: DeviceBytes
     memory_bandwidth: ByteRate
     peak: dict[Precision, FlopRate]
     multiprocessors: Few

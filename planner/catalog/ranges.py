@@ -6,6 +6,8 @@ from typing import Annotated, TypeAlias
 
 from pydantic import Field
 
+from planner.units import BYTES, Quantity
+
 MOST_GPUS = 576
 """GPUs of a node, or of a rack that is one scale-up domain."""
 Width: TypeAlias = Annotated[int, Field(gt=0, le=10**7)]
@@ -21,5 +23,7 @@ Passes: TypeAlias = Annotated[float, Field(ge=0, le=1e4)]
 """Times through memory, bytes an element, or lengths at which something is half as good."""
 Share: TypeAlias = Annotated[float, Field(gt=0, le=1.2)]
 """Of a rate on paper; measured ones lie a little above some."""
+DeviceBytes: TypeAlias = Annotated[float, Quantity(
+    BYTES, "GPU memory", "80 GB", "TB", "GB", "GiB", "MiB", "B", least="1 MB", most="1 PB")]
 Mib: TypeAlias = Annotated[float, Field(ge=0, le=1e9)]
 Hours: TypeAlias = Annotated[float, Field(gt=0, le=1e12)]
