@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, TypeAlias
 
-from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
+from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 from pydantic_core import core_schema
 
 _DECIMAL = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
@@ -96,15 +96,28 @@ def parse_count(text: object, what: str = "count", example: str = "15 T") -> int
 
 
 class Quantity:
-    """The pydantic annotation of one dimension: parses text with a unit, keeps base units, prints text."""
+    """The pydantic annotation of one dimension: parses text with a unit, keeps base units, prints text.
 
-    def __init__(self, units: Mapping[str, float], what: str, example: str, *shown: str) -> None:
+    `least` and `most`, written as users do, are what any value of it lies within.
+    """
+
+    def __init__(self, units: Mapping[str, float], what: str, example: str, *shown: str, least: str,
+                 most: str) -> None:
         self.units, self.what, self.example, self.shown = units, what, example, shown
+        self.range = f"{least} to {most}"
+        self.least, self.most = (parse(bound, units, what, example) for bound in (least, most))
+
+    def read(self, value: object) -> float:
+        """Return a value in base units. Raises ValueError, outside the range too."""
+        number = parse(value, self.units, self.what, self.example)
+        if not self.least <= number <= self.most:
+            raise ValueError(f"{value!r}: {_one(self.what)} is {self.range}")
+        return number
 
     def __get_pydantic_core_schema__(self, source: object, handler: object) -> core_schema.CoreSchema:
         """Validate from text, serialize to text that parses back to the same number."""
         return core_schema.no_info_plain_validator_function(
-            lambda value: parse(value, self.units, self.what, self.example),
+            self.read,
             serialization=core_schema.plain_serializer_function_ser_schema(
                 lambda value: exact(value, self.units, *self.shown), return_schema=core_schema.str_schema()))
 
@@ -134,18 +147,29 @@ def at_least(value: float, units: Mapping[str, float], *order: str) -> str:
         count += 1
 
 
-Bytes: TypeAlias = Annotated[float, Quantity(BYTES, "size", "141 GB", "TB", "GB", "GiB", "MiB", "B")]
-ByteRate: TypeAlias = Annotated[float, Quantity(BYTE_RATE, "bandwidth", "450 GB/s", "TB/s", "GB/s", "MB/s", "B/s")]
-FlopRate: TypeAlias = Annotated[float, Quantity(FLOP_RATE, "compute rate", "989 TFLOP/s", "TFLOP/s", "FLOP/s")]
-Seconds: TypeAlias = Annotated[float, Quantity(SECONDS, "duration", "60 d", "d", "h", "min", "s", "ms", "us")]
-Usd: TypeAlias = Annotated[float, Quantity(USD, "amount of money", "12 MUSD", "MUSD", "kUSD", "USD")]
-UsdPerKwh: TypeAlias = Annotated[float, Quantity(USD_PER_KWH, "energy price", "0.09 USD/kWh", "USD/kWh")]
-UsdPerKwMonth: TypeAlias = Annotated[float, Quantity(USD_PER_KW_MONTH, "colocation price", "150 USD/kW-month",
-                                                     "USD/kW-month")]
-UsdPerKw: TypeAlias = Annotated[float, Quantity(USD_PER_KW, "price of power capacity", "5000 USD/kW", "USD/kW")]
-KgPerKwh: TypeAlias = Annotated[float, Quantity(KG_PER_KWH, "grid intensity", "0.37 kg/kWh", "kg/kWh")]
-UsdPerHour: TypeAlias = Annotated[float, Quantity(USD_PER_HOUR, "price", "31.92 USD/h", "USD/h")]
-Watts: TypeAlias = Annotated[float, Quantity(WATTS, "power", "700 W", "MW", "kW", "W")]
+Bytes: TypeAlias = Annotated[float, Quantity(
+    BYTES, "size", "141 GB", "TB", "GB", "GiB", "MiB", "B", least="0.01 B", most="1000 PB")]
+ByteRate: TypeAlias = Annotated[float, Quantity(
+    BYTE_RATE, "bandwidth", "450 GB/s", "TB/s", "GB/s", "MB/s", "B/s", least="1 kB/s", most="100 PB/s")]
+FlopRate: TypeAlias = Annotated[float, Quantity(
+    FLOP_RATE, "compute rate", "989 TFLOP/s", "TFLOP/s", "FLOP/s", least="1 MFLOP/s", most="1000 PFLOP/s")]
+Seconds: TypeAlias = Annotated[float, Quantity(
+    SECONDS, "duration", "60 d", "d", "h", "min", "s", "ms", "us", least="0.000001 us", most="36525 d")]
+Usd: TypeAlias = Annotated[float, Quantity(
+    USD, "amount of money", "12 MUSD", "MUSD", "kUSD", "USD", least="0.00001 USD", most="10 TUSD")]
+UsdPerKwh: TypeAlias = Annotated[float, Quantity(
+    USD_PER_KWH, "energy price", "0.09 USD/kWh", "USD/kWh", least="0.00001 USD/kWh", most="1000 USD/kWh")]
+UsdPerKwMonth: TypeAlias = Annotated[float, Quantity(
+    USD_PER_KW_MONTH, "colocation price", "150 USD/kW-month", "USD/kW-month", least="0.01 USD/kW-month",
+    most="1,000,000 USD/kW-month")]
+UsdPerKw: TypeAlias = Annotated[float, Quantity(
+    USD_PER_KW, "price of power capacity", "5000 USD/kW", "USD/kW", least="0.01 USD/kW", most="10,000,000 USD/kW")]
+KgPerKwh: TypeAlias = Annotated[float, Quantity(
+    KG_PER_KWH, "grid intensity", "0.37 kg/kWh", "kg/kWh", least="0.001 g/kWh", most="100 kg/kWh")]
+UsdPerHour: TypeAlias = Annotated[float, Quantity(
+    USD_PER_HOUR, "price", "31.92 USD/h", "USD/h", least="0.00001 USD/h", most="10,000,000 USD/h")]
+Watts: TypeAlias = Annotated[float, Quantity(
+    WATTS, "power", "700 W", "MW", "kW", "W", least="0.001 W", most="10 TW")]
 
 
 def _show_count(value: int) -> str | int:
@@ -155,7 +179,7 @@ def _show_count(value: int) -> str | int:
     return value
 
 
-Tokens = Annotated[int, BeforeValidator(lambda v: parse_count(v, "token count", "15 T")),
+Tokens = Annotated[int, BeforeValidator(lambda v: parse_count(v, "token count", "15 T")), Field(ge=1, le=MAX_COUNT),
                    PlainSerializer(_show_count), WithJsonSchema({"type": ["string", "integer"]})]
 def _plain(value: object) -> object:
     """Return text that is a whole number with thousands separators without them; anything else as it is."""

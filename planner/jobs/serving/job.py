@@ -169,6 +169,6 @@ def _held(axis: str, value: str) -> int | str:
         if value not in ROLES:
             raise UnknownName("role in --why-not", value, list(ROLES))
         return value
-    if not value.isdigit() or not int(value):
+    if not (value.isdecimal() and len(value) < 10 and int(value)):
         raise InputError(f"--why-not {axis}={value}: expected a whole number above zero")
     return int(value)
