@@ -154,8 +154,8 @@ def job_of(prepared: Prepared) -> Job:
         or tuple(FleetOffer(at, at, 0) for at in range(len(prepared.question.candidates))),
         reclaims=tuple(o.node_hours_per_reclaim for o in prepared.offers),
         upper=_upper(prepared), deadline_us=duration_limit(limits.deadline.seconds) if limits.deadline else None,
-        budget_cents=budget(limits.budget) if limits.budget else None,
-        max_power_w=int(limits.max_power) if limits.max_power else None, timed=work.tokens is not None)
+        budget_cents=budget(limits.budget) if limits.budget is not None else None,
+        max_power_w=int(limits.max_power) if limits.max_power is not None else None, timed=work.tokens is not None)
 
 
 def checkpoint_bytes(stack: Stack, precision: str, question: Question) -> float:

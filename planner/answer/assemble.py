@@ -33,7 +33,7 @@ from planner.physics.question import Question
 from planner.solver.found import StagedLayout
 from planner.solver.job import Job, Pricing
 from planner.solver.quantize import DURATION_QUANTUM, PRICE_QUANTUM
-from planner.units import DAY, show_bytes, show_kwh, show_seconds, show_usd
+from planner.units import DAY, show_bytes, show_kwh, show_seconds, show_usd, show_within
 
 MOST_ALTERNATIVES = 8
 
@@ -233,7 +233,7 @@ TOLD_APART = 5e-4
 """Relative difference below which a reason calls two values the same."""
 _MEASURES = {"cost": "cost", "time": "time", "gpus": "GPUs", "energy": "energy"}
 _SHOWN: dict[str, Callable[[Assignment], str]] = {
-    "cost": lambda a: show_usd(_value(a, "cost")), "time": lambda a: show_seconds(_value(a, "time") * DAY),
+    "cost": lambda a: show_usd(_value(a, "cost")), "time": lambda a: show_within(_value(a, "time") * DAY),
     "gpus": lambda a: f"{a.gpus:,}", "energy": lambda a: show_kwh(_value(a, "energy"))}
 
 

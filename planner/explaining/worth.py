@@ -14,7 +14,7 @@ from planner.prepare import Prepared
 from planner.render.figures import plural
 from planner.scenario.limits import Limits
 from planner.solver.settings import UNLIMITED, Effort
-from planner.units import DAY, show_bytes, show_seconds, show_usd
+from planner.units import DAY, show_bytes, show_usd, show_within
 
 GB, GBIT = 1e9, 1e9 / 8
 HUNDREDTH = 0.01
@@ -88,7 +88,7 @@ def _items(prepared: Prepared, a: Assignment) -> Iterator[_Item]:
 def _limits(limits: Limits, a: Assignment, watts: float) -> Iterator[_Item]:
     """Yield the limits that are set; `watts` is the plan's draw under load."""
     nodes = a.nodes + a.spare_nodes
-    used = {"deadline": show_seconds((a.duration_days or 0.0) * DAY), "budget": show_usd(a.cost_usd or 0.0),
+    used = {"deadline": show_within((a.duration_days or 0.0) * DAY), "budget": show_usd(a.cost_usd or 0.0),
             "max_power": show_limit("max_power", watts), "max_nodes": f"{nodes:,}", "max_gpus": f"{a.gpus:,}",
             "gpus": f"{a.gpus:,}"}
     if limits.deadline:

@@ -74,7 +74,7 @@ def test_bounds_never_exceed_staged_optimum_and_never_reject_what_fits() -> None
                 if staged is None:
                     continue
                 fits_seen += 1
-                pipeline = staged.objective * 1e-9 / problem.bubble_parts
+                pipeline = problem.seconds(staged.objective)
                 step = (pipeline + batch.time.step[row]) * batch.time.jitter[row]
                 assert known.fits[row]
                 assert known.step[row] <= step * (1 + 1e-12)
