@@ -19,7 +19,7 @@ from benchmarks.table import table
 from planner import __version__
 from planner.layouts.axes import SCHEDULES
 from planner.layouts.enumerate import Grid
-from planner.solver.choose import Choice, choose
+from planner.solver.choose import UNGROWN, Choice, choose
 from planner.solver.found import Frontier
 from tests.small_cases import OBJECTIVES, POINTS, STACKS, Small, Truth, small_case, truth
 
@@ -27,8 +27,6 @@ PAGE = Path(__file__).parents[1] / "docs" / "exactness.md"
 SEEDS = range(5000)
 SHOWN = 250
 """Scenarios between two lines of progress."""
-UNGROWN = ("deadline", "budget", "power", "owned", "bound", "time")
-"""Why the search drops a stem before it is grown, in grid points."""
 
 
 @dataclass(frozen=True, slots=True)

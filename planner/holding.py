@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from planner.answer.assemble import Context, alternative_of, assignment_of
 from planner.answer.assignment import Alternative, Assignment
-from planner.answer.schema import Infeasible, Objective, Plan, Search
+from planner.answer.schema import Infeasible, Objective, Plan, Search, Status
 from planner.catalog.load import Catalog
 from planner.layouts.enumerate import Grid
 from planner.physics.shapes import parameters
@@ -33,6 +33,8 @@ class Account:
     fit: int = 0
     staged: int = 0
     removed: Counter[str] = field(default_factory=Counter)
+    proven: bool = True
+    """Whether no search was stopped by a limit."""
 
     def add(self, grid: Grid, choice: Choice) -> None:
         """Count one search."""
@@ -40,13 +42,14 @@ class Account:
         self.fit, self.staged = self.fit + choice.frontier.fit, self.staged + choice.frontier.staged
         self.removed.update(grid.removed)
         self.removed.update(choice.frontier.removed)
+        self.proven &= choice.frontier.open_bound is None
 
 
 def hold(scenario: Scenario, catalog: Catalog, defaults: Sequence[str], effort: Effort = UNLIMITED) -> Plan:
     """Return the fewest GPUs that hold the model, one assignment a method; other GPU kinds are the alternatives.
 
     Of several models the largest that fits is answered for. Every count is proven: no layout of the space on fewer
-    GPUs of that kind fits at the asked confidence.
+    GPUs of that kind fits at the asked confidence; unless a time limit cut a search short, which the status says.
     """
     started = time.monotonic()
     methods = (scenario.workload.method,) if scenario.workload.method else METHODS
@@ -64,15 +67,22 @@ def hold(scenario: Scenario, catalog: Catalog, defaults: Sequence[str], effort: 
                 break
             without.append(f"{method} of {model}" if len(models) > 1 else method)
     total = float(sum(assignment.gpus for assignment in best))
+    ended: Status = "optimal" if best else "infeasible"
+    if not account.proven:
+        ended = "feasible" if best else "undecided"
+    value = Objective(name="gpus", value=total)
+    if account.proven:
+        value = Objective(name="gpus", value=total, bound=total, gap=0.0)
     return Plan(
-        status="optimal" if best else "infeasible", assignments=tuple(best), alternatives=tuple(others),
-        objective=Objective(name="gpus", value=total, bound=total, gap=0.0) if best else Objective(name="gpus"),
+        status=ended, assignments=tuple(best), alternatives=tuple(others),
+        objective=value if best else Objective(name="gpus"),
         search=Search(layouts=account.layouts, legal=account.legal, fit=account.fit, staged=account.staged,
                       removed={name: count for name, count in account.removed.items() if count},
                       wall_seconds=round(time.monotonic() - started, 3)),
-        infeasible=None if best else Infeasible(because=(_nothing(scenario, without),)),
+        infeasible=None if ended != "infeasible" else Infeasible(because=(_nothing(scenario, without),)),
         provenance=provenance_of(scenario, catalog, (
-            *defaults, *([f"not_held={_nothing(scenario, without)}"] if without else ()))))
+            *defaults, *([f"not_held={_nothing(scenario, without)}"] if without and account.proven else ()),
+            *(["stopped by the time limit: fewer GPUs may do"] if not account.proven else ()))))
 
 
 def _held(scenario: Scenario, catalog: Catalog, method: Method, model: str,

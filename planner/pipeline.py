@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -19,9 +20,11 @@ from planner.prepare import MOST_GPUS, Prepared, job_of, prepare
 from planner.provenance import provenance_of
 from planner.scenario.scenario import AnyScenario, ServingScenario
 from planner.solver.found import StagedLayout
-from planner.solver.settings import Effort
+from planner.solver.settings import Effort, OutOfTime
 from planner.solver.simplest import simplest
 from planner.solver.source import grid_source
+
+log = logging.getLogger("planner")
 
 
 class Interrupted(Exception):
@@ -58,16 +61,12 @@ def make_plan(scenario: AnyScenario, catalog: Catalog, *, defaults: Sequence[str
     if scenario.workload.tokens is None:
         from planner.holding import hold  # the other question, asked by leaving tokens out
 
-        # every count is claimed as proven, so that no time limit may cut one short
-        return hold(scenario, catalog, defaults, Effort(workers=workers))
+        return hold(scenario, catalog, defaults, effort)
     started = time.monotonic()
     prepared = prepare(scenario, catalog)
     solved = planned(prepared, effort)
     choice, context = solved.choice, solved.context
-    shown = choice.best
-    if simple and choice.best and choice.status == "optimal":
-        shown = simplest(prepared.question, prepared.space, job_of(prepared), grid_source(Grid(prepared.facts)),
-                         choice.best, prepared.question.kernels.resolution)
+    shown = _simple(solved) if simple and choice.status == "optimal" else choice.best
     best = assignment_of(context, shown) if shown else None
     plan = Plan(
         status=choice.status, objective=solved.objective, assignments=(best,) if best else (),
@@ -79,6 +78,18 @@ def make_plan(scenario: AnyScenario, catalog: Catalog, *, defaults: Sequence[str
     if choice.frontier.interrupted:
         raise Interrupted(plan)
     return plan
+
+
+def _simple(solved: Planned) -> StagedLayout | None:
+    """Return the simplest of the layouts that cannot be told from the best; the best where time is too short."""
+    prepared, best = solved.prepared, solved.choice.best
+    assert best is not None
+    try:
+        return simplest(prepared.question, prepared.space, job_of(prepared), grid_source(Grid(prepared.facts)), best,
+                        prepared.question.kernels.resolution, solved.effort)
+    except OutOfTime:
+        log.warning("the time limit left no time for --prefer simple: this is the proven optimum")
+        return best
 
 
 def _alternatives(solved: Planned, shown: StagedLayout, best: Assignment) -> Iterator[Alternative]:

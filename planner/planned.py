@@ -48,12 +48,12 @@ class Planned:
         """Return the next best layouts and sizes on the hardware of a proven optimum, as many as other hardware leaves
         room for."""
         best, prepared = self.choice.best, self.prepared
-        if best is None or self.choice.status != "optimal":
+        if best is None or self.choice.status != "optimal" or self.effort.is_over:
             return []
         held = {"candidate": (best.column.candidate,)}
         facts = replace(prepared.facts, space=replace(prepared.space, only={**prepared.space.only, **held}))
         others = len({one.column.candidate for one in self.choice.frontier.found}) - 1
-        search = Search(prepared.question, facts.space, job_of(prepared), self.effort.stop,
+        search = Search(prepared.question, facts.space, job_of(prepared), self.effort,
                         count=max(LEAST_COUNT, MOST_ALTERNATIVES + 1 - others))
         return [one for one in search.run(grid_source(Grid(facts))).found if one.column.key != best.column.key]
 

@@ -65,7 +65,7 @@ def _frontier(solved: Planned, measures: Sequence[Goal]) -> tuple[list[StagedLay
         return [solved.choice.best], True
     prepared = solved.prepared
     points, account = pareto(prepared.question, prepared.space, job_of(prepared), grid_source(Grid(prepared.facts)),
-                             measures, solved.effort.stop)
+                             measures, solved.effort)
     return points, account.open_bound is not None or account.interrupted
 
 

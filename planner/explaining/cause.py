@@ -21,6 +21,7 @@ from planner.physics.evaluate import Evaluation, evaluate_fixed
 from planner.planned import Planned
 from planner.prepare import Prepared
 from planner.scenario.limits import Objective
+from planner.solver.settings import OutOfTime
 from planner.units import show_bytes
 
 MEASURES: dict[str, Objective] = {"budget": "cost", "max_power": "gpus", "deadline": "time", "max_nodes": "gpus",
@@ -31,18 +32,21 @@ MOST_CHANGE = 100
 """A limit changed by more than this many times is no advice where a smaller change is enough."""
 FAR = 4
 """Peak over usable memory above which more memory per GPU is no answer, and more GPUs are named."""
+CUT_SHORT = "the time limit left no time for the reasons; that no layout keeps every limit is proven"
 MEMORY_STEP = 0.1e9
 """Bytes to which a relaxation of memory is rounded up."""
 DOUBLINGS = 6
 
 
 def feasible(failed: Planned, held: Sequence[str]) -> bool:
-    """Say whether there is a plan with only the limits in `held` in force (memory and own among them)."""
+    """Say whether there is a plan with only the limits in `held` in force (memory and own among them).
+
+    Raises OutOfTime.
+    """
     lifted = {name: None for name in limits_of(failed) if name not in held}
     change = Change(limits=lifted, memory=0.0 if "memory" in held else ENDLESS, own=0 if "own" in held else None,
                     objective=next((MEASURES[name] for name in ("deadline", "budget") if name in held), "gpus"))
-    found = searched(failed.prepared, change, failed.effort)
-    return bool(found.found) or found.open_bound is not None
+    return bool(searched(failed.prepared, change, failed.effort).found)
 
 
 def limits_of(failed: Planned) -> list[str]:
@@ -51,12 +55,18 @@ def limits_of(failed: Planned) -> list[str]:
 
 
 def infeasible_of(failed: Planned) -> Infeasible | None:
-    """Return why there is no plan, each reason and relaxation verified by solving again; none where there is one."""
+    """Return why there is no plan, each reason and relaxation verified by solving again; none where there is one.
+
+    What the time limit leaves no time for is left out, and said.
+    """
     if failed.choice.status != "infeasible":
         return None
-    reasons = reasons_of(failed)
-    relaxations = by_change([relaxation for name in reasons if (relaxation := _relaxation(name, failed)) is not None])
-    because = [*_rules(failed), *(line for name in reasons for line in _because(name, failed))]
+    try:
+        reasons, rules = reasons_of(failed), _rules(failed)
+    except OutOfTime:
+        return Infeasible(because=(CUT_SHORT,))
+    relaxations = by_change([relaxation for name in reasons if (relaxation := _in_time(name, failed)) is not None])
+    because = [*rules, *(line for name in reasons for line in _because(name, failed))]
     return Infeasible(because=tuple(because) or ("no layout of the searched space fits in memory",),
                       nearest=_nearest(failed, reasons, relaxations), relaxations=tuple(relaxations))
 
@@ -102,9 +112,8 @@ def _rules(failed: Planned) -> list[str]:
 
 
 def _empty(failed: Planned, skipped: frozenset[str]) -> bool:
-    """Say whether no layout is legal without the rules in `skipped`."""
-    grid = Grid(replace(failed.prepared.facts, skipped=skipped))
-    return all(not len(stems) or not len(grid.grow(stems)) for _, stems in grid.stems())
+    """Say whether no layout is legal without the rules in `skipped`. Raises OutOfTime."""
+    return Grid(replace(failed.prepared.facts, skipped=skipped)).is_empty(failed.effort.check)
 
 
 def _because(name: str, failed: Planned) -> list[str]:
@@ -155,6 +164,14 @@ def _memory(failed: Planned) -> tuple[list[str], str]:
 def _leanest(prepared: Prepared, row: dict[str, float]) -> Evaluation:
     rows = from_rows([{**row, "recompute": RECOMPUTE.index("full")}], prepared.question.global_batch)
     return evaluate_fixed(prepared.question, rows, 0)
+
+
+def _in_time(name: str, failed: Planned) -> tuple[float, Relaxation] | None:
+    """Return the relaxation of one limit; none where the time is up before it is found."""
+    try:
+        return _relaxation(name, failed)
+    except OutOfTime:
+        return None
 
 
 def _relaxation(name: str, failed: Planned) -> tuple[float, Relaxation] | None:

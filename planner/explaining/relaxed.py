@@ -12,7 +12,7 @@ from planner.scenario.limits import Deadline, Objective
 from planner.solver.choose import Choice, choose
 from planner.solver.found import Frontier
 from planner.solver.frontier import Search
-from planner.solver.settings import Effort
+from planner.solver.settings import Effort, OutOfTime
 from planner.solver.source import grid_source
 
 ENDLESS = 1e18
@@ -75,10 +75,15 @@ def solved(prepared: Prepared, change: Change, effort: Effort) -> Choice:
 
 
 def searched(prepared: Prepared, change: Change, effort: Effort) -> Frontier:
-    """Return the search of the changed question up to its first layout, which is enough to know that there is one."""
+    """Return the search of the changed question up to its first layout, which is enough to know that there is one.
+
+    Raises OutOfTime where it ended without one before its end.
+    """
     now = changed(prepared, change)
-    found = Search(now.question, now.space, job_of(now), effort.stop, first=True).run(grid_source(Grid(now.facts)))
+    found = Search(now.question, now.space, job_of(now), effort, first=True).run(grid_source(Grid(now.facts)))
     _go_on(found)
+    if found.open_bound is not None and not found.found:
+        raise OutOfTime
     return found
 
 

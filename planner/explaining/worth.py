@@ -40,6 +40,8 @@ def worths(prepared: Prepared, value: int, assignment: Assignment, effort: Effor
 
 def _worth(prepared: Prepared, value: int, item: _Item, effort: Effort) -> Worth:
     def saves(change: Change) -> float | None:
+        if effort.is_over:
+            return None
         choice = solved(prepared, change, effort)
         if choice.value is None or choice.status != "optimal":
             return None
@@ -55,7 +57,7 @@ def _worth(prepared: Prepared, value: int, item: _Item, effort: Effort) -> Worth
 
 def _pays_from(prepared: Prepared, value: int, effort: Effort) -> str | None:
     """Return the least deadline under which a cheaper plan exists: the fastest plan of all that cost less."""
-    if prepared.scenario.objective != "cost":
+    if prepared.scenario.objective != "cost" or effort.is_over:
         return None
     cheaper = Change(limits={"deadline": None, "budget": (value - 1) / 100}, objective="time")
     choice = solved(prepared, cheaper, effort)

@@ -20,6 +20,10 @@ from planner.solver.staging_input import staging_problem
 Status = Literal["optimal", "feasible", "infeasible", "undecided"]
 
 
+UNGROWN = ("deadline", "budget", "power", "owned", "bound", "time")
+"""Why the search drops a stem before it is grown, in grid points."""
+
+
 @dataclass(frozen=True, slots=True)
 class Choice:
     """How the search ended. `value` and `bound` are in the objective's quantum: cents, us or GPUs."""
@@ -37,6 +41,10 @@ def choose(question: Question, grid: Grid, job: Job, effort: Effort = UNLIMITED,
     Raises RuntimeError where an independent check contradicts the solver, which is a defect and no answer.
     """
     frontier = search_grid(question, grid, job, effort, each=each)
+    if frontier.open_bound is not None:
+        # what was not reached: the grid less all that was made or dropped for a reason
+        reached = grid.grown + grid.removed.total() + sum(frontier.removed[name] for name in UNGROWN if name != "time")
+        frontier.removed["time"] = max(0, grid.size - reached)
     open_value = frontier.open_bound[0] if frontier.open_bound is not None else None
     if not frontier.found:
         return Choice("infeasible" if open_value is None else "undecided", None, None, open_value, frontier)

@@ -41,7 +41,7 @@ def search_grid(question: Question, grid: Grid, job: Job, effort: Effort, *, eac
     workers = min(effort.workers, len(candidates))
     if workers < 2 or not each:
         shared = Leaders(1, 1)
-        return Search(question, grid.facts.space, job, effort.stop,
+        return Search(question, grid.facts.space, job, effort,
                       leaders=None if each else lambda sizes: shared).run(grid_source(grid))
     import multiprocessing  # slow to import, and most questions need one process
     from concurrent.futures import ProcessPoolExecutor
@@ -49,7 +49,7 @@ def search_grid(question: Question, grid: Grid, job: Job, effort: Effort, *, eac
     shares = [tuple(candidates[at::workers]) for at in range(workers)]
     method = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
     with ProcessPoolExecutor(workers, multiprocessing.get_context(method)) as pool:
-        futures = [pool.submit(_part, question, grid.facts, job, effort.stop, share) for share in shares]
+        futures = [pool.submit(_part, question, grid.facts, job, effort, share) for share in shares]
         parts = _collected(futures)
     for part in parts:
         grid.removed.update(part.removed)
@@ -66,11 +66,11 @@ def _collected(futures: Sequence[Future[_Part]]) -> list[_Part]:
     return [future.result() for future in futures]
 
 
-def _part(question: Question, facts: Facts, job: Job, stop: float | None,
+def _part(question: Question, facts: Facts, job: Job, effort: Effort,
           candidates: tuple[float, ...]) -> _Part:
     """Search some of the candidates."""
     grid = Grid(replace(facts, space=replace(facts.space, only={**facts.space.only, "candidate": candidates})))
-    frontier = Search(question, grid.facts.space, job, stop).run(grid_source(grid))
+    frontier = Search(question, grid.facts.space, job, effort).run(grid_source(grid))
     # a found layout is one row of a batch of thousands, which need not travel
     frontier.found = [replace(one, batch=one.batch.take(np.array([one.row])), row=0) for one in frontier.found]
     return _Part(frontier, grid.removed, grid.grown)

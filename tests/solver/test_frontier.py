@@ -18,6 +18,7 @@ from planner.solver.bounds import Bound, bound, time_bound
 from planner.solver.found import Batch, Frontier, StagedLayout
 from planner.solver.frontier import Search
 from planner.solver.job import Pricing
+from planner.solver.settings import Effort
 from planner.solver.source import grid_source, table_source
 from planner.solver.stage_row import stage_row
 from planner.solver.staging_input import staging_problem
@@ -136,7 +137,7 @@ def test_company_changes_nothing_for_a_candidate(seed: int, count: int) -> None:
 def test_a_time_limit_leaves_an_open_bound_that_no_layout_beats() -> None:
     case = random_case(3, limits=False)
     every = staged_all(case)
-    stopped = Search(case.question, case.space, case.job, deadline=0.0).run(table_source(case.enumeration.layouts))
+    stopped = Search(case.question, case.space, case.job, Effort(0.0)).run(table_source(case.enumeration.layouts))
     assert every
     assert stopped.open_bound is not None
     assert stopped.open_bound <= min(f.key for f in every)[:2]
