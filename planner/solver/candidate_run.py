@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
 
-from planner.layouts.table import Ints, Layouts, joined
+from planner.layouts.table import Ints, Layouts, Mask, joined
 from planner.solver.job import Key, Keys, joined_keys
 from planner.solver.leaders import Keeping
 
@@ -51,3 +51,13 @@ def by_candidate(parts: Sequence[tuple[Layouts, Keys]]) -> Iterator[tuple[int, L
         if len(tables) > 1:
             stems, keys = joined([one for one, _ in tables]), joined_keys([one for _, one in tables])
         yield candidate, stems, keys
+
+
+def near_leaders(leaders: Mapping[int, Keeping], rows: Layouts, keys: Keys) -> Mask:
+    """Say which rows are still of interest to the search of their candidate; of one without leaders all are."""
+    near = np.ones(len(rows), bool)
+    for candidate, kept in leaders.items():
+        mine = np.flatnonzero(rows.candidate == candidate)
+        if len(mine):
+            near[mine] = kept.near(keys.take(mine))
+    return near

@@ -20,7 +20,7 @@ from planner.physics.estimate import TimeTerms, time_terms
 from planner.physics.question import Question
 from planner.solver.bounding import Bounding
 from planner.solver.bounds import stem_bound, time_bound
-from planner.solver.candidate_run import Run, by_candidate
+from planner.solver.candidate_run import Run, by_candidate, near_leaders
 from planner.solver.floor import floor
 from planner.solver.found import Batch, Frontier
 from planner.solver.job import Job, Keys, Pricing, identity, joined_keys
@@ -164,13 +164,9 @@ class Search:
             self.effort.check()
             chunk = stems.take(np.arange(start, min(start + CHUNK, len(stems)))) if len(stems) > CHUNK else stems
             keys = self.pricing.least(chunk, stem_bound(self.question, chunk))
-            near = self.bounding.within_limits(keys, points=points)
-            for candidate, leaders in self.kept.items():
-                # a block after the first of its candidate
-                lost = near & (chunk.candidate == candidate)
-                lost[lost] = ~leaders.near(keys.take(np.flatnonzero(lost)))
-                self.out.removed["bound"] += int(lost.sum()) * points
-                near &= ~lost
+            within = self.bounding.within_limits(keys, points=points)
+            near = within & near_leaders(self.kept, chunk, keys)
+            self.out.removed["bound"] += int(within.sum() - near.sum()) * points
             keep = np.flatnonzero(near)
             parts.append((chunk.take(keep), keys.take(keep)))
         return joined([table for table, _ in parts]), joined_keys([keys for _, keys in parts])
@@ -206,12 +202,7 @@ class Search:
         """Say which rows are still of interest to the search of their candidate."""
         if len(self.runs) == 1:
             return next(iter(self.runs.values())).leaders.near(keys)
-        near = np.zeros(len(rows), bool)
-        for candidate, run in self.runs.items():
-            mine = np.flatnonzero(rows.candidate == candidate)
-            if len(mine):
-                near[mine] = run.leaders.near(keys.take(mine))
-        return near
+        return near_leaders({candidate: run.leaders for candidate, run in self.runs.items()}, rows, keys)
 
     def _take_up(self, rows: Layouts) -> None:
         """Bound the rows without memory, and those that may still win with it."""
