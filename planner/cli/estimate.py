@@ -15,8 +15,7 @@ from planner.cli.options import F, common, console, is_quiet, open_catalog, quan
 from planner.cli.question import serving_options
 from planner.errors import EXIT_OK, InputError
 from planner.scenario.load import SERVING_FLAGS, load_service
-from planner.scenario.workload import Batch, GlobalBatch, Loss, Method, Optimizer
-from planner.units import Tokens
+from planner.scenario.workload import Batch, GlobalBatch, Loss, Method, Optimizer, SequenceLength
 
 SERVICE = ("model", *SERVING_FLAGS, "concurrency")
 """Flags of a service, each with the key that it sets."""
@@ -41,7 +40,7 @@ def _serving(function: F) -> F:
               "schedule=gpipe,recompute=selective,sp=1,shard=8,no_sync=1,offload_optimizer=0.5,"
               "offload_parameters=1,offload_activations=1,offload_to=nvme; what is left out is 1 or off, sp and "
               "no_sync as the stack does it.")
-@click.option("--seq-len", type=quantity(Tokens), metavar="TOKENS", help="Default: by model.")
+@click.option("--seq-len", type=quantity(SequenceLength), metavar="TOKENS", help="Default: by model.")
 @click.option("--global-batch", type=quantity(GlobalBatch), metavar="SEQUENCES",
               help="Default: by model.")
 @click.option("--method", type=click.Choice(get_args(Method)), default="pretrain", show_default=True)

@@ -101,7 +101,7 @@ class TrainingJob:
         facts = self.held(held)
         grid = Grid(facts)
         if depth == "any":
-            frontier = Search(self.question, facts.space, self.search, effort.stop, first=True).run(grid_source(grid))
+            frontier = Search(self.question, facts.space, self.search, effort, first=True).run(grid_source(grid))
         else:
             frontier = search_grid(self.question, grid, self.search, effort, each=depth == "each")
         return self._searched(grid, frontier)
@@ -175,14 +175,17 @@ class TrainingJob:
         more = next_best(self.context, columns.grid.facts, found, best, effort) if proven else []
         return [alternative_of(self.context, other, shown) for other in runners_up([*found, *more], best)]
 
-    def simplest(self, columns: Columns, picks: Sequence[Picked]) -> tuple[Searched, Run, int]:
-        """Return the simplest layout of those that cannot be told from what was picked, its columns, and its value."""
+    def simplest(self, columns: Columns, picks: Sequence[Picked], effort: Effort) -> tuple[Searched, Run, int]:
+        """Return the simplest layout of those that cannot be told from what was picked, its columns, and its value.
+
+        Raises OutOfTime.
+        """
         assert isinstance(columns, Searched)
         (run,) = picks
         assert isinstance(run, Run)
         facts = columns.grid.facts
         found = simplest(self.question, facts.space, self.search, grid_source(Grid(facts)), columns.layout(run),
-                         self.question.kernels.resolution)
+                         self.question.kernels.resolution, effort)
         frontier = replace(columns.frontier, found=[*columns.frontier.found, found])
         run = Run(run.job, found.column, self._offer(found.column.candidate))
         return replace(columns, frontier=frontier), run, found.key[0]
@@ -190,7 +193,7 @@ class TrainingJob:
     def trade_offs(self, measures: Sequence[Objective], effort: Effort) -> tuple[Searched, list[Run]]:
         """Return the exact frontier of the measures, the best by the first one first, unless a bound is left open."""
         grid = Grid(self.held())
-        points, account = pareto(self.question, grid.facts.space, self.search, grid_source(grid), measures, effort.stop)
+        points, account = pareto(self.question, grid.facts.space, self.search, grid_source(grid), measures, effort)
         account.found = points
         runs = [Run(0, one.column, self._offer(one.column.candidate)) for one in points]
         return self._searched(grid, account), runs
@@ -207,10 +210,10 @@ class TrainingJob:
         """Return nothing: what no layout can do is among the reasons that limits, rules and memory make together."""
         return None
 
-    def broken(self, columns: Columns) -> list[str]:
-        """Return the rules that together leave no legal layout; empty where there are some."""
+    def broken(self, columns: Columns, effort: Effort) -> list[str]:
+        """Return the rules that together leave no legal layout; empty where there are some. Raises OutOfTime."""
         assert isinstance(columns, Searched)
-        return broken_rules(columns.grid)
+        return broken_rules(columns.grid, effort)
 
     def short(self, columns: Columns) -> tuple[list[str], str | None]:
         """Return what lacks memory, and the nearest miss."""

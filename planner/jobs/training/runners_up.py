@@ -13,7 +13,7 @@ from planner.solver.search.found import StagedLayout
 from planner.solver.search.frontier import Search
 from planner.solver.search.source import grid_source
 from planner.solver.settings import Effort
-from planner.units import DAY, show_kwh, show_seconds, show_usd
+from planner.units import DAY, show_kwh, show_usd, show_within
 
 MOST_ALTERNATIVES = 8
 LEAST_COUNT = 3
@@ -25,10 +25,12 @@ def next_best(context: Context, facts: Facts, found: Sequence[StagedLayout], bes
     """Return the next best layouts and sizes on the hardware of a proven optimum, as many as other hardware leaves room
     for.
     """
+    if effort.is_over:
+        return []
     held = {"candidate": (best.column.candidate,)}
     facts = replace(facts, space=replace(facts.space, only={**facts.space.only, **held}))
     others = len({one.column.candidate for one in found}) - 1
-    search = Search(context.question, facts.space, context.job, effort.stop,
+    search = Search(context.question, facts.space, context.job, effort,
                     count=max(LEAST_COUNT, MOST_ALTERNATIVES + 1 - others))
     return [one for one in search.run(grid_source(Grid(facts))).found if one.column.key != best.column.key]
 
@@ -98,7 +100,7 @@ TOLD_APART = 5e-4
 """Relative difference below which a reason calls two values the same."""
 _MEASURES = {"cost": "cost", "time": "time", "gpus": "GPUs", "energy": "energy"}
 _SHOWN: dict[str, Callable[[Assignment], str]] = {
-    "cost": lambda a: show_usd(_value(a, "cost")), "time": lambda a: show_seconds(_value(a, "time") * DAY),
+    "cost": lambda a: show_usd(_value(a, "cost")), "time": lambda a: show_within(_value(a, "time") * DAY),
     "gpus": lambda a: f"{a.gpus:,}", "energy": lambda a: show_kwh(_value(a, "energy"))}
 
 

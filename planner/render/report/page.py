@@ -23,7 +23,7 @@ from planner.render.layout_text import brief
 from planner.render.report.money import by_days_and_cost, rent_against_buy
 from planner.render.tables import render_answer_line
 from planner.render.topology_svg import topology_svg
-from planner.units import GIB, plural, show_kwh, show_seconds, show_usd
+from planner.units import GIB, plural, round_up, show_kwh, show_seconds, show_usd
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ def _plain(name: str) -> str:
 
 def _other(a: Alternative) -> dict[str, Any]:
     return {"hardware": f"{a.nodes:,} x {a.node}", "offer": a.offer or "", "layout": brief(a.layout),
-            "days": "" if a.duration_days is None else f"{a.duration_days:,.1f}",
+            "days": "" if a.duration_days is None else f"{round_up(a.duration_days, 1):,}",
             "cost": "" if a.cost_usd is None else show_usd(a.cost_usd), "why": ("tied: " if a.tied else "") + a.why}
 
 

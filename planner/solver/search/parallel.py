@@ -22,6 +22,9 @@ from planner.solver.search.leaders import Leaders
 from planner.solver.search.source import grid_source
 from planner.solver.settings import Effort
 
+UNGROWN = ("deadline", "budget", "power", "owned", "bound", "time")
+"""Why the search drops a stem before it is grown, in grid points."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Part:
@@ -37,11 +40,20 @@ def search_grid(question: Question, grid: Grid, job: Job, effort: Effort, *, eac
 
     each: find the best of every candidate, or else, in this process, only what may be the best of all.
     """
+    frontier = _searched(question, grid, job, effort, each=each)
+    if frontier.open_bound is not None:
+        # what was not reached: the grid less all that was made or dropped for a reason
+        dropped = sum(frontier.removed[name] for name in UNGROWN if name != "time")
+        frontier.removed["time"] = max(0, grid.size - grid.grown - grid.removed.total() - dropped)
+    return frontier
+
+
+def _searched(question: Question, grid: Grid, job: Job, effort: Effort, *, each: bool) -> Frontier:
     candidates = [int(one) for one in grid.domains["candidate"]]
     workers = min(effort.workers, len(candidates))
     if workers < 2 or not each:
         shared = Leaders(1, 1)
-        return Search(question, grid.facts.space, job, effort.stop,
+        return Search(question, grid.facts.space, job, effort,
                       leaders=None if each else lambda sizes: shared).run(grid_source(grid))
     import multiprocessing  # slow to import, and most questions need one process
     from concurrent.futures import ProcessPoolExecutor
@@ -49,7 +61,7 @@ def search_grid(question: Question, grid: Grid, job: Job, effort: Effort, *, eac
     shares = [tuple(candidates[at::workers]) for at in range(workers)]
     method = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
     with ProcessPoolExecutor(workers, multiprocessing.get_context(method)) as pool:
-        futures = [pool.submit(_part, question, grid.facts, job, effort.stop, share) for share in shares]
+        futures = [pool.submit(_part, question, grid.facts, job, effort, share) for share in shares]
         parts = _collected(futures)
     for part in parts:
         grid.removed.update(part.removed)
@@ -66,11 +78,11 @@ def _collected(futures: Sequence[Future[_Part]]) -> list[_Part]:
     return [future.result() for future in futures]
 
 
-def _part(question: Question, facts: Facts, job: Job, stop: float | None,
+def _part(question: Question, facts: Facts, job: Job, effort: Effort,
           candidates: tuple[float, ...]) -> _Part:
     """Search some of the candidates."""
     grid = Grid(replace(facts, space=replace(facts.space, only={**facts.space.only, "candidate": candidates})))
-    frontier = Search(question, grid.facts.space, job, stop).run(grid_source(grid))
+    frontier = Search(question, grid.facts.space, job, effort).run(grid_source(grid))
     # a found layout is one row of a batch of thousands, which need not travel
     frontier.found = [replace(one, batch=one.batch.take(np.array([one.row])), row=0) for one in frontier.found]
     return _Part(frontier, grid.removed, grid.grown)
