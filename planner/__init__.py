@@ -3,6 +3,7 @@
 The map. A module imports only from a smaller number or its own folder (tests/test_architecture.py).
 
     units.py errors.py yaml_io.py   0   the unit is part of the value; the exception tree; the only YAML
+    workers.py    0   processes that answer calls, and end with the one that started them
     catalog/      1   WHAT EXISTS            hardware, models, prices, stacks: each fact with its source
     scenario/     2   WHAT IS ASKED          workload, hardware, limits, objective; load.py reads them
     layouts/      3   WHAT COULD BE DONE     the axis table, named legality rules, enumeration
@@ -27,8 +28,8 @@ answer types and the exceptions are imported when first used, so that `import pl
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # as in typing, which takes long to import
 if TYPE_CHECKING:
     from planner.answer.schema import Assignment, Plan
     from planner.api import estimate, plan, validate

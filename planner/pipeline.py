@@ -62,7 +62,7 @@ def make_plan(scenario: AnyScenario, catalog: Catalog, *, defaults: Sequence[str
         return hold(scenario, catalog, defaults, Effort(workers=workers))
     started = time.monotonic()
     prepared = prepare(scenario, catalog)
-    solved = planned(prepared, effort)
+    solved = planned(prepared, effort, so_far=True)
     choice, context = solved.choice, solved.context
     shown = choice.best
     if simple and choice.best and choice.status == "optimal":

@@ -55,10 +55,12 @@ class Planned:
         others = len({one.column.candidate for one in self.choice.frontier.found}) - 1
         search = Search(prepared.question, facts.space, job_of(prepared), self.effort.stop,
                         count=max(LEAST_COUNT, MOST_ALTERNATIVES + 1 - others))
-        return [one for one in search.run(grid_source(Grid(facts))).found if one.column.key != best.column.key]
+        found = search.run(grid_source(Grid(facts)))
+        self.choice.frontier.interrupted |= found.interrupted  # the plan stands; what was to come next is cut short
+        return [one for one in found.found if one.column.key != best.column.key]
 
 
-def planned(prepared: Prepared, effort: Effort = UNLIMITED) -> Planned:
-    """Solve a question."""
+def planned(prepared: Prepared, effort: Effort = UNLIMITED, *, so_far: bool = False) -> Planned:
+    """Solve a question. Ctrl-C raises KeyboardInterrupt, or ends the search with what is known `so_far`."""
     grid = Grid(prepared.facts)
-    return Planned(prepared, grid, choose(prepared.question, grid, job_of(prepared), effort), effort)
+    return Planned(prepared, grid, choose(prepared.question, grid, job_of(prepared), effort, so_far=so_far), effort)

@@ -41,7 +41,7 @@ def trade_offs(scenario: Scenario, catalog: Catalog, names: Sequence[str], defau
         raise InputError("--pareto needs workload.tokens: what holds a model has neither cost nor days")
     started = time.monotonic()
     prepared = prepare(scenario.model_copy(update={"objective": measures[0]}), catalog)
-    solved = planned(prepared, effort)
+    solved = planned(prepared, effort, so_far=True)
     points, open_ = _frontier(solved, measures)
     best = assignment_of(solved.context, points[0]) if points else None
     said = f"{PARETO}{','.join(LABELS[name].lower() for name in measures)}, " + (
@@ -66,6 +66,7 @@ def _frontier(solved: Planned, measures: Sequence[Goal]) -> tuple[list[StagedLay
     prepared = solved.prepared
     points, account = pareto(prepared.question, prepared.space, job_of(prepared), grid_source(Grid(prepared.facts)),
                              measures, solved.effort.stop)
+    solved.choice.frontier.interrupted |= account.interrupted
     return points, account.open_bound is not None or account.interrupted
 
 

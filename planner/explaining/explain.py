@@ -26,8 +26,6 @@ def explain(ask: Ask, catalog: Catalog, choices: Sequence[dict[str, str]] = (),
         raise Unsupported("explain without workload.tokens: what holds a model is a question of memory alone; "
                           "planner estimate shows where the bytes go")
     plan = planned(prepare(scenario, catalog), effort)
-    if plan.choice.frontier.interrupted:
-        raise KeyboardInterrupt
     assignment = plan.assignment()
     best = None if assignment is None or plan.choice.value is None else Answered(plan.choice.value, assignment)
     asked = tuple(why_not(ask, catalog, choice, best, effort) for choice in choices)

@@ -69,20 +69,13 @@ def _candidate(one: Candidate, change: Change) -> Candidate:
 def solved(prepared: Prepared, change: Change, effort: Effort) -> Choice:
     """Return the proven choice of the changed question. Ctrl-C ends it without one."""
     now = changed(prepared, change)
-    choice = choose(now.question, Grid(now.facts), job_of(now), effort, each=False)
-    _go_on(choice.frontier)
-    return choice
+    return choose(now.question, Grid(now.facts), job_of(now), effort, each=False)
 
 
 def searched(prepared: Prepared, change: Change, effort: Effort) -> Frontier:
     """Return the search of the changed question up to its first layout, which is enough to know that there is one."""
     now = changed(prepared, change)
     found = Search(now.question, now.space, job_of(now), effort.stop, first=True).run(grid_source(Grid(now.facts)))
-    _go_on(found)
+    if found.interrupted:
+        raise KeyboardInterrupt  # meant for the whole explanation, not for this search alone
     return found
-
-
-def _go_on(frontier: Frontier) -> None:
-    """Pass on the Ctrl-C that a search has taken for its own: one is meant for the whole explanation."""
-    if frontier.interrupted:
-        raise KeyboardInterrupt

@@ -31,12 +31,16 @@ class Choice:
     frontier: Frontier
 
 
-def choose(question: Question, grid: Grid, job: Job, effort: Effort = UNLIMITED, *, each: bool = True) -> Choice:
+def choose(question: Question, grid: Grid, job: Job, effort: Effort = UNLIMITED, *, each: bool = True,
+           so_far: bool = False) -> Choice:
     """Return the best layout of the grid and its proof; `each`: and what is best on every other candidate.
 
-    Raises RuntimeError where an independent check contradicts the solver, which is a defect and no answer.
+    so_far: what Ctrl-C cuts short is an answer too; otherwise KeyboardInterrupt is raised. Raises RuntimeError where an
+    independent check contradicts the solver, which is a defect and no answer.
     """
     frontier = search_grid(question, grid, job, effort, each=each)
+    if frontier.interrupted and not so_far:
+        raise KeyboardInterrupt
     open_value = frontier.open_bound[0] if frontier.open_bound is not None else None
     if not frontier.found:
         return Choice("infeasible" if open_value is None else "undecided", None, None, open_value, frontier)

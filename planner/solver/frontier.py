@@ -29,6 +29,7 @@ from planner.solver.leaders import SORTED, Keeping, leading
 from planner.solver.refine import refined_bound
 from planner.solver.source import Source, together
 from planner.solver.stage_row import stage_row
+from planner.workers import told_to_stop
 
 FIRST_BATCH, LARGEST_BATCH = 256, 2048
 """Stems grown at once: few while the incumbent is young, more where the search goes deep."""
@@ -139,8 +140,7 @@ class Search:
         for run in runs:
             block = self._stage(run)
             if block is not None:
-                at, rows = block
-                refine.setdefault(at, []).append(rows)
+                refine.setdefault(block[0], []).append(block[1])
             elif not self._ended(run, source):
                 grow.append(self._next(run, source))
         for at, blocks in refine.items():
@@ -236,7 +236,8 @@ class Search:
         return self.first and bool(self.out.found)
 
     def _out_of_time(self) -> bool:
-        return self.deadline is not None and clock.monotonic() > self.deadline
+        self.out.interrupted |= told_to_stop()
+        return self.out.interrupted or (self.deadline is not None and clock.monotonic() > self.deadline)
 
     def _stage(self, run: _Run) -> tuple[int, Ints] | None:
         """Stage what is on the heap while it may still be a leader and nothing ahead is better.
