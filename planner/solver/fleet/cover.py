@@ -13,8 +13,9 @@ from dataclasses import replace
 from ortools.sat.python import cp_model
 
 from planner.solver.engine import Ending, run
+from planner.solver.fleet.committed import held
 from planner.solver.fleet.cover_model import CoverModel
-from planner.solver.fleet.covering import LIMITED, Cover, Covered, Supply
+from planner.solver.fleet.covering import LIMITED, Column, Cover, Covered, Supply
 from planner.solver.settings import Settings, Status
 
 TIDYING = 2.0
@@ -31,19 +32,33 @@ def cover(problem: Cover, settings: Settings = LIMITED) -> Covered:
         return Covered("infeasible")
     if len(problem.hours) == 1:
         return _solved(problem, settings, lambda made: [*made.then(), *made.tidy()])
+    strongest = replace(problem, columns=_strongest(problem.columns))
     together = any(supply.always for supply in problem.supplies) or problem.ranges
-    found = _day(problem, settings) if together else _by_period(problem, settings)
+    found = _day(strongest, settings) if together else _by_period(strongest, settings)
     return found if found.value is None else _tidied(problem, found, settings)
 
 
-def _solved(problem: Cover, settings: Settings, then: Goals) -> Covered:
-    """Return the best cover by the objective, and among those by what comes `then`, in one model."""
-    made, together = CoverModel(problem), _together(problem, settings)
+def _strongest(columns: Sequence[Column]) -> tuple[Column, ...]:
+    """Return the columns without those of less rate on as many GPUs: in their place others do for the same money."""
+    best: dict[tuple[int, int, str, int], Column] = {}
+    for column in columns:
+        alike = column.service, column.supply, column.role, column.gpus
+        if alike not in best or column.micro_rate > best[alike].micro_rate:
+            best[alike] = column
+    return tuple(column for column in columns if column in best.values())
+
+
+def _solved(problem: Cover, settings: Settings, then: Goals, known: Covered | None = None) -> Covered:
+    """Return the best cover by the objective, and among those by what comes `then`, in one model.
+
+    It is not worse than the one that is known.
+    """
+    made, known = CoverModel(problem), _better(known, _together(problem, settings))
     first: Ending | None = None
     last: Ending | None = None
     for goal in (made.objective(), *then(made)):
-        if first is None and together is not None:
-            made.start(goal, together)
+        if first is None and known is not None:
+            made.start(goal, known)
         ending = run(made.model, goal, settings)
         first = first or ending
         if ending.status != "optimal":
@@ -72,6 +87,12 @@ def _periods(problem: Cover, settings: Settings, known: Covered | None = None) -
     return [_solved(_period(problem, at, known), settings, CoverModel.then) for at in range(count)]
 
 
+def _better(*covers: Covered | None) -> Covered | None:
+    """Return the best of those that are there."""
+    return min((one for one in covers if one is not None and one.value is not None),
+               key=lambda one: one.value or 0, default=None)
+
+
 def _by_period(problem: Cover, settings: Settings) -> Covered:
     """Return the cover of a day whose periods have nothing to do with each other."""
     parts = _periods(problem, settings)
@@ -86,8 +107,21 @@ def _by_period(problem: Cover, settings: Settings) -> Covered:
 
 def _day(problem: Cover, settings: Settings) -> Covered:
     """Return the cover of a day with something that is decided for all of it."""
-    found = _solved(problem, settings, lambda made: made.then()[:1])
+    decided = held(problem)
+    if decided is not None:
+        found = _again(problem, decided, settings)
+        if found.status == "optimal" and found.replicas:
+            return found
+    rented = _rented(problem, settings)
+    found = _solved(problem, settings, lambda made: made.then()[:1], rented)
     return found if found.value is None else _again(problem, found, settings)
+
+
+def _rented(problem: Cover, settings: Settings) -> Covered | None:
+    """Return the cover by what is rented by the hour alone, which is soon found."""
+    hourly = {one.key for one in problem.supplies if not one.always}
+    columns = tuple(column for column in problem.columns if column.supply in hourly)
+    return None if problem.ranges or not columns else _by_period(replace(problem, columns=columns), settings)
 
 
 def _again(problem: Cover, known: Covered, settings: Settings) -> Covered:
@@ -103,6 +137,8 @@ def _again(problem: Cover, known: Covered, settings: Settings) -> Covered:
     if any(part.value is None for part in parts):
         return known
     found = _joined(problem, parts, known.bound)
+    if not known.replicas:
+        return found
     return min(found, known, key=lambda one: (one.worth(problem), sum(one.costs(problem))))
 
 
@@ -110,10 +146,10 @@ def _period(problem: Cover, at: int, known: Covered | None = None) -> Cover:
     """Return one period of a day as a question of its own; what a known cover holds all day is there, and paid."""
     needs, columns, supplies, budget = problem.needs, problem.columns, problem.supplies, problem.micro_budget
     if known is not None:
-        held = {supply.key: max(known.nodes[supply.key]) for supply in supplies if supply.always}
+        kept = {supply.key: max(known.nodes[supply.key]) for supply in supplies if supply.always}
         if budget is not None:
-            budget -= sum(one.micro_usd(held[one.key]) for one in supplies if held.get(one.key))
-        supplies = tuple(_held(one, held[one.key]) if one.always else one for one in supplies)
+            budget -= sum(one.micro_usd(kept[one.key]) for one in supplies if kept.get(one.key))
+        supplies = tuple(_held(one, kept[one.key]) if one.always else one for one in supplies)
         if problem.ranges:
             active = {c.service for c in columns if max(known.replicas[c.key])}
             columns = tuple(column for column in columns if column.service in active)
@@ -138,6 +174,8 @@ def _joined(problem: Cover, parts: Sequence[Covered], bound: int) -> Covered:
 def _tidied(problem: Cover, found: Covered, settings: Settings) -> Covered:
     """Return a cover as good in every period with as few layouts as are soon found, those listed first."""
     made = CoverModel(problem)
+    found = replace(found, replicas={c.key: found.replicas.get(c.key, (0,) * len(problem.hours))
+                                     for c in problem.columns})
     made.hold(found)
     made.hint(found)
     limit = min(TIDYING, TIDYING if settings.deterministic_limit is None else settings.deterministic_limit)
