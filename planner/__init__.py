@@ -3,6 +3,7 @@
 The map. A module imports only from a smaller number or its own folder (tests/test_architecture.py).
 
     units.py errors.py yaml_io.py   0   the unit is part of the value; the exception tree; the only YAML
+    interrupts.py   0   Ctrl-C, from the first moment of the process to its last
     workers.py    0   processes that answer calls, and end with the one that started them
     catalog/      1   WHAT EXISTS            hardware, models, prices, stacks: each fact with its source
     scenario/     2   WHAT IS ASKED          workload, hardware, limits, objective; load.py reads them
@@ -26,6 +27,13 @@ answer types and the exceptions are imported when first used, so that `import pl
 """
 
 from __future__ import annotations
+
+import sys
+
+if sys.argv[:1] == ["-m"] and sys.orig_argv[1:3] == ["-m", "planner"]:  # this is the command, and its first moment
+    from planner.interrupts import leave_at_once
+
+    leave_at_once()
 
 from importlib import import_module
 

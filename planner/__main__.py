@@ -1,12 +1,12 @@
 """`python -m planner`, and the `planner` command. Ctrl-C is seen to before anything else is imported."""
 
-from planner.cli.interrupts import leave_at_once, watched
+from planner.interrupts import leave_at_once, watched
+
+leave_at_once()
 
 
 def run() -> int:
     """Run the command line as a process of its own, and return the exit code."""
-    leave_at_once()
-
     from planner.cli.main import main
 
     return watched(main)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-BASE = {"units", "errors", "text_io", "yaml_io", "workers"}
+BASE = {"units", "errors", "text_io", "yaml_io", "workers", "interrupts"}
 NUMBER = dict.fromkeys(BASE, 0) | {
     "catalog": 1, "scenario": 2, "layouts": 3, "physics": 4, "money": 5, "solver": 6, "answer": 7,
     "render": 8, "launch": 8, "simulate": 8, "evidence": 8, "fit": 9,

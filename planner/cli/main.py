@@ -15,8 +15,7 @@ from typing import Any, TypeVar
 
 import click
 
-from planner import __version__
-from planner.cli import interrupts
+from planner import __version__, interrupts
 from planner.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_OK, PlannerError
 from planner.text_io import visible
 

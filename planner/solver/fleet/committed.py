@@ -65,7 +65,7 @@ def _stairs(supplies: Sequence[Supply], columns: Sequence[Column], peak: int) ->
         rates, price = filled[supply.key], max(1, supply.micro_usd(1))
         rates = rates if most is None else rates[:most // price + 1]
         counts = np.arange(len(rates))
-        if len(stairs.money) * len(counts) > MOST:
+        if len(rates) > MOST_NODES or len(stairs.money) * len(counts) > MOST:
             return None
         money = (stairs.money[:, None] + counts * supply.micro_usd(1)).ravel()
         rate = np.minimum(stairs.rate[:, None] + rates, peak).ravel()
@@ -86,6 +86,4 @@ def _filled(supply: Supply, columns: Sequence[Column], peak: int) -> Ints:
             gpus = len(best)
             best.append(max(best[-1], *(best[gpus - c.gpus] + c.micro_rate for c in columns if c.gpus <= gpus), 0))
         by_nodes.append(best[-1])
-    if by_nodes[-1] < peak and len(by_nodes) > MOST_NODES:
-        return np.zeros(MOST + 1, np.int64)
     return np.array(by_nodes, np.int64)

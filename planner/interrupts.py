@@ -8,14 +8,16 @@ What this file imports is there as soon as Python is, so that the first moment i
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import time
-from types import FrameType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal
     from collections.abc import Callable
+    from types import FrameType
+else:
+    import _signal as signal  # what signal is made of, without its enumerations
 
 EXIT_INTERRUPTED = 130
 """As in planner.errors, which is not imported yet at the first moment."""
@@ -50,7 +52,15 @@ def watched(command: Callable[[], int]) -> int:
         _leave()
     # the answer is out: what is left is the end of the interpreter, in which Ctrl-C would only leave a traceback
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    return EXIT_INTERRUPTED if came() else code
+    if came():
+        from contextlib import suppress
+
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
+        # Python would end by the signal itself where the exception has once passed through exec()
+        os._exit(EXIT_INTERRUPTED)
+    return code
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
@@ -62,7 +72,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
 
-def _leave(number: int = signal.SIGINT, frame: FrameType | None = None) -> None:
+def _leave(number: int = 2, frame: FrameType | None = None) -> None:
     os.write(2, b"Error: interrupted\n")
     os._exit(EXIT_INTERRUPTED)
 

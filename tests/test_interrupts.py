@@ -14,7 +14,7 @@ import pytest
 from planner.cli.main import main
 from planner.solver.frontier import Search
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 HOOK = """
 import importlib.abc, os, signal, sys
 
@@ -45,7 +45,7 @@ def test_ctrl_c_while_modules_are_imported_is_one_line(tmp_path: Path, name: str
 
 AGAIN = """
 import os, signal, sys, time
-from planner.cli.interrupts import leave_at_once, watched
+from planner.interrupts import leave_at_once, watched
 
 class Loud:
     def __del__(self):
@@ -64,6 +64,12 @@ def remade():
     except KeyboardInterrupt:
         return 0
 
+def executed():
+    try:
+        exec("os.kill(os.getpid(), signal.SIGINT); time.sleep(30)")
+    except KeyboardInterrupt:
+        return 130
+
 def forwarded():
     try:
         remade() or os.kill(os.getpid(), signal.SIGINT)
@@ -78,7 +84,8 @@ sys.exit(watched({name}))
 
 
 @pytest.mark.parametrize(("name", "out", "err"), [
-    ("swallowed", "", "Error: interrupted\n"), ("remade", "", ""), ("forwarded", "the best so far\n", "")])
+    ("swallowed", "", "Error: interrupted\n"), ("remade", "", ""), ("executed", "", ""),
+    ("forwarded", "the best so far\n", "")])
 def test_ctrl_c_is_never_lost_nor_taken_for_two(name: str, out: str, err: str) -> None:
     """Python swallows it in a finalizer, a library may make something else of it, a wrapper passes it on once more."""
     ran = subprocess.run([sys.executable, "-c", AGAIN.format(name=name)], cwd=ROOT, capture_output=True, text=True,
