@@ -11,6 +11,7 @@ import gc
 import os
 import pickle
 import select
+import signal
 import socket
 import struct
 import subprocess
@@ -21,7 +22,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from queue import SimpleQueue
-from threading import Event, Thread
+from threading import Event, Thread, Timer, main_thread
 from typing import Any, Generic, TypeVar
 
 from planner.errors import InputError
@@ -32,6 +33,8 @@ Call = Callable[[], Any]
 MOST_LOSSES = 3
 """Worker processes that one call may lose before it is given up."""
 START = "import gc, sys; sys.path[:] = {path!r}; gc.set_threshold(*{gc}); from planner.workers import serve; serve()"
+GRACE = 0.5
+"""Seconds after which a call that is told to stop and does not ask is interrupted, as by Ctrl-C."""
 PIECE = 1 << 20
 LENGTH = struct.Struct("!Q")
 """What precedes a message. A message without content asks a worker to stop."""
@@ -86,8 +89,8 @@ class _Worker:
 
     def end(self) -> None:
         """End the process, and wait until it is gone."""
-        self.socket.close()
         self.process.kill()
+        self.socket.close()
         self.process.wait()
 
 
@@ -100,6 +103,7 @@ class Workers(Generic[K]):
         self.busy: dict[_Worker, tuple[K, Call]] = {}
         self.waiting: deque[tuple[K, Call]] = deque()
         self.losses: Counter[K] = Counter()
+        self.stopped = False
 
     def __enter__(self) -> Workers[K]:
         return self
@@ -113,10 +117,12 @@ class Workers(Generic[K]):
     def add(self, key: K, call: Call) -> None:
         """Put a call in line."""
         self.waiting.append((key, call))
+        self.stopped = False
 
     def stop(self) -> None:
         """Start nothing more, and ask what runs to end soon, with what it has."""
         self.waiting.clear()
+        self.stopped = True
         for worker in self.busy:
             with suppress(OSError):  # gone, which answers() will see
                 worker.socket.sendall(LENGTH.pack(0))
@@ -170,7 +176,7 @@ class Workers(Generic[K]):
         key, call = self.busy.pop(worker)
         worker.end()
         self.losses[key] += 1
-        if self.losses[key] >= MOST_LOSSES:
+        if self.losses[key] >= MOST_LOSSES or self.stopped:
             return Answer(key, None, LostWorker())
         self.waiting.appendleft((key, call))
         return None
@@ -208,6 +214,7 @@ def serve() -> None:
     """Answer the calls of the process that started this one: the life of a worker."""
     end = socket.socket(fileno=os.dup(0))
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have had it ignored
     calls: SimpleQueue[bytes] = SimpleQueue()
     Thread(target=_listen, args=(end, calls), daemon=True).start()
     while True:
@@ -219,7 +226,7 @@ def serve() -> None:
             answer = None, _portable(error)
         try:
             end.sendall(_message(answer))
-        except OSError:
+        except (OSError, KeyboardInterrupt):
             os._exit(1)  # nobody hears it
 
 
@@ -230,6 +237,12 @@ def _portable(error: BaseException) -> BaseException:
     except Exception:
         return RuntimeError(f"{type(error).__name__}: {error}")
     return error
+
+
+def _interrupt() -> None:
+    """Interrupt a call that has not heard that it is to stop."""
+    if _stop.is_set():
+        signal.pthread_kill(main_thread().ident or 0, signal.SIGINT)
 
 
 def _listen(end: socket.socket, calls: SimpleQueue[bytes]) -> None:
@@ -243,5 +256,6 @@ def _listen(end: socket.socket, calls: SimpleQueue[bytes]) -> None:
                 calls.put(bytes(data[LENGTH.size:LENGTH.size + size]))
             else:
                 _stop.set()
+                Timer(GRACE, _interrupt).start()
             del data[:LENGTH.size + size]
     os._exit(1)

@@ -79,7 +79,8 @@ def _parts(calls: Sequence[Call]) -> tuple[list[_Part], bool]:
             interrupted = True
             workers.stop()
             for answer in workers.answers(PATIENCE):
-                found[answer.key] = answer.result()
+                if answer.error is None:  # else it was interrupted before it had anything
+                    found[answer.key] = answer.value
     return [found[at] for at in sorted(found)], interrupted
 
 
