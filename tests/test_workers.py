@@ -69,6 +69,8 @@ def test_answers_errors_and_losses_come_back() -> None:
 
 def test_what_is_told_to_stop_answers_with_what_it_has_and_the_next_call_is_not_told() -> None:
     with Workers[int](1) as workers:
+        workers.add(0, told_to_stop)
+        list(workers.answers())  # by now it has imported what it needs
         workers.add(0, told)
         assert list(workers.answers(0.2)) == []
         workers.stop()
