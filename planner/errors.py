@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Any
 
 EXIT_OK = 0
 EXIT_INPUT = 2
@@ -26,6 +27,16 @@ class PlannerError(Exception):
     """Base of every expected failure; `exit_code` is what the process returns."""
 
     exit_code = EXIT_INPUT
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel between processes as it is: what made the message is not needed again."""
+        return _restored, (type(self), self.args), self.__dict__
+
+
+def _restored(kind: type[PlannerError], args: tuple[Any, ...]) -> PlannerError:
+    error = kind.__new__(kind)
+    error.args = args
+    return error
 
 
 class InputError(PlannerError):

@@ -6,7 +6,8 @@ import gc
 import os
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any, TypeVar
 import click
 
 from planner.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_OK, PlannerError
+from planner.process import interrupts
 from planner.text_io import visible
 from planner.version import __version__
 
@@ -49,6 +51,18 @@ class Settings:
     catalogs: tuple[Path, ...] = ()
 
 
+class _InterruptedError(Exception):
+    """Ctrl-C, as click does not know it: it answers a KeyboardInterrupt with an empty line."""
+
+
+@contextmanager
+def _unseen() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise _InterruptedError from None
+
+
 class LazyGroup(click.Group):
     """A group that knows its commands by name and imports one when it is invoked."""
 
@@ -78,10 +92,16 @@ class LazyGroup(click.Group):
             ctx.fail(f"No such command {args[0]!r}{did_you_mean(args[0], COMMANDS)}")
         return super().resolve_command(ctx, args)
 
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:  # noqa: ANN401 - as click has them
+        """Read the arguments."""
+        with _unseen():
+            return super().make_context(*args, **kwargs)
+
     def invoke(self, ctx: click.Context) -> object:
         """Run a command; a reader that has gone away (`| head`) is not an error."""
         try:
-            return super().invoke(ctx)
+            with _unseen():
+                return super().invoke(ctx)
         except BrokenPipeError:
             _drop_stdout()
             raise click.exceptions.Exit(EXIT_OK) from None
@@ -136,17 +156,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except (click.Abort, KeyboardInterrupt):
+    except (click.Abort, KeyboardInterrupt, _InterruptedError):
         return _fail("interrupted", EXIT_INTERRUPTED)
     except BrokenPipeError:
         _drop_stdout()
         return EXIT_OK
     except Exception as error:
-        if settings.verbose:
-            traceback.print_exc()
-        hint = "" if settings.verbose else " (-v shows the traceback)"
-        return _fail(f"this is a bug in planner: {type(error).__name__}: {error}{hint}", EXIT_BUG)
+        return _bug(error, settings)
     return code if isinstance(code, int) else EXIT_OK
+
+
+def _bug(error: Exception, settings: Settings) -> int:
+    if interrupts.came():  # some libraries make another error of it
+        return _fail("interrupted", EXIT_INTERRUPTED)
+    if settings.verbose:
+        traceback.print_exc()
+    hint = "" if settings.verbose else " (-v shows the traceback)"
+    return _fail(f"this is a bug in planner: {type(error).__name__}: {error}{hint}", EXIT_BUG)
 
 
 def _fail(message: str, code: int) -> int:

@@ -59,6 +59,11 @@ class Searched(Columns):
     frontier: Frontier
     grid: Grid
 
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended their search, or that for what comes next."""
+        return self.frontier.interrupted
+
     def layout(self, run: Run) -> StagedLayout:
         """Return the layout of a run."""
         return next(one for one in self.frontier.found if one.column.key == run.column.key)
@@ -110,7 +115,7 @@ class TrainingJob:
         leaders = sorted(frontier.found, key=lambda one: one.key)[:MOST_COLUMNS]
         return Searched(runs=tuple(one.column for one in leaders), frontier=frontier, grid=grid,
                         open_bound=None if frontier.open_bound is None else frontier.open_bound[0],
-                        interrupted=frontier.interrupted, account=self._account(grid, frontier))
+                        account=self._account(grid, frontier))
 
     def held(self, held: Held = NOTHING_HELD) -> Facts:
         """Return what rules look up, with axes held, on the candidates that some offer has."""
@@ -170,10 +175,10 @@ class TrainingJob:
         assert isinstance(columns, Searched)
         (run,) = picks
         assert isinstance(run, Run)
-        best, found = columns.layout(run), columns.frontier.found
+        best, found = columns.layout(run), columns.frontier
         shown = assignment_of(self.context, best)
         more = next_best(self.context, columns.grid.facts, found, best, effort) if proven else []
-        return [alternative_of(self.context, other, shown) for other in runners_up([*found, *more], best)]
+        return [alternative_of(self.context, other, shown) for other in runners_up([*found.found, *more], best)]
 
     def simplest(self, columns: Columns, picks: Sequence[Picked], effort: Effort) -> tuple[Searched, Run, int]:
         """Return the simplest layout of those that cannot be told from what was picked, its columns, and its value.

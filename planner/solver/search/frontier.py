@@ -18,6 +18,7 @@ from planner.layouts.offload import NOTHING, Level, level_of, levels
 from planner.layouts.table import Ints, Layouts, Mask, joined
 from planner.physics.training.estimate import TimeTerms, time_terms
 from planner.physics.training.question import Question
+from planner.process.workers import told_to_stop
 from planner.solver.search.bounding import Bounding
 from planner.solver.search.bounds import stem_bound, time_bound
 from planner.solver.search.candidate_run import Run, by_candidate, near_leaders
@@ -135,8 +136,7 @@ class Search:
         for run in runs:
             block = self._stage(run)
             if block is not None:
-                at, rows = block
-                refine.setdefault(at, []).append(rows)
+                refine.setdefault(block[0], []).append(block[1])
             elif not self._ended(run, source):
                 grow.append(self._next(run, source))
         for at, blocks in refine.items():
@@ -178,7 +178,7 @@ class Search:
             self.out.removed["bound"] += len(run.order) * source.points
             self.out.removed["bound_with_memory"] += len(run.heap)
             run.ended = True
-        elif self.effort.is_over:
+        elif self._out_of_time():
             self._leave(run, source)
         return run.ended
 
@@ -233,6 +233,10 @@ class Search:
     def _enough(self) -> bool:
         return self.first and bool(self.out.found)
 
+    def _out_of_time(self) -> bool:
+        self.out.interrupted |= told_to_stop()
+        return self.out.interrupted or self.effort.is_over
+
     def _stage(self, run: Run) -> tuple[int, Ints] | None:
         """Stage what is on the heap while it may still be a leader and nothing ahead is better.
 
@@ -244,7 +248,7 @@ class Search:
             past = leaders.end is not None and entry[:SORTED] > leaders.end
             if past or (ahead is not None and entry[:SORTED] > ahead[:SORTED]):
                 return None
-            if self.effort.is_over:
+            if self._out_of_time():
                 self.out.note_open(entry[:2])
                 return None
             heapq.heappop(heap)
