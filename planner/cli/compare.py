@@ -8,6 +8,7 @@ import click
 
 from planner.catalog.load import Catalog
 from planner.cli.options import common, console, is_quiet, open_catalog
+from planner.cli.printing import say, say_json
 from planner.cli.question import asking, question
 from planner.errors import EXIT_INFEASIBLE, EXIT_OK, EXIT_STOPPED, Unsupported
 from planner.scenario.scenario import ServingScenario
@@ -39,9 +40,9 @@ def command(scenario: str | None, trace: bool, time_limit: float | None, workers
 
     found = compare(asked, catalog, effort_of(time_limit, workers))
     if as_json:
-        click.echo(to_json(comparison_of(found)))
+        say_json(to_json(comparison_of(found)))
     elif is_quiet():
-        click.echo(render_comparison_line(found))
+        say(render_comparison_line(found))
     else:
         render_comparison(found, console(), traced if trace else None)
     return _exit({one.row.status for one in found})
@@ -55,9 +56,9 @@ def _services(asked: ServingScenario, catalog: Catalog, *, as_json: bool) -> int
 
     found = compare_services(asked, catalog)
     if as_json:
-        click.echo(to_json(comparison_of(found)))
+        say_json(to_json(comparison_of(found)))
     elif is_quiet():
-        click.echo(services_line(found))
+        say(services_line(found))
     else:
         render_services(found, console())
     return _exit({one.row.status for one in found})

@@ -22,7 +22,7 @@ from planner.catalog.importers.quotes import (
 )
 from planner.catalog.load import Catalog
 from planner.errors import InputError
-from planner.text_io import decoded, read_text
+from planner.text_io import decoded, io_error, read_text, real
 
 COLUMNS = ("instance_name", "location", "price", "gpu_count", "gpu_name", "gpu_memory", "spot")
 MAX_MEMBERS = 100
@@ -43,7 +43,7 @@ class Member:
 
 def version_date(path: Path) -> str | None:
     """Return the date of gpuhunt's version (20260818-42) that the file or its folder is called; none where neither."""
-    for name in (path.stem, path.resolve().parent.name):
+    for name in (path.stem, real(path).parent.name):
         if found := _VERSION.fullmatch(name):
             return "-".join(found.groups())
     return None
@@ -85,7 +85,7 @@ def _unzipped(path: Path) -> list[Member]:
                 file = f"{path}/{info.filename}"
                 found.append(Member(provider_name(PurePosixPath(info.filename).stem), file, decoded(raw, file)))
     except OSError as error:
-        raise InputError(f"cannot read: {error.strerror or error}", file=str(path)) from None
+        raise io_error(error, path) from None
     except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError, ValueError) as error:
         raise InputError(f"not a zip that can be read: {error}", file=str(path)) from None
     if len({member.provider for member in found}) < len(found):
