@@ -69,13 +69,16 @@ def decoded(raw: bytes, file: str) -> str:
 
 
 def real(path: Path) -> Path:
-    """Return a path with its links followed. Raises InputError where they lead round in a circle."""
+    """Return a path with its links followed. Raises InputError where they lead round in a circle, or it is too long."""
     try:
-        return path.resolve()
+        found = path.resolve()
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            found.stat()
     except RuntimeError:  # how pathlib says that links lead round in a circle
         raise io_error(OSError(errno.ELOOP, os.strerror(errno.ELOOP)), path) from None
     except (OSError, ValueError) as error:
         raise io_error(error, path) from None
+    return found
 
 
 def write_text(path: Path, text: str) -> None:

@@ -55,7 +55,7 @@ def lines_in(path: Path, tasks: Sequence[Task], digest: str) -> dict[int, Kept]:
     """Return the lines that `path` has already, by variant. Raises InputError where one is of something else."""
     by_variant = {frozenset(task.variant.items()): task for task in tasks}
     found: dict[int, Kept] = {}
-    for number, text in _texts(path):
+    for number, text in _texts(real(path)):
         try:
             line = kept(text, by_variant, digest)
         except WrongLine as error:

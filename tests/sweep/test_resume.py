@@ -155,3 +155,14 @@ def test_ctrl_c_keeps_what_is_done(sweep, search, planner, question, to_file, st
     assert (ran.code, ran.err.strip()) == (130, "Error: interrupted")
     assert [json.loads(line)["variant"]["limits.deadline"]
             for line in (sweep.file.read_text() if to_file else ran.out).splitlines()] == ["1d", "2d"]
+
+
+def test_half_a_character_in_a_line_is_kept_as_it_is(sweep, search):
+    sweep()
+    line = json.loads(sweep.file.read_text().splitlines()[0])
+    line["plan"]["provenance"]["versions"]["\ud800"] = "\udfff"
+    text = json.dumps(line)
+    sweep.file.write_text(text + "\n")
+    ran = sweep()
+    assert (ran.code, ran.err) == (0, "")
+    assert json.loads(sweep.file.read_text().splitlines()[0]) == line
