@@ -39,7 +39,7 @@ def command(evidence: tuple[Path, ...], output: Path, as_of: str | None, as_json
 
     from planner.calibrating import calibrate
 
-    silent = is_quiet() or as_json
+    silent = is_quiet() or as_json or not sys.stderr.isatty()
     with click.progressbar(length=PARTS, label="fitting", file=StringIO() if silent else sys.stderr) as bar:
         def progress(share: float) -> None:
             bar.update(max(0, int(share * PARTS) - bar.pos))

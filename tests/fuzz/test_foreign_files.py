@@ -53,7 +53,7 @@ def evidence(name: str) -> Table:
 @pytest.mark.parametrize(("source", "name", "rows"), [("skypilot", "aws/vms.csv", SKYPILOT),
                                                       ("gpuhunt", "aws.csv", GPUHUNT)])
 def test_price_files(source: str, name: str, rows: Table) -> None:
-    @fuzzing(30)
+    @fuzzing(20)
     @given(mutated_table(rows).flatmap(damaged))
     def imported(raw: bytes) -> None:
         with folder() as place:
@@ -70,7 +70,7 @@ def test_price_files(source: str, name: str, rows: Table) -> None:
     imported()
 
 
-@fuzzing(50)
+@fuzzing(40)
 @given(st.one_of(mutated_table(AZURE), mutated(MOONCAKE).map(
     lambda data: "\n".join(map(json.dumps, data if isinstance(data, list) else [data])))).flatmap(damaged))
 def test_traces(raw: bytes) -> None:
@@ -82,7 +82,7 @@ def test_traces(raw: bytes) -> None:
 
 @pytest.mark.parametrize("flags", [SERVICE, TRAINING], ids=["service", "training"])
 def test_plans(flags: tuple[str, ...]) -> None:
-    @fuzzing(40)
+    @fuzzing(25)
     @given(mutated(plan(*flags)), st.booleans())
     def read(data: object, whole: bool) -> None:
         with folder() as place:
@@ -125,17 +125,22 @@ def sweep() -> str:
         return (place / "out.jsonl").read_text()
 
 
-def asked(place: Path) -> None:
+@cache
+def question() -> str:
     code, out = run("plan", *(flag for flag in TRAINING if flag != "--json"), "--show-scenario")
     assert code == 0
-    (place / SCENARIO).write_text(out)
+    return out
+
+
+def asked(place: Path) -> None:
+    (place / SCENARIO).write_text(question())
 
 
 def lines(data: list[Any]) -> str:
     return "".join(json.dumps(line) + "\n" for line in data)
 
 
-@fuzzing(20)
+@fuzzing(10)
 @given(st.deferred(lambda: mutated([json.loads(line) for line in sweep().splitlines()]).map(lines).flatmap(damaged)))
 def test_lines_of_a_sweep_are_kept_or_left_alone(raw: bytes) -> None:
     with folder() as place:

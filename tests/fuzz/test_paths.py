@@ -36,7 +36,7 @@ WRITERS: list[Callable[[Path, Path], tuple[str | Path, ...]]] = [
     lambda path, place: ("report", place / "plan.json", "-o", path, "-q"),
     lambda path, place: ("catalog", "show", "dgx-h100", "-q", "--svg", path),
     lambda path, place: ("catalog", "import", "skypilot", place / "aws" / "vms.csv", "-q", "-o", path),
-    lambda path, place: ("sweep", place / "scenario.yaml", "--vary", "objective=cost", "--workers", "1", "-q",
+    lambda path, place: ("sweep", place / SCENARIO, "--vary", "objective=cost", "--workers", "1", "-q",
                          "-o", path)]
 
 
@@ -51,7 +51,7 @@ def furnished(place: Path) -> set[Path]:
     (place / "plan.json").write_text(json.dumps(plan(*SERVICE)))
     (place / "aws").mkdir()
     (place / "aws" / "vms.csv").write_text(text_of(SKYPILOT))
-    (place / "scenario.yaml").write_text(run("plan", *SMALL, "--show-scenario")[1])
+    asked(place)
     return set(place.rglob("*"))
 
 
@@ -60,7 +60,7 @@ def joined(place: Path, name: str) -> Path:
     return Path(name) if name.startswith("/dev/") or name.startswith("/proc/") else place / name.lstrip("/")
 
 
-@fuzzing(60)
+@fuzzing(30)
 @given(st.sampled_from(READERS), NAMES)
 def test_what_is_read(command: Callable[[Path], tuple[str | Path, ...]], name: str) -> None:
     with folder() as place:
@@ -69,7 +69,7 @@ def test_what_is_read(command: Callable[[Path], tuple[str | Path, ...]], name: s
         assert set(place.rglob("*")) == before
 
 
-@fuzzing(50)
+@fuzzing(20)
 @given(st.sampled_from(WRITERS), NAMES)
 def test_what_is_written(command: Callable[[Path, Path], tuple[str | Path, ...]], name: str) -> None:
     with folder() as place:
