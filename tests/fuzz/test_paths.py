@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.fuzz.running import folder, fuzzing, run
 from tests.fuzz.tables import text_of
-from tests.fuzz.test_foreign_files import AZURE, SCENARIO, SERVICE, SKYPILOT, asked, plan
+from tests.fuzz.test_foreign_files import SCENARIO, SERVICE, SKYPILOT, asked, plan
 
 SMALL = ("--model", "gpt2", "--tokens", "1M", "--on", "h100-sxm-1x")
 NAMES = st.one_of(
