@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Literal, Self
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
@@ -20,6 +19,7 @@ from planner.answer.assignment import (
     TimeComponents,
 )
 from planner.answer.level import Percentiles, Serving
+from planner.text_io import json_text
 from planner.yaml_io import Frozen
 
 __all__ = [
@@ -146,4 +146,4 @@ class Plan(Frozen):
 def to_json(answer: Frozen) -> str:
     """Return the answer as JSON: keys in the contract's order, indented by two, the same bytes each time."""
     data = answer.model_dump(mode="json", by_alias=True)
-    return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
+    return json_text(data, indent=2)

@@ -16,7 +16,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from planner.catalog.load import Catalog
 from planner.cli import options
 from planner.cli.options import common, is_quiet, open_catalog
+from planner.cli.printing import say_json
 from planner.errors import EXIT_INPUT, EXIT_OK, EXIT_STOPPED
+from planner.text_io import real
 
 if TYPE_CHECKING:
     from planner.sweep.run import Summary
@@ -57,7 +59,7 @@ def command(scenario: str, vary: tuple[str, ...], output: Path | None, workers: 
     from planner.sweep.variants import varied
 
     asked = tasks(scenario, varied(vary), catalog)
-    terms = Terms(tuple(str(folder.absolute()) for folder in catalogs), catalog.digest, time_limit)
+    terms = Terms(tuple(str(real(folder)) for folder in catalogs), catalog.digest, time_limit)
     with ExitStack() as stack:
         if output is not None:
             stack.enter_context(held(output))
@@ -108,7 +110,7 @@ class _Bar:
         shared = not self.progress.disable and sys.stdout.isatty()
         if shared:
             self.progress.stop()
-        click.echo(line)
+        say_json(line)
         if shared:
             self.progress.start()
 

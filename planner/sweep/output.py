@@ -14,6 +14,7 @@ from typing import BinaryIO, Protocol
 from planner.errors import InputError
 from planner.sweep.line import Kept, WrongLine, is_cut, kept
 from planner.sweep.task import Task
+from planner.text_io import io_error, real
 
 LONGEST = 64 * 2**20
 """Bytes of a line; what is longer is no line of a sweep."""
@@ -117,7 +118,7 @@ def lines_in(path: Path, tasks: Sequence[Task], digest: str) -> dict[int, Kept]:
     """Return the lines that `path` has already, by variant. Raises InputError where one is of something else."""
     by_variant = {frozenset(task.variant.items()): task for task in tasks}
     found: dict[int, Kept] = {}
-    for number, text in _texts(path):
+    for number, text in _texts(real(path)):
         try:
             line = kept(text, by_variant, digest)
         except WrongLine as error:
@@ -131,11 +132,11 @@ def lines_in(path: Path, tasks: Sequence[Task], digest: str) -> dict[int, Kept]:
 
 def _texts(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the numbered lines of a file; none where there is no file, and no last one that was cut short."""
-    if not path.exists():
-        return
-    if not path.is_file():
-        raise InputError("not a file", file=str(path))
     try:
+        if not path.exists():
+            return
+        if not path.is_file():
+            raise InputError("not a file", file=str(path))
         with path.open("rb") as file:
             for number, raw in enumerate(iter(lambda: file.readline(LONGEST), b""), 1):
                 whole = raw.endswith(b"\n")
@@ -146,13 +147,13 @@ def _texts(path: Path) -> Iterator[tuple[int, str]]:
     except UnicodeDecodeError:
         raise InputError("not a text file: the bytes are not UTF-8", file=str(path)) from None
     except OSError as error:
-        raise InputError(f"cannot read: {error.strerror}", file=str(path)) from None
+        raise io_error(error, path) from None
 
 
 @contextmanager
 def in_file(path: Path, lines: Mapping[int, Kept]) -> Iterator[Output]:
     """Append each line to `path` as it is done; at the end, however it comes, put the file in variant order."""
-    path = path.resolve()  # a link stays one
+    path = real(path)  # a link stays one
     output = _InFile(path, {index: line.text for index, line in lines.items()})
     try:
         yield output
@@ -195,4 +196,4 @@ class _InFile:
         try:
             yield
         except OSError as error:
-            raise InputError(f"cannot be written: {error.strerror}", file=str(self.path)) from None
+            raise io_error(error, self.path, "cannot be written") from None

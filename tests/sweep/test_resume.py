@@ -236,3 +236,14 @@ def test_a_place_without_locks_is_written_all_the_same(sweep, search, monkeypatc
 
     monkeypatch.setattr(output.fcntl, "flock", none)
     assert (sweep().code, days_in(sweep.file)) == (0, list(DAYS))
+
+
+def test_half_a_character_in_a_line_is_kept_as_it_is(sweep, search):
+    sweep()
+    line = json.loads(sweep.file.read_text().splitlines()[0])
+    line["plan"]["provenance"]["versions"]["\ud800"] = "\udfff"
+    text = json.dumps(line)
+    sweep.file.write_text(text + "\n")
+    ran = sweep()
+    assert (ran.code, ran.err) == (0, "")
+    assert json.loads(sweep.file.read_text().splitlines()[0]) == line

@@ -159,7 +159,7 @@ def _entries(plan: Plan, a: Assignment, catalog: Catalog) -> Iterator[Sourced]:
         yield candidate.fabric
     if a.offer and offered(a.offer, catalog) is None:
         with suppress(UnknownName):
-            yield catalog.site(asked.get("sourcing", {}).get("site", ""))
+            yield catalog.site((asked.get("sourcing") or {}).get("site", ""))
     with suppress(UnknownName):
-        yield catalog.model(str(asked.get("workload", {}).get("model", "")))
+        yield catalog.model(str((asked.get("workload") or {}).get("model", "")))
     yield catalog.reliability
