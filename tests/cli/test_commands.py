@@ -131,7 +131,7 @@ def test_plan_has_exactly_the_flags_of_the_scenario(planner):
     (["plan", "--model", "gpt2", "--rate", "20", "--tokens", "1T"], "--tokens: is of a workload of kind: training"),
     (["plan", CHAT, "--objective", "time"], "--objective: expected 'cost', 'gpus' or 'energy', got 'time'"),
     (["plan", CHAT, "--ttft", "2"], "--ttft: '2' has no unit"),
-    (["compare", CHAT, "--trace"], "not supported: compare --trace of a workload of kind: serving"),
+    (["compare", CHAT, "--trace"], "compare --trace is for one training job"),
     (["explain", CHAT, "--why-not", "stack=fsdp"], "unknown choice in --why-not 'stack'"),
     ([*ONE, "--concurrency", "6", "--seq-len", "8"], "--seq-len is for training, and --concurrency for serving"),
     ([*ONE, "--rate", "6", "--precision", "fp8"], "--precision is for training, and --rate for serving"),

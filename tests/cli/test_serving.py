@@ -104,8 +104,8 @@ def test_an_estimate_refuses(planner, flags: tuple[str, ...], said: str) -> None
 
 
 @pytest.mark.parametrize(("flags", "said"), [
-    (("--pareto", "cost,gpus"), "--pareto is for training plans"),
-    (("--prefer", "simple"), "--prefer is for training plans"), (("--deadline", "3 d"), "a service has no deadline"),
+    (("--pareto", "cost,gpus"), "--pareto is for one training job"),
+    (("--prefer", "simple"), "--prefer is for one training job"), (("--deadline", "3 d"), "a service has no deadline"),
     (("--rate", "-1"), "--rate"), (("--rate", "0"), "--rate"), (("--ttft", "2"), "--ttft: '2' has no unit"),
     (("--tpot", "fast"), "--tpot"), (("--tokens", "3G"), "--tokens"), (("--quantization", "fp3"), "got 'fp3'"),
     (("--engine", "vlm"), "--engine: unknown engine 'vlm'; did you mean vllm"), (("--input", "0"), "--input"),

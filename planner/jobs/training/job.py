@@ -14,8 +14,8 @@ from planner.catalog.calibration import Residual
 from planner.catalog.load import Catalog
 from planner.catalog.stack import Stack
 from planner.jobs.columns import Columns, Processed, Run
-from planner.jobs.fleet import prices, quanta
 from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Picked, Replaying, Terms
+from planner.jobs.quanta import prices, quanta
 from planner.jobs.training.assignment import Context, assignment_of, unwritten
 from planner.jobs.training.facts import (
     MOST_GPUS,
