@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from planner.catalog.calibrated import FITTED
 from planner.catalog.calibration import Residual, Residuals
-from planner.catalog.load import FITTED, Catalog, data_root
+from planner.catalog.load import Catalog, data_root
 from planner.errors import InputError
 from planner.evidence.compare import compare
 from planner.evidence.reading import read_evidence

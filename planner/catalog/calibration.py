@@ -8,6 +8,7 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from planner.catalog.hardware import Precision
 from planner.catalog.sourced import Sourced
+from planner.catalog.stack import RecomputeModule
 from planner.units import ByteRate, Seconds
 from planner.yaml_io import Frozen
 
@@ -42,19 +43,44 @@ class KernelShape(Sourced):
     half_k: float
     half_mn: float
     tile: int
+    resident_tiles: int = Field(gt=0)
+    """Tiles that a multiprocessor works on at once: a wave of them fills the GPU."""
     wave_exponent: float
     misaligned: float
     alignment: int
+    core_multiple: int = Field(gt=0)
+    """What the width of a head must be a multiple of for tensor cores to take its products."""
     launch: Seconds
+    launches_per_forward: float = Field(gt=1)
+    """Kernels that a layer launches forward and backward, over those forward."""
     attention_half_sequence: float
+    attention_backward_flops: float = Field(gt=0)
+    """FLOPs of fused attention backward over forward: five products for two."""
     unfused_attention: float = Field(gt=0, le=1)
     """Share of the peak that the batched products of unfused attention reach."""
     unfused_attention_passes: float
     """Times unfused attention moves its 16-bit scores through memory forward: mask, softmax, dropout."""
     scan: float = Field(gt=0, le=1)
     """Share of the 16-bit peak that the products of a recurrence reach."""
+    scan_chunk: int = Field(gt=0)
+    """Tokens that kernels of a recurrence work on at once."""
+    scan_launches: float = Field(ge=0)
+    """Kernels of a recurrence, forward."""
+    scan_backward: float = Field(gt=0)
+    """Time of a recurrence backward over forward."""
     scan_passes: float
     """Times what is projected for a recurrence, and what it returns, pass through memory forward."""
+    norm_bytes: float = Field(ge=0)
+    """Bytes moved forward per element of a norm: itself and the residual that is added to."""
+    rotary_bytes: float = Field(ge=0)
+    """Bytes moved forward per element of queries, keys and values: rotated or copied."""
+    embedding_bytes: float = Field(ge=0)
+    """Bytes moved per element of an embedding, looked up and its gradient added."""
+    elementwise_backward: float = Field(gt=0)
+    """Bytes that elementwise work moves backward over forward."""
+    recompute: dict[RecomputeModule, float]
+    """Of modules that are parts of others, their share of those: moe_act of routed experts, mla_up_proj of attention's
+    products, every-second-matmul of the whole forward."""
     loss_bytes_per_logit: float
     cast_forward_bytes: float
     """Bytes moved per element of a low-precision product's input, forward; backward is per element of its output."""
@@ -68,6 +94,15 @@ class KernelShape(Sourced):
     """Relative difference in step time below which two layouts are told apart no better than by chance."""
     jitter_per_doubling: float
     """Step time lost to stragglers for each doubling of the nodes."""
+
+
+class Collectives(Sourced):
+    """What collectives reach beside the curves and links of fabrics."""
+
+    tree: float = Field(gt=0, le=1)
+    """Share of a ring's rate that an adapter keeps in a tree of nodes."""
+    ring_exposed: float = Field(ge=0, le=1)
+    """Share of a ring exchange of keys and values that no compute hides: the first block."""
 
 
 class Reliability(Sourced):

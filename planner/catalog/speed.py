@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from planner.catalog.sourced import Sourced
-from planner.units import Seconds
+from planner.units import Bytes, Seconds
 from planner.yaml_io import Frozen
 
 
@@ -34,6 +34,10 @@ class ServingLaw(Sourced):
     """Work of the busiest rank over the mean under expert parallelism."""
     one_shot: float = Field(gt=0, le=1)
     """Share of a scale-up link that a kernel of one-shot or two-shot all-reduce reaches."""
+    one_shot_bytes: Bytes
+    """Largest message that such a kernel takes."""
+    expert_passes: float = Field(ge=0)
+    """Times the rows of routed experts pass through memory: permuted there and back, read and written each."""
     handover: Seconds
     """What sending a request from a prefill worker to a decode worker takes beside its cache."""
     handover_burst: float = Field(ge=0)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from planner.catalog.architecture import Model
+from planner.catalog.formats import Formats
 from planner.catalog.load import Catalog
 from planner.catalog.speed import ServiceLevel
 from planner.evidence.rows import ServeRun, TrainRun
@@ -85,7 +86,7 @@ def serving_row(run: ServeRun, catalog: Catalog) -> ServingRow:
     engine = _engine(run, assumed)
     prefill, decode = _workers(run)
     tp, pp, dp, ep = _layout(run, model, assumed)
-    format_ = _format(run, model, assumed)
+    format_ = _format(run, model, catalog.formats, assumed)
     regime = _regime(run)
     if run.concurrency is None and run.max_batch is None and (regime in ("static", "closed") or decode is not None):
         raise SkippedError("concurrency not stated")
@@ -149,7 +150,7 @@ def _version(run: ServeRun, engine: str, assumed: list[str]) -> str:
     return version
 
 
-def _format(run: ServeRun, model: Model, assumed: list[str]) -> str:
+def _format(run: ServeRun, model: Model, formats: Formats, assumed: list[str]) -> str:
     if run.weight_precision is None:
         usual = "fp8" if "MLPerf" in (run.source or "") or "fp8" in (run.model or "").lower() else "bf16"
         assumed.append(f"weight_precision={usual}")
@@ -157,7 +158,7 @@ def _format(run: ServeRun, model: Model, assumed: list[str]) -> str:
     if run.weight_precision == "int4 (QAT)":
         return "int4-experts"
     name = FORMATS_OF.get(run.weight_precision, run.weight_precision)
-    if format_of(name, model) is None:
+    if format_of(formats, name, model) is None:
         raise SkippedError(f"weights in {run.weight_precision} are not modeled")
     return name
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from planner.catalog.calibrated import FITTED
 from planner.catalog.calibration import Residual
-from planner.catalog.load import FITTED
 from planner.fit.solve import Fit
 from planner.text_io import write_text
 from planner.yaml_io import dump

@@ -68,7 +68,7 @@ def prepare(scenario: Scenario, catalog: Catalog) -> Prepared:
     """Look up everything the scenario names. Raises InputError where no candidate has a usable offer."""
     work, method = scenario.workload, scenario.workload.method or "pretrain"
     model = catalog.model(work.model)
-    stack = with_recipe(catalog.stack(work.stack or DEFAULT_STACK[method]), model,
+    stack = with_recipe(catalog.recipes, catalog.stack(work.stack or DEFAULT_STACK[method]), model,
                         Recipe(work.optimizer, work.optimizer_in_backward, work.loss))
     # sorted, so that the order in which candidates are listed decides nothing
     nodes = sorted(set(scenario.hardware.candidates))
