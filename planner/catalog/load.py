@@ -90,12 +90,12 @@ class Catalog(Calibrated):
 
     @cached_property
     def fitted(self) -> list[Fitted]:
-        """Constants that lie over stacks and calibration, the stronger later."""
+        """Constants that lie over stacks, speeds and calibration, the stronger later."""
         return [validate(read(file), Fitted) for file in self.fitted_files()]
 
     def _fitted(self, kind: str, name: str, document: Document, entry: S) -> S:
         """Return an entry with its fitted constants, and those that it takes from the entry it is like."""
-        if kind not in ("stacks", "calibration") or name == FITTED:
+        if kind not in ("stacks", "speeds", "calibration") or name == FITTED:
             return entry
         base = getattr(entry, "like", None)
         for fitted in self.fitted:
@@ -113,7 +113,7 @@ class Catalog(Calibrated):
         other = copy(self)
         other._entries = dict(self._entries)
         for (kind, name), fields in values.items():
-            model = Stack if kind == "stacks" else CALIBRATION.get(name, ArchitectureRates)
+            model = KINDS.get(kind) or CALIBRATION.get(name, ArchitectureRates)
             before: Sourced = self._read(kind, name, model)
             other._entries[kind, name] = with_values(other._read(kind, name, model), fields)
             for stack in self.all("stacks", Stack) if kind == "stacks" else []:

@@ -118,6 +118,11 @@ class EngineSpeed(Frozen):
     """Share of the other clients whose prompts are ahead in a closed loop."""
 
     @property
+    def key(self) -> str:
+        """The version, and the architectures where it is not for all: what tells it from the others."""
+        return " ".join((self.version, *self.architectures))
+
+    @property
     def order(self) -> tuple[int, ...]:
         """The version as numbers."""
         return tuple(map(int, self.version.split(".")))
