@@ -1,9 +1,8 @@
 """A robust fit: Student-t residuals of the logarithm of time, and a normal prior on every constant.
 
-Gauss-Newton with weights renewed each round, and a step halved until it helps; derivatives by differences, each over
-the rows that its constant acts on. A constant whose spread the rows do not narrow is not fitted, but kept at its prior:
-the least narrowed one first, as what rows cannot tell from it may be decided once it is known. Leave-one-source-out
-errors come from the last linearization: every source is predicted with constants solved without it.
+Gauss-Newton with weights renewed each round; derivatives by differences, each over what its constant acts on. A constant
+whose spread the rows do not narrow is not fitted, but kept at its prior. Leave-one-source-out errors come from the last
+linearization: every source is predicted with constants solved without it.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ Progress = Callable[[float], None]
 FREEDOM = 4.0
 """Degrees of freedom of the residuals: the smaller, the less an outlier pulls."""
 STEP = 0.02
-ROUNDS, HALVINGS = 3, 4
+ROUNDS = 3
 DECIDED = 0.7
 """A constant is fitted where the rows narrow its spread to this share of its prior's."""
 TRUST = 1.5
@@ -60,8 +59,8 @@ def fit(rows: Rows, knobs: Sequence[Knob], catalog: Catalog, progress: Progress 
         jacobian = _jacobian(rows, knobs, catalog, at, now, some, partial(_part, progress, turn))
         if turn == 0:
             free = _decided(jacobian, now, rows, spread)
-        move = np.where(free, _move(jacobian, now, rows, rows.weights, at - prior, spread, free), 0.0)
-        at, now = _better(rows, knobs, catalog, at, now, move, prior, spread)
+        at = at + np.where(free, _move(jacobian, now, rows, rows.weights, at - prior, spread, free), 0.0)
+        now = rows.residuals(changed(catalog, knobs, at))
     left = np.sqrt(np.diag(np.linalg.inv(_curvature(jacobian, now, rows, rows.weights, spread, free))))
     return Fit(tuple(knobs), at, np.where(free, left, spread), free, tuple(rows.count(a) for a in acts), before, now,
                _left_out(rows, jacobian, now, at - prior, spread, free))
@@ -69,22 +68,6 @@ def fit(rows: Rows, knobs: Sequence[Knob], catalog: Catalog, progress: Progress 
 
 def _part(progress: Progress, turn: int, share: float) -> None:
     progress((turn + share) / ROUNDS)
-
-
-def _better(rows: Rows, knobs: Sequence[Knob], catalog: Catalog, at: Floats, now: Floats, move: Floats, prior: Floats,
-            spread: Floats) -> tuple[Floats, Floats]:
-    """Return coordinates and residuals after the largest part of a move that lowers the cost; as they were if none."""
-    def cost(residuals: Floats, coordinates: Floats) -> float:
-        tails = (FREEDOM + 1) / 2 * np.log1p((residuals / rows.scales) ** 2 / FREEDOM)
-        return float(rows.weights @ tails + (((coordinates - prior) / spread) ** 2).sum() / 2)
-
-    before = cost(now, at)
-    for halving in range(HALVINGS):
-        trial = at + move / 2**halving
-        found = rows.residuals(changed(catalog, knobs, trial))
-        if cost(found, trial) < before:
-            return trial, found
-    return at, now
 
 
 def _jacobian(rows: Rows, knobs: Sequence[Knob], catalog: Catalog, at: Floats, now: Floats, acts: Sequence[Ints],
@@ -124,15 +107,10 @@ def _move(jacobian: Floats, now: Floats, rows: Rows, weight: Floats, offset: Flo
 
 
 def _decided(jacobian: Floats, now: Floats, rows: Rows, spread: Floats) -> Mask:
-    """Return which constants the rows narrow, without those that are the least narrowed while they are free."""
-    free = np.ones(len(spread), bool)
-    while free.any():
-        left = np.sqrt(np.diag(np.linalg.inv(_curvature(jacobian, now, rows, rows.weights, spread, free))))
-        kept = np.where(free, left / spread, 0.0)
-        if kept.max() < DECIDED:
-            break
-        free[np.argmax(kept)] = False
-    return free
+    every = np.ones(len(spread), bool)
+    left = np.sqrt(np.diag(np.linalg.inv(_curvature(jacobian, now, rows, rows.weights, spread, every))))
+    found: Mask = left < DECIDED * spread
+    return found
 
 
 def _left_out(rows: Rows, jacobian: Floats, now: Floats, offset: Floats, spread: Floats, free: Mask) -> Floats:

@@ -77,3 +77,12 @@ def test_a_missing_fp32_peak_is_an_error_where_it_decides_and_no_guess() -> None
     assert np.isfinite(layer_times(odd, rows[1]).forward).all()
     with pytest.raises(MissingFact, match="fp32 peak rate"):
         layer_times(odd, rows[0])
+
+
+def test_a_figure_has_the_nearest_source_that_is_stated() -> None:
+    """Of itself, else of the field or entry it is in, else of the whole file."""
+    formats = catalog().formats
+    assert "hf_quant_config" in formats.provenance("weights.nvfp4-ffn.matrix").source
+    assert "mamba_ssm_cache_dtype" in formats.provenance("cache_rules.state.mamba").source
+    assert formats.provenance("weights.nf4.matrix").source == formats.source
+    assert catalog().rates("hopper").provenance("gemm.fp8").kind == "measured"
