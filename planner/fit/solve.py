@@ -1,8 +1,8 @@
 """A robust fit: Student-t residuals of the logarithm of time, and a normal prior on every constant.
 
-Gauss-Newton with weights renewed each round; derivatives by differences, each over what its constant acts on. A constant
-whose spread the rows do not narrow is not fitted, but kept at its prior. Leave-one-source-out errors come from the last
-linearization: every source is predicted with constants solved without it.
+Gauss-Newton with weights renewed each round; derivatives by differences, each over what its constant acts on.
+A constant whose spread the rows do not narrow is not fitted, but kept at its prior. Leave-one-source-out errors come
+from the last linearization: every source is predicted with constants solved without it.
 """
 
 from __future__ import annotations
