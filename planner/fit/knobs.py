@@ -120,9 +120,9 @@ def knobs_of(catalog: Catalog, outcomes: Iterable[Outcome]) -> list[Knob]:
     return [knob for knob in found if any(knob.acts_on(outcome) for outcome in held)]
 
 
-def release_field(release: EngineSpeed, figure: str) -> str:
-    """Return the dotted field of a figure of one release among an engine's speeds."""
-    return f"releases.{release.key}.{figure}"
+def release_field(release: EngineSpeed) -> str:
+    """Return the dotted field of one release among an engine's speeds."""
+    return f"releases.{release.key}"
 
 
 def engine_knobs(releases: Iterable[tuple[str, EngineSpeed]]) -> list[Knob]:
@@ -137,7 +137,7 @@ def _release_knobs(engine: str, release: EngineSpeed) -> Iterator[Knob]:
         # none, or a share of all, is a statement about the engine, and no figure to fit
         if value > 0 and not (share and value >= 1):
             least = min(value, LEAST_PRODUCTS) if figure == "products" else 0.0
-            yield Knob("speeds", engine, release_field(release, figure), value, spread, share, least=least)
+            yield Knob("speeds", engine, f"{release_field(release)}.{figure}", value, spread, share, least=least)
 
 
 def _stated(catalog: Catalog, entry: Stack, field: str) -> bool:

@@ -70,8 +70,11 @@ class ServingRows:
 
     def acting(self, knob: Knob) -> Ints:
         """Return the places of the figures whose prediction a constant can change."""
-        return np.array([at for at, figure in enumerate(self.figures)
-                         if _acts(knob, self.groups[figure.group], figure.place)], np.int64)
+        release, _, figure = knob.field.rpartition(".")
+        mine = {at: group.rows for at, group in enumerate(self.groups)
+                if (knob.entry, release) == (group.engine, release_field(group.deployment.engine))}
+        return np.array([at for at, held in enumerate(self.figures)
+                         if held.group in mine and _acts(figure, mine[held.group][held.place])], np.int64)
 
     def residuals(self, catalog: Catalog, places: Ints | None = None) -> Floats:
         """Return the logarithm of predicted over measured time of every figure, or of some; of rates inverted."""
@@ -136,17 +139,13 @@ def _under(group: Group, catalog: Catalog) -> Group:
     return replace(group, deployment=replace(d, engine=speed))
 
 
-def _acts(knob: Knob, group: Group, place: int) -> bool:
-    """Say whether a constant can change the prediction of a row."""
-    row, prefix = group.rows[place], release_field(group.deployment.engine, "")
-    if knob.kind != "speeds" or knob.entry != row.engine or not knob.field.startswith(prefix):
-        return False
-    match knob.field.removeprefix(prefix):
+def _acts(figure: str, row: ServingRow) -> bool:
+    """Say whether a figure of its release can change the prediction of a row."""
+    match figure:
         case "experts" | "mixture":
             return row.model.mixes_experts
         case "exchange":
             return row.tp != 1 or row.pp > 1
         case "burst":
             return row.regime == "closed"
-        case figure:
-            return "." not in figure
+    return True

@@ -151,7 +151,7 @@ def test_every_knob_changes_its_own_figure_of_its_own_release() -> None:
         figure = knob.field.rpartition(".")[2]
         for engine, one in releases:
             (other,) = [release for release in after.speeds(engine).releases if release.key == one.key]
-            named = engine == knob.entry and knob.field == release_field(one, figure)
+            named = engine == knob.entry and knob.field == f"{release_field(one)}.{figure}"
             assert other == (one.model_copy(update={figure: getattr(other, figure)}) if named else one)
             assert named == (one != other)
 
