@@ -27,10 +27,10 @@ NONE = Counter[str]()
 def on(model: str, node: str, name: str = "bf16") -> Deployment:
     """Return a model on a node type as the newest vLLM runs it."""
     candidate, held = usual_candidate(CATALOG.node(node), CATALOG), CATALOG.model(model)
-    weights = format_of(name, held)
+    weights = format_of(CATALOG.formats, name, held)
     assert weights is not None
     speed = CATALOG.speeds("vllm").release(None, candidate.gpu.architecture)
-    return deployment_of(CATALOG, held, name, weights, 2.0, (candidate,), speed)
+    return deployment_of(CATALOG, held, name, weights, CATALOG.formats.cache("bf16"), (candidate,), speed)
 
 
 def stream(prompt: float = 1000, answer: float = 200, cv: float = 0.0, **more: float) -> Stream:
