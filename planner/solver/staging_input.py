@@ -10,7 +10,7 @@ from planner.layouts.table import Layouts
 from planner.physics.estimate import TimeTerms, end_seconds
 from planner.physics.memory import MemoryTerms
 from planner.physics.question import Question
-from planner.physics.schedule import DUALPIPE, bubble_parts, even_layers, in_flight_chunks
+from planner.physics.schedule import bubble_parts, even_layers, in_flight_chunks, splits_evenly
 from planner.solver.bounds import host_layers, mixes
 from planner.solver.quantize import memory_capacity, memory_use, nanoseconds
 from planner.solver.staging.problem import Modes, SharedLimit, StagingProblem
@@ -32,8 +32,7 @@ def staging_problem(question: Question, rows: Layouts, time: TimeTerms, memory: 
     held[0] += float(memory.kept_first[row]) * flights[0] / v
     held[-1] += float(memory.kept_last[row]) * flights[-1] / v
     shared = _shared_hosts(question, rows, memory, row)
-    # interleaved chunks are equal, as are DualPipe's stages, so only a plain pipeline may split its layers unevenly
-    equal = v > 1 or order == DUALPIPE
+    equal = bool(splits_evenly(v, order))
     even = [int(n) for n in even_layers(question.shape.layers, p)]
     most = question.shape.layers if shared else host_layers(question, rows, memory, row)
     return StagingProblem(
