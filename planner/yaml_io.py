@@ -43,7 +43,8 @@ Path_ = tuple[Hashable, ...]
 class Frozen(BaseModel):
     """Base of everything read from or written to a file: immutable, unknown keys and `true` for 1 refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True,
+                              protected_namespaces=())
 
     @model_validator(mode="before")
     @classmethod

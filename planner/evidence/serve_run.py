@@ -93,8 +93,9 @@ def serving_row(run: ServeRun, catalog: Catalog) -> ServingRow:
     if run.concurrency is None and run.max_batch is None and (regime in ("static", "closed") or decode is not None):
         raise SkippedError("concurrency not stated")
     limits = _limits(run, model, catalog) if regime == "server" else None
-    return ServingRow(model, engine, _version(run, engine, assumed), format_, _cache(run, catalog.formats, engine, format_, assumed),
-                      run.gpu, run.gpus * DIES.get(run.gpu, 1), tp, pp, ep, dp, regime, max(run.isl, 1.0),
+    return ServingRow(model, engine, _version(run, engine, assumed), format_,
+                      _cache(run, catalog.formats, engine, format_, assumed), run.gpu,
+                      run.gpus * DIES.get(run.gpu, 1), tp, pp, ep, dp, regime, max(run.isl, 1.0),
                       max(run.osl, 1.0), run.concurrency or run.max_batch, prefill, decode, limits,
                       _drafts(run, model, assumed), _warming(run), tuple(assumed))
 

@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import ModuleType
 
@@ -35,10 +34,17 @@ def test_help_and_import_are_quick_because_nothing_heavy_is_imported(code):
     assert not [name for name in ("numpy", "pydantic", "ortools", "yaml", "rich") if f" {name}\n" in imported]
 
 
-def test_help_is_under_the_promised_time():
-    began = time.perf_counter()
-    subprocess.run([sys.executable, "-m", "planner", "--help"], cwd=ROOT, capture_output=True, check=True)
-    assert time.perf_counter() - began < 1.0
+def test_help_is_quick_because_little_is_imported_at_all():
+    """Wall clock is the machine's; what is imported is ours. Python with site-packages and click are most of it."""
+    code = ("import runpy, sys\nbefore = set(sys.modules)\nsys.argv = ['planner', '--help']\n"
+            "try:\n    runpy.run_module('planner', run_name='__main__')\n"
+            "except SystemExit:\n    print(*sorted(set(sys.modules) - before), file=sys.stderr)")
+    ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
+    imported = ran.stderr.split()
+    assert "click" in imported
+    assert {name for name in imported if name.partition(".")[0] == "planner"} == {
+        "planner", "planner.cli", "planner.cli.main", "planner.errors", "planner.text_io"}
+    assert len(imported) < 150
 
 
 def test_help_names_every_command_and_version_is_one_line(planner):

@@ -52,6 +52,10 @@ class Paging:
     step: int = 0
 
 
+UNPAGED = Paging()
+"""Token by token."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Kind:
     """Layers that hold a sequence alike: their number, bytes of a token or of a state in one, and how far back."""
@@ -114,7 +118,7 @@ def token_bytes(model: Model, cache: StoredCache, tp: Ints, pp: Ints, data: Ints
     return _total(kind.layers * kind.token for kind in kinds) * _stage(model, cut)
 
 
-def sequence_bytes(model: Model, length: int, cache: StoredCache, cut: Cut, paging: Paging = Paging(),
+def sequence_bytes(model: Model, length: int, cache: StoredCache, cut: Cut, paging: Paging = UNPAGED,
                    drafts: int = 0) -> Floats:
     """Return the bytes that a sequence of a length takes on a GPU, blocks and states whole, for each row."""
     if not paging.by_kind:

@@ -52,23 +52,6 @@ def legal(model: str, node: str) -> tuple[set[tuple[int, int, int, int]], Counte
     return set(zip(found.tp.tolist(), found.pp.tolist(), found.ep.tolist(), found.dp.tolist(), strict=True)), removed
 
 
-@pytest.mark.parametrize(("model", "node", "rule", "is_legal", "is_not"), [
-    ("llama-3.1-8b", "dgx-h100", "tp_in_scale_up", (8, 1, 1, 1), (16, 1, 1, 1)),
-    ("qwen2.5-7b", "dgx-h100", "tp_divides_heads", (4, 1, 1, 1), (8, 1, 1, 1)),
-    ("llama-3.1-8b", "l4-1x", "whole_nodes", (1, 4, 1, 1), (1, 8, 1, 1)),
-    ("llama-3.1-8b", "dgx-h100", "whole_nodes", (8, 4, 1, 1), (8, 8, 1, 1)),
-    ("deepseek-v3", "dgx-h100", "ep_over_copies", (1, 1, 16, 16), (2, 1, 16, 8)),
-    ("deepseek-v3", "dgx-h100", "ep_over_copies", (2, 1, 1, 8), (2, 1, 2, 1)),
-    ("mixtral-8x7b", "dgx-h100", "ep_divides_experts", (1, 1, 8, 8), (1, 1, 16, 16)),
-])
-def test_every_rule_has_its_example(model: str, node: str, rule: str, is_legal: tuple[int, ...],
-                                    is_not: tuple[int, ...]) -> None:
-    found, removed = legal(model, node)
-    assert is_legal in found
-    assert is_not not in found
-    assert removed[rule] > 0
-
-
 def test_a_dense_model_has_no_copies_of_attention_and_a_mixture_has() -> None:
     assert {(ep, dp) for _, _, ep, dp in legal("llama-3.1-8b", "dgx-h100")[0]} == {(1, 1)}
     assert {ep for _, _, ep, dp in legal("deepseek-v3", "dgx-h100")[0] if dp == 8} == {1, 8}
