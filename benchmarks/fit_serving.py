@@ -18,7 +18,7 @@ import numpy as np
 from planner.catalog.load import Catalog
 from planner.catalog.speed import EngineSpeed
 from planner.evidence.reading import read_evidence
-from planner.evidence.rows import Evidence, ServeMeasured, ServeRun
+from planner.evidence.rows import Evidence, ServeRow
 from planner.evidence.serve_run import ServingRow, serving_row
 from planner.evidence.serve_speed import Group, group_of, predict, quantities, shared
 from planner.evidence.skipping import SkippedError
@@ -71,7 +71,7 @@ def _groups(evidence: Evidence, catalog: Catalog) -> list[Group]:
     """Return the rows that decide: none of the rate within a level, whose limits are recalled."""
     rows: dict[int, ServingRow] = {}
     for at, row in enumerate(evidence.rows):
-        assert isinstance(row.run, ServeRun)
+        assert isinstance(row, ServeRow)
         if row.suspect or EXPERIMENTAL in (row.run.source or ""):
             continue
         try:
@@ -143,8 +143,7 @@ def _errors(groups: Sequence[Group], release: EngineSpeed, figures: Mapping[str,
         changed = replace(group, deployment=replace(group.deployment, engine=speed))
         for at, found in zip(group.at, predict(changed), strict=True):
             row = evidence.rows[at]
-            assert isinstance(row.run, ServeRun)
-            assert isinstance(row.measured, ServeMeasured)
+            assert isinstance(row, ServeRow)
             for name, predicted, measured in quantities(row.run, row.measured, found):
                 # what handing over takes is no figure of a release
                 if name in WEIGHTS and not (found.row.decode and name == "ttft_ms"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -9,11 +10,11 @@ from typing import Any
 from planner.catalog.load import Catalog
 from planner.evidence.hardware import UNKNOWN_GPU
 from planner.evidence.prediction import Prediction, predict
-from planner.evidence.rows import Evidence, Row, ServeMeasured, ServeRun, TrainMeasured, TrainRun
+from planner.evidence.rows import Evidence, ServeRow, TrainMeasured, TrainRow
 from planner.evidence.serve_speed import Speed, predict_speeds
 from planner.evidence.serve_speed import quantities as speed_quantities
 from planner.evidence.serving import predict_serving, quantities
-from planner.evidence.skipping import SkippedError
+from planner.evidence.skipping import UNREADABLE, SkippedError, why
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class Entry:
 class Outcome:
     """One row that has a prediction, with its entries."""
 
-    row: Row
+    row: TrainRow
     prediction: Prediction
     entries: tuple[Entry, ...]
 
@@ -47,7 +48,6 @@ class Outcome:
     def measured_seconds(self) -> float | None:
         """Step time as measured: printed, else from the printed speed."""
         measured, step = self.row.measured, self.prediction.evaluation.step.seconds
-        assert isinstance(measured, TrainMeasured)
         if measured.step_time_s is not None:
             return measured.step_time_s
         if measured.tokens_per_s_per_gpu is None:
@@ -64,7 +64,7 @@ class Comparison:
     served: tuple[Entry, ...]
     """Of serving rows."""
     skipped: tuple[tuple[str, str], ...]
-    speeds: tuple[tuple[Row, Speed], ...] = ()
+    speeds: tuple[tuple[ServeRow, Speed], ...] = ()
     """Of serving rows whose speed is predicted."""
 
     @property
@@ -74,45 +74,39 @@ class Comparison:
 
 
 def compare(evidence: Evidence, catalog: Catalog) -> Comparison:
-    """Predict every row of a file that can be predicted."""
+    """Predict every row of a file that can be predicted; what is wrong with any other is its reason to be skipped."""
     outcomes: list[Outcome] = []
     served: list[Entry] = []
-    skipped: list[tuple[str, str]] = []
-    runs = {at: row.run for at, row in enumerate(evidence.rows) if isinstance(row.run, ServeRun) and not row.suspect}
+    skipped = list(evidence.unread)
+    runs = {at: row.run for at, row in enumerate(evidence.rows) if isinstance(row, ServeRow) and not row.suspect}
     speeds = predict_speeds(runs, catalog) if evidence.kind == "serve_throughput" else {}
-    fast: list[tuple[Row, Speed]] = []
+    fast: list[tuple[ServeRow, Speed]] = []
     for at, row in enumerate(evidence.rows):
         try:
             if row.suspect:
                 raise SkippedError("marked suspect")
-            if at in speeds:
-                found = speeds[at]
-                served += _sped(row, found, catalog)
-                if isinstance(found, Speed):
-                    fast.append((row, found))
-            elif isinstance(row.run, ServeRun):
-                served += _served(row, catalog)
-            else:
+            if isinstance(row, TrainRow):
                 outcomes.append(_outcome(row, evidence.kind, catalog))
-        except SkippedError as reason:
-            skipped.append((row.id, str(reason)))
+            elif at in speeds:
+                served += _sped(row, speeds[at], catalog)
+                fast += [(row, found) for found in (speeds[at],) if isinstance(found, Speed)]
+            else:
+                served += _served(row, catalog)
+        except UNREADABLE as reason:
+            skipped.append((row.id, why(reason)))
     return Comparison(tuple(outcomes), tuple(served), tuple(skipped), tuple(fast))
 
 
-def _served(row: Row, catalog: Catalog) -> list[Entry]:
+def _served(row: ServeRow, catalog: Catalog) -> list[Entry]:
     """Return the entries of a row of an engine's memory."""
-    assert isinstance(row.run, ServeRun)
-    assert isinstance(row.measured, ServeMeasured)
     found = predict_serving(row.run, catalog)
     return _stated([_number(row.id, name, predicted, measured, (predicted * (1 - spread), predicted * (1 + spread)),
                             found.assumed)
-                    for name, predicted, measured, spread in quantities(row.run, row.measured, found)])
+                    for name, predicted, measured, spread in quantities(row.run, row.measured, found, catalog.sources)])
 
 
-def _sped(row: Row, found: Speed | str, catalog: Catalog) -> list[Entry]:
+def _sped(row: ServeRow, found: Speed | str, catalog: Catalog) -> list[Entry]:
     """Return the entries of a row of serving speed, or raise the reason why it has none."""
-    assert isinstance(row.run, ServeRun)
-    assert isinstance(row.measured, ServeMeasured)
     if isinstance(found, str):
         raise SkippedError(found)
     entries = []
@@ -129,9 +123,7 @@ def _stated(entries: list[Entry]) -> list[Entry]:
     return entries
 
 
-def _outcome(row: Row, kind: str, catalog: Catalog) -> Outcome:
-    assert isinstance(row.run, TrainRun)
-    assert isinstance(row.measured, TrainMeasured)
+def _outcome(row: TrainRow, kind: str, catalog: Catalog) -> Outcome:
     prediction = predict(row.run, catalog, memory_only=kind == "train_memory")
     entries = tuple(_stated(list(_entries(row.id, row.measured, prediction))))
     return Outcome(row, prediction, entries)
@@ -166,4 +158,6 @@ def kind_of(measured: TrainMeasured, prediction: Prediction) -> str:
 
 def _number(identifier: str, quantity: str, predicted: float, measured: float, interval: tuple[float, float],
             assumed: tuple[str, ...]) -> Entry:
+    if not math.isfinite(predicted):
+        raise SkippedError(f"its layout is outside the model: no finite {quantity}")
     return Entry(identifier, quantity, predicted, measured, predicted / measured - 1, interval, assumed)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from planner.evidence.compare import Outcome
-from planner.evidence.rows import Row, ServeMeasured, ServeRun, TrainRun
+from planner.evidence.rows import ServeRow
 from planner.evidence.serve_speed import Speed, rates
 from planner.layouts.table import Floats
 
@@ -32,14 +32,11 @@ def rank(outcomes: Iterable[Outcome]) -> dict[str, Any]:
     return _result(scores)
 
 
-def rank_served(speeds: Iterable[tuple[Row, Speed]]) -> dict[str, Any]:
+def rank_served(speeds: Iterable[tuple[ServeRow, Speed]]) -> dict[str, Any]:
     """Return the same of serving rows, by output tokens/s of a GPU."""
     groups: dict[tuple[Hashable, ...], list[tuple[tuple[Hashable, ...], float, float]]] = {}
     for row, found in speeds:
-        run, measured = row.run, row.measured
-        assert isinstance(run, ServeRun)
-        assert isinstance(measured, ServeMeasured)
-        pair = rates(run, measured, found)
+        run, pair = row.run, rates(row.run, row.measured, found)
         if pair is not None and run.tp is not None:
             key = (found.row.regime, *(getattr(run, column) for column in _SERVED))
             layout = (*(getattr(run, column) for column in _CUT), run.notes if run.disaggregated else None)
@@ -60,7 +57,6 @@ def _result(scores: Sequence[tuple[float | None, float]]) -> dict[str, Any]:
 
 
 def _values(outcome: Outcome, columns: Sequence[str]) -> tuple[Hashable, ...]:
-    assert isinstance(outcome.row.run, TrainRun)
     return tuple(getattr(outcome.row.run, column) for column in columns)
 
 

@@ -1,26 +1,24 @@
-"""Read an evidence CSV: the kind by its header, every cell by its column's type.
+"""Read an evidence CSV: the kind by its header, each row as that kind's model.
 
-Anything that is not clean UTF-8 CSV with one of the four headers is an InputError with file, line and column.
+A file that is not clean UTF-8 CSV with one of the four headers is an InputError with file and line. A row that does not
+read is no reason to judge none: it is kept, with what is wrong with it.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields
-from functools import partial
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias, get_args, get_origin
+
+from pydantic import ValidationError
 
 from planner.errors import InputError
-from planner.evidence.rows import KINDS, Evidence, Kind, Row
+from planner.evidence.rows import KINDS, Evidence, ServeRow, TrainRow
+from planner.evidence.skipping import why
 from planner.text_io import read_text
 
-Parser: TypeAlias = Callable[[str], Any]
 MAX_BYTES = 256 * 2**20
-_TRUTH = {"yes": True, "no": False, "1": True, "0": False, "true": True, "false": False}
 
 
 def read_evidence(path: Path) -> Evidence:
@@ -31,11 +29,15 @@ def read_evidence(path: Path) -> Evidence:
         raise InputError("the file is empty: expected a header line", file=str(path))
     names = [name.strip() for name in header[1]]
     kind = _kind(names, path)
-    parsers: dict[str, Parser] = {"suspect": _truth, "stated": _truth}
-    parsers.update((column, _parser(annotation)) for column, annotation in kind.columns().items())
-    rows = tuple(_row(kind, parsers, dict(zip(names, cells, strict=True)), line, str(path))
-                 for line, cells in lines if _width(cells, names, line, path))
-    return Evidence(kind.name, rows)
+    rows, unread = [], []
+    for line, cells in lines:
+        found = _row(KINDS[kind][0], names, cells)
+        if isinstance(found, str):
+            identifier = next((cell.strip() for name, cell in zip(names, cells, strict=False) if name == "id"), "")
+            unread.append((identifier or f"line {line}", f"line {line}: {found}"))
+        else:
+            rows.append(found)
+    return Evidence(kind, tuple(rows), tuple(unread))
 
 
 def _cells(path: Path) -> Iterator[tuple[int, list[str]]]:
@@ -52,64 +54,24 @@ def _cells(path: Path) -> Iterator[tuple[int, list[str]]]:
         raise InputError(f"CSV syntax: {error}", file=str(path), line=start) from None
 
 
-def _kind(names: list[str], path: Path) -> Kind:
+def _kind(names: Sequence[str], path: Path) -> str:
     twice = next((n for n in names if n and names.count(n) > 1), None)
     if twice is not None:
         raise InputError(f"column {twice!r} occurs twice in the header", file=str(path), line=1)
-    for kind in KINDS:
-        if kind.signature <= set(names):
+    for kind, (_, signature) in KINDS.items():
+        if signature <= set(names):
             return kind
-    expected = "; ".join(f"{k.name} ({', '.join(sorted(k.signature))}, ...)" for k in KINDS)
+    expected = "; ".join(f"{kind} ({', '.join(sorted(signature))}, ...)" for kind, (_, signature) in KINDS.items())
     raise InputError(f"the header is of no evidence file: expected {expected}", file=str(path), line=1)
 
 
-def _width(cells: list[str], names: list[str], line: int, path: Path) -> bool:
+def _row(kind: type[TrainRow] | type[ServeRow], names: Sequence[str],
+         cells: Sequence[str]) -> TrainRow | ServeRow | str:
+    """Return a row, or what is wrong with it."""
     if len(cells) != len(names):
-        raise InputError(f"{len(cells)} cells where the header has {len(names)}", file=str(path), line=line)
-    return True
-
-
-def _row(kind: Kind, parsers: Mapping[str, Parser], cells: Mapping[str, str], line: int, file: str) -> Row:
-    values: dict[str, Any] = {}
-    for column, parse in parsers.items():
-        text = cells.get(column, "").strip()
-        try:
-            values[column] = parse(text) if text else None
-        except ValueError as error:
-            raise InputError(f"column {column}: {error}", file=file, line=line) from None
-    identifier = cells["id"].strip()
-    if not identifier:
-        raise InputError("column id: required, but empty", file=file, line=line)
-    run, measured = ({f.name: values[f.name] for f in fields(t)} for t in (kind.run, kind.measured))
-    return Row(identifier, line, bool(values["suspect"]), bool(values["stated"]), kind.run(**run),
-               kind.measured(**measured))
-
-
-def _parser(annotation: Any) -> Parser:  # noqa: ANN401
-    """Return what reads a cell of a column with this annotation."""
-    types = {annotation, *get_args(annotation)}
-    zero = any(get_origin(t) is Annotated for t in types)
-    types |= {inner for t in types if get_origin(t) is Annotated for inner in get_args(t)}
-    if str in types:
-        return str
-    return _truth if bool in types else partial(_number, whole=int in types, zero=zero)
-
-
-def _truth(text: str) -> bool:
-    if text.lower() not in _TRUTH:
-        raise ValueError(f"expected yes or no, got {text!r}")
-    return _TRUTH[text.lower()]
-
-
-def _number(text: str, *, whole: bool, zero: bool) -> float:
+        return f"{len(cells)} cells where the header has {len(names)}"
+    stated = {name: text for name, cell in zip(names, cells, strict=True) if (text := cell.strip())}
     try:
-        value = float(text)
-    except ValueError:
-        raise ValueError(f"expected a number, got {text!r}") from None
-    if not math.isfinite(value) or "_" in text:
-        raise ValueError(f"expected a finite number, got {text!r}")
-    if value < 0 or (value == 0 and not zero):
-        raise ValueError(f"expected a number {'of zero or more' if zero else 'above zero'}, got {text!r}")
-    if whole and value != int(value):
-        raise ValueError(f"expected a whole number, got {text!r}")
-    return int(value) if whole else value
+        return kind.model_validate({**stated, "run": stated, "measured": stated})
+    except ValidationError as error:
+        return f"column {why(error)}"

@@ -1,10 +1,14 @@
-"""A file that is not clean evidence is refused with file, line and column."""
+"""A file that is not clean evidence is refused with file and line; a row that does not read is skipped, with why."""
+
+import re
 
 import pytest
 
+from planner.ask.validate import validate_file
 from planner.errors import EXIT_INPUT, InputError
 from planner.evidence.reading import read_evidence
-from tests.evidence_tests.csv_file import DATA, MEMORY, THROUGHPUT, write
+from planner.evidence.rows import Run, ServeMeasured, ServeRun, TrainMeasured, TrainRun
+from tests.evidence_tests.csv_file import DATA, MEMORY, THROUGHPUT, catalog, write
 
 
 def refusal(path):
@@ -22,31 +26,53 @@ def test_the_kind_is_recognized_by_the_header(name, rows):
 
 
 @pytest.mark.parametrize(("column", "value", "expected"), [
-    ("gpus", "many", "expected a number, got 'many'"), ("step_time_s", "-1", "expected a number above zero"),
+    ("gpus", "many", "expected a number, got 'many'"), ("gpus", "1e300", "expected a number up to 1e+12"),
+    ("offload_optimizer", "2", "expected a share of at most 1"), ("step_time_s", "-1", "expected a number above zero"),
     ("step_time_s", "nan", "expected a finite number"), ("seq_len", "inf", "expected a finite number"),
     ("tp", "2.5", "expected a whole number"), ("gpus", "0", "expected a number above zero"),
     ("suspect", "maybe", "expected yes or no"), ("id", "", "required, but empty")])
-def test_a_wrong_value_names_file_line_and_column(tmp_path, column, value, expected):
-    path = write(tmp_path / "runs.csv", THROUGHPUT, THROUGHPUT | {column: value})
-    message = refusal(path)
-    assert message.startswith(f"{path}:3: column {column}: ")
-    assert expected in message
+def test_a_wrong_value_skips_its_row_and_no_other(tmp_path, column, value, expected):
+    wrong = {"offload_optimizer": "", **THROUGHPUT, "id": "wrong"} | {column: value}
+    path = write(tmp_path / "runs.csv", {"offload_optimizer": "", **THROUGHPUT}, wrong)
+    found = validate_file(path, catalog())
+    assert [entry["id"] for entry in found["rows"]] == ["DGXC-1"]
+    (skipped,) = found["skipped"]
+    assert skipped["id"] == ("wrong" if column != "id" else "line 3")
+    assert skipped["reason"].startswith(f"line 3: column {column}: ")
+    assert expected in skipped["reason"]
 
 
 def test_a_verdict_is_yes_or_no(tmp_path):
-    assert "column fits: expected yes or no" in refusal(write(tmp_path / "m.csv", MEMORY | {"fits": "perhaps"}))
+    ((_, reason),) = read_evidence(write(tmp_path / "m.csv", MEMORY | {"fits": "perhaps"})).unread
+    assert reason == "line 2: column fits: expected yes or no, got 'perhaps'"
 
 
 def test_the_line_is_where_the_row_begins(tmp_path):
     rows = [THROUGHPUT | {"notes": "two\nlines"}, THROUGHPUT | {"gpus": "x"}]
-    assert ":4: column gpus" in refusal(write(tmp_path / "runs.csv", *rows))
+    ((_, reason),) = read_evidence(write(tmp_path / "runs.csv", *rows)).unread
+    assert reason.startswith("line 4: column gpus")
+
+
+def test_a_line_of_another_width_is_skipped(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("id,global_batch_seqs,tokens_per_s_per_gpu\na,1\nb,8,\n")
+    found = read_evidence(path)
+    assert [row.id for row in found.rows] == ["b"]
+    assert found.unread == (("a", "line 2: 2 cells where the header has 3"),)
+
+
+def test_a_measurement_is_no_column_of_a_run_and_every_column_has_its_unit():
+    for run, measured in ((TrainRun, TrainMeasured), (ServeRun, ServeMeasured)):
+        assert not run.model_fields.keys() & measured.model_fields.keys()
+        for model in (run, measured):
+            words = set(re.findall(r"\w+", f"{model.__doc__} {Run.__doc__}"))
+            assert model.model_fields.keys() <= words
 
 
 @pytest.mark.parametrize(("content", "expected"), [
     (b"", "the file is empty"), (b"\n\n", "the file is empty"), (b"a,b\n1,2\n", "the header is of no evidence file"),
     (b"id,global_batch_seqs,tokens_per_s_per_gpu\n\xff,1,2\n", "not UTF-8"),
     (b"id,id,global_batch_seqs,tokens_per_s_per_gpu\n", "'id' occurs twice"),
-    (b"id,global_batch_seqs,tokens_per_s_per_gpu\na,1\n", "2 cells where the header has 3"),
     (b'id,global_batch_seqs,tokens_per_s_per_gpu\n"a,1,2\n', "CSV syntax")])
 def test_what_is_no_evidence_file_is_refused(tmp_path, content, expected):
     path = tmp_path / "x.csv"
