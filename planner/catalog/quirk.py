@@ -24,7 +24,7 @@ from planner.yaml_io import Frozen
 Flag = Literal[
     "adapters", "attention_copies", "blocks", "capped", "copy_engines", "fills_gpus", "frees_gradients",
     "layers_apart", "liger", "loads_whole", "optimizer_in_backward", "own_head", "recurrent", "reserves_answers",
-    "slow_experts", "trains_tables", "true_length", "tuned", "warming"]
+    "several_batches", "slow_experts", "trains_tables", "true_length", "tuned", "warming"]
 Word = Literal[
     "base", "cache", "catalog_model", "engine", "engine_generation", "fabric", "fsdp2_stack", "loss",
     "memory_engine", "peak_kind", "positions", "preset_recompute", "ran_version", "refused", "regime",
@@ -97,15 +97,18 @@ class Rule(Frozen):
 class Quirks(Sourced):
     """A file of rules. Those of later folders come first, so that yours answer before the shipped ones."""
 
-    quirks: dict[Question, Annotated[tuple[Rule, ...], Field(min_length=1)]]
+    quirks: dict[str, Annotated[tuple[Rule, ...], Field(min_length=1)]]
+    """Rules by question; the first that holds answers."""
 
     @field_validator("quirks")
     @classmethod
-    def _numbers(cls, quirks: dict[Question, tuple[Rule, ...]]) -> dict[Question, tuple[Rule, ...]]:
-        for question in quirks.keys() & set(get_args(Number)):
-            for rule in quirks[question]:
-                if isinstance(rule.value, str):
-                    raise ValueError(f"{question} is answered by a number, got {rule.value!r}")
+    def _answers(cls, quirks: dict[str, tuple[Rule, ...]]) -> dict[str, tuple[Rule, ...]]:
+        for question, rules in quirks.items():
+            if question not in get_args(Question):
+                raise ValueError(f"no question {question!r}{did_you_mean(question, get_args(Question))}")
+            wrong = next((r.value for r in rules if question in get_args(Number) and isinstance(r.value, str)), None)
+            if wrong is not None:
+                raise ValueError(f"{question} is answered by a number, got {wrong!r}")
         return quirks
 
 

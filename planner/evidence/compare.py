@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from planner.catalog.load import Catalog
+from planner.catalog.quirk import Sources
 from planner.evidence.hardware import UNKNOWN_GPU
 from planner.evidence.prediction import Prediction, predict
 from planner.evidence.rows import Evidence, ServeRow, TrainMeasured, TrainRow
@@ -74,7 +75,11 @@ class Comparison:
 
 
 def compare(evidence: Evidence, catalog: Catalog) -> Comparison:
-    """Predict every row of a file that can be predicted; what is wrong with any other is its reason to be skipped."""
+    """Predict every row of a file that can be predicted; what is wrong with any other is its reason to be skipped.
+
+    Raises InputError for a catalog whose rules of evidence do not read.
+    """
+    said = catalog.sources
     outcomes: list[Outcome] = []
     served: list[Entry] = []
     skipped = list(evidence.unread)
@@ -86,68 +91,62 @@ def compare(evidence: Evidence, catalog: Catalog) -> Comparison:
             if row.suspect:
                 raise SkippedError("marked suspect")
             if isinstance(row, TrainRow):
-                outcomes.append(_outcome(row, evidence.kind, catalog))
-            elif at in speeds:
-                served += _sped(row, speeds[at], catalog)
-                fast += [(row, found) for found in (speeds[at],) if isinstance(found, Speed)]
+                prediction = predict(row.run, catalog, memory_only=evidence.kind == "train_memory")
+                outcomes.append(Outcome(row, prediction, _stated(_trained(row, prediction))))
+            elif evidence.kind == "serve_memory":
+                served += _stated(_served(row, catalog, said))
             else:
-                served += _served(row, catalog)
+                found = speeds[at]
+                if isinstance(found, str):
+                    raise SkippedError(found)
+                served += _stated(_sped(row, found, catalog))
+                fast.append((row, found))
         except UNREADABLE as reason:
             skipped.append((row.id, why(reason)))
     return Comparison(tuple(outcomes), tuple(served), tuple(skipped), tuple(fast))
 
 
-def _served(row: ServeRow, catalog: Catalog) -> list[Entry]:
-    """Return the entries of a row of an engine's memory."""
+def _served(row: ServeRow, catalog: Catalog, said: Sources) -> Iterator[Entry]:
+    """Yield the entries of a row of an engine's memory."""
     found = predict_serving(row.run, catalog)
-    return _stated([_number(row.id, name, predicted, measured, (predicted * (1 - spread), predicted * (1 + spread)),
-                            found.assumed)
-                    for name, predicted, measured, spread in quantities(row.run, row.measured, found, catalog.sources)])
+    for name, predicted, measured, spread in quantities(row.run, row.measured, found, said):
+        yield _number(row.id, name, predicted, measured, (predicted * (1 - spread), predicted * (1 + spread)),
+                      found.assumed)
 
 
-def _sped(row: ServeRow, found: Speed | str, catalog: Catalog) -> list[Entry]:
-    """Return the entries of a row of serving speed, or raise the reason why it has none."""
-    if isinstance(found, str):
-        raise SkippedError(found)
-    entries = []
+def _sped(row: ServeRow, found: Speed, catalog: Catalog) -> Iterator[Entry]:
+    """Yield the entries of a row of serving speed."""
     for name, predicted, measured in speed_quantities(row.run, row.measured, found):
         spread = catalog.serving_residuals.match(quantity=name, **found.traits)
-        entries.append(_number(row.id, name, predicted, measured, (predicted * spread.q05, predicted * spread.q95),
-                               found.row.assumed))
-    return _stated(entries)
+        yield _number(row.id, name, predicted, measured, (predicted * spread.q05, predicted * spread.q95),
+                      found.row.assumed)
 
 
-def _stated(entries: list[Entry]) -> list[Entry]:
-    if not entries:
-        raise SkippedError("no quantity stated that is compared")
-    return entries
-
-
-def _outcome(row: TrainRow, kind: str, catalog: Catalog) -> Outcome:
-    prediction = predict(row.run, catalog, memory_only=kind == "train_memory")
-    entries = tuple(_stated(list(_entries(row.id, row.measured, prediction))))
-    return Outcome(row, prediction, entries)
-
-
-def _entries(identifier: str, measured: TrainMeasured, prediction: Prediction) -> Iterator[Entry]:
+def _trained(row: TrainRow, prediction: Prediction) -> Iterator[Entry]:
+    """Yield the entries of a training row."""
+    measured, assumed = row.measured, prediction.assumed
     step, memory = prediction.step_residual, prediction.memory_residual
-    speed = prediction.evaluation.tokens_per_second_per_gpu
+    speed, seconds = prediction.evaluation.tokens_per_second_per_gpu, prediction.evaluation.step.seconds
     if measured.tokens_per_s_per_gpu is not None:
-        yield _number(identifier, "tokens_per_s_per_gpu", speed, measured.tokens_per_s_per_gpu,
-                      (speed / step.q95, speed / step.q05), prediction.assumed)
+        yield _number(row.id, "tokens_per_s_per_gpu", speed, measured.tokens_per_s_per_gpu,
+                      (speed / step.q95, speed / step.q05), assumed)
     if measured.step_time_s is not None:
-        seconds = prediction.evaluation.step.seconds
-        yield _number(identifier, "step_time_s", seconds, measured.step_time_s,
-                      (seconds * step.q05, seconds * step.q95), prediction.assumed)
+        yield _number(row.id, "step_time_s", seconds, measured.step_time_s, (seconds * step.q05, seconds * step.q95),
+                      assumed)
     if measured.peak_mem_gib is not None:
         kind = kind_of(measured, prediction)
-        assumed = prediction.assumed if kind == measured.mem_kind else (*prediction.assumed, f"mem_kind={kind}")
         peak = prediction.memory_gib(kind)
-        yield _number(identifier, "peak_mem_gib", peak, measured.peak_mem_gib, (peak * memory.q05, peak * memory.q95),
-                      assumed)
-    if measured.fits is not None and UNKNOWN_GPU not in prediction.assumed:
-        yield Entry(identifier, "fits", prediction.fits, "yes" if measured.fits else "no", None,
-                    None, prediction.assumed)
+        yield _number(row.id, "peak_mem_gib", peak, measured.peak_mem_gib, (peak * memory.q05, peak * memory.q95),
+                      assumed if kind == measured.mem_kind else (*assumed, f"mem_kind={kind}"))
+    if measured.fits is not None and UNKNOWN_GPU not in assumed:
+        yield Entry(row.id, "fits", prediction.fits, "yes" if measured.fits else "no", None, None, assumed)
+
+
+def _stated(entries: Iterator[Entry]) -> tuple[Entry, ...]:
+    held = tuple(entries)
+    if not held:
+        raise SkippedError("no quantity stated that is compared")
+    return held
 
 
 def kind_of(measured: TrainMeasured, prediction: Prediction) -> str:

@@ -49,7 +49,8 @@ def degrees_of(run: TrainRun, model: Model, stack: Stack, sources: Sources, assu
     row: dict[str, float] = {
         "tp": tp, "pp": pp, "cp": cp, "dp": dp, "vpp": vpp, "micro_batch": micro,
         "ep": _experts(run, model, tp, dp * cp, assumed),
-        "no_sync": float(_accumulates(run, stack, assumed)), "zero": _zero(run, stack, dp * cp, sources, assumed),
+        "no_sync": float(_accumulates(run, stack, sources, assumed)),
+        "zero": _zero(run, stack, dp * cp, sources, assumed),
         "recompute": _recompute(run, sources, assumed),
         "hsdp": _copies(run, gpus, tp, dp * cp, sources, assumed), "offload": _offload(run, sources),
         "offload_parameters": run.offload_parameters or 0.0, "offload_activations": run.offload_activations or 0.0}
@@ -66,12 +67,13 @@ def _usual_length(run: TrainRun, sources: Sources, assumed: list[str]) -> int:
     return _default("seq_len", usual, assumed)
 
 
-def _accumulates(run: TrainRun, stack: Stack, assumed: list[str]) -> bool:
+def _accumulates(run: TrainRun, stack: Stack, sources: Sources, assumed: list[str]) -> bool:
     """Say whether a row has several micro-batches whose gradients its stack reduces once."""
     if not stack.no_sync[0] or (run.pp or 1) > 1:
         return False
-    if run.grad_accum is None and run.global_batch_seqs is None and stack.name == "litgpt":
-        assumed.append("grad_accum=several")  # its batches of 64 and more never fit one micro-batch
+    batches = sources.flag("several_batches", run, stack=stack.name)
+    if run.grad_accum is None and run.global_batch_seqs is None and batches:
+        assumed.append("grad_accum=several")
         return True
     return (run.grad_accum or 1) > 1
 

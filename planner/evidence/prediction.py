@@ -72,17 +72,14 @@ def predict(run: TrainRun, catalog: Catalog, *, memory_only: bool = False, model
 
     model: the row's, where it is known from an earlier prediction.
     """
-    said = catalog.sources
+    said, assumed = catalog.sources, list[str]()
     refuse(run, said)
-    assumed: list[str] = []
     method = method_of(run, said)
     model = model or model_of(run, catalog, assumed)
     stack = stack_of(run, model, catalog, assumed, memory_only=memory_only)
     degrees = degrees_of(run, model, stack, said, assumed)
     candidate = candidate_of(run, stack, catalog, assumed, gpus=degrees.gpus, memory_only=memory_only)
-    precision = _scaled(run, candidate, said) or _default_precision(run, memory_only, said, assumed)
-    if memory_only:
-        precision = _held_precision(run, stack, candidate)
+    precision = _precision(run, stack, candidate, memory_only, said, assumed)
     question = question_of(
         catalog, model, (candidate,), stack, sequence_length=degrees.sequence_length,
         global_batch=degrees.global_batch, precisions=(precision,), method=method,
@@ -96,30 +93,21 @@ def predict(run: TrainRun, catalog: Catalog, *, memory_only: bool = False, model
     return Prediction(
         model, evaluation, stack.name, stack.family, candidate.gpu.architecture,
         "any" if UNKNOWN_GPU in assumed else candidate.gpu.name, degrees.gpus, precision,
-        traits["method"], catalog.step_residuals.match(**traits), catalog.memory_residuals.match(**traits),
-        tuple(assumed), model_is,
-        said.word("peak_kind", run) or "reserved",
+        method, catalog.step_residuals.match(**traits), catalog.memory_residuals.match(**traits),
+        tuple(assumed), model_is, said.word("peak_kind", run) or "reserved",
         # 16-bit weights and their shard, where every rank builds the whole model on its GPU
         2.0 * question.shape.total * (1 + 1 / degrees.gpus) if said.flag("loads_whole", run) else 0.0)
 
 
-def _scaled(run: TrainRun, candidate: Candidate, sources: Sources) -> str | None:
-    """Return the format of a row; fp8 with scales by block where its recipe says so and the GPU has it."""
-    scaled = sources.word("scaled_precision", run)
-    return scaled if scaled in candidate.gpu.peak else run.precision
-
-
-def _held_precision(run: TrainRun, stack: Stack, candidate: Candidate) -> str:
-    """Return the format whose widths a row holds, of those that the GPU computes in."""
-    wanted = "fp32" if "fp32" in (run.precision, run.precision_recipe) else "bf16"
-    known = [p for p in (wanted, "fp16", "fp32") if p in stack.states and p in candidate.gpu.peak]
-    return known[0] if known else wanted
-
-
-def _default_precision(run: TrainRun, memory_only: bool, sources: Sources, assumed: list[str]) -> str:
-    """Return bf16, or what the source's runs use where they do not say."""
-    if memory_only:  # a memory file states the bytes of its states instead
-        return "bf16"
-    precision = sources.word("usual_precision", run) or "bf16"
-    assumed.append(f"precision={precision}")
-    return precision
+def _precision(run: TrainRun, stack: Stack, candidate: Candidate, memory_only: bool, said: Sources,
+               assumed: list[str]) -> str:
+    """Return the format of a row; of a memory row, which states the bytes of its states, one of their widths."""
+    if memory_only:
+        wanted = "fp32" if "fp32" in (run.precision, run.precision_recipe) else "bf16"
+        return next((p for p in (wanted, "fp16", "fp32") if p in stack.states and p in candidate.gpu.peak), wanted)
+    scaled = said.word("scaled_precision", run)
+    stated = scaled if scaled in candidate.gpu.peak else run.precision
+    if stated is None:
+        stated = said.word("usual_precision", run) or "bf16"
+        assumed.append(f"precision={stated}")
+    return stated

@@ -115,7 +115,7 @@ class Run(Cells):
 class TrainRun(Run):
     """What a training row says was run.
 
-    Words: framework, method, scaleup, scaleout, sharding, seq_parallel, recompute, recompute_modules, precision,
+    Words: framework, method, scaleout, sharding, seq_parallel, recompute, recompute_modules, precision,
     precision_recipe, the formats weights_dtype, gradients_dtype, master_dtype and moments_dtype, optimizer,
     attention_impl, loss_kernel, lora_targets, base_quantization. GiB: gpu_mem_gib. Gbit/s: nic_gbit_per_gpu.
     Counts: gpus_per_node, vpp (chunks of a GPU), the degrees cp and dp in GPUs, grad_accum in micro-batches, lora_rank.
@@ -127,7 +127,6 @@ class TrainRun(Run):
     method: Text = None
     gpu_mem_gib: Positive = None
     gpus_per_node: Count = None
-    scaleup: Text = None
     scaleout: Text = None
     nic_gbit_per_gpu: Positive = None
     seq_len: Count = None
@@ -162,13 +161,12 @@ class ServeRun(Run):
     """What a serving row says was run, as far as it is read.
 
     Words: engine, engine_version, and the formats weight_precision and kv_precision. Yes or no: mla, disaggregated.
-    Tokens: isl (prompt), osl (answer), max_model_len, block_size. Sequences at once: concurrency, max_batch. Requests a
-    second: request_rate. Share of memory: gpu_memory_utilization. Counts: head_dim in elements, the degree dp in GPUs.
+    Tokens: isl (prompt), osl (answer), max_model_len, block_size. Sequences at once: concurrency, max_batch.
+    Share of memory: gpu_memory_utilization. GPUs: the degree dp.
     """
 
     engine: Text = None
     engine_version: Text = None
-    head_dim: Count = None
     weight_precision: Text = None
     kv_precision: Text = None
     mla: Truth = None
@@ -178,7 +176,6 @@ class ServeRun(Run):
     osl: Positive = None
     concurrency: Positive = None
     max_batch: Positive = None
-    request_rate: Positive = None
     max_model_len: Count = None
     gpu_memory_utilization: Positive = None
     block_size: Count = None
@@ -189,16 +186,13 @@ class Measured(Cells):
 
 
 class TrainMeasured(Measured):
-    """What a training row measured; `mem_kind` says what the peak counts and is no measurement.
+    """What a training row measured, as far as it is compared; `mem_kind` says what the peak counts.
 
-    Tokens/s: tokens_per_s_per_gpu. Seconds: step_time_s. TFLOP/s: tflops_per_gpu. Share of the peak: mfu. GiB:
-    peak_mem_gib. Yes or no: fits. Word: mem_kind.
+    Tokens/s: tokens_per_s_per_gpu. Seconds: step_time_s. GiB: peak_mem_gib. Yes or no: fits. Word: mem_kind.
     """
 
     tokens_per_s_per_gpu: Positive = None
     step_time_s: Positive = None
-    tflops_per_gpu: Positive = None
-    mfu: Positive = None
     peak_mem_gib: Positive = None
     fits: Truth = None
     mem_kind: Text = None

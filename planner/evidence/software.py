@@ -16,10 +16,9 @@ from planner.catalog.hardware import Precision
 from planner.catalog.load import Catalog
 from planner.catalog.quirk import Sources
 from planner.catalog.stack import KeptProduct, RecomputeModule, Stack, StateBytes
-from planner.evidence.loss import loss_bytes
 from planner.evidence.rows import TrainRun
 from planner.evidence.skipping import SkippedError
-from planner.physics.training.recipes import LEAST_GRADIENT
+from planner.physics.training.recipes import FUSED_LINEAR_LOSS, LEAST_GRADIENT, SHORT_LOSS
 
 WEIGHT_BYTES = {"bf16": 2.0, "fp16": 2.0, "fp32": 4.0, "none": 0.0}
 """Bytes of a weight, gradient or master copy by its format."""
@@ -65,7 +64,7 @@ def _kernels(run: TrainRun, stack: Stack, catalog: Catalog) -> dict[str, Any]:
     # a PyTorch row that does not name its loss kernel is of a time before chunked ones
     usual = catalog.stack(stack.family) if stack.family in ("fsdp2", "hf-peft") else stack
     plain = usual.loss_bytes_per_logit
-    changes["loss_bytes_per_logit"] = min(plain, loss_bytes(run, said) or plain)
+    changes["loss_bytes_per_logit"] = min(plain, _loss_bytes(run, said) or plain)
     tile = said.number("live_mlp", run)
     if tile is not None:
         changes["live_mlp"] = tile
@@ -77,6 +76,17 @@ def _kernels(run: TrainRun, stack: Stack, catalog: Catalog) -> dict[str, Any]:
         # only NVIDIA's recipes set --tp-comm-overlap
         changes["overlap"] = stack.overlap.model_copy(update={"tensor_parallel": 0.0})
     return changes
+
+
+def _loss_bytes(run: TrainRun, said: Sources) -> float | None:
+    """Return bytes per logit on the last stage of the loss kernel that a row states, none for the stack's own."""
+    kernel = said.word("loss", run)
+    if kernel == "fused with its projection" and run.hidden and run.vocab:
+        return FUSED_LINEAR_LOSS * run.hidden / run.vocab
+    if kernel != "in chunks":
+        return None
+    counted = said.number("loss_bytes", run)
+    return SHORT_LOSS if counted is None else counted
 
 
 def _name(run: TrainRun, model: Model, said: Sources, assumed: list[str]) -> str:

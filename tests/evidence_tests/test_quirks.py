@@ -62,7 +62,7 @@ def test_no_pattern_in_the_code_of_evidence_repeats_without_a_bound():
 
 
 @pytest.mark.parametrize(("rule", "expected"), [
-    ("stak: [{source: our own, kind: quoted}]", "quirks.stak: expected"),
+    ("stak: [{source: our own, kind: quoted}]", "quirks: no question 'stak'; did you mean stack?"),
     ("tuned: [{when: {noets: x}, source: our own, kind: quoted}]", "no column 'noets' that a rule may read; did you"),
     ("tuned: [{when: {mfu: x}, source: our own, kind: quoted}]", "no column 'mfu' that a rule may read"),
     ("vpp: [{value: two, source: our own, kind: quoted}]", "vpp is answered by a number, got 'two'"),
@@ -70,7 +70,7 @@ def test_no_pattern_in_the_code_of_evidence_repeats_without_a_bound():
     ("tuned: [{when: {notes: x}, source: our own}]", "quirks.tuned.0.kind: required, but missing")])
 def test_a_wrong_rule_names_file_line_and_key(tmp_path, rule, expected):
     with pytest.raises(InputError) as caught:
-        _ = own(tmp_path, rule).sources
+        validate_file(write(tmp_path / "runs.csv", THROUGHPUT), own(tmp_path, rule))
     assert re.search("lab.yaml:[56]: quirks", str(caught.value))
     assert expected in str(caught.value)
 
