@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from planner.catalog.hardware import Fabric, Gpu, Nics, Node
 from planner.catalog.load import Catalog
@@ -57,12 +58,18 @@ def _gpu(run: TrainRun, catalog: Catalog, memory_only: bool, assumed: list[str])
     return catalog.gpu(STAND_IN).model_copy(update={"name": run.gpu, "memory": usable, "usable_memory": usable})
 
 
+@lru_cache(maxsize=4)
+def _nodes(catalog: Catalog) -> list[tuple[Node, Gpu]]:
+    """Return every node with its GPU."""
+    return [(node, catalog.gpu(node.gpu)) for node in catalog.all("nodes", Node)]
+
+
 def _node(run: TrainRun, gpu: Gpu, gpus: int, catalog: Catalog, assumed: list[str]) -> Node:
     """Return the node of this GPU with the stated count, else the largest one resized to it."""
-    nodes = catalog.all("nodes", Node)
-    fitting = [n for n in nodes if catalog.gpu(n.gpu).name == gpu.name]
+    nodes = _nodes(catalog)
+    fitting = [n for n, of in nodes if of.name == gpu.name]
     if not fitting:
-        fitting = [n for n in nodes if catalog.gpu(n.gpu).architecture == gpu.architecture]
+        fitting = [n for n, of in nodes if of.architecture == gpu.architecture]
         if not fitting:
             raise SkippedError(f"the catalog has no node with GPU {gpu.name}")
         assumed.append(f"node={max(fitting, key=lambda n: (n.gpus, n.name)).name}")
