@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
-from planner.answer.schema import Objective
 from planner.solver.fleet.problem import Goal
-from planner.solver.search.choose import Choice
 from planner.units import DAY, show_kwh, show_seconds, show_usd
 
 Name = Literal["cost_usd", "duration_days", "gpus", "energy_kwh"]
@@ -25,11 +23,3 @@ def amount(goal: Goal, value: int) -> float:
 def show_amount(goal: Goal, value: float) -> str:
     """Write a value of the objective with its unit, and its sign where it is below zero."""
     return _SHOWN[goal](value) if value >= 0 else f"-{_SHOWN[goal](-value)}"
-
-
-def objective_of(goal: Goal, choice: Choice) -> Objective:
-    """Return the objective of a plan, its bound and its gap."""
-    value = None if choice.value is None else amount(goal, choice.value)
-    bound = None if choice.bound is None else amount(goal, choice.bound)
-    gap = None if not value or bound is None else (value - bound) / value
-    return Objective(name=NAMES[goal], value=value, bound=bound, gap=gap)

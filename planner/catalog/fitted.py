@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, TypeVar
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, ValidationError
 
+from planner.catalog.ranges import Rows
 from planner.catalog.sourced import Fact, Sourced
 from planner.errors import InputError
-from planner.yaml_io import Frozen
+from planner.text_io import read_text, real
+from planner.yaml_io import Frozen, parse, validate
 
 S = TypeVar("S", bound=Sourced)
+FITTED = "fitted"
+"""Name of the file of fitted constants; the quantiles of what they leave lie beside it."""
 
 
 class Constant(Frozen):
     """One fitted figure in the base unit of its field: its relative uncertainty, and the rows that decide it."""
 
-    value: float
-    spread: float = Field(ge=0)
+    value: Annotated[float, Field(ge=-1e18, le=1e18)]
+    spread: Annotated[float, Field(ge=0, le=1e6)]
     """Standard deviation of its logarithm, or of its logit for a share."""
-    rows: int = Field(ge=1)
+    rows: Rows
 
 
 class Fitted(Sourced):
     """Constants by entry ("stacks/fsdp2", "calibration/gpu-hopper") and dotted field."""
 
     values: dict[str, dict[str, Constant]]
+    residuals: dict[str, str] = Field(default_factory=dict)
+    """Files of the same fit -> digest of their text: these constants with other residuals are half a fit."""
 
     def over(self, entry: S, kind: str, name: str) -> S:
         """Return `entry` with what is fitted for kind/name, and where it comes from."""
@@ -44,7 +52,44 @@ class Fitted(Sourced):
                              note=f"{constant.rows} rows, spread {constant.spread:.2f}")
                  for field, constant in constants.items()}
         changed = with_values(entry, {field: constant.value for field, constant in constants.items()})
+        _within_ranges(changed, constants)
         return changed.model_copy(update={"facts": {**entry.facts, **facts}})
+
+
+def _within_ranges(entry: Sourced, fields: Iterable[str]) -> None:
+    """Raise InputError where a fitted figure is outside what its field may be."""
+    tops = {field.partition(".")[0] for field in fields}
+    try:
+        type(entry).model_validate(entry.model_dump(mode="json"))
+    except ValidationError as error:
+        # a default of zero has no text that reads back, so that only what was fitted is looked at
+        for problem in error.errors():
+            if problem["loc"] and problem["loc"][0] in tops:
+                where = ".".join(map(str, problem["loc"]))
+                raise InputError(f"fitted: {entry.name}.{where}: {problem['msg']}; run planner calibrate again"
+                                 ) from None
+
+
+def text_digest(text: str) -> str:
+    """Return a digest of a text's lines, however they end."""
+    return hashlib.sha256("\n".join(text.splitlines()).encode()).hexdigest()[:16]
+
+
+def fitted_files(roots: Sequence[Path], unfitted: Path | None) -> list[Path]:
+    """Return the files of fitted constants in catalog folders, the stronger later; `unfitted` is left out."""
+    kept = [root for root in roots if unfitted is None or real(root) != real(unfitted)]
+    return [file for root in kept if (file := root / "calibration" / f"{FITTED}.yaml").is_file()]
+
+
+def read_fitted(path: Path) -> Fitted:
+    """Return the fitted constants of a file. Raises InputError where residuals beside it are not of the same fit."""
+    found = validate(parse(read_text(path), str(path)), Fitted)
+    for name, digest in found.residuals.items():
+        beside = path.with_name(f"{name}.yaml")
+        if text_digest(read_text(beside)) != digest:
+            raise InputError(f"not of the same fit as {path.name} beside it: run planner calibrate again",
+                             file=str(beside))
+    return found
 
 
 def with_values(entry: S, values: Mapping[str, float]) -> S:

@@ -16,12 +16,16 @@ from pydantic import TypeAdapter, ValidationError
 from rich.console import Console
 
 from planner.catalog.load import Catalog
+from planner.catalog.sourced import AsOf
 from planner.cli.main import Settings
+from planner.cli.printing import note
 from planner.units import SECONDS, parse
 
 F = TypeVar("F", bound=Callable[..., Any])
 PIPE_WIDTH = 80
 """Columns where the output is no terminal and COLUMNS is not set."""
+
+_AS_OF: TypeAdapter[str] = TypeAdapter(AsOf)
 
 
 def common(function: F) -> F:
@@ -45,7 +49,7 @@ class _ToStderr(logging.Handler):
     """Writes log records to stderr as it is at that moment."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        click.echo(f"{record.levelname.lower()}: {record.getMessage()}", err=True)
+        note(f"{record.levelname.lower()}: {record.getMessage()}")
 
 
 def _settings(ctx: click.Context) -> Settings:
@@ -121,6 +125,14 @@ def quantity(annotation: Any) -> Callable[[str], Any]:  # noqa: ANN401 - what Ty
             raise click.BadParameter(error.errors()[0]["msg"].removeprefix("Value error, ")) from None
 
     return convert
+
+
+def as_of(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """Return a date as catalog entries state it."""
+    try:
+        return None if value is None else _AS_OF.validate_python(value)
+    except ValidationError:
+        raise click.BadParameter(f"expected a month or a day such as 2026-11 or 2026-11-21, got {value!r}") from None
 
 
 def time_limit(text: str) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,8 +9,10 @@ from pathlib import Path
 import click
 
 from planner.cli.options import common, console, is_quiet, is_verbose, open_catalog
+from planner.cli.printing import say_json
 from planner.errors import EXIT_OK
 from planner.render.page import Column, Page
+from planner.text_io import json_text
 
 VERDICTS = ("true_fit", "false_fit", "tight_fit", "true_oom", "false_oom", "tight_oom")
 
@@ -30,7 +31,7 @@ def command(evidence: Path, as_json: bool, catalogs: tuple[Path, ...]) -> int:
 
     result = validate_file(evidence, catalog)
     if as_json:
-        click.echo(json.dumps(result, indent=2, ensure_ascii=False, allow_nan=False))
+        say_json(json_text(result, indent=2))
         return EXIT_OK
     page = Page(console())
     _show(page, result["summary"])

@@ -157,6 +157,6 @@ def kind_of(measured: TrainMeasured, prediction: Prediction) -> str:
 
 def _number(identifier: str, quantity: str, predicted: float, measured: float, interval: tuple[float, float],
             assumed: tuple[str, ...]) -> Entry:
-    if not math.isfinite(predicted):
-        raise SkippedError(f"its layout is outside the model: no finite {quantity}")
+    if not all(map(math.isfinite, (predicted, *interval))):
+        raise SkippedError(f"what is stated gives no finite {quantity}")
     return Entry(identifier, quantity, predicted, measured, predicted / measured - 1, interval, assumed)

@@ -54,6 +54,9 @@ def degrees_of(run: TrainRun, model: Model, stack: Stack, sources: Sources, assu
         "recompute": _recompute(run, sources, assumed),
         "hsdp": _copies(run, gpus, tp, dp * cp, sources, assumed), "offload": _offload(run, sources),
         "offload_parameters": run.offload_parameters or 0.0, "offload_activations": run.offload_activations or 0.0}
+    # embedding and head may count as layers
+    if not 1 <= pp * vpp <= model.layers + 2:
+        raise SkippedError(f"pp {pp} x vpp {vpp} is not within the {model.layers} layers of the model")
     if row["ep"] * row["hsdp"] > dp * cp:
         raise SkippedError(f"ep {row['ep']} is wider than a shard group of {dp * cp // row['hsdp']:g}")
     return Degrees(from_rows([row], batch), _length(run, cap, micro, sources, assumed), batch, gpus)

@@ -19,6 +19,8 @@ from planner.evidence.skipping import why
 from planner.text_io import read_text
 
 MAX_BYTES = 256 * 2**20
+MAX_CELL = 10_000
+"""Characters of a cell."""
 
 
 def read_evidence(path: Path) -> Evidence:
@@ -34,7 +36,7 @@ def read_evidence(path: Path) -> Evidence:
         found = _row(KINDS[kind][0], names, cells)
         if isinstance(found, str):
             identifier = next((cell.strip() for name, cell in zip(names, cells, strict=False) if name == "id"), "")
-            unread.append((identifier or f"line {line}", f"line {line}: {found}"))
+            unread.append((identifier[:MAX_CELL] or f"line {line}", f"line {line}: {found}"))
         else:
             rows.append(found)
     return Evidence(kind, tuple(rows), tuple(unread))
@@ -70,6 +72,9 @@ def _row(kind: type[TrainRow] | type[ServeRow], names: Sequence[str],
     """Return a row, or what is wrong with it."""
     if len(cells) != len(names):
         return f"{len(cells)} cells where the header has {len(names)}"
+    for name, cell in zip(names, cells, strict=True):
+        if len(cell) > MAX_CELL:
+            return f"column {name}: a cell of {len(cell):,} characters, more than {MAX_CELL:,}"
     stated = {name: text for name, cell in zip(names, cells, strict=True) if (text := cell.strip())}
     try:
         return kind.model_validate({**stated, "run": stated, "measured": stated})

@@ -10,64 +10,63 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 _TRUTH = {"yes": True, "no": False, "1": True, "0": False, "true": True, "false": False}
 ABOVE_ZERO = "above zero"
-LARGEST = 1e12
-"""No quantity of a row is larger, in its column's unit."""
+LEAST, MOST = 1e-9, 1e12
+"""Below any number above zero, and above any number, in the unit of its column."""
 
 
 def _truth(given: object) -> bool:
     word = str(given).lower()
     if word not in _TRUTH:
-        raise ValueError(f"expected yes or no, got {given!r}")
+        raise ValueError(f"expected yes or no, got {_short(given)}")
     return _TRUTH[word]
 
 
-def _amount(given: object, least: str = "of zero or more") -> float:
+def _amount(given: object, least: str = "of zero or more", most: float = MOST) -> float:
     text = str(given)
     try:
         value = float(text)
     except ValueError:
-        raise ValueError(f"expected a number, got {text!r}") from None
+        raise ValueError(f"expected a number, got {_short(given)}") from None
     if not math.isfinite(value) or "_" in text:
-        raise ValueError(f"expected a finite number, got {text!r}")
+        raise ValueError(f"expected a finite number, got {_short(given)}")
     if value < 0 or (value == 0 and least == ABOVE_ZERO):
-        raise ValueError(f"expected a number {least}, got {text!r}")
-    if value > LARGEST:
-        raise ValueError(f"expected a number up to {LARGEST:g}, got {text!r}")
+        raise ValueError(f"expected a number {least}, got {_short(given)}")
+    if value > most or 0 < value < LEAST:
+        raise ValueError(f"expected a number from {LEAST:g} to {most:,.0f}, got {_short(given)}")
     return value
 
 
-def _positive(given: object) -> float:
-    return _amount(given, ABOVE_ZERO)
-
-
-def _whole(given: object, least: str = "of zero or more") -> int:
-    value = _amount(given, least)
+def _whole(given: object, least: str = "of zero or more", most: float = 1e9) -> int:
+    value = _amount(given, least, most)
     if value != int(value):
-        raise ValueError(f"expected a whole number, got {given!r}")
+        raise ValueError(f"expected a whole number, got {_short(given)}")
     return int(value)
 
 
-def _share(given: object) -> float:
-    value = _amount(given)
-    if value > 1:
-        raise ValueError(f"expected a share of at most 1, got {given!r}")
-    return value
+def _short(given: object) -> str:
+    return repr(str(given)[:40])
 
 
+_POSITIVE = partial(_whole, least=ABOVE_ZERO)
 Text: TypeAlias = str | None
 Truth: TypeAlias = Annotated[bool, BeforeValidator(_truth)] | None
-Positive: TypeAlias = Annotated[float, BeforeValidator(_positive)] | None
+Positive: TypeAlias = Annotated[float, BeforeValidator(partial(_amount, least=ABOVE_ZERO))] | None
 Amount: TypeAlias = Annotated[float, BeforeValidator(_amount)] | None
-Share: TypeAlias = Annotated[float, BeforeValidator(_share)] | None
-Count: TypeAlias = Annotated[int, BeforeValidator(lambda given: _whole(given, ABOVE_ZERO))] | None
+Share: TypeAlias = Annotated[float, BeforeValidator(partial(_amount, most=1))] | None
+Count: TypeAlias = Annotated[int, BeforeValidator(_POSITIVE)] | None
 Number: TypeAlias = Annotated[int, BeforeValidator(_whole)] | None
 """A count that may be zero."""
+Degree: TypeAlias = Annotated[int, BeforeValidator(partial(_POSITIVE, most=1e6))] | None
+"""Ranks, layers, and what there is of them."""
+Ranks: TypeAlias = Annotated[int, BeforeValidator(partial(_whole, most=1e6))] | None
+OfNode: TypeAlias = Annotated[int, BeforeValidator(partial(_POSITIVE, most=256))] | None
 
 
 class Cells(BaseModel):
@@ -88,28 +87,28 @@ class Run(Cells):
     source: Text = None
     source_detail: Text = None
     notes: Text = None
-    year: Count = None
+    year: Degree = None
     model: Text = None
     params_b: Positive = None
-    layers: Count = None
+    layers: Degree = None
     hidden: Count = None
     ffn: Count = None
-    heads: Count = None
-    kv_heads: Count = None
+    heads: Degree = None
+    kv_heads: Degree = None
     vocab: Count = None
     gated_mlp: Truth = None
     tied_embeddings: Truth = None
     experts: Number = None
     experts_per_token: Number = None
     moe_ffn: Number = None
-    shared_experts: Number = None
-    dense_layers: Number = None
+    shared_experts: Ranks = None
+    dense_layers: Ranks = None
     attention: Text = None
     gpu: Text = None
-    gpus: Count = None
-    tp: Count = None
-    pp: Count = None
-    ep: Number = None
+    gpus: Degree = None
+    tp: Degree = None
+    pp: Degree = None
+    ep: Ranks = None
 
 
 class TrainRun(Run):
@@ -126,16 +125,16 @@ class TrainRun(Run):
     framework: Text = None
     method: Text = None
     gpu_mem_gib: Positive = None
-    gpus_per_node: Count = None
+    gpus_per_node: OfNode = None
     scaleout: Text = None
     nic_gbit_per_gpu: Positive = None
     seq_len: Count = None
     global_batch_seqs: Count = None
-    micro_batch: Count = None
-    grad_accum: Count = None
-    vpp: Count = None
-    cp: Count = None
-    dp: Count = None
+    micro_batch: Degree = None
+    grad_accum: Degree = None
+    vpp: Degree = None
+    cp: Degree = None
+    dp: Degree = None
     sharding: Text = None
     seq_parallel: Text = None
     recompute: Text = None
@@ -170,7 +169,7 @@ class ServeRun(Run):
     weight_precision: Text = None
     kv_precision: Text = None
     mla: Truth = None
-    dp: Number = None
+    dp: Ranks = None
     disaggregated: Truth = None
     isl: Positive = None
     osl: Positive = None

@@ -13,7 +13,7 @@ from planner.evidence.rows import ServeRun
 from planner.evidence.shape import model_of
 from planner.evidence.skipping import SkippedError, refuse
 from planner.physics.serving.cache import CACHE_BYTES
-from planner.physics.serving.formats import WeightFormat, format_of
+from planner.physics.serving.formats import FORMATS, WeightFormat, format_of
 
 Regime = Literal["static", "closed", "offline", "server", "decode", "first"]
 
@@ -129,7 +129,8 @@ def _version(run: ServeRun, engine: str, said: Sources, assumed: list[str]) -> s
 
 def weight_format(run: ServeRun, model: Model, said: Sources, assumed: list[str]) -> tuple[str, WeightFormat]:
     """Return the format of the weights by its name, and its bytes. Raises SkippedError."""
-    name = said.word("weights", run) or run.weight_precision
+    plain = (run.weight_precision or "").lower()
+    name = said.word("weights", run) or (plain if plain in FORMATS else run.weight_precision)
     if name is None:
         name = said.word("usual_weights", run) or "bf16"
         assumed.append(f"weight_precision={name}")
@@ -141,7 +142,7 @@ def weight_format(run: ServeRun, model: Model, said: Sources, assumed: list[str]
 
 def cache_format(run: ServeRun, said: Sources, assumed: list[str], **known: str) -> str:
     """Return the format of the cache, one of CACHE_BYTES. Raises SkippedError."""
-    name = said.word("cache", run) or run.kv_precision
+    name = said.word("cache", run) or (run.kv_precision or "").lower() or None
     if name is None:
         name = said.word("usual_cache", run, **known) or "bf16"
         assumed.append(f"kv_precision={name}")

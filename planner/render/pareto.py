@@ -8,13 +8,13 @@ from math import log
 from planner.answer.schema import PARETO, Assignment, Plan
 from planner.render.layout_text import brief
 from planner.render.page import Column, Page
-from planner.units import show_kwh, show_usd
+from planner.units import round_up, show_kwh, show_usd
 
 WIDTH, HEIGHT = 60, 15
 FAR = 4
 """Most over least value from which an axis is logarithmic."""
 _FIELDS = {"cost": "cost_usd", "days": "duration_days", "gpus": "gpus", "energy": "energy_kwh"}
-_SHOWN = {"cost": show_usd, "days": "{:,.1f}".format, "gpus": "{:,.0f}".format, "energy": show_kwh}
+_SHOWN = {"cost": show_usd, "days": lambda days: f"{round_up(days, 1):,}", "gpus": "{:,.0f}".format, "energy": show_kwh}
 _MARKS = "123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal, NamedTuple
 
-from pydantic import Field, PlainSerializer, PlainValidator, field_validator, model_validator
+from pydantic import AfterValidator, Field, PlainSerializer, PlainValidator, field_validator, model_validator
 
 from planner.catalog.hardware import Precision
-from planner.units import Tokens, parse_count
+from planner.units import Tokens, parse_count, trimmed
 from planner.yaml_io import Frozen
 
 Optimizer = Literal["adamw", "adamw-8bit", "adamw-4bit", "sgd-momentum", "lion", "muon", "adafactor",
@@ -18,9 +18,11 @@ Method = Literal["pretrain", "full", "lora", "qlora", "inference"]
 DEFAULT_STACK = {"pretrain": "megatron-core", "full": "megatron-core", "lora": "hf-peft", "qlora": "hf-peft",
                  "inference": "megatron-core"}
 """Stack by method, where none is named."""
-_BATCH = re.compile(r"\s*([\d_]{1,18})\s*(?:sequences|seqs)?\s*(?:(?:\+-|\+/-|±)\s*(\d+(?:\.\d+)?)\s*%)?\s*\Z")
+_BATCH = re.compile(r"([\d_,]+) ?(?:sequences|seqs)? ?(?:(?:\+-|\+/-|±) ?(\d+(?:\.\d+)?) ?%)?", re.ASCII)
 TRAINABLE = ("bf16", "fp16", "fp8", "mxfp8", "fp4", "fp32", "tf32")
 MOST_SEQUENCES = 10**6
+LONGEST = 10**8
+"""Tokens of a sequence at most, ten times the longest context of a published model."""
 WIDEST = 0.25
 
 
@@ -39,11 +41,11 @@ def _global_batch(value: object) -> Batch:
     if isinstance(value, Batch):
         return value
     if isinstance(value, str):
-        match = _BATCH.match(value)
+        match = _BATCH.fullmatch(trimmed(value, "global batch"))
         if match is None:
             raise ValueError(f"{value!r} is not a global batch: write for example '2048 sequences' or "
                              "'2048 sequences +- 2%'")
-        value, tolerance = int(match.group(1).replace("_", "") or 0), float(match.group(2) or 0) / 100
+        value, tolerance = match.group(1), float(match.group(2) or 0) / 100
     else:
         tolerance = 0.0
     sequences = parse_count(value, "global batch", "2048 sequences")
@@ -53,6 +55,16 @@ def _global_batch(value: object) -> Batch:
 
 
 GlobalBatch = Annotated[Batch, PlainValidator(_global_batch), PlainSerializer(str, return_type=str)]
+
+
+def sequence(value: int) -> int:
+    """Return a length in tokens. Raises ValueError above what any model reads."""
+    if value > LONGEST:
+        raise ValueError(f"a sequence has at most {LONGEST:,} tokens, far more than any model reads, got {value:,}")
+    return value
+
+
+SequenceLength = Annotated[Tokens, AfterValidator(sequence)]
 
 
 class Training(Frozen):
@@ -65,7 +77,7 @@ class Training(Frozen):
     """None is pretrain, or without tokens every method in turn."""
     tokens: Annotated[Tokens, Field(le=10**16)] | None = None
     """None asks what holds the model: the fewest GPUs of each kind."""
-    sequence_length: Tokens | None = None
+    sequence_length: SequenceLength | None = None
     global_batch: GlobalBatch | None = None
     precision: tuple[Precision, ...] = Field(default=("bf16",), min_length=1)
     stack: str | None = None
@@ -75,12 +87,12 @@ class Training(Frozen):
     """Whether the optimizer steps as backward makes the gradients, which are freed at once: one micro-batch a step."""
     loss: Loss | None = None
     """Kernel of the cross entropy: plain, in chunks, or fused with its projection; none is the stack's own."""
-    mean_length: Tokens | None = None
+    mean_length: SequenceLength | None = None
     """Tokens of a sample on average where each is padded to sequence_length; none where samples are packed."""
     lora_rank: int = Field(default=16, gt=0, le=4096)
     """Rank of the adapters on every product, for the methods lora and qlora."""
 
-    trained_layers: int | None = Field(default=None, gt=0)
+    trained_layers: int | None = Field(default=None, gt=0, le=10**6)
     """Layers that train, the last ones with the head, where the rest is frozen; without a pipeline."""
 
     @field_validator("model", mode="before")

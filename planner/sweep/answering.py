@@ -10,7 +10,8 @@ from functools import lru_cache
 from pathlib import Path
 from threading import get_ident
 
-from planner.ask.plan import Interrupted, make_plan
+from planner.ask.account import Interrupted
+from planner.ask.plan import make_plan
 from planner.catalog.load import Catalog
 from planner.errors import InputError, PlannerError
 from planner.sweep.task import Outcome, Task, Terms

@@ -26,8 +26,9 @@ def test_the_kind_is_recognized_by_the_header(name, rows):
 
 
 @pytest.mark.parametrize(("column", "value", "expected"), [
-    ("gpus", "many", "expected a number, got 'many'"), ("gpus", "1e300", "expected a number up to 1e+12"),
-    ("offload_optimizer", "2", "expected a share of at most 1"), ("step_time_s", "-1", "expected a number above zero"),
+    ("gpus", "many", "expected a number, got 'many'"), ("gpus_per_node", "1e9", "expected a number from 1e-09 to 256"),
+    ("offload_optimizer", "2", "expected a number from 1e-09 to 1,"),
+    ("step_time_s", "-1", "expected a number above zero"),
     ("step_time_s", "nan", "expected a finite number"), ("seq_len", "inf", "expected a finite number"),
     ("tp", "2.5", "expected a whole number"), ("gpus", "0", "expected a number above zero"),
     ("suspect", "maybe", "expected yes or no"), ("id", "", "required, but empty")])
@@ -53,12 +54,13 @@ def test_the_line_is_where_the_row_begins(tmp_path):
     assert reason.startswith("line 4: column gpus")
 
 
-def test_a_line_of_another_width_is_skipped(tmp_path):
+def test_a_row_of_another_width_or_with_an_endless_cell_is_skipped(tmp_path):
     path = tmp_path / "x.csv"
-    path.write_text("id,global_batch_seqs,tokens_per_s_per_gpu\na,1\nb,8,\n")
+    path.write_text(f"id,global_batch_seqs,tokens_per_s_per_gpu,notes\na,1\nb,8,1,{'9' * 20_000}\nc,8,1,\n")
     found = read_evidence(path)
-    assert [row.id for row in found.rows] == ["b"]
-    assert found.unread == (("a", "line 2: 2 cells where the header has 3"),)
+    assert [row.id for row in found.rows] == ["c"]
+    assert found.unread == (("a", "line 2: 2 cells where the header has 4"),
+                            ("b", "line 3: column notes: a cell of 20,000 characters, more than 10,000"))
 
 
 def test_a_measurement_is_no_column_of_a_run_and_every_column_has_its_unit():

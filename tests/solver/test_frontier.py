@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from planner.jobs.training.prepared import job_of, prepare
+from planner.jobs.kinds import question_of
+from planner.jobs.training.job import TrainingJob
 from planner.layouts.enumerate import Grid, enumerate_layouts
 from planner.layouts.offload import allowed, levels
 from planner.layouts.table import Layouts, Mask
@@ -21,6 +22,7 @@ from planner.solver.search.job import Pricing
 from planner.solver.search.source import grid_source, table_source
 from planner.solver.search.stage_row import stage_row
 from planner.solver.search.staging_input import staging_problem
+from planner.solver.settings import Effort
 from tests.search_cases import Case, catalog, random_case
 
 SEEDS = range(16)
@@ -74,7 +76,7 @@ def test_bounds_never_exceed_staged_optimum_and_never_reject_what_fits() -> None
                 if staged is None:
                     continue
                 fits_seen += 1
-                pipeline = staged.objective * 1e-9 / problem.bubble_parts
+                pipeline = problem.seconds(staged.objective)
                 step = (pipeline + batch.time.step[row]) * batch.time.jitter[row]
                 assert known.fits[row]
                 assert known.step[row] <= step * (1 + 1e-12)
@@ -106,8 +108,9 @@ def test_offload_is_never_left_out_where_it_would_win(model: str, node: str, gpu
         "workload.sequence_length": str(length), "limits.gpus": str(gpus), "hardware.candidates": node}, catalog())
     scenario = scenario.model_copy(update={"sourcing": scenario.sourcing.model_copy(
         update={"own": {node: 1000}, "rent": None})})
-    prepared = prepare(scenario, catalog())
-    layouts, job = enumerate_layouts(prepared.facts).layouts, job_of(prepared)
+    prepared, = question_of(scenario, catalog()).jobs
+    assert isinstance(prepared, TrainingJob)
+    layouts, job = enumerate_layouts(prepared.facts).layouts, prepared.search
     lazy, eager = (Search(prepared.question, prepared.space, job) for _ in range(2))
     eager.bounding = Unpruned(prepared.question, eager.pricing, eager.levels, prepared.space.flash, eager.out)
     lazy, eager = (search.run(table_source(layouts)).found for search in (lazy, eager))
@@ -136,7 +139,7 @@ def test_company_changes_nothing_for_a_candidate(seed: int, count: int) -> None:
 def test_a_time_limit_leaves_an_open_bound_that_no_layout_beats() -> None:
     case = random_case(3, limits=False)
     every = staged_all(case)
-    stopped = Search(case.question, case.space, case.job, deadline=0.0).run(table_source(case.enumeration.layouts))
+    stopped = Search(case.question, case.space, case.job, Effort(0.0)).run(table_source(case.enumeration.layouts))
     assert every
     assert stopped.open_bound is not None
     assert stopped.open_bound <= min(f.key for f in every)[:2]
