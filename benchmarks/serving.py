@@ -9,7 +9,7 @@ from benchmarks.table import table
 from planner.catalog.load import Catalog
 from planner.evidence.compare import Comparison, Entry, compare
 from planner.evidence.reading import read_evidence
-from planner.evidence.rows import Row, ServeRun
+from planner.evidence.rows import ServeRow, ServeRun
 from planner.evidence.summary import SERVED, errors
 
 WORST = 10
@@ -62,10 +62,8 @@ def serving(path: Path) -> Iterator[str]:
     yield from ("", f"{len(found.skipped)} rows are skipped: {_reasons(found)}.")
 
 
-def _states(row: Row) -> bool:
-    assert isinstance(row.run, ServeRun)
-    weights = getattr(row.measured, "weights_gib", None)
-    return None not in (weights, row.run.gpu_memory_utilization, row.run.tp)
+def _states(row: ServeRow) -> bool:
+    return None not in (row.measured.weights_gib, row.run.gpu_memory_utilization, row.run.tp)
 
 
 def _by_quantity(entries: Sequence[Entry], names: Sequence[str]) -> Iterator[str]:
@@ -79,12 +77,10 @@ def _figures(entries: list[Entry]) -> list[str]:
         "median_abs_error", "p90_abs_error", "bias", "interval90_coverage"))]
 
 
-def _grouped(entries: list[Entry], rows: dict[str, Row], label: str, key: Group) -> Iterator[str]:
+def _grouped(entries: list[Entry], rows: dict[str, ServeRow], label: str, key: Group) -> Iterator[str]:
     groups: dict[str, list[Entry]] = {}
     for entry in entries:
-        run = rows[entry.id].run
-        assert isinstance(run, ServeRun)
-        groups.setdefault(key(run), []).append(entry)
+        groups.setdefault(key(rows[entry.id].run), []).append(entry)
     yield ""
     yield from table((label, "rows", "median", "p90", "bias", "in 90% interval"), [
         [name, *_figures(held)] for name, held in sorted(groups.items())])

@@ -12,7 +12,7 @@ from planner.catalog.load import Catalog
 from planner.evidence.compare import Comparison, Entry, compare
 from planner.evidence.ranking import rank_served
 from planner.evidence.reading import read_evidence
-from planner.evidence.rows import Row, ServeRun
+from planner.evidence.rows import ServeRow
 from planner.evidence.serve_speed import Speed
 from planner.evidence.summary import SPED, errors
 
@@ -55,7 +55,7 @@ CAUSES: tuple[tuple[str, str], ...] = (
     ("mlperf", "layout and batch were tuned by hand, lengths vary widely"),
 )
 """What is known of rows by a pattern that their ids begin with."""
-Pair = tuple[Row, Speed, Entry]
+Pair = tuple[ServeRow, Speed, Entry]
 
 
 def speed(path: Path) -> Iterator[str]:
@@ -113,7 +113,6 @@ def _kind(pair: Pair) -> str:
 
 
 def _source(pair: Pair) -> str:
-    assert isinstance(pair[0].run, ServeRun)
     return (pair[0].run.source or "").split(" (")[0]
 
 

@@ -26,7 +26,6 @@ from planner.evidence.compare import Comparison, Entry, Outcome, compare
 from planner.evidence.ranking import rank
 from planner.evidence.reading import read_evidence
 from planner.evidence.residuals import Sample, classes, memory_samples, step_samples
-from planner.evidence.rows import TrainRun
 from planner.evidence.summary import TRAINED, confusion, errors, spread
 from planner.fit.rows import measured_rows
 from planner.units import GIB
@@ -165,7 +164,6 @@ def _kind(outcome: Outcome) -> str:
 
 
 def _model(outcome: Outcome) -> str:
-    assert isinstance(outcome.row.run, TrainRun)
     return outcome.row.run.model or ""
 
 

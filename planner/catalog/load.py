@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import replace
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
@@ -18,24 +17,25 @@ from planner.catalog.architecture import Model
 from planner.catalog.calibrated import CALIBRATION, Calibrated
 from planner.catalog.calibration import ArchitectureRates
 from planner.catalog.engine import Engine
-from planner.catalog.entry_file import read_entry
+from planner.catalog.entry_file import completed, read_entry
 from planner.catalog.fitted import FITTED, Fitted, fitted_files, read_fitted, value_of, with_values
 from planner.catalog.folders import checked
 from planner.catalog.hardware import Fabric, Gpu, Node
 from planner.catalog.parts import Part
 from planner.catalog.price import PriceList, Purchase, Site
-from planner.catalog.sourced import Sourced, own_fact
+from planner.catalog.quirk import Quirks, Sources
+from planner.catalog.sourced import Sourced
 from planner.catalog.speed import Speeds
 from planner.catalog.spelling import canonical
 from planner.catalog.stack import Stack
 from planner.errors import InputError, UnknownName
 from planner.text_io import read_bytes
-from planner.yaml_io import Document, read, validate
+from planner.yaml_io import Document, validate
 
 S = TypeVar("S", bound=Sourced)
 KINDS: dict[str, type[Sourced]] = {"gpus": Gpu, "nodes": Node, "fabrics": Fabric, "models": Model,
                                    "prices": PriceList, "stacks": Stack, "sites": Site, "parts": Part,
-                                   "purchases": Purchase, "engines": Engine, "speeds": Speeds}
+                                   "purchases": Purchase, "engines": Engine, "speeds": Speeds, "evidence": Quirks}
 ALL_KINDS = (*KINDS, "calibration")
 
 
@@ -74,7 +74,7 @@ class Catalog(Calibrated):
         if key not in self._entries:
             path = self.files(kind)[name]
             document, whole = read_entry(path, model)
-            entry = self._fitted(kind, name, document, whole or validate(self._completed(kind, document), model))
+            entry = self._fitted(kind, name, document, whole or validate(completed(document, self.files(kind)), model))
             if entry.name != name:
                 raise InputError(f"name: expected {name!r} as the file is called, got {entry.name!r}", file=str(path))
             self._entries[key] = entry
@@ -123,34 +123,6 @@ class Catalog(Calibrated):
                     other._entries["stacks", stack.name] = with_values(held, same)
         return other
 
-    def _completed(self, kind: str, document: Document) -> Document:
-        """Return an entry that says `like: NAME` with what it leaves out taken, with its provenance, from that one.
-
-        A dotted key is one figure of a field that is otherwise the other entry's.
-        """
-        data = document.data
-        if not isinstance(data, dict) or not isinstance(data.get("like"), str):
-            return document
-        if data["like"] not in self.files(kind) or data["like"] == data.get("name"):
-            raise document.error(("like",), f"no other entry of this kind is called {data['like']!r}")
-        base = read(self.files(kind)[data["like"]]).data
-        if "like" in base:
-            raise document.error(("like",), f"{data['like']} is itself like another entry")
-        own = own_fact(base)
-        taken = {key: value for key, value in base.items() if key not in {*data, *Sourced.model_fields}}
-        facts = dict.fromkeys(taken, own) | {
-            key: fact for key, fact in base.get("facts", {}).items() if key.split(".")[0] in taken}
-        dotted = [key for key in data if "." in str(key)]
-        facts = {key: fact for key, fact in facts.items() if key not in dotted}
-        whole = {**taken, **{key: value for key, value in data.items() if key not in dotted},
-                 "facts": {**facts, **{key: own_fact(data) for key in dotted}, **data.get("facts", {})}}
-        for key in dotted:
-            field, _, figure = key.partition(".")
-            if not isinstance(whole.get(field), dict):
-                raise document.error((key,), f"{field} of {data['like']} has no figures by name")
-            whole[field] = {**whole[field], figure: data[key]}
-        return replace(document, data=whole)
-
     def _find(self, kind: str, name: str, model: type[S], what: str) -> S:
         found = self._known(kind, name, model)
         if found is None:
@@ -167,12 +139,10 @@ class Catalog(Calibrated):
 
     def _spellings(self, kind: str, model: type[S]) -> dict[str, str]:
         if kind not in self._names:
-            spellings: dict[str, str] = {}
+            known = self._names[kind] = {}
             for entry in self.all(kind, model):
-                hf_id = getattr(entry, "hf_id", None)
-                for spelling in (entry.name, *entry.aliases, *([hf_id] if hf_id else [])):
-                    spellings.setdefault(canonical(spelling), entry.name)
-            self._names[kind] = spellings
+                for spelling in filter(None, (entry.name, *entry.aliases, getattr(entry, "hf_id", None))):
+                    known.setdefault(canonical(spelling), entry.name)
         return self._names[kind]
 
     def all(self, kind: str, model: type[S]) -> list[S]:
@@ -221,20 +191,28 @@ class Catalog(Calibrated):
 
     def purchase(self, node: str) -> Purchase | None:
         """Return what a node type costs to buy, by the last folder that says; none where no price is known."""
-        files = self.files("purchases")
-        mine = [one for one in self.all("purchases", Purchase) if self.node(one.node).name == node]
-        of_folder = {one.name: max(at for at, root in enumerate(self.roots) if root in files[one.name].parents)
-                     for one in mine}
-        last = [one for one in mine if of_folder[one.name] == max(of_folder.values())]
+        mine = {one.name: one for one in self.all("purchases", Purchase) if self.node(one.node).name == node}
+        folders = {name: self._folder("purchases", name) for name in mine}
+        last = [name for name in mine if folders[name] == max(folders.values())]
         if len(last) > 1:
-            raise InputError(f"{node} has two purchase prices: {' and '.join(one.name for one in last)}",
-                             file=str(files[last[-1].name]))
-        return last[0] if last else None
+            raise InputError(f"{node} has two purchase prices: {' and '.join(last)}",
+                             file=str(self.files("purchases")[last[-1]]))
+        return mine[last[0]] if last else None
+
+    def _folder(self, kind: str, name: str) -> int:
+        """Return of which folder an entry is, the stronger the higher."""
+        return max(at for at, root in enumerate(self.roots) if root in self.files(kind)[name].parents)
 
     @cached_property
     def price_lists(self) -> list[PriceList]:
         """Every provider's offers."""
         return self.all("prices", PriceList)
+
+    @cached_property
+    def sources(self) -> Sources:
+        """What the words of evidence rows mean; rules of later folders answer first."""
+        strongest = sorted(self.names("evidence"), key=lambda name: -self._folder("evidence", name))
+        return Sources(self._read("evidence", name, Quirks) for name in strongest)
 
     def calibration_entries(self) -> list[Sourced]:
         """Read and return every calibration entry."""

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from planner.catalog.load import Catalog
-from planner.errors import PlannerError
+from planner.catalog.quirk import Sources
 from planner.evidence.hardware import UNKNOWN_GPU
 from planner.evidence.prediction import Prediction, predict
-from planner.evidence.rows import Evidence, Row, ServeMeasured, ServeRun, TrainMeasured, TrainRun
+from planner.evidence.rows import Evidence, ServeRow, TrainMeasured, TrainRow
 from planner.evidence.serve_speed import Speed, predict_speeds
 from planner.evidence.serve_speed import quantities as speed_quantities
 from planner.evidence.serving import predict_serving, quantities
-from planner.evidence.skipping import SkippedError
+from planner.evidence.skipping import UNREADABLE, SkippedError, why
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Entry:
 class Outcome:
     """One row that has a prediction, with its entries."""
 
-    row: Row
+    row: TrainRow
     prediction: Prediction
     entries: tuple[Entry, ...]
 
@@ -49,7 +49,6 @@ class Outcome:
     def measured_seconds(self) -> float | None:
         """Step time as measured: printed, else from the printed speed."""
         measured, step = self.row.measured, self.prediction.evaluation.step.seconds
-        assert isinstance(measured, TrainMeasured)
         if measured.step_time_s is not None:
             return measured.step_time_s
         if measured.tokens_per_s_per_gpu is None:
@@ -66,7 +65,7 @@ class Comparison:
     served: tuple[Entry, ...]
     """Of serving rows."""
     skipped: tuple[tuple[str, str], ...]
-    speeds: tuple[tuple[Row, Speed], ...] = ()
+    speeds: tuple[tuple[ServeRow, Speed], ...] = ()
     """Of serving rows whose speed is predicted."""
 
     @property
@@ -76,92 +75,78 @@ class Comparison:
 
 
 def compare(evidence: Evidence, catalog: Catalog) -> Comparison:
-    """Predict every row of a file that can be predicted."""
+    """Predict every row of a file that can be predicted; what is wrong with any other is its reason to be skipped.
+
+    Raises InputError for a catalog whose rules of evidence do not read.
+    """
+    said = catalog.sources
     outcomes: list[Outcome] = []
     served: list[Entry] = []
-    skipped: list[tuple[str, str]] = []
-    runs = {at: row.run for at, row in enumerate(evidence.rows)
-            if isinstance(row.run, ServeRun) and not row.suspect and row.problem is None}
+    skipped = list(evidence.unread)
+    runs = {at: row.run for at, row in enumerate(evidence.rows) if isinstance(row, ServeRow) and not row.suspect}
     speeds = predict_speeds(runs, catalog) if evidence.kind == "serve_throughput" else {}
-    fast: list[tuple[Row, Speed]] = []
+    fast: list[tuple[ServeRow, Speed]] = []
     for at, row in enumerate(evidence.rows):
         try:
-            if row.problem is not None:
-                raise SkippedError(row.problem)
             if row.suspect:
                 raise SkippedError("marked suspect")
-            if at in speeds:
-                found = speeds[at]
-                served += _sped(row, found, catalog)
-                if isinstance(found, Speed):
-                    fast.append((row, found))
-            elif isinstance(row.run, ServeRun):
-                served += _served(row, catalog)
+            if isinstance(row, TrainRow):
+                prediction = predict(row.run, catalog, memory_only=evidence.kind == "train_memory")
+                outcomes.append(Outcome(row, prediction, _stated(_trained(row, prediction))))
+            elif evidence.kind == "serve_memory":
+                served += _stated(_served(row, catalog, said))
             else:
-                outcomes.append(_outcome(row, evidence.kind, catalog))
-        except (SkippedError, PlannerError) as reason:
-            # whatever is wrong with one row, the others are judged
-            skipped.append((row.id, str(reason)))
+                found = speeds[at]
+                if isinstance(found, str):
+                    raise SkippedError(found)
+                served += _stated(_sped(row, found, catalog))
+                fast.append((row, found))
+        except UNREADABLE as reason:
+            skipped.append((row.id, why(reason)))
     return Comparison(tuple(outcomes), tuple(served), tuple(skipped), tuple(fast))
 
 
-def _served(row: Row, catalog: Catalog) -> list[Entry]:
-    """Return the entries of a row of an engine's memory."""
-    assert isinstance(row.run, ServeRun)
-    assert isinstance(row.measured, ServeMeasured)
+def _served(row: ServeRow, catalog: Catalog, said: Sources) -> Iterator[Entry]:
+    """Yield the entries of a row of an engine's memory."""
     found = predict_serving(row.run, catalog)
-    return _stated([_number(row.id, name, predicted, measured, (predicted * (1 - spread), predicted * (1 + spread)),
-                            found.assumed)
-                    for name, predicted, measured, spread in quantities(row.run, row.measured, found)])
+    for name, predicted, measured, spread in quantities(row.run, row.measured, found, said):
+        yield _number(row.id, name, predicted, measured, (predicted * (1 - spread), predicted * (1 + spread)),
+                      found.assumed)
 
 
-def _sped(row: Row, found: Speed | str, catalog: Catalog) -> list[Entry]:
-    """Return the entries of a row of serving speed, or raise the reason why it has none."""
-    assert isinstance(row.run, ServeRun)
-    assert isinstance(row.measured, ServeMeasured)
-    if isinstance(found, str):
-        raise SkippedError(found)
-    entries = []
+def _sped(row: ServeRow, found: Speed, catalog: Catalog) -> Iterator[Entry]:
+    """Yield the entries of a row of serving speed."""
     for name, predicted, measured in speed_quantities(row.run, row.measured, found):
         spread = catalog.serving_residuals.match(quantity=name, **found.traits)
-        entries.append(_number(row.id, name, predicted, measured, (predicted * spread.q05, predicted * spread.q95),
-                               found.row.assumed))
-    return _stated(entries)
+        yield _number(row.id, name, predicted, measured, (predicted * spread.q05, predicted * spread.q95),
+                      found.row.assumed)
 
 
-def _stated(entries: list[Entry]) -> list[Entry]:
-    if not entries:
-        raise SkippedError("no quantity stated that is compared")
-    return entries
-
-
-def _outcome(row: Row, kind: str, catalog: Catalog) -> Outcome:
-    assert isinstance(row.run, TrainRun)
-    assert isinstance(row.measured, TrainMeasured)
-    prediction = predict(row.run, catalog, memory_only=kind == "train_memory")
-    entries = tuple(_stated(list(_entries(row.id, row.measured, prediction))))
-    return Outcome(row, prediction, entries)
-
-
-def _entries(identifier: str, measured: TrainMeasured, prediction: Prediction) -> Iterator[Entry]:
+def _trained(row: TrainRow, prediction: Prediction) -> Iterator[Entry]:
+    """Yield the entries of a training row."""
+    measured, assumed = row.measured, prediction.assumed
     step, memory = prediction.step_residual, prediction.memory_residual
-    speed = prediction.evaluation.tokens_per_second_per_gpu
+    speed, seconds = prediction.evaluation.tokens_per_second_per_gpu, prediction.evaluation.step.seconds
     if measured.tokens_per_s_per_gpu is not None:
-        yield _number(identifier, "tokens_per_s_per_gpu", speed, measured.tokens_per_s_per_gpu,
-                      (speed / step.q95, speed / step.q05), prediction.assumed)
+        yield _number(row.id, "tokens_per_s_per_gpu", speed, measured.tokens_per_s_per_gpu,
+                      (speed / step.q95, speed / step.q05), assumed)
     if measured.step_time_s is not None:
-        seconds = prediction.evaluation.step.seconds
-        yield _number(identifier, "step_time_s", seconds, measured.step_time_s,
-                      (seconds * step.q05, seconds * step.q95), prediction.assumed)
+        yield _number(row.id, "step_time_s", seconds, measured.step_time_s, (seconds * step.q05, seconds * step.q95),
+                      assumed)
     if measured.peak_mem_gib is not None:
         kind = kind_of(measured, prediction)
-        assumed = prediction.assumed if kind == measured.mem_kind else (*prediction.assumed, f"mem_kind={kind}")
         peak = prediction.memory_gib(kind)
-        yield _number(identifier, "peak_mem_gib", peak, measured.peak_mem_gib, (peak * memory.q05, peak * memory.q95),
-                      assumed)
-    if measured.fits is not None and UNKNOWN_GPU not in prediction.assumed:
-        yield Entry(identifier, "fits", prediction.fits, "yes" if measured.fits else "no", None,
-                    None, prediction.assumed)
+        yield _number(row.id, "peak_mem_gib", peak, measured.peak_mem_gib, (peak * memory.q05, peak * memory.q95),
+                      assumed if kind == measured.mem_kind else (*assumed, f"mem_kind={kind}"))
+    if measured.fits is not None and UNKNOWN_GPU not in assumed:
+        yield Entry(row.id, "fits", prediction.fits, "yes" if measured.fits else "no", None, None, assumed)
+
+
+def _stated(entries: Iterator[Entry]) -> tuple[Entry, ...]:
+    held = tuple(entries)
+    if not held:
+        raise SkippedError("no quantity stated that is compared")
+    return held
 
 
 def kind_of(measured: TrainMeasured, prediction: Prediction) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from planner.catalog.hardware import Fabric, Gpu, Nics, Node
 from planner.catalog.load import Catalog
@@ -13,8 +14,6 @@ from planner.evidence.skipping import SkippedError
 from planner.layouts.candidate import Candidate
 from planner.units import BYTE_RATE, GIB
 
-COPY_ENGINES = frozenset({"llmq"})
-"""Stacks that move data between GPUs of one PCIe node with copy engines through host memory, not with NCCL."""
 UNKNOWN_GPU = "gpu=any"
 """A row that does not state its GPU has a peak to predict, but no verdict."""
 STAND_IN = "h100-sxm"
@@ -22,9 +21,9 @@ STAND_IN = "h100-sxm"
 TRAY = 8
 """GPUs of the largest node that is one machine; more share a rack's scale-up domain, of which a job may take a part."""
 GBIT = BYTE_RATE["Gbit/s"]
-_MANY = re.compile(r"(\d{1,9})\s?x\s?(\d{1,9})\s?Gb", re.IGNORECASE)
-_PER_GPU = re.compile(r"(\d{1,9})\s?Gb(?:it|ps)?(?:/s)?\s?/\s?GPU", re.IGNORECASE)
-_ONE = re.compile(r"(\d{1,9})\s?Gb", re.IGNORECASE)
+_MANY = re.compile(r"(\d{1,4}) ?x ?(\d{1,5}) ?Gb", re.IGNORECASE)
+_PER_GPU = re.compile(r"(\d{1,5}) ?Gb(?:it|ps)?(?:/s)? ?/ ?GPU", re.IGNORECASE)
+_ONE = re.compile(r"(\d{1,5}) ?Gb", re.IGNORECASE)
 
 
 def candidate_of(run: TrainRun, stack: Stack, catalog: Catalog, assumed: list[str], *, gpus: int,
@@ -37,7 +36,8 @@ def candidate_of(run: TrainRun, stack: Stack, catalog: Catalog, assumed: list[st
     node = _node(run, gpu, gpus, catalog, assumed)
     nics = _nics(run, node)
     scaleup = catalog.fabric(node.scaleup) if node.scaleup else None
-    if stack.name in COPY_ENGINES and scaleup is not None and scaleup.topology == "pcie":
+    copies = catalog.sources.flag("copy_engines", run, stack=stack.name)
+    if copies and scaleup is not None and scaleup.topology == "pcie":
         scaleup = None  # what NCCL reaches there does not bind these
     return Candidate(node, gpu, scaleup, _fabric(run, node, nics, catalog), nics)
 
@@ -58,12 +58,18 @@ def _gpu(run: TrainRun, catalog: Catalog, memory_only: bool, assumed: list[str])
     return catalog.gpu(STAND_IN).model_copy(update={"name": run.gpu, "memory": usable, "usable_memory": usable})
 
 
+@lru_cache(maxsize=4)
+def _nodes(catalog: Catalog) -> list[tuple[Node, Gpu]]:
+    """Return every node with its GPU."""
+    return [(node, catalog.gpu(node.gpu)) for node in catalog.all("nodes", Node)]
+
+
 def _node(run: TrainRun, gpu: Gpu, gpus: int, catalog: Catalog, assumed: list[str]) -> Node:
     """Return the node of this GPU with the stated count, else the largest one resized to it."""
-    nodes = catalog.all("nodes", Node)
-    fitting = [n for n in nodes if catalog.gpu(n.gpu).name == gpu.name]
+    nodes = _nodes(catalog)
+    fitting = [n for n, of in nodes if of.name == gpu.name]
     if not fitting:
-        fitting = [n for n in nodes if catalog.gpu(n.gpu).architecture == gpu.architecture]
+        fitting = [n for n, of in nodes if of.architecture == gpu.architecture]
         if not fitting:
             raise SkippedError(f"the catalog has no node with GPU {gpu.name}")
         assumed.append(f"node={max(fitting, key=lambda n: (n.gpus, n.name)).name}")
@@ -107,17 +113,6 @@ def _adapters(count: int, gbit: float) -> Nics:
 
 def _fabric(run: TrainRun, node: Node, nics: Nics, catalog: Catalog) -> Fabric:
     """Return the network by the words of the row, else the node's usual one."""
-    words = (run.scaleout or "").lower()
-    if not words:
-        return catalog.fabric(node.fabric)
-    if "omni-path" in words:
-        return catalog.fabric("omni-path-100")
-    if re.search(r"\bib\b|infiniband", words):
-        return catalog.fabric("ib-ndr" if nics.bandwidth >= 400 * GBIT else "ib-hdr")
-    if "efa" in words:
-        return catalog.fabric("efa-v2" if nics.bandwidth <= 100 * GBIT else "efa-v3")
-    if re.search(r"roce|rdma|bf3|bluefield|connectx", words):
-        return catalog.fabric("roce-400")
-    return catalog.fabric("ethernet-100" if "eth" in words or "gbe" in words else node.fabric)
+    return catalog.fabric(catalog.sources.word("fabric", run, nic_gbit=f"{nics.bandwidth / GBIT:g}") or node.fabric)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -10,9 +9,9 @@ from typing import Literal
 from planner.catalog.architecture import Model
 from planner.catalog.calibration import Residual
 from planner.catalog.load import Catalog
+from planner.catalog.quirk import Sources
 from planner.catalog.stack import Stack
-from planner.errors import PlannerError
-from planner.evidence.degrees import Degrees, degrees_of
+from planner.evidence.degrees import degrees_of
 from planner.evidence.hardware import UNKNOWN_GPU, candidate_of
 from planner.evidence.method import method_of, tuning
 from planner.evidence.rows import TrainRun
@@ -24,9 +23,6 @@ from planner.physics.training.evaluate import Evaluation, Fits, evaluate_fixed
 from planner.physics.training.question import computes, question_of, splits_model
 from planner.units import GIB
 
-_ALLOCATED = re.compile(r"SimuMax|torchtune README.md Memory and training speed table")
-"""Sources that print what is allocated: SimuMax, and torchtune's table of 2024, whose 16.2 GiB for LoRA of 8B are less
-than its weights and checkpoints take once reserved."""
 STATED, OPEN = 0.95, 0.99
 """Confidence of the memory verdict where the row states everything, and where something had to be assumed."""
 
@@ -76,62 +72,42 @@ def predict(run: TrainRun, catalog: Catalog, *, memory_only: bool = False, model
 
     model: the row's, where it is known from an earlier prediction.
     """
-    refuse(run)
-    assumed: list[str] = []
-    method = method_of(run)
-    try:
-        model = model or model_of(run, catalog, assumed)
-        stack = stack_of(run, model, catalog, assumed, memory_only=memory_only)
-        degrees = degrees_of(run, model, stack, assumed)
-        candidate = candidate_of(run, stack, catalog, assumed, gpus=degrees.gpus, memory_only=memory_only)
-        precision = _scaled(run, candidate) or _default_precision(run, memory_only, assumed)
-        if memory_only:
-            precision = _held_precision(run, stack, candidate)
-        question = question_of(
-            catalog, model, (candidate,), stack, sequence_length=degrees.sequence_length,
-            global_batch=degrees.global_batch, precisions=(precision,), method=method,
-            confidence=OPEN if assumed else STATED, tuning=tuning(run, stack, catalog.recipes, assumed))
-        if not memory_only and not computes(candidate, question.rates[0], precision):
-            raise SkippedError(f"GPU {candidate.gpu.name} has no {precision} rate in the catalog")
-        evaluation = evaluate_fixed(question, degrees.table, 0)
-    except PlannerError as error:
-        raise SkippedError(str(error)) from None
+    said, assumed = catalog.sources, list[str]()
+    refuse(run, said)
+    method = method_of(run, said)
+    model = model or model_of(run, catalog, assumed)
+    stack = stack_of(run, model, catalog, assumed, memory_only=memory_only)
+    degrees = degrees_of(run, model, stack, said, assumed)
+    candidate = candidate_of(run, stack, catalog, assumed, gpus=degrees.gpus, memory_only=memory_only)
+    precision = _precision(run, stack, candidate, memory_only, said, assumed)
+    question = question_of(
+        catalog, model, (candidate,), stack, sequence_length=degrees.sequence_length,
+        global_batch=degrees.global_batch, precisions=(precision,), method=method,
+        confidence=OPEN if assumed else STATED, tuning=tuning(run, stack, catalog, assumed))
+    if not memory_only and not computes(candidate, question.rates[0], precision):
+        raise SkippedError(f"GPU {candidate.gpu.name} has no {precision} rate in the catalog")
+    evaluation = evaluate_fixed(question, degrees.table, 0)
     model_is: Literal["whole", "split"] = "split" if splits_model(degrees.table)[0] else "whole"
     traits: Mapping[str, str] = {"stack": stack.family, "architecture": candidate.gpu.architecture, "model": model_is,
                                  "method": method}
     return Prediction(
         model, evaluation, stack.name, stack.family, candidate.gpu.architecture,
         "any" if UNKNOWN_GPU in assumed else candidate.gpu.name, degrees.gpus, precision,
-        traits["method"], catalog.step_residuals.match(**traits), catalog.memory_residuals.match(**traits),
-        tuple(assumed), model_is,
-        "allocated" if _ALLOCATED.search(f"{run.source} {run.source_detail}") else "reserved",
-        _load_bytes(run, question.shape.total, degrees))
+        method, catalog.step_residuals.match(**traits), catalog.memory_residuals.match(**traits),
+        tuple(assumed), model_is, said.word("peak_kind", run) or "reserved",
+        # 16-bit weights and their shard, where every rank builds the whole model on its GPU
+        2.0 * question.shape.total * (1 + 1 / degrees.gpus) if said.flag("loads_whole", run) else 0.0)
 
 
-def _load_bytes(run: TrainRun, total: int, degrees: Degrees) -> float:
-    """Return 16-bit weights and their shard under LitGPT's FSDP, which builds the model on the GPU of every rank."""
-    if run.sharding != "fsdp" or "litgpt" not in (run.source or ""):
-        return 0.0
-    return 2.0 * total * (1 + 1 / degrees.gpus)
-
-
-def _scaled(run: TrainRun, candidate: Candidate) -> str | None:
-    """Return the format of a row; fp8 with scales by block where its recipe says so and the GPU has it."""
-    by_block = run.precision == "fp8" and "mxfp8" in (run.notes or "").lower()
-    return "mxfp8" if by_block and "mxfp8" in candidate.gpu.peak else run.precision
-
-
-def _held_precision(run: TrainRun, stack: Stack, candidate: Candidate) -> str:
-    """Return the format whose widths a row holds, of those that the GPU computes in."""
-    wanted = "fp32" if "fp32" in (run.precision, run.precision_recipe) else "bf16"
-    known = [p for p in (wanted, "fp16", "fp32") if p in stack.states and p in candidate.gpu.peak]
-    return known[0] if known else wanted
-
-
-def _default_precision(run: TrainRun, memory_only: bool, assumed: list[str]) -> str:
-    """Return bf16, or fp8, which NVIDIA's submissions to MLPerf Training set for language models on Hopper."""
-    if memory_only:  # a memory file states the bytes of its states instead
-        return "bf16"
-    precision = "fp8" if "MLPerf" in (run.notes or "") else "bf16"
-    assumed.append(f"precision={precision}")
-    return precision
+def _precision(run: TrainRun, stack: Stack, candidate: Candidate, memory_only: bool, said: Sources,
+               assumed: list[str]) -> str:
+    """Return the format of a row; of a memory row, which states the bytes of its states, one of their widths."""
+    if memory_only:
+        wanted = "fp32" if "fp32" in (run.precision, run.precision_recipe) else "bf16"
+        return next((p for p in (wanted, "fp16", "fp32") if p in stack.states and p in candidate.gpu.peak), wanted)
+    scaled = said.word("scaled_precision", run)
+    stated = scaled if scaled in candidate.gpu.peak else run.precision
+    if stated is None:
+        stated = said.word("usual_precision", run) or "bf16"
+        assumed.append(f"precision={stated}")
+    return stated

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from planner.evidence.compare import Outcome
-from planner.evidence.rows import Row, ServeMeasured, ServeRun, TrainRun
+from planner.evidence.rows import Run, ServeRow
 from planner.evidence.serve_speed import Speed, rates
 from planner.layouts.table import Floats
 
@@ -21,53 +21,46 @@ _CUT = ("gpus", "tp", "pp", "ep", "dp")
 _LAYOUT = ("tp", "pp", "vpp", "cp", "dp", "micro_batch", "sharding", "seq_parallel", "recompute")
 
 
+Group = dict[tuple[Hashable, ...], list[tuple[Hashable, float, float]]]
+"""Layout, predicted and measured seconds of the runs that do the same work, by that work."""
+
+
 def rank(outcomes: Iterable[Outcome]) -> dict[str, Any]:
     """Return the number of groups, the median Spearman correlation, and what taking our best loses on average."""
-    groups: dict[tuple[Hashable, ...], list[Outcome]] = {}
+    groups: Group = {}
     for outcome in outcomes:
         if outcome.measured_seconds is not None:
-            groups.setdefault((outcome.row.prefix, *_values(outcome, _WORK)), []).append(outcome)
-    scores = [_scores(members) for members in groups.values()
-              if len(members) >= LEAST and len({_values(m, _LAYOUT) for m in members}) >= LEAST]
-    return _result(scores)
+            key = (outcome.row.prefix, *_values(outcome.row.run, _WORK))
+            groups.setdefault(key, []).append((_values(outcome.row.run, _LAYOUT),
+                                               outcome.prediction.evaluation.step.seconds, outcome.measured_seconds))
+    return _ranked(groups)
 
 
-def rank_served(speeds: Iterable[tuple[Row, Speed]]) -> dict[str, Any]:
+def rank_served(speeds: Iterable[tuple[ServeRow, Speed]]) -> dict[str, Any]:
     """Return the same of serving rows, by output tokens/s of a GPU."""
-    groups: dict[tuple[Hashable, ...], list[tuple[tuple[Hashable, ...], float, float]]] = {}
+    groups: Group = {}
     for row, found in speeds:
-        run, measured = row.run, row.measured
-        assert isinstance(run, ServeRun)
-        assert isinstance(measured, ServeMeasured)
-        pair = rates(run, measured, found)
+        run, pair = row.run, rates(row.run, row.measured, found)
         if pair is not None and run.tp is not None:
-            key = (found.row.regime, *(getattr(run, column) for column in _SERVED))
-            layout = (*(getattr(run, column) for column in _CUT), run.notes if run.disaggregated else None)
-            groups.setdefault(key, []).append((layout, *pair))
+            layout = (*_values(run, _CUT), run.notes if run.disaggregated else None)
+            groups.setdefault((found.row.regime, *_values(run, _SERVED)), []).append((layout, 1 / pair[0], 1 / pair[1]))
+    return _ranked(groups)
+
+
+def _values(run: Run, columns: Sequence[str]) -> tuple[Hashable, ...]:
+    return tuple(getattr(run, column) for column in columns)
+
+
+def _ranked(groups: Group) -> dict[str, Any]:
     scores = []
     for members in groups.values():
         if len(members) >= LEAST and len({layout for layout, _, _ in members}) >= LEAST:
-            seconds = [1 / np.array([m[side] for m in members]) for side in (1, 2)]
-            scores.append((spearman(*seconds), top1_regret(*seconds)))
-    return _result(scores)
-
-
-def _result(scores: Sequence[tuple[float | None, float]]) -> dict[str, Any]:
+            predicted, measured = (np.array([m[side] for m in members], np.float64) for side in (1, 2))
+            scores.append((spearman(predicted, measured), top1_regret(predicted, measured)))
     correlations = [rho for rho, _ in scores if rho is not None]
     return {"groups": len(scores),
             "median_spearman": float(np.median(correlations)) if correlations else None,
             "mean_top1_regret": float(np.mean([regret for _, regret in scores])) if scores else None}
-
-
-def _values(outcome: Outcome, columns: Sequence[str]) -> tuple[Hashable, ...]:
-    assert isinstance(outcome.row.run, TrainRun)
-    return tuple(getattr(outcome.row.run, column) for column in columns)
-
-
-def _scores(members: Sequence[Outcome]) -> tuple[float | None, float]:
-    predicted = np.array([m.prediction.evaluation.step.seconds for m in members])
-    measured = np.array([m.measured_seconds for m in members], np.float64)
-    return spearman(predicted, measured), top1_regret(predicted, measured)
 
 
 def spearman(a: Floats, b: Floats) -> float | None:

@@ -1,31 +1,26 @@
-"""Read an evidence CSV: the kind by its header, every cell by its column's type.
+"""Read an evidence CSV: the kind by its header, each row as that kind's model.
 
-Anything that is not clean UTF-8 CSV with one of the four headers is an InputError with file and line. A row that cannot
-be read is kept with what is wrong with it, line and column, and is skipped with that for a reason.
+A file that is not clean UTF-8 CSV with one of the four headers is an InputError with file and line. A row that does not
+read is no reason to judge none: it is kept, with what is wrong with it.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields
-from functools import partial
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias, get_args, get_origin
+
+from pydantic import ValidationError
 
 from planner.errors import InputError
-from planner.evidence.rows import KINDS, MOST, Evidence, Kind, Most, Row, Zero
+from planner.evidence.rows import KINDS, Evidence, ServeRow, TrainRow
+from planner.evidence.skipping import why
 from planner.text_io import read_text
 
-Parser: TypeAlias = Callable[[str], Any]
 MAX_BYTES = 256 * 2**20
 MAX_CELL = 10_000
 """Characters of a cell."""
-LEAST = 1e-9
-"""Below any number above zero, in the unit of its column."""
-_TRUTH = {"yes": True, "no": False, "1": True, "0": False, "true": True, "false": False}
 
 
 def read_evidence(path: Path) -> Evidence:
@@ -36,10 +31,15 @@ def read_evidence(path: Path) -> Evidence:
         raise InputError("the file is empty: expected a header line", file=str(path))
     names = [name.strip() for name in header[1]]
     kind = _kind(names, path)
-    parsers: dict[str, Parser] = {"suspect": _truth, "stated": _truth}
-    parsers.update((column, _parser(annotation)) for column, annotation in kind.columns().items())
-    rows = tuple(_row(kind, parsers, names, cells, line) for line, cells in lines)
-    return Evidence(kind.name, rows)
+    rows, unread = [], []
+    for line, cells in lines:
+        found = _row(KINDS[kind][0], names, cells)
+        if isinstance(found, str):
+            identifier = next((cell.strip() for name, cell in zip(names, cells, strict=False) if name == "id"), "")
+            unread.append((identifier[:MAX_CELL] or f"line {line}", f"line {line}: {found}"))
+        else:
+            rows.append(found)
+    return Evidence(kind, tuple(rows), tuple(unread))
 
 
 def _cells(path: Path) -> Iterator[tuple[int, list[str]]]:
@@ -56,78 +56,27 @@ def _cells(path: Path) -> Iterator[tuple[int, list[str]]]:
         raise InputError(f"CSV syntax: {error}", file=str(path), line=start) from None
 
 
-def _kind(names: list[str], path: Path) -> Kind:
+def _kind(names: Sequence[str], path: Path) -> str:
     twice = next((n for n in names if n and names.count(n) > 1), None)
     if twice is not None:
         raise InputError(f"column {twice!r} occurs twice in the header", file=str(path), line=1)
-    for kind in KINDS:
-        if kind.signature <= set(names):
+    for kind, (_, signature) in KINDS.items():
+        if signature <= set(names):
             return kind
-    expected = "; ".join(f"{k.name} ({', '.join(sorted(k.signature))}, ...)" for k in KINDS)
+    expected = "; ".join(f"{kind} ({', '.join(sorted(signature))}, ...)" for kind, (_, signature) in KINDS.items())
     raise InputError(f"the header is of no evidence file: expected {expected}", file=str(path), line=1)
 
 
-def _row(kind: Kind, parsers: Mapping[str, Parser], names: list[str], cells: list[str], line: int) -> Row:
-    """Return a row; where anything in it cannot be read, what that is."""
-    by_name = dict(zip(names, cells, strict=False))
-    identifier = by_name.get("id", "").strip()[:MAX_CELL]
-    try:
-        values = _values(parsers, names, cells)
-    except ValueError as error:
-        return Row(identifier or f"line {line}", line, False, False, kind.run(), kind.measured(),
-                   f"line {line}: {error}")
-    run, measured = ({f.name: values[f.name] for f in fields(t)} for t in (kind.run, kind.measured))
-    return Row(identifier, line, bool(values["suspect"]), bool(values["stated"]), kind.run(**run),
-               kind.measured(**measured))
-
-
-def _values(parsers: Mapping[str, Parser], names: list[str], cells: list[str]) -> dict[str, Any]:
-    """Return what is read of every column. Raises ValueError with the column."""
+def _row(kind: type[TrainRow] | type[ServeRow], names: Sequence[str],
+         cells: Sequence[str]) -> TrainRow | ServeRow | str:
+    """Return a row, or what is wrong with it."""
     if len(cells) != len(names):
-        raise ValueError(f"{len(cells)} cells where the header has {len(names)}")
-    by_name, values = dict(zip(names, cells, strict=True)), {}
-    for column, text in by_name.items():
-        if len(text) > MAX_CELL:
-            raise ValueError(f"column {column}: a cell of {len(text):,} characters, more than {MAX_CELL:,}")
-    if not by_name["id"].strip():
-        raise ValueError("column id: required, but empty")
-    for column, parse in parsers.items():
-        text = by_name.get(column, "").strip()
-        try:
-            values[column] = parse(text) if text else None
-        except ValueError as error:
-            raise ValueError(f"column {column}: {error}") from None
-    return values
-
-
-def _parser(annotation: Any) -> Parser:  # noqa: ANN401
-    """Return what reads a cell of a column with this annotation."""
-    types = {annotation, *get_args(annotation)}
-    marks = [mark for t in types if get_origin(t) is Annotated for mark in get_args(t)]
-    types |= {mark for mark in marks if isinstance(mark, type)}
-    if str in types:
-        return str
-    most = next((mark.value for mark in marks if isinstance(mark, Most)), MOST)
-    return _truth if bool in types else partial(_number, whole=int in types, zero=Zero in marks, most=most)
-
-
-def _truth(text: str) -> bool:
-    if text.lower() not in _TRUTH:
-        raise ValueError(f"expected yes or no, got {text[:40]!r}")
-    return _TRUTH[text.lower()]
-
-
-def _number(text: str, *, whole: bool, zero: bool, most: float) -> float:
+        return f"{len(cells)} cells where the header has {len(names)}"
+    for name, cell in zip(names, cells, strict=True):
+        if len(cell) > MAX_CELL:
+            return f"column {name}: a cell of {len(cell):,} characters, more than {MAX_CELL:,}"
+    stated = {name: text for name, cell in zip(names, cells, strict=True) if (text := cell.strip())}
     try:
-        value = float(text)
-    except ValueError:
-        raise ValueError(f"expected a number, got {text[:40]!r}") from None
-    if not math.isfinite(value) or "_" in text:
-        raise ValueError(f"expected a finite number, got {text[:40]!r}")
-    if value < 0 or (value == 0 and not zero):
-        raise ValueError(f"expected a number {'of zero or more' if zero else 'above zero'}, got {text[:40]!r}")
-    if value > most or 0 < value < LEAST:
-        raise ValueError(f"expected a number from {LEAST:g} to {most:,.0f}, got {text[:40]!r}")
-    if whole and value != int(value):
-        raise ValueError(f"expected a whole number, got {text[:40]!r}")
-    return int(value) if whole else value
+        return kind.model_validate({**stated, "run": stated, "measured": stated})
+    except ValidationError as error:
+        return f"column {why(error)}"

@@ -14,7 +14,6 @@ import numpy as np
 from planner.catalog.calibration import Residual
 from planner.evidence.compare import Comparison, Outcome, kind_of
 from planner.evidence.degrees import FULL_LENGTH
-from planner.evidence.rows import ServeRun, TrainMeasured
 
 LEAST_ROWS = 12
 DIGITS = 3
@@ -50,7 +49,6 @@ def memory_samples(outcomes: Iterable[Outcome]) -> list[Sample]:
     samples: dict[tuple[str | float, ...], Sample] = {}
     for outcome in outcomes:
         measured, prediction = outcome.row.measured, outcome.prediction
-        assert isinstance(measured, TrainMeasured)
         known = outcome.row.stated and not any(a.startswith(FULL_LENGTH) for a in prediction.assumed)
         if known and measured.peak_mem_gib is not None and measured.fits is not False:
             ratio = measured.peak_mem_gib / prediction.memory_gib(kind_of(measured, prediction))
@@ -66,7 +64,6 @@ def speed_samples(comparison: Comparison) -> list[Sample]:
     for entry in comparison.served:
         if entry.id in found:
             row, speed = found[entry.id]
-            assert isinstance(row.run, ServeRun)
             traits = {"quantity": entry.quantity, **speed.traits}
             samples.append(Sample(row.run.source or row.prefix, traits, float(entry.measured) / float(entry.predicted)))
     return samples

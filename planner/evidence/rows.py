@@ -1,184 +1,227 @@
 """The four kinds of evidence file as typed rows. What was run and what was measured are kept apart.
 
-A prediction is handed a `TrainRun` and nothing else, so that no measured column can be an input.
-Columns: the evidence section of the contract; one that is not named here is ignored.
+A prediction is handed a `Run` and nothing else, so that no measured column can be an input. Field names are column
+names, an empty cell is None, and a column that is not named here is ignored. Columns: the evidence section of the
+contract. Units stand in each model's docstring.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeAlias, get_type_hints
+from functools import partial
+from typing import Annotated, TypeAlias
 
-Zero = "zero is a value here"
-MOST = 1e12
-"""Above any number of a run, in the unit of its column."""
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-
-@dataclass(frozen=True, slots=True)
-class Most:
-    """Declared with a column: the largest number that makes sense in it."""
-
-    value: float
+_TRUTH = {"yes": True, "no": False, "1": True, "0": False, "true": True, "false": False}
+ABOVE_ZERO = "above zero"
+LEAST, MOST = 1e-9, 1e12
+"""Below any number above zero, and above any number, in the unit of its column."""
 
 
-Count: TypeAlias = Annotated[int, Most(10**9)]
-Degree: TypeAlias = Annotated[int, Most(10**6)]
+def _truth(given: object) -> bool:
+    word = str(given).lower()
+    if word not in _TRUTH:
+        raise ValueError(f"expected yes or no, got {_short(given)}")
+    return _TRUTH[word]
+
+
+def _amount(given: object, least: str = "of zero or more", most: float = MOST) -> float:
+    text = str(given)
+    try:
+        value = float(text)
+    except ValueError:
+        raise ValueError(f"expected a number, got {_short(given)}") from None
+    if not math.isfinite(value) or "_" in text:
+        raise ValueError(f"expected a finite number, got {_short(given)}")
+    if value < 0 or (value == 0 and least == ABOVE_ZERO):
+        raise ValueError(f"expected a number {least}, got {_short(given)}")
+    if value > most or 0 < value < LEAST:
+        raise ValueError(f"expected a number from {LEAST:g} to {most:,.0f}, got {_short(given)}")
+    return value
+
+
+def _whole(given: object, least: str = "of zero or more", most: float = 1e9) -> int:
+    value = _amount(given, least, most)
+    if value != int(value):
+        raise ValueError(f"expected a whole number, got {_short(given)}")
+    return int(value)
+
+
+def _short(given: object) -> str:
+    return repr(str(given)[:40])
+
+
+_POSITIVE = partial(_whole, least=ABOVE_ZERO)
+Text: TypeAlias = str | None
+Truth: TypeAlias = Annotated[bool, BeforeValidator(_truth)] | None
+Positive: TypeAlias = Annotated[float, BeforeValidator(partial(_amount, least=ABOVE_ZERO))] | None
+Amount: TypeAlias = Annotated[float, BeforeValidator(_amount)] | None
+Share: TypeAlias = Annotated[float, BeforeValidator(partial(_amount, most=1))] | None
+Count: TypeAlias = Annotated[int, BeforeValidator(_POSITIVE)] | None
+Number: TypeAlias = Annotated[int, BeforeValidator(_whole)] | None
+"""A count that may be zero."""
+Degree: TypeAlias = Annotated[int, BeforeValidator(partial(_POSITIVE, most=1e6))] | None
 """Ranks, layers, and what there is of them."""
-OfNode: TypeAlias = Annotated[int, Most(256)]
-Ranks: TypeAlias = Annotated[int, Most(10**6), Zero]
-Share: TypeAlias = Annotated[float, Zero]
-Number: TypeAlias = Annotated[int, Most(10**9), Zero]
+Ranks: TypeAlias = Annotated[int, BeforeValidator(partial(_whole, most=1e6))] | None
+OfNode: TypeAlias = Annotated[int, BeforeValidator(partial(_POSITIVE, most=256))] | None
 
 
-@dataclass(frozen=True, slots=True)
-class TrainRun:
-    """What a training row says was run. Field names are column names; None is an empty cell."""
+class Cells(BaseModel):
+    """Some columns of a row."""
 
-    source: str | None = None
-    source_detail: str | None = None
-    notes: str | None = None
-    year: Degree | None = None
-    framework: str | None = None
-    method: str | None = None
-    model: str | None = None
-    params_b: float | None = None
-    layers: Degree | None = None
-    hidden: Count | None = None
-    ffn: Count | None = None
-    heads: Degree | None = None
-    kv_heads: Degree | None = None
-    vocab: Count | None = None
-    gated_mlp: bool | None = None
-    tied_embeddings: bool | None = None
-    experts: Number | None = None
-    experts_per_token: Number | None = None
-    moe_ffn: Number | None = None
-    shared_experts: Ranks | None = None
-    dense_layers: Ranks | None = None
-    attention: str | None = None
-    gpu: str | None = None
-    gpu_mem_gib: float | None = None
-    gpus: Degree | None = None
-    gpus_per_node: OfNode | None = None
-    scaleup: str | None = None
-    scaleout: str | None = None
-    nic_gbit_per_gpu: float | None = None
-    seq_len: Count | None = None
-    global_batch_seqs: Count | None = None
-    micro_batch: Degree | None = None
-    grad_accum: Degree | None = None
-    tp: Degree | None = None
-    pp: Degree | None = None
-    vpp: Degree | None = None
-    cp: Degree | None = None
-    ep: Ranks | None = None
-    dp: Degree | None = None
-    sharding: str | None = None
-    seq_parallel: str | None = None
-    recompute: str | None = None
-    recompute_modules: str | None = None
-    precision: str | None = None
-    precision_recipe: str | None = None
-    weights_dtype: str | None = None
-    gradients_dtype: str | None = None
-    master_dtype: str | None = None
-    moments_dtype: str | None = None
-    optimizer: str | None = None
-    attention_impl: str | None = None
-    loss_kernel: str | None = None
-    lora_rank: Count | None = None
-    lora_targets: str | None = None
-    base_quantization: str | None = None
-    offload_optimizer: Share | None = None
-    offload_parameters: Share | None = None
-    offload_activations: Share | None = None
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True, protected_namespaces=())
 
 
-@dataclass(frozen=True, slots=True)
-class TrainMeasured:
-    """What a training row measured. `mem_kind` says what `peak_mem_gib` counts and is no measurement."""
+class Run(Cells):
+    """What any row says was run.
 
-    tokens_per_s_per_gpu: float | None = None
-    step_time_s: float | None = None
-    tflops_per_gpu: float | None = None
-    mfu: float | None = None
-    peak_mem_gib: float | None = None
-    fits: bool | None = None
-    mem_kind: str | None = None
+    Words: source, source_detail, notes, model, attention (gqa or mla), gpu (a catalog name). Calendar year: year.
+    Billions: params_b. Counts: layers, heads, kv_heads, experts, experts_per_token, shared_experts, dense_layers (those
+    ahead of the experts), vocab in tokens, gpus, and the degrees tp, pp and ep in GPUs. Elements: hidden, ffn, moe_ffn.
+    Yes or no: gated_mlp, tied_embeddings.
+    """
 
-
-@dataclass(frozen=True, slots=True)
-class ServeRun:
-    """What a serving row says was run, as far as it is read."""
-
-    source: str | None = None
-    source_detail: str | None = None
-    year: Degree | None = None
-    notes: str | None = None
-    model: str | None = None
-    params_b: float | None = None
-    gpu: str | None = None
-    gpus: Degree | None = None
-    engine: str | None = None
-    engine_version: str | None = None
-    layers: Degree | None = None
-    hidden: Count | None = None
-    ffn: Count | None = None
-    heads: Degree | None = None
-    kv_heads: Degree | None = None
-    head_dim: Count | None = None
-    vocab: Count | None = None
-    gated_mlp: bool | None = None
-    experts: Number | None = None
-    experts_per_token: Number | None = None
-    moe_ffn: Number | None = None
-    shared_experts: Ranks | None = None
-    dense_layers: Ranks | None = None
-    attention: str | None = None
-    weight_precision: str | None = None
-    kv_precision: str | None = None
-    mla: bool | None = None
-    tp: Degree | None = None
-    pp: Degree | None = None
-    ep: Ranks | None = None
-    dp: Ranks | None = None
-    disaggregated: bool | None = None
-    isl: float | None = None
-    osl: float | None = None
-    concurrency: float | None = None
-    max_batch: float | None = None
-    request_rate: float | None = None
-    max_model_len: Count | None = None
-    gpu_memory_utilization: float | None = None
-    block_size: Count | None = None
+    source: Text = None
+    source_detail: Text = None
+    notes: Text = None
+    year: Degree = None
+    model: Text = None
+    params_b: Positive = None
+    layers: Degree = None
+    hidden: Count = None
+    ffn: Count = None
+    heads: Degree = None
+    kv_heads: Degree = None
+    vocab: Count = None
+    gated_mlp: Truth = None
+    tied_embeddings: Truth = None
+    experts: Number = None
+    experts_per_token: Number = None
+    moe_ffn: Number = None
+    shared_experts: Ranks = None
+    dense_layers: Ranks = None
+    attention: Text = None
+    gpu: Text = None
+    gpus: Degree = None
+    tp: Degree = None
+    pp: Degree = None
+    ep: Ranks = None
 
 
-@dataclass(frozen=True, slots=True)
-class ServeMeasured:
-    """What a serving row measured, as far as it is compared."""
+class TrainRun(Run):
+    """What a training row says was run.
 
-    weights_gib: Share | None = None
-    kv_cache_gib: Share | None = None
-    kv_tokens_or_blocks: Share | None = None
-    max_concurrency: Share | None = None
-    output_tok_s_per_gpu: Share | None = None
-    output_tok_s_total: Share | None = None
-    total_tok_s_per_gpu: Share | None = None
-    ttft_ms: Share | None = None
-    tpot_ms: Share | None = None
+    Words: framework, method, scaleout, sharding, seq_parallel, recompute, recompute_modules, precision,
+    precision_recipe, the formats weights_dtype, gradients_dtype, master_dtype and moments_dtype, optimizer,
+    attention_impl, loss_kernel, lora_targets, base_quantization. GiB: gpu_mem_gib. Gbit/s: nic_gbit_per_gpu.
+    Counts: gpus_per_node, vpp (chunks of a GPU), the degrees cp and dp in GPUs, grad_accum in micro-batches, lora_rank.
+    Tokens: seq_len. Sequences: global_batch_seqs, and micro_batch of one GPU. Shares of 1 that stand on the host:
+    offload_optimizer, offload_parameters, offload_activations.
+    """
+
+    framework: Text = None
+    method: Text = None
+    gpu_mem_gib: Positive = None
+    gpus_per_node: OfNode = None
+    scaleout: Text = None
+    nic_gbit_per_gpu: Positive = None
+    seq_len: Count = None
+    global_batch_seqs: Count = None
+    micro_batch: Degree = None
+    grad_accum: Degree = None
+    vpp: Degree = None
+    cp: Degree = None
+    dp: Degree = None
+    sharding: Text = None
+    seq_parallel: Text = None
+    recompute: Text = None
+    recompute_modules: Text = None
+    precision: Text = None
+    precision_recipe: Text = None
+    weights_dtype: Text = None
+    gradients_dtype: Text = None
+    master_dtype: Text = None
+    moments_dtype: Text = None
+    optimizer: Text = None
+    attention_impl: Text = None
+    loss_kernel: Text = None
+    lora_rank: Count = None
+    lora_targets: Text = None
+    base_quantization: Text = None
+    offload_optimizer: Share = None
+    offload_parameters: Share = None
+    offload_activations: Share = None
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One line of an evidence file. `stated` rows leave nothing important open; one with a `problem` was not read."""
+class ServeRun(Run):
+    """What a serving row says was run, as far as it is read.
 
-    id: str
-    line: int
-    suspect: bool
-    stated: bool
-    run: TrainRun | ServeRun
-    measured: TrainMeasured | ServeMeasured
-    problem: str | None = None
+    Words: engine, engine_version, and the formats weight_precision and kv_precision. Yes or no: mla, disaggregated.
+    Tokens: isl (prompt), osl (answer), max_model_len, block_size. Sequences at once: concurrency, max_batch.
+    Share of memory: gpu_memory_utilization. GPUs: the degree dp.
+    """
+
+    engine: Text = None
+    engine_version: Text = None
+    weight_precision: Text = None
+    kv_precision: Text = None
+    mla: Truth = None
+    dp: Ranks = None
+    disaggregated: Truth = None
+    isl: Positive = None
+    osl: Positive = None
+    concurrency: Positive = None
+    max_batch: Positive = None
+    max_model_len: Count = None
+    gpu_memory_utilization: Positive = None
+    block_size: Count = None
+
+
+class Measured(Cells):
+    """What a row measured: never an input of a prediction."""
+
+
+class TrainMeasured(Measured):
+    """What a training row measured, as far as it is compared; `mem_kind` says what the peak counts.
+
+    Tokens/s: tokens_per_s_per_gpu. Seconds: step_time_s. GiB: peak_mem_gib. Yes or no: fits. Word: mem_kind.
+    """
+
+    tokens_per_s_per_gpu: Positive = None
+    step_time_s: Positive = None
+    peak_mem_gib: Positive = None
+    fits: Truth = None
+    mem_kind: Text = None
+
+
+class ServeMeasured(Measured):
+    """What a serving row measured, as far as it is compared.
+
+    GiB of a GPU: weights_gib, kv_cache_gib. Tokens or blocks of a replica: kv_tokens_or_blocks. Longest sequences at
+    once: max_concurrency. Tokens/s: output_tok_s_per_gpu, output_tok_s_total, total_tok_s_per_gpu. Milliseconds:
+    ttft_ms, tpot_ms.
+    """
+
+    weights_gib: Amount = None
+    kv_cache_gib: Amount = None
+    kv_tokens_or_blocks: Amount = None
+    max_concurrency: Amount = None
+    output_tok_s_per_gpu: Amount = None
+    output_tok_s_total: Amount = None
+    total_tok_s_per_gpu: Amount = None
+    ttft_ms: Amount = None
+    tpot_ms: Amount = None
+
+
+class Row(Cells):
+    """One line of an evidence file; `stated` rows leave nothing important open, `suspect` ones do not count."""
+
+    id: Annotated[str, Field(min_length=1)]
+    suspect: Truth = None
+    stated: Truth = None
 
     @property
     def prefix(self) -> str:
@@ -186,34 +229,33 @@ class Row:
         return self.id.split("-", maxsplit=1)[0]
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """One kind of file: the columns that tell it from the others, and the types of its rows."""
+class TrainRow(Row):
+    """A training run."""
 
-    name: str
-    signature: frozenset[str]
-    run: type[TrainRun] | type[ServeRun]
-    measured: type[TrainMeasured] | type[ServeMeasured]
-
-    def columns(self) -> dict[str, Any]:
-        """Return the annotation of each column that is read."""
-        run, measured = (get_type_hints(part, include_extras=True) for part in (self.run, self.measured))
-        return run | measured
+    run: TrainRun
+    measured: TrainMeasured
 
 
-_TRAIN: tuple[type[TrainRun], type[TrainMeasured]] = (TrainRun, TrainMeasured)
-_SERVE: tuple[type[ServeRun], type[ServeMeasured]] = (ServeRun, ServeMeasured)
-KINDS = (
-    Kind("train_throughput", frozenset({"id", "global_batch_seqs", "tokens_per_s_per_gpu"}), *_TRAIN),
-    Kind("train_memory", frozenset({"id", "method", "mem_kind", "fits"}), *_TRAIN),
-    Kind("serve_throughput", frozenset({"id", "isl", "osl", "output_tok_s_per_gpu"}), *_SERVE),
-    Kind("serve_memory", frozenset({"id", "max_model_len", "weights_gib", "kv_cache_gib"}), *_SERVE),
-)
+class ServeRow(Row):
+    """A served load, or what an engine printed at its start."""
+
+    run: ServeRun
+    measured: ServeMeasured
+
+
+KINDS: Mapping[str, tuple[type[TrainRow] | type[ServeRow], frozenset[str]]] = {
+    "train_throughput": (TrainRow, frozenset({"id", "global_batch_seqs", "tokens_per_s_per_gpu"})),
+    "train_memory": (TrainRow, frozenset({"id", "method", "mem_kind", "fits"})),
+    "serve_throughput": (ServeRow, frozenset({"id", "isl", "osl", "output_tok_s_per_gpu"})),
+    "serve_memory": (ServeRow, frozenset({"id", "max_model_len", "weights_gib", "kv_cache_gib"})),
+}
+"""The rows of each kind of file, and the columns that tell it from the others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One file, read."""
+    """One file, read: its rows, and (id, reason) of those that cannot be read."""
 
     kind: str
-    rows: tuple[Row, ...]
+    rows: tuple[TrainRow | ServeRow, ...]
+    unread: tuple[tuple[str, str], ...] = ()

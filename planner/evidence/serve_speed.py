@@ -9,25 +9,20 @@ import numpy as np
 
 from planner.catalog.engine import Engine
 from planner.catalog.load import Catalog
-from planner.errors import PlannerError
 from planner.evidence.hardware import TRAY, candidate_of
 from planner.evidence.rows import ServeMeasured, ServeRun, TrainRun
 from planner.evidence.serve_limits import within
 from planner.evidence.serve_room import most_sequences
-from planner.evidence.serve_run import DIES, ServingRow, Workers, serving_row
-from planner.evidence.skipping import SkippedError
+from planner.evidence.serve_run import ServingRow, Workers, serving_row
+from planner.evidence.skipping import UNREADABLE, why
 from planner.layouts.table import Ints
 from planner.physics.serving.deployment import Deployment, Replicas, deployment_of
 from planner.physics.serving.disaggregated import Pool, disaggregated
 from planner.physics.serving.formats import format_of
 from planner.physics.serving.steady import Demand, Service, closed, offline, static
 
-MEMORY_OF = {"exllama": "llama-cpp", "mlc": "llama-cpp", "lmdeploy": "vllm"}
-"""Engines whose memory is not known, and one that is much like them."""
 ACCEPTED = 0.85
 """Share of the tokens proposed by a model's own prediction module that are right: over 80% (DeepSeek-V3 report)."""
-RESERVES = frozenset({"tensorrt-llm", "llama-cpp"})
-"""Engines that admit a request only when the cache has room for all of its answer."""
 RACK = 72
 """GPUs of the largest scale-up domain; deployments that leave one machine are taken to be in one where there is one."""
 DEGREES = (1, 2, 4, 8)
@@ -59,6 +54,8 @@ class Group:
 
     deployment: Deployment
     memory: Engine
+    reserves: bool
+    """Whether the engine admits a request only when the cache has room for all of its answer."""
     rows: tuple[ServingRow, ...]
     at: tuple[int, ...]
 
@@ -75,20 +72,20 @@ def predict_speeds(runs: Mapping[int, ServeRun], catalog: Catalog) -> dict[int, 
     for at, run in runs.items():
         try:
             rows[at] = serving_row(run, catalog)
-        except (SkippedError, PlannerError) as reason:
-            found[at] = str(reason)
+        except UNREADABLE as reason:
+            found[at] = why(reason)
     groups = shared(rows)
     while groups:
         members = groups.pop()
         try:
             group = group_of(members, rows, catalog)
             found.update(zip(group.at, predict(group), strict=True))
-        except (SkippedError, PlannerError) as reason:
+        except UNREADABLE as reason:
             if len(members) > 1:
                 # one row that cannot be is no reason to skip those beside it
                 groups += [[member] for member in members]
             else:
-                found[members[0]] = str(reason)
+                found[members[0]] = why(reason)
     return found
 
 
@@ -103,7 +100,7 @@ def shared(rows: Mapping[int, ServingRow]) -> list[list[int]]:
 
 
 def group_of(members: Sequence[int], rows: Mapping[int, ServingRow], catalog: Catalog) -> Group:
-    """Return the deployment that some rows share. Raises PlannerError or SkippedError."""
+    """Return the deployment that some rows share. Raises PlannerError."""
     first = rows[members[0]]
     candidate = candidate_of(TrainRun(gpu=first.gpu), catalog.stack("megatron-core"), catalog, [],
                              gpus=TRAY if first.gpus <= TRAY else RACK)
@@ -114,8 +111,9 @@ def group_of(members: Sequence[int], rows: Mapping[int, ServingRow], catalog: Ca
     weights = format_of(formats, first.format, first.model) or formats.weights["bf16"]
     deployment = deployment_of(catalog, first.model, first.format, weights, formats.cache(first.cache), (candidate,),
                                speed)
-    return Group(deployment, catalog.engine(MEMORY_OF.get(first.engine, first.engine)),
-                 tuple(rows[m] for m in members), tuple(members))
+    said = catalog.sources
+    return Group(deployment, catalog.engine(said.word("memory_engine", first) or first.engine),
+                 said.flag("reserves_answers", first), tuple(rows[m] for m in members), tuple(members))
 
 
 def predict(group: Group) -> list[Speed]:
@@ -130,7 +128,7 @@ def predict(group: Group) -> list[Speed]:
         chosen = [rows[m] for m in members]
         service = (_disaggregated(group, chosen) if parted
                    else _best(group, chosen, regime) if free else _stated(group, chosen, regime, DEGREES[0]))
-        gpus = np.array([row.gpus / DIES.get(row.gpu, 1) for row in chosen])
+        gpus = np.array([row.cards for row in chosen])
         for at, *numbers in zip(members, service.tokens / gpus, service.ttft, service.tpot, strict=True):
             found[at] = Speed(rows[at], d.candidates[0].gpu.architecture, "moe" if d.model.mixes_experts else "dense",
                               d.engine.version, *map(float, numbers))
@@ -152,7 +150,7 @@ def _stated(group: Group, rows: Sequence[ServingRow], regime: str, tp: int) -> S
     each = replace(demand, clients=np.maximum(1.0, demand.clients / copies))
     d = group.deployment
     # sequences that start together end together; those that do not hold half of their answers on average
-    whole = group.engine in RESERVES or regime in ("static", "first", "decode")
+    whole = group.reserves or regime in ("static", "first", "decode")
     most = most_sequences(d, group.memory, rows[0].version, layout, demand.input + demand.output / (1 if whole else 2))
     if regime in ("static", "first", "decode"):
         one = static(d, layout, each, most)

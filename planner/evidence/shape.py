@@ -4,48 +4,35 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Literal
-
-from pydantic import ValidationError
+from typing import Any
 
 from planner.catalog.architecture import Attention, Block, Mlp, Model, MoeMlp
 from planner.catalog.load import Catalog
-from planner.evidence.rows import TrainRun
+from planner.catalog.quirk import Sources
+from planner.evidence.rows import Run
 from planner.evidence.skipping import SkippedError
 from planner.physics.shapes import parameters
 
 MEGATRON_VOCABULARY = 51200
 """GPT-2's 50,257 tokens padded as Megatron-LM pads them for tensor parallelism of 8."""
-_HYBRID = re.compile(r"mamba|nemotron-?h\b|nemotron-? ?3(?!\d)|jamba|hybrid|qwen3-next", re.IGNORECASE)
-_ALIBI = re.compile(r"mpt|bloom", re.IGNORECASE)
-_ROTARY = re.compile(r"nemotron|gpt-?neox|pythia|phi|stablelm|longchat|falcon", re.IGNORECASE)
-_PARALLEL = re.compile(r"phi-?[12]\b|phi-1\.5|pythia|gpt-?neox|stablelm alpha|gpt-?j\b", re.IGNORECASE)
-_ONE_NORM = re.compile(r"phi|gpt-?j\b", re.IGNORECASE)
-_SUFFIX = re.compile(r"-(instruct|base|chat|it|hf)(-\d{4})?$|-\d{4}$|\s?\(.{0,200}\)$|\s\d[\d.]{0,20}\s?b$",
+_SUFFIX = re.compile(r"-(instruct|base|chat|it|hf)(-\d{4})?$|-\d{4}$| ?\([^()]{0,99}\)$| \d[\d.]{0,9} ?b$",
                      re.IGNORECASE)
+_INNER = re.compile(r"\(([\w./-]{1,99})\)$")
 
-_INNER = re.compile(r"\(([\w./-]+)\)$")
 
-
-def model_of(run: TrainRun, catalog: Catalog, assumed: list[str]) -> Model:
+def model_of(run: Run, catalog: Catalog, assumed: list[str]) -> Model:
     """Return the model of a row; what had to be filled in is added to `assumed`. Raises SkippedError."""
-    try:
-        model = _model_of(run, catalog, assumed)
-    except ValidationError as error:
-        first = error.errors()[0]
-        column = ".".join(str(part) for part in first["loc"])
-        raise SkippedError(f"the shape columns are of no model: {column} {first['msg'].lower()}") from None
-    # LitGPT's GPT class has a head of its own, also where the checkpoint ties it to the token table
-    return model.model_copy(update={"tied": False}) if model.tied and "litgpt" in (run.source or "") else model
+    model = _model_of(run, catalog, assumed)
+    return model.model_copy(update={"tied": False}) if model.tied and catalog.sources.flag("own_head", run) else model
 
 
-def _model_of(run: TrainRun, catalog: Catalog, assumed: list[str]) -> Model:
+def _model_of(run: Run, catalog: Catalog, assumed: list[str]) -> Model:
     if run.model is None:
         raise SkippedError("model not stated")
     named = _in_catalog(run.model, catalog)
     if named is not None and any(layer.attention is None or layer.recurrence for layer in named.layer_kinds()):
         return named  # the columns cannot say what such layers are
-    if _HYBRID.search(run.model):
+    if catalog.sources.flag("recurrent", run):
         raise SkippedError(f"model {run.model} is not in the catalog, and its recurrent layers are not stated")
     if named is not None and (_agrees(named, run) or not any((run.layers, run.hidden, run.heads, run.params_b))):
         return named
@@ -56,7 +43,7 @@ def _model_of(run: TrainRun, catalog: Catalog, assumed: list[str]) -> Model:
         return alike
     if run.attention == "mla":
         raise SkippedError(f"model {run.model} is not in the catalog and its shape is not stated (latent ranks)")
-    return _from_columns(run, assumed)
+    return _from_columns(run, catalog.sources, assumed)
 
 
 def _spellings(name: str) -> Iterator[str]:
@@ -74,7 +61,7 @@ def _in_catalog(name: str, catalog: Catalog) -> Model | None:
     return next((model for spelling in _spellings(name) if (model := catalog.known_model(spelling))), None)
 
 
-def _alike(run: TrainRun, catalog: Catalog) -> Model | None:
+def _alike(run: Run, catalog: Catalog) -> Model | None:
     """Return the first catalog model that has every width of a row that states them all."""
     if None in (run.layers, run.hidden, run.heads, run.vocab, run.experts or run.ffn):
         return None
@@ -82,7 +69,7 @@ def _alike(run: TrainRun, catalog: Catalog) -> Model | None:
     return next((m for m in models if _agrees(m, run)), None)
 
 
-def _agrees(model: Model, run: TrainRun, *, depth: bool = True) -> bool:
+def _agrees(model: Model, run: Run, *, depth: bool = True) -> bool:
     """Say whether every shape column that is stated equals the catalog's; a padded vocabulary is the same one."""
     block = model.layer_kinds()[-1]
     attention, mlp = block.attention, block.mlp
@@ -120,7 +107,7 @@ def _cut(model: Model, layers: int, assumed: list[str]) -> Model:
     return model.model_copy(update={"blocks": tuple(kept)})
 
 
-def _from_columns(run: TrainRun, assumed: list[str]) -> Model:
+def _from_columns(run: Run, sources: Sources, assumed: list[str]) -> Model:
     layers, hidden, heads = run.layers, run.hidden, run.heads
     if layers is None or hidden is None or heads is None:
         missing = [name for name in ("layers", "hidden", "heads") if getattr(run, name) is None]
@@ -138,22 +125,23 @@ def _from_columns(run: TrainRun, assumed: list[str]) -> Model:
         raise SkippedError(f"heads {heads} and kv_heads {kv_heads} do not divide hidden {hidden}")
     blocks = _blocks(run, Attention(heads=heads, kv_heads=kv_heads, head_dim=hidden // heads), layers, hidden, gated,
                      assumed)
-
-    name = run.model or ""
-    if _PARALLEL.search(name):
-        norms = 1 if _ONE_NORM.search(name) else 2
+    norms = sources.whole("parallel_norms", run)
+    if norms is not None:
         blocks = tuple(b.model_copy(update={"parallel": True, "norms": norms}) for b in blocks)
+
+    # the GPT family has learned positions, and dropout; the newer families have neither
+    positions: Any = sources.word("positions", run) or ("rope" if gated else "learned")
 
     def build(tied: bool) -> Model:
         return Model(
             name="evidence-row", source="shape columns of an evidence row", as_of=str(run.year or 2026), kind="quoted",
             hidden=hidden, vocab=vocab, tied=tied, norm="rmsnorm" if gated else "layernorm",
-            positions=_positions(run.model or "", gated), sequence_length=1, global_batch=1, blocks=blocks)
+            positions=positions, sequence_length=1, global_batch=1, blocks=blocks)
 
     return build(_tied(run, build(True), build(False), gated, assumed))
 
 
-def _blocks(run: TrainRun, attention: Attention, layers: int, hidden: int, gated: bool,
+def _blocks(run: Run, attention: Attention, layers: int, hidden: int, gated: bool,
             assumed: list[str]) -> tuple[Block, ...]:
     """Return the layers: all alike, or dense ones ahead of a mixture of experts."""
     dense = Mlp(kind="gated" if gated else "plain", ffn=run.ffn or 4 * hidden)
@@ -175,14 +163,7 @@ def _fill(name: str, value: int, assumed: list[str]) -> int:
     return value
 
 
-def _positions(name: str, gated: bool) -> Literal["rope", "learned", "alibi"]:
-    """Return learned positions for the GPT family, whose models also have dropout; the newer families have neither."""
-    if _ALIBI.search(name):
-        return "alibi"
-    return "rope" if gated or _ROTARY.search(name) else "learned"
-
-
-def _tied(run: TrainRun, tied: Model, untied: Model, gated: bool, assumed: list[str]) -> bool:
+def _tied(run: Run, tied: Model, untied: Model, gated: bool, assumed: list[str]) -> bool:
     """Return whether the head is the token table: as stated, else what params_b says, else by family."""
     if run.tied_embeddings is not None:
         return run.tied_embeddings

@@ -1,53 +1,36 @@
-"""Why a row gets no prediction: what the physics does not cover, and what the row leaves out."""
+"""Why a row gets no prediction."""
 
 from __future__ import annotations
 
-import re
+from pydantic import ValidationError
 
-from planner.evidence.rows import TrainRun
-
-_OTHER = re.compile(r"deepseek-v4|glm-4\.7|bert|\bt5|t0_|rlhf|gemma-?4|hunyuan", re.IGNORECASE)
-_OPTIMIZERS = re.compile(r"(decoupled_|cpu_|deepspeedcpu|paged_?)?adamw?(4bit|8bit|_8bit)?( |$)|adafactor|sgd|muon",
-                         re.IGNORECASE)
+from planner.catalog.quirk import Sources
+from planner.errors import PlannerError
+from planner.evidence.rows import Run
 
 
-class SkippedError(Exception):
+class SkippedError(PlannerError):
     """The row is outside the model or not stated well enough; the message is the reason."""
 
 
-def refuse(run: TrainRun) -> None:
-    """Raise SkippedError for what the physics does not cover."""
-    reason = _model(run) or _method(run) or _numbers(run) or _layout(run) or _offload(run)
+UNREADABLE = (PlannerError, ValidationError)
+"""What may be wrong with a row: outside the model, not in the catalog, or of values that no model or node can have."""
+
+
+def why(reason: Exception) -> str:
+    """Return in one line what is wrong with a row; of a value, which and what was expected."""
+    if not isinstance(reason, ValidationError):
+        return str(reason)
+    first = reason.errors()[0]
+    name = ".".join(str(part) for part in first["loc"] if part not in ("run", "measured"))
+    problem = "required, but empty" if first["type"] == "missing" else first["msg"].removeprefix("Value error, ")
+    return f"{name}: {problem}"
+
+
+def refuse(run: Run, sources: Sources) -> None:
+    """Raise SkippedError for what the physics does not cover, and for rows that contradict themselves."""
+    reason = sources.word("refused", run)
     if reason is not None:
+        for column, cell in run:
+            reason = reason.replace(f"{{{column}}}", str(cell))
         raise SkippedError(reason)
-
-
-def _model(run: TrainRun) -> str | None:
-    if run.model and _OTHER.search(run.model):
-        return f"architecture of {run.model} is not modeled"
-    return None
-
-
-def _method(run: TrainRun) -> str | None:
-    known = (None, "pretrain", "full", "lora", "qlora")
-    return None if run.method in known else f"method {run.method} is not modeled"
-
-
-def _numbers(run: TrainRun) -> str | None:
-    if run.optimizer and not _OPTIMIZERS.match(run.optimizer):
-        return f"optimizer {run.optimizer} is not modeled"
-    return None
-
-
-def _layout(run: TrainRun) -> str | None:
-    if run.sharding == "device_map":
-        return f"sharding {run.sharding} is not modeled"
-    return None
-
-
-def _offload(run: TrainRun) -> str | None:
-    for name, share in (("optimizer", run.offload_optimizer), ("parameters", run.offload_parameters),
-                        ("activations", run.offload_activations)):
-        if share is not None and share > 1:
-            return f"offload_{name} {share:g} is not a share"
-    return None

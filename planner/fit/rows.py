@@ -12,7 +12,7 @@ import numpy as np
 from planner.catalog.load import Catalog
 from planner.evidence.compare import Outcome, compare
 from planner.evidence.prediction import predict
-from planner.evidence.rows import Evidence, TrainRun
+from planner.evidence.rows import Evidence
 from planner.fit.knobs import Knob
 from planner.layouts.table import Floats, Ints
 
@@ -129,7 +129,6 @@ def residuals(rows: Sequence[Measured], catalog: Catalog) -> Floats:
     """Return the logarithm of predicted over measured step time of every row under `catalog`."""
     found = np.empty(len(rows))
     for place, row in enumerate(rows):
-        assert isinstance(row.outcome.row.run, TrainRun)
         step = predict(row.outcome.row.run, catalog, model=row.outcome.prediction.model).evaluation.step.seconds
         found[place] = np.log(step * row.speed)
     return found

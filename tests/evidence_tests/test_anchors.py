@@ -51,7 +51,7 @@ def test_korthikanti_activation_bars(evidence, identifier, gib, in_flight_layers
     run, assumed = run_of(evidence, identifier), []
     model = model_of(run, catalog(), assumed)
     stack = stack_of(run, model, catalog(), assumed)
-    degrees = degrees_of(run, model, stack, assumed)
+    degrees = degrees_of(run, model, stack, catalog().sources, assumed)
     hardware = candidate_of(run, stack, catalog(), assumed, gpus=degrees.gpus)
     question = question_of(catalog(), model, (hardware,), stack,
                            sequence_length=run.seq_len, global_batch=run.global_batch_seqs, precisions=("fp16",),

@@ -1,10 +1,14 @@
-"""What is no evidence file is refused with file and line; a row that cannot be read is kept with line and column."""
+"""A file that is not clean evidence is refused with file and line; a row that does not read is skipped, with why."""
+
+import re
 
 import pytest
 
+from planner.ask.validate import validate_file
 from planner.errors import EXIT_INPUT, InputError
 from planner.evidence.reading import read_evidence
-from tests.evidence_tests.csv_file import DATA, MEMORY, THROUGHPUT, write
+from planner.evidence.rows import Run, ServeMeasured, ServeRun, TrainMeasured, TrainRun
+from tests.evidence_tests.csv_file import DATA, MEMORY, THROUGHPUT, catalog, write
 
 
 def refusal(path):
@@ -22,34 +26,49 @@ def test_the_kind_is_recognized_by_the_header(name, rows):
 
 
 @pytest.mark.parametrize(("column", "value", "expected"), [
-    ("gpus", "many", "expected a number, got 'many'"), ("step_time_s", "-1", "expected a number above zero"),
+    ("gpus", "many", "expected a number, got 'many'"), ("gpus_per_node", "1e9", "expected a number from 1e-09 to 256"),
+    ("offload_optimizer", "2", "expected a number from 1e-09 to 1,"),
+    ("step_time_s", "-1", "expected a number above zero"),
     ("step_time_s", "nan", "expected a finite number"), ("seq_len", "inf", "expected a finite number"),
     ("tp", "2.5", "expected a whole number"), ("gpus", "0", "expected a number above zero"),
-    ("suspect", "maybe", "expected yes or no"), ("gpus_per_node", "1e9", "expected a number from 1e-09 to 256"),
-    ("mfu", "1e-30", "expected a number from 1e-09"), ("id", "", "required, but empty")])
-def test_a_wrong_value_is_a_problem_of_its_row_with_line_and_column(tmp_path, column, value, expected):
-    path = write(tmp_path / "runs.csv", THROUGHPUT, THROUGHPUT | {column: value})
-    good, bad = read_evidence(path).rows
-    assert good.problem is None
-    assert bad.problem.startswith(f"line 3: column {column}: ")
-    assert expected in bad.problem
+    ("suspect", "maybe", "expected yes or no"), ("id", "", "required, but empty")])
+def test_a_wrong_value_skips_its_row_and_no_other(tmp_path, column, value, expected):
+    wrong = {"offload_optimizer": "", **THROUGHPUT, "id": "wrong"} | {column: value}
+    path = write(tmp_path / "runs.csv", {"offload_optimizer": "", **THROUGHPUT}, wrong)
+    found = validate_file(path, catalog())
+    assert [entry["id"] for entry in found["rows"]] == ["DGXC-1"]
+    (skipped,) = found["skipped"]
+    assert skipped["id"] == ("wrong" if column != "id" else "line 3")
+    assert skipped["reason"].startswith(f"line 3: column {column}: ")
+    assert expected in skipped["reason"]
 
 
 def test_a_verdict_is_yes_or_no(tmp_path):
-    (row,) = read_evidence(write(tmp_path / "m.csv", MEMORY | {"fits": "perhaps"})).rows
-    assert "column fits: expected yes or no" in row.problem
+    ((_, reason),) = read_evidence(write(tmp_path / "m.csv", MEMORY | {"fits": "perhaps"})).unread
+    assert reason == "line 2: column fits: expected yes or no, got 'perhaps'"
 
 
 def test_the_line_is_where_the_row_begins(tmp_path):
     rows = [THROUGHPUT | {"notes": "two\nlines"}, THROUGHPUT | {"gpus": "x"}]
-    assert read_evidence(write(tmp_path / "runs.csv", *rows)).rows[1].problem.startswith("line 4: column gpus")
+    ((_, reason),) = read_evidence(write(tmp_path / "runs.csv", *rows)).unread
+    assert reason.startswith("line 4: column gpus")
 
 
-def test_a_row_of_another_width_or_with_an_endless_cell_is_a_problem_of_its_own(tmp_path):
+def test_a_row_of_another_width_or_with_an_endless_cell_is_skipped(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text(f"id,global_batch_seqs,tokens_per_s_per_gpu,notes\na,1\nb,8,1,{'9' * 20_000}\nc,8,1,\n")
-    assert [row.problem and row.problem.split(": ", maxsplit=1)[1] for row in read_evidence(path).rows] == [
-        "2 cells where the header has 4", "column notes: a cell of 20,000 characters, more than 10,000", None]
+    found = read_evidence(path)
+    assert [row.id for row in found.rows] == ["c"]
+    assert found.unread == (("a", "line 2: 2 cells where the header has 4"),
+                            ("b", "line 3: column notes: a cell of 20,000 characters, more than 10,000"))
+
+
+def test_a_measurement_is_no_column_of_a_run_and_every_column_has_its_unit():
+    for run, measured in ((TrainRun, TrainMeasured), (ServeRun, ServeMeasured)):
+        assert not run.model_fields.keys() & measured.model_fields.keys()
+        for model in (run, measured):
+            words = set(re.findall(r"\w+", f"{model.__doc__} {Run.__doc__}"))
+            assert model.model_fields.keys() <= words
 
 
 @pytest.mark.parametrize(("content", "expected"), [

@@ -110,6 +110,7 @@ def test_a_queue_that_is_full_has_no_time_to_the_first_token(tmp_path):
     ({"isl": ""}, "prompt or output length not stated"), ({"gpu": "gb999"}, "GPU gb999 is not in the catalog"),
     ({"engine": "homemade"}, "engine homemade is not modeled"), ({"suspect": "yes"}, "marked suspect"),
     ({"model": "unheard-of"}, "shape is not stated"), ({"weight_precision": "int3"}, "weights in int3 are not modeled"),
+    ({"kv_precision": "q8_0"}, "a cache in q8_0 is not modeled"), ({"gpus": "-4"}, "line 2: column gpus: expected"),
     ({"disaggregated": "1"}, "its workers are not stated"), ({"ttft_ms": "", "tpot_ms": ""}, "no quantity stated")])
 def test_a_skipped_row_says_why(tmp_path, change, reason):
     result = validated(tmp_path, ROW | change)

@@ -1,0 +1,204 @@
+"""What the words of an evidence row mean: one rule for each habit of a source, and the one reader of them.
+
+A source may leave something to its name or its notes that the planner needs: its stack, whether its samples are
+packed, the release behind a log. Each such thing is a question below; its rules are data, in `catalogs/evidence`, and
+the first that holds answers. A measured column is no column of a rule: no measurement can decide a prediction.
+
+Patterns ignore case. None repeats without a bound, so that reading a cell takes time in proportion to its length.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import Annotated, Literal, get_args
+
+from pydantic import AfterValidator, Field, field_validator
+
+from planner.catalog.sourced import AsOf, Kind, Sourced
+from planner.errors import InputError, did_you_mean
+from planner.yaml_io import Frozen
+
+Flag = Literal[
+    "adapters", "attention_copies", "blocks", "capped", "copy_engines", "fills_gpus", "frees_gradients",
+    "layers_apart", "liger", "loads_whole", "optimizer_in_backward", "own_head", "recurrent", "reserves_answers",
+    "several_batches", "slow_experts", "trains_tables", "true_length", "tuned", "warming"]
+Word = Literal[
+    "base", "cache", "catalog_model", "engine", "engine_generation", "fabric", "fsdp2_stack", "loss",
+    "memory_engine", "peak_kind", "positions", "preset_recompute", "ran_version", "refused", "regime",
+    "scaled_precision", "scenario", "stack", "targets", "usual_cache", "usual_engine", "usual_log_version",
+    "usual_precision", "usual_recompute", "usual_version", "usual_weights", "version", "weights"]
+Number = Literal[
+    "attention_ranks", "context_ranks", "dies", "draft_layers", "drafts", "dtype_moments", "issue", "live_mlp",
+    "lora_rank", "loss_bytes", "moments", "offload", "parallel_norms", "shard_group", "table_bytes", "usual_length",
+    "usual_vpp", "usual_zero", "vpp", "zero"]
+Several = Literal[
+    "adapted", "recompute_flags", "workers"]
+Question = Literal[Flag, Word, Number, Several]
+COLUMNS = frozenset({
+    "source", "source_detail", "notes", "year", "framework", "method", "model", "gpu", "gpus", "scaleout", "sharding",
+    "precision", "optimizer", "moments_dtype", "base_quantization", "loss_kernel", "lora_rank", "lora_targets",
+    "hidden", "vocab", "experts", "mla", "engine", "engine_version", "weight_precision", "kv_precision",
+    "disaggregated", "concurrency"})
+"""Columns that say what was run, and that a rule may read."""
+KNOWN = frozenset({"stack", "format", "architecture", "version", "nic_gbit"})
+"""What is known of a row by the time it is asked, beside its columns."""
+LONGEST_PATTERN, MOST_WAYS = 400, 10**6
+"""Characters of a pattern, and ways in which its repeats can share out a text."""
+_LITERAL = re.compile(r"\\.|\[\^?\]?(?:\\.|[^]\\])*\]|\(\?")
+_UNBOUNDED = re.compile(r"[*+]|\{\d*,\}|\)\{")
+_REPEAT = re.compile(r"\{(\d*),(\d+)\}")
+_NUMBER = re.compile(r"\d{1,20}(\.\d{1,20})?")
+_COMPARED = re.compile(r"(<=|>=) ?(\d{1,9})")
+
+
+def bounded(text: str) -> str:
+    """Return a pattern that compiles and takes linear time. Raises ValueError."""
+    if len(text) > LONGEST_PATTERN:
+        raise ValueError(f"a pattern has at most {LONGEST_PATTERN} characters")
+    plain = _LITERAL.sub("", text)
+    ways = math.prod(int(most) - int(least or 0) + 1 for least, most in _REPEAT.findall(plain))
+    if _UNBOUNDED.search(plain) or ways > MOST_WAYS:
+        raise ValueError(f"{text!r} repeats without a bound: write {{0,9}} for *, {{1,9}} for +, and repeat no group")
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"{text!r} is no pattern: {error}") from None
+    return text
+
+
+Pattern = Annotated[str, AfterValidator(bounded)]
+Test = Callable[[str | None], tuple[str | None, ...] | None]
+
+
+class Rule(Frozen):
+    """One habit of a source: when all conditions hold, the answer is `value`."""
+
+    when: dict[str, Pattern | int | None] = Field(default_factory=dict)
+    """Columns and what is found in each: a pattern, a bound (`<= 2022`), a whole number, or null where nothing is
+    stated. `a or b` is the first of two that is stated, `a and b` both, one after the other."""
+    value: str | float | None = None
+    """Without one, what the groups of the patterns catch; `yes` where there is no group. `no` answers a flag."""
+    source: str = Field(min_length=3)
+    as_of: AsOf | None = None
+    kind: Kind
+
+    @field_validator("when")
+    @classmethod
+    def _columns(cls, when: dict[str, str | int | None]) -> dict[str, str | int | None]:
+        for column in (name for key in when for name in _names(key)):
+            if column not in COLUMNS | KNOWN:
+                raise ValueError(f"no column {column!r} that a rule may read{did_you_mean(column, COLUMNS | KNOWN)}")
+        return when
+
+
+class Quirks(Sourced):
+    """A file of rules. Those of later folders come first, so that yours answer before the shipped ones."""
+
+    quirks: dict[str, Annotated[tuple[Rule, ...], Field(min_length=1)]]
+    """Rules by question; the first that holds answers."""
+
+    @field_validator("quirks")
+    @classmethod
+    def _answers(cls, quirks: dict[str, tuple[Rule, ...]]) -> dict[str, tuple[Rule, ...]]:
+        for question, rules in quirks.items():
+            if question not in get_args(Question):
+                raise ValueError(f"no question {question!r}{did_you_mean(question, get_args(Question))}")
+            wrong = next((r.value for r in rules if question in get_args(Number) and isinstance(r.value, str)), None)
+            if wrong is not None:
+                raise ValueError(f"{question} is answered by a number, got {wrong!r}")
+        return quirks
+
+
+class Sources:
+    """All rules of a catalog, ready to be asked of rows."""
+
+    def __init__(self, files: Iterable[Quirks]) -> None:
+        """Compile the rules; files that come first answer first."""
+        rules: dict[str, list[Rule]] = {question: [] for question in get_args(Question)}
+        for file in files:
+            for question, own in file.quirks.items():
+                rules[question] += own
+        self._asked = {question: _Asked(own) for question, own in rules.items()}
+
+    def flag(self, question: Flag, row: object, **known: str) -> bool:
+        """Say whether something holds of a row."""
+        return self._first(question, row, known) not in ((), ("no",))
+
+    def word(self, question: Word, row: object, **known: str) -> str | None:
+        """Return the answer to a question; none where no rule holds, or one that answers nothing."""
+        return next(iter(self._first(question, row, known)), None) or None
+
+    def number(self, question: Number, row: object, **known: str) -> float | None:
+        """Return the answer as a number, none where no rule holds. Raises InputError where a row says none."""
+        found = self.word(question, row, **known)  # type: ignore[arg-type]
+        try:
+            return None if found is None else float(found)
+        except ValueError:
+            raise InputError(f"{question}: expected a number, got {found!r}") from None
+
+    def whole(self, question: Number, row: object, **known: str) -> int | None:
+        """Return the answer as a whole number, none where no rule holds."""
+        found = self.number(question, row, **known)
+        return None if found is None else int(found)
+
+    def several(self, question: Several, row: object, **known: str) -> tuple[str, ...]:
+        """Return all answers: of every rule that holds, of every group of its patterns."""
+        asked = self._asked[question]
+        return tuple(answer for answers in asked.answers(*asked.cells(row, known)) for answer in answers)
+
+    def _first(self, question: str, row: object, known: Mapping[str, str]) -> tuple[str, ...]:
+        asked = self._asked[question]
+        return asked.first(*asked.cells(row, known))
+
+
+class _Asked:
+    """The rules of one question; rows of a source say the same again and again, so first answers are kept."""
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self.rules = [([(_names(key), " or " in key, _test(wanted)) for key, wanted in rule.when.items()],
+                       () if rule.value is None else (str(rule.value),)) for rule in rules]
+        self.columns = sorted({name for tests, _ in self.rules for names, _, _ in tests for name in names})
+        self.first = lru_cache(maxsize=8192)(lambda *cells: next(self.answers(*cells), ()))
+
+    def cells(self, row: object, known: Mapping[str, str]) -> list[object]:
+        """Return what a row has in each column that the rules read."""
+        return [known[c] if c in known else getattr(row, c, None) for c in self.columns]
+
+    def answers(self, *cells: object) -> Iterator[tuple[str, ...]]:
+        """Yield the answer of every rule that holds: its value, else what its groups catch, else yes."""
+        texts = {column: _text(cell) for column, cell in zip(self.columns, cells, strict=True)}
+        for tests, value in self.rules:
+            caught: list[str] = []
+            for names, either, test in tests:
+                stated = [text for name in names if (text := texts[name]) is not None]
+                found = test((stated[0] if either else " ".join(stated)) if stated else None)
+                if found is None:
+                    break
+                caught += filter(None, found)
+            else:
+                yield value or tuple(caught) or ("yes",)
+
+
+def _names(key: str) -> list[str]:
+    return re.split(" or | and ", key)
+
+
+def _text(cell: object) -> str | None:
+    if isinstance(cell, bool):
+        return "yes" if cell else "no"
+    return None if cell is None else str(cell)
+
+
+def _test(wanted: str | int | None) -> Test:
+    """Return what tries the text of a cell: what the groups catch where the condition holds, else none."""
+    if not isinstance(wanted, str):
+        return lambda text: () if text == (None if wanted is None else str(wanted)) else None
+    bound = _COMPARED.fullmatch(wanted)
+    if bound:
+        sign, limit = (1 if bound[1] == ">=" else -1), int(bound[2])
+        return lambda text: () if _NUMBER.fullmatch(text or "") and sign * float(text or 0) >= sign * limit else None
+    search = re.compile(wanted, re.IGNORECASE).search
+    return lambda text: found.groups() if text is not None and (found := search(text)) else None

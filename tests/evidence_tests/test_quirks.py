@@ -1,0 +1,126 @@
+"""What sources leave to their words is data: rules with provenance, in linear time, that no measurement can enter."""
+
+import importlib
+import pkgutil
+import re
+from typing import get_args
+
+import pytest
+
+import planner.evidence
+from planner.ask.validate import validate_file
+from planner.catalog.load import Catalog
+from planner.catalog.quirk import COLUMNS, KNOWN, Question, Quirks, bounded
+from planner.errors import InputError
+from planner.evidence.rows import ServeMeasured, ServeRun, TrainMeasured, TrainRun
+from tests.evidence_tests.csv_file import MEMORY, THROUGHPUT, catalog, write
+
+HEAD = "name: lab\nsource: our own\nas_of: 2026-11\nkind: quoted\nquirks:\n"
+
+
+def own(tmp_path, *rules):
+    (tmp_path / "lab" / "evidence").mkdir(parents=True)
+    (tmp_path / "lab" / "evidence" / "lab.yaml").write_text(HEAD + "".join(f"  {rule}\n" for rule in rules))
+    return Catalog([tmp_path / "lab"])
+
+
+def test_a_rule_reads_what_was_run_and_nothing_measured():
+    measured = TrainMeasured.model_fields.keys() | ServeMeasured.model_fields.keys()
+    assert TrainRun.model_fields.keys() | ServeRun.model_fields.keys() >= COLUMNS
+    assert not (COLUMNS | KNOWN) & measured
+
+
+def test_every_question_has_rules_and_no_pattern_is_written_twice_alike():
+    files = catalog().all("evidence", Quirks)
+    assert {question for file in files for question in file.quirks} == set(get_args(Question))
+    for file in files:
+        for question, rules in file.quirks.items():
+            conditions = [tuple(rule.when.items()) for rule in rules]
+            assert len(set(conditions)) == len(conditions), question
+
+
+@pytest.mark.parametrize("pattern", [
+    "a*b", "a+", ".*", "(a|b)+", "(ab){2}", r"\d{2,}", "[ab]*", ".{0,99}" * 4, "(a?){1,9}", "(", "x" * 401])
+def test_a_pattern_that_could_take_more_than_linear_time_is_refused(tmp_path, pattern):
+    rules = own(tmp_path, f"tuned: [{{when: {{notes: '{pattern}'}}, source: our own, kind: quoted}}]")
+    with pytest.raises(InputError, match=r"lab.yaml:6: quirks.tuned.0.when.notes: ") as caught:
+        _ = rules.sources
+    assert pattern[:20] in str(caught.value) or "400 characters" in str(caught.value)
+
+
+@pytest.mark.parametrize("pattern", [r"\*\+", "[*+]{1,9}", "(a)?b?", r"\d{1,9}", "(?i:a)|(?<!b)c", r"[\]+]"])
+def test_a_bounded_pattern_is_accepted(pattern):
+    assert bounded(pattern) == pattern
+
+
+def test_no_pattern_in_the_code_of_evidence_repeats_without_a_bound():
+    patterns = [value.pattern for module in pkgutil.iter_modules(planner.evidence.__path__)
+                for value in vars(importlib.import_module(f"planner.evidence.{module.name}")).values()
+                if isinstance(value, re.Pattern)]
+    assert len(patterns) < 10
+    assert all(bounded(pattern) for pattern in patterns)
+
+
+@pytest.mark.parametrize(("rule", "expected"), [
+    ("stak: [{source: our own, kind: quoted}]", "quirks: no question 'stak'; did you mean stack?"),
+    ("tuned: [{when: {noets: x}, source: our own, kind: quoted}]", "no column 'noets' that a rule may read; did you"),
+    ("tuned: [{when: {mfu: x}, source: our own, kind: quoted}]", "no column 'mfu' that a rule may read"),
+    ("vpp: [{value: two, source: our own, kind: quoted}]", "vpp is answered by a number, got 'two'"),
+    ("tuned: [{when: {notes: x}, kind: quoted}]", "quirks.tuned.0.source: required, but missing"),
+    ("tuned: [{when: {notes: x}, source: our own}]", "quirks.tuned.0.kind: required, but missing")])
+def test_a_wrong_rule_names_file_line_and_key(tmp_path, rule, expected):
+    with pytest.raises(InputError) as caught:
+        validate_file(write(tmp_path / "runs.csv", THROUGHPUT), own(tmp_path, rule))
+    assert re.search("lab.yaml:[56]: quirks", str(caught.value))
+    assert expected in str(caught.value)
+
+
+def test_a_rule_of_your_own_answers_before_the_shipped_ones(tmp_path):
+    row = THROUGHPUT | {"framework": "NeMo of our lab", "recompute": "", "source": "our wiki"}
+    path = write(tmp_path / "runs.csv", row)
+    ours = own(tmp_path, "usual_recompute: [{when: {source: our wiki}, value: full, source: the wiki, kind: quoted}]")
+    (before,), (after,) = (validate_file(path, known)["rows"] for known in (catalog(), ours))
+    assert (before["assumed"], after["assumed"]) == (["recompute=none"], ["recompute=full"])
+    assert after["predicted"] > before["predicted"]
+
+
+def test_conditions_are_patterns_bounds_numbers_and_nothing_stated(tmp_path):
+    rules = ", ".join(f"{{when: {when}, value: {value}, source: our own, kind: quoted}}" for when, value in (
+        ("{year: '>= 2026', gpus: 8}", "both"), ("{year: <= 2019}", "old"), ("{framework or source: ^b}", "first"),
+        ("{source and notes: b c}", "joined"), ("{framework: null, source: ^a}", "open")))
+    said = own(tmp_path, f"stack: [{rules}]").sources
+    for run, expected in ((TrainRun(year=2026, gpus=8), "both"), (TrainRun(year=2010, gpus=80), "old"),
+                          (TrainRun(source="B"), "first"), (TrainRun(framework="a", source="b", notes="c"), "joined"),
+                          (TrainRun(source="a"), "open"), (TrainRun(year=2020, framework="none of all"), None)):
+        assert said.word("stack", run) == expected
+
+
+def test_a_number_is_caught_from_the_text():
+    said = catalog().sources
+    assert said.whole("vpp", TrainRun(notes="1F1B, VPP = 5")) == 5
+    assert said.several("workers", ServeRun(notes="prefill 3x(TP8 DP1 EP8) decode 2x(TP16 DP4 EP16)")) == (
+        "3", "8", "1", "8", "2", "16", "4", "16")
+    assert said.number("vpp", TrainRun(notes="no such thing")) is None
+
+
+def test_a_layout_without_a_finite_prediction_is_skipped(tmp_path):
+    """InternEvo shards over 4 ranks, where experts are spread over 8."""
+    row = THROUGHPUT | {"model": "house-made", "experts": "8", "experts_per_token": "2", "moe_ffn": "14336", "ep": "8",
+                        "notes": "zero1=4", "dp": "16", "cp": "1", "gpus": "256"}
+    (skipped,) = validate_file(write(tmp_path / "runs.csv", row), catalog())["skipped"]
+    assert skipped["reason"] == "ep 8 is wider than a shard group of 4"
+
+
+@pytest.mark.parametrize(("change", "reason"), [
+    ({"model": "BERT-Large"}, "architecture of BERT-Large is not modeled"),
+    ({"model": "house-made", "heads": "48"}, "heads 48 and kv_heads 8 do not divide hidden 4096"),
+    ({"gpu_mem_gib": "0"}, "line 3: column gpu_mem_gib: expected a number above zero, got '0'"),
+    ({"gpu": "gb999"}, "GPU gb999 is not in the catalog"),
+    ({"scaleout": "IB 0x0Gb"}, "bandwidth: ")])
+def test_whatever_is_wrong_with_a_row_is_its_reason(tmp_path, change, reason):
+    row = MEMORY | {"gpu_mem_gib": "", "scaleout": ""}
+    found = validate_file(write(tmp_path / "m.csv", row, row | {"id": "wrong"} | change), catalog())
+    assert [entry["id"] for entry in found["rows"]] == ["titan-1"]
+    (skipped,) = found["skipped"]
+    assert skipped["id"] == "wrong"
+    assert skipped["reason"].startswith(reason)
