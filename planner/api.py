@@ -7,7 +7,8 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from planner.answer.schema import Assignment, Plan
+from planner.answer.assignment import Assignment
+from planner.answer.schema import Plan
 from planner.ask.estimate import Estimating
 from planner.ask.plan import make_plan
 from planner.catalog.load import Catalog

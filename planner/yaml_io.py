@@ -41,10 +41,19 @@ M = TypeVar("M", bound=BaseModel)
 Path_ = tuple[Hashable, ...]
 
 
-class Frozen(BaseModel):
-    """Base of everything read from or written to a file: immutable, unknown keys and `true` for 1 refused."""
+def absent(value: object) -> bool:
+    """Say whether a field holds nothing: `exclude_if=absent` leaves its key out."""
+    return value is None
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
+
+class Frozen(BaseModel):
+    """Base of everything read from or written to a file: immutable, unknown keys and `true` for 1 refused.
+
+    The text under a field is its description in the JSON Schema.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True,
+                              use_attribute_docstrings=True)
 
     @model_validator(mode="before")
     @classmethod

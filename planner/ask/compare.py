@@ -82,7 +82,7 @@ def _empty(prepared: Prepared, offer: RentalOffer, solved: Planned) -> Row:
     if solved.choice.status == "undecided":
         why = "time ran out before a plan was found"
     return Row(node=candidate.node.name, gpu=candidate.gpu.name, offer=offer.label,
-               kind=offer.how, status=solved.choice.status, why_not=why)
+               kind=offer.how, status=solved.choice.status, why_not=why, note=offer.note)
 
 
 def _filled(row: Row, a: Assignment, prepared: Prepared, site: Site) -> Row:

@@ -32,6 +32,6 @@ def explain(ask: Ask, catalog: Catalog, choices: Sequence[dict[str, str]] = (),
     best = None if assignment is None or plan.choice.value is None else Answered(plan.choice.value, assignment)
     asked = tuple(why_not(ask, catalog, choice, best, effort) for choice in choices)
     worth = tuple(worths(plan.prepared, best.value, best.assignment, effort)) if best and not choices else ()
-    return Explanation(status=plan.choice.status, objective=plan.objective,
+    return Explanation(status=plan.choice.status, notes=plan.prepared.notes, objective=plan.objective,
                        assignments=(best.assignment,) if best else (), why_not=asked, worth=worth,
                        infeasible=infeasible_of(plan))

@@ -11,10 +11,12 @@ from planner.answer.assignment import Alternative, Assignment
 from planner.answer.schema import Infeasible, Objective, Plan, Search
 from planner.catalog.load import Catalog
 from planner.jobs.provenance import provenance_of
-from planner.jobs.training.assignment import Context, alternative_of, assignment_of
-from planner.jobs.training.prepared import MOST_HOLDING, job_of, prepare, residuals_of
+from planner.jobs.training.assignment import alternative_of, assignment_of
+from planner.jobs.training.prepared import MOST_HOLDING, job_of, prepare
+from planner.jobs.training.solved import context_of
 from planner.layouts.enumerate import Grid
 from planner.physics.shapes import parameters
+from planner.scenario.default import Default
 from planner.scenario.scenario import Scenario
 from planner.scenario.workload import Method
 from planner.solver.search.choose import Choice, choose
@@ -42,7 +44,7 @@ class Account:
         self.removed.update(choice.frontier.removed)
 
 
-def hold(scenario: Scenario, catalog: Catalog, defaults: Sequence[str], effort: Effort = UNLIMITED) -> Plan:
+def hold(scenario: Scenario, catalog: Catalog, defaults: Sequence[Default], effort: Effort = UNLIMITED) -> Plan:
     """Return the fewest GPUs that hold the model, one assignment a method; other GPU kinds are the alternatives.
 
     Of several models the largest that fits is answered for. Every count is proven: no layout of the space on fewer
@@ -65,14 +67,15 @@ def hold(scenario: Scenario, catalog: Catalog, defaults: Sequence[str], effort: 
             without.append(f"{method} of {model}" if len(models) > 1 else method)
     total = float(sum(assignment.gpus for assignment in best))
     return Plan(
-        status="optimal" if best else "infeasible", assignments=tuple(best), alternatives=tuple(others),
+        status="optimal" if best else "infeasible",
+        notes=(_nothing(scenario, without),) if best and without else (),
+        assignments=tuple(best), alternatives=tuple(others),
         objective=Objective(name="gpus", value=total, bound=total, gap=0.0) if best else Objective(name="gpus"),
         search=Search(layouts=account.layouts, legal=account.legal, fit=account.fit, staged=account.staged,
                       removed={name: count for name, count in account.removed.items() if count},
                       wall_seconds=round(time.monotonic() - started, 3)),
         infeasible=None if best else Infeasible(because=(_nothing(scenario, without),)),
-        provenance=provenance_of(scenario, catalog, (
-            *defaults, *([f"not_held={_nothing(scenario, without)}"] if without else ()))))
+        provenance=provenance_of(scenario, catalog, defaults))
 
 
 def _held(scenario: Scenario, catalog: Catalog, method: Method, model: str,
@@ -86,7 +89,7 @@ def _held(scenario: Scenario, catalog: Catalog, method: Method, model: str,
     if choice.best is None:
         return None
     name = f"{method} {model}" if len(scenario.workload.models) > 1 else method
-    context = Context(name, prepared.question, job_of(prepared), prepared.offers, residuals_of(prepared))
+    context = context_of(prepared, name)
     first = assignment_of(context, choice.best)
     return first, [alternative_of(context, one, first) for one in _by_kind(choice.frontier.found)
                    if one.column.candidate != choice.best.column.candidate]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from planner.answer.assignment import Alternative, Assignment
 from planner.answer.objective import NAMES
-from planner.answer.schema import PARETO, Plan
+from planner.answer.schema import Plan
 from planner.ask.plan import Interrupted, decided, search_of
 from planner.catalog.load import Catalog
 from planner.errors import InputError
@@ -17,6 +17,7 @@ from planner.jobs.training.cause import infeasible_of
 from planner.jobs.training.prepared import job_of, prepare
 from planner.jobs.training.solved import Planned, planned
 from planner.layouts.enumerate import Grid
+from planner.scenario.default import Default
 from planner.scenario.scenario import Scenario
 from planner.solver.fleet.problem import Goal
 from planner.solver.search.found import StagedLayout
@@ -27,7 +28,7 @@ from planner.solver.settings import UNLIMITED, Effort
 LABELS: dict[Goal, str] = {"cost": "cost", "time": "days", "gpus": "GPUs", "energy": "energy"}
 
 
-def trade_offs(scenario: Scenario, catalog: Catalog, names: Sequence[str], defaults: Sequence[str] = (),
+def trade_offs(scenario: Scenario, catalog: Catalog, names: Sequence[str], defaults: Sequence[Default] = (),
                effort: Effort = UNLIMITED) -> Plan:
     """Return the plan that is best by the first measure, and as alternatives all other points of the frontier.
 
@@ -44,14 +45,14 @@ def trade_offs(scenario: Scenario, catalog: Catalog, names: Sequence[str], defau
     solved = planned(prepared, effort)
     points, open_ = _frontier(solved, measures)
     best = assignment_of(solved.context, points[0]) if points else None
-    said = f"{PARETO}{','.join(LABELS[name].lower() for name in measures)}, " + (
-        "not all points: stopped by a limit" if open_ else f"{len(points)} points, exact")
     status = "feasible" if open_ and solved.choice.status == "optimal" else solved.choice.status
     plan = Plan(
-        status=status, objective=solved.objective, assignments=(best,) if best else (),
+        status=status, notes=prepared.notes,
+        objective=solved.objective.model_copy(update={"pareto": tuple(NAMES[name] for name in measures)}),
+        assignments=(best,) if best else (),
         alternatives=tuple(_point(solved, one, best, measures) for one in points[1:]) if best else (),
         search=search_of(solved, time.monotonic() - started), infeasible=infeasible_of(solved),
-        provenance=provenance_of(prepared.scenario, catalog, (*defaults, said, *decided(prepared))))
+        provenance=provenance_of(prepared.scenario, catalog, (*defaults, *decided(prepared))))
     if solved.choice.frontier.interrupted:
         raise Interrupted(plan)
     return plan

@@ -7,16 +7,17 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from planner.answer.assignment import Alternative, Assignment
-from planner.answer.schema import PREFER_SIMPLE, Plan, Search
+from planner.answer.schema import Plan, Search
 from planner.catalog.load import Catalog
 from planner.errors import InputError
-from planner.jobs.provenance import provenance_of
-from planner.jobs.training.assignment import alternative_of, assignment_of, price_dates, runners_up, unwritten
+from planner.jobs.provenance import price_dates, provenance_of
+from planner.jobs.training.assignment import alternative_of, assignment_of, runners_up
 from planner.jobs.training.cause import infeasible_of
 from planner.jobs.training.prepared import MOST_GPUS, Prepared, job_of, prepare
 from planner.jobs.training.solved import Planned, planned
 from planner.layouts.axes import SCHEDULES
 from planner.layouts.enumerate import Grid
+from planner.scenario.default import Default, Defaults
 from planner.scenario.scenario import AnyScenario, ServingScenario
 from planner.solver.search.found import StagedLayout
 from planner.solver.search.simplest import simplest
@@ -32,7 +33,7 @@ class Interrupted(Exception):
         self.plan = plan
 
 
-def make_plan(scenario: AnyScenario, catalog: Catalog, *, defaults: Sequence[str] = (),
+def make_plan(scenario: AnyScenario, catalog: Catalog, *, defaults: Sequence[Default] = (),
               time_limit: float | None = None, simple: bool = False, pareto: Sequence[str] = (),
               workers: int = 1, replay: Path | None = None,
               progress: Callable[[float], None] | None = None) -> Plan:
@@ -70,12 +71,12 @@ def make_plan(scenario: AnyScenario, catalog: Catalog, *, defaults: Sequence[str
                          choice.best, prepared.question.kernels.resolution)
     best = assignment_of(context, shown) if shown else None
     plan = Plan(
-        status=choice.status, objective=solved.objective, assignments=(best,) if best else (),
+        status=choice.status, notes=prepared.notes,
+        objective=solved.objective.model_copy(update={"prefer": None if shown is choice.best else "simple"}),
+        assignments=(best,) if best else (),
         alternatives=tuple(_alternatives(solved, shown, best)) if best and shown else (),
         search=search_of(solved, time.monotonic() - started), infeasible=infeasible_of(solved),
-        provenance=provenance_of(scenario, catalog, (
-            *defaults, *decided(prepared), *cut_short(solved), *(unwritten(context, shown) if shown else ()),
-            *(_preferred(choice.best, shown) if choice.best and shown else ()))))
+        provenance=provenance_of(scenario, catalog, (*defaults, *decided(prepared), *cut_short(solved))))
     if choice.frontier.interrupted:
         raise Interrupted(plan)
     return plan
@@ -90,13 +91,6 @@ def _alternatives(solved: Planned, shown: StagedLayout, best: Assignment) -> Ite
     for other in runners_up([*solved.choice.frontier.found, *solved.next_best()], shown):
         if other is not optimum:
             yield alternative_of(context, other, best)
-
-
-def _preferred(best: StagedLayout, shown: StagedLayout) -> list[str]:
-    """Return what the simplest layout costs beside the best; nothing where they are one."""
-    if shown is best:
-        return []
-    return [f"{PREFER_SIMPLE}, {shown.key[0] / best.key[0] - 1:+.1%} against the optimum, which comes next"]
 
 
 def search_of(solved: Planned, seconds: float) -> Search:
@@ -119,19 +113,19 @@ def effort_of(time_limit: float | None, workers: int) -> Effort:
     return Effort(None if time_limit is None else time.monotonic() + time_limit, workers)
 
 
-def decided(prepared: Prepared) -> list[str]:
+def decided(prepared: Prepared) -> Defaults:
     """Return what decided beside the defaults of the question: how old prices are, and how far the search went."""
     limits = prepared.scenario.limits
     decided = [price_dates(o.as_of for o in prepared.offers)]
     if limits.gpus is None and limits.max_gpus is None:
-        decided.append(f"max_gpus={MOST_GPUS}")
+        decided.append(Default(name="max_gpus", value=str(MOST_GPUS), why="no limit is given"))
     return decided
 
 
-def cut_short(solved: Planned) -> list[str]:
+def cut_short(solved: Planned) -> Defaults:
     """Return how many nodes can be bought, where more were looked at."""
     removed = solved.choice.frontier.removed
     most = [f"{offer.nodes:,} {offer.estate.node.name}" for offer in solved.prepared.offers if offer.estate is not None]
     if not most or not any(count for name, count in removed.items() if name.startswith("owned")):
         return []
-    return [f"bought=at most {', '.join(most)}, as their networks join or are priced for"]
+    return [Default(name="bought", value=f"at most {', '.join(most)}", why="as their networks join or are priced for")]

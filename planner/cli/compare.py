@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from planner.catalog.load import Catalog
-from planner.cli.options import common, console, is_quiet, open_catalog
+from planner.cli.options import common, console, is_quiet, open_catalog, warn
 from planner.cli.question import asking, question
 from planner.errors import EXIT_INFEASIBLE, EXIT_OK, EXIT_STOPPED, Unsupported
 from planner.scenario.scenario import ServingScenario
@@ -38,6 +38,7 @@ def command(scenario: str | None, trace: bool, time_limit: float | None, workers
     from planner.render.comparison import render_comparison, render_comparison_line
 
     found = compare(asked, catalog, effort_of(time_limit, workers))
+    warn(one.row.note for one in found if one.row.note)
     if as_json:
         click.echo(to_json(comparison_of(found)))
     elif is_quiet():
@@ -54,6 +55,7 @@ def _services(asked: ServingScenario, catalog: Catalog, *, as_json: bool) -> int
     from planner.render.served_comparison import render_services, services_line
 
     found = compare_services(asked, catalog)
+    warn(one.row.note for one in found if one.row.note)
     if as_json:
         click.echo(to_json(comparison_of(found)))
     elif is_quiet():

@@ -8,7 +8,7 @@ from typing import cast
 
 import click
 
-from planner.cli.options import common, console, is_quiet, open_catalog
+from planner.cli.options import common, console, is_quiet, open_catalog, warn
 from planner.cli.plan import EXIT_CODES
 from planner.cli.question import asking, question
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario
@@ -42,6 +42,7 @@ def command(scenario: str | None, why_not: tuple[str, ...], time_limit: float | 
     else:
         explanation = explain(lambda replaced: cast("Scenario", ask(replaced)), catalog,
                               [parse_choice(text) for text in why_not], effort_of(time_limit, workers))
+    warn(explanation.notes)
     if as_json:
         click.echo(to_json(explanation))
     elif is_quiet():

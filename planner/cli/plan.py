@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from planner.cli.options import common, console, is_quiet, open_catalog
+from planner.cli.options import common, console, is_quiet, open_catalog, warn
 from planner.cli.progress import bar
 from planner.cli.question import asking, question
 from planner.errors import EXIT_INFEASIBLE, EXIT_INTERRUPTED, EXIT_OK, EXIT_STOPPED
@@ -52,6 +52,7 @@ def command(scenario: str | None, prefer: str | None, pareto: str | None, time_l
                              progress=progress)
     except Interrupted as stopped:
         plan, interrupted = stopped.plan, True
+    warn(plan.notes)
     if as_json:
         click.echo(to_json(plan))
     elif is_quiet():

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import metadata
 
 from planner.answer.schema import Provenance
 from planner.catalog.load import Catalog
+from planner.scenario.default import Default
 from planner.scenario.scenario import AnyScenario
 from planner.version import __version__
 
 
-def provenance_of(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[str]) -> Provenance:
+def provenance_of(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default]) -> Provenance:
     """Return what the answer rests on: the resolved question, defaults, catalog and versions."""
     return Provenance(scenario=scenario.model_dump(mode="json", exclude_none=True), defaults=tuple(defaults),
                       catalog_digest=catalog.digest, versions=_versions())
@@ -19,3 +20,10 @@ def provenance_of(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[st
 
 def _versions() -> dict[str, str]:
     return {"planner": __version__, **{name: metadata.version(name) for name in ("ortools", "numpy", "networkx")}}
+
+
+def price_dates(dates: Iterable[str]) -> Default:
+    """Return how old prices are, to the month: `2026-05 to 2026-11`. `dates` are years, months or days."""
+    months = sorted({date[:7] for date in dates})
+    return Default(name="prices", value=" to ".join(dict.fromkeys((months[0], months[-1]))) if months else "none",
+                   why="as of these months")

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from planner.answer.first_edition import upgraded
 from planner.sweep.task import Outcome, Task
 from planner.sweep.variants import Variant
 
@@ -51,7 +52,7 @@ def kept(text: str, tasks: Mapping[frozenset[tuple[str, str]], Task], digest: st
     task = tasks.get(frozenset((path, str(value)) for path, value in data["variant"].items()))
     if task is None:
         raise WrongLine(f"its variant is not of this sweep: {json.dumps(data['variant'], ensure_ascii=False)}")
-    plan, error = data.get("plan"), data.get("error")
+    plan, error = upgraded(data.get("plan")), data.get("error")
     if plan is None and isinstance(error, str):
         return Kept(task.index, _line(task.variant, None, error), False)
     if not isinstance(plan, dict) or not isinstance(plan.get("provenance"), dict):

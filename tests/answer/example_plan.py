@@ -4,25 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.answer.schema import (
-    Alternative,
-    Assignment,
-    Infeasible,
-    Layout,
-    Memory,
-    Objective,
-    Offload,
-    Percentiles,
-    Plan,
-    Provenance,
-    RecomputeLayers,
-    Relaxation,
-    Search,
-    Serving,
-    Stage,
-    Time,
-    TimeComponents,
-)
+from planner.answer.assignment import Alternative, Assignment
+from planner.answer.breakdown import Memory, Time, TimeComponents
+from planner.answer.layout import Layout, Offload, RecomputeLayers, Stage
+from planner.answer.level import Percentiles, Serving
+from planner.answer.schema import Infeasible, Objective, Plan, Provenance, Relaxation, Search
 
 GIB = 2**30
 STEPS = 894_070

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planner.answer.schema import Assignment
+from planner.answer.assignment import Assignment
 from planner.jobs.training.assignment import _why, price_dates, show_hours
 from tests.answer.example_plan import GOODPUT, STEPS, assignment, time
 

@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from planner.answer.schema import Assignment, Layout, Memory, Objective, Plan, Time, to_json
+from planner.answer.assignment import Assignment
+from planner.answer.breakdown import Memory, Time
+from planner.answer.layout import Layout
+from planner.answer.schema import Objective, Plan, to_json
 from tests.answer.example_plan import (
     LAYOUT,
     assignment,

@@ -8,7 +8,8 @@ from collections.abc import Callable
 import pytest
 from rich.console import Console
 
-from planner.answer.schema import Alternative, Objective, Plan, Search
+from planner.answer.assignment import Alternative
+from planner.answer.schema import Objective, Plan, Search
 from planner.render.figures import values
 from planner.render.page import Page
 from planner.render.sentence import close_call_sentence

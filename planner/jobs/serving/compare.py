@@ -48,7 +48,8 @@ def _compared(prepared: Prepared, offer: RentalOffer) -> ComparedService:
     candidate = prepared.candidates[offer.candidate]
     fleet = prepared.fleet([offer])
     solved = fleet.solve()
-    row = Row(node=candidate.node.name, gpu=candidate.gpu.name, offer=offer.label, kind=offer.how, status=solved.status)
+    row = Row(node=candidate.node.name, gpu=candidate.gpu.name, offer=offer.label, kind=offer.how, status=solved.status,
+              note=offer.note)
     if solved.value is None:
         why = infeasible_of(prepared, fleet, solved)
         return ComparedService(row.model_copy(update={

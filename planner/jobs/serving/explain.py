@@ -67,7 +67,8 @@ def explain_services(ask: Ask, catalog: Catalog, choices: Sequence[str] = ()) ->
     found = plan.covered.value is not None
     infeasible = None if found else infeasible_of(plan.prepared, plan.fleet, plan.covered)
     return Explanation(
-        status=plan.covered.status, objective=plan.objective, assignments=tuple(plan.assignments) if found else (),
+        status=plan.covered.status, notes=plan.prepared.notes, objective=plan.objective,
+        assignments=tuple(plan.assignments) if found else (),
         why_not=tuple(_why_not(ask, catalog, choice, plan) for choice in asked),
         worth=tuple(sorted(_worths(plan, catalog), key=lambda one: -(one.without or 0.0)))
         if found and not asked else (), infeasible=infeasible)

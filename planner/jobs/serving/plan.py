@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from planner.answer.assignment import Alternative, Assignment
+from planner.answer.assignment import Alternative, Assignment, alternative
 from planner.answer.objective import NAMES
 from planner.answer.schema import Objective, Plan, Search
 from planner.catalog.load import Catalog
 from planner.errors import InputError
-from planner.jobs.provenance import provenance_of
+from planner.jobs.provenance import price_dates, provenance_of
 from planner.jobs.serving.answers import assignments
 from planner.jobs.serving.assignment import MONTH_DAYS
 from planner.jobs.serving.cause import infeasible_of
@@ -21,7 +21,7 @@ from planner.jobs.serving.fleet import Fleet, Pick
 from planner.jobs.serving.options import SEQUENCES, TOKENS
 from planner.jobs.serving.prepared import Prepared, prepare
 from planner.jobs.serving.replay import Progress
-from planner.jobs.training.assignment import price_dates
+from planner.scenario.default import Default, Defaults
 from planner.scenario.scenario import ServingScenario
 from planner.simulate.reading import read_trace
 from planner.solver.fleet.covering import LIMITED, Covered
@@ -32,7 +32,7 @@ MOST_ALTERNATIVES = 6
 WATTS_PER_KILOWATT = 1000
 
 
-def plan_serving(scenario: ServingScenario, catalog: Catalog, defaults: Sequence[str] = (),
+def plan_serving(scenario: ServingScenario, catalog: Catalog, defaults: Sequence[Default] = (),
                  replay: Path | None = None, progress: Progress | None = None, time_limit: float | None = None) -> Plan:
     """Return the proven plan for a resolved serving scenario, replayed on a trace or on requests drawn as it asks.
 
@@ -50,7 +50,7 @@ def plan_serving(scenario: ServingScenario, catalog: Catalog, defaults: Sequence
     infeasible = infeasible_of(prepared, fleet, found) if found.status == "infeasible" else None
     alternatives = _alternatives(prepared, fleet, picks, found) if made else ()
     return Plan(
-        status=found.status, objective=objective_of(scenario, found), assignments=tuple(made),
+        status=found.status, notes=prepared.notes, objective=objective_of(scenario, found), assignments=tuple(made),
         alternatives=tuple(alternatives), search=_search(prepared, time.monotonic() - started), infeasible=infeasible,
         provenance=provenance_of(scenario, catalog, (*defaults, *_decided(prepared))))
 
@@ -63,13 +63,13 @@ def objective_of(scenario: ServingScenario, found: Covered) -> Objective:
     return Objective(name=NAMES[scenario.objective], value=value, bound=bound, gap=gap)
 
 
-def _decided(prepared: Prepared) -> list[str]:
+def _decided(prepared: Prepared) -> Defaults:
     """Return what decided beside the defaults of the question."""
     decided = [price_dates(offer.as_of for offer in prepared.offers)]
     for service in prepared.services:
         if service.trace is not None and service.prompts is None:
-            decided.append(f"{service.asked.label}.rate={service.rate:.3g} requests/s, the trace's busiest five "
-                           f"minutes (mean {service.trace.rate:.3g})")
+            decided.append(Default(name=f"{service.asked.label}.rate", value=f"{service.rate:.3g} requests/s",
+                                   why=f"the trace's busiest five minutes; its mean is {service.trace.rate:.3g}"))
     return decided
 
 
@@ -134,7 +134,7 @@ def _alternative(one: Assignment, more: float, others: int, prepared: Prepared) 
     what = {"cost": "cost", "gpus": "GPUs", "energy": "energy"}[prepared.scenario.objective]
     tied = more < prepared.catalog.kernels.resolution
     together = f", with the {others} other{'s' if others > 1 else ''} of its fleet" if others else ""
-    return Alternative(**dict(one), why=f"{more:+.1%} {what}{together}", tied=tied)
+    return alternative(one, f"{more:+.1%} {what}{together}", tied=tied)
 
 
 def refuse(*, simple: bool, pareto: Sequence[str]) -> None:

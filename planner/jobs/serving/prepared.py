@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -13,12 +12,10 @@ from planner.jobs.serving.fleet import Fleet, is_always
 from planner.jobs.serving.options import Account, Admitted, options
 from planner.jobs.serving.service import Service, services_of
 from planner.layouts.candidate import Candidate
-from planner.money.rent import RentalOffer, candidates_with_offers
+from planner.money.rent import RentalOffer, candidates_with_offers, notes_of
 from planner.scenario.scenario import ServingScenario
 from planner.solver.fleet.covering import LIMITED
 from planner.solver.settings import Settings
-
-log = logging.getLogger("planner")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +33,11 @@ class Prepared:
     dropped: tuple[str, ...]
     columns: tuple[tuple[int, ReplicaColumn], ...]
     account: Account
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the user should know of the offers."""
+        return notes_of(self.every_offer, self.dropped, self.scenario.sourcing)
 
     def fleet(self, offers: Sequence[RentalOffer] | None = None, settings: Settings = LIMITED) -> Fleet:
         """Return the cover question, on some of the offers."""
@@ -55,8 +57,6 @@ def prepare(scenario: ServingScenario, catalog: Catalog, admitted: Admitted = la
     nodes = sorted(set(scenario.hardware.candidates))
     candidates, offers, dropped = candidates_with_offers(nodes, scenario.sourcing, catalog)
     terms = ", ".join(scenario.sourcing.rent.terms) if scenario.sourcing.rent else "none"
-    for name in dropped:
-        log.warning("%s is left out: no offer has terms %s, and none is owned or bought", name, terms)
     if not candidates:
         raise InputError(f"no candidate has a usable offer: {', '.join(dropped)} with terms {terms}")
     services = tuple(replace(service, of=number) for number, asked in enumerate(scenario.services)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -22,6 +21,7 @@ from planner.money.rent import (
     RentalOffer,
     candidates_with_offers,
     cheapest_per_candidate,
+    notes_of,
     usual_candidate,
     with_storage,
 )
@@ -35,7 +35,6 @@ from planner.solver.fleet.problem import FleetOffer
 from planner.solver.quantize import budget, duration_limit, price
 from planner.solver.search.job import Job
 
-log = logging.getLogger("planner")
 MOST_GPUS = 131_072
 """Largest cluster searched where no limit is given; printed with the domains."""
 MOST_HOLDING = 1024
@@ -59,6 +58,11 @@ class Prepared:
     """All that the question admits."""
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What the user should know of the offers."""
+        return notes_of(self.every_offer, self.dropped, self.scenario.sourcing)
+
+    @property
     def space(self) -> Space:
         """What the axes range over."""
         return self.facts.space
@@ -80,8 +84,6 @@ def prepare(scenario: Scenario, catalog: Catalog) -> Prepared:
     else:
         candidates, offers, dropped = candidates_with_offers(nodes, scenario.sourcing, catalog)
     terms = ", ".join(scenario.sourcing.rent.terms) if scenario.sourcing.rent else "none"
-    for name in dropped:
-        log.warning("%s is left out: no offer has terms %s, and none is owned or bought", name, terms)
     if not candidates and scenario.sourcing.rent is None:
         raise InputError(f"no candidate is at hand: none of {', '.join(dropped)} is under sourcing.own, or bought at a "
                          "price of the catalog, and nothing is rented where sourcing.rent is not given")

@@ -32,8 +32,7 @@ class Planned:
     @property
     def context(self) -> Context:
         """What every assignment of the question shares."""
-        return Context(self.prepared.scenario.name, self.prepared.question, job_of(self.prepared),
-                       self.prepared.offers, residuals_of(self.prepared))
+        return context_of(self.prepared, self.prepared.scenario.name)
 
     @property
     def objective(self) -> Objective:
@@ -56,6 +55,12 @@ class Planned:
         search = Search(prepared.question, facts.space, job_of(prepared), self.effort.stop,
                         count=max(LEAST_COUNT, MOST_ALTERNATIVES + 1 - others))
         return [one for one in search.run(grid_source(Grid(facts))).found if one.column.key != best.column.key]
+
+
+def context_of(prepared: Prepared, name: str) -> Context:
+    """Return what assignments share that are called `name`."""
+    return Context(name, prepared.model.name, prepared.scenario.workload.method or "pretrain", prepared.question,
+                   job_of(prepared), prepared.offers, residuals_of(prepared))
 
 
 def planned(prepared: Prepared, effort: Effort = UNLIMITED) -> Planned:
