@@ -20,17 +20,18 @@ def upgraded(data: object) -> object:
     """Return the JSON data of a plan of the first edition as one of the second; anything else as it is."""
     if not isinstance(data, dict) or data.get("schema") != FIRST:
         return data
-    provenance = _mapping(data.get("provenance"))
+    provenance, lists = data.get("provenance", {}), ("assignments", "alternatives")
+    if not isinstance(provenance, dict) or not all(isinstance(data.get(key, []), list) for key in lists):
+        return {**data, "schema": SECOND}  # what is wrong is refused by its name
     said = [_default(text) for text in _list(provenance.get("defaults")) if isinstance(text, str)]
     by_name = {one["name"]: one["value"] for one in said if one["name"] in _FIELDS}
     kept = [one for one in said if one["name"] not in _FIELDS]
     scenario = _mapping(provenance.get("scenario"))
     placed = {key: [_placed(_mapping(one), scenario, by_name if key == "assignments" else None)
-                    for one in _list(data[key])] for key in ("assignments", "alternatives") if key in data}
-    objective = {"objective": {**_mapping(data["objective"]), **_objective(by_name)}} if "objective" in data else {}
+                    for one in data[key]] for key in lists if key in data}
     notes = [by_name["not_held"]] if "not_held" in by_name else []
-    return {**data, **objective, **placed, "schema": SECOND, "notes": notes,
-            "provenance": {**provenance, "defaults": kept}}
+    return {**data, **placed, "schema": SECOND, "notes": notes,
+            "provenance": {**provenance, "defaults": kept, **_asked_beside(by_name)}}
 
 
 def _default(text: str) -> dict[str, str]:
@@ -40,7 +41,8 @@ def _default(text: str) -> dict[str, str]:
     return {"name": name, "value": value, "why": _NOT_SAID}
 
 
-def _objective(said: Mapping[str, str]) -> dict[str, Any]:
+def _asked_beside(said: Mapping[str, str]) -> dict[str, Any]:
+    """Return what was asked beside the scenario."""
     found: dict[str, Any] = {"prefer": "simple"} if "prefer" in said else {}
     if "pareto" in said:
         found["pareto"] = [_MEASURES[name] for name in said["pareto"].split(", ")[0].split(",") if name in _MEASURES]

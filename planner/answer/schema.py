@@ -30,11 +30,6 @@ class Objective(Frozen):
     """No plan of the searched space is below it; none where nothing is proven."""
     gap: float | None = None
     """(value - bound) / value, 0 when proven."""
-    prefer: Literal["simple"] | None = Field(default=None, exclude_if=absent)
-    """The plan is the simplest of those tied with the optimum, which is the first alternative; else left out."""
-    pareto: tuple[Measure, ...] | None = Field(default=None, exclude_if=absent)
-    """The measures whose frontier of trade-offs the plan and its alternatives are, exact where the status is optimal;
-    elsewhere left out."""
 
 
 class Search(Frozen):
@@ -95,6 +90,11 @@ class Provenance(Frozen):
     """Versions of the planner and of what it computes with."""
     seed: int = 0
     """Of what is drawn at random."""
+    prefer: Literal["simple"] | None = Field(default=None, exclude_if=absent)
+    """The plan is the simplest of those tied with the optimum, which is the first alternative; else left out."""
+    pareto: tuple[Measure, ...] | None = Field(default=None, exclude_if=absent)
+    """The measures whose frontier of trade-offs the plan and its alternatives are, exact where the status is optimal;
+    elsewhere left out."""
 
 
 class Plan(Frozen):

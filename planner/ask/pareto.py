@@ -48,11 +48,12 @@ def trade_offs(scenario: Scenario, catalog: Catalog, names: Sequence[str], defau
     status = "feasible" if open_ and solved.choice.status == "optimal" else solved.choice.status
     plan = Plan(
         status=status, notes=prepared.notes,
-        objective=solved.objective.model_copy(update={"pareto": tuple(NAMES[name] for name in measures)}),
+        objective=solved.objective,
         assignments=(best,) if best else (),
         alternatives=tuple(_point(solved, one, best, measures) for one in points[1:]) if best else (),
         search=search_of(solved, time.monotonic() - started), infeasible=infeasible_of(solved),
-        provenance=provenance_of(prepared.scenario, catalog, (*defaults, *decided(prepared))))
+        provenance=provenance_of(prepared.scenario, catalog, (*defaults, *decided(prepared)),
+                                 pareto=tuple(NAMES[name] for name in measures)))
     if solved.choice.frontier.interrupted:
         raise Interrupted(plan)
     return plan

@@ -72,11 +72,12 @@ def make_plan(scenario: AnyScenario, catalog: Catalog, *, defaults: Sequence[Def
     best = assignment_of(context, shown) if shown else None
     plan = Plan(
         status=choice.status, notes=prepared.notes,
-        objective=solved.objective.model_copy(update={"prefer": None if shown is choice.best else "simple"}),
+        objective=solved.objective,
         assignments=(best,) if best else (),
         alternatives=tuple(_alternatives(solved, shown, best)) if best and shown else (),
         search=search_of(solved, time.monotonic() - started), infeasible=infeasible_of(solved),
-        provenance=provenance_of(scenario, catalog, (*defaults, *decided(prepared), *cut_short(solved))))
+        provenance=provenance_of(scenario, catalog, (*defaults, *decided(prepared), *cut_short(solved)),
+                                 simple=shown is not choice.best))
     if choice.frontier.interrupted:
         raise Interrupted(plan)
     return plan

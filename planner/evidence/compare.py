@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
+from planner.answer.validation import Entry
 from planner.catalog.load import Catalog
 from planner.evidence.hardware import UNKNOWN_GPU
 from planner.evidence.prediction import Prediction, predict
@@ -14,25 +14,6 @@ from planner.evidence.serve_speed import Speed, predict_speeds
 from planner.evidence.serve_speed import quantities as speed_quantities
 from planner.evidence.serving import predict_serving, quantities
 from planner.evidence.skipping import SkippedError
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One quantity of one row; error is predicted over measured less one, none for a verdict."""
-
-    id: str
-    quantity: str
-    predicted: float | str
-    measured: float | str
-    error: float | None
-    interval90: tuple[float, float] | None
-    assumed: tuple[str, ...]
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the entry as the contract writes it; a verdict has no interval."""
-        interval = {} if self.interval90 is None else {"interval90": list(self.interval90)}
-        return {"id": self.id, "quantity": self.quantity, "predicted": self.predicted, "measured": self.measured,
-                "error": self.error, **interval, "assumed": list(self.assumed)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +135,8 @@ def _entries(identifier: str, measured: TrainMeasured, prediction: Prediction) -
         yield _number(identifier, "peak_mem_gib", peak, measured.peak_mem_gib, (peak * memory.q05, peak * memory.q95),
                       assumed)
     if measured.fits is not None and UNKNOWN_GPU not in prediction.assumed:
-        yield Entry(identifier, "fits", prediction.fits, "yes" if measured.fits else "no", None,
-                    None, prediction.assumed)
+        yield Entry(id=identifier, quantity="fits", predicted=prediction.fits,
+                    measured="yes" if measured.fits else "no", error=None, assumed=prediction.assumed)
 
 
 def kind_of(measured: TrainMeasured, prediction: Prediction) -> str:
@@ -166,4 +147,5 @@ def kind_of(measured: TrainMeasured, prediction: Prediction) -> str:
 
 def _number(identifier: str, quantity: str, predicted: float, measured: float, interval: tuple[float, float],
             assumed: tuple[str, ...]) -> Entry:
-    return Entry(identifier, quantity, predicted, measured, predicted / measured - 1, interval, assumed)
+    return Entry(id=identifier, quantity=quantity, predicted=predicted, measured=measured,
+                 error=predicted / measured - 1, interval90=interval, assumed=assumed)

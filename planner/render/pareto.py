@@ -22,12 +22,12 @@ _MARKS = "123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 def trades(plan: Plan) -> bool:
     """Say whether the plan's alternatives are a frontier of trade-offs."""
-    return plan.objective.pareto is not None and bool(plan.assignments)
+    return plan.provenance.pareto is not None and bool(plan.assignments)
 
 
 def show_trade_offs(page: Page, plan: Plan) -> None:
     """Print every point of the frontier, best by the first measure first."""
-    names = [_CALLED[measure] for measure in plan.objective.pareto or ()]
+    names = [_CALLED[measure] for measure in plan.provenance.pareto or ()]
     points: list[Assignment] = [*plan.assignments, *plan.alternatives]
     known = f"{plural(len(points), 'point')}, exact" if plan.status == "optimal" else "not all: stopped by a limit"
     page.heading(f"Trade-offs between {', '.join(names)} ({known}): nothing is better in one of them and as good in "

@@ -31,7 +31,7 @@ def plan_sentence(plan: Plan) -> str:
     first = plan.assignments[0]
     body = _one(first) if len(plan.assignments) == 1 else _several(plan.assignments)
     if plan.status == "optimal":
-        if plan.objective.prefer == "simple":
+        if plan.provenance.prefer == "simple":
             return f"{_BEST[plan.objective.name]}, simplest of the tied: {body}{_energy(plan)} ({_price(plan)})"
         return f"{_BEST[plan.objective.name]}: {body}{_energy(plan)} (proven optimal){_cheaper(plan)}"
     gap = plan.objective.gap

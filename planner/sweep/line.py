@@ -5,17 +5,36 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import ConfigDict, Field
 
 from planner.answer.first_edition import upgraded
+from planner.answer.schema import Plan
 from planner.sweep.task import Outcome, Task
 from planner.sweep.variants import Variant
+from planner.yaml_io import Frozen, absent
 
 SCHEMA = "planner.sweep/1"
 START = f'{{"schema": "{SCHEMA}"'
 """How every line begins."""
 PROVEN = ("optimal", "infeasible")
 """Statuses of answers that are not asked again."""
+
+
+class SweepLine(Frozen):
+    """One variant with its answer."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    schema_: Literal["planner.sweep/1"] = Field(default="planner.sweep/1", alias="schema")
+    """Edition of this document."""
+    variant: Variant
+    """What is varied, by path, as it was given."""
+    plan: Plan | None
+    """As planner plan --json prints it; none where the variant ended with an error."""
+    error: str | None = Field(default=None, exclude_if=absent)
+    """What it ended with; elsewhere left out."""
 
 
 class WrongLine(ValueError):

@@ -96,7 +96,7 @@ def test_catalog_show_prints_nothing_of_a_node_whose_gpu_is_unknown(planner, tmp
 def test_quiet_and_json_before_plan(planner):
     small = ["plan", "--model", "llama-3.1-8b", "--tokens", "1G", "--on", "dgx-h100", "--max-gpus", "8"]
     assert planner("-q", *small).out == planner(*small, "-q").out
-    assert json.loads(planner("--json", *small).out)["schema"] == "planner.plan/1"
+    assert json.loads(planner("--json", *small).out)["schema"] == "planner.plan/2"
 
 
 def test_catalogs_before_the_command_replace_those_of_the_environment(planner, monkeypatch, tmp_path):
