@@ -11,6 +11,7 @@ from types import ModuleType
 import pytest
 
 import planner.cli.main as cli
+from planner.answer.validation import Validation
 from planner.catalog.load import KINDS, Catalog
 from planner.scenario.limits import Deadline
 from planner.scenario.load import FLAGS
@@ -206,10 +207,11 @@ def test_validation_is_shown_as_a_table_or_as_json(planner, monkeypatch):
     result = {"schema": "planner.validation/1", "rows": [], "skipped": [{"id": "r7", "reason": "no batch size"}],
               "summary": {"step_time_s": {"n": 12, "median_abs_error": 0.051, "p90_abs_error": 0.15, "bias": -0.01,
                                           "interval90_coverage": None},
-                          "fits": {"n": 3, "true_fit": 2, "tight_oom": 1},
+                          "fits": {"n": 3, "true_fit": 2, "false_fit": 0, "tight_fit": 0, "true_oom": 0,
+                                   "false_oom": 0, "tight_oom": 1},
                           "rank": {"groups": 1, "median_spearman": 0.9, "mean_top1_regret": 0.02}}}
     fake = ModuleType("planner.ask.validate")
-    fake.validate_file = lambda path, catalog: result
+    fake.validate_file = lambda path, catalog: Validation.model_validate(result)
     monkeypatch.setitem(sys.modules, "planner.ask.validate", fake)
     ran = planner("validate", "runs.csv")
     assert (ran.code, ran.err) == (0, "")
