@@ -49,11 +49,11 @@ def absent(value: object) -> bool:
 class Frozen(BaseModel):
     """Base of everything read from or written to a file: immutable, unknown keys and `true` for 1 refused.
 
-    The text under a field is its description in the JSON Schema.
+    The text under a field is its description in the JSON Schema, which `planner schema` reads from the source:
+    pydantic's use_attribute_docstrings would read it at every start.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True,
-                              use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
     @model_validator(mode="before")
     @classmethod
