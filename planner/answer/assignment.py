@@ -92,6 +92,8 @@ class Placement(Frozen):
     """Model, by its catalog name; none in plans of the first edition that do not say."""
     method: str | None = None
     """pretrain, full, lora or qlora; inference of GPUs that only hold a model; none for a service."""
+    sourcing: Literal["rent", "buy", "owned"] | None = None
+    """How the nodes are had; none where no offer was asked for."""
 
     @model_validator(mode="after")
     def _counts_agree(self) -> Self:

@@ -53,6 +53,8 @@ def _placed(one: dict[str, Any], scenario: Mapping[str, Any], said: Mapping[str,
     """Return an assignment with what the defaults said of it; of alternatives nothing was said."""
     asked, layout = _asked(scenario, one.get("workload")), _mapping(one.get("layout"))
     known: dict[str, Any] = {name: asked[name] for name in ("model", "method") if name in asked}
+    if one.get("offer"):
+        known["sourcing"] = "buy" if "purchase" in one else "owned" if " owned " in f" {one['offer']}" else "rent"
     if asked.get("kind") == "training" and "tokens" not in asked:
         # what only holds a model was called by its method, and by its model where several were asked for
         known["method"], _, model = str(one.get("workload")).partition(" ")

@@ -27,7 +27,7 @@ PLAN_KEYS = ["schema", "status", "notes", "objective", "assignments", "alternati
              "provenance"]
 ASSIGNMENT_KEYS = ["workload", "kind", "node", "gpu", "nodes", "gpus", "spare_nodes", "offer",
                    "usd_per_node_hour", "stack", "layout", "memory", "time", "serving", "goodput",
-                   "duration_days", "cost_usd", "energy_kwh", "model", "method"]
+                   "duration_days", "cost_usd", "energy_kwh", "model", "method", "sourcing"]
 TRAINING_KEYS = [*ASSIGNMENT_KEYS, "sequence_length", "global_batch", "failures", "commitment"]
 KEYS = {
     "layout": ["tp", "pp", "vpp", "cp", "ep", "dp", "shard", "zero", "micro_batch", "micro_batches",

@@ -29,6 +29,7 @@ def test_a_training_plan_is_read() -> None:
     assert (first.model, first.method, first.sequence_length, first.global_batch) == (
         "llama-3.1-8b", "pretrain", 8192, 2048)
     assert (first.layout.schedule, first.layout.no_sync) == ("1f1b", False)
+    assert {one.sourcing for one in (first, *plan.alternatives)} == {"rent"}
     assert plan.alternatives[0].layout.schedule is None  # of alternatives nothing was said
 
 
@@ -36,7 +37,7 @@ def test_a_serving_plan_is_read() -> None:
     plan = read_plan(SERVING)
     (first,) = plan.assignments
     assert isinstance(first, ServingAssignment)
-    assert (first.model, first.method, first.layout.schedule) == ("llama-3.3-70b", None, None)
+    assert (first.model, first.method, first.sourcing, first.layout.schedule) == ("llama-3.3-70b", None, "owned", None)
 
 
 @pytest.mark.parametrize("file", [TRAINING, SERVING], ids=["training", "serving"])

@@ -83,7 +83,7 @@ def served_assignment(workload: str, stack: str, d: Deployment, rows: Replicas, 
     watts = nodes * placed.part * (power.idle + load * (power.load - power.idle))
     return ServingAssignment(
         workload=workload, model=d.model.name, node=candidate.node.name, gpu=candidate.gpu.name, nodes=nodes, gpus=gpus,
-        offer=offer.label if offer else None, usd_per_node_hour=usd, stack=stack,
+        offer=offer.label if offer else None, sourcing=offer.how if offer else None, usd_per_node_hour=usd, stack=stack,
         layout=_layout(d, rows, placed.replicas, delivered.batch), memory=_memory(d, held, fits=bool(fits)),
         time=_time(d, rows, delivered, tokens, interval),
         serving=Serving(replicas=placed.replicas, requests_per_second=delivered.rate * placed.replicas,

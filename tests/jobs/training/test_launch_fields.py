@@ -1,4 +1,4 @@
-"""What starts a run is in fields: how sequences, contexts, experts and micro-batches are handled, and what is at stake."""
+"""What starts a run is in fields: how sequences, contexts, experts and micro-batches are handled, what is at stake."""
 
 from __future__ import annotations
 
