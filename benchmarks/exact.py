@@ -18,9 +18,9 @@ import numpy as np
 from benchmarks.table import table
 from planner.layouts.axes import SCHEDULES
 from planner.layouts.enumerate import Grid
-from planner.solver.search.choose import Choice, choose
 from planner.solver.search.found import Frontier
 from planner.version import __version__
+from tests.search_cases import Choice, choose
 from tests.small_cases import OBJECTIVES, POINTS, STACKS, Small, Truth, small_case, truth
 
 PAGE = Path(__file__).parents[1] / "docs" / "exactness.md"

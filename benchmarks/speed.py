@@ -21,7 +21,8 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from planner.catalog.load import Catalog
-from planner.jobs.training.prepared import Prepared, prepare
+from planner.jobs.kinds import question_of
+from planner.jobs.training.job import TrainingJob
 from planner.layouts.enumerate import enumerate_layouts
 from planner.layouts.table import Layouts
 from planner.physics.training.estimate import time_terms
@@ -119,11 +120,12 @@ def process(argv: list[str]) -> tuple[float, int]:
     return float(seconds), int(size)
 
 
-def prepared(model: str | None = None) -> tuple[Prepared, Layouts]:
+def prepared(model: str | None = None) -> tuple[TrainingJob, Layouts]:
     """Return the job, or the same job with another model, and its legal layouts."""
     catalog = Catalog()
     scenario, _ = load_scenario(JOB, {"workload.model": model} if model else {}, catalog)
-    job = prepare(scenario, catalog)
+    job, = question_of(scenario, catalog).jobs
+    assert isinstance(job, TrainingJob)
     return job, enumerate_layouts(job.facts).layouts
 
 
@@ -176,7 +178,7 @@ def stagings() -> Iterator[Line]:
                        per_second(len(problems), "solves", cpu(solve_all)))
 
 
-def problems_of(job: Prepared, layouts: Layouts, stages: int) -> list[StagingProblem]:
+def problems_of(job: TrainingJob, layouts: Layouts, stages: int) -> list[StagingProblem]:
     """Return problems of plain pipelines of that many stages, spread evenly over the legal layouts that fit."""
     rows = layouts.take((layouts.pp == stages) & (layouts.vpp == 1))
     times, memory = time_terms(job.question, rows), memory_terms(job.question, rows)

@@ -1,24 +1,24 @@
 """GPU-cluster capacity planner: the cheapest GPUs, and the sharding layout on them, that do the work, proven.
 
-The map. A module imports only from a smaller number or its own folder (tests/test_architecture.py).
+The map. A module imports only from the rooms above its own, and from its own (tests/test_architecture.py).
 
-    units.py errors.py yaml_io.py   0   the unit is part of the value; the exception tree; the only YAML
-    catalog/      1   WHAT EXISTS            hardware, models, prices, stacks: each fact with its source
-    scenario/     2   WHAT IS ASKED          workload, hardware, limits, objective; load.py reads them
-    layouts/      3   WHAT COULD BE DONE     the axis table, named legality rules, enumeration
-    physics/      4   WHAT EACH NEEDS        memory, compute, communication: arrays in, arrays out; serving/ its steps
-    money/        5   WHAT IT COSTS          rent, and what failures cost
-    solver/       6   WHICH TO CHOOSE        staging, fleet, frontier: the only home of ortools
-    answer/       7   WHAT WE SAY            Plan and Assignment, versioned JSON
-    render/       8   HOW IT READS           sentences and tables
-    simulate/     8   DOES IT HOLD           a serving fleet replayed event by event over a trace
-    evidence/     8   HOW FAR TO TRUST IT    predicted against measured
-    fit/          9   WHICH CONSTANTS        those that measured runs decide
-    serving/      9   WHO SERVES IT          the fleet that holds a service level, its replay and comparison
-    explaining/   9   WHY                    the cause of a no, why not that, what one more is worth
-    pipeline.py api.py              9   the whole flow, and the public functions
-    sweep/       10   WHAT IF                variants, resumable, on local cores or a Dask cluster
-    cli/         11   one file a command: arguments in, exit code out
+    units.py errors.py version.py text_io.py yaml_io.py   the unit is part of the value; the exception tree; files
+    catalog/     WHAT EXISTS             hardware, models, prices, stacks, engines: each fact with its source
+    scenario/    WHAT IS ASKED           workloads by kind, hardware, sourcing, limits, objective
+    layouts/     WHAT COULD BE DONE      the axis table, named legality rules, enumeration
+    physics/     WHAT EACH NEEDS         kernels and collectives; training/ and serving/: arrays in, arrays out
+    money/       WHAT IT COSTS           rent, own, buy, and what failures cost
+    simulate/    DOES IT HOLD            a fleet of replicas replayed event by event over a trace
+    solver/      WHICH TO CHOOSE         search/ layouts to columns, staging/ inside one layout, fleet/ across all jobs
+    answer/      WHAT WE SAY             the schema of every answer, versioned JSON
+    jobs/        EVERY KIND OF WORK      job.py says what a kind is; training/ serving/: question to columns to answer
+    evidence/    HOW FAR TO TRUST IT     predicted against measured
+    fit/         WHICH CONSTANTS         those that measured runs decide
+    ask/         EVERY VERB              plan, estimate, compare, explain, hold, validate, calibrate: knows no kind
+    render/      HOW IT READS            text and HTML
+    sweep/       WHAT IF                 variants, resumable, on local cores or a Dask cluster
+    api.py       PYTHON                  the public functions
+    cli/         THE TERMINAL            one file a command: arguments in, exit code out
 
 Public: `plan`, `estimate` and `validate` return what the commands of these names print as JSON. They, the
 answer types and the exceptions are imported when first used, so that `import planner` costs nothing.

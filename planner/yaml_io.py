@@ -29,7 +29,6 @@ _WORDS: dict[str, bool | None] = {"": None, "~": None, "null": None, "Null": Non
                                   "true": True, "True": True, "TRUE": True,
                                   "false": False, "False": False, "FALSE": False}
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _PLAIN = {"expected keys and values below it": ("model_type", "model_attributes_type", "dict_type"),
           "expected a list": ("tuple_type", "list_type"),
           "expected a whole number": ("int_type", "int_parsing", "int_from_float", "int_parsing_size"),
@@ -269,6 +268,19 @@ def _dotted(loc: Iterable[Any]) -> str:
 def _short(value: object) -> str:
     text = "nothing" if value is None else repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
+    """Quotes text that would be read back as something else, such as 1e5."""
+
+    def text(self, value: str) -> yaml.ScalarNode:
+        """Return the node of a text."""
+        plain = _scalar(value) == value and isinstance(_scalar(value), str)
+        node: yaml.ScalarNode = self.represent_scalar("tag:yaml.org,2002:str", value, None if plain else "'")
+        return node
+
+
+_Dumper.add_representer(str, _Dumper.text)
 
 
 def dump(data: object) -> str:

@@ -12,11 +12,15 @@ from planner.catalog.architecture import Attention, Block, Mlp, Model
 from planner.catalog.load import Catalog
 from planner.layouts.axes import SCHEDULES, Space
 from planner.layouts.candidate import Candidate
-from planner.layouts.enumerate import Enumeration, enumerate_layouts
+from planner.layouts.enumerate import Enumeration, Grid, enumerate_layouts
 from planner.layouts.rules import Facts
 from planner.physics.training.question import Question, computes, question_of
 from planner.solver.fleet.problem import FleetOffer
+from planner.solver.fleet.single import Limits, single
+from planner.solver.search.found import Frontier, StagedLayout
 from planner.solver.search.job import Job
+from planner.solver.search.parallel import search_grid
+from planner.solver.settings import UNLIMITED, Effort
 
 STACKS = ("megatron-core", "megatron-core", "megatron-core", "fsdp2", "deepspeed", "hf-peft", "hai-llm")
 NODES = ("dgx-a100", "dgx-h100", "dgx-b200", "l40s-4x", "rtx-4090-4x")
@@ -86,3 +90,23 @@ def random_case(seed: int, *, limits: bool = True) -> Case:
               deadline_us=rng.choice((None, 10**12, 10**11)) if limits else None,
               budget_cents=rng.choice((None, 10**6, 10**5)) if limits else None)
     return Case(question, space, facts, job, enumerate_layouts(facts))
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How the search of one job ended: what the fleet chose of its columns, with their account."""
+
+    status: str
+    value: int | None
+    best: StagedLayout | None
+    frontier: Frontier
+
+
+def choose(question: Question, grid: Grid, job: Job, effort: Effort = UNLIMITED, *, each: bool = True) -> Choice:
+    """Return the choice of one job's fleet, as `planner plan` makes it, and (not each) as `planner explain` does."""
+    frontier = search_grid(question, grid, job, effort, each=each)
+    runs = tuple(one.column for one in sorted(frontier.found, key=lambda one: one.key))
+    found = single(runs, frontier.open_bound[0] if frontier.open_bound else None, job.offers, job.objective,
+                   Limits(job.deadline_us, job.budget_cents, job.max_power_w))
+    best = next((one for one in frontier.found if found.column and one.column.key == found.column.key), None)
+    return Choice(found.status, found.value, best, frontier)

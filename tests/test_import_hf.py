@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import math
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from planner.catalog.importers import hf_reading
 from planner.catalog.importers.hf import import_config
 from planner.catalog.importers.hf_families import FAMILIES
+from planner.catalog.importers.hf_reading import LISTS, NUMBERS, PARTS, SWITCHES, TEXTS
 from planner.catalog.load import Catalog
 from planner.cli.main import main
 from planner.physics.shapes import active_parameters, parameters
@@ -151,9 +155,21 @@ def test_the_checkpoint_must_agree(metadata: dict[str, int], code: int, tmp_path
     ({"model_type": "whisper"}, "not supported"), ({"hidden_size": 4}, "expected model_type"),
     ("[1]", "expected an object"), ("{", "not JSON"),
     ({"model_type": "llama", "hidden_size": 4096}, "expected num_attention_heads"),
-    (CONFIGS["llama-2-7b"] | {"hidden_size": "wide"}, "not of the kind expected"),
-    (CONFIGS["llama-2-7b"] | {"num_attention_heads": 0}, "not of the kind expected"),
-    (CONFIGS["llama-2-7b"] | {"num_hidden_layers": -1}, "count"), ("[" * 5000, "nested too deeply")])
+    (CONFIGS["llama-2-7b"] | {"hidden_size": "4k"}, "hidden_size: expected a whole number from 0 to"),
+    (CONFIGS["llama-2-7b"] | {"num_attention_heads": 0}, "num_attention_heads: expected a whole number from 1"),
+    (CONFIGS["llama-2-7b"] | {"num_hidden_layers": -1}, "num_hidden_layers: expected a whole number from 0 to 10"),
+    (CONFIGS["llama-2-7b"] | {"num_hidden_layers": 10**12}, "num_hidden_layers: expected a whole number"),
+    (CONFIGS["llama-2-7b"] | {"hidden_size": math.nan}, "hidden_size: expected a whole number"),
+    (CONFIGS["llama-2-7b"] | {"vocab_size": math.inf}, "vocab_size: expected a whole number"),
+    (CONFIGS["llama-2-7b"] | {"intermediate_size": True}, "intermediate_size: expected a whole number"),
+    (CONFIGS["llama-2-7b"] | {"head_dim": 10**27}, "head_dim: expected a whole number"),
+    (CONFIGS["llama-2-7b"] | {"head_dim": 10**8}, "head_dim: Input should be less than or equal to 10000000"),
+    (CONFIGS["llama-2-7b"] | {"max_position_embeddings": 0.5}, "max_position_embeddings: expected a whole number"),
+    (CONFIGS["llama-2-7b"] | {"tie_word_embeddings": "yes"}, "tie_word_embeddings: expected true or false"),
+    (CONFIGS["gpt-oss-20b"] | {"layer_types": {"a": 1}}, "layer_types: expected a list"),
+    (CONFIGS["gemma-3-4b"] | {"text_config": {"hidden_size": "4k"}}, "text_config.hidden_size: expected"),
+    (json.dumps(CONFIGS["llama-2-7b"])[:-1] + ', "head_dim": ' + "9" * 4300 + "}", "head_dim: expected a whole number"),
+    ("[" * 5000, "nested too deeply")])
 def test_what_is_unknown_or_broken_is_refused(config: object, problem: str, tmp_path: Path,
                                               capsys: pytest.CaptureFixture[str]) -> None:
     path = saved(tmp_path, config)
@@ -166,3 +182,36 @@ def test_what_is_unknown_or_broken_is_refused(config: object, problem: str, tmp_
 def test_an_absent_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["catalog", "import", "hf", "nowhere/config.json"]) == 2
     assert "nowhere/config.json: cannot read" in capsys.readouterr().err
+
+
+def test_every_key_that_a_family_reads_is_of_a_known_kind() -> None:
+    known = NUMBERS | SWITCHES | TEXTS | LISTS | PARTS
+    read: set[str] = set()
+    for path in Path(hf_reading.__file__).parent.glob("hf*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            owner = (node.value if isinstance(node, ast.Subscript) else
+                     node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None)
+            key = (node.slice if isinstance(node, ast.Subscript) else
+                   node.args[0] if isinstance(node, ast.Call) and node.args else None)
+            named = isinstance(owner, ast.Name) and owner.id in ("c", "own", "config")
+            if named and isinstance(key, ast.Constant) and isinstance(key.value, str):
+                read.add(key.value)
+    assert len(read) > 60
+    assert read - known == set()
+
+
+@pytest.mark.parametrize("size", [math.nan, math.inf, -1, "many", 0.5, None])
+def test_an_index_that_states_no_number_is_not_compared(size: object, tmp_path: Path) -> None:
+    path = saved(tmp_path, CONFIGS["qwen3-8b"] | {"torch_dtype": "bfloat16"})
+    index = path.parent / "model.safetensors.index.json"
+    index.write_text(json.dumps({"metadata": {"total_size": size}}), encoding="utf-8")
+    assert main(["catalog", "import", "hf", str(path)]) in (0, 2)
+
+
+@pytest.mark.parametrize("named", ["1e5", "0x10", "true", "null", ".hidden", "x" * 300, "org/2026-11-22", "²", "-"])
+def test_what_is_written_is_read_back(named: str, tmp_path: Path) -> None:
+    path = saved(tmp_path, CONFIGS["llama-2-7b"] | {"_name_or_path": named})
+    out = tmp_path / "own"
+    assert main(["catalog", "import", "hf", str(path), "-o", str(out)]) == 0
+    (written,) = (out / "models").iterdir()
+    assert Catalog([out]).model(written.stem) == import_config(path, Catalog([out]).model(written.stem).as_of)

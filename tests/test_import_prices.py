@@ -14,7 +14,7 @@ from planner.catalog.importers import gpuhunt
 from planner.catalog.importers.gpu_names import GpuNames
 from planner.catalog.importers.gpuhunt import read_gpuhunt
 from planner.catalog.importers.quotes import Imported
-from planner.catalog.importers.skypilot import read_skypilot
+from planner.catalog.importers.skypilot import _memory, read_skypilot
 from planner.catalog.load import Catalog
 from planner.cli.main import main
 from planner.yaml_io import parse
@@ -115,7 +115,7 @@ def test_zones_come_to_the_median_that_was_quoted(tmp_path: Path) -> None:
     (aws("p5.48xlarge", "H100", 4.0, 81920, "27.52,"), "the catalog knows the instance with other GPUs"),
     (aws("p5.48xlarge", "H200", 8.0, 144384, "55.04,"), "the catalog knows the instance with other GPUs"),
     (aws("p5.48xlarge", "H100", 8.0, 81920, "55.04,", "-"), "no region"),
-    (aws("1e5", "B200", 8.0, 183359, "50.0,"), "a name that YAML does not keep"),
+    (aws("x" * 300, "B200", 8.0, 183359, "50.0,"), "a name of more than 200 characters"),
     (aws("trn1.32xlarge", "Trainium", 16.0, 0, "21.5,"), "the GPU is not in the catalog"),
     (aws("g4.xlarge", "RTX6000", 1.0, 24576, "1.0,"), "the GPU is not in the catalog"),
 ])
@@ -368,3 +368,13 @@ def test_a_zip_is_read_within_limits(tmp_path: Path, monkeypatch: pytest.MonkeyP
     path.write_bytes(raw)
     with pytest.raises(Exception, match="not a zip that can be read"):
         gpuhunt.members(path)
+
+
+@pytest.mark.parametrize("size", ["9" * 400, "1e400", "-1", "NaN", "Infinity", '"80"', "[]", "1e300", "true"])
+def test_a_memory_that_is_no_size_of_a_gpu_says_nothing(size: str) -> None:
+    assert _memory('{"Gpus": [{"MemoryInfo": {"SizeInMiB": ' + size + "}}]}") in (None, 80.0, 1.0)
+
+
+def test_a_memory_of_400_digits_leaves_the_row(tmp_path: Path) -> None:
+    row = aws("p5.48xlarge", "H100", 8.0, 10**400 - 1, "55.04,")
+    assert skypilot(tmp_path, "aws", AWS, P5, row).prices is not None

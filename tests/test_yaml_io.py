@@ -3,6 +3,8 @@
 import os
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import Field
 
 from planner.errors import InputError
@@ -113,3 +115,8 @@ def test_dump_reads_back():
     data = {"b": [1, "no", None], "a": {"x": "1:30", "y": 1.5, "t": True}}
     assert parse(dump(data), "x").data == data
     assert list(parse(dump(data), "x").data) == ["b", "a"]
+
+
+@given(st.text(max_size=30) | st.sampled_from(["1e5", "0o7", "1_000", "1:30", "~", "null", "+1", ".5", "9" * 50]))
+def test_text_that_is_written_is_read_back_as_that_text(text):
+    assert parse(dump({"text": text, "list": [text]}), "").data == {"text": text, "list": [text]}

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import ConfigDict, Field
 
-from planner.answer.assignment import Assignment
 from planner.answer.objective import NAMES
 from planner.answer.schema import Status
-from planner.catalog.hardware import Node
-from planner.catalog.load import Catalog
-from planner.money.rent import RentalOffer
 from planner.solver.fleet.problem import Goal
 from planner.yaml_io import Frozen, absent
 
@@ -76,25 +71,6 @@ class Row(Frozen):
         """Return what rows sort by, best first: those without a plan last, equal ones by cost, then by name."""
         value = getattr(self, NAMES[goal])
         return (value is None, value or 0.0, self.cost_usd or 0.0, self.offer or self.node)
-
-
-def not_offered(node: Node, catalog: Catalog) -> Row:
-    """Return the row of a node type that is neither offered nor owned."""
-    return Row(node=node.name, gpu=catalog.gpu(node.gpu).name, kind="rent", status="infeasible",
-               why_not="no offer with these terms, providers and regions, and none is owned or bought")
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """One row with what it was computed from; the last two are none where there is no plan, or no offer."""
-
-    row: Row
-    assignment: Assignment | None
-    offer: RentalOffer | None
-    rent_usd: float | None = None
-    """Of nodes that are bought: what one of many such jobs costs by the cheapest of the rented plans compared."""
-    break_even_utilization: float | None = None
-    """The least share of time in use at which buying costs no more than that, over the life of the nodes."""
 
 
 class Comparison(Frozen):

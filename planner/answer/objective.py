@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from planner.answer.schema import Measure, Objective
+from planner.answer.schema import Measure
 from planner.solver.fleet.problem import Goal
-from planner.solver.search.choose import Choice
 from planner.units import DAY, show_kwh, show_seconds, show_usd
 
 NAMES: dict[Goal, Measure] = {"cost": "cost_usd", "time": "duration_days", "gpus": "gpus", "energy": "energy_kwh"}
@@ -23,11 +22,3 @@ def amount(goal: Goal, value: int) -> float:
 def show_amount(goal: Goal, value: float) -> str:
     """Write a value of the objective with its unit, and its sign where it is below zero."""
     return _SHOWN[goal](value) if value >= 0 else f"-{_SHOWN[goal](-value)}"
-
-
-def objective_of(goal: Goal, choice: Choice) -> Objective:
-    """Return the objective of a plan, its bound and its gap."""
-    value = None if choice.value is None else amount(goal, choice.value)
-    bound = None if choice.bound is None else amount(goal, choice.bound)
-    gap = None if not value or bound is None else (value - bound) / value
-    return Objective(name=NAMES[goal], value=value, bound=bound, gap=gap)

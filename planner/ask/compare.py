@@ -2,38 +2,68 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from planner.answer.assignment import Assignment
-from planner.answer.comparison import Compared, Comparison, Row, not_offered
+from planner.answer.comparison import Comparison, Row, ServedFigures
+from planner.ask.explain.cause import infeasible_of
+from planner.catalog.hardware import Node
 from planner.catalog.load import Catalog
 from planner.catalog.price import Site
 from planner.errors import InputError
-from planner.jobs.training.cause import infeasible_of
-from planner.jobs.training.prepared import Prepared, prepare
-from planner.jobs.training.solved import Planned, planned
+from planner.jobs.kinds import asks_what_holds, question_of
+from planner.jobs.solved import Question, Solved, solve
 from planner.money.rent import RentalOffer
-from planner.scenario.scenario import Scenario
+from planner.scenario.scenario import AnyScenario
 from planner.solver.settings import UNLIMITED, Effort
 from planner.units import DAY
 
+MILLION = 1e6
+JOULES_PER_KWH = 3.6e6
 
-def compare(scenario: Scenario, catalog: Catalog, effort: Effort = UNLIMITED) -> list[Compared]:
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One row with what it was computed from: no assignments where there is no plan, no offer where there is none."""
+
+    row: Row
+    assignments: tuple[Assignment, ...]
+    offer: RentalOffer | None
+    rent_usd: float | None = None
+    """Of nodes that are bought: what one of many such jobs costs by the cheapest of the rented plans compared."""
+    break_even_utilization: float | None = None
+    """The least share of time in use at which buying costs no more than that, over the life of the nodes."""
+
+    @property
+    def assignment(self) -> Assignment | None:
+        """The only assignment; none where there is no plan, or several workloads share it."""
+        return self.assignments[0] if len(self.assignments) == 1 else None
+
+
+def compare(scenario: AnyScenario, catalog: Catalog, effort: Effort = UNLIMITED) -> list[Compared]:
     """Return every candidate with every offer, best first. Raises PlannerError where the input is wrong."""
-    if scenario.workload.tokens is None:
+    if asks_what_holds(scenario):
         raise InputError("compare needs workload.tokens: without, planner plan lists the fewest GPUs of every kind")
-    prepared, site = prepare(scenario, catalog), catalog.site(scenario.sourcing.site)
-    found = [_compared(prepared, offer, site, effort) for offer in prepared.every_offer]
-    found += [Compared(not_offered(catalog.node(name), catalog), None, None) for name in prepared.dropped]
+    question, site = question_of(scenario, catalog), catalog.site(scenario.sourcing.site)
+    market = question.terms.market
+    found = [_compared(question.under(replace(question.terms, market=market.only(offer))), offer, site, effort)
+             for offer in market.every_offer]
+    found += [Compared(_not_offered(catalog.node(name), catalog), (), None) for name in market.dropped]
     use = scenario.sourcing.buy.utilization if scenario.sourcing.buy else 1.0
     rents = [usd for one in found if one.row.kind == "rent" and (usd := _rent_again_and_again(one, use)) is not None]
     found = [_against_rent(one, rents) for one in found]
     return sorted(found, key=lambda one: one.row.rank(scenario.objective))
 
 
-def comparison_of(found: list[Compared]) -> Comparison:
+def comparison_of(found: Sequence[Compared]) -> Comparison:
     """Return the rows as the contract has them."""
     return Comparison(rows=tuple(one.row for one in found))
+
+
+def _not_offered(node: Node, catalog: Catalog) -> Row:
+    return Row(node=node.name, gpu=catalog.gpu(node.gpu).name, kind="rent", status="infeasible",
+               why_not="no offer with these terms, providers and regions, and none is owned or bought")
 
 
 def _rent_again_and_again(one: Compared, utilization: float) -> float | None:
@@ -53,7 +83,7 @@ def _rent_again_and_again(one: Compared, utilization: float) -> float | None:
 def _against_rent(one: Compared, rents: list[float]) -> Compared:
     """Return a row of bought nodes with where they break even against the cheapest rented plan."""
     a, estate = one.assignment, one.offer.estate if one.offer else None
-    if a is None or a.duration_days is None or estate is None or not rents:
+    if a is None or a.duration_days is None or estate is None or not rents or a.serving is not None:
         return one
     nodes, rent = a.nodes + a.spare_nodes, min(rents) / (a.duration_days * 24)
     row = one.row.model_copy(update={"break_even_months": estate.break_even_months(nodes, rent)})
@@ -61,47 +91,62 @@ def _against_rent(one: Compared, rents: list[float]) -> Compared:
                    break_even_utilization=estate.break_even_utilization(nodes, rent))
 
 
-def _compared(prepared: Prepared, offer: RentalOffer, site: Site, effort: Effort) -> Compared:
+def _compared(question: Question, offer: RentalOffer, site: Site, effort: Effort) -> Compared:
     """Solve the question on one candidate at one offer's price."""
-    at = offer.candidate
-    space = replace(prepared.space, only={**prepared.space.only, "candidate": (at,)})
-    offers = [offer if one.candidate == at else one for one in prepared.offers]
-    solved = planned(replace(prepared, facts=replace(prepared.facts, space=space), offers=offers), effort)
-    row = _empty(prepared, offer, solved)
-    assignment = solved.assignment()
-    if assignment is None:
-        return Compared(row, None, offer)
-    return Compared(_filled(row, assignment, prepared, site), assignment, offer)
+    solved = solve(question, effort)
+    candidate = question.terms.market.candidates[offer.candidate]
+    row = Row(node=candidate.node.name, gpu=candidate.gpu.name, offer=offer.label, kind=offer.how,
+              status=solved.status, why_not=_why_not(solved), note=offer.note)
+    if not solved.picks:
+        return Compared(row, (), offer)
+    made = tuple(solved.assignments())
+    return Compared(_filled(row, made, solved, site), made, offer)
 
 
-def _empty(prepared: Prepared, offer: RentalOffer, solved: Planned) -> Row:
-    """Return the row of an offer with why it has no plan, where it has none."""
-    candidate = prepared.question.candidates[offer.candidate]
+def _why_not(solved: Solved) -> str | None:
+    """Return why an offer has no plan; none where it has one."""
+    if solved.status == "undecided":
+        return "time ran out before a plan was found"
     infeasible = infeasible_of(solved)
-    why = "; ".join(infeasible.because) if infeasible else None
-    if solved.choice.status == "undecided":
-        why = "time ran out before a plan was found"
-    return Row(node=candidate.node.name, gpu=candidate.gpu.name, offer=offer.label,
-               kind=offer.how, status=solved.choice.status, why_not=why, note=offer.note)
+    if infeasible is None:
+        return None
+    nearest = infeasible.nearest if solved.fleet.demands else None
+    return "; ".join((*infeasible.because, *((nearest,) if nearest else ())))
 
 
-def _filled(row: Row, a: Assignment, prepared: Prepared, site: Site) -> Row:
-    assert a.cost_usd is not None
-    assert a.duration_days is not None
-    assert a.energy_kwh is not None
-    tokens = prepared.scenario.workload.tokens or 0
-    co2 = None if site.grid_intensity is None else a.energy_kwh * site.pue * site.grid_intensity
+def _filled(row: Row, made: Sequence[Assignment], solved: Solved, site: Site) -> Row:
+    """Return a row with the figures of its plan; of services those of a month."""
+    gpus, energy = sum(a.gpus for a in made), sum(a.energy_kwh or 0.0 for a in made)
+    days, cost = solved.fleet.days(solved.solution), solved.fleet.usd(solved.solution)
+    work = [job.processed(columns, solved.picks_of(at)) for at, (job, columns) in enumerate(
+        zip(solved.question.jobs, solved.columns, strict=True))]
+    inputs, outputs = sum(one.input for one in work), sum(one.output for one in work)
+    co2 = None if site.grid_intensity is None else energy * site.pue * site.grid_intensity
+    served = None
+    if outputs:
+        share = sum(one.prompt_gpus for one in work) / sum(one.gpus for one in work)
+        served = ServedFigures(
+            replicas=sum(a.serving.replicas for a in made if a.serving),
+            output_tokens_per_second_per_gpu=outputs / (days * DAY) / gpus,
+            usd_per_million_input_tokens=share * cost / inputs * MILLION,
+            usd_per_million_output_tokens=(1 - share) * cost / outputs * MILLION,
+            joules_per_token=energy * JOULES_PER_KWH / (inputs + outputs))
     return row.model_copy(update={
-        "gpus": a.gpus, "duration_days": a.duration_days, "mfu": a.time.mfu, "cost_usd": a.cost_usd,
-        "cost_parts": _parts(row, a),
-        "usd_per_gpu_hour": a.cost_usd / (a.gpus * a.duration_days * 24),
-        "usd_per_million_tokens": a.cost_usd / tokens * 1e6, "energy_kwh": a.energy_kwh, "co2_kg": co2})
+        "gpus": gpus, "duration_days": days, "mfu": sum(a.time.mfu * a.gpus for a in made) / gpus, "cost_usd": cost,
+        "cost_parts": _parts(row, made, cost), "usd_per_gpu_hour": cost / (gpus * days * 24),
+        "usd_per_million_tokens": cost / (inputs + outputs) * MILLION, "energy_kwh": energy, "co2_kg": co2,
+        "serving": served})
 
 
-def _parts(row: Row, a: Assignment) -> dict[str, float]:
+def _parts(row: Row, made: Sequence[Assignment], cost: float) -> dict[str, float]:
     """Return the cost by what is paid for; of bought nodes, the job's share of every part of a year."""
-    assert a.cost_usd is not None
-    if a.purchase is None:
-        return {"electricity" if row.kind == "owned" else "rent": a.cost_usd}
-    total = sum(a.purchase.usd_per_month.values())
-    return {name: a.cost_usd * usd / total for name, usd in a.purchase.usd_per_month.items() if usd}
+    bought = [a.purchase for a in made if a.purchase is not None]
+    if not bought:
+        return {"electricity" if row.kind == "owned" else "rent": cost}
+    total = sum(usd for one in bought for usd in one.usd_per_month.values())
+    parts: dict[str, float] = {}
+    for one in bought:
+        for name, usd in one.usd_per_month.items():
+            if usd:
+                parts[name] = parts.get(name, 0.0) + cost * usd / total
+    return parts

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from planner.answer.assignment import Assignment
 from planner.answer.bought import Bought
-from planner.answer.comparison import Compared
+from planner.ask.compare import Compared
 from planner.money.purchase import YEAR_HOURS, Estate
 from planner.money.rent import RentalOffer
 from planner.units import DAY, show_usd

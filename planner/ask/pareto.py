@@ -1,79 +1,69 @@
-"""Trade-offs: the exact frontier between cost, days, GPUs and energy, as a plan whose alternatives are its points."""
+"""`--pareto`: the exact frontier between cost, days, GPUs and energy, as a plan whose alternatives are its points."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from planner.answer.assignment import Alternative, Assignment
 from planner.answer.objective import NAMES
 from planner.answer.schema import Plan
-from planner.ask.plan import Interrupted, decided, search_of
-from planner.catalog.load import Catalog
+from planner.ask.account import decided, finished, search_of
+from planner.ask.explain.cause import infeasible_of
+from planner.ask.provenance import provenance_of
+from planner.ask.simple import only
 from planner.errors import InputError
-from planner.jobs.provenance import provenance_of
-from planner.jobs.training.assignment import alternative_of, assignment_of
-from planner.jobs.training.cause import infeasible_of
-from planner.jobs.training.prepared import job_of, prepare
-from planner.jobs.training.solved import Planned, planned
-from planner.layouts.enumerate import Grid
+from planner.jobs.columns import Columns, Run
+from planner.jobs.job import Change
+from planner.jobs.solved import Question, Solved, solve
 from planner.scenario.default import Default
-from planner.scenario.scenario import Scenario
-from planner.solver.fleet.problem import Goal
-from planner.solver.search.found import StagedLayout
-from planner.solver.search.pareto import pareto, parse_measures
-from planner.solver.search.source import grid_source
+from planner.scenario.limits import Objective
+from planner.solver.search.pareto import parse_measures
 from planner.solver.settings import UNLIMITED, Effort
 
-LABELS: dict[Goal, str] = {"cost": "cost", "time": "days", "gpus": "GPUs", "energy": "energy"}
+LABELS: dict[Objective, str] = {"cost": "cost", "time": "days", "gpus": "GPUs", "energy": "energy"}
 
 
-def trade_offs(scenario: Scenario, catalog: Catalog, names: Sequence[str], defaults: Sequence[Default] = (),
+def trade_offs(question: Question, names: Sequence[str], defaults: Sequence[Default] = (),
                effort: Effort = UNLIMITED) -> Plan:
     """Return the plan that is best by the first measure, and as alternatives all other points of the frontier.
 
-    Raises InputError for unknown measures, or without tokens, where only the number of GPUs is asked.
+    Raises InputError for unknown measures, or where the fleet is not of one job that ends.
     """
+    only(question, "--pareto")
     try:
         measures = parse_measures(names)
     except ValueError as error:
         raise InputError(f"--pareto {error}") from None
-    if scenario.workload.tokens is None:
-        raise InputError("--pareto needs workload.tokens: what holds a model has neither cost nor days")
     started = time.monotonic()
-    prepared = prepare(scenario.model_copy(update={"objective": measures[0]}), catalog)
-    solved = planned(prepared, effort)
-    points, open_ = _frontier(solved, measures)
-    best = assignment_of(solved.context, points[0]) if points else None
-    status = "feasible" if open_ and solved.choice.status == "optimal" else solved.choice.status
-    plan = Plan(
-        status=status, notes=prepared.notes,
-        objective=solved.objective,
-        assignments=(best,) if best else (),
-        alternatives=tuple(_point(solved, one, best, measures) for one in points[1:]) if best else (),
+    question = question.changed(Change(objective=measures[0]))
+    solved = solve(question, effort, so_far=True)
+    columns, runs, whole = _frontier(solved, measures)
+    shown = replace(solved, columns=(columns,), solution=replace(solved.solution, run=runs[0])) if runs else solved
+    made = shown.assignments()
+    status = "feasible" if not whole and solved.status == "optimal" else solved.status
+    scenario = question.scenario.model_copy(update={"objective": measures[0]})
+    return finished(Plan(
+        status=status, notes=question.terms.market.notes, objective=solved.objective, assignments=tuple(made),
+        alternatives=tuple(_point(shown, one, made[0], measures) for one in runs[1:]),
         search=search_of(solved, time.monotonic() - started), infeasible=infeasible_of(solved),
-        provenance=provenance_of(prepared.scenario, catalog, (*defaults, *decided(prepared)),
-                                 pareto=tuple(NAMES[name] for name in measures)))
-    if solved.choice.frontier.interrupted:
-        raise Interrupted(plan)
-    return plan
+        provenance=provenance_of(scenario, question.catalog, (*defaults, *decided(shown)),
+                                 pareto=tuple(NAMES[name] for name in measures))), shown)
 
 
-def _frontier(solved: Planned, measures: Sequence[Goal]) -> tuple[list[StagedLayout], bool]:
-    """Return the points of the frontier, and whether some may be missing."""
-    if solved.choice.best is None:
-        return [], False
-    if solved.choice.status != "optimal":
-        return [solved.choice.best], True
-    prepared = solved.prepared
-    points, account = pareto(prepared.question, prepared.space, job_of(prepared), grid_source(Grid(prepared.facts)),
-                             measures, solved.effort.stop)
-    return points, account.open_bound is not None or account.interrupted
+def _frontier(solved: Solved, measures: Sequence[Objective]) -> tuple[Columns, list[Run], bool]:
+    """Return the points of the frontier with their columns, and whether they are all there are."""
+    best = solved.solution.run
+    if best is None or solved.status != "optimal":
+        return solved.columns[0], [best] if best else [], best is None
+    columns, runs = only(solved.question, "--pareto").trade_offs(measures, solved.effort)
+    return columns, runs, columns.open_bound is None and not columns.interrupted
 
 
-def _point(solved: Planned, found: StagedLayout, best: Assignment, measures: Sequence[Goal]) -> Alternative:
+def _point(shown: Solved, run: Run, best: Assignment, measures: Sequence[Objective]) -> Alternative:
     """Return a point with what it costs and what it gives beside the first."""
-    this = alternative_of(solved.context, found, best)
+    this = only(shown.question, "--pareto").beside(shown.columns[0], run, best)
     changes = [f"{getattr(this, NAMES[name]) / getattr(best, NAMES[name]) - 1:+.1%} {LABELS[name]}"
                for name in measures]
     return this.model_copy(update={"why": "on the frontier: " + ", ".join(changes)})

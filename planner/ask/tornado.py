@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from planner.answer.assignment import Assignment
-from planner.answer.comparison import Compared
+from planner.ask.compare import Compared
 from planner.money.rent import RentalOffer
 from planner.units import DAY
 

@@ -11,6 +11,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
+from planner.catalog.ranges import Parameters, Width
 from planner.catalog.recurrence import DeltaNet, Mamba, Mamba2
 from planner.catalog.sourced import Sourced
 from planner.catalog.tower import Tower
@@ -23,8 +24,8 @@ class Attention(Frozen):
     kind: Literal["gqa"] = "gqa"
     heads: int = Field(gt=0, le=100_000)
     kv_heads: int = Field(gt=0, le=100_000)
-    head_dim: int = Field(gt=0)
-    v_head_dim: int | None = Field(default=None, gt=0)
+    head_dim: Width
+    v_head_dim: Width | None = None
     """Width of a value head where it is not that of a query and key head."""
     bias: Literal["none", "qkv", "qkvo"] = "none"
     qk_norm: bool | Literal["full"] = False
@@ -33,8 +34,8 @@ class Attention(Frozen):
     """A gate on the output, as wide as the queries and from the same input."""
     sinks: bool = False
     """One learned logit a head that takes probability and gives nothing."""
-    window: int | None = Field(default=None, gt=0)
-    chunk: int | None = Field(default=None, gt=0)
+    window: Width | None = None
+    chunk: Width | None = None
     """Attention stays inside fixed chunks of this many tokens."""
 
     @model_validator(mode="after")
@@ -55,8 +56,8 @@ class Indexer(Frozen):
     """The small attention that picks the `top` tokens sparse attention reads (DeepSeek-V3.2, GLM-5)."""
 
     heads: int = Field(gt=0, le=100_000)
-    head_dim: int = Field(gt=0)
-    top: int = Field(gt=0)
+    head_dim: Width
+    top: Width
 
 
 class LatentAttention(Frozen):
@@ -64,12 +65,12 @@ class LatentAttention(Frozen):
 
     kind: Literal["mla"]
     heads: int = Field(gt=0, le=100_000)
-    q_lora_rank: int | None = Field(default=None, gt=0)
+    q_lora_rank: Width | None = None
     """Rank of the query projection; none for one full matrix."""
-    kv_lora_rank: int = Field(gt=0)
-    qk_nope: int = Field(gt=0)
-    qk_rope: int = Field(gt=0)
-    v_head: int = Field(gt=0)
+    kv_lora_rank: Width
+    qk_nope: Width
+    qk_rope: Width
+    v_head: Width
     indexer: Indexer | None = None
 
     @model_validator(mode="after")
@@ -102,7 +103,7 @@ class MoeMlp(Frozen):
 
     kind: Literal["moe"]
     experts: int = Field(gt=0, le=10**6)
-    experts_per_token: int = Field(gt=0)
+    experts_per_token: Annotated[int, Field(gt=0, le=10**6)]
     ffn: int = Field(gt=0, le=10**8)
     """Width of one routed expert."""
     gated: bool = True
@@ -111,11 +112,11 @@ class MoeMlp(Frozen):
     router_bias: bool = False
     correction_bias: bool = False
     """One number an expert that only steers the choice (DeepSeek-V3); stored, not part of the active parameters."""
-    shared_experts: int = Field(default=0, ge=0)
-    shared_ffn: int | None = Field(default=None, gt=0)
+    shared_experts: Annotated[int, Field(ge=0, le=10_000)] = 0
+    shared_ffn: Annotated[int, Field(gt=0, le=10**8)] | None = None
     """Width of one shared expert where it is not that of a routed one."""
     shared_gate: bool = False
-    latent: int | None = Field(default=None, gt=0)
+    latent: Width | None = None
     """Routed experts work in a space of this width, with a projection before and behind them."""
 
     @model_validator(mode="after")
@@ -159,7 +160,7 @@ class Block(Frozen):
     mlp: AnyMlp | None = None
     parallel: bool = False
     """Attention and feed-forward read the same input (Falcon, GPT-NeoX, Command-R)."""
-    norms: int | None = Field(default=None, ge=0)
+    norms: Annotated[int, Field(ge=0, le=100)] | None = None
     """Norms as wide as the model in one layer; by default one for attention or recurrence, one for the mlp."""
 
     @model_validator(mode="after")
@@ -204,15 +205,15 @@ class Model(Sourced):
     tied: bool
     norm: Literal["rmsnorm", "layernorm", "layernorm-nobias"]
     positions: Literal["rope", "learned", "alibi", "none"] = "rope"
-    position_rows: int = Field(default=0, ge=0)
+    position_rows: Annotated[int, Field(ge=0, le=10**9)] = 0
     embedding_norm: bool = False
     blocks: tuple[Block, ...] = Field(min_length=1)
     order: str = ""
     """The layers as one symbol each, spaces aside; empty where the blocks simply follow one another."""
-    prediction_layers: int = Field(default=0, ge=0)
+    prediction_layers: Annotated[int, Field(ge=0, le=100)] = 0
     """Multi-token-prediction modules that `parameters` includes, each with a layer like the last one."""
     tower: Tower | None = None
-    parameters: int | None = Field(default=None, gt=0)
+    parameters: Parameters | None = None
     stored: Literal["bf16", "fp8", "mxfp4", "w4a16"] = "bf16"
     """Format of the weights as they are published."""
     sequence_length: int = Field(gt=0, le=10**9)

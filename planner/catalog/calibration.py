@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
 from planner.catalog.hardware import Precision
+from planner.catalog.ranges import Factor, Few, Hours, Passes, Rows, Share
 from planner.catalog.sourced import Sourced
 from planner.units import ByteRate, Seconds
 from planner.yaml_io import Frozen
@@ -15,9 +16,9 @@ from planner.yaml_io import Frozen
 class ArchitectureRates(Sourced):
     """What kernels reach on one GPU architecture, as fractions of the datasheet."""
 
-    gemm: dict[Precision, float]
+    gemm: dict[Precision, Share]
     """What large products reach in a benchmark, on parts whose own `gemm_efficiency` is not known."""
-    sustained: dict[Precision, float] = Field(default={}, validate_default=True)
+    sustained: dict[Precision, Share] = Field(default={}, validate_default=True)
     """Share of that which they keep in training, at the clocks that power leaves; 1 where not stated."""
     attention_forward: float = Field(gt=0, le=1)
     attention_backward: float = Field(gt=0, le=1)
@@ -39,47 +40,47 @@ class ArchitectureRates(Sourced):
 class KernelShape(Sourced):
     """How efficiency falls with the shape of a kernel, and fixed traffic; the same on every GPU."""
 
-    half_k: float
-    half_mn: float
-    tile: int
-    wave_exponent: float
-    misaligned: float
-    alignment: int
+    half_k: Annotated[float, Field(ge=0, le=1e9)]
+    half_mn: Annotated[float, Field(ge=0, le=1e9)]
+    tile: Few
+    wave_exponent: Annotated[float, Field(ge=0, le=10)]
+    misaligned: Factor
+    alignment: Few
     launch: Seconds
-    attention_half_sequence: float
+    attention_half_sequence: Annotated[float, Field(ge=0, le=1e9)]
     unfused_attention: float = Field(gt=0, le=1)
     """Share of the peak that the batched products of unfused attention reach."""
-    unfused_attention_passes: float
+    unfused_attention_passes: Passes
     """Times unfused attention moves its 16-bit scores through memory forward: mask, softmax, dropout."""
     scan: float = Field(gt=0, le=1)
     """Share of the 16-bit peak that the products of a recurrence reach."""
-    scan_passes: float
+    scan_passes: Passes
     """Times what is projected for a recurrence, and what it returns, pass through memory forward."""
-    loss_bytes_per_logit: float
-    cast_forward_bytes: float
+    loss_bytes_per_logit: Passes
+    cast_forward_bytes: Passes
     """Bytes moved per element of a low-precision product's input, forward; backward is per element of its output."""
-    cast_backward_bytes: float
-    optimizer_bytes_per_parameter: float
-    host_adam_bytes_per_parameter: float
+    cast_backward_bytes: Passes
+    optimizer_bytes_per_parameter: Passes
+    host_adam_bytes_per_parameter: Passes
     """Host memory traffic of one CPU Adam update over what the host's datasheet bandwidth sustains."""
     host_memory_share: float = Field(gt=0, le=1)
     """Share of host memory that a job may pin."""
     resolution: float = Field(gt=0, lt=1)
     """Relative difference in step time below which two layouts are told apart no better than by chance."""
-    jitter_per_doubling: float
+    jitter_per_doubling: Annotated[float, Field(ge=0, le=1)]
     """Step time lost to stragglers for each doubling of the nodes."""
 
 
 class Reliability(Sourced):
     """Failures and what they cost a run."""
 
-    gpu_hours_per_interruption: float = Field(gt=0)
+    gpu_hours_per_interruption: Hours
     hardware_share: float = Field(gt=0, le=1)
     """Interruptions that take a node away until it is repaired."""
     repair: Seconds
     restart: Seconds
     checkpoint_write_per_node: ByteRate
-    node_hours_per_reclaim: float = Field(gt=0)
+    node_hours_per_reclaim: Hours
     """Of spot nodes whose offer does not say it: how long until the provider takes one back."""
     replace: Seconds
     """Until another spot node takes its place."""
@@ -100,12 +101,12 @@ class Residual(Frozen):
     kind: Literal["dense", "moe"] | None = None
     """Whether the model is a mixture of experts."""
     regime: str | None = None
-    rows: int = Field(ge=1)
-    q05: float = Field(gt=0)
-    q10: float = Field(gt=0)
-    q50: float = Field(gt=0)
-    q90: float = Field(gt=0)
-    q95: float = Field(gt=0)
+    rows: Rows
+    q05: Annotated[float, Field(gt=0, le=1e6)]
+    q10: Annotated[float, Field(gt=0, le=1e6)]
+    q50: Annotated[float, Field(gt=0, le=1e6)]
+    q90: Annotated[float, Field(gt=0, le=1e6)]
+    q95: Annotated[float, Field(gt=0, le=1e6)]
 
 
 TRAITS = ("stack", "architecture", "model", "method", "quantity", "engine", "kind", "regime")

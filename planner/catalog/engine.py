@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from planner.catalog.ranges import Few, Mib, Share, Width
 from planner.catalog.sourced import AsOf, Kind, Sourced
 from planner.units import GIB, Bytes
 from planner.yaml_io import Frozen
@@ -18,38 +19,38 @@ what weights and activations leave free; or of nothing, where a cache is allocat
 class Limits(Frozen):
     """What a step may hold at most unless the user says otherwise."""
 
-    tokens: int = Field(gt=0)
-    sequences: int = Field(gt=0)
+    tokens: Width
+    sequences: Width
 
 
 class Tier(Frozen):
     """Defaults of an engine on GPUs of so much memory and more: tokens of a prefill chunk, widest decode graph."""
 
-    memory: float = Field(ge=0)
+    memory: Mib
     """In MiB, as the engine compares it."""
-    chunk: int = Field(gt=0)
-    graphs: int = Field(gt=0)
-    graphs_split: int = Field(gt=0)
+    chunk: Width
+    graphs: Width
+    graphs_split: Width
     """The widest decode graph where four or more GPUs share a layer."""
 
 
 class Reserve(Frozen):
     """What an engine keeps of a GPU's memory, in MiB, when no fraction is asked: the rest of it is the fraction."""
 
-    constant: float = Field(ge=0)
-    token: float = Field(ge=0)
+    constant: Mib
+    token: Mib
     """For each token of a prefill chunk."""
-    graph: float = Field(ge=0)
+    graph: Mib
     """For each sequence of the widest decode graph."""
-    gpu: float = Field(ge=0)
+    gpu: Mib
     """For each GPU of a replica."""
-    data: float = Field(ge=0)
+    data: Mib
     """For each sequence of the widest decode graph and rank of attention data parallelism."""
-    data_wide: float = Field(ge=0)
+    data_wide: Mib
     """On top, where that graph is wider than `wide`."""
-    wide: int = Field(gt=0)
-    least: float = Field(ge=0)
-    least_from: float = Field(ge=0)
+    wide: Width
+    least: Mib
+    least_from: Mib
     """`least` holds on GPUs of so much memory and more."""
     tiers: tuple[Tier, ...] = Field(min_length=1)
 
@@ -77,7 +78,7 @@ class Release(Frozen):
     large_from: Bytes = 70 * 2.0**30
     large_except: frozenset[str] = frozenset()
     """Architectures whose GPUs count as small ones whatever their memory."""
-    sampler_bytes: float = Field(default=0.0, ge=0)
+    sampler_bytes: Annotated[float, Field(ge=0, le=1000)] = 0.0
     """Of each logit, while the profile run samples."""
     context: Bytes
     """What a GPU holds besides weights, activations and cache, alone."""
@@ -85,15 +86,15 @@ class Release(Frozen):
     """The same on top, where several GPUs share a layer."""
     communicators_small: Bytes | None = None
     """The same on small GPUs, whose links no switch reduces over; by default as on large ones."""
-    whole_to: int = 0
+    whole_to: Annotated[int, Field(ge=0, le=10**9)] = 0
     """The profile run passes over a whole sequence, where sequences are no longer than this; beyond, over a chunk."""
-    hidden_copies: int = Field(default=2, gt=0)
+    hidden_copies: Few = 2
     """Tensors as wide as the model that live beside a layer's widest moment; compiled steps fuse some away."""
     by_kind: bool = False
     """Whether a sliding window holds no more than its window; before, every layer held the whole sequence."""
     tokens_of_concurrency: bool = False
     """Whether the tokens printed are those of as many longest sequences as fit, whatever kinds of layers hold them."""
-    fractions: dict[int, float] = Field(default_factory=dict)
+    fractions: dict[Few, Share] = Field(default_factory=dict)
     """Where no fraction is asked, by the number of GPUs of a replica and more."""
     reserve: Reserve | None = None
     source: str | None = None
@@ -129,10 +130,10 @@ class Engine(Sourced):
     memory_fraction: float = Field(gt=0, le=1)
     memory_fraction_most: float | None = Field(default=None, gt=0, le=1)
     """A larger fraction that still leaves room for what the engine does not count, for caches that are too small."""
-    block: int = Field(gt=0)
+    block: Width
     """Tokens of a cache block."""
     releases: tuple[Release, ...] = Field(min_length=1)
-    issues: dict[int, str] = Field(default_factory=dict)
+    issues: dict[Annotated[int, Field(gt=0, le=10**9)], str] = Field(default_factory=dict)
     """The version that was current when the project's issue of that number was opened."""
 
     @model_validator(mode="after")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, ValidationError
 
+from planner.catalog.ranges import Rows
 from planner.catalog.sourced import Fact, Sourced
 from planner.errors import InputError
 from planner.yaml_io import Frozen
@@ -17,10 +18,10 @@ S = TypeVar("S", bound=Sourced)
 class Constant(Frozen):
     """One fitted figure in the base unit of its field: its relative uncertainty, and the rows that decide it."""
 
-    value: float
-    spread: float = Field(ge=0)
+    value: Annotated[float, Field(ge=-1e18, le=1e18)]
+    spread: Annotated[float, Field(ge=0, le=1e6)]
     """Standard deviation of its logarithm, or of its logit for a share."""
-    rows: int = Field(ge=1)
+    rows: Rows
 
 
 class Fitted(Sourced):
@@ -44,7 +45,22 @@ class Fitted(Sourced):
                              note=f"{constant.rows} rows, spread {constant.spread:.2f}")
                  for field, constant in constants.items()}
         changed = with_values(entry, {field: constant.value for field, constant in constants.items()})
+        _within_ranges(changed, constants)
         return changed.model_copy(update={"facts": {**entry.facts, **facts}})
+
+
+def _within_ranges(entry: Sourced, fields: Iterable[str]) -> None:
+    """Raise InputError where a fitted figure is outside what its field may be."""
+    tops = {field.partition(".")[0] for field in fields}
+    try:
+        type(entry).model_validate(entry.model_dump(mode="json"))
+    except ValidationError as error:
+        # a default of zero has no text that reads back, so that only what was fitted is looked at
+        for problem in error.errors():
+            if problem["loc"] and problem["loc"][0] in tops:
+                where = ".".join(map(str, problem["loc"]))
+                raise InputError(f"fitted: {entry.name}.{where}: {problem['msg']}; run planner calibrate again"
+                                 ) from None
 
 
 def with_values(entry: S, values: Mapping[str, float]) -> S:

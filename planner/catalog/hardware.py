@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from planner.catalog.ranges import MOST_GPUS, DeviceBytes, Factor, Few, Share
 from planner.catalog.sourced import Sourced
 from planner.units import ByteRate, Bytes, FlopRate, Seconds, Watts
 from planner.yaml_io import Frozen
@@ -22,17 +23,17 @@ class Gpu(Sourced):
 
     vendor: Literal["nvidia", "amd"]
     architecture: str
-    memory: Bytes
-    usable_memory: Bytes
+    memory: DeviceBytes
+    usable_memory: DeviceBytes
     memory_bandwidth: ByteRate
     peak: dict[Precision, FlopRate]
-    multiprocessors: int = Field(gt=0)
+    multiprocessors: Few
     pcie_bandwidth: ByteRate
     power: Watts
-    gemm_efficiency: dict[Precision, float] = Field(default_factory=dict)
+    gemm_efficiency: dict[Precision, Share] = Field(default_factory=dict)
     """Measured fraction of `peak` that large matrix products reach in a benchmark; else the architecture's."""
 
-    attention_gain: float = Field(default=1.0, gt=0)
+    attention_gain: Factor = 1.0
     """Rate of attention over that of the architecture's other parts, at the same peak."""
 
     @model_validator(mode="after")
@@ -49,7 +50,7 @@ class Curve(Frozen):
     """
 
     operation: Operation
-    ranks: int = Field(ge=2)
+    ranks: Annotated[int, Field(ge=2, le=10**6)]
     sizes: tuple[Bytes, ...]
     busbw: tuple[ByteRate, ...]
 
@@ -84,7 +85,7 @@ class Fabric(Sourced):
     """Bus bandwidth of large messages over wire bandwidth."""
     latency: Seconds
     """Fixed time of one small collective (scale-up) or of one network hop (scale-out)."""
-    oversubscription: float = Field(default=1.0, ge=1.0)
+    oversubscription: Annotated[float, Field(ge=1.0, le=1000)] = 1.0
     in_switch_reduction: bool = False
     curves: tuple[Curve, ...] = ()
     parts: FabricParts | None = None
@@ -94,14 +95,14 @@ class Fabric(Sourced):
 class Nics(Frozen):
     """Network adapters of one node used by GPU traffic."""
 
-    count: int = Field(gt=0)
+    count: Few
     bandwidth: ByteRate
 
 
 class Cpu(Frozen):
     """The host of one node."""
 
-    sockets: int = Field(gt=0)
+    sockets: Few
     memory: Bytes
     memory_bandwidth: ByteRate
 
@@ -117,7 +118,7 @@ class Nvme(Frozen):
 class Pcie(Frozen):
     """How GPUs hang on the host: switches with one uplink each (0: every GPU straight on a socket), and peer access."""
 
-    switches: int = Field(ge=0)
+    switches: Annotated[int, Field(ge=0, le=10_000)]
     peer_access: bool
 
 
@@ -132,7 +133,7 @@ class Node(Sourced):
     """One server: its GPUs, how they are joined, its host and its NICs. `fabric` is the usual network."""
 
     gpu: str
-    gpus: int = Field(gt=0)
+    gpus: Annotated[int, Field(gt=0, le=MOST_GPUS)]
     scaleup: str | None = None
     pcie: Pcie
     cpu: Cpu

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from planner.catalog.ranges import Few
 from planner.catalog.sourced import Sourced
 from planner.units import ByteRate, Usd, Watts
 
@@ -21,9 +22,9 @@ class Part(Sourced):
     role: Role
     port_rate: ByteRate
     """Bytes/s of one port, per direction."""
-    ports: int | None = Field(default=None, ge=2)
+    ports: Annotated[int, Field(ge=2, le=100_000)] | None = None
     """Ports of a switch at `port_rate`; no other part has them."""
-    ports_per_cage: int = Field(default=1, ge=1)
+    ports_per_cage: Few = 1
     """Ports that share one transceiver at a switch: two with twin-port OSFP."""
     ends: bool = False
     """Whether the price of a cable includes what is plugged in at both ends, as of copper and of assembled links."""

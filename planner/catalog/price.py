@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from planner.catalog.hardware import Nics
+from planner.catalog.ranges import Few, Hours
 from planner.catalog.sourced import AsOf, Kind, Sourced
 from planner.units import DAY, KgPerKwh, Seconds, Usd, UsdPerHour, UsdPerKw, UsdPerKwh, UsdPerKwMonth, Watts
 from planner.yaml_io import Frozen
@@ -32,7 +33,7 @@ class Offer(Frozen):
     fabric: str | None = None
     minimum: Seconds | None = None
     """Shortest time that is paid for; where not given, that of its term."""
-    node_hours_per_reclaim: float | None = Field(default=None, gt=0)
+    node_hours_per_reclaim: Hours | None = None
     """Of spot: node-hours until the provider takes one back; where not given, that of the reliability entry."""
     source: str | None = None
     as_of: AsOf | None = None
@@ -70,13 +71,13 @@ class Racks(Frozen):
 class Storage(Frozen):
     """Shared storage, sized by what a job reads and writes."""
 
-    price: Annotated[float, Field(gt=0)]
+    price: Annotated[float, Field(gt=0, le=1e6)]
     """USD per TB."""
     usable: Annotated[float, Field(gt=0, le=1)]
     """Share of what is bought that files can fill."""
-    checkpoints: Annotated[int, Field(ge=1)]
+    checkpoints: Few
     """Checkpoints kept."""
-    bytes_per_token: Annotated[float, Field(gt=0)]
+    bytes_per_token: Annotated[float, Field(gt=0, le=1e6)]
     """Of the training data."""
 
 

@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from planner.catalog.ranges import Width
 from planner.yaml_io import Frozen
 
 
@@ -13,10 +14,10 @@ class Mamba(Frozen):
     """A selective state-space layer of the first kind. `inner_norms` are Jamba's norms on dt, B and C."""
 
     kind: Literal["mamba"]
-    inner: int = Field(gt=0)
-    state: int = Field(gt=0)
-    conv: int = Field(gt=0)
-    dt_rank: int = Field(gt=0)
+    inner: Width
+    state: Width
+    conv: Width
+    dt_rank: Width
     inner_norms: bool = False
 
 
@@ -25,10 +26,10 @@ class Mamba2(Frozen):
 
     kind: Literal["mamba2"]
     heads: int = Field(gt=0, le=100_000)
-    head_dim: int = Field(gt=0)
-    state: int = Field(gt=0)
-    groups: int = Field(gt=0)
-    conv: int = Field(gt=0)
+    head_dim: Width
+    state: Width
+    groups: Width
+    conv: Width
 
     @property
     def inner(self) -> int:
@@ -40,8 +41,8 @@ class DeltaNet(Frozen):
     """Gated delta rule linear attention (Qwen3-Next, Qwen3.5)."""
 
     kind: Literal["deltanet"]
-    key_heads: int = Field(gt=0)
-    value_heads: int = Field(gt=0)
-    key_dim: int = Field(gt=0)
-    value_dim: int = Field(gt=0)
-    conv: int = Field(gt=0)
+    key_heads: Width
+    value_heads: Width
+    key_dim: Width
+    value_dim: Width
+    conv: Width

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from planner.catalog.ranges import Factor, Passes, Share, Width
 from planner.catalog.sourced import Sourced
 from planner.units import Seconds
 from planner.yaml_io import Frozen
@@ -14,33 +15,33 @@ from planner.yaml_io import Frozen
 class ServingLaw(Sourced):
     """What serving adds to the kernels of training, the same for all engines."""
 
-    stream: dict[str, float]
+    stream: dict[str, Share]
     """Share of the datasheet's memory bandwidth that reading weights reaches, by GPU architecture."""
-    cache: dict[str, float]
+    cache: dict[str, Share]
     """The same of reading keys and values."""
-    blend: float = Field(gt=1)
+    blend: Annotated[float, Field(gt=1, le=1000)]
     """Exponent of the norm that joins a product's compute and memory time: large takes the larger, 1 adds them."""
-    expert_rows: int = Field(gt=0)
+    expert_rows: Width
     """Rows of the smallest tile of a product of experts."""
     expanded: float = Field(gt=0, le=1)
     """Share of their rate that products keep whose 4-bit weights are expanded to 16 bits on the way."""
     latent: float = Field(gt=0, le=1)
     """Share of the 16-bit peak that decoding over latent vectors (MLA) reaches."""
-    latent_gaps: float = Field(ge=1)
+    latent_gaps: Annotated[float, Field(ge=1, le=1e4)]
     """Gaps between kernels in a layer of latent attention over those in another: it has more of them."""
     alike: float = Field(gt=0, le=1)
     """Exponent of the rows of a step in the number of experts they choose: tokens are alike, and choose alike."""
-    imbalance: float = Field(ge=1)
+    imbalance: Annotated[float, Field(ge=1, le=1e4)]
     """Work of the busiest rank over the mean under expert parallelism."""
     one_shot: float = Field(gt=0, le=1)
     """Share of a scale-up link that a kernel of one-shot or two-shot all-reduce reaches."""
     handover: Seconds
     """What sending a request from a prefill worker to a decode worker takes beside its cache."""
-    handover_burst: float = Field(ge=0)
+    handover_burst: Passes
     """Share of the other clients whose prompts are ahead in a closed loop over workers of two kinds."""
-    pipeline: float = Field(ge=0)
+    pipeline: Annotated[float, Field(ge=0, le=10)]
     """Share of a step lost to uneven micro-batches for each doubling of the stages."""
-    elementwise: float
+    elementwise: Passes
     """Times a token's residual passes through memory in a layer."""
 
 
@@ -53,8 +54,8 @@ class ServiceLevel(Frozen):
     tpot: Seconds
     quantile: float = Field(gt=0, lt=1)
     """Share of requests that stay within them."""
-    input_cv: float = Field(ge=0)
-    output_cv: float = Field(ge=0)
+    input_cv: Annotated[float, Field(ge=0, le=100)]
+    output_cv: Annotated[float, Field(ge=0, le=100)]
 
 
 class ServiceLevels(Sourced):
@@ -74,19 +75,19 @@ class EngineSpeed(Frozen):
     version: str = Field(pattern=r"^\d+(\.\d+)*$")
     architectures: tuple[str, ...] = ()
     """GPU architectures that it is for, where not for all."""
-    products: float = Field(gt=0)
+    products: Factor
     """Time of products over what the kernels' law says."""
-    rows: int = Field(default=16, gt=0)
+    rows: Width = 16
     """Rows of the smallest tile of a product."""
-    saturation: float = Field(default=1.0, ge=0)
+    saturation: Annotated[float, Field(ge=0, le=1e4)] = 1.0
     """Rows at which a product reaches half of its rate, over what the kernels' law says."""
-    attention: float = Field(gt=0)
+    attention: Factor
     """Time of attention over prompts, the same way."""
-    experts: float = Field(gt=0)
+    experts: Factor
     """Time of the products of routed experts, the same way."""
-    stream: float = Field(gt=0)
+    stream: Factor
     """Time of reading weights over the architecture's."""
-    cache: float = Field(gt=0)
+    cache: Factor
     """Time of reading the cache over the architecture's."""
     grouped: float = Field(default=0.0, ge=0, le=1)
     """How query heads that share keys and values share reading them: 0 once for all, 1 once for each, by exponent."""
@@ -104,13 +105,13 @@ class EngineSpeed(Frozen):
     """Of each request before its first token: parsing, tokens, scheduling."""
     exchange: Seconds
     """Start of an all-reduce inside a scale-up domain."""
-    chunk: int = Field(gt=0)
+    chunk: Width
     """Prompt tokens of a step."""
-    sequences: int = Field(gt=0)
+    sequences: Width
     """Sequences of a step."""
     prefill_first: bool = False
     """Whether prompts run in steps of their own, before sequences decode on."""
-    burst: float = Field(ge=0)
+    burst: Passes
     """Share of the other clients whose prompts are ahead in a closed loop."""
 
     @property

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
 from planner.catalog.hardware import Precision
+from planner.catalog.ranges import Factor, Few, Parameters, Passes, Share
 from planner.catalog.sourced import Sourced
 from planner.units import Bytes, Seconds
 from planner.yaml_io import Frozen
@@ -20,10 +21,10 @@ KeptProduct = Literal["gate", "wo", "wkv_a"]
 class StateBytes(Frozen):
     """Bytes per parameter of one precision recipe: compute weight, accumulated gradient, master copy, both moments."""
 
-    weight: float = Field(gt=0)
-    gradient: float = Field(gt=0)
-    master: float = Field(ge=0)
-    moments: float = Field(ge=0)
+    weight: Annotated[float, Field(gt=0, le=64)]
+    gradient: Annotated[float, Field(gt=0, le=64)]
+    master: Annotated[float, Field(ge=0, le=64)]
+    moments: Annotated[float, Field(ge=0, le=64)]
 
 
 class Overlap(Frozen):
@@ -43,13 +44,13 @@ class ExpertKernels(Frozen):
     host_layer: Seconds
     host_expert: Seconds
     """Host time of each local expert."""
-    permute_passes: float = Field(ge=0)
+    permute_passes: Passes
     """Times the routed tokens pass through memory, forward and backward, to be sorted by expert and back."""
-    biased_passes: float = Field(ge=0)
+    biased_passes: Passes
     """The same, added where experts have biases: no fused kernel adds them or takes their gradient."""
-    plain_passes: float = Field(gt=0)
+    plain_passes: Annotated[float, Field(gt=0, le=1e4)]
     """Times the activation of ungated experts passes through memory, forward and backward; gated ones are fused."""
-    imbalance: float = Field(default=1.0, ge=1)
+    imbalance: Annotated[float, Field(ge=1, le=1e4)] = 1.0
     """Tokens of the busiest GPU over the mean; 1 where the router is balanced by force, as in benchmarks."""
     deduplicated: bool = False
     """Whether a token is sent once to each GPU and node with experts of its (DeepEP, HybridEP), or once an expert."""
@@ -64,7 +65,7 @@ class OffloadSupport(Frozen):
     """Checkpoints of full recompute, on the host."""
     together: bool = False
     """Whether weights go wherever optimizer states go (FSDP's CPU offload)."""
-    pinned: float = Field(default=1.5, ge=1)
+    pinned: Annotated[float, Field(ge=1, le=100)] = 1.5
     """Host bytes pinned over those held: DeepSpeed's buffer factor; PyTorch rounds blocks up to powers of two."""
     gradients: bool = False
     """Whether gradients follow the optimizer states (ZeRO-Offload) or stay on the GPU."""
@@ -89,7 +90,7 @@ class Stack(Sourced):
     """Whether keys and values are gathered whole before attention, which hides nothing, and do not go round a ring."""
     ulysses: bool = False
     """Whether context parallelism can exchange heads by all-to-all instead of keys and values round a ring."""
-    live_parameters: int | None = Field(default=None, gt=0)
+    live_parameters: Parameters | None = None
     """Parameters that ZeRO-3 keeps gathered where it gathers matrix by matrix; none where it gathers whole layers."""
     fully_sharded: bool = False
     """PyTorch FSDP: weights stay sharded at every stage from 2, which keeps a gathered 16-bit copy till backward."""
@@ -97,7 +98,7 @@ class Stack(Sourced):
     """Whether micro-batches but the last keep their gradients whole and unreduced (1); the first is the default."""
     flat_gradients: bool = False
     """Gradients are of whole flat parameters, frozen weights included (FSDP 1 with use_orig_params)."""
-    gathered_layers: int = Field(default=2, ge=1)
+    gathered_layers: Few = 2
     """Layers that ZeRO-3 holds gathered: the one at work, and those prefetched."""
     tables_apart: bool = False
     """Embedding and head are units of their own, of which ZeRO-3 gathers one at a time."""
@@ -116,35 +117,35 @@ class Stack(Sourced):
     states: dict[Precision, StateBytes]
     gradients_persist: bool
     """Gradient buffers live through forward (Megatron, DeepSpeed) or are freed by the step (plain PyTorch)."""
-    reduce_bytes: float
+    reduce_bytes: Annotated[float, Field(gt=0, le=64)]
     """Bytes per element of the gradient reduction."""
     fused_norm_and_activation: bool
     gathered_norm_outputs: bool = False
     """Saves the norm outputs gathered over tensor parallelism rather than sharded (DTensor style)."""
-    live_layers: float = Field(gt=0)
+    live_layers: Annotated[float, Field(gt=0, le=100)]
     """Saved sets a layer holds while its backward runs: the saved tensors and their gradients."""
     live_mlp: float = Field(default=1.0, gt=0, le=1)
     """Share of the feed-forward's saved set that is live at once: less where it works through the sequence in tiles."""
-    loss_bytes_per_logit: float
+    loss_bytes_per_logit: Annotated[float, Field(ge=0, le=1000)]
     vocab_parallel_loss: bool
-    allocator_ratio: float = Field(ge=1)
+    allocator_ratio: Annotated[float, Field(ge=1, le=100)]
     """Reserved over allocated bytes."""
-    memory_spread: float | None = Field(default=None, ge=1)
+    memory_spread: Annotated[float, Field(ge=1, le=100)] | None = None
     """Device memory at 95% confidence over its median, where evidence rows of the stack are too few for a class."""
     context_bytes: Bytes
     communicator_bytes: Bytes
     """Device bytes of one communicator; a job holds one for each kind of group larger than one."""
-    standing_groups: int = Field(default=0, ge=0)
+    standing_groups: Annotated[int, Field(ge=0, le=10_000)] = 0
     """Communicators of a job with a pipeline beside one for each kind: world, model-parallel, tied embeddings."""
     bucket_bytes: Bytes = 0.0
     """Device bytes of the buckets through which gradients are reduced and weights gathered."""
-    elementwise: float = Field(gt=0)
+    elementwise: Factor
     """Bytes moved by norms, activations, rotary and residuals over the counted minimum."""
     fused_attention: bool = True
     """Flash attention, which skips what the causal mask hides and keeps no scores; unfused does neither."""
-    attention_kernel: dict[str, float] = Field(default={})
+    attention_kernel: dict[str, Share] = Field(default={})
     """Share of a GPU architecture's attention rates that the stack's kernel generation reaches, where below one."""
-    matrix_rate: dict[Precision, float] = Field(default={})
+    matrix_rate: dict[Precision, Share] = Field(default={})
     """Share of a GPU's rates that the stack's products of a precision reach, where below one."""
     overlap: Overlap
     experts: ExpertKernels | None = None
@@ -152,7 +153,7 @@ class Stack(Sourced):
     launch_layer: Seconds
     """Host time to launch the kernels of a layer, forward and backward: it takes no less; near zero in CUDA graphs."""
     step_overhead: Seconds
-    slowdown: float = Field(default=1.0, gt=0)
+    slowdown: Factor = 1.0
     """Measured over counted step time of the stack that no counted cause explains."""
 
     @field_validator("states")

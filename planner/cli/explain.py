@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import cast
 
 import click
 
 from planner.cli.options import common, console, is_quiet, open_catalog, warn
 from planner.cli.plan import EXIT_CODES
 from planner.cli.question import asking, question
-from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario
+from planner.scenario.scenario import AnyScenario
 
 
 @click.command("explain")
@@ -26,10 +25,8 @@ def command(scenario: str | None, why_not: tuple[str, ...], time_limit: float | 
     Every figure is the difference to the same question solved again, to proof, with that one thing changed.
     """
     from planner.answer.schema import to_json
-    from planner.ask.explain import explain
-    from planner.ask.plan import effort_of
-    from planner.jobs.serving.explain import explain_services
-    from planner.jobs.training.choice import parse_choice
+    from planner.ask.explain.explain import explain
+    from planner.jobs.solved import effort_of
     from planner.render.explanation import render_explanation, render_explanation_line
 
     catalog = open_catalog(catalogs)
@@ -37,11 +34,7 @@ def command(scenario: str | None, why_not: tuple[str, ...], time_limit: float | 
     def ask(replaced: Mapping[str, str]) -> AnyScenario:
         return question(scenario, flags, catalog, replaced)[0]
 
-    if isinstance(ask({}), ServingScenario):
-        explanation = explain_services(lambda replaced: cast("ServingScenario", ask(replaced)), catalog, why_not)
-    else:
-        explanation = explain(lambda replaced: cast("Scenario", ask(replaced)), catalog,
-                              [parse_choice(text) for text in why_not], effort_of(time_limit, workers))
+    explanation = explain(ask, catalog, why_not, effort_of(time_limit, workers))
     warn(explanation.notes)
     if as_json:
         click.echo(to_json(explanation))

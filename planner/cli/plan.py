@@ -41,7 +41,8 @@ def command(scenario: str | None, prefer: str | None, pareto: str | None, time_l
         return EXIT_OK
 
     from planner.answer.schema import to_json
-    from planner.ask.plan import Interrupted, make_plan
+    from planner.ask.account import Interrupted
+    from planner.ask.plan import make_plan
     from planner.render.tables import render_answer_line, render_plan
 
     interrupted = False

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from planner.errors import InputError
 from planner.text_io import read_text
+from planner.yaml_io import Document
 
 if TYPE_CHECKING:
     from planner.answer.schema import Plan
@@ -22,9 +23,35 @@ def read_plan(path: Path) -> Plan:
 
     text = read_text(path, MAX_BYTES)
     try:
-        return Plan.model_validate_json(text)
+        plan = Plan.model_validate_json(text)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "the whole file"
         raise InputError(f"{where}: {first['msg']}; expected the output of planner plan --json",
                          file=str(path)) from None
+    if plan.provenance.scenario:
+        _of_its_scenario(plan, path)
+    return plan
+
+
+def _of_its_scenario(plan: Plan, path: Path) -> None:
+    """Raise InputError where the scenario inside a plan is none, or is not the one that its assignments answer."""
+    from planner.scenario.load import as_scenario
+    from planner.scenario.scenario import ServingScenario
+
+    document = Document(plan.provenance.scenario, str(path), {})
+    try:
+        scenario = as_scenario(document)
+    except InputError as error:
+        raise InputError(f"provenance.scenario.{error.problem}; expected the output of planner plan --json",
+                         file=str(path)) from None
+    served = isinstance(scenario, ServingScenario)
+    names = [service.label for service in scenario.services] if isinstance(scenario, ServingScenario) else []
+    for key in ("assignments", "alternatives"):
+        for at, one in enumerate(getattr(plan, key)):
+            if served and one.workload not in names:
+                raise InputError(f"{key}.{at}.workload: expected {' or '.join(map(repr, names))}, as the plan's "
+                                 f"scenario has it, got {one.workload[:60]!r}", file=str(path))
+            if served != (one.kind == "serving") or served != (one.serving is not None):
+                raise InputError(f"{key}.{at}.kind: expected an assignment of the kind of the plan's scenario, "
+                                 f"{'serving' if served else 'training'}, with what is of it alone", file=str(path))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from planner.answer.validation import Entry
 from planner.catalog.load import Catalog
+from planner.errors import PlannerError
 from planner.evidence.hardware import UNKNOWN_GPU
 from planner.evidence.prediction import Prediction, predict
 from planner.evidence.rows import Evidence, Row, ServeMeasured, ServeRun, TrainMeasured, TrainRun
@@ -59,11 +61,14 @@ def compare(evidence: Evidence, catalog: Catalog) -> Comparison:
     outcomes: list[Outcome] = []
     served: list[Entry] = []
     skipped: list[tuple[str, str]] = []
-    runs = {at: row.run for at, row in enumerate(evidence.rows) if isinstance(row.run, ServeRun) and not row.suspect}
+    runs = {at: row.run for at, row in enumerate(evidence.rows)
+            if isinstance(row.run, ServeRun) and not row.suspect and row.problem is None}
     speeds = predict_speeds(runs, catalog) if evidence.kind == "serve_throughput" else {}
     fast: list[tuple[Row, Speed]] = []
     for at, row in enumerate(evidence.rows):
         try:
+            if row.problem is not None:
+                raise SkippedError(row.problem)
             if row.suspect:
                 raise SkippedError("marked suspect")
             if at in speeds:
@@ -75,7 +80,8 @@ def compare(evidence: Evidence, catalog: Catalog) -> Comparison:
                 served += _served(row, catalog)
             else:
                 outcomes.append(_outcome(row, evidence.kind, catalog))
-        except SkippedError as reason:
+        except (SkippedError, PlannerError) as reason:
+            # whatever is wrong with one row, the others are judged
             skipped.append((row.id, str(reason)))
     return Comparison(tuple(outcomes), tuple(served), tuple(skipped), tuple(fast))
 
@@ -147,5 +153,7 @@ def kind_of(measured: TrainMeasured, prediction: Prediction) -> str:
 
 def _number(identifier: str, quantity: str, predicted: float, measured: float, interval: tuple[float, float],
             assumed: tuple[str, ...]) -> Entry:
+    if not all(map(math.isfinite, (predicted, *interval))):
+        raise SkippedError(f"what is stated gives no finite {quantity}")
     return Entry(id=identifier, quantity=quantity, predicted=predicted, measured=measured,
                  error=predicted / measured - 1, interval90=interval, assumed=assumed)

@@ -21,7 +21,7 @@ _DEFAULT_ZERO = {"megatron-core": 1, "megatron-core-2025": 1, "megatron-deepspee
 """NeMo and Megatron-Bridge recipes set the distributed optimizer; FSDP shards all; Megatron of 2021 nothing."""
 _DEFAULT_RECOMPUTE = ((r"pytorch/torchtune", "full"), (r"pytorch/torchtitan", "selective"))
 """enable_activation_checkpointing in torchtune's recipes, selective mode in torchtitan's."""
-_FSDP2_PRESET = re.compile(r"ms-swift.*/fsdp2")
+_FSDP2_PRESET = re.compile(r"ms-swift.{0,200}/fsdp2")
 """ms-swift's fsdp2 preset sets activation_checkpointing itself, whatever the script's flag says."""
 FULL_LENGTH = "tokens="
 """Instruction data that is not packed: seq_len is the cap, the samples are shorter."""
@@ -41,7 +41,7 @@ _BY_LENGTH = re.compile(r"litgpt|QwenLM/Qwen |Megatron-Bridge|fsdp_qlora|Arctic"
 """LitGPT's peaks belong to the longest sample, whose length it prints; Qwen's profile runs at each length, as do
 Answer.AI's on dummy data and Arctic's recipes; Megatron-Bridge pads or packs to it."""
 _PACKED = re.compile(r"(?<!not )\bpack", re.IGNORECASE)
-_VPP = re.compile(r"\bVPP\s*=\s*(\d+)")
+_VPP = re.compile(r"\bVPP\s*=\s*(\d{1,9})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +71,9 @@ def degrees_of(run: TrainRun, model: Model, stack: Stack, assumed: list[str]) ->
         "recompute": _recompute(run, assumed),
         "hsdp": _copies(run, gpus, tp, dp * cp, assumed), "offload": _offload(run),
         "offload_parameters": run.offload_parameters or 0.0, "offload_activations": run.offload_activations or 0.0}
+    # embedding and head may count as layers
+    if not 1 <= pp * vpp <= model.layers + 2:
+        raise SkippedError(f"pp {pp} x vpp {vpp} is not within the {model.layers} layers of the model")
     return Degrees(from_rows([row], batch), _length(run, cap, micro, assumed), batch, gpus)
 
 
@@ -208,7 +211,8 @@ def _zero(run: TrainRun, stack: Stack, shards: int, assumed: list[str]) -> int:
 
 def _copies(run: TrainRun, gpus: int, tp: int, shards: int, assumed: list[str]) -> int:
     """Return the copies of a hybrid shard group, which is a node unless the row says otherwise."""
-    local = re.search(r"\bzero1=(\d+)", run.notes or "")  # InternEvo's option: ranks that share the states, -1 for all
+    # InternEvo's option: ranks that share the states, -1 for all
+    local = re.search(r"\bzero1=(\d{1,9})", run.notes or "")
     if run.sharding != "hsdp" and not local:
         return 1
     group = int(local.group(1)) if local else max(1, min(gpus, run.gpus_per_node or 8) // tp)

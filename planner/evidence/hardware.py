@@ -22,9 +22,9 @@ STAND_IN = "h100-sxm"
 TRAY = 8
 """GPUs of the largest node that is one machine; more share a rack's scale-up domain, of which a job may take a part."""
 GBIT = BYTE_RATE["Gbit/s"]
-_MANY = re.compile(r"(\d+)\s*x\s*(\d+)\s*Gb", re.IGNORECASE)
-_PER_GPU = re.compile(r"(\d+)\s*Gb(?:it|ps)?(?:/s)?\s*/\s*GPU", re.IGNORECASE)
-_ONE = re.compile(r"(\d+)\s*Gb", re.IGNORECASE)
+_MANY = re.compile(r"(\d{1,9})\s?x\s?(\d{1,9})\s?Gb", re.IGNORECASE)
+_PER_GPU = re.compile(r"(\d{1,9})\s?Gb(?:it|ps)?(?:/s)?\s?/\s?GPU", re.IGNORECASE)
+_ONE = re.compile(r"(\d{1,9})\s?Gb", re.IGNORECASE)
 
 
 def candidate_of(run: TrainRun, stack: Stack, catalog: Catalog, assumed: list[str], *, gpus: int,

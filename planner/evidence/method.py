@@ -10,7 +10,7 @@ from planner.evidence.skipping import SkippedError
 from planner.physics.training.tuning import BASE_BYTES, TARGETS, Tuning, tuning_of
 
 _ADAPTER = re.compile(r"\blora\b", re.IGNORECASE)
-_RANK = re.compile(r"\bLoRA r(\d+)")
+_RANK = re.compile(r"\bLoRA r(\d{1,9})")
 _INT8 = re.compile(r"8-bit base", re.IGNORECASE)
 _WEIGHT = {"bf16": 2.0, "fp16": 2.0, "fp32": 4.0}
 _MOMENTS = {"fp32": 8.0, "bf16": 4.0, "8bit": 2.06, "4bit": 1.06}

@@ -1,6 +1,7 @@
 """Read an evidence CSV: the kind by its header, every cell by its column's type.
 
-Anything that is not clean UTF-8 CSV with one of the four headers is an InputError with file, line and column.
+Anything that is not clean UTF-8 CSV with one of the four headers is an InputError with file and line. A row that cannot
+be read is kept with what is wrong with it, line and column, and is skipped with that for a reason.
 """
 
 from __future__ import annotations
@@ -15,11 +16,15 @@ from pathlib import Path
 from typing import Annotated, Any, TypeAlias, get_args, get_origin
 
 from planner.errors import InputError
-from planner.evidence.rows import KINDS, Evidence, Kind, Row
+from planner.evidence.rows import KINDS, MOST, Evidence, Kind, Most, Row, Zero
 from planner.text_io import read_text
 
 Parser: TypeAlias = Callable[[str], Any]
 MAX_BYTES = 256 * 2**20
+MAX_CELL = 10_000
+"""Characters of a cell."""
+LEAST = 1e-9
+"""Below any number above zero, in the unit of its column."""
 _TRUTH = {"yes": True, "no": False, "1": True, "0": False, "true": True, "false": False}
 
 
@@ -33,8 +38,7 @@ def read_evidence(path: Path) -> Evidence:
     kind = _kind(names, path)
     parsers: dict[str, Parser] = {"suspect": _truth, "stated": _truth}
     parsers.update((column, _parser(annotation)) for column, annotation in kind.columns().items())
-    rows = tuple(_row(kind, parsers, dict(zip(names, cells, strict=True)), line, str(path))
-                 for line, cells in lines if _width(cells, names, line, path))
+    rows = tuple(_row(kind, parsers, names, cells, line) for line, cells in lines)
     return Evidence(kind.name, rows)
 
 
@@ -63,53 +67,67 @@ def _kind(names: list[str], path: Path) -> Kind:
     raise InputError(f"the header is of no evidence file: expected {expected}", file=str(path), line=1)
 
 
-def _width(cells: list[str], names: list[str], line: int, path: Path) -> bool:
-    if len(cells) != len(names):
-        raise InputError(f"{len(cells)} cells where the header has {len(names)}", file=str(path), line=line)
-    return True
-
-
-def _row(kind: Kind, parsers: Mapping[str, Parser], cells: Mapping[str, str], line: int, file: str) -> Row:
-    values: dict[str, Any] = {}
-    for column, parse in parsers.items():
-        text = cells.get(column, "").strip()
-        try:
-            values[column] = parse(text) if text else None
-        except ValueError as error:
-            raise InputError(f"column {column}: {error}", file=file, line=line) from None
-    identifier = cells["id"].strip()
-    if not identifier:
-        raise InputError("column id: required, but empty", file=file, line=line)
+def _row(kind: Kind, parsers: Mapping[str, Parser], names: list[str], cells: list[str], line: int) -> Row:
+    """Return a row; where anything in it cannot be read, what that is."""
+    by_name = dict(zip(names, cells, strict=False))
+    identifier = by_name.get("id", "").strip()[:MAX_CELL]
+    try:
+        values = _values(parsers, names, cells)
+    except ValueError as error:
+        return Row(identifier or f"line {line}", line, False, False, kind.run(), kind.measured(),
+                   f"line {line}: {error}")
     run, measured = ({f.name: values[f.name] for f in fields(t)} for t in (kind.run, kind.measured))
     return Row(identifier, line, bool(values["suspect"]), bool(values["stated"]), kind.run(**run),
                kind.measured(**measured))
 
 
+def _values(parsers: Mapping[str, Parser], names: list[str], cells: list[str]) -> dict[str, Any]:
+    """Return what is read of every column. Raises ValueError with the column."""
+    if len(cells) != len(names):
+        raise ValueError(f"{len(cells)} cells where the header has {len(names)}")
+    by_name, values = dict(zip(names, cells, strict=True)), {}
+    for column, text in by_name.items():
+        if len(text) > MAX_CELL:
+            raise ValueError(f"column {column}: a cell of {len(text):,} characters, more than {MAX_CELL:,}")
+    if not by_name["id"].strip():
+        raise ValueError("column id: required, but empty")
+    for column, parse in parsers.items():
+        text = by_name.get(column, "").strip()
+        try:
+            values[column] = parse(text) if text else None
+        except ValueError as error:
+            raise ValueError(f"column {column}: {error}") from None
+    return values
+
+
 def _parser(annotation: Any) -> Parser:  # noqa: ANN401
     """Return what reads a cell of a column with this annotation."""
     types = {annotation, *get_args(annotation)}
-    zero = any(get_origin(t) is Annotated for t in types)
-    types |= {inner for t in types if get_origin(t) is Annotated for inner in get_args(t)}
+    marks = [mark for t in types if get_origin(t) is Annotated for mark in get_args(t)]
+    types |= {mark for mark in marks if isinstance(mark, type)}
     if str in types:
         return str
-    return _truth if bool in types else partial(_number, whole=int in types, zero=zero)
+    most = next((mark.value for mark in marks if isinstance(mark, Most)), MOST)
+    return _truth if bool in types else partial(_number, whole=int in types, zero=Zero in marks, most=most)
 
 
 def _truth(text: str) -> bool:
     if text.lower() not in _TRUTH:
-        raise ValueError(f"expected yes or no, got {text!r}")
+        raise ValueError(f"expected yes or no, got {text[:40]!r}")
     return _TRUTH[text.lower()]
 
 
-def _number(text: str, *, whole: bool, zero: bool) -> float:
+def _number(text: str, *, whole: bool, zero: bool, most: float) -> float:
     try:
         value = float(text)
     except ValueError:
-        raise ValueError(f"expected a number, got {text!r}") from None
+        raise ValueError(f"expected a number, got {text[:40]!r}") from None
     if not math.isfinite(value) or "_" in text:
-        raise ValueError(f"expected a finite number, got {text!r}")
+        raise ValueError(f"expected a finite number, got {text[:40]!r}")
     if value < 0 or (value == 0 and not zero):
-        raise ValueError(f"expected a number {'of zero or more' if zero else 'above zero'}, got {text!r}")
+        raise ValueError(f"expected a number {'of zero or more' if zero else 'above zero'}, got {text[:40]!r}")
+    if value > most or 0 < value < LEAST:
+        raise ValueError(f"expected a number from {LEAST:g} to {most:,.0f}, got {text[:40]!r}")
     if whole and value != int(value):
-        raise ValueError(f"expected a whole number, got {text!r}")
+        raise ValueError(f"expected a whole number, got {text[:40]!r}")
     return int(value) if whole else value

@@ -10,9 +10,24 @@ from dataclasses import dataclass
 from typing import Annotated, Any, TypeAlias, get_type_hints
 
 Zero = "zero is a value here"
-Count: TypeAlias = int
+MOST = 1e12
+"""Above any number of a run, in the unit of its column."""
+
+
+@dataclass(frozen=True, slots=True)
+class Most:
+    """Declared with a column: the largest number that makes sense in it."""
+
+    value: float
+
+
+Count: TypeAlias = Annotated[int, Most(10**9)]
+Degree: TypeAlias = Annotated[int, Most(10**6)]
+"""Ranks, layers, and what there is of them."""
+OfNode: TypeAlias = Annotated[int, Most(256)]
+Ranks: TypeAlias = Annotated[int, Most(10**6), Zero]
 Share: TypeAlias = Annotated[float, Zero]
-Number: TypeAlias = Annotated[int, Zero]
+Number: TypeAlias = Annotated[int, Most(10**9), Zero]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,42 +37,42 @@ class TrainRun:
     source: str | None = None
     source_detail: str | None = None
     notes: str | None = None
-    year: int | None = None
+    year: Degree | None = None
     framework: str | None = None
     method: str | None = None
     model: str | None = None
     params_b: float | None = None
-    layers: Count | None = None
+    layers: Degree | None = None
     hidden: Count | None = None
     ffn: Count | None = None
-    heads: Count | None = None
-    kv_heads: Count | None = None
+    heads: Degree | None = None
+    kv_heads: Degree | None = None
     vocab: Count | None = None
     gated_mlp: bool | None = None
     tied_embeddings: bool | None = None
     experts: Number | None = None
     experts_per_token: Number | None = None
     moe_ffn: Number | None = None
-    shared_experts: Number | None = None
-    dense_layers: Number | None = None
+    shared_experts: Ranks | None = None
+    dense_layers: Ranks | None = None
     attention: str | None = None
     gpu: str | None = None
     gpu_mem_gib: float | None = None
-    gpus: Count | None = None
-    gpus_per_node: Count | None = None
+    gpus: Degree | None = None
+    gpus_per_node: OfNode | None = None
     scaleup: str | None = None
     scaleout: str | None = None
     nic_gbit_per_gpu: float | None = None
     seq_len: Count | None = None
     global_batch_seqs: Count | None = None
-    micro_batch: Count | None = None
-    grad_accum: Count | None = None
-    tp: Count | None = None
-    pp: Count | None = None
-    vpp: Count | None = None
-    cp: Count | None = None
-    ep: Number | None = None
-    dp: Count | None = None
+    micro_batch: Degree | None = None
+    grad_accum: Degree | None = None
+    tp: Degree | None = None
+    pp: Degree | None = None
+    vpp: Degree | None = None
+    cp: Degree | None = None
+    ep: Ranks | None = None
+    dp: Degree | None = None
     sharding: str | None = None
     seq_parallel: str | None = None
     recompute: str | None = None
@@ -98,35 +113,35 @@ class ServeRun:
 
     source: str | None = None
     source_detail: str | None = None
-    year: int | None = None
+    year: Degree | None = None
     notes: str | None = None
     model: str | None = None
     params_b: float | None = None
     gpu: str | None = None
-    gpus: Count | None = None
+    gpus: Degree | None = None
     engine: str | None = None
     engine_version: str | None = None
-    layers: Count | None = None
+    layers: Degree | None = None
     hidden: Count | None = None
     ffn: Count | None = None
-    heads: Count | None = None
-    kv_heads: Count | None = None
+    heads: Degree | None = None
+    kv_heads: Degree | None = None
     head_dim: Count | None = None
     vocab: Count | None = None
     gated_mlp: bool | None = None
     experts: Number | None = None
     experts_per_token: Number | None = None
     moe_ffn: Number | None = None
-    shared_experts: Number | None = None
-    dense_layers: Number | None = None
+    shared_experts: Ranks | None = None
+    dense_layers: Ranks | None = None
     attention: str | None = None
     weight_precision: str | None = None
     kv_precision: str | None = None
     mla: bool | None = None
-    tp: Count | None = None
-    pp: Count | None = None
-    ep: Number | None = None
-    dp: Number | None = None
+    tp: Degree | None = None
+    pp: Degree | None = None
+    ep: Ranks | None = None
+    dp: Ranks | None = None
     disaggregated: bool | None = None
     isl: float | None = None
     osl: float | None = None
@@ -155,7 +170,7 @@ class ServeMeasured:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of an evidence file. `stated` rows leave nothing important open."""
+    """One line of an evidence file. `stated` rows leave nothing important open; one with a `problem` was not read."""
 
     id: str
     line: int
@@ -163,6 +178,7 @@ class Row:
     stated: bool
     run: TrainRun | ServeRun
     measured: TrainMeasured | ServeMeasured
+    problem: str | None = None
 
     @property
     def prefix(self) -> str:

@@ -10,9 +10,10 @@ from planner.catalog.architecture import Model
 from planner.catalog.load import Catalog
 from planner.catalog.speed import ServiceLevel
 from planner.evidence.rows import ServeRun, TrainRun
+from planner.evidence.serving import cache_format
 from planner.evidence.shape import model_of
 from planner.evidence.skipping import SkippedError
-from planner.physics.serving.formats import format_of
+from planner.physics.serving.formats import FORMATS, format_of
 
 Regime = Literal["static", "closed", "offline", "server", "decode", "first"]
 ENGINES = {"TensorRT-LLM": "tensorrt-llm", "vLLM": "vllm", "SGLang": "sglang", "vLLM (ROCm fork)": "vllm",
@@ -28,7 +29,8 @@ _DRAFTING = re.compile(r"^1\.2\.0rc6\.post3")
 """Build of TensorRT-LLM that InferenceX ran with the model's own prediction module (MTP), going by a token that takes
 a third to a half less than with the build before on the same layouts."""
 _VERSION = re.compile(r"(?<![\d.])([01]\.\d+(?:\.\d+)*)")
-_WORKERS = re.compile(r"prefill (\d+)x\(TP(\d+) DP(\d+) EP(\d+)\) decode (\d+)x\(TP(\d+) DP(\d+) EP(\d+)\)")
+_POOL = r"(\d{1,9})x\(TP(\d{1,9}) DP(\d{1,9}) EP(\d{1,9})\)"
+_WORKERS = re.compile(f"prefill {_POOL} decode {_POOL}")
 _USUAL = {"vllm": {2023: "0.2", 2024: "0.5", 2025: "0.10", 2026: "0.17"},
           "sglang": {2024: "0.3", 2025: "0.5.1", 2026: "0.5.9"},
           "tensorrt-llm": {2023: "0.5", 2024: "0.12", 2025: "1.1", 2026: "1.2"}}
@@ -156,7 +158,8 @@ def _format(run: ServeRun, model: Model, assumed: list[str]) -> str:
         return usual
     if run.weight_precision == "int4 (QAT)":
         return "int4-experts"
-    name = FORMATS_OF.get(run.weight_precision, run.weight_precision)
+    plain = run.weight_precision.strip().lower()
+    name = FORMATS_OF.get(plain, plain if plain in FORMATS else run.weight_precision)
     if format_of(name, model) is None:
         raise SkippedError(f"weights in {run.weight_precision} are not modeled")
     return name
@@ -164,7 +167,7 @@ def _format(run: ServeRun, model: Model, assumed: list[str]) -> str:
 
 def _cache(run: ServeRun, engine: str, format_: str, assumed: list[str]) -> str:
     if run.kv_precision is not None:
-        return "fp8" if run.kv_precision.startswith("fp8") else run.kv_precision
+        return cache_format(run.kv_precision)
     # NVIDIA's checkpoints ask for an fp8 cache; those that the makers of mixtures quantized themselves do not
     own = format_ == "nvfp4" or (format_ == "fp8" and (not run.experts or run.mla or "MLPerf" in (run.source or "")))
     asked = "InferenceX" in (run.source_detail or "") and format_ in ("fp8", "nvfp4", "mxfp4")

@@ -78,12 +78,18 @@ def predict_speeds(runs: Mapping[int, ServeRun], catalog: Catalog) -> dict[int, 
             rows[at] = serving_row(run, catalog)
         except (SkippedError, PlannerError) as reason:
             found[at] = str(reason)
-    for members in shared(rows):
+    groups = shared(rows)
+    while groups:
+        members = groups.pop()
         try:
             group = group_of(members, rows, catalog)
             found.update(zip(group.at, predict(group), strict=True))
         except (SkippedError, PlannerError) as reason:
-            found.update(dict.fromkeys(members, str(reason)))
+            if len(members) > 1:
+                # one row that cannot be is no reason to skip those beside it
+                groups += [[member] for member in members]
+            else:
+                found[members[0]] = str(reason)
     return found
 
 

@@ -28,7 +28,8 @@ _SPELLED = {
     "gptq4": "int4", "uint4": "int4", "bnb 4-bit": "nf4", "4-bit": "int4",
 }
 """As evidence files name formats, where it is not our name."""
-_SPELLED_CACHE = {"fp8_e4m3": "fp8", "fp8_e5m2": "fp8"}
+_SPELLED_CACHE = {"fp8_e4m3": "fp8", "fp8_e5m2": "fp8", "float8": "fp8", "bfloat16": "bf16", "float16": "fp16",
+                  "float32": "fp32", "16-bit": "bf16", "8-bit": "int8"}
 _META_FP8 = re.compile(r"^(meta-llama/)?(Meta-)?Llama-3\.1-405B(-Instruct)?-FP8$", re.IGNORECASE)
 """Meta's own checkpoint keeps attention in 16 bits (its model card); those of others quantize every layer whole."""
 _EARLY_405B, EARLY_405B = re.compile(r"Meta-Llama-3\.1-405B", re.IGNORECASE), "llama-3.1-405b-16kv"
@@ -51,7 +52,7 @@ OLD_ENGINE, FIRST_VERSION = "V0 engine", "0.1"
 """How notes name vLLM's first engine, which later versions still ran where asked, and a version that had no other."""
 _SECOND, SECOND_VERSION = re.compile(r"\bV1 (on|engine|tokens)"), "0.8"
 """How notes name the engine that followed it, and the first version that ran it unasked."""
-_ISSUE = re.compile(r"issue #(\d+)")
+_ISSUE = re.compile(r"issue #(\d{1,9})")
 _NEWEST, NEWEST_VERSION = re.compile(r"qwen3\.[6-9]|gemma-4|step-3\.7|glm-5\.[12]|minimax-m[23]\.?7?$|kimi-k[23]\.[67]",
                                      re.IGNORECASE), "0.20"
 """Models that versions before did not know."""
@@ -63,8 +64,8 @@ LATER = ("0.11", "0.12", "0.13", "0.14", "0.15", "0.16", "0.17", "0.18", "0.19")
 BLOCKS = "counts BLOCKS"
 """What notes say where a row counts blocks, as only vLLM's first engine printed them."""
 _DRAFTS = re.compile(r"EAGLE draft adds one KV layer|\bEAGLE\b")
-_RANKS = re.compile(r"\bDP[- ]attention (\d+)|\battention DP (\d+)", re.IGNORECASE)
-_CONTEXT = re.compile(r"\bDCP ?(\d+)|decode[- ]context[- ]parallel\w* (\d+)", re.IGNORECASE)
+_RANKS = re.compile(r"\bDP[- ]attention (\d{1,9})|\battention DP (\d{1,9})", re.IGNORECASE)
+_CONTEXT = re.compile(r"\bDCP ?(\d{1,9})|decode[- ]context[- ]parallel\w* (\d{1,9})", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +126,8 @@ def _format(run: ServeRun, model: Model, assumed: list[str]) -> WeightFormat:
     if run.weight_precision is None:
         assumed.append("weight_precision=bf16")
         return FORMATS["bf16"]
-    name = _SPELLED.get(run.weight_precision, run.weight_precision)
+    plain = run.weight_precision.strip().lower()
+    name = _SPELLED.get(plain, plain if plain in FORMATS else run.weight_precision)
     if name == "fp8" and _META_FP8.search(run.model or ""):
         name = "fp8-ffn"
     if name == "int4 (QAT)":
@@ -142,10 +144,20 @@ def _element(run: ServeRun, assumed: list[str]) -> float:
         name = USUAL_CACHE.get(run.weight_precision or "", "bf16")
         assumed.append(f"kv_precision={name}")
     else:
-        name = _SPELLED_CACHE.get(run.kv_precision, run.kv_precision)
-    if name not in CACHE_BYTES:
-        raise SkippedError(f"a cache in {run.kv_precision} is not modeled")
+        name = cache_format(run.kv_precision)
     return CACHE_BYTES[name]
+
+
+def cache_format(said: str) -> str:
+    """Return our name of a cache's format. Raises SkippedError for one that is not modeled."""
+    plain = said.strip().lower().replace("-", "_")
+    name = next((_SPELLED_CACHE.get(text, text) for text in (plain, plain.replace("_", "-"))
+                 if _SPELLED_CACHE.get(text, text) in CACHE_BYTES), None)
+    if name is None and plain.startswith("fp8"):
+        name = "fp8"
+    if name is None:
+        raise SkippedError(f"a cache in {said} is not modeled")
+    return name
 
 
 def _known(engine: str, catalog: Catalog) -> bool:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
+from pydantic import ValidationError
+
 from planner.catalog.architecture import Attention, Block, Mlp, Model, MoeMlp
 from planner.catalog.load import Catalog
 from planner.evidence.rows import TrainRun
@@ -19,14 +21,20 @@ _ALIBI = re.compile(r"mpt|bloom", re.IGNORECASE)
 _ROTARY = re.compile(r"nemotron|gpt-?neox|pythia|phi|stablelm|longchat|falcon", re.IGNORECASE)
 _PARALLEL = re.compile(r"phi-?[12]\b|phi-1\.5|pythia|gpt-?neox|stablelm alpha|gpt-?j\b", re.IGNORECASE)
 _ONE_NORM = re.compile(r"phi|gpt-?j\b", re.IGNORECASE)
-_SUFFIX = re.compile(r"-(instruct|base|chat|it|hf)(-\d{4})?$|-\d{4}$|\s*\(.*\)$|\s+\d[\d.]*\s*b$", re.IGNORECASE)
+_SUFFIX = re.compile(r"-(instruct|base|chat|it|hf)(-\d{4})?$|-\d{4}$|\s?\(.{0,200}\)$|\s\d[\d.]{0,20}\s?b$",
+                     re.IGNORECASE)
 
 _INNER = re.compile(r"\(([\w./-]+)\)$")
 
 
 def model_of(run: TrainRun, catalog: Catalog, assumed: list[str]) -> Model:
     """Return the model of a row; what had to be filled in is added to `assumed`. Raises SkippedError."""
-    model = _model_of(run, catalog, assumed)
+    try:
+        model = _model_of(run, catalog, assumed)
+    except ValidationError as error:
+        first = error.errors()[0]
+        column = ".".join(str(part) for part in first["loc"])
+        raise SkippedError(f"the shape columns are of no model: {column} {first['msg'].lower()}") from None
     # LitGPT's GPT class has a head of its own, also where the checkpoint ties it to the token table
     return model.model_copy(update={"tied": False}) if model.tied and "litgpt" in (run.source or "") else model
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-
 from rich.console import Console
 
-from planner.answer.comparison import Compared
+from planner.ask.compare import Compared
+from planner.ask.money_trace import trace
 from planner.ask.tornado import tornado
+from planner.errors import Unsupported
 from planner.render.figures import days
 from planner.render.page import Column, Page
+from planner.render.served_comparison import of_services, render_services, services_line
 from planner.units import DAY, show_kwh, show_usd
 
 CELLS = 12
@@ -18,6 +19,8 @@ CELLS = 12
 
 def render_comparison_line(found: list[Compared]) -> str:
     """Return the best row in one line, as `--quiet` prints it."""
+    if of_services(found):
+        return services_line(found)
     best, plans = found[0], sum(one.assignment is not None for one in found)
     if best.assignment is None or best.row.cost_usd is None or best.row.duration_days is None:
         return f"None of {len(found)} candidates has a plan"
@@ -25,9 +28,13 @@ def render_comparison_line(found: list[Compared]) -> str:
             f"{days(best.row.duration_days)} for {show_usd(best.row.cost_usd)}")
 
 
-def render_comparison(found: list[Compared], console: Console,
-                      trace: Callable[[Compared], Iterable[str]] | None = None) -> None:
-    """Print the comparison; `trace` gives the lines that lead each figure back to the catalog."""
+def render_comparison(found: list[Compared], console: Console, *, traced: bool = False) -> None:
+    """Print the comparison; traced: with the lines that lead each figure back to the catalog."""
+    if of_services(found):
+        if traced:
+            raise Unsupported("compare --trace of services")
+        render_services(found, console)
+        return
     page = Page(console)
     page.paragraph(render_comparison_line(found), "bold")
     page.console.print()
@@ -40,7 +47,7 @@ def render_comparison(found: list[Compared], console: Console,
     if without:
         page.heading("Without a plan")
         page.facts([(f"{one.row.node}", f"{one.row.offer or 'not offered'}: {one.row.why_not}") for one in without])
-    if trace is not None:
+    if traced:
         page.heading("Where the figures come from")
         for one in found:
             for at, line in enumerate(trace(one)):

@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 from rich.console import Console
 
-from planner.answer.assignment import Assignment
-from planner.answer.comparison import Row
+from planner.ask.compare import Compared
 from planner.render.layout_text import brief
 from planner.render.page import Column, Page
 from planner.units import show_seconds, show_usd
 
 
-class Compared(Protocol):
-    """A row, and the assignments behind it."""
-
-    @property
-    def row(self) -> Row:
-        """What the JSON says."""
-
-    @property
-    def assignments(self) -> tuple[Assignment, ...]:
-        """Empty where there is no plan."""
+def of_services(found: Sequence[Compared]) -> bool:
+    """Say whether the rows are of services: some has replicas."""
+    return any(a.serving is not None for one in found for a in one.assignments)
 
 
 def services_line(found: Sequence[Compared]) -> str:

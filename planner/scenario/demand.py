@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal, NamedTuple
 
-from pydantic import BeforeValidator, PlainSerializer, PlainValidator
+from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator
 
-from planner.units import DAY, REQUEST_RATE, SECONDS, exact, parse
+from planner.units import DAY, REQUEST_RATE, SECONDS, exact, parse, trimmed
 
-MOST_RATE = 1e9
-"""Requests/s above which no service comes."""
+LEAST_RATE, MOST_RATE = 1e-6, 1e9
+"""Requests/s that a service lies within: one in twelve days is the least."""
 USUAL_PERCENTILE = 95.0
-_NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*\Z")
-_AT = re.compile(r"(.*?)\s+at\s+(?:(mean)|p(\d+(?:\.\d+)?))\s*\Z", re.DOTALL | re.IGNORECASE)
+_BARE = re.compile(r"[-+\d.,_eE]+", re.ASCII)
+_PERCENT = re.compile(r"(\d+(?:\.\d*)?) ?%", re.ASCII)
+_AT = re.compile(r"(.*) at (?:(mean)|p(\d+(?:\.\d+)?))", re.IGNORECASE | re.ASCII)
 
 
 class Level(NamedTuple):
@@ -40,7 +41,7 @@ class Level(NamedTuple):
 def _level(value: object) -> Level:
     if isinstance(value, Level):
         return value
-    match = _AT.match(value) if isinstance(value, str) else None
+    match = _AT.fullmatch(trimmed(value, "latency")) if isinstance(value, str) else None
     seconds = parse(match.group(1) if match else value, SECONDS, "latency", "2 s")
     if seconds > DAY:
         raise ValueError(f"{value!r}: a latency is at most a day")
@@ -80,18 +81,18 @@ def _written(arrivals: Arrivals) -> str | dict[str, int | float]:
 
 def _rate(value: object) -> float:
     """Return requests/s; a number without a unit is of these."""
-    bare = isinstance(value, int | float) or (isinstance(value, str) and _NUMBER.match(value))
+    bare = isinstance(value, int | float) or (isinstance(value, str) and _BARE.fullmatch(trimmed(value, "rate")))
     rate = parse(f"{value} requests/s" if bare else value, REQUEST_RATE, "rate", "20 requests/s")
-    if rate > MOST_RATE:
-        raise ValueError(f"a rate is at most {MOST_RATE:g} requests/s, got {value!r}")
+    if not LEAST_RATE <= rate <= MOST_RATE:
+        raise ValueError(f"a rate is {LEAST_RATE:g} to {MOST_RATE:g} requests/s, got {value!r}")
     return rate
 
 
 def _share(value: object) -> object:
     if not isinstance(value, str):
         return value
-    match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*%\s*", value)
-    if match is None and not _NUMBER.match(value):
+    match = _PERCENT.fullmatch(trimmed(value, "share"))
+    if match is None and not _BARE.fullmatch(trimmed(value, "share")):
         raise ValueError(f"{value!r} is no share: write for example '30%'")
     return float(match.group(1)) / 100 if match else value
 
@@ -105,7 +106,8 @@ def _percent(value: float) -> str | float:
 Latency = Annotated[Level, PlainValidator(_level, json_schema_input_type=str), PlainSerializer(str, return_type=str)]
 Gaps = Annotated[Arrivals, PlainValidator(_arrivals, json_schema_input_type=str | dict[str, float]),
                  PlainSerializer(_written)]
-Rate = Annotated[float, PlainValidator(_rate, json_schema_input_type=str | float), PlainSerializer(
+Rate = Annotated[float, PlainValidator(_rate, json_schema_input_type=str | float),
+                 Field(ge=LEAST_RATE, le=MOST_RATE), PlainSerializer(
     lambda value: exact(value, REQUEST_RATE, "requests/s", "requests/min", "requests/h"), return_type=str)]
 Share = Annotated[float, BeforeValidator(_share, json_schema_input_type=str | float), PlainSerializer(_percent)]
 """A share of one, as "30%" or 0.3."""

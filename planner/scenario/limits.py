@@ -8,14 +8,15 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import Field, PlainSerializer, PlainValidator, field_validator, model_validator
 
 from planner.catalog.price import Term
-from planner.units import DAY, SECONDS, USD_PER_HOUR, Quantity, Seconds, Usd, Watts, exact, parse
+from planner.units import SECONDS, USD_PER_HOUR, Quantity, Seconds, Usd, Watts, Whole, exact, parse, trimmed
 from planner.yaml_io import Frozen
 
 MOST = 10**7
 """Largest GPU or node count a limit may name; no cluster comes near."""
 Objective = Literal["cost", "time", "gpus", "energy"]
 ServingObjective = Literal["cost", "gpus", "energy"]
-BudgetPerHour = Annotated[float, Quantity(USD_PER_HOUR, "budget of a service", "500 USD/h", "USD/h")]
+BudgetPerHour = Annotated[float, Quantity(USD_PER_HOUR, "budget of a service", "500 USD/h", "USD/h",
+                                          least="0.00001 USD/h", most="1,000,000,000 USD/h")]
 
 
 class Deadline(NamedTuple):
@@ -30,13 +31,13 @@ class Deadline(NamedTuple):
         return text if self.confidence is None else f"{text} at {self.confidence * 100:g}%"
 
 
-_AT = re.compile(r"(.*?)\s+at\s+(\d+(?:\.\d+)?)\s*%\s*\Z", re.DOTALL)
+_AT = re.compile(r"(.*) at (\d+(?:\.\d+)?) ?%", re.ASCII)
 
 
 def _deadline(value: object) -> Deadline:
     if isinstance(value, Deadline):
         return value
-    match = _AT.match(value) if isinstance(value, str) else None
+    match = _AT.fullmatch(trimmed(value, "deadline")) if isinstance(value, str) else None
     if match is None:
         return Deadline(_within_a_century(parse(value, SECONDS, "duration", "60 d")))
     confidence = float(match.group(2)) / 100
@@ -57,22 +58,22 @@ class Limits(Frozen):
     deadline: Annotated[Deadline, PlainValidator(_deadline, json_schema_input_type=str),
                         PlainSerializer(str, return_type=str)] | None = None
     """Longest duration: 60 d, or 60 d at 90%."""
-    budget: Annotated[Usd, Field(le=1e13)] | None = None
+    budget: Usd | None = None
     """Highest cost: 12 MUSD."""
-    gpus: int | None = Field(default=None, gt=0, le=MOST)
+    gpus: Annotated[Whole, Field(gt=0, le=MOST)] | None = None
     """Exactly this many; of a service at most."""
-    max_gpus: int | None = Field(default=None, gt=0, le=MOST)
+    max_gpus: Annotated[Whole, Field(gt=0, le=MOST)] | None = None
     """Most GPUs."""
-    max_nodes: int | None = Field(default=None, gt=0, le=MOST)
+    max_nodes: Annotated[Whole, Field(gt=0, le=MOST)] | None = None
     """Most nodes, spares not counted."""
-    max_power: Annotated[Watts, Field(le=1e13)] | None = None
+    max_power: Watts | None = None
     """Most draw of all nodes under load: 2 MW."""
 
 
 class ServingLimits(Limits):
     """The same of services, which run until they are stopped: no deadline, and the budget is in USD per hour."""
 
-    budget: Annotated[BudgetPerHour, Field(le=1e9)] | None = None
+    budget: BudgetPerHour | None = None
     """Highest cost of an hour: 500 USD/h."""
 
     @field_validator("deadline", mode="before")
@@ -108,11 +109,11 @@ class Sourcing(Frozen):
     """On demand where nothing is said; none where nodes are owned or bought and renting is not mentioned."""
     buy: Buy | None = None
     """None where nothing is bought."""
-    own: dict[str, Annotated[int, Field(gt=0, le=MOST)]] = Field(default_factory=dict)
+    own: dict[str, Annotated[Whole, Field(gt=0, le=MOST)]] = Field(default_factory=dict)
     """Node types already at hand, and how many: they cost their electricity."""
     site: str = "us-average"
     """Where owned and bought nodes stand."""
-    price_age: Annotated[Seconds, Field(le=36525 * DAY)] | None = None
+    price_age: Seconds | None = None
     """Prices older than this are pointed out wherever they are shown."""
 
     @model_validator(mode="before")

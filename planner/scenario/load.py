@@ -53,11 +53,17 @@ def load_any(reference: str | None, overrides: Mapping[str, object], catalog: Ca
                          "or give at least --model and --tokens")
     document = read(find(reference)) if reference is not None else NO_FILE
     document = merge(document, overrides, labels or {})
+    scenario = as_scenario(document)
+    if isinstance(scenario, ServingScenario):
+        return resolve_serving(scenario, catalog, document)
+    return resolve(scenario, catalog, document)
+
+
+def as_scenario(document: Document) -> AnyScenario:
+    """Return a document as the kind of scenario it says it is, with its open ends. Raises InputError."""
     kind = kind_of(document)
     _of_one_kind(document, kind)
-    if kind == "serving":
-        return resolve_serving(validate(document, ServingScenario), catalog, document)
-    return resolve(validate(document, Scenario), catalog, document)
+    return validate(document, ServingScenario) if kind == "serving" else validate(document, Scenario)
 
 
 def load_scenario(reference: str | None, overrides: Mapping[str, object], catalog: Catalog, *,

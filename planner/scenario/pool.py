@@ -17,7 +17,7 @@ from planner.yaml_io import Document, Frozen
 
 ANY = "any"
 """The candidate that stands for every node type with an admitted offer; used where no hardware is named."""
-_COUNTED = re.compile(r"(\d+)\s*x\s*(.+)", re.IGNORECASE)
+_COUNTED = re.compile(r"(\d{1,9}) ?x ?(\S.*)", re.IGNORECASE | re.ASCII)
 E = TypeVar("E")
 
 
@@ -131,7 +131,7 @@ def candidate_nodes(names: Sequence[str], catalog: Catalog) -> list[str]:
 def _nodes_named(name: str, catalog: Catalog) -> list[str]:
     if (node := _known(catalog.node, name)) is not None:
         return [node.name]
-    counted = _COUNTED.fullmatch(name.strip())
+    counted = _COUNTED.fullmatch(" ".join(name.split()))
     gpu = _known(catalog.gpu, counted.group(2) if counted else name)
     nodes = catalog.all("nodes", Node)
     if gpu is None:

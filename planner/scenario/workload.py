@@ -8,7 +8,7 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import Field, PlainSerializer, PlainValidator, field_validator, model_validator
 
 from planner.catalog.hardware import Precision
-from planner.units import Tokens, parse_count
+from planner.units import Tokens, parse_count, trimmed
 from planner.yaml_io import Frozen
 
 Optimizer = Literal["adamw", "adamw-8bit", "adamw-4bit", "sgd-momentum", "lion", "muon", "adafactor",
@@ -18,9 +18,11 @@ Method = Literal["pretrain", "full", "lora", "qlora", "inference"]
 DEFAULT_STACK = {"pretrain": "megatron-core", "full": "megatron-core", "lora": "hf-peft", "qlora": "hf-peft",
                  "inference": "megatron-core"}
 """Stack by method, where none is named."""
-_BATCH = re.compile(r"\s*([\d_]{1,18})\s*(?:sequences|seqs)?\s*(?:(?:\+-|\+/-|±)\s*(\d+(?:\.\d+)?)\s*%)?\s*\Z")
+_BATCH = re.compile(r"([\d_,]+) ?(?:sequences|seqs)? ?(?:(?:\+-|\+/-|±) ?(\d+(?:\.\d+)?) ?%)?", re.ASCII)
 TRAINABLE = ("bf16", "fp16", "fp8", "mxfp8", "fp4", "fp32", "tf32")
 MOST_SEQUENCES = 10**6
+LONGEST = 10**8
+"""Tokens of the longest sequence."""
 WIDEST = 0.25
 
 
@@ -39,11 +41,11 @@ def _global_batch(value: object) -> Batch:
     if isinstance(value, Batch):
         return value
     if isinstance(value, str):
-        match = _BATCH.match(value)
+        match = _BATCH.fullmatch(trimmed(value, "global batch"))
         if match is None:
             raise ValueError(f"{value!r} is not a global batch: write for example '2048 sequences' or "
                              "'2048 sequences +- 2%'")
-        value, tolerance = int(match.group(1).replace("_", "") or 0), float(match.group(2) or 0) / 100
+        value, tolerance = match.group(1), float(match.group(2) or 0) / 100
     else:
         tolerance = 0.0
     sequences = parse_count(value, "global batch", "2048 sequences")
@@ -67,7 +69,7 @@ class Training(Frozen):
     """None is pretrain, or without tokens every method in turn."""
     tokens: Annotated[Tokens, Field(le=10**16)] | None = None
     """None asks what holds the model: the fewest GPUs of each kind."""
-    sequence_length: Tokens | None = None
+    sequence_length: Annotated[Tokens, Field(le=LONGEST)] | None = None
     """Tokens of a sequence; none is the model's."""
     global_batch: GlobalBatch | None = None
     """Sequences of a step: 2048, or 2048 sequences +- 2%; none is the model's."""
@@ -81,12 +83,12 @@ class Training(Frozen):
     """Whether the optimizer steps as backward makes the gradients, which are freed at once: one micro-batch a step."""
     loss: Loss | None = None
     """Kernel of the cross entropy: plain, in chunks, or fused with its projection; none is the stack's own."""
-    mean_length: Tokens | None = None
+    mean_length: Annotated[Tokens, Field(le=LONGEST)] | None = None
     """Tokens of a sample on average where each is padded to sequence_length; none where samples are packed."""
     lora_rank: int = Field(default=16, gt=0, le=4096)
     """Rank of the adapters on every product, for the methods lora and qlora."""
 
-    trained_layers: int | None = Field(default=None, gt=0)
+    trained_layers: int | None = Field(default=None, gt=0, le=10**6)
     """Layers that train, the last ones with the head, where the rest is frozen; without a pipeline."""
 
     @field_validator("model", mode="before")

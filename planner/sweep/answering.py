@@ -6,7 +6,8 @@ import platform
 from functools import lru_cache
 from pathlib import Path
 
-from planner.ask.plan import Interrupted, make_plan
+from planner.ask.account import Interrupted
+from planner.ask.plan import make_plan
 from planner.catalog.load import Catalog
 from planner.errors import InputError, PlannerError
 from planner.sweep.task import Outcome, Task, Terms

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from planner.answer.assignment import Assignment, TrainingAssignment
-from planner.jobs.provenance import price_dates
-from planner.jobs.training.assignment import _why, show_hours
+from planner.jobs.market import price_dates
+from planner.jobs.training.runners_up import _why, show_hours
 from tests.answer.example_plan import GOODPUT, STEPS, assignment, time
 
 

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from planner.answer.comparison import Compared
 from planner.api import plan
-from planner.ask.compare import compare, comparison_of
+from planner.ask.compare import Compared, compare, comparison_of
 from planner.ask.money_trace import trace
 from planner.ask.tornado import tornado
 from planner.catalog.load import Catalog

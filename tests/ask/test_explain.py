@@ -10,15 +10,15 @@ import pytest
 from planner.answer.explanation import Explanation, WhyNot
 from planner.answer.schema import Plan
 from planner.api import plan
-from planner.ask.explain import explain
+from planner.ask.explain.cause import feasible, infeasible_of, reasons_of
+from planner.ask.explain.explain import explain
 from planner.catalog.load import Catalog
 from planner.errors import InputError, PlannerError, UnknownName
-from planner.jobs.training.cause import feasible, infeasible_of, minimal, reasons_of
-from planner.jobs.training.choice import parse_choice
-from planner.jobs.training.prepared import prepare
-from planner.jobs.training.solved import planned
+from planner.jobs.kinds import question_of
+from planner.jobs.solved import solve
 from planner.scenario.load import load_scenario
 from planner.scenario.scenario import Scenario
+from planner.solver.minimal import minimal
 
 ASKED = {"workload.model": "llama-3.1-8b", "workload.tokens": "100 G", "hardware.candidates": "dgx-h100",
          "limits.max_gpus": "64", "limits.deadline": "9 d"}
@@ -36,7 +36,7 @@ def asking(**changes: str) -> tuple[Catalog, object]:
 
 def explained(*choices: str, **changes: str) -> Explanation:
     catalog, ask = asking(**changes)
-    return explain(ask, catalog, [parse_choice(text) for text in choices])  # type: ignore[arg-type]
+    return explain(ask, catalog, choices)  # type: ignore[arg-type]
 
 
 def why(choice: str, **changes: str) -> WhyNot:
@@ -126,7 +126,7 @@ def test_a_choice_that_misses_a_limit_names_it_and_the_nearest_value() -> None:
     ("tp", InputError), ("tp=", InputError), ("tpp=4", UnknownName), ("tp=4,tp=8", InputError), ("", InputError)])
 def test_what_is_no_choice_is_refused(text: str, error: type[PlannerError]) -> None:
     with pytest.raises(error):
-        parse_choice(text)
+        explained(text)
 
 
 @pytest.mark.parametrize("changes", [
@@ -137,8 +137,8 @@ def test_what_is_no_choice_is_refused(text: str, error: type[PlannerError]) -> N
 ])
 def test_reasons_are_enough_together_and_needed_each(changes: dict[str, str]) -> None:
     catalog, ask = asking(**changes)
-    solved = planned(prepare(ask({}), catalog))  # type: ignore[operator]
-    assert solved.choice.status == "infeasible"
+    solved = solve(question_of(ask({}), catalog))  # type: ignore[operator]
+    assert solved.status == "infeasible"
     reasons = reasons_of(solved)
     assert reasons
     assert not feasible(solved, reasons)

@@ -146,3 +146,27 @@ def test_a_gpu_of_which_only_the_memory_is_known_still_has_a_verdict(tmp_path):
     (entry,) = validated(write(tmp_path / "m.csv", row))["rows"]
     assert entry["predicted"] == "does not fit"
     assert "usable_memory=20 GiB" in entry["assumed"]
+
+
+SPEED = {"id": "a-1", "model": "llama-3.1-8b", "gpu": "h100-sxm", "gpus": "1", "tp": "1", "engine": "vLLM",
+         "isl": "1000", "osl": "200", "concurrency": "8", "kv_precision": "", "output_tok_s_per_gpu": "900"}
+
+
+@pytest.mark.parametrize(("said", "reason"), [
+    ("int4", "a cache in int4 is not modeled"), ("q8_0", "a cache in q8_0 is not modeled"), ("²", "a cache in ²"),
+    ("FP8", None), ("fp8_e4m3", None), ("BF16", None), ("bfloat16", None)])
+def test_a_cache_format_is_read_however_it_is_spelled_or_its_row_is_skipped(tmp_path, said, reason):
+    result = validated(write(tmp_path / "s.csv", SPEED, SPEED | {"id": "a-2", "kv_precision": said}))
+    assert [row["id"] for row in result["rows"]] == ["a-1", "a-2"][:1 if reason else 2]
+    assert all(reason in skip["reason"] for skip in result["skipped"])
+    assert len(result["skipped"]) == bool(reason)
+
+
+@pytest.mark.parametrize("change", [{"gpus": "many"}, {"gpus_per_node": "999999999"}, {"layers": "1e6", "model": "x"},
+                                    {"notes": "VPP=0", "vpp": ""}, {"notes": "VPP=" + "9" * 5000, "vpp": ""},
+                                    {"hidden": "1e9", "model": "x"}, {"id": ""}])
+def test_one_row_that_cannot_be_read_leaves_the_others(tmp_path, change):
+    result = validated(write(tmp_path / "runs.csv", THROUGHPUT | change, THROUGHPUT))
+    assert len(result["rows"]) + len(result["skipped"]) == 2
+    assert result["rows"][-1]["id"] == "DGXC-1"
+    assert result["skipped"][0]["reason"]

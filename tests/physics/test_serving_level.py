@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from planner.jobs.serving.columns import ReplicaColumn, largest
+from planner.jobs.columns import Pick, ReplicaColumn
 from planner.jobs.serving.delivered import working
-from planner.jobs.serving.fleet import Pick
 from planner.jobs.serving.options import deployment, held
+from planner.jobs.serving.rates import largest
 from planner.jobs.serving.replay import replay
 from planner.jobs.serving.service import service_of
 from planner.layouts.table import Floats

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from planner.jobs.training.prepared import job_of, prepare
+from planner.jobs.kinds import question_of
+from planner.jobs.training.job import TrainingJob
 from planner.layouts.enumerate import Grid, enumerate_layouts
 from planner.layouts.offload import allowed, levels
 from planner.layouts.table import Layouts, Mask
@@ -106,8 +107,9 @@ def test_offload_is_never_left_out_where_it_would_win(model: str, node: str, gpu
         "workload.sequence_length": str(length), "limits.gpus": str(gpus), "hardware.candidates": node}, catalog())
     scenario = scenario.model_copy(update={"sourcing": scenario.sourcing.model_copy(
         update={"own": {node: 1000}, "rent": None})})
-    prepared = prepare(scenario, catalog())
-    layouts, job = enumerate_layouts(prepared.facts).layouts, job_of(prepared)
+    prepared, = question_of(scenario, catalog()).jobs
+    assert isinstance(prepared, TrainingJob)
+    layouts, job = enumerate_layouts(prepared.facts).layouts, prepared.search
     lazy, eager = (Search(prepared.question, prepared.space, job) for _ in range(2))
     eager.bounding = Unpruned(prepared.question, eager.pricing, eager.levels, prepared.space.flash, eager.out)
     lazy, eager = (search.run(table_source(layouts)).found for search in (lazy, eager))

@@ -7,9 +7,8 @@ import pytest
 from planner.answer.schema import Plan
 from planner.api import plan
 from planner.layouts.enumerate import Grid
-from planner.solver.search.choose import choose
 from planner.solver.settings import Effort
-from tests.search_cases import random_case
+from tests.search_cases import choose, random_case
 
 
 def asked(workers: int, **more: object) -> Plan:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from planner.ask.plan import Interrupted
+from planner.ask.account import Interrupted
 from tests.sweep.conftest import no_offer
 
 DAYS = ("1d", "2d", "3d", "4d")

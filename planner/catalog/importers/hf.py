@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,9 +12,11 @@ from pydantic import ValidationError
 
 from planner.catalog.architecture import Model
 from planner.catalog.importers.hf_families import FAMILIES
+from planner.catalog.importers.hf_reading import read_config, read_object
 from planner.errors import InputError, UnknownName
-from planner.text_io import read_text
+from planner.yaml_io import dump, parse, validate
 
+MOST_NAME = 100
 INDEX = "model.safetensors.index.json"
 SEQUENCE_LENGTH, GLOBAL_BATCH = 8192, 1024
 """Training set-up assumed of a model whose config states none; no longer than its positions."""
@@ -25,9 +27,7 @@ def import_config(path: Path, as_of: str) -> Model:
 
     as_of: the date to record, year-month-day.
     """
-    outer = _read(path)
-    inner = outer.get("text_config")
-    config: Mapping[str, Any] = {**outer, **inner} if isinstance(inner, dict) else outer
+    config = read_config(path)
     own = config.get("ssm_cfg")
     # the authors' own checkpoints of Mamba-2 name it nowhere else
     kind = config.get("model_type") or ("mamba2" if isinstance(own, dict) and own.get("layer") == "Mamba2" else None)
@@ -38,15 +38,18 @@ def import_config(path: Path, as_of: str) -> Model:
     try:
         shape = FAMILIES[kind](config)
         entry = {"hidden": config.get("hidden_size"), "vocab": config.get("vocab_size"), "norm": "rmsnorm"} | shape
-        return Model.model_validate(entry | _head(config, path, as_of))
+        model = Model.model_validate(entry | _head(config, path, as_of))
+        # what is written is what a catalog reads
+        return validate(parse(dump(model.model_dump(mode="json", exclude_defaults=True)), str(path)), Model)
     except KeyError as error:
         raise InputError(f"model_type {kind}: expected {error.args[0]}", file=str(path)) from None
-    except (TypeError, ZeroDivisionError, AttributeError) as error:
-        raise InputError(f"model_type {kind}: a value is not of the kind expected: {error}", file=str(path)) from None
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise InputError(f"model_type {kind}: {where}: {first['msg']}", file=str(path)) from None
+        given = f", got {str(first['input'])[:40]}" if isinstance(first["input"], int | float | str) else ""
+        raise InputError(f"model_type {kind}: {where}: {first['msg']}{given}", file=str(path)) from None
+    except (TypeError, ArithmeticError, AttributeError, ValueError) as error:
+        raise InputError(f"model_type {kind}: the values do not fit together: {error}", file=str(path)) from None
 
 
 def _head(config: Mapping[str, Any], path: Path, as_of: str) -> dict[str, Any]:
@@ -55,7 +58,8 @@ def _head(config: Mapping[str, Any], path: Path, as_of: str) -> dict[str, Any]:
     assumed = {"source": "not in the config; change it to yours", "as_of": as_of, "kind": "assumed"}
     hf_id = named if isinstance(named, str) and re.fullmatch(r"[\w.-]+/[\w.-]+", named) else None
     return {
-        "name": re.sub(r"[^a-z0-9.]+", "-", str(named).rsplit("/", maxsplit=1)[-1].lower()).strip("-") or "imported",
+        "name": re.sub(r"[^a-z0-9.]+", "-", str(named).rsplit("/", maxsplit=1)[-1].lower()).strip("-.")[:MOST_NAME]
+        .strip("-.") or "imported",
         "hf_id": hf_id, "source": f"{path.name} of Hugging Face", "as_of": as_of, "kind": "quoted",
         "sequence_length": min(int(longest), SEQUENCE_LENGTH), "global_batch": GLOBAL_BATCH,
         "facts": {"sequence_length": assumed, "global_batch": assumed}}
@@ -69,27 +73,15 @@ def checkpoint_total(path: Path) -> int | None:
     index = path.parent / INDEX
     if not index.exists():
         return None
-    metadata = _read(index).get("metadata")
+    metadata = read_object(index).get("metadata")
     if not isinstance(metadata, dict):
         return None
     total, size = metadata.get("total_parameters"), metadata.get("total_size")
-    config = _read(path)
+    config = read_config(path)
     dtype = str(config.get("torch_dtype") or config.get("dtype"))
     width = {"bfloat16": 2, "float16": 2, "float32": 4}.get(dtype)
     if isinstance(total, int):
         return total
-    if width is None or not isinstance(size, int | float) or "quantization_config" in config:
+    if width is None or not isinstance(size, int | float) or not math.isfinite(size) or "quantization_config" in config:
         return None
     return int(size) // width
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        data = json.loads(read_text(path))
-    except json.JSONDecodeError as error:
-        raise InputError(f"not JSON: {error.msg}", file=str(path), line=error.lineno) from None
-    except RecursionError:
-        raise InputError("nested too deeply", file=str(path)) from None
-    if not isinstance(data, dict):
-        raise InputError("expected an object with keys and values", file=str(path))
-    return data

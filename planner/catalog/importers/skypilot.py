@@ -34,6 +34,8 @@ _L4_HOSTS = {"g2-standard-4": 1, "g2-standard-8": 1, "g2-standard-12": 1, "g2-st
 """GPUs of Google's G2 machines, which have L4 alone (SkyPilot's gcp_catalog.py)."""
 _MIB_FROM = 1024
 """Below it a SizeInMiB is in GiB: RunPod's rows say 80."""
+_MOST_MIB = 2.0**30
+"""A size above it says nothing of a GPU."""
 _MAX_INFO = 4096
 _Place = tuple[str, str]
 
@@ -78,10 +80,10 @@ def _memory(info: str) -> float | None:
     try:
         sizes = {gpu["MemoryInfo"]["SizeInMiB"] for gpu in _parsed(info)["Gpus"]}
         size = float(sizes.pop()) if len(sizes) == 1 else 0.0
-    except (ValueError, SyntaxError, TypeError, KeyError, RecursionError, MemoryError):
+    except (ValueError, SyntaxError, TypeError, KeyError, OverflowError, RecursionError, MemoryError):
         return None
     # Nebius writes 0 where it does not say
-    return None if not size > 0 else size if size < _MIB_FROM else size / 1024
+    return None if not 0 < size <= _MOST_MIB else size if size < _MIB_FROM else size / 1024
 
 
 def _parsed(info: str) -> Any:  # noqa: ANN401 - whatever the literal is

@@ -7,40 +7,44 @@ from collections.abc import Sequence
 from planner.answer.assignment import Assignment
 from planner.answer.bought import bought_of
 from planner.answer.level import Replayed
-from planner.jobs.serving.assignment import Placed, served_assignment
+from planner.catalog.load import Catalog
+from planner.jobs.columns import Pick, Processed
+from planner.jobs.job import Replaying
+from planner.jobs.serving.assignment import MONTH_DAYS, Placed, served_assignment
 from planner.jobs.serving.delivered import delivered_of, working
-from planner.jobs.serving.fleet import Pick
 from planner.jobs.serving.options import deployment, held, interval
-from planner.jobs.serving.prepared import Prepared
-from planner.jobs.serving.replay import Progress, outside, replay, replayed, requests_of
+from planner.jobs.serving.replay import outside, replay, replayed, requests_of
 from planner.jobs.serving.service import Service
+from planner.layouts.candidate import Candidate
 from planner.physics.serving.level import Served
 from planner.simulate.trace import Trace
+from planner.units import DAY
 
 
-def assignments(prepared: Prepared, picks: Sequence[Pick], *, simulated: bool = True, trace: Trace | None = None,
-                policy: str = "least-outstanding", progress: Progress | None = None) -> list[Assignment]:
-    """Return the picks as assignments, service by service; simulated: with the percentiles of a replay."""
+def assignments(catalog: Catalog, services: Sequence[Service], candidates: Sequence[Candidate], picks: Sequence[Pick],
+                replaying: Replaying | None = None) -> list[Assignment]:
+    """Return the picks of a job as assignments, demand by demand; `replaying`: with the percentiles of a replay."""
     made: list[Assignment] = []
-    for at, service in enumerate(prepared.services):
-        mine = [pick for pick in picks if pick.service == at]
+    for at, service in enumerate(services):
+        mine = [pick for pick in picks if pick.demand == at]
         if mine:
-            requests = requests_of(service, trace) if simulated else None
-            found = _replayed(prepared, service, mine, requests, policy, progress) if requests else None
-            made += _service(prepared, service, mine, found)
+            requests = requests_of(service, replaying.trace) if replaying is not None else None
+            found = _replayed(catalog, service, candidates, mine, requests, replaying) if requests else None
+            made += _service(catalog, service, candidates, mine, found)
     return made
 
 
-def _replayed(prepared: Prepared, service: Service, picks: Sequence[Pick], trace: Trace, policy: str,
-              progress: Progress | None) -> Replayed:
-    outcome = replay(prepared.catalog, service, prepared.candidates, picks, trace, policy, progress)
-    return replayed(outcome.delayed(outside(prepared.catalog, service, prepared.candidates, picks)), service)
+def _replayed(catalog: Catalog, service: Service, candidates: Sequence[Candidate], picks: Sequence[Pick], trace: Trace,
+              replaying: Replaying | None) -> Replayed:
+    progress = replaying.progress if replaying is not None else None
+    outcome = replay(catalog, service, candidates, picks, trace, progress=progress)
+    return replayed(outcome.delayed(outside(catalog, service, candidates, picks)), service)
 
 
-def _service(prepared: Prepared, service: Service, picks: Sequence[Pick], found: Replayed | None) -> list[Assignment]:
-    catalog = prepared.catalog
-    deployments = [deployment(catalog, service, prepared.candidates[p.column.candidate], p.column.format,
-                              p.column.settings) for p in picks]
+def _service(catalog: Catalog, service: Service, candidates: Sequence[Candidate], picks: Sequence[Pick],
+             found: Replayed | None) -> list[Assignment]:
+    deployments = [deployment(catalog, service, candidates[p.column.candidate], p.column.format, p.column.settings)
+                   for p in picks]
     rates = loads(service, picks)
     works = [working(d, p.column, service, rate) for d, p, rate in zip(deployments, picks, rates, strict=True)]
     made: list[Assignment] = []
@@ -80,3 +84,24 @@ def loads(service: Service, picks: Sequence[Pick]) -> list[float]:
         weaker = 1.0 if pick.column.role == "whole" else min(mine) / mine[pick.column.role == "decode"]
         out.append(pick.column.rate * share * weaker)
     return out
+
+
+def month_of(catalog: Catalog, services: Sequence[Service], candidates: Sequence[Candidate], picks: Sequence[Pick]
+             ) -> Processed:
+    """Return the tokens of a month, and the GPUs at work: on prompts by the share of their time, and in all."""
+    inputs = outputs = prompts = busy = 0.0
+    for at, service in enumerate(services):
+        mine = [pick for pick in picks if pick.demand == at]
+        if not mine:
+            continue
+        day = service.asked.day or (1.0,)
+        requests = (service.rate or 0.0) * sum(day) / len(day) * MONTH_DAYS * DAY
+        inputs, outputs = inputs + requests * service.stream.input, outputs + requests * service.stream.output
+        for pick, rate in zip(mine, loads(service, mine), strict=True):
+            column = pick.column
+            d = deployment(catalog, service, candidates[column.candidate], column.format, column.settings)
+            apart = {"prefill": 1.0, "decode": 0.0}.get(column.role)
+            share = float(working(d, column, service, rate).prompts[0]) if apart is None else apart
+            at_work = pick.replicas * column.gpus
+            prompts, busy = prompts + share * at_work, busy + at_work
+    return Processed(inputs, outputs, prompts, busy)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from planner.answer.level import Percentiles
+from planner.jobs.columns import ReplicaColumn
 from planner.jobs.serving.assignment import Delivered
-from planner.jobs.serving.columns import ReplicaColumn, span, work
+from planner.jobs.serving.rates import span, work
 from planner.jobs.serving.service import Service
 from planner.layouts.table import Floats
 from planner.physics.serving.deployment import Deployment

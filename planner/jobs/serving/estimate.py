@@ -10,8 +10,8 @@ from planner.answer.assignment import Assignment
 from planner.answer.level import Percentiles
 from planner.catalog.load import Catalog
 from planner.errors import InputError
+from planner.jobs.columns import ReplicaColumn
 from planner.jobs.serving.assignment import Delivered, Placed, served_assignment
-from planner.jobs.serving.columns import ReplicaColumn
 from planner.jobs.serving.delivered import each_token, first_token, working
 from planner.jobs.serving.options import deployment, held, interval
 from planner.jobs.serving.service import Service, service_of

@@ -13,17 +13,8 @@ from planner.catalog.architecture import Model
 from planner.catalog.calibration import serving_interval
 from planner.catalog.load import Catalog
 from planner.errors import MissingFact
-from planner.jobs.serving.columns import (
-    DEGREES,
-    STAGES,
-    Nearest,
-    ReplicaColumn,
-    Role,
-    idle,
-    largest,
-    layouts,
-    undominated,
-)
+from planner.jobs.columns import ReplicaColumn, Role
+from planner.jobs.serving.rates import DEGREES, STAGES, Nearest, idle, largest, layouts, undominated
 from planner.jobs.serving.service import Service
 from planner.layouts.candidate import Candidate
 from planner.layouts.table import Floats, Ints

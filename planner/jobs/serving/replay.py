@@ -12,7 +12,7 @@ import numpy as np
 
 from planner.answer.level import Percentiles, Replayed
 from planner.catalog.load import Catalog
-from planner.jobs.serving.fleet import Pick
+from planner.jobs.columns import Pick
 from planner.jobs.serving.options import deployment, held
 from planner.jobs.serving.service import Service
 from planner.layouts.candidate import Candidate

@@ -9,7 +9,7 @@ import numpy as np
 
 from planner.catalog.architecture import Model
 from planner.catalog.load import Catalog
-from planner.jobs.serving.columns import Level
+from planner.jobs.serving.rates import Level
 from planner.physics.serving.level import Stream, stream_of
 from planner.scenario.demand import Level as AskedLevel
 from planner.scenario.lengths import Length

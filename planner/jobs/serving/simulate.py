@@ -9,8 +9,7 @@ from planner.answer.schema import Plan
 from planner.answer.simulation import Latencies, Simulation
 from planner.catalog.load import Catalog
 from planner.errors import InputError
-from planner.jobs.serving.columns import ReplicaColumn
-from planner.jobs.serving.fleet import Pick
+from planner.jobs.columns import Pick, ReplicaColumn
 from planner.jobs.serving.replay import Progress, outside, replay, requests_of, share_within
 from planner.jobs.serving.service import services_of
 from planner.layouts.candidate import Candidate
@@ -84,7 +83,7 @@ def _pick(a: Assignment, at: int) -> Pick:
                            float(layout.micro_batch * copies * layout.pp), float(serving.max_batch),
                            EngineSettings(serving.memory_fraction, serving.max_batched_tokens, serving.max_sequences))
     offer = RentalOffer(OWNED, a.offer or a.node, "", "", at, a.usd_per_node_hour or 0.0, "", "", "")
-    return Pick(0, column, offer, serving.replicas, a.nodes, (a.nodes,))
+    return Pick(0, 0, column, offer, serving.replicas, a.nodes, (a.nodes,))
 
 
 def _latencies(outcome: Outcome, name: str) -> Latencies:

@@ -29,6 +29,8 @@ KEYS = {"tp": "tp", "pp": "pp", "vpp": "vpp", "cp": "cp", "ep": "ep", "dp": "dp"
         "offload_optimizer": "offload", "offload_parameters": "offload_parameters",
         "offload_activations": "offload_activations", "offload_to": "nvme"}
 """What `--layout` may name, and the axis it sets."""
+AXES = {key: axis for key, axis in KEYS.items() if key != "shard"}
+"""Choices that hold an axis of the layout."""
 
 
 _NAMES = {"schedule": SCHEDULES, "recompute": RECOMPUTE, "offload_to": ("host", "nvme")}

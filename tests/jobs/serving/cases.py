@@ -11,9 +11,10 @@ from typing import Any
 import yaml
 
 from planner.answer.schema import Plan
+from planner.ask.plan import make_plan
 from planner.catalog.load import Catalog
-from planner.jobs.serving.plan import objective_of, plan_serving
-from planner.jobs.serving.prepared import prepare
+from planner.jobs.kinds import question_of
+from planner.jobs.solved import Solved, solve
 from planner.scenario.load import load_any
 from planner.scenario.scenario import ServingScenario
 
@@ -55,7 +56,12 @@ def resolved(**changes: Any) -> ServingScenario:
 
 @cache
 def _plan(text: str) -> Plan:
-    return plan_serving(resolved(**json.loads(text)), CATALOG)
+    return make_plan(resolved(**json.loads(text)), CATALOG)
+
+
+def solved(**changes: Any) -> Solved:
+    """Return a changed question with its fleet."""
+    return solve(question_of(resolved(**changes), CATALOG))
 
 
 def plan(**changes: Any) -> Plan:
@@ -65,8 +71,7 @@ def plan(**changes: Any) -> Plan:
 
 @cache
 def _value(text: str) -> float:
-    prepared = prepare(resolved(**json.loads(text)), CATALOG)
-    found = objective_of(prepared.scenario, prepared.fleet().solve())
+    found = solved(**json.loads(text)).objective
     assert found.value is not None
     assert found.value == found.bound
     return found.value

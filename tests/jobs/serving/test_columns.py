@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from planner.catalog.load import Catalog
-from planner.jobs.serving.columns import Level, ReplicaColumn, Role, largest, layouts, span, undominated, work
+from planner.jobs.columns import ReplicaColumn, Role
+from planner.jobs.serving.rates import Level, largest, layouts, span, undominated, work
 from planner.money.rent import usual_candidate
 from planner.physics.serving.deployment import Deployment, Replicas, deployment_of
 from planner.physics.serving.formats import format_of

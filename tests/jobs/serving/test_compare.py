@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from planner.answer.comparison import Row
-from planner.jobs.serving.compare import compare_services
+from planner.ask.compare import compare
 from tests.jobs.serving.cases import CATALOG, plan, resolved, value
 
 WIDE: dict[str, Any] = {"rate": 3, "tpot": "100 ms",
@@ -15,7 +15,7 @@ WIDE: dict[str, Any] = {"rate": 3, "tpot": "100 ms",
 
 
 def rows(**changes: Any) -> list[Row]:
-    return [one.row for one in compare_services(resolved(**changes), CATALOG)]
+    return [one.row for one in compare(resolved(**changes), CATALOG)]
 
 
 def test_rows_are_sorted_add_up_and_the_first_is_the_plan() -> None:
@@ -86,6 +86,8 @@ def test_owned_and_bought_rows_are_named_so() -> None:
                  sourcing={"own": {"dgx-h100": 1}, "buy": {}, "rent": {"terms": ["on-demand"]}})
     kinds = {row.kind: row for row in found}
     assert set(kinds) == {"rent", "buy", "owned"}
-    assert {name: list(row.cost_parts) for name, row in kinds.items()} == {
-        "rent": ["rent"], "buy": ["purchase"], "owned": ["electricity"]}
+    assert {name: list(row.cost_parts) for name, row in kinds.items() if name != "buy"} == {
+        "rent": ["rent"], "owned": ["electricity"]}
+    assert sum(kinds["buy"].cost_parts.values()) == pytest.approx(kinds["buy"].cost_usd)
+    assert {"depreciation", "electricity"} <= set(kinds["buy"].cost_parts)
     assert found[0].kind == "owned"

@@ -12,8 +12,8 @@ import pytest
 
 import planner
 from planner.answer.explanation import Explanation, Worth
+from planner.ask.explain.explain import explain
 from planner.errors import InputError, UnknownName
-from planner.jobs.serving.explain import explain_services
 from planner.scenario.load import load_any
 from planner.scenario.scenario import ServingScenario
 from tests.jobs.serving.cases import CATALOG, value, write
@@ -35,7 +35,7 @@ def explained(*choices: str, **changes: Any) -> Explanation:
         def ask(replaced: Mapping[str, str]) -> ServingScenario:
             return asked(tuple(replaced.items()))
 
-        return explain_services(ask, CATALOG, choices)
+        return explain(ask, CATALOG, choices)
 
 
 def worth_of(found: Explanation, limit: str) -> Worth:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from planner.jobs.fleet import shared_out
 from planner.jobs.serving.assignment import MONTH_DAYS
-from planner.jobs.serving.fleet import shared_out
 from tests.jobs.serving.cases import SMALL, plan
 
 SERVICE: dict[str, Any] = {**SMALL["workload"], "rate": 5}

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from planner.jobs.serving.columns import ReplicaColumn, largest
+from planner.jobs.columns import ReplicaColumn
 from planner.jobs.serving.options import SEQUENCES, TOKENS, Account, deployment, held, options
+from planner.jobs.serving.rates import largest
 from planner.jobs.serving.service import service_of
 from planner.money.rent import usual_candidate
 from planner.physics.serving.settings import USUAL, EngineSettings

@@ -6,11 +6,12 @@ import pytest
 
 from planner.answer.assignment import Assignment
 from planner.answer.schema import Plan, to_json
-from planner.jobs.serving.answers import assignments, loads
+from planner.ask.plan import make_plan
+from planner.jobs.columns import Pick
+from planner.jobs.serving.answers import loads
 from planner.jobs.serving.assignment import MONTH_DAYS
-from planner.jobs.serving.plan import plan_serving
-from planner.jobs.serving.prepared import prepare
-from tests.jobs.serving.cases import CATALOG, plan, resolved, value
+from planner.jobs.serving.job import ServingJob
+from tests.jobs.serving.cases import CATALOG, plan, resolved, solved, value
 
 PEAK = [0.2] * 8 + [1.0] * 4 + [0.5] * 12
 BIG = {"model": "llama-3.3-70b", "rate": 4, "quantization": ["fp8"], "hardware": {"candidates": ["dgx-h100"]}}
@@ -58,7 +59,7 @@ def test_the_same_question_gives_the_same_bytes() -> None:
     def text(found: Plan) -> str:
         return to_json(found.model_copy(update={"search": found.search.model_copy(update={"wall_seconds": 0.0})}))
 
-    assert text(plan_serving(resolved(), CATALOG)) == text(plan())
+    assert text(make_plan(resolved(), CATALOG)) == text(plan())
 
 
 def test_a_search_accounts_for_every_layout() -> None:
@@ -73,9 +74,8 @@ def test_a_search_accounts_for_every_layout() -> None:
 def test_one_may_fail_and_the_rate_still_holds() -> None:
     plain, spared = plan(), plan(spare_replicas=1)
     assert replicas(spared) >= replicas(plain) + 1
-    prepared = prepare(resolved(spare_replicas=1), CATALOG)
-    picks = prepared.fleet().picks(prepared.fleet().solve())
-    rates = sorted(p.column.rate for p in picks for _ in range(p.replicas))
+    rates = sorted(p.column.rate for p in solved(spare_replicas=1).picks if isinstance(p, Pick)
+                   for _ in range(p.replicas))
     assert sum(rates[:-1]) >= 50
     assert sum(rates[:-2]) < 50
 
@@ -144,12 +144,14 @@ def test_pools_apart_are_used_where_they_must_be() -> None:
 
 
 def test_the_load_of_pools_is_that_of_the_weaker() -> None:
-    prepared = prepare(resolved(**BIG, disaggregated="only"), CATALOG)
-    picks = prepared.fleet().picks(prepared.fleet().solve())
-    got = {role: sum(rate * p.replicas for p, rate in zip(picks, loads(prepared.services[0], picks), strict=True)
+    found = solved(**BIG, disaggregated="only")
+    picks = [pick for pick in found.picks if isinstance(pick, Pick)]
+    job, = found.question.jobs
+    assert isinstance(job, ServingJob)
+    got = {role: sum(rate * p.replicas for p, rate in zip(picks, loads(job.services[0], picks), strict=True)
                      if p.column.role == role) for role in ("prefill", "decode")}
     assert got == {"prefill": pytest.approx(4), "decode": pytest.approx(4)}
-    assert len(assignments(prepared, picks, simulated=False)) == len(picks)
+    assert len(found.assignments()) == len(picks)
 
 
 def test_owned_nodes_cost_their_electricity_and_rented_ones_top_them_up() -> None:

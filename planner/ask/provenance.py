@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from importlib import metadata
 
 from planner.answer.schema import Measure, Provenance
@@ -25,10 +25,3 @@ def provenance_of(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[De
 
 def _versions() -> dict[str, str]:
     return {"planner": __version__, **{name: metadata.version(name) for name in ("ortools", "numpy", "networkx")}}
-
-
-def price_dates(dates: Iterable[str]) -> Default:
-    """Return how old prices are, to the month: `2026-05 to 2026-11`. `dates` are years, months or days."""
-    months = sorted({date[:7] for date in dates})
-    return Default(name="prices", value=" to ".join(dict.fromkeys((months[0], months[-1]))) if months else "none",
-                   why="as of these months")

@@ -10,17 +10,16 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
-from typing import Literal
 
 import numpy as np
 
 from planner.catalog.architecture import Model, MoeMlp
+from planner.jobs.columns import ReplicaColumn, Role
 from planner.layouts.candidate import Candidate
 from planner.layouts.table import Floats, Mask
 from planner.physics.serving.apart import decoding, prefilling
 from planner.physics.serving.deployment import Deployment, Replicas
 from planner.physics.serving.level import Served, Stream, served
-from planner.physics.serving.settings import USUAL, EngineSettings
 
 DEGREES = (1, 2, 4, 8, 16)
 STAGES = (1, 2, 4, 8)
@@ -31,8 +30,6 @@ LEAST_LOAD = 0.02
 """Sequences decoding on average, of the lightest load looked at."""
 BUSIEST = 0.98
 """Share of the time that prompts may be at work."""
-Role = Literal["whole", "prefill", "decode"]
-"""What of a request a replica does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,47 +38,6 @@ class Level:
 
     ttft: tuple[float, float | None] | None
     tpot: tuple[float, float | None] | None
-
-
-@dataclass(frozen=True, slots=True)
-class ReplicaColumn:
-    """A replica as the fleet sees it: GPUs and requests/s within its level, and what it is."""
-
-    candidate: int
-    format: str
-    role: Role
-    tp: int
-    pp: int
-    ep: int
-    dp: int
-    rate: float
-    batch: float
-    """Sequences that decode on average at that rate; for prefill the share of time at work."""
-    held: float
-    """Sequences of mean length that the cache holds."""
-    settings: EngineSettings = USUAL
-    """What the engine is started with."""
-
-    @property
-    def gpus(self) -> int:
-        """GPUs of one replica."""
-        return self.tp * self.pp * self.dp
-
-    @property
-    def layout(self) -> tuple[int, str, Role, int, int, int, int]:
-        """What it is, whatever the settings."""
-        return self.candidate, self.format, self.role, self.tp, self.pp, self.ep, self.dp
-
-    @property
-    def rows(self) -> Replicas:
-        """The layout as a table of one row, of the only candidate."""
-        one = np.ones(1, np.int64)
-        return Replicas(0 * one, self.tp * one, self.pp * one, self.ep * one, self.dp * one)
-
-    @property
-    def plainness(self) -> tuple[int, int, int, int, int]:
-        """What is simpler comes first."""
-        return self.settings.changed, self.pp, self.dp, self.ep, self.tp
 
 
 @dataclass(frozen=True, slots=True)

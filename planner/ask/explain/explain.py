@@ -1,0 +1,35 @@
+"""`planner explain`: the plan, and why it is so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from planner.answer.explanation import Explanation
+from planner.ask.explain.cause import infeasible_of
+from planner.ask.explain.choice import Ask, parts_of, why_not
+from planner.ask.explain.worth import worths
+from planner.catalog.load import Catalog
+from planner.errors import Unsupported
+from planner.jobs.kinds import asks_what_holds, question_of
+from planner.jobs.solved import solve
+from planner.solver.settings import UNLIMITED, Effort
+
+
+def explain(ask: Ask, catalog: Catalog, choices: Sequence[str] = (), effort: Effort = UNLIMITED) -> Explanation:
+    """Return why the plan is what it is: what its limits are worth, or why none of `choices` (`tp=4,pp=2`) was taken.
+
+    Raises PlannerError where the input is wrong; where only what holds a model is asked, nothing is planned that could
+    be explained.
+    """
+    scenario = ask({})
+    if asks_what_holds(scenario):
+        raise Unsupported("explain without workload.tokens: what holds a model is a question of memory alone; "
+                          "planner estimate shows where the bytes go")
+    question = question_of(scenario, catalog)
+    asked: list[Mapping[str, str]] = [parts_of(text, question) for text in choices]
+    plan = solve(question, effort)
+    found = plan.solution.value is not None
+    return Explanation(status=plan.status, notes=question.terms.market.notes, objective=plan.objective,
+                       assignments=tuple(plan.assignments()),
+                       why_not=tuple(why_not(ask, catalog, choice, plan) for choice in asked),
+                       worth=tuple(worths(plan)) if found and not asked else (), infeasible=infeasible_of(plan))

@@ -1,0 +1,26 @@
+"""A fleet of one job that ends may be asked for more: the simplest of the tied, or its trade-offs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from planner.errors import InputError
+from planner.jobs.job import Alone
+from planner.jobs.solved import Question, Solved, alone_in
+
+
+def only(question: Question, option: str) -> Alone:
+    """Return the job that an option is for. Raises InputError where services, or several jobs, share the fleet."""
+    alone = alone_in(question)
+    if alone is None:
+        raise InputError(f"{option} is for one training job that has the fleet to itself, not for a service")
+    return alone
+
+
+def simplest(solved: Solved) -> Solved:
+    """Return the simplest plan within the resolution of the prediction; the same where nothing is proven."""
+    alone = only(solved.question, "--prefer")
+    if solved.status != "optimal" or not solved.picks:
+        return solved
+    columns, run, value = alone.simplest(solved.columns[0], solved.picks)
+    return replace(solved, columns=(columns,), solution=replace(solved.solution, run=run, value=value))

@@ -1,0 +1,150 @@
+"""What the fleet chooses from: the columns of jobs, the demands that they answer, and what was picked of them.
+
+A job that ends has *runs*, of which one is taken. A service has *replicas*, of which any number is, for each of its
+demands. To the solver both are plain figures; what a column is in full, only its job knows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from planner.answer.schema import Search
+from planner.jobs.market import is_always
+from planner.money.rent import RentalOffer
+from planner.physics.serving.deployment import Replicas
+from planner.physics.serving.settings import USUAL, EngineSettings
+from planner.solver.column import Column
+
+MICRO = 1e6
+Role: TypeAlias = Literal["whole", "prefill", "decode"]
+"""What of a request a replica does."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaColumn:
+    """A replica as the fleet sees it: GPUs and requests/s within its level, and what it is."""
+
+    candidate: int
+    format: str
+    role: Role
+    tp: int
+    pp: int
+    ep: int
+    dp: int
+    rate: float
+    batch: float
+    """Sequences that decode on average at that rate; for prefill the share of time at work."""
+    held: float
+    """Sequences of mean length that the cache holds."""
+    settings: EngineSettings = USUAL
+    """What the engine is started with."""
+
+    @property
+    def gpus(self) -> int:
+        """GPUs of one replica."""
+        return self.tp * self.pp * self.dp
+
+    @property
+    def layout(self) -> tuple[int, str, Role, int, int, int, int]:
+        """What it is, whatever the settings."""
+        return self.candidate, self.format, self.role, self.tp, self.pp, self.ep, self.dp
+
+    @property
+    def rows(self) -> Replicas:
+        """The layout as a table of one row, of the only candidate."""
+        one = np.ones(1, np.int64)
+        return Replicas(0 * one, self.tp * one, self.pp * one, self.ep * one, self.dp * one)
+
+    @property
+    def plainness(self) -> tuple[int, int, int, int, int]:
+        """What is simpler comes first."""
+        return self.settings.changed, self.pp, self.dp, self.ep, self.tp
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """Requests of a service, or of a range of its classes of prompt length, that replicas must answer."""
+
+    needed: float
+    """Requests/s at a factor of one, headroom included."""
+    day: tuple[float, ...] | None = None
+    """Factors of the rate, hour by hour; none where every hour is alike."""
+    spares: int = 0
+    """Replicas that may fail with every request still answered."""
+    classes: tuple[int, int] = (0, 0)
+    """First and last class that it is of: of the demands of a job just one answers each class."""
+    is_part: bool = False
+    """Whether it is of some of the classes only."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    """All that one job may be done by."""
+
+    runs: tuple[Column, ...] = ()
+    replicas: tuple[tuple[int, ReplicaColumn], ...] = ()
+    """Each with the number of the demand that it answers."""
+    demands: tuple[Demand, ...] = ()
+    open_bound: int | None = None
+    """Nothing that was left unsearched is below it, in the objective's quantum; none where nothing was left."""
+    interrupted: bool = False
+    account: Search = field(default_factory=Search)
+    """What was looked at, and what was removed by what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A job that ends, in one of its columns, on one offer; none where money is not asked about."""
+
+    job: int
+    column: Column
+    offer: RentalOffer | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """Replicas of one layout for one demand of a job on one offer, at the busiest hour, and the nodes they are on."""
+
+    job: int
+    demand: int
+    column: ReplicaColumn
+    offer: RentalOffer
+    replicas: int
+    nodes: int
+    daily: tuple[int, ...]
+    """Nodes in every hour of the day; one figure where every hour is alike."""
+    part: float = 1.0
+    """Of its nodes, what it pays for: others that run on them pay the rest."""
+    share: float = 1.0
+    """Of the hours of what it pays for, in which it runs."""
+    together: int = 1
+    """Nodes of the offer in all, at their busiest."""
+    buys: int = 0
+    """GPUs at work on them, where the offer is to buy; of several picks the first says so."""
+
+    @property
+    def usd_per_node_hour(self) -> float:
+        """What it pays for each of its nodes."""
+        estate = self.offer.estate
+        return self.part * (self.offer.usd_per_node_hour if estate is None else estate(self.together) / MICRO)
+
+    @property
+    def always(self) -> bool:
+        """Whether the nodes are paid for at every hour, as what is owned, bought or committed to."""
+        return is_always(self.offer)
+
+
+@dataclass(frozen=True, slots=True)
+class Processed:
+    """Tokens of a job, or of a month of a service, and the GPUs at work on them."""
+
+    input: float
+    """Tokens trained on, or of prompts."""
+    output: float = 0.0
+    """Tokens of answers; zero of what is trained."""
+    prompt_gpus: float = 0.0
+    """GPUs by the share of their time that goes into prompts."""
+    gpus: float = 0.0

@@ -1,0 +1,302 @@
+"""The fleet of a question: columns of all jobs and offers of the market as integers, solved, read back as picks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TypeAlias
+
+from planner.answer.objective import amount
+from planner.jobs.columns import MICRO, Columns, Demand, Pick, ReplicaColumn, Run
+from planner.jobs.job import Picked, Terms
+from planner.jobs.market import is_always
+from planner.money.rent import RentalOffer
+from planner.scenario.limits import Limits
+from planner.solver.fleet.cover import cover
+from planner.solver.fleet.covering import LIMITED, Column, Cover, Covered, Supply
+from planner.solver.fleet.problem import FleetOffer
+from planner.solver.fleet.single import Limits as Limited
+from planner.solver.fleet.single import single
+from planner.solver.quantize import DURATION_QUANTUM, budget, duration_limit, price
+from planner.solver.settings import Settings, Status
+from planner.units import DAY
+
+MOST_BOUGHT = 256
+"""Nodes up to which prices that depend on the number are looked at."""
+HOURS = 24
+STEPS = 12
+"""Halvings in the search for the rate that the limits admit."""
+MONTH_DAYS = 30.0
+"""What cost and energy of services are of."""
+WATTS_PER_KILOWATT = 1000
+Owner: TypeAlias = tuple[int, int]
+"""A demand: the number of its job, and its own within it."""
+Admitted: TypeAlias = Callable[[ReplicaColumn], bool]
+
+
+def everything(column: ReplicaColumn) -> bool:
+    """Admit every column."""
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """A column of a demand, on an offer of its hardware."""
+
+    owner: Owner
+    column: ReplicaColumn
+    at: int
+    """Number of the offer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """How the fleet was chosen. `value` and `bound` are in the objective's quantum; none without a fleet."""
+
+    status: Status
+    value: int | None = None
+    bound: int | None = None
+    run: Run | None = None
+    covered: Covered = field(default_factory=lambda: Covered("infeasible"))
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """All columns of all jobs on the terms of a question."""
+
+    columns: Sequence[Columns]
+    """By job."""
+    terms: Terms
+    settings: Settings = LIMITED
+
+    @cached_property
+    def demands(self) -> dict[Owner, Demand]:
+        """Every demand, in the order of jobs."""
+        return {(job, at): demand for job, mine in enumerate(self.columns) for at, demand in enumerate(mine.demands)}
+
+    @property
+    def factors(self) -> tuple[tuple[float, ...], ...]:
+        """Factors of the rates in each hour, a row an hour; one row where every hour is alike."""
+        days = [demand.day for demand in self.demands.values()]
+        if not any(days):
+            return ((1.0,) * len(days),)
+        return tuple(tuple(day[hour] if day else 1.0 for day in days) for hour in range(HOURS))
+
+    def periods(self) -> tuple[list[tuple[float, ...]], list[int]]:
+        """Return the different hours, and which of them each hour of the day is."""
+        known = sorted(set(self.factors))
+        return known, [known.index(row) for row in self.factors]
+
+    def problem(self, admitted: Admitted = everything, limits: Limits | None = None) -> Cover:
+        """Return the question of replicas over the columns admitted."""
+        limits = limits or self.terms.limits
+        periods, hours = self.periods()
+        demands, number = list(self.demands.values()), {owner: at for at, owner in enumerate(self.demands)}
+        needs = tuple(tuple(math.ceil(demand.needed * row[at] * MICRO) for row in periods)
+                      for at, demand in enumerate(demands))
+        made = [Column(key, number[one.owner], one.at, one.column.role,
+                       max(1, math.floor(one.column.rate * MICRO)), one.column.gpus)
+                for key, one in enumerate(self.pairs) if admitted(one.column)]
+        used = {column.supply for column in made}
+        ranges = tuple((job, *demand.classes) for (job, _), demand in self.demands.items())
+        return Cover(
+            needs=needs, spares=tuple(demand.spares for demand in demands), columns=tuple(made),
+            supplies=tuple(self._supply(at) for at in sorted(used)),
+            hours=tuple(hours.count(at) * (HOURS // len(hours)) for at in range(len(periods))),
+            ranges=ranges if any(demand.is_part for demand in demands) else (),
+            objective=self.terms.objective,  # type: ignore[arg-type]
+            micro_budget=None if limits.budget is None else math.floor(limits.budget * MICRO),
+            max_gpus=_least(limits.gpus, limits.max_gpus), max_nodes=limits.max_nodes,
+            max_watts=None if limits.max_power is None else int(limits.max_power))
+
+    @cached_property
+    def pairs(self) -> list[Offered]:
+        """Every column on every offer of its hardware, by offer; simple layouts first."""
+        owned = [((job, demand), column) for job, mine in enumerate(self.columns) for demand, column in mine.replicas]
+        owned.sort(key=lambda pair: (pair[1].candidate, pair[1].role, pair[1].plainness))
+        made = [Offered(owner, column, at) for at, offer in enumerate(self.terms.market.offers)
+                for owner, column in owned if column.candidate == offer.candidate]
+        return [one for one in made if not any(self._cheaper(other, one) for other in made)]
+
+    def _cheaper(self, other: Offered, one: Offered) -> bool:
+        """Say whether replicas of `other` can stand for any number of those of `one`: as strong, and cheaper."""
+        mine, theirs = one.column, other.column
+        here, there = (self.terms.market.offers[at] for at in (one.at, other.at))
+        if one.at == other.at or one.owner != other.owner or mine.role != theirs.role or mine.gpus != theirs.gpus:
+            return False
+        if there.nodes is not None or there.estate is not None or is_always(there) != is_always(here):
+            return False
+        nodes = [self.terms.market.candidates[offer.candidate].node for offer in (here, there)]
+        prices = (there.usd_per_node_hour, other.at), (here.usd_per_node_hour, one.at)
+        return (nodes[0].gpus == nodes[1].gpus and nodes[0].power.load >= nodes[1].power.load
+                and theirs.rate >= mine.rate and prices[0] < prices[1])
+
+    def _supply(self, at: int) -> Supply:
+        offer = self.terms.market.offers[at]
+        node, estate = self.terms.market.candidates[offer.candidate].node, offer.estate
+        each = price(offer.usd_per_node_hour)
+        always = is_always(offer)
+        if estate is None:
+            return Supply(at, lambda nodes: nodes * each, offer.nodes or MOST_BOUGHT**2, node.gpus,
+                          round(node.power.load), always)
+        return Supply(at, lambda nodes: nodes * estate(nodes), min(offer.nodes or MOST_BOUGHT, MOST_BOUGHT), node.gpus,
+                      round(node.power.load), always, linear=False)
+
+    def picks(self, found: Solution) -> list[Picked]:
+        """Return what was decided, job by job; of replicas those that answer most first."""
+        if found.run is not None:
+            return [found.run]
+        by_offer: dict[int, list[int]] = {}
+        for key, one in enumerate(self.pairs):
+            if max(found.covered.replicas.get(key, (0,))):
+                by_offer.setdefault(one.at, []).append(key)
+        made = [pick for at, keys in by_offer.items() for pick in self._on_offer(found.covered, at, keys)]
+        order = {owner: at for at, owner in enumerate(self.demands)}
+        made.sort(key=lambda pick: (order[pick.job, pick.demand], -pick.replicas * pick.column.rate))
+        return list(made)
+
+    def _on_offer(self, found: Covered, at: int, keys: Sequence[int]) -> Iterator[Pick]:
+        """Yield the picks of one offer, with the nodes that each is on, and pays for."""
+        _, hours = self.periods()
+        offer, nodes = self.terms.market.offers[at], self._nodes_by_hour(found)[at]
+        size = self.terms.market.candidates[offer.candidate].node.gpus
+        mine_of = [self.pairs[key] for key in keys]
+        periods = [shared_out([one.column.gpus * found.replicas[key][period]
+                               for key, one in zip(keys, mine_of, strict=True)], size)
+                   for period in range(len(found.nodes[at]))]
+        for number, (key, one) in enumerate(zip(keys, mine_of, strict=True)):
+            mine = [periods[period][number] for period in hours]
+            # what is always paid for is paid for as it stands at its busiest hour
+            most = mine[nodes.index(max(nodes))] if is_always(offer) else max(mine)
+            count, paid = most if most[0] else (max(mine)[0], 0.0)
+            working = sum(self.pairs[other].column.gpus * max(found.replicas[other]) for other in keys)
+            buys = working if offer.estate is not None and not number else 0
+            yield Pick(*one.owner, one.column, offer, max(found.replicas[key]), count, tuple(on for on, _ in mine),
+                       paid / count, sum(pays for _, pays in mine) / len(mine) / max(paid, 1e-9), max(nodes), buys)
+
+    def _nodes_by_hour(self, found: Covered) -> dict[int, tuple[int, ...]]:
+        """Return the nodes of each offer in every hour; one figure where every hour is alike."""
+        _, hours = self.periods()
+        return {at: tuple(nodes[hour] for hour in hours) for at, nodes in found.nodes.items()}
+
+    def _usd_per_day(self, found: Covered) -> float:
+        """Return what the nodes of services cost on average in 24 hours; what is always paid for at its busiest."""
+        usd = 0.0
+        for at, nodes in self._nodes_by_hour(found).items():
+            paid = [max(nodes)] * len(nodes) if is_always(self.terms.market.offers[at]) else nodes
+            usd += sum(self._supply(at).micro_usd(count) for count in paid if count) * HOURS / len(paid) / MICRO
+        return usd
+
+    def used(self, found: Solution) -> dict[str, float]:
+        """Return what a fleet takes of each limit in the hour that takes most."""
+        if found.run is not None:
+            return _used_by(found.run)
+        covered = found.covered
+        held = {at: [max(nodes)] * len(nodes) if is_always(self.terms.market.offers[at]) else list(nodes)
+                for at, nodes in covered.nodes.items()}
+        periods = range(len(self.periods()[0]))
+        gpus = max(sum(self.pairs[key].column.gpus * replicas[p] for key, replicas in covered.replicas.items())
+                   for p in periods)
+        return {"gpus": gpus, "max_gpus": gpus,
+                "max_nodes": max(sum(nodes[p] for nodes in covered.nodes.values()) for p in periods),
+                "budget": max(sum(self._supply(at).micro_usd(nodes[p]) for at, nodes in held.items() if nodes[p])
+                              for p in periods) / MICRO,
+                "max_power": max(sum(self._supply(at).watts * nodes[p] for at, nodes in covered.nodes.items())
+                                 for p in periods)}
+
+    def days(self, found: Solution) -> float:
+        """Return the days that cost and energy are of: of a run, or of a month of services."""
+        return MONTH_DAYS if found.run is None else found.run.column.duration_us * DURATION_QUANTUM / DAY
+
+    def usd(self, found: Solution) -> float:
+        """Return what a fleet costs in these days."""
+        return self._usd_per_day(found.covered) * MONTH_DAYS if found.run is None else _used_by(found.run)["budget"]
+
+    def nodes_on(self, found: Solution, offers: Sequence[RentalOffer]) -> int:
+        """Return the nodes of some offers in use at their busiest."""
+        if found.run is not None:
+            return found.run.column.rented_nodes if found.run.offer in offers else 0
+        return sum(max(nodes) for at, nodes in found.covered.nodes.items() if self.terms.market.offers[at] in offers)
+
+    def gpus_of_a_node(self, found: Solution) -> int:
+        """Return the least GPUs that a fleet grows by: those of a node of a run, or of services one."""
+        return 1 if found.run is None else found.run.column.gpus // found.run.column.nodes
+
+    def share(self) -> float:
+        """Return the largest share of every rate that the limits admit."""
+        low, high, problem = 0.0, 1.0, self.problem()
+        for _ in range(STEPS):
+            middle = (low + high) / 2
+            needs = tuple(tuple(int(need * middle) for need in service) for service in problem.needs)
+            met = cover(replace(problem, needs=needs)).value is not None
+            low, high = (middle, high) if met else (low, middle)
+        return low
+
+    def amount(self, value: int) -> float:
+        """Return a value of the objective in its unit: USD, days, GPUs or kWh; of services that of a month."""
+        if not self.demands:
+            return amount(self.terms.objective, value)
+        return value * {"cost": MONTH_DAYS / MICRO, "gpus": 1.0, "energy": MONTH_DAYS / WATTS_PER_KILOWATT}[
+            self.terms.objective]
+
+    def solve(self, limits: Limits | None = None, admitted: Admitted = everything) -> Solution:
+        """Return the fleet with its proof. Raises RuntimeError where a check contradicts it, which is a defect."""
+        if self.demands:
+            covered = cover(self.problem(admitted, limits), self.settings)
+            return Solution(covered.status, covered.value, covered.bound, covered=covered)
+        return self._one_run()
+
+    def _one_run(self) -> Solution:
+        """Return the best run of the only job."""
+        (mine,) = self.columns
+        found = single(mine.runs, mine.open_bound, prices(self.terms), self.terms.objective, quanta(self.terms.limits))
+        column = found.column
+        offer = None if column is None else next(
+            (one for one in self.terms.market.offers if one.candidate == column.candidate), None)
+        return Solution(found.status, found.value, found.bound, None if column is None else Run(0, column, offer))
+
+
+def quanta(limits: Limits) -> Limited:
+    """Return what one job must keep, in the solver's integers."""
+    return Limited(None if limits.deadline is None else duration_limit(limits.deadline.seconds),
+                   None if limits.budget is None else budget(limits.budget),
+                   None if limits.max_power is None else int(limits.max_power))
+
+
+def _used_by(run: Run) -> dict[str, float]:
+    """Return what a run takes of each limit: GPUs, nodes, watts, USD, seconds."""
+    column, offer = run.column, run.offer
+    cents = 0 if offer is None else offered(offer, 0).cents(column.rented_nodes, column.duration_us)
+    return {"gpus": column.gpus, "max_gpus": column.gpus, "max_nodes": column.nodes, "max_power": column.power_w,
+            "budget": cents / 100, "deadline": column.upper_us * DURATION_QUANTUM}
+
+
+def offered(offer: RentalOffer, at: int) -> FleetOffer:
+    """Return an offer of the candidate `at` in the solver's integers."""
+    return FleetOffer(at, at, price(offer.usd_per_node_hour), offer.nodes, duration_limit(offer.commitment),
+                      offer.estate)
+
+
+def prices(terms: Terms) -> tuple[FleetOffer, ...]:
+    """Return the offer of each candidate in the solver's integers, by number; nothing is paid where none is asked."""
+    mine = {offer.candidate: offer for offer in terms.market.offers}
+    return tuple(offered(mine[at], at) if at in mine else FleetOffer(at, at, 0)
+                 for at in range(len(terms.market.candidates)))
+
+
+def shared_out(gpus: Sequence[int], size: int) -> list[tuple[int, float]]:
+    """Return the nodes that each of several groups of GPUs is on, and those it pays for, of nodes of `size` GPUs.
+
+    A group fills nodes of its own; what is left of all groups shares the others, and pays for them by its GPUs.
+    """
+    left = [count % size for count in gpus]
+    bins = -(-sum(left) // size)
+    return [(count // size + bool(rest), count // size + (bins * rest / sum(left) if rest else 0.0))
+            for count, rest in zip(gpus, left, strict=True)]
+
+
+def _least(*limits: int | None) -> int | None:
+    given = [limit for limit in limits if limit is not None]
+    return min(given) if given else None

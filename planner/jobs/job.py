@@ -1,0 +1,151 @@
+"""What every kind of work is to the verbs: `Job`. A new kind is a folder with a class that does this."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, Self, TypeAlias, runtime_checkable
+
+from planner.answer.assignment import Alternative, Assignment
+from planner.answer.schema import Infeasible
+from planner.jobs.columns import Columns, Pick, Processed, Run
+from planner.jobs.market import Market
+from planner.scenario.default import Defaults
+from planner.scenario.limits import Limits, Objective
+from planner.simulate.trace import Trace
+from planner.solver.settings import UNLIMITED, Effort
+
+Depth: TypeAlias = Literal["each", "best", "any"]
+"""What is looked for: the best on every candidate, the best of all, or anything that keeps the limits."""
+Progress: TypeAlias = Callable[[float], None]
+Picked: TypeAlias = Run | Pick
+Held: TypeAlias = Mapping[str, str]
+"""Axes of a layout held at one value, as the user writes them: `{"tp": "4"}`."""
+NOTHING_HELD: Held = {}
+ENDLESS = 1e18
+"""Bytes, or bytes/s, that nothing uses up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """On what terms jobs are looked at: the market, the limits of the whole fleet, and what is minimized."""
+
+    market: Market
+    limits: Limits
+    objective: Objective
+
+
+@dataclass(frozen=True, slots=True)
+class Replaying:
+    """On what services are replayed: a trace, or where there is none requests drawn as the question says."""
+
+    trace: Trace | None = None
+    progress: Progress | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What is different in a question that is asked again."""
+
+    limits: Mapping[str, Any] = field(default_factory=dict)
+    """By name; None lifts one."""
+    memory: float = 0.0
+    """Bytes more on every GPU."""
+    nics: float = 0.0
+    """Bytes/s more of every network adapter."""
+    own: int | None = 0
+    """Owned nodes more of each kind; None is as many as one likes."""
+    objective: Objective | None = None
+    work: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Keys of a workload, by the name of its job."""
+
+
+@dataclass(frozen=True, slots=True)
+class Knob:
+    """Something that costs: what is given and used of it, and the changes that give one unit more of it, and all."""
+
+    limit: str
+    given: str
+    used: str
+    unit: str
+    more: Change
+    without: Change
+
+
+class Job(Protocol):
+    """One piece of work of a question, resolved against the catalog, on the terms of the question."""
+
+    @property
+    def name(self) -> str:
+        """What answers call it."""
+
+    @property
+    def terms(self) -> Terms:
+        """The market, the limits and the objective that it is looked at with."""
+
+    @property
+    def has_requests(self) -> bool:
+        """Whether it is a service, whose requests can be replayed."""
+
+    def under(self, terms: Terms) -> Self:
+        """Return the job on other terms; candidates keep their numbers."""
+
+    def asking(self, update: Mapping[str, Any]) -> Self:
+        """Return the job with keys of its workload changed."""
+
+    def columns(self, effort: Effort = UNLIMITED, depth: Depth = "each", held: Held = NOTHING_HELD) -> Columns:
+        """Return all that it may be done by; what is left out is no part of what is looked for."""
+
+    def assignments(self, columns: Columns, picks: Sequence[Picked], replaying: Replaying | None = None
+                    ) -> list[Assignment]:
+        """Return its part of a fleet in full; with `replaying`, also as a replay of its requests found it."""
+
+    def faults(self, columns: Columns, picks: Sequence[Picked]) -> list[str]:
+        """Return what an independent check finds wrong with what was picked; empty where nothing is."""
+
+    def miss(self, columns: Columns, possible: Callable[[Change], bool]) -> Infeasible | None:
+        """Return why nothing does it, whatever the limits; none where something does, or limits may be the cause.
+
+        possible: whether the question with a change has a plan.
+        """
+
+    def broken(self, columns: Columns) -> list[str]:
+        """Return the rules that together leave no legal layout; empty where there are some."""
+
+    def short(self, columns: Columns) -> tuple[list[str], str | None]:
+        """Return what lacks memory, and the nearest miss."""
+
+    @property
+    def axes(self) -> Collection[str]:
+        """Axes of its layouts that a choice may hold."""
+
+    @property
+    def choices(self) -> Mapping[str, str]:
+        """Other choices that are its own, and the path of the scenario value of each."""
+
+    def knobs(self, assignments: Sequence[Assignment]) -> Iterable[Knob]:
+        """Yield what is its own that may cost something: latency targets, memory, network."""
+
+    def processed(self, columns: Columns, picks: Sequence[Picked]) -> Processed:
+        """Return the tokens that it is paid for, and what works on them."""
+
+    def decided(self, columns: Columns) -> Defaults:
+        """Return what decided beside the defaults of the question."""
+
+
+@runtime_checkable
+class Alone(Job, Protocol):
+    """A job that ends, and may be asked for more where it has the fleet to itself."""
+
+    def alternatives(self, columns: Columns, picks: Sequence[Picked], effort: Effort, *, proven: bool
+                     ) -> list[Alternative]:
+        """Return what comes next, best first, with why each lost."""
+
+    def simplest(self, columns: Columns, picks: Sequence[Picked]) -> tuple[Columns, Run, int]:
+        """Return the simplest of what cannot be told from what was picked, its columns, and the objective's value."""
+
+    def trade_offs(self, measures: Sequence[Objective], effort: Effort) -> tuple[Columns, list[Run]]:
+        """Return the exact frontier of the measures, the best by the first one first, unless a bound is left open."""
+
+    def beside(self, columns: Columns, run: Run, best: Assignment) -> Alternative:
+        """Return a run beside the best one, with why it lost."""

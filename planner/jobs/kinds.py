@@ -1,0 +1,59 @@
+"""Which kind of work a scenario asks about: the one place that knows all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planner.catalog.load import Catalog
+from planner.jobs.job import Terms
+from planner.jobs.market import Market, market_of, unpriced
+from planner.jobs.serving.job import serving_job
+from planner.jobs.solved import Question
+from planner.jobs.training.facts import MOST_HOLDING
+from planner.jobs.training.job import training_job
+from planner.physics.shapes import parameters
+from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario
+from planner.scenario.workload import Method
+
+__all__ = ["MOST_HOLDING", "asks_what_holds", "holding", "question_of"]
+METHODS: tuple[Method, ...] = ("inference", "qlora", "lora", "full")
+
+
+def question_of(scenario: AnyScenario, catalog: Catalog) -> Question:
+    """Look up everything a scenario names. Raises PlannerError where it cannot be asked."""
+    if isinstance(scenario, ServingScenario):
+        daily = any(asked.day for asked in scenario.services)
+        market = market_of(scenario.hardware.candidates, scenario.sourcing, catalog, daily=daily)
+        terms = Terms(market, scenario.limits, scenario.objective)
+        return Question(scenario, catalog, tuple(
+            serving_job(asked.label, asked, catalog, terms) for asked in scenario.services), terms)
+    market = market_of(scenario.hardware.candidates, scenario.sourcing, catalog)
+    return _training(scenario, catalog, market)
+
+
+def _training(scenario: Scenario, catalog: Catalog, market: Market) -> Question:
+    job = training_job(scenario.name, scenario.workload, catalog, Terms(market, scenario.limits, scenario.objective),
+                       scenario.confidence)
+    return Question(scenario, catalog, (job,), job.terms)
+
+
+def asks_what_holds(scenario: AnyScenario) -> bool:
+    """Say whether a scenario states no work, so that the question is what holds the model."""
+    return isinstance(scenario, Scenario) and scenario.workload.tokens is None
+
+
+def holding(scenario: AnyScenario, catalog: Catalog) -> Iterator[tuple[Method, Iterator[tuple[str, Question]]]]:
+    """Yield every method asked about with a question for each model, the largest first."""
+    assert isinstance(scenario, Scenario)
+    market = unpriced(scenario.hardware.candidates, catalog)
+    models = sorted(scenario.workload.models, key=lambda name: -parameters(catalog.model(name)))
+    for method in (scenario.workload.method,) if scenario.workload.method else METHODS:
+        yield method, ((model, _training(_holding(scenario, method, model), catalog, market)) for model in models)
+
+
+def _holding(scenario: Scenario, method: Method, model: str) -> Scenario:
+    name = f"{method} {model}" if len(scenario.workload.models) > 1 else method
+    work = scenario.workload.model_copy(update={"method": method, "model": model})
+    return scenario.model_copy(update={"name": name, "workload": work})
+
+

@@ -1,0 +1,91 @@
+"""The market of a question: hardware that is owned, bought or offered, and what an hour of it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from planner.catalog.hardware import Node
+from planner.catalog.load import Catalog
+from planner.errors import InputError
+from planner.layouts.candidate import Candidate
+from planner.money.rent import RentalOffer, candidates_with_offers, notes_of, usual_candidate
+from planner.scenario.default import Default
+from planner.scenario.limits import Sourcing
+
+ALWAYS = frozenset({"buy", "owned"})
+
+
+@dataclass(frozen=True, slots=True)
+class Market:
+    """Hardware candidates, and the offers of them; an offer names its candidate by number."""
+
+    candidates: tuple[Candidate, ...]
+    offers: tuple[RentalOffer, ...] = ()
+    """What may win: the cheapest of each candidate, of each way to pay where the load changes over the day."""
+    every_offer: tuple[RentalOffer, ...] = ()
+    """All that the question admits."""
+    dropped: tuple[str, ...] = ()
+    """Node types that nobody offers on these terms, and that are neither owned nor bought."""
+    notes: tuple[str, ...] = ()
+    """What the user should know of the offers."""
+
+    def only(self, offer: RentalOffer) -> Market:
+        """Return the market in which nothing but one offer is to be had."""
+        return replace(self, offers=(offer,))
+
+    @property
+    def at_hand(self) -> tuple[int, ...]:
+        """Numbers of the candidates that some offer has; all where offers are not asked about."""
+        return tuple(sorted({offer.candidate for offer in self.offers})) or tuple(range(len(self.candidates)))
+
+
+def market_of(nodes: Iterable[str], sourcing: Sourcing, catalog: Catalog, *, daily: bool = False) -> Market:
+    """Return the candidates of these node types with their offers.
+
+    daily: the load changes over the day, so that nodes paid by the hour compete with those always paid for.
+    Raises InputError where no candidate has a usable offer.
+    """
+    # sorted, so that the order in which candidates are listed decides nothing
+    candidates, offers, dropped = candidates_with_offers(sorted(set(nodes)), sourcing, catalog)
+    terms = ", ".join(sourcing.rent.terms) if sourcing.rent else "none"
+    if not candidates and sourcing.rent is None:
+        raise InputError(f"no candidate is at hand: none of {', '.join(dropped)} is under sourcing.own, or bought at a "
+                         "price of the catalog, and nothing is rented where sourcing.rent is not given")
+    if not candidates:
+        raise InputError(f"no candidate has a usable offer: {', '.join(dropped)} with terms {terms}")
+    return Market(tuple(candidates), tuple(cheapest(offers, daily=daily)), tuple(offers), tuple(dropped),
+                  notes_of(offers, dropped, sourcing))
+
+
+def unpriced(nodes: Iterable[str], catalog: Catalog) -> Market:
+    """Return the market of a question without money: of every GPU the node type with most of them.
+
+    A model that fewer GPUs hold uses a part of the node.
+    """
+    largest: dict[str, Node] = {}
+    for node in map(catalog.node, sorted(set(nodes))):
+        kept = largest.get(node.gpu)
+        if kept is None or (node.gpus, kept.name) > (kept.gpus, node.name):
+            largest[node.gpu] = node
+    return Market(tuple(usual_candidate(node, catalog) for node in sorted(largest.values(), key=lambda one: one.name)))
+
+
+def is_always(offer: RentalOffer) -> bool:
+    """Say whether an offer is paid for at every hour."""
+    return offer.how in ALWAYS or offer.commitment > 0
+
+
+def cheapest(offers: Sequence[RentalOffer], *, daily: bool = False) -> list[RentalOffer]:
+    """Return the cheapest offer of each candidate: a dearer one that pays the same way can never win."""
+    best: dict[tuple[int, bool], RentalOffer] = {}
+    for offer in sorted(offers, key=lambda one: (one.usd_per_node_hour, one.label)):
+        best.setdefault((offer.candidate, daily and is_always(offer)), offer)
+    return [best[key] for key in sorted(best)]
+
+
+def price_dates(dates: Iterable[str]) -> Default:
+    """Return how old prices are, to the month: `2026-05 to 2026-11`. `dates` are years, months or days."""
+    months = sorted({date[:7] for date in dates})
+    return Default(name="prices", value=" to ".join(dict.fromkeys((months[0], months[-1]))) if months else "none",
+                   why="as of these months")

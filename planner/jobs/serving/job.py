@@ -1,0 +1,171 @@
+"""A service: the replicas that answer its requests within their latency targets, and its part of a fleet in full."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from planner.answer.assignment import Assignment
+from planner.answer.schema import Infeasible, Search
+from planner.catalog.load import Catalog
+from planner.errors import InputError, UnknownName
+from planner.jobs.columns import Columns, Demand, Pick, Processed, ReplicaColumn
+from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Picked, Replaying, Terms
+from planner.jobs.serving.answers import assignments, month_of
+from planner.jobs.serving.knobs import knobs_of
+from planner.jobs.serving.misses import answerable, nothing_meets
+from planner.jobs.serving.options import SEQUENCES, TOKENS, Account, options
+from planner.jobs.serving.rates import DEGREES, STAGES
+from planner.jobs.serving.service import Service, services_of
+from planner.layouts.candidate import Candidate
+from planner.scenario.default import Default, Defaults
+from planner.scenario.serving import Serving
+from planner.solver.settings import UNLIMITED, Effort
+
+AXES = ("tp", "pp", "ep", "dp", "role")
+"""Choices that hold a column: degrees of a replica, or what of a request it does."""
+ROLES = ("whole", "prefill", "decode")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServingColumns(Columns):
+    """Columns with what was looked at for them."""
+
+    looked_at: Account
+
+
+@dataclass(frozen=True, slots=True)
+class ServingJob:
+    """A workload of kind serving, looked up."""
+
+    name: str
+    asked: Serving
+    catalog: Catalog
+    terms: Terms
+    services: tuple[Service, ...]
+    """The service whole, and where it may be split every range of its classes of prompt length."""
+    _known: dict[object, tuple[tuple[Candidate, ...], ServingColumns]] = field(
+        default_factory=dict, compare=False, repr=False)
+    """Columns by candidates and what is held: neither limits nor prices change them."""
+
+    @property
+    def has_requests(self) -> bool:
+        """Whether it is a service: it is."""
+        return True
+
+    def under(self, terms: Terms) -> ServingJob:
+        """Return the job on other terms; candidates keep their numbers."""
+        return replace(self, terms=terms)
+
+    def asking(self, update: Mapping[str, Any]) -> ServingJob:
+        """Return the job with keys of its workload changed."""
+        return self if not update else serving_job(self.name, self.asked.model_copy(update=dict(update)),
+                                                   self.catalog, self.terms)
+
+    def columns(self, effort: Effort = UNLIMITED, depth: Depth = "each", held: Held = NOTHING_HELD) -> ServingColumns:
+        """Return every way to run a replica that no other matches, with the rate that it answers within the targets."""
+        candidates = self.terms.market.candidates
+        key = id(candidates), tuple(sorted(held.items()))
+        if key not in self._known:
+            self._known[key] = candidates, self._columns({axis: _held(axis, value) for axis, value in held.items()})
+        return self._known[key][1]
+
+    def _columns(self, held: Mapping[str, int | str]) -> ServingColumns:
+        def admitted(column: ReplicaColumn) -> bool:
+            return all(getattr(column, axis) == value for axis, value in held.items())
+
+        account = Account()
+        found = tuple((at, column) for at, service in enumerate(self.services)
+                      for column in options(self.catalog, service, self.terms.market.candidates, account, admitted))
+        demands = tuple(Demand(service.needed, self.asked.day, self.asked.spare_replicas, service.classes,
+                               service.prompts is not None) for service in self.services)
+        return ServingColumns(replicas=found, demands=demands, account=self._account(account, found),
+                              looked_at=account)
+
+    def assignments(self, columns: Columns, picks: Sequence[Picked], replaying: Replaying | None = None
+                    ) -> list[Assignment]:
+        """Return the replicas picked in full; with `replaying`, with percentiles of a replay beside those computed."""
+        mine = [pick for pick in picks if isinstance(pick, Pick)]
+        return assignments(self.catalog, self.services, self.terms.market.candidates, mine, replaying)
+
+    def faults(self, columns: Columns, picks: Sequence[Picked]) -> list[str]:
+        """Return nothing: what the fleet is made of is checked as a whole."""
+        return []
+
+    def miss(self, columns: Columns, possible: Callable[[Change], bool]) -> Infeasible | None:
+        """Return why no layout answers a request within the targets, even nearly idle; none where some do."""
+        assert isinstance(columns, ServingColumns)
+        at_hand = set(self.terms.market.at_hand)
+        if answerable(columns, at_hand):
+            return None
+        candidates = [one for at, one in enumerate(self.terms.market.candidates) if at in at_hand]
+        return nothing_meets(self.name, self.catalog, self.services[0], candidates, possible)
+
+    def broken(self, columns: Columns) -> list[str]:
+        """Return nothing: some layout of every model is legal."""
+        return []
+
+    def short(self, columns: Columns) -> tuple[list[str], str | None]:
+        """Return nothing: what lacks memory is told by `miss`."""
+        return [], None
+
+    @property
+    def axes(self) -> Collection[str]:
+        """Axes of its layouts that a choice may hold."""
+        return AXES
+
+    @property
+    def choices(self) -> Mapping[str, str]:
+        """Other choices that are its own."""
+        return {"quantization": "workload.quantization", "engine": "workload.engine"}
+
+    def knobs(self, assignments: Sequence[Assignment]) -> Iterable[Knob]:
+        """Yield what latency targets, headroom and spares are worth to the service."""
+        return knobs_of(self.name, self.asked, assignments)
+
+    def processed(self, columns: Columns, picks: Sequence[Picked]) -> Processed:
+        """Return the tokens of a month, and the GPUs at work on prompts and on all."""
+        mine = [pick for pick in picks if isinstance(pick, Pick)]
+        return month_of(self.catalog, self.services, self.terms.market.candidates, mine)
+
+    def decided(self, columns: Columns) -> Defaults:
+        """Return what decided beside the defaults of the question: the rate of a trace."""
+        whole = self.services[0]
+        if whole.trace is None:
+            return []
+        return [Default(name=f"{self.name}.rate", value=f"{whole.rate:.3g} requests/s",
+                        why=f"the trace's busiest five minutes; its mean is {whole.trace.rate:.3g}")]
+
+    def _account(self, account: Account, found: Iterable[tuple[int, ReplicaColumn]]) -> Search:
+        more = self.catalog.engine(self.asked.engine).memory_fraction_most
+        return Search(
+            layouts=account.layouts, legal=account.legal, fit=account.fit,
+            removed={rule: count for rule, count in account.removed.items() if count},
+            staged=len({(at, column.layout) for at, column in found}),
+            domains={"candidate": tuple(c.label for c in self.terms.market.candidates),
+                     "quantization": tuple(self.asked.quantization or ()), "tp": DEGREES, "pp": STAGES,
+                     "attention_dp": DEGREES, "ep": (1, "attention_dp"),
+                     "memory_fraction": ("default", *(() if more is None else (more,))),
+                     "max_batched_tokens": ("default", *TOKENS), "max_sequences": ("default", *SEQUENCES)})
+
+
+def serving_job(name: str, asked: Serving, catalog: Catalog, terms: Terms) -> ServingJob:
+    """Return a resolved service on its terms. Raises InputError where it has no load that a fleet could be for."""
+    if asked.concurrency is not None:
+        raise InputError(f"{asked.label}: concurrency is of one layout, which planner estimate answers; a plan needs a "
+                         "rate or a trace")
+    if asked.rate is None and asked.trace is None:
+        raise InputError(f"{asked.label}: neither rate nor trace is given: a plan needs the load, such as rate: 20 "
+                         "requests/s; what one layout gives at most is planner estimate's to say")
+    return ServingJob(name, asked, catalog, terms, tuple(services_of(asked, catalog)))
+
+
+def _held(axis: str, value: str) -> int | str:
+    if axis == "role":
+        if value not in ROLES:
+            raise UnknownName("role in --why-not", value, list(ROLES))
+        return value
+    if not (value.isdecimal() and len(value) < 10 and int(value)):
+        raise InputError(f"--why-not {axis}={value}: expected a whole number above zero")
+    return int(value)

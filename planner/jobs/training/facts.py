@@ -1,0 +1,85 @@
+"""What the search of a training job looks up: the space of its layouts, and what legality rules read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+
+from planner.catalog.architecture import Model
+from planner.catalog.stack import Stack
+from planner.jobs.market import Market
+from planner.layouts.axes import SCHEDULES, Space, domain
+from planner.layouts.rules import SPLIT_BY, Facts, split_code
+from planner.layouts.table import Ints, from_rows
+from planner.money.rent import RentalOffer, with_storage
+from planner.physics.training.estimate import faster_whole
+from planner.physics.training.parameters import saved_parameters
+from planner.physics.training.question import Question, computes
+from planner.scenario.limits import Limits
+from planner.scenario.workload import Batch, Training
+
+MOST_GPUS = 131_072
+"""Largest cluster searched where no limit is given; printed with the domains."""
+MOST_HOLDING = 1024
+"""The same where the question is only what holds the model."""
+
+
+def facts_of(question: Question, model: Model, asked: Training, batch: Batch, limits: Limits) -> Facts:
+    """Return the space of a job's layouts, and what rules look up."""
+    stack, candidates = question.stack, question.candidates
+    space = Space(model, candidates, asked.precision, question.sequence_length, batch.sequences,
+                  most_gpus(asked, limits), batch.tolerance, hybrid_shard=stack.hybrid_shard,
+                  offload_weights=asked.tokens is not None,
+                  no_sync=stack.accumulation, schedules=tuple(SCHEDULES.index(name) for name in stack.schedules))
+    whole = _whole_sequences(question, space)
+    space = replace(space, sequence_parallel=(1, 0) if len(whole) else (1,))
+    return Facts(space=space, stack=stack, node_gpus=np.array([c.node.gpus for c in candidates]),
+                  clustered=np.array([c.clustered for c in candidates]),
+                  precisions=np.array([[computes(c, r, p) for p in asked.precision]
+                                       for c, r in zip(candidates, question.rates, strict=True)]),
+                  fixed_gpus=limits.gpus, max_nodes=limits.max_nodes, partial_nodes=asked.tokens is None,
+                  whole_sequences=whole, frozen_layers=asked.trained_layers is not None,
+                  steps_in_backward=asked.optimizer_in_backward)
+
+
+def most_gpus(asked: Training, limits: Limits) -> int:
+    """Return the most GPUs that are searched."""
+    most = MOST_HOLDING if asked.tokens is None else MOST_GPUS
+    return min(limits.max_gpus or most, limits.gpus or most)
+
+
+def checkpoint_bytes(stack: Stack, precision: str, question: Question) -> float:
+    """Return the bytes of a checkpoint: what trains in 16 bits, a full copy and the optimizer's states."""
+    states = stack.recipe(precision)
+    return saved_parameters(question) * (2 + max(states.master, 4) + states.moments)
+
+
+def stored(market: Market, tokens: int, saved: float) -> Market:
+    """Return the market with storage for the job's data and checkpoints, where nodes are bought."""
+    def held(offers: Sequence[RentalOffer]) -> tuple[RentalOffer, ...]:
+        return tuple(with_storage(offer, tokens, saved) for offer in offers)
+
+    return replace(market, offers=held(market.offers), every_offer=held(market.every_offer))
+
+
+def _whole_sequences(question: Question, space: Space) -> Ints:
+    """Return the codes of what decides about sequence parallelism, where a layer is faster without."""
+    if not question.stack.sequence_parallel:
+        return np.zeros(0, np.int64)
+    names = (*SPLIT_BY, "ep")
+    rows = [dict(zip(names, values, strict=True)) for values in product(*(domain(n, space) for n in names))]
+    table = from_rows([row | {"dp": row["ep"]} for row in rows if row["tp"] > 1], space.global_batch)
+    if not len(table):
+        return np.zeros(0, np.int64)
+    return split_code(table.columns)[faster_whole(question, table)]
+
+
+def processed(work: Training, sequence_length: int) -> int:
+    """Return the tokens that the GPUs work through: the job's, and the padding where samples are not packed."""
+    tokens = work.tokens or 1
+    if work.mean_length is None:
+        return tokens
+    return -(-tokens * sequence_length // min(work.mean_length, sequence_length))

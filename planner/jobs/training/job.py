@@ -1,0 +1,283 @@
+"""A training job, or a model that only has to be held: layouts searched to columns, its part of a fleet in full."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from planner.answer.assignment import Alternative, Assignment
+from planner.answer.schema import Infeasible
+from planner.answer.schema import Search as Account
+from planner.catalog.architecture import Model
+from planner.catalog.calibration import Residual
+from planner.catalog.load import Catalog
+from planner.catalog.stack import Stack
+from planner.jobs.columns import Columns, Processed, Run
+from planner.jobs.fleet import prices, quanta
+from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Picked, Replaying, Terms
+from planner.jobs.training.assignment import Context, assignment_of
+from planner.jobs.training.facts import (
+    MOST_GPUS,
+    checkpoint_bytes,
+    facts_of,
+    most_gpus,
+    processed,
+    stored,
+)
+from planner.jobs.training.knobs import knobs_of
+from planner.jobs.training.lacking import broken_rules, short_of_memory
+from planner.jobs.training.one_layout import AXES, axis_value
+from planner.jobs.training.runners_up import alternative_of, next_best, runners_up
+from planner.layouts.axes import SCHEDULES
+from planner.layouts.enumerate import Grid
+from planner.layouts.rules import Facts
+from planner.money.rent import RentalOffer
+from planner.physics.training.question import Question, quantile, question_of
+from planner.physics.training.recipes import Recipe, with_recipe
+from planner.scenario.default import Default, Defaults
+from planner.scenario.limits import Objective
+from planner.scenario.workload import DEFAULT_STACK, Batch, Training
+from planner.solver.check import check_staging
+from planner.solver.search.found import Frontier, StagedLayout
+from planner.solver.search.frontier import Search
+from planner.solver.search.job import Job as SearchJob
+from planner.solver.search.parallel import search_grid
+from planner.solver.search.pareto import pareto
+from planner.solver.search.simplest import simplest
+from planner.solver.search.source import grid_source
+from planner.solver.search.staging_input import staging_problem
+from planner.solver.settings import UNLIMITED, Effort
+
+MOST_COLUMNS = 900
+"""Columns offered to the fleet; those left out are worse in the order it sorts by, hence never its choice."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Searched(Columns):
+    """Columns with the layouts behind them, and the account of their search."""
+
+    frontier: Frontier
+    grid: Grid
+
+    def layout(self, run: Run) -> StagedLayout:
+        """Return the layout of a run."""
+        return next(one for one in self.frontier.found if one.column.key == run.column.key)
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingJob:
+    """A workload of kind training, looked up; without tokens, what holds the model."""
+
+    name: str
+    asked: Training
+    catalog: Catalog
+    terms: Terms
+    confidence: float
+    model: Model
+    stack: Stack
+    question: Question
+    facts: Facts
+
+    @property
+    def has_requests(self) -> bool:
+        """Whether it is a service: it is none."""
+        return False
+
+    def under(self, terms: Terms) -> TrainingJob:
+        """Return the job on other terms; candidates keep their numbers."""
+        space = replace(self.facts.space, candidates=terms.market.candidates,
+                        max_gpus=most_gpus(self.asked, terms.limits))
+        facts = replace(self.facts, space=space, fixed_gpus=terms.limits.gpus, max_nodes=terms.limits.max_nodes)
+        return replace(self, terms=terms, facts=facts,
+                       question=replace(self.question, candidates=terms.market.candidates))
+
+    def asking(self, update: Mapping[str, Any]) -> TrainingJob:
+        """Return the job with keys of its workload changed."""
+        return self if not update else training_job(
+            self.name, self.asked.model_copy(update=dict(update)), self.catalog, self.terms, self.confidence)
+
+    def columns(self, effort: Effort = UNLIMITED, depth: Depth = "each", held: Held = NOTHING_HELD) -> Searched:
+        """Return the best layouts as columns: of every candidate, of all, or the first that keeps the limits."""
+        facts = self.held(held)
+        grid = Grid(facts)
+        if depth == "any":
+            frontier = Search(self.question, facts.space, self.search, effort.stop, first=True).run(grid_source(grid))
+        else:
+            frontier = search_grid(self.question, grid, self.search, effort, each=depth == "each")
+        return self._searched(grid, frontier)
+
+    def _searched(self, grid: Grid, frontier: Frontier) -> Searched:
+        leaders = sorted(frontier.found, key=lambda one: one.key)[:MOST_COLUMNS]
+        return Searched(runs=tuple(one.column for one in leaders), frontier=frontier, grid=grid,
+                        open_bound=None if frontier.open_bound is None else frontier.open_bound[0],
+                        interrupted=frontier.interrupted, account=self._account(grid, frontier))
+
+    def held(self, held: Held = NOTHING_HELD) -> Facts:
+        """Return what rules look up, with axes held, on the candidates that some offer has."""
+        only: dict[str, tuple[float, ...]] = {
+            AXES[key]: (axis_value(key, value, "--why-not"),) for key, value in held.items()}
+        at_hand = self.terms.market.at_hand
+        if len(at_hand) < len(self.terms.market.candidates):
+            only["candidate"] = at_hand
+        return replace(self.facts, space=replace(self.facts.space, only=only)) if only else self.facts
+
+    @property
+    def search(self) -> SearchJob:
+        """What turns a step into days and money, in the solver's quanta."""
+        terms, held = self.terms, quanta(self.terms.limits)
+        reclaims = {offer.candidate: offer.node_hours_per_reclaim for offer in terms.market.offers}
+        return SearchJob(
+            tokens=processed(self.asked, self.question.sequence_length),
+            sequence_length=self.question.sequence_length, checkpoint_bytes=self.checkpoint_bytes,
+            reliability=self.catalog.reliability, objective=terms.objective, offers=prices(terms),
+            reclaims=tuple(reclaims.get(at, float("inf")) for at in range(len(terms.market.candidates)))
+            if reclaims else (),
+            upper=self._upper(), deadline_us=held.deadline_us, budget_cents=held.budget_cents,
+            max_power_w=held.max_power_w, timed=self.asked.tokens is not None)
+
+    @property
+    def checkpoint_bytes(self) -> float:
+        """Bytes of a checkpoint."""
+        return checkpoint_bytes(self.stack, self.asked.precision[0], self.question)
+
+    @property
+    def residuals(self) -> list[Residual]:
+        """The residuals of step time of each candidate's class of evidence."""
+        return [self.catalog.step_residuals.match(stack=self.stack.family, architecture=c.gpu.architecture)
+                for c in self.terms.market.candidates]
+
+    @property
+    def context(self) -> Context:
+        """What every assignment of the job shares."""
+        return Context(self.name, self.model.name, self.asked.method or "pretrain", self.question, self.search,
+                       self.terms.market.offers, self.residuals)
+
+    def assignments(self, columns: Columns, picks: Sequence[Picked], replaying: Replaying | None = None
+                    ) -> list[Assignment]:
+        """Return what was picked in full; nothing is replayed."""
+        assert isinstance(columns, Searched)
+        return [assignment_of(self.context, columns.layout(run)) for run in picks if isinstance(run, Run)]
+
+    def faults(self, columns: Columns, picks: Sequence[Picked]) -> list[str]:
+        """Return what is wrong with the stages of what was picked, checked without a solver."""
+        assert isinstance(columns, Searched)
+        layouts = [columns.layout(run) for run in picks if isinstance(run, Run)]
+        return [fault for one in layouts for fault in check_staging(
+            staging_problem(self.question, one.batch.rows, one.batch.time, one.batch.memory, one.row), one.staged)]
+
+    def alternatives(self, columns: Columns, picks: Sequence[Picked], effort: Effort, *, proven: bool
+                     ) -> list[Alternative]:
+        """Return the best on other hardware, then other sizes and layouts of the same, with why each lost."""
+        assert isinstance(columns, Searched)
+        (run,) = picks
+        assert isinstance(run, Run)
+        best, found = columns.layout(run), columns.frontier.found
+        shown = assignment_of(self.context, best)
+        more = next_best(self.context, columns.grid.facts, found, best, effort) if proven else []
+        return [alternative_of(self.context, other, shown) for other in runners_up([*found, *more], best)]
+
+    def simplest(self, columns: Columns, picks: Sequence[Picked]) -> tuple[Searched, Run, int]:
+        """Return the simplest layout of those that cannot be told from what was picked, its columns, and its value."""
+        assert isinstance(columns, Searched)
+        (run,) = picks
+        assert isinstance(run, Run)
+        facts = columns.grid.facts
+        found = simplest(self.question, facts.space, self.search, grid_source(Grid(facts)), columns.layout(run),
+                         self.question.kernels.resolution)
+        frontier = replace(columns.frontier, found=[*columns.frontier.found, found])
+        run = Run(run.job, found.column, self._offer(found.column.candidate))
+        return replace(columns, frontier=frontier), run, found.key[0]
+
+    def trade_offs(self, measures: Sequence[Objective], effort: Effort) -> tuple[Searched, list[Run]]:
+        """Return the exact frontier of the measures, the best by the first one first, unless a bound is left open."""
+        grid = Grid(self.held())
+        points, account = pareto(self.question, grid.facts.space, self.search, grid_source(grid), measures, effort.stop)
+        account.found = points
+        runs = [Run(0, one.column, self._offer(one.column.candidate)) for one in points]
+        return self._searched(grid, account), runs
+
+    def beside(self, columns: Columns, run: Run, best: Assignment) -> Alternative:
+        """Return a run beside the best one, with why it lost."""
+        assert isinstance(columns, Searched)
+        return alternative_of(self.context, columns.layout(run), best)
+
+    def _offer(self, candidate: int) -> RentalOffer | None:
+        return next((offer for offer in self.terms.market.offers if offer.candidate == candidate), None)
+
+    def miss(self, columns: Columns, possible: Callable[[Change], bool]) -> Infeasible | None:
+        """Return nothing: what no layout can do is among the reasons that limits, rules and memory make together."""
+        return None
+
+    def broken(self, columns: Columns) -> list[str]:
+        """Return the rules that together leave no legal layout; empty where there are some."""
+        assert isinstance(columns, Searched)
+        return broken_rules(columns.grid)
+
+    def short(self, columns: Columns) -> tuple[list[str], str | None]:
+        """Return what lacks memory, and the nearest miss."""
+        assert isinstance(columns, Searched)
+        return short_of_memory(self.question, columns.frontier)
+
+    @property
+    def axes(self) -> Collection[str]:
+        """Axes of its layouts that a choice may hold."""
+        return AXES
+
+    @property
+    def choices(self) -> Mapping[str, str]:
+        """Other choices that are its own."""
+        return {"stack": "workload.stack", "precision": "workload.precision"}
+
+    def knobs(self, assignments: Sequence[Assignment]) -> list[Knob]:
+        """Return what memory and network are worth to the job."""
+        return knobs_of(self.question, assignments)
+
+    def processed(self, columns: Columns, picks: Sequence[Picked]) -> Processed:
+        """Return the tokens that are trained on."""
+        return Processed(float(self.asked.tokens or 0))
+
+    def decided(self, columns: Columns) -> Defaults:
+        """Return what decided beside the defaults of the question: how far the search went, how many can be bought."""
+        assert isinstance(columns, Searched)
+        limits, removed = self.terms.limits, columns.frontier.removed
+        said = [Default(name="max_gpus", value=str(MOST_GPUS), why="no limit is given")]
+        most = [f"{o.nodes:,} {o.estate.node.name}" for o in self.terms.market.offers if o.estate is not None]
+        cut = most and any(count for name, count in removed.items() if name.startswith("owned"))
+        bought = Default(name="bought", value=f"at most {', '.join(most)}",
+                         why="as their networks join or are priced for")
+        return [*(said if limits.gpus is None and limits.max_gpus is None else ()), *((bought,) if cut else ())]
+
+    def _upper(self) -> tuple[float, ...]:
+        """Return measured over predicted step time at the confidence of the deadline, by candidate."""
+        deadline = self.terms.limits.deadline
+        if deadline is None or deadline.confidence is None:
+            return (1.0,) * len(self.terms.market.candidates)
+        return tuple(quantile(residual, deadline.confidence) for residual in self.residuals)
+
+    def _account(self, grid: Grid, frontier: Frontier) -> Account:
+        removed = {**grid.removed, **{name: count for name, count in frontier.removed.items() if count}}
+        space = grid.facts.space
+        names = {"candidate": [c.label for c in space.candidates], "precision": list(space.precisions),
+                 "schedule": [SCHEDULES[order] for order in space.schedules],
+                 "recompute": ["none", "selective", "full", "per layer"]}
+        domains = {axis: tuple(names.get(axis, values)) for axis, values in grid.domains.items()}
+        return Account(layouts=grid.size, legal=grid.grown, fit=frontier.fit, removed=removed, staged=frontier.staged,
+                       domains=domains)
+
+
+def training_job(name: str, asked: Training, catalog: Catalog, terms: Terms, confidence: float) -> TrainingJob:
+    """Return a resolved training workload on its terms, with what storage costs where nodes are bought."""
+    method = asked.method or "pretrain"
+    model, candidates = catalog.model(asked.model), terms.market.candidates
+    stack = with_recipe(catalog.stack(asked.stack or DEFAULT_STACK[method]), model,
+                        Recipe(asked.optimizer, asked.optimizer_in_backward, asked.loss))
+    sequence = asked.sequence_length or model.sequence_length
+    batch = Batch(1) if method == "inference" else asked.global_batch or Batch(model.global_batch)
+    question = question_of(catalog, model, candidates, stack, sequence_length=sequence, global_batch=batch.sequences,
+                           precisions=asked.precision, method=method, confidence=confidence,
+                           lora_rank=asked.lora_rank, trained_layers=asked.trained_layers)
+    saved = checkpoint_bytes(stack, asked.precision[0], question)
+    terms = replace(terms, market=stored(terms.market, asked.tokens or 0, saved))
+    facts = facts_of(question, model, asked, batch, terms.limits)
+    return TrainingJob(name, asked, catalog, terms, confidence, model, stack, question, facts)

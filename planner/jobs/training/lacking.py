@@ -1,0 +1,61 @@
+"""What leaves a training job without a layout, other than limits: rules, or memory of GPUs and hosts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import ceil
+
+from planner.layouts.axes import RECOMPUTE
+from planner.layouts.enumerate import Grid
+from planner.layouts.rules import RULES, Facts
+from planner.layouts.table import from_rows
+from planner.physics.training.evaluate import Evaluation, evaluate_fixed
+from planner.physics.training.question import Question
+from planner.solver.minimal import minimal
+from planner.solver.search.found import Frontier
+from planner.units import show_bytes
+
+LIMIT_RULES = frozenset({"fixed_gpus", "max_gpus", "max_nodes"})
+FAR = 4
+"""Peak over usable memory above which more memory per GPU is no answer, and more GPUs are named."""
+
+
+def broken_rules(grid: Grid) -> list[str]:
+    """Return the rules that together leave no legal layout; none where there are some."""
+    if not _empty(grid.facts, frozenset()):
+        return []
+    held = [name for name in grid.removed if name not in LIMIT_RULES]
+    names = minimal(held, lambda rules: not _empty(grid.facts, frozenset(RULES) - LIMIT_RULES - set(rules)))
+    return [f"{RULES[name].reason} ({name}: {grid.removed[name]:,} layouts)" for name in names]
+
+
+def _empty(facts: Facts, skipped: frozenset[str]) -> bool:
+    """Say whether no layout is legal without the rules in `skipped`."""
+    grid = Grid(replace(facts, skipped=skipped))
+    return all(not len(stems) or not len(grid.grow(stems)) for _, stems in grid.stems())
+
+
+def short_of_memory(question: Question, frontier: Frontier) -> tuple[list[str], str | None]:
+    """Explain that nothing fits, by the layout that misses by least with everything recomputed, and by how much."""
+    if frontier.nearest_memory is None or frontier.fit:
+        return ["what fits in memory is too slow, too dear or too large"], None
+    _, row = frontier.nearest_memory
+    found = _leanest(question, row)
+    candidate = question.candidates[int(row["candidate"])]
+    short = found.memory.peak - found.memory.usable
+    parts = sorted(found.memory.components.items(), key=lambda kv: -kv[1])[:3]
+    largest = ", ".join(f"{name.replace('_', ' ')} {show_bytes(size)}" for name, size in parts)
+    gpus = int(row["tp"] * row["cp"] * row["pp"] * row["dp"])
+    because = [f"no layout fits in memory: the leanest, on {gpus} x {candidate.gpu.name}, needs "
+               f"{show_bytes(found.memory.peak)} of {show_bytes(found.memory.usable)} usable per GPU ({largest})"]
+    if found.memory.host_per_node > question.kernels.host_memory_share * candidate.node.cpu.memory:
+        because.append(f"its offloaded states need {show_bytes(found.memory.host_per_node)} of host memory per node")
+    nearest = f"{show_bytes(max(short, 0.0))} more memory per GPU"
+    if found.memory.peak > FAR * found.memory.usable:
+        nearest += f"; about {ceil(found.memory.peak * gpus / found.memory.usable):,} such GPUs would hold the states"
+    return because, nearest
+
+
+def _leanest(question: Question, row: dict[str, float]) -> Evaluation:
+    rows = from_rows([{**row, "recompute": RECOMPUTE.index("full")}], question.global_batch)
+    return evaluate_fixed(question, rows, 0)

@@ -1,0 +1,23 @@
+"""A minimal set of reasons, by leaving out one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+
+def minimal(names: Sequence[str], possible: Callable[[Sequence[str]], bool]) -> list[str]:
+    """Return a minimal part of `names` that is infeasible when held alone; empty where nothing held is infeasible too.
+
+    `names` as a whole must be infeasible. One that is enough by itself is preferred.
+    """
+    if not possible([]):
+        return []
+    for name in names:
+        if not possible([name]):
+            return [name]
+    reasons = list(names)
+    for name in names:
+        rest = [other for other in reasons if other != name]
+        if not possible(rest):
+            reasons = rest
+    return reasons
