@@ -81,7 +81,7 @@ def _engine(terms: Terms, catalog: Catalog, scheduler: str | None, workers: int 
     if scheduler is not None and variants:
         from planner.sweep.cluster import cluster
 
-        return cluster(terms, scheduler)
+        return cluster(terms, scheduler, warn)
 
     from planner.sweep.local import cores, processes, this_process
 

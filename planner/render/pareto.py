@@ -30,8 +30,8 @@ def show_trade_offs(page: Page, plan: Plan) -> None:
     names = [_CALLED[measure] for measure in plan.provenance.pareto or ()]
     points: list[Assignment] = [*plan.assignments, *plan.alternatives]
     known = f"{plural(len(points), 'point')}, exact" if plan.status == "optimal" else "not all: stopped by a limit"
-    page.heading(f"Trade-offs between {', '.join(names)} ({known}): nothing is better in one of them and as good in "
-                 "the others")
+    page.heading(f"Trade-offs between {', '.join(names)}: nothing is better in one of them and as good in the others "
+                 f"({known})")
     if len(points) > 1:
         for line in _plot(points, names[0], names[1]):
             page.console.print(page.text(line))
