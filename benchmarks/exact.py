@@ -15,20 +15,22 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.metamorphic import Held, relations
 from benchmarks.table import table
 from planner.layouts.axes import SCHEDULES
 from planner.layouts.enumerate import Grid
 from planner.solver.search.found import Frontier
+from planner.solver.search.parallel import UNGROWN
 from planner.version import __version__
 from tests.search_cases import Choice, choose
 from tests.small_cases import OBJECTIVES, POINTS, STACKS, Small, Truth, small_case, truth
 
 PAGE = Path(__file__).parents[1] / "docs" / "exactness.md"
 SEEDS = range(5000)
+RELATED, SERVED = range(1000), range(60)
+"""Seeds of the scenarios whose relations are checked, of training and of services."""
 SHOWN = 250
 """Scenarios between two lines of progress."""
-UNGROWN = ("deadline", "budget", "power", "owned", "bound", "time")
-"""Why the search drops a stem before it is grown, in grid points."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +131,7 @@ def _account(grid: Grid, frontier: Frontier) -> str:
     return "" if points == grid.size else f"{points:,} grid points accounted for, of {grid.size:,}"
 
 
-def page(outcomes: list[Outcome], seconds: float) -> str:
+def page(outcomes: list[Outcome], held: Held, seconds: float) -> str:
     """Return docs/exactness.md."""
     counts = Counter(kind for one in outcomes for kind in one.kinds)
     wrong = [one for one in outcomes if one.differences]
@@ -150,6 +152,12 @@ def page(outcomes: list[Outcome], seconds: float) -> str:
     for heading, kinds in (("How the scenarios end", ENDINGS), ("What wins", WON), ("What is asked", ASKED)):
         lines += ["", f"## {heading}", "",
                   *table(("kind", "scenarios"), ((kind, f"{counts[kind]:,}") for kind in kinds))]
+    checked = sum(held.counts.values())
+    lines += ["", "## Relations", "", "Between the answers to related questions, of the first scenarios above and of "
+              "small services:", f"{checked - len(held.broken):,} of {checked:,} hold.", "",
+              *table(("relation", "checked"), ((name.replace("_", " "), f"{count:,}")
+                                               for name, count in held.counts.items())),
+              *(["", *(f"- {line}" for line in held.broken)] if held.broken else ())]
     return "\n".join(lines) + "\n"
 
 
@@ -176,8 +184,9 @@ def main() -> int:
             print(f"seed {seed}: {outcomes[-1].differences}", flush=True)
         if not len(outcomes) % SHOWN:
             print(f"{len(outcomes)} scenarios, {time.process_time() - began:.0f} s", flush=True)
-    PAGE.write_text(page(outcomes, time.process_time() - began), encoding="utf-8")
-    return int(any(one.differences for one in outcomes))
+    held = relations(RELATED, SERVED)
+    PAGE.write_text(page(outcomes, held, time.process_time() - began), encoding="utf-8")
+    return int(bool(held.broken) or any(one.differences for one in outcomes))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 The map. A module imports only from the rooms above its own, and from its own (tests/test_architecture.py).
 
     units.py errors.py version.py text_io.py yaml_io.py   the unit is part of the value; the exception tree; files
+    process/                 workers that end with their parent; Ctrl-C at any moment
     catalog/     WHAT EXISTS             hardware, models, prices, stacks, engines: each fact with its source
     scenario/    WHAT IS ASKED           workloads by kind, hardware, sourcing, limits, objective
     layouts/     WHAT COULD BE DONE      the axis table, named legality rules, enumeration
@@ -26,10 +27,18 @@ answer types and the exceptions are imported when first used, so that `import pl
 
 from __future__ import annotations
 
+import sys
+
+if sys.argv[:1] == ["-m"] and sys.orig_argv[1:3] == ["-m", "planner"]:  # this is the command, and its first moment
+    from planner.process.interrupts import leave_at_once
+
+    leave_at_once()
+
 from importlib import import_module
-from typing import TYPE_CHECKING
 
 from planner.version import __version__
+
+TYPE_CHECKING = False  # as in typing, which takes long to import
 
 if TYPE_CHECKING:
     from planner.answer.assignment import Assignment

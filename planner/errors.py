@@ -4,7 +4,8 @@
     ├── InputError         2   what was given is wrong: file, line or key, value, what was expected
     │   ├── UnknownName    2   a name that no catalog holds, with the nearest ones
     │   └── Unsupported    2   outside the model: refused by name, never approximated
-    └── MissingFact        2   a catalog entry lacks a fact that this question needs
+    ├── MissingFact        2   a catalog entry lacks a fact that this question needs
+    └── IOFailure         74   the system could not read or write: disk full, device error, no descriptor left
 
 Infeasible (3) and stopped-before-proof (4) are answers, not errors: they are statuses of a Plan.
 """
@@ -12,20 +13,49 @@ Infeasible (3) and stopped-before-proof (4) are answers, not errors: they are st
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
+from typing import Any
 
 EXIT_OK = 0
 EXIT_INPUT = 2
 EXIT_INFEASIBLE = 3
 EXIT_STOPPED = 4
 EXIT_BUG = 70
+EXIT_IO = 74
 EXIT_INTERRUPTED = 130
 
 
+LONGEST_QUOTE, LONGEST_WORD, LONGEST_MESSAGE = 120, 400, 1200
+"""Characters of a quoted value, of a word, and of a whole message; what is longer is cut."""
+_QUOTE = re.compile(rf"(?<!\w)(['\"])(?:(?!\1).){{{LONGEST_QUOTE + 1},}}\1(?!\w)", re.DOTALL)
+_WORD = re.compile(rf"\S{{{LONGEST_WORD + 1},}}")
+
+
+def shortened(message: str) -> str:
+    """Return a message with long values cut, so that where it happened and what was expected stay readable."""
+    text = _QUOTE.sub(lambda found: f"{found[0][:57]}...{found[1]}", message)
+    text = _WORD.sub(lambda found: f"{found[0][:300]}...{found[0][-40:]}", text)
+    return text if len(text) <= LONGEST_MESSAGE else f"{text[:LONGEST_MESSAGE - 300]} ... {text[-290:]}"
+
+
 class PlannerError(Exception):
-    """Base of every expected failure; `exit_code` is what the process returns."""
+    """Base of every expected failure; `exit_code` is what the process returns. Long values in it are cut."""
 
     exit_code = EXIT_INPUT
+
+    def __init__(self, message: str) -> None:
+        super().__init__(shortened(message))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel between processes as it is: what made the message is not needed again."""
+        return _restored, (type(self), self.args), self.__dict__
+
+
+def _restored(kind: type[PlannerError], args: tuple[Any, ...]) -> PlannerError:
+    error = kind.__new__(kind)
+    error.args = args
+    return error
 
 
 class InputError(PlannerError):
@@ -51,6 +81,12 @@ class Unsupported(InputError):
 
     def __init__(self, what: str) -> None:
         super().__init__(f"not supported: {what}")
+
+
+class IOFailure(PlannerError):
+    """The system failed at reading or writing something that may well be right."""
+
+    exit_code = EXIT_IO
 
 
 class MissingFact(PlannerError):

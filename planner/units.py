@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from decimal import ROUND_CEILING, Decimal
 from typing import Annotated, TypeAlias
 
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
@@ -213,6 +214,18 @@ def show_seconds(value: float) -> str:
             number = value / SECONDS[unit]
             return f"{number:.3g} {unit}" if number < 999.5 else f"{number:,.0f} {unit}"
     return f"{value * 1e6:.3g} us"
+
+
+def show_within(value: float) -> str:
+    """Write a duration as `show_seconds` does, up, so that it holds as a deadline: never less than `value` seconds."""
+    unit = next((u for u in ("d", "h", "min", "s", "ms") if value >= SECONDS[u] * (2 if u in ("d", "h") else 1)), "us")
+    number = Decimal(repr(value / SECONDS[unit]))
+    return f"{round_up(value / SECONDS[unit], max(0, 2 - number.adjusted())).normalize():,f} {unit}"
+
+
+def round_up(value: float, decimals: int) -> Decimal:
+    """Return `value` as it is written, rounded up to so many decimals."""
+    return Decimal(repr(value)).quantize(Decimal(1).scaleb(-decimals), ROUND_CEILING)
 
 
 def show_kwh(value: float) -> str:

@@ -374,5 +374,5 @@ class _Prices:
                   for stage, counts in enumerate(found.counts)]
         parts = problem.bubble_parts
         pipeline = (problem.micro_batches * parts - 1) * max(stages) + sum(stages)
-        step = (pipeline * 1e-9 / parts + float(self.time.step[row])) * float(self.time.jitter[row])
+        step = (pipeline * (1e-9 * problem.unit_ns) / parts + float(self.time.step[row])) * float(self.time.jitter[row])
         return steps * step / float(self.share[row])

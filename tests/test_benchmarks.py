@@ -7,7 +7,7 @@ from importlib import import_module
 import pytest
 
 
-@pytest.mark.parametrize("name", ["process", "speed", "exact", "validation", "rules", "formulas", "throughput",
-                                  "transfer", "serving_speed", "fit_serving"])
+@pytest.mark.parametrize("name", ["process", "speed", "exact", "metamorphic", "validation", "rules", "formulas",
+                                  "throughput", "transfer", "serving_speed", "fit_serving"])
 def test_imports(name: str) -> None:
     assert import_module(f"benchmarks.{name}").__doc__

@@ -15,9 +15,12 @@ from planner.answer.bought import Bought
 from planner.answer.breakdown import RELATIVE, Memory, Time
 from planner.answer.layout import Layout
 from planner.answer.level import Serving
+from planner.solver.quantize import COST_QUANTUM, DURATION_QUANTUM
 from planner.yaml_io import Frozen, absent
 
 SECONDS_PER_DAY = 86400.0
+DIGITS = 1e-12
+"""What products of floats lose, relative: more than a cent of sums above a trillion."""
 
 
 class Failures(Frozen):
@@ -81,7 +84,7 @@ class Placement(Frozen):
     goodput: float | None = Field(default=None, gt=0, le=1)
     """Share of wall time that moves the job forward: what failures, checkpoints and restarts leave."""
     duration_days: float | None = Field(default=None, ge=0)
-    """steps x step_seconds / goodput, in days; of a service the month that its cost is of."""
+    """steps x step_seconds / goodput, in days: a whole number of microseconds, up; of a service the month of its cost."""
     cost_usd: float | None = Field(default=None, ge=0)
     """Of the duration, spares included."""
     energy_kwh: float | None = Field(default=None, ge=0)
@@ -108,7 +111,8 @@ class Placement(Frozen):
         if self.time.steps is None or self.goodput is None or self.duration_days is None:
             return self
         days = self.time.steps * self.time.step_seconds / self.goodput / SECONDS_PER_DAY
-        if not math.isclose(days, self.duration_days, rel_tol=RELATIVE):
+        # in the integers of the solver: of a job of milliseconds, the last microsecond is more than RELATIVE
+        if not math.isclose(days, self.duration_days, rel_tol=RELATIVE, abs_tol=DURATION_QUANTUM / SECONDS_PER_DAY):
             raise ValueError(f"steps x step_seconds / goodput is {days} d, "
                              f"duration_days is {self.duration_days}")
         return self
@@ -118,7 +122,7 @@ class Placement(Frozen):
         if self.usd_per_node_hour is None or self.duration_days is None or self.cost_usd is None:
             return self
         rent = (self.nodes + self.spare_nodes) * self.usd_per_node_hour * 24 * self.duration_days
-        if abs(rent - self.cost_usd) > 0.01:
+        if not math.isclose(rent, self.cost_usd, rel_tol=DIGITS, abs_tol=COST_QUANTUM):
             raise ValueError(f"rent of {self.nodes + self.spare_nodes} nodes is {rent:.2f} USD, "
                              f"cost_usd is {self.cost_usd:.2f}")
         return self

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from planner.answer.assignment import Alternative, Assignment
 from planner.answer.first_edition import upgraded
 from planner.scenario.default import Default
+from planner.text_io import json_text
 from planner.yaml_io import Frozen, absent
 
 Status = Literal["optimal", "feasible", "infeasible", "undecided"]
@@ -44,13 +44,19 @@ class Search(Frozen):
     removed: dict[str, int] = Field(default_factory=dict)
     """Rows by what removed them first: rules; `deadline`, `budget`, `power`, `owned`, `bound` and `time` before the
     rows were made, so that these and the rules make up `layouts` with the legal ones; the rest of the names among legal
-    ones and their offloaded variants."""
+    ones and their offloaded variants. Most first."""
     staged: int = Field(default=0, ge=0)
     """Rows whose stages were solved exactly; the others were pruned by their bound."""
     domains: dict[str, tuple[int | float | str, ...]] = Field(default_factory=dict)
     """The values searched of each axis."""
     wall_seconds: float = Field(default=0.0, ge=0)
     """From the question to the plan."""
+
+    @field_validator("removed")
+    @classmethod
+    def _most_first(cls, removed: dict[str, int]) -> dict[str, int]:
+        """Put the names in an order that does not depend on what was searched first, or by how many processes."""
+        return dict(sorted(removed.items(), key=lambda item: (-item[1], item[0])))
 
 
 class Relaxation(Frozen):
@@ -141,4 +147,4 @@ class Plan(Frozen):
 def to_json(answer: Frozen) -> str:
     """Return the answer as JSON: keys in the contract's order, indented by two, the same bytes each time."""
     data = answer.model_dump(mode="json", by_alias=True)
-    return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
+    return json_text(data, indent=2)

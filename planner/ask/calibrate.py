@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from planner.catalog.calibration import Residual, Residuals
-from planner.catalog.load import FITTED, Catalog, data_root
+from planner.catalog.fitted import FITTED, Fitted
+from planner.catalog.folders import holds_entries
+from planner.catalog.load import ALL_KINDS, Catalog, data_root
 from planner.errors import InputError
 from planner.evidence.compare import compare
 from planner.evidence.reading import read_evidence
@@ -22,6 +24,8 @@ from planner.fit.rows import Measured, rows_of
 from planner.fit.solve import Fit, Progress, fit
 from planner.fit.write import fitted_file, residual_file, save
 from planner.layouts.table import Floats
+from planner.text_io import real
+from planner.yaml_io import parse, validate
 
 SCHEMA = "planner.calibration/1"
 STEP, MEMORY, SERVING = "step-residuals", "memory-residuals", "serving-residuals"
@@ -66,6 +70,7 @@ def calibrate(paths: Sequence[Path], folder: Path, catalogs: Sequence[Path], as_
     The priors are the catalog's figures without what `folder` fitted before, so that the same evidence gives the same
     bytes. Raises InputError where no row has a measured step time.
     """
+    real(folder)  # minutes before it is written to
     before = Catalog(catalogs, unfitted=folder)
     evidence = [read_evidence(path) for path in paths]
     rows = [row for one in evidence if one.kind == "train_throughput" for row in rows_of(one, before)]
@@ -75,14 +80,15 @@ def calibrate(paths: Sequence[Path], folder: Path, catalogs: Sequence[Path], as_
     knobs = knobs_of(before, [row.outcome for row in rows])
     found = fit(rows, knobs, before, progress)
     source = f"{len(rows)} runs of {', '.join(path.name for path in paths)}, by planner calibrate"
-    files = [save(folder, FITTED, fitted_file(found, source, as_of, _note(found)))]
-    after = Catalog([*catalogs, folder])
+    fitted, residuals = fitted_file(found, source, as_of, _note(found)), dict[str, str]()
+    own = [folder] if holds_entries(folder, ALL_KINDS) else []
+    after = Catalog([*catalogs, *own], unfitted=folder).with_fitted(validate(parse(fitted, FITTED), Fitted))
     for name, (kind, what, traits) in RESIDUALS.items():
         samples = [sample for one in evidence if one.kind == kind for sample in _samples(name, one, after)]
         if len(samples) >= LEAST_ROWS:
-            kept = () if folder.resolve() == data_root("catalogs").resolve() else _held(before, name)
-            files.append(save(folder, name, residual_file(name, what, source, as_of, _over(kept, samples, traits))))
-    return Calibration(tuple(rows), found, tuple(files))
+            kept = () if real(folder) == real(data_root("catalogs")) else _held(before, name)
+            residuals[name] = residual_file(name, what, source, as_of, _over(kept, samples, traits))
+    return Calibration(tuple(rows), found, tuple(save(folder, fitted, residuals)))
 
 
 def _note(fit: Fit) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from planner.answer.assignment import Alternative, Assignment
-from planner.answer.schema import Infeasible, Objective, Plan, Search
+from planner.answer.schema import Infeasible, Objective, Plan, Search, Status
 from planner.ask.account import joined
 from planner.ask.provenance import provenance_of
 from planner.catalog.load import Catalog
@@ -23,32 +23,38 @@ def hold(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], e
     """Return the fewest GPUs that hold the model, one assignment a method; other GPU kinds are the alternatives.
 
     Of several models the largest that fits is answered for. Every count is proven: no layout of the space on fewer
-    GPUs of that kind fits at the asked confidence.
+    GPUs of that kind fits at the asked confidence; unless a time limit cut a search short, which the status says.
     """
     started = time.monotonic()
     best: list[Assignment] = []
     others: list[Alternative] = []
     accounts: list[Search] = []
     without: list[str] = []
-    several = False
+    several, proven = False, True
     for method, questions in holding(scenario, catalog):
         models = list(questions)
         several = len(models) > 1
         for model, question in models:
             solved = solve(question, effort)
             accounts.append(solved.columns[0].account)
+            proven &= solved.columns[0].open_bound is None
             if solved.picks:
                 best += solved.assignments()
                 others += _other_kinds(solved, best[-1])
                 break
             without.append(f"{method} of {model}" if several else method)
     total = float(sum(assignment.gpus for assignment in best))
-    nothing = _nothing(scenario, without, several=several) if without else None
+    ended: Status = "optimal" if best else "infeasible"
+    if not proven:
+        ended = "feasible" if best else "undecided"
+    nothing = _nothing(scenario, without, several=several) if without and proven else None
+    notes = [nothing] if nothing else [] if proven else ["stopped by the time limit: fewer GPUs may do"]
     account = joined(accounts, time.monotonic() - started)
     return Plan(
-        status="optimal" if best else "infeasible", notes=(nothing,) if best and nothing else (),
+        status=ended, notes=tuple(notes) if best or not proven else (),
         assignments=tuple(best), alternatives=tuple(others),
-        objective=Objective(name="gpus", value=total, bound=total, gap=0.0) if best else Objective(name="gpus"),
+        objective=Objective(name="gpus", **({"value": total} if best else {}),
+                            **({"bound": total, "gap": 0.0} if best and proven else {})),
         search=account.model_copy(update={"domains": {}}),
         infeasible=None if best or nothing is None else Infeasible(because=(nothing,)),
         provenance=provenance_of(scenario, catalog, defaults))

@@ -40,7 +40,7 @@ def make_plan(scenario: AnyScenario, catalog: Catalog, *, defaults: Sequence[Def
             raise InputError("--pareto needs workload.tokens: what holds a model has neither cost nor days")
         if replay is not None:
             raise InputError("--replay is for services, and this is a training question")
-        return hold(scenario, catalog, defaults, effort_of(None, workers))
+        return hold(scenario, catalog, defaults, effort)
     started, question = time.monotonic(), question_of(scenario, catalog)
     replaying = _replaying(question, replay, progress)
     if pareto:

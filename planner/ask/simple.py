@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 
 from planner.errors import InputError
 from planner.jobs.job import Alone
 from planner.jobs.solved import Question, Solved, alone_in
+from planner.solver.settings import OutOfTime
+
+log = logging.getLogger("planner")
 
 
 def only(question: Question, option: str) -> Alone:
@@ -18,9 +22,16 @@ def only(question: Question, option: str) -> Alone:
 
 
 def simplest(solved: Solved) -> Solved:
-    """Return the simplest plan within the resolution of the prediction; the same where nothing is proven."""
+    """Return the simplest plan within the resolution of the prediction.
+
+    The same where nothing is proven, or too little time is left.
+    """
     alone = only(solved.question, "--prefer")
     if solved.status != "optimal" or not solved.picks:
         return solved
-    columns, run, value = alone.simplest(solved.columns[0], solved.picks)
+    try:
+        columns, run, value = alone.simplest(solved.columns[0], solved.picks, solved.effort)
+    except OutOfTime:
+        log.warning("the time limit left no time for --prefer simple: this is the proven optimum")
+        return solved
     return replace(solved, columns=(columns,), solution=replace(solved.solution, run=run, value=value))

@@ -216,7 +216,7 @@ class Model(Sourced):
     parameters: Parameters | None = None
     stored: Literal["bf16", "fp8", "mxfp4", "w4a16"] = "bf16"
     """Format of the weights as they are published."""
-    sequence_length: int = Field(gt=0, le=10**9)
+    sequence_length: int = Field(gt=0, le=10**8)
     """Default training length in tokens."""
     global_batch: int = Field(gt=0, le=10**6)
     """Default global batch in sequences of that length."""

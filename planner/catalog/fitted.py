@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError
@@ -10,9 +12,12 @@ from pydantic import BaseModel, Field, ValidationError
 from planner.catalog.ranges import Rows
 from planner.catalog.sourced import Fact, Sourced
 from planner.errors import InputError
-from planner.yaml_io import Frozen
+from planner.text_io import read_text, real
+from planner.yaml_io import Frozen, parse, validate
 
 S = TypeVar("S", bound=Sourced)
+FITTED = "fitted"
+"""Name of the file of fitted constants; the quantiles of what they leave lie beside it."""
 
 
 class Constant(Frozen):
@@ -28,6 +33,8 @@ class Fitted(Sourced):
     """Constants by entry ("stacks/fsdp2", "calibration/gpu-hopper") and dotted field."""
 
     values: dict[str, dict[str, Constant]]
+    residuals: dict[str, str] = Field(default_factory=dict)
+    """Files of the same fit -> digest of their text: these constants with other residuals are half a fit."""
 
     def over(self, entry: S, kind: str, name: str) -> S:
         """Return `entry` with what is fitted for kind/name, and where it comes from."""
@@ -61,6 +68,28 @@ def _within_ranges(entry: Sourced, fields: Iterable[str]) -> None:
                 where = ".".join(map(str, problem["loc"]))
                 raise InputError(f"fitted: {entry.name}.{where}: {problem['msg']}; run planner calibrate again"
                                  ) from None
+
+
+def text_digest(text: str) -> str:
+    """Return a digest of a text's lines, however they end."""
+    return hashlib.sha256("\n".join(text.splitlines()).encode()).hexdigest()[:16]
+
+
+def fitted_files(roots: Sequence[Path], unfitted: Path | None) -> list[Path]:
+    """Return the files of fitted constants in catalog folders, the stronger later; `unfitted` is left out."""
+    kept = [root for root in roots if unfitted is None or real(root) != real(unfitted)]
+    return [file for root in kept if (file := root / "calibration" / f"{FITTED}.yaml").is_file()]
+
+
+def read_fitted(path: Path) -> Fitted:
+    """Return the fitted constants of a file. Raises InputError where residuals beside it are not of the same fit."""
+    found = validate(parse(read_text(path), str(path)), Fitted)
+    for name, digest in found.residuals.items():
+        beside = path.with_name(f"{name}.yaml")
+        if text_digest(read_text(beside)) != digest:
+            raise InputError(f"not of the same fit as {path.name} beside it: run planner calibrate again",
+                             file=str(beside))
+    return found
 
 
 def with_values(entry: S, values: Mapping[str, float]) -> S:

@@ -18,7 +18,8 @@ from planner.catalog.architecture import Model
 from planner.catalog.calibration import ArchitectureRates, KernelShape, Reliability, Residuals
 from planner.catalog.engine import Engine
 from planner.catalog.entry_file import read_entry
-from planner.catalog.fitted import Fitted, value_of, with_values
+from planner.catalog.fitted import FITTED, Fitted, fitted_files, read_fitted, value_of, with_values
+from planner.catalog.folders import checked
 from planner.catalog.hardware import Fabric, Gpu, Node
 from planner.catalog.parts import Part
 from planner.catalog.price import PriceList, Purchase, Site
@@ -27,13 +28,14 @@ from planner.catalog.speed import ServiceLevels, ServingLaw, Speeds
 from planner.catalog.spelling import canonical
 from planner.catalog.stack import Stack
 from planner.errors import InputError, UnknownName
+from planner.text_io import read_bytes
 from planner.yaml_io import Document, read, validate
 
 S = TypeVar("S", bound=Sourced)
 KINDS: dict[str, type[Sourced]] = {"gpus": Gpu, "nodes": Node, "fabrics": Fabric, "models": Model,
                                    "prices": PriceList, "stacks": Stack, "sites": Site, "parts": Part,
                                    "purchases": Purchase, "engines": Engine, "speeds": Speeds}
-FITTED = "fitted"
+ALL_KINDS = (*KINDS, "calibration")
 CALIBRATION: dict[str, type[Sourced]] = {"kernels": KernelShape, "reliability": Reliability, FITTED: Fitted,
                                          "step-residuals": Residuals, "memory-residuals": Residuals,
                                          "serving-residuals": Residuals, "serving": ServingLaw,
@@ -51,10 +53,7 @@ class Catalog:
 
     def __init__(self, folders: Sequence[Path] = (), *, unfitted: Path | None = None) -> None:
         """Open the shipped folder and the user's; `unfitted` is one whose fitted constants are left out."""
-        for folder in folders:
-            if not folder.is_dir():
-                raise InputError("no such catalog folder", file=str(folder))
-        self.roots = [data_root("catalogs"), *folders]
+        self.roots = [data_root("catalogs"), *(checked(folder, ALL_KINDS) for folder in folders)]
         self._entries: dict[tuple[str, str], Sourced] = {}
         self._files: dict[str, dict[str, Path]] = {}
         self._names: dict[str, dict[str, str]] = {}
@@ -86,16 +85,16 @@ class Catalog:
         assert isinstance(found, model)
         return found
 
-    def fitted_files(self) -> list[Path]:
-        """Return the files of fitted constants, the stronger later."""
-        files = [root / "calibration" / f"{FITTED}.yaml" for root in self.roots
-                 if self._unfitted is None or root.resolve() != self._unfitted.resolve()]
-        return [file for file in files if file.is_file()]
-
     @cached_property
     def fitted(self) -> list[Fitted]:
         """Constants that lie over stacks and calibration, the stronger later."""
-        return [validate(read(file), Fitted) for file in self.fitted_files()]
+        return [read_fitted(file) for file in fitted_files(self.roots, self._unfitted)]
+
+    def with_fitted(self, constants: Fitted) -> Catalog:
+        """Return a catalog over whose entries `constants` lie too, which are in no file yet."""
+        other = copy(self)
+        other._entries, other.fitted = {}, [*self.fitted, constants]
+        return other
 
     def _fitted(self, kind: str, name: str, document: Document, entry: S) -> S:
         """Return an entry with its fitted constants, and those that it takes from the entry it is like."""
@@ -291,10 +290,10 @@ class Catalog:
     def digest(self) -> str:
         """SHA-256 over every file that can decide an answer, so that a plan names its catalog."""
         total = hashlib.sha256()
-        for kind in [*KINDS, "calibration"]:
+        for kind in ALL_KINDS:
             for name, path in self.files(kind).items():
                 total.update(f"{kind}/{name}\n".encode())
-                total.update(path.read_bytes())
-        for path in self.fitted_files()[:-1]:
-            total.update(path.read_bytes())
+                total.update(read_bytes(path))
+        for path in fitted_files(self.roots, self._unfitted)[:-1]:
+            total.update(read_bytes(path))
         return total.hexdigest()[:16]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping
 from datetime import date
@@ -12,9 +11,12 @@ from typing import Any
 
 import click
 
+from planner.cli import options
 from planner.cli.options import common, console, is_quiet, open_catalog
+from planner.cli.printing import say_json
 from planner.errors import EXIT_OK
 from planner.render.page import Column, Page
+from planner.text_io import json_text
 
 PARTS = 1000
 """Steps of the progress bar."""
@@ -24,7 +26,7 @@ PARTS = 1000
 @click.argument("evidence", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="EVIDENCE.csv...")
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="Catalog folder to write, for --catalogs.")
-@click.option("--as-of", metavar="YEAR-MONTH", help="Date to record. Default: this month.")
+@click.option("--as-of", metavar="YEAR-MONTH", callback=options.as_of, help="Date to record. Default: this month.")
 @common
 def command(evidence: tuple[Path, ...], output: Path, as_of: str | None, as_json: bool,
             catalogs: tuple[Path, ...]) -> int:
@@ -37,7 +39,7 @@ def command(evidence: tuple[Path, ...], output: Path, as_of: str | None, as_json
 
     from planner.ask.calibrate import calibrate
 
-    silent = is_quiet() or as_json
+    silent = is_quiet() or as_json or not sys.stderr.isatty()
     with click.progressbar(length=PARTS, label="fitting", file=StringIO() if silent else sys.stderr) as bar:
         def progress(share: float) -> None:
             bar.update(max(0, int(share * PARTS) - bar.pos))
@@ -45,7 +47,7 @@ def command(evidence: tuple[Path, ...], output: Path, as_of: str | None, as_json
         found = calibrate(evidence, output, catalogs, as_of or f"{date.today():%Y-%m}", progress=progress)
     result = found.as_json()
     if as_json:
-        click.echo(json.dumps(result, indent=2, ensure_ascii=False, allow_nan=False))
+        say_json(json_text(result, indent=2))
         return EXIT_OK
     page = Page(console())
     page.paragraph(_sentence(result))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,13 +19,14 @@ from planner.cli.facts import ALL_KINDS, entries, find, key_facts
 from planner.cli.import_prices import import_gpuhunt, import_skypilot
 from planner.cli.main import everywhere
 from planner.cli.options import common, console, is_quiet, is_verbose, open_catalog
+from planner.cli.printing import note, say, say_json, say_yaml
 from planner.errors import EXIT_OK, InputError
 from planner.money.rent import usual_candidate
 from planner.physics.shapes import active_parameters, parameters
 from planner.render.page import Column, Page
 from planner.render.topology import topology_lines
 from planner.render.topology_svg import topology_svg
-from planner.text_io import write_text
+from planner.text_io import json_text, write_folder, write_text
 from planner.yaml_io import dump
 
 
@@ -164,11 +164,10 @@ def import_hf(config: Path, output: Path | None, as_json: bool, catalogs: tuple[
         _print_json({"schema": "planner.catalog-entry/1", "entry": "models", **model.model_dump(mode="json"),
                      **_counts(model)})
     elif output is None:
-        click.echo(dump(entry), nl=False)
+        say_yaml(dump(entry))
     if output is not None:
-        written = output / "models" / f"{model.name}.yaml"
-        write_text(written, dump(entry), folders=True)
-        click.echo(f"{written}: {parameters(model):,} parameters, {active_parameters(model):,} active", err=as_json)
+        (written,) = write_folder(output / "models", {f"{model.name}.yaml": dump(entry)})
+        (note if as_json else say)(f"{written}: {parameters(model):,} parameters, {active_parameters(model):,} active")
     return EXIT_OK
 
 
@@ -177,4 +176,4 @@ import_entries.add_command(import_gpuhunt)
 
 
 def _print_json(data: dict[str, Any]) -> None:
-    click.echo(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))
+    say_json(json_text(data, indent=2))

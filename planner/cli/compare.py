@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from planner.cli.options import common, console, is_quiet, open_catalog, warn
+from planner.cli.printing import say, say_json
 from planner.cli.question import asking, question
 from planner.errors import EXIT_INFEASIBLE, EXIT_OK, EXIT_STOPPED
 
@@ -31,9 +32,9 @@ def command(scenario: str | None, trace: bool, time_limit: float | None, workers
     found = compare(asked, catalog, effort_of(time_limit, workers))
     warn(one.row.note for one in found if one.row.note)
     if as_json:
-        click.echo(to_json(comparison_of(found)))
+        say_json(to_json(comparison_of(found)))
     elif is_quiet():
-        click.echo(render_comparison_line(found))
+        say(render_comparison_line(found))
     else:
         render_comparison(found, console(), traced=trace)
     return _exit({one.row.status for one in found})

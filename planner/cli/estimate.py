@@ -12,11 +12,11 @@ from click.core import ParameterSource
 from planner.catalog.hardware import Precision
 from planner.catalog.load import Catalog
 from planner.cli.options import F, common, console, is_quiet, open_catalog, quantity
+from planner.cli.printing import note, say, say_json
 from planner.cli.question import serving_options
 from planner.errors import EXIT_OK, InputError
 from planner.scenario.load import SERVING_FLAGS, load_service
-from planner.scenario.workload import Batch, GlobalBatch, Loss, Method, Optimizer
-from planner.units import Tokens
+from planner.scenario.workload import Batch, GlobalBatch, Loss, Method, Optimizer, SequenceLength
 
 SERVICE = ("model", *SERVING_FLAGS, "concurrency")
 """Flags of a service, each with the key that it sets."""
@@ -41,7 +41,7 @@ def _serving(function: F) -> F:
               "schedule=gpipe,recompute=selective,sp=1,shard=8,no_sync=1,offload_optimizer=0.5,"
               "offload_parameters=1,offload_activations=1,offload_to=nvme; what is left out is 1 or off, sp and "
               "no_sync as the stack does it.")
-@click.option("--seq-len", type=quantity(Tokens), metavar="TOKENS", help="Default: by model.")
+@click.option("--seq-len", type=quantity(SequenceLength), metavar="TOKENS", help="Default: by model.")
 @click.option("--global-batch", type=quantity(GlobalBatch), metavar="SEQUENCES",
               help="Default: by model.")
 @click.option("--method", type=click.Choice(get_args(Method)), default="pretrain", show_default=True)
@@ -87,14 +87,14 @@ def command(model: str | None, node: str, gpus: int | None, layout: str, seq_len
         assignment = ask()
     else:
         found = ask.largest(largest)
-        click.echo(largest_sentence(largest, found), err=as_json)
+        (note if as_json else say)(largest_sentence(largest, found))
         if found.estimate is None or is_quiet():
             return EXIT_OK
         assignment = found.estimate
     if as_json:
-        click.echo(to_json(assignment))
+        say_json(to_json(assignment))
     elif is_quiet():
-        click.echo(estimate_sentence(assignment, confidence))
+        say(estimate_sentence(assignment, confidence))
     else:
         render_estimate(assignment, console(), confidence, () if largest else ask.levers(assignment))
     return EXIT_OK
@@ -119,9 +119,9 @@ def _estimate_service(flags: Mapping[str, object], catalog: Catalog, node: str, 
         {name: _flag(name) for name in SERVICE})
     assignment = estimate_serving(service, catalog, node, gpus, axes)
     if as_json:
-        click.echo(to_json(assignment))
+        say_json(to_json(assignment))
     elif is_quiet():
-        click.echo(capacity_sentence(assignment, service.rate))
+        say(capacity_sentence(assignment, service.rate))
     else:
         render_service(assignment, console(), service.rate)
     return EXIT_OK

@@ -9,6 +9,7 @@ import click
 
 from planner.cli.options import common, console, is_quiet, open_catalog, warn
 from planner.cli.plan import EXIT_CODES
+from planner.cli.printing import say, say_json
 from planner.cli.question import asking, question
 from planner.scenario.scenario import AnyScenario
 
@@ -37,9 +38,9 @@ def command(scenario: str | None, why_not: tuple[str, ...], time_limit: float | 
     explanation = explain(ask, catalog, why_not, effort_of(time_limit, workers))
     warn(explanation.notes)
     if as_json:
-        click.echo(to_json(explanation))
+        say_json(to_json(explanation))
     elif is_quiet():
-        click.echo(render_explanation_line(explanation))
+        say(render_explanation_line(explanation))
     else:
         render_explanation(explanation, console())
     return EXIT_CODES[explanation.status]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -11,16 +10,16 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-from pydantic import TypeAdapter, ValidationError
 
 from planner.catalog.importers.gpuhunt import read_gpuhunt, version_date
 from planner.catalog.importers.quotes import Imported
 from planner.catalog.importers.skypilot import read_skypilot
 from planner.catalog.load import Catalog
-from planner.catalog.sourced import AsOf
+from planner.cli import options
 from planner.cli.options import common, is_quiet, is_verbose, open_catalog
+from planner.cli.printing import note, say_json, say_yaml
 from planner.errors import EXIT_OK, InputError
-from planner.text_io import visible, write_text
+from planner.text_io import json_text, write_folder
 from planner.units import plural
 from planner.yaml_io import dump
 
@@ -37,14 +36,6 @@ def _provider(ctx: click.Context, param: click.Parameter, value: str | None) -> 
     return value
 
 
-def _as_of(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    adapter: TypeAdapter[str] = TypeAdapter(AsOf)
-    try:
-        return None if value is None else adapter.validate_python(value)
-    except ValidationError:
-        raise click.BadParameter(f"expected a month or a day such as 2026-11 or 2026-11-21, got {value!r}") from None
-
-
 def _price_options(function: F) -> F:
     """Add what both imports of prices take."""
     for option in reversed((
@@ -53,7 +44,7 @@ def _price_options(function: F) -> F:
                      help="Catalog folder to write prices/PROVIDER.yaml into, for --catalogs. Default: print it."),
         click.option("--provider", metavar="NAME", callback=_provider,
                      help="What to call the provider, where the file's place does not say; of a zip, the one to read."),
-        click.option("--as-of", metavar="YYYY-MM", callback=_as_of,
+        click.option("--as-of", metavar="YYYY-MM", callback=options.as_of,
                      help="When the prices were quoted. Default: the date of gpuhunt's version, else this month."),
     )):
         function = option(function)
@@ -92,7 +83,7 @@ def _answer(imported: list[Imported], catalog: Catalog, output: Path | None, as_
     """Print or write the price lists, and say on stderr what became of the rows."""
     for one in [] if is_quiet() else imported:
         for line in _summary(one, one.origin.provider in catalog.files("prices")):
-            click.echo(line, err=True)
+            note(line)
     lists = [one.prices for one in imported if one.prices is not None]
     if not lists:
         raise InputError("no row is an offer of a node type of the catalog", file=imported[0].origin.file)
@@ -101,14 +92,13 @@ def _answer(imported: list[Imported], catalog: Catalog, output: Path | None, as_
                          + ", ".join(prices.name for prices in lists))
     entries = [prices.model_dump(mode="json", exclude_defaults=True) for prices in lists]
     if output is not None:
-        for entry in entries:
-            write_text(output / "prices" / f"{entry['name']}.yaml", dump(entry), folders=True)
+        write_folder(output / "prices", {f"{entry['name']}.yaml": dump(entry) for entry in entries})
     if as_json:
         skipped = {one.origin.provider: dict(_reasons(one)) for one in imported}
-        click.echo(json.dumps({"schema": "planner.catalog-import/1", "entry": "prices", "entries": entries,
-                               "skipped": skipped}, indent=2, ensure_ascii=False, allow_nan=False))
+        say_json(json_text({"schema": "planner.catalog-import/1", "entry": "prices", "entries": entries,
+                            "skipped": skipped}, indent=2))
     elif output is None:
-        click.echo(dump(entries[0]), nl=False)
+        say_yaml(dump(entries[0]))
 
 
 def _reasons(one: Imported) -> list[tuple[str, int]]:
@@ -121,14 +111,14 @@ def _summary(one: Imported, known: bool) -> Iterable[str]:
     offers = one.prices.offers if one.prices else ()
     origin = one.origin
     instances = len({offer.instance for offer in offers})
-    yield visible(f"{origin.provider}: {plural(len(offers), 'offer')} of {plural(instances, 'instance')} from "
-                   f"{plural(one.rows, 'row')} of {origin.file}, as of {origin.as_of}")
+    yield (f"{origin.provider}: {plural(len(offers), 'offer')} of {plural(instances, 'instance')} from "
+           f"{plural(one.rows, 'row')} of {origin.file}, as of {origin.as_of}")
     if known and offers:
         yield f"  takes the place of the price list {origin.provider} (another name beside it: --provider NAME)"
     for reason, count in _reasons(one):
         kinds = Counter(skip.what for skip in one.skipped if skip.reason == reason)
         shown = [what for what, _ in sorted(kinds.items(), key=lambda item: (-item[1], item[0]))[:SHOWN]]
         rest = ", ..." if len(kinds) > SHOWN else ""
-        yield visible(f"  skipped {count:,}, {reason}: {'; '.join(shown)}{rest}")
+        yield f"  skipped {count:,}, {reason}: {'; '.join(shown)}{rest}"
     for skip in one.skipped if is_verbose() else ():
-        yield visible(f"{origin.file}:{skip.line}: {skip.reason}: {skip.what}")
+        yield f"{origin.file}:{skip.line}: {skip.reason}: {skip.what}"

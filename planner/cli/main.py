@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import gc
-import os
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -14,8 +14,9 @@ from typing import Any, TypeVar
 
 import click
 
+from planner.cli import printing
 from planner.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_OK, PlannerError
-from planner.text_io import visible
+from planner.process import interrupts
 from planner.version import __version__
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -50,6 +51,18 @@ class Settings:
     catalogs: tuple[Path, ...] = ()
 
 
+class _InterruptedError(Exception):
+    """Ctrl-C, as click does not know it: it answers a KeyboardInterrupt with an empty line."""
+
+
+@contextmanager
+def _unseen() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise _InterruptedError from None
+
+
 class LazyGroup(click.Group):
     """A group that knows its commands by name and imports one when it is invoked."""
 
@@ -79,13 +92,25 @@ class LazyGroup(click.Group):
             ctx.fail(f"No such command {args[0]!r}{did_you_mean(args[0], COMMANDS)}")
         return super().resolve_command(ctx, args)
 
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:  # noqa: ANN401 - as click has them
+        """Read the command line; --help may be read by half, too."""
+        with _reader_may_leave(), _unseen():
+            return super().make_context(*args, **kwargs)
+
     def invoke(self, ctx: click.Context) -> object:
-        """Run a command; a reader that has gone away (`| head`) is not an error."""
-        try:
+        """Run a command."""
+        with _reader_may_leave(), _unseen():
             return super().invoke(ctx)
-        except BrokenPipeError:
-            _drop_stdout()
-            raise click.exceptions.Exit(EXIT_OK) from None
+
+
+@contextmanager
+def _reader_may_leave() -> Iterator[None]:
+    """Take a reader that has gone away (`| head`) for no error, before click does."""
+    try:
+        yield
+    except BrokenPipeError:
+        printing.drop(sys.stdout)
+        raise click.exceptions.Exit(EXIT_OK) from None
 
 
 def _early(ctx: click.Context, param: click.Parameter, value: bool | tuple[Path, ...]) -> None:
@@ -119,7 +144,8 @@ def everywhere(function: F) -> F:
 def group() -> None:
     """GPU-cluster capacity planner: the cheapest GPUs, and the sharding layout on them, that do the work.
 
-    Exit codes: 0 answered, 2 the input is wrong, 3 proven infeasible, 4 stopped before a proof, 70 a bug.
+    Exit codes: 0 answered, 2 the input is wrong, 3 proven infeasible, 4 stopped before a proof, 70 a bug,
+    74 the system could not read or write.
     """
 
 
@@ -129,33 +155,33 @@ def main(argv: Sequence[str] | None = None) -> int:
     # loading modules and facts makes many objects and no garbage; looking for some took a sixth of a plan's time
     gc.set_threshold(FEW_COLLECTIONS)
     try:
+        printing.begin()
         code = group.main(None if argv is None else list(argv), prog_name="planner", standalone_mode=False,
                           obj=settings)
         sys.stdout.flush()
-    except PlannerError as error:
-        return _fail(str(error), error.exit_code)
     except click.ClickException as error:
-        error.show()
-        return error.exit_code
-    except (click.Abort, KeyboardInterrupt):
-        return _fail("interrupted", EXIT_INTERRUPTED)
+        code = printing.usage(error)
     except BrokenPipeError:
-        _drop_stdout()
-        return EXIT_OK
-    except Exception as error:
-        if settings.verbose:
-            traceback.print_exc()
-        hint = "" if settings.verbose else " (-v shows the traceback)"
-        return _fail(f"this is a bug in planner: {type(error).__name__}: {error}{hint}", EXIT_BUG)
-    return code if isinstance(code, int) else EXIT_OK
+        printing.drop(sys.stdout)
+        code = EXIT_OK
+    except (Exception, KeyboardInterrupt, _InterruptedError) as error:
+        code = _fail(error, settings)
+    return printing.ended(code if isinstance(code, int) else EXIT_OK)
 
 
-def _fail(message: str, code: int) -> int:
-    """Write one line; what input put into it that is no visible character is escaped."""
-    click.echo(f"Error: {visible(message)}", err=True)
-    return code
-
-
-def _drop_stdout() -> None:
-    """Point stdout at nothing, so that closing it at exit cannot fail again."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _fail(error: BaseException, settings: Settings) -> int:
+    """Say on one line what went wrong, and return the exit code that stands for it."""
+    if isinstance(error, OSError):
+        error = printing.failure(error)
+    if isinstance(error, PlannerError):
+        printing.note(f"Error: {error}")
+        return error.exit_code
+    # some libraries make another error of Ctrl-C
+    if isinstance(error, (click.Abort, KeyboardInterrupt, _InterruptedError)) or interrupts.came():
+        printing.note("Error: interrupted")
+        return EXIT_INTERRUPTED
+    if settings.verbose:
+        printing.message(traceback.format_exc(), nl=False)
+    hint = "" if settings.verbose else " (-v shows the traceback)"
+    printing.note(f"Error: this is a bug in planner: {type(error).__name__}: {error}{hint}")
+    return EXIT_BUG

@@ -15,13 +15,17 @@ from pydantic import TypeAdapter, ValidationError
 from rich.console import Console
 
 from planner.catalog.load import Catalog
+from planner.catalog.sourced import AsOf
 from planner.cli.main import Settings
+from planner.cli.printing import note
 from planner.text_io import visible
 from planner.units import SECONDS, parse
 
 F = TypeVar("F", bound=Callable[..., Any])
 PIPE_WIDTH = 80
 """Columns where the output is no terminal and COLUMNS is not set."""
+
+_AS_OF: TypeAdapter[str] = TypeAdapter(AsOf)
 
 
 def common(function: F) -> F:
@@ -68,7 +72,7 @@ def _verbose(ctx: click.Context, param: click.Parameter, value: bool) -> None:
 def warn(messages: Iterable[str]) -> None:
     """Write warnings to stderr, each once; with -q none."""
     for message in dict.fromkeys(messages) if not is_quiet() else ():
-        click.echo(f"warning: {visible(message)}", err=True)
+        note(f"warning: {visible(message)}")
 
 
 def is_quiet() -> bool:
@@ -111,6 +115,14 @@ def quantity(annotation: Any) -> Callable[[str], Any]:  # noqa: ANN401 - what Ty
             raise click.BadParameter(error.errors()[0]["msg"].removeprefix("Value error, ")) from None
 
     return convert
+
+
+def as_of(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """Return a date as catalog entries state it."""
+    try:
+        return None if value is None else _AS_OF.validate_python(value)
+    except ValidationError:
+        raise click.BadParameter(f"expected a month or a day such as 2026-11 or 2026-11-21, got {value!r}") from None
 
 
 def time_limit(text: str) -> float:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from planner.cli.options import common, console, is_quiet, open_catalog, warn
+from planner.cli.printing import say, say_json, say_yaml
 from planner.cli.progress import bar
 from planner.cli.question import asking, question
 from planner.errors import EXIT_INFEASIBLE, EXIT_INTERRUPTED, EXIT_OK, EXIT_STOPPED
@@ -37,7 +38,7 @@ def command(scenario: str | None, prefer: str | None, pareto: str | None, time_l
     catalog = open_catalog(catalogs)
     asked, defaults = question(scenario, flags, catalog)
     if show_scenario:
-        click.echo(to_yaml(asked), nl=False)
+        say_yaml(to_yaml(asked))
         return EXIT_OK
 
     from planner.answer.schema import to_json
@@ -55,9 +56,9 @@ def command(scenario: str | None, prefer: str | None, pareto: str | None, time_l
         plan, interrupted = stopped.plan, True
     warn(plan.notes)
     if as_json:
-        click.echo(to_json(plan))
+        say_json(to_json(plan))
     elif is_quiet():
-        click.echo(render_answer_line(plan))
+        say(render_answer_line(plan))
     else:
         render_plan(plan, console())
     return EXIT_INTERRUPTED if interrupted else EXIT_CODES[plan.status]

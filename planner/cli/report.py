@@ -8,6 +8,7 @@ import click
 
 from planner.cli.options import common, is_quiet, open_catalog
 from planner.cli.plan_file import read_plan
+from planner.cli.printing import say
 from planner.errors import EXIT_OK, InputError
 from planner.text_io import write_text
 
@@ -29,5 +30,5 @@ def command(plan: Path, output: Path, as_json: bool, catalogs: tuple[Path, ...])
     made = read_plan(plan)
     write_text(output, report(made, open_catalog(catalogs)))
     if not is_quiet():
-        click.echo(f"Wrote {output}")
+        say(f"Wrote {output}")
     return EXIT_OK

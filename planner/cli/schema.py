@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import json
 from importlib import import_module
 from itertools import pairwise
 from typing import get_args
@@ -13,7 +12,9 @@ import click
 from pydantic import TypeAdapter
 
 from planner.cli.options import common
+from planner.cli.printing import say_json
 from planner.errors import EXIT_OK
+from planner.text_io import json_text
 from planner.yaml_io import Frozen
 
 DOCUMENTS = {
@@ -29,7 +30,7 @@ DOCUMENTS = {
 @common
 def command(document: str, as_json: bool, catalogs: tuple[object, ...]) -> int:
     """Print the JSON Schema of a document: what --json of a command prints, or a scenario file."""
-    click.echo(json.dumps(schema_of(document), indent=2, ensure_ascii=False))
+    say_json(json_text(schema_of(document), indent=2))
     return EXIT_OK
 
 

@@ -8,6 +8,7 @@ import click
 
 from planner.cli.options import common, console, is_quiet, open_catalog
 from planner.cli.plan_file import read_plan
+from planner.cli.printing import say, say_json
 from planner.cli.progress import bar
 from planner.errors import EXIT_OK
 from planner.simulate.router import POLICIES
@@ -37,9 +38,9 @@ def command(plan: Path, trace: Path, workload: str | None, policy: str, as_json:
         found = simulate_plan(made, open_catalog(catalogs), requests, workload=workload, policy=policy,
                               progress=progress)
     if as_json:
-        click.echo(to_json(found))
+        say_json(to_json(found))
     elif is_quiet():
-        click.echo(simulation_sentence(found))
+        say(simulation_sentence(found))
     else:
         render_simulation(found, console())
     return EXIT_OK

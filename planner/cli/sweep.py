@@ -15,7 +15,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from planner.catalog.load import Catalog
 from planner.cli import options
 from planner.cli.options import common, is_quiet, open_catalog, warn
+from planner.cli.printing import say_json
 from planner.errors import EXIT_INPUT, EXIT_OK, EXIT_STOPPED
+from planner.text_io import real
 
 if TYPE_CHECKING:
     from planner.sweep.run import Summary
@@ -50,16 +52,18 @@ def command(scenario: str, vary: tuple[str, ...], output: Path | None, workers: 
     _check_engine(engine, scheduler, workers)
     catalog = open_catalog(catalogs)
 
-    from planner.sweep.output import in_file, in_order, lines_in
+    from planner.sweep.output import held, in_file, in_order, lines_in
     from planner.sweep.run import run
     from planner.sweep.task import Terms, tasks
     from planner.sweep.variants import varied
 
     asked = tasks(scenario, varied(vary), catalog)
-    lines = lines_in(output, asked, catalog.digest) if output is not None else {}
-    done = {index for index, line in lines.items() if line.finished}
-    terms = Terms(tuple(str(folder.absolute()) for folder in catalogs), catalog.digest, time_limit)
+    terms = Terms(tuple(str(real(folder)) for folder in catalogs), catalog.digest, time_limit)
     with ExitStack() as stack:
+        if output is not None:
+            stack.enter_context(held(output))
+        lines = lines_in(output, asked, catalog.digest) if output is not None else {}
+        done = {index for index, line in lines.items() if line.finished}
         answers = stack.enter_context(_engine(terms, catalog, scheduler, workers, len(asked) - len(done)))
         bar = stack.enter_context(_bar(len(asked)))
         sink = in_order(bar.print) if output is None else in_file(output, lines)
@@ -105,7 +109,7 @@ class _Bar:
         shared = not self.progress.disable and sys.stdout.isatty()
         if shared:
             self.progress.stop()
-        click.echo(line)
+        say_json(line)
         if shared:
             self.progress.start()
 

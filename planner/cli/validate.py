@@ -10,6 +10,7 @@ import click
 
 from planner.answer.validation import Errors, Rank, Skipped, Verdicts
 from planner.cli.options import common, console, is_quiet, is_verbose, open_catalog
+from planner.cli.printing import say_json
 from planner.errors import EXIT_OK
 from planner.render.page import Column, Page
 
@@ -29,7 +30,7 @@ def command(evidence: Path, as_json: bool, catalogs: tuple[Path, ...]) -> int:
 
     result = validate_file(evidence, catalog)
     if as_json:
-        click.echo(to_json(result))
+        say_json(to_json(result))
         return EXIT_OK
     page = Page(console())
     _show(page, result.summary)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from planner.catalog.calibration import Residual
-from planner.catalog.load import FITTED
+from planner.catalog.calibration import Residual, Residuals
+from planner.catalog.fitted import FITTED, text_digest
 from planner.fit.solve import Fit
-from planner.text_io import write_text
-from planner.yaml_io import dump
+from planner.text_io import write_folder
+from planner.yaml_io import dump, parse, validate
 
 DIGITS = 4
 """Significant digits of a fitted figure: more than any of them is known to."""
@@ -45,8 +45,13 @@ def residual_file(name: str, what: str, source: str, as_of: str, classes: Sequen
     return dump(head) + "classes:\n" + "\n".join(lines) + "\n"
 
 
-def save(folder: Path, name: str, text: str) -> Path:
-    """Write one file of the folder's calibration and return its path."""
-    path = folder / "calibration" / f"{name}.yaml"
-    write_text(path, text, folders=True)
-    return path
+def save(folder: Path, fitted: str, residuals: Mapping[str, str]) -> list[Path]:
+    """Write the texts of a fit into the folder's calibration and return their paths. Raises InputError, IOFailure.
+
+    The constants name the digests of their residuals and come first, so that a write cut short is seen when read.
+    """
+    for name, text in residuals.items():
+        validate(parse(text, name), Residuals)
+    ties = dump({"residuals": {name: text_digest(text) for name, text in residuals.items()}}) if residuals else ""
+    return write_folder(folder / "calibration", {
+        f"{FITTED}.yaml": fitted + ties, **{f"{name}.yaml": text for name, text in residuals.items()}})

@@ -90,9 +90,13 @@ class Columns:
     demands: tuple[Demand, ...] = ()
     open_bound: int | None = None
     """Nothing that was left unsearched is below it, in the objective's quantum; none where nothing was left."""
-    interrupted: bool = False
     account: Search = field(default_factory=Search)
     """What was looked at, and what was removed by what."""
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended the search for them."""
+        return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,8 +109,8 @@ class Job(Protocol):
         possible: whether the question with a change has a plan.
         """
 
-    def broken(self, columns: Columns) -> list[str]:
-        """Return the rules that together leave no legal layout; empty where there are some."""
+    def broken(self, columns: Columns, effort: Effort) -> list[str]:
+        """Return the rules that together leave no legal layout; empty where there are some. Raises OutOfTime."""
 
     def short(self, columns: Columns) -> tuple[list[str], str | None]:
         """Return what lacks memory, and the nearest miss."""
@@ -141,8 +141,11 @@ class Alone(Job, Protocol):
                      ) -> list[Alternative]:
         """Return what comes next, best first, with why each lost."""
 
-    def simplest(self, columns: Columns, picks: Sequence[Picked]) -> tuple[Columns, Run, int]:
-        """Return the simplest of what cannot be told from what was picked, its columns, and the objective's value."""
+    def simplest(self, columns: Columns, picks: Sequence[Picked], effort: Effort) -> tuple[Columns, Run, int]:
+        """Return the simplest of what cannot be told from what was picked, its columns, and the objective's value.
+
+        Raises OutOfTime.
+        """
 
     def trade_offs(self, measures: Sequence[Objective], effort: Effort) -> tuple[Columns, list[Run]]:
         """Return the exact frontier of the measures, the best by the first one first, unless a bound is left open."""

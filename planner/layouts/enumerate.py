@@ -3,12 +3,13 @@
 Axes are multiplied in one after the other and every rule is applied as soon as the axes it reads are present, so the
 grid is never built whole; a removed row counts for all grid points it stands for. The early axes give *stems*, which
 decide GPUs and the time of a layer; a stem grows into its layouts by the late axes, where the search asks for them.
+Stems come in blocks, each made when it is asked for, so that memory does not grow with the grid.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,8 +21,14 @@ from planner.layouts.table import Ints, Layouts, constant, joined
 
 LAZY_AXES = frozenset(OFFLOAD_AXES)
 """Axes multiplied in by the search only where a layout without them could still win."""
-PIECE = 1_000_000
+PIECE = 500_000
 """Rows made at once, before rules thin them out."""
+BLOCK = 250_000
+"""Rows that are enough for the next axis."""
+GROWN = 1024
+"""Stems grown at once where one layout is enough."""
+MANY = 256
+"""Data-parallel degrees above which those that divide the global batch come first: near the best, and few."""
 EARLY = tuple(axis for axis in AXES if axis.name not in LATE_AXES | LAZY_AXES)
 LATE = tuple(axis for axis in AXES if axis.name in LATE_AXES)
 
@@ -55,41 +62,70 @@ class Grid:
         self.size = self._points((*EARLY, *LATE))
         self.points_per_stem = self._points(LATE)
 
-    def _points(self, axes: tuple[Axis, ...]) -> int:
-        return int(np.prod([len(self.domains[axis.name]) for axis in axes], dtype=np.int64))
+    def _points(self, axes: tuple[Axis, ...], domains: Mapping[str, Sequence[float]] | None = None) -> int:
+        return int(np.prod([len((domains or self.domains)[axis.name]) for axis in axes], dtype=np.int64))
 
-    def stems(self) -> Iterator[tuple[list[int], Layouts]]:
-        """Yield candidates alike in what rules read, and the legal stems of each: rows with late axes at rest."""
+    def stems(self, check: Callable[[], None] = lambda: None) -> Iterator[tuple[list[int], Layouts]]:
+        """Yield candidates alike in what rules read, and legal stems of each in blocks: rows with late axes at rest.
+
+        `check` is called before each piece of work; it may end the enumeration by raising.
+        """
         for alike in _alike(self.facts):
             first = {"candidate": np.array(alike[:1], np.int64)}
-            searched = [a for a in EARLY if a.name != "candidate"]
-            columns = self._multiplied(first, (EARLY[0],), searched, len(alike) * self.points_per_stem)
-            yield alike, self._table(columns | {name: constant(value, np.int64, len(columns["dp"]))
-                                                for name, value in _AT_REST.items()})
+            searched, points = EARLY[1:], len(alike) * self.points_per_stem
+            for domains in self._in_turn():
+                rules = list(_ready(EARLY[0], {EARLY[0].name}))
+                start = self._kept(rules, dict(first), points * self._points(searched, domains))
+                for columns in self._blocks(start, EARLY[:1], searched, points, domains, check):
+                    yield alike, self._table(columns | {name: constant(value, np.int64, len(columns["dp"]))
+                                                        for name, value in _AT_REST.items()})
+
+    def _in_turn(self) -> Iterator[dict[str, list[float]]]:
+        """Yield the domains in parts that make up the whole: of many data-parallel degrees the likely ones first."""
+        ranks = self.domains["dp"]
+        likely = [one for one in ranks if self.facts.space.global_batch % one == 0]
+        parts = [likely, sorted(set(ranks) - set(likely))] if len(ranks) > MANY else [ranks]
+        yield from ({**self.domains, "dp": part} for part in parts if part or len(parts) == 1)
 
     def grow(self, stems: Layouts) -> Layouts:
         """Return the legal layouts of the stems."""
-        columns = self._multiplied({axis.name: getattr(stems, axis.name) for axis in EARLY}, EARLY, LATE, 1)
+        start = {axis.name: getattr(stems, axis.name) for axis in EARLY}
+        parts = list(self._blocks(start, EARLY, LATE, 1, self.domains, lambda: None))
+        columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         self.grown += len(columns["dp"])
         return self._table(columns)
 
-    def _multiplied(self, columns: dict[str, Ints], present: tuple[Axis, ...], axes: tuple[Axis, ...] | list[Axis],
-                    weight: int) -> dict[str, Ints]:
-        """Multiply `axes` into the rows and apply every rule once it can be; count what it removes.
+    def is_empty(self, check: Callable[[], None]) -> bool:
+        """Say whether no layout is legal; `check` is that of `stems`."""
+        for _, stems in self.stems(check):
+            for start in range(0, len(stems), GROWN):
+                check()
+                if len(self.grow(stems.take(slice(start, start + GROWN)))):
+                    return False
+        return True
+
+    def _blocks(self, columns: dict[str, Ints], present: tuple[Axis, ...], axes: tuple[Axis, ...], weight: int,
+                domains: Mapping[str, Sequence[float]], check: Callable[[], None]) -> Iterator[dict[str, Ints]]:
+        """Multiply `axes` into the rows and yield them in blocks; apply every rule once it can be, and count.
 
         `weight` is how many grid points a row stands for once all of `axes` are in.
         """
-        done, columns = {axis.name for axis in present}, dict(columns)
-        rules = list(_ready(present[-1], done)) if len(present) == 1 else []
-        columns = self._kept(rules, columns, weight * self._points(tuple(axes)))
-        for at, axis in enumerate(axes):
-            done.add(axis.name)
-            rules, rest = list(_ready(axis, done)), weight * self._points(tuple(axes[at + 1:]))
-            values = np.array(self.domains[axis.name], column_type(axis.name))
-            piece = max(1, PIECE // max(1, len(values)))
-            parts = [self._kept(rules, _times(axis.name, values, part), rest) for part in _pieces(columns, piece)]
-            columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        return columns
+        if not axes:
+            yield columns
+            return
+        axis, rest = axes[0], axes[1:]
+        present = (*present, axis)
+        rules, points = list(_ready(axis, {one.name for one in present})), weight * self._points(rest, domains)
+        values = np.array(domains[axis.name], column_type(axis.name))
+        parts: list[dict[str, Ints]] = []
+        pieces = list(_pieces(columns, max(1, PIECE // max(1, len(values)))))
+        for at, piece in enumerate(pieces):
+            check()
+            parts.append(self._kept(rules, _times(axis.name, values, piece), points))
+            if at == len(pieces) - 1 or sum(len(part["candidate"]) for part in parts) >= BLOCK:
+                block = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+                parts = []
+                yield from self._blocks(block, present, rest, weight, domains, check)
 
     def _kept(self, rules: Sequence[str], columns: dict[str, Ints], points: int) -> dict[str, Ints]:
         """Return the rows that pass every rule; those that do not count for `points` each, under their first rule."""

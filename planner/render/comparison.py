@@ -11,7 +11,7 @@ from planner.errors import Unsupported
 from planner.render.figures import days
 from planner.render.page import Column, Page
 from planner.render.served_comparison import of_services, render_services, services_line
-from planner.units import DAY, show_kwh, show_usd
+from planner.units import DAY, round_up, show_kwh, show_usd
 
 CELLS = 12
 """Of the longest bar."""
@@ -129,6 +129,7 @@ def _row(one: Compared) -> tuple[str, ...]:
     low, high = (row.duration_days * end / a.time.step_seconds for end in a.time.interval90_seconds)
     kg = row.co2_kg
     emitted = "-" if kg is None else f"{kg / 1e3:,.1f} t" if kg >= 1e3 else f"{kg:,.1f} kg"
-    return (f"{row.node}, {row.offer}", f"{row.gpus:,}", f"{row.duration_days:,.1f}\n{low:,.1f} to {high:,.1f}",
+    duration = f"{round_up(row.duration_days, 1):,}"
+    return (f"{row.node}, {row.offer}", f"{row.gpus:,}", f"{duration}\n{low:,.1f} to {high:,.1f}",
             f"{row.mfu:.2f}", f"{show_usd(row.cost_usd or 0.0)}\n{_span(one)}\n{row.usd_per_million_tokens:,.3g} USD",
             f"{show_kwh(row.energy_kwh or 0.0)}\n{emitted}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from planner.units import DAY, show_seconds
+from planner.units import DAY, round_up, show_within
 
 _UNITS = {"cost_usd": ("USD", 2), "duration_days": ("d", 4), "gpus": ("GPUs", 0), "energy_kwh": ("kWh", 1)}
 _LISTED = 8
@@ -13,8 +13,8 @@ _LISTED = 8
 
 
 def days(value: float) -> str:
-    """Write a duration given in days: `54.2 days`, or hours and less below two days."""
-    return f"{value:,.1f} days" if value >= 2 else show_seconds(value * DAY)
+    """Write a duration given in days: `54.2 days`, or hours and less below two days; up, so that it is kept."""
+    return f"{round_up(value, 1):,} days" if value >= 2 else show_within(value * DAY)
 
 
 def percent(share: float) -> str:
@@ -33,8 +33,10 @@ def milliseconds(seconds: float, total: float) -> str:
 
 
 def objective(name: str, value: float) -> str:
-    """Write an objective's value exactly as solved, with its unit."""
+    """Write an objective's value as solved, with its unit; a duration up, so that it is kept."""
     unit, decimals = _UNITS[name]
+    if name == "duration_days":
+        return f"{round_up(value, decimals):,} {unit}"
     return f"{value:,.{decimals}f} {unit}"
 
 

@@ -18,14 +18,15 @@ def asks_what_holds(plan: Plan) -> bool:
 
 
 def holding_sentence(plan: Plan) -> str:
-    """Return the fewest GPUs for each method."""
+    """Return the fewest GPUs for each method, and whether that is proven."""
+    proof = "proven optimal" if plan.status == "optimal" else "not proven: stopped by a limit"
     parts = [f"{_called(a, plan)} {a.gpus} x {a.gpu}" for a in plan.assignments]
     work = plan.provenance.scenario["workload"]
     if "," in work["model"]:
         limits = plan.provenance.scenario.get("limits") or {}
         most = next((f" on at most {limits[name]} GPUs" for name in ("max_gpus", "gpus") if limits.get(name)), "")
-        return f"Largest that fits{most}: {', '.join(parts)} (proven optimal)"
-    return f"Fewest GPUs that hold {work['model']}: {', '.join(parts)} (proven optimal)"
+        return f"Largest that fits{most}: {', '.join(parts)} ({proof})"
+    return f"Fewest GPUs that hold {work['model']}: {', '.join(parts)} ({proof})"
 
 
 def _called(a: Assignment, plan: Plan) -> str:

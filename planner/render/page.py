@@ -15,6 +15,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from planner.text_io import visible
+
 BAR_CELLS = 30
 """Cells of a bar at a share of one, on a console of 80 columns or more."""
 LEAST_SHARE = 0.005
@@ -42,7 +44,8 @@ class Page:
         return self.console.encoding.startswith("utf")
 
     def text(self, value: str, style: str = "") -> Text:
-        """Return `value` as it stands, in characters that the console can show."""
+        """Return `value` as it stands, in characters that the console can show: no control characters among them."""
+        value = "\n".join(visible(line) for line in value.split("\n"))
         if not self.unicode:
             value = value.encode("ascii", "replace").decode("ascii")
         return Text(value, style=style, overflow="fold")

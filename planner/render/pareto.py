@@ -9,14 +9,14 @@ from planner.answer.assignment import Assignment
 from planner.answer.schema import Measure, Plan
 from planner.render.layout_text import brief
 from planner.render.page import Column, Page
-from planner.units import plural, show_kwh, show_usd
+from planner.units import plural, round_up, show_kwh, show_usd
 
 WIDTH, HEIGHT = 60, 15
 FAR = 4
 """Most over least value from which an axis is logarithmic."""
 _CALLED: dict[Measure, str] = {"cost_usd": "cost", "duration_days": "days", "gpus": "gpus", "energy_kwh": "energy"}
 _FIELDS = {name: measure for measure, name in _CALLED.items()}
-_SHOWN = {"cost": show_usd, "days": "{:,.1f}".format, "gpus": "{:,.0f}".format, "energy": show_kwh}
+_SHOWN = {"cost": show_usd, "days": lambda days: f"{round_up(days, 1):,}", "gpus": "{:,.0f}".format, "energy": show_kwh}
 _MARKS = "123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal, NamedTuple
 
-from pydantic import Field, PlainSerializer, PlainValidator, field_validator, model_validator
+from pydantic import AfterValidator, Field, PlainSerializer, PlainValidator, field_validator, model_validator
 
 from planner.catalog.hardware import Precision
 from planner.units import Tokens, parse_count, trimmed
@@ -22,7 +22,7 @@ _BATCH = re.compile(r"([\d_,]+) ?(?:sequences|seqs)? ?(?:(?:\+-|\+/-|±) ?(\d+(?
 TRAINABLE = ("bf16", "fp16", "fp8", "mxfp8", "fp4", "fp32", "tf32")
 MOST_SEQUENCES = 10**6
 LONGEST = 10**8
-"""Tokens of the longest sequence."""
+"""Tokens of a sequence at most, ten times the longest context of a published model."""
 WIDEST = 0.25
 
 
@@ -58,6 +58,16 @@ GlobalBatch = Annotated[Batch, PlainValidator(_global_batch, json_schema_input_t
                         PlainSerializer(str, return_type=str)]
 
 
+def sequence(value: int) -> int:
+    """Return a length in tokens. Raises ValueError above what any model reads."""
+    if value > LONGEST:
+        raise ValueError(f"a sequence has at most {LONGEST:,} tokens, far more than any model reads, got {value:,}")
+    return value
+
+
+SequenceLength = Annotated[Tokens, AfterValidator(sequence)]
+
+
 class Training(Frozen):
     """A training job: `tokens` in all, `global_batch` sequences a step, each of `sequence_length` tokens."""
 
@@ -69,7 +79,7 @@ class Training(Frozen):
     """None is pretrain, or without tokens every method in turn."""
     tokens: Annotated[Tokens, Field(le=10**16)] | None = None
     """None asks what holds the model: the fewest GPUs of each kind."""
-    sequence_length: Annotated[Tokens, Field(le=LONGEST)] | None = None
+    sequence_length: SequenceLength | None = None
     """Tokens of a sequence; none is the model's."""
     global_batch: GlobalBatch | None = None
     """Sequences of a step: 2048, or 2048 sequences +- 2%; none is the model's."""
@@ -83,7 +93,7 @@ class Training(Frozen):
     """Whether the optimizer steps as backward makes the gradients, which are freed at once: one micro-batch a step."""
     loss: Loss | None = None
     """Kernel of the cross entropy: plain, in chunks, or fused with its projection; none is the stack's own."""
-    mean_length: Annotated[Tokens, Field(le=LONGEST)] | None = None
+    mean_length: SequenceLength | None = None
     """Tokens of a sample on average where each is padded to sequence_length; none where samples are packed."""
     lora_rank: int = Field(default=16, gt=0, le=4096)
     """Rank of the adapters on every product, for the methods lora and qlora."""

@@ -1,6 +1,7 @@
 """The only place where floats become the solver's integers. Use is rounded up, capacity and bounds down.
 
 Quanta: 1 ns of time inside a step, 1 us of a job's duration, 1 MiB of memory, 1 cent, 1 micro-USD of an hourly price.
+Of a stage that takes hours or holds petabytes, the least power of two times as much that keeps its numbers in 60 bits.
 """
 
 from __future__ import annotations
@@ -15,25 +16,35 @@ DURATION_QUANTUM = 1e-6
 MEMORY_QUANTUM = 2**20
 COST_QUANTUM = 0.01
 PRICE_QUANTUM = 1e-6
+READ_BACK = 1e-14
+"""What floats lose of a duration between its integer, its text in any unit, and the limit read from that, relative."""
 LONGEST = 9e18
 """Microseconds at which a lower bound stops growing, so that it stays within 64 bits: 285,000 years."""
 _MICRO_USD_US_PER_CENT = 36 * 10**12
 """(micro-USD per hour x microseconds) in one cent: 1e4 micro-USD x 3.6e9 us."""
 
 
-def nanoseconds(seconds: float) -> int:
-    """Return a kernel or traffic time in ns, up."""
-    return math.ceil(seconds / TIME_QUANTUM)
+def coarse(largest: float, limit: int) -> int:
+    """Return how many quanta a unit must be for `largest`, in quanta, to stay below `limit`: a power of two."""
+    units = 1
+    while largest >= limit * units:
+        units *= 2
+    return units
 
 
-def memory_use(size: float) -> int:
-    """Return bytes held in MiB, up."""
-    return math.ceil(size / MEMORY_QUANTUM)
+def nanoseconds(seconds: float, unit: int = 1) -> int:
+    """Return a kernel or traffic time in units of `unit` ns, up."""
+    return math.ceil(seconds / (TIME_QUANTUM * unit))
 
 
-def memory_capacity(size: float) -> int:
-    """Return bytes available in MiB, down."""
-    return math.floor(size / MEMORY_QUANTUM)
+def memory_use(size: float, unit: int = 1) -> int:
+    """Return bytes held in units of `unit` MiB, up."""
+    return math.ceil(size / (MEMORY_QUANTUM * unit))
+
+
+def memory_capacity(size: float, unit: int = 1) -> int:
+    """Return bytes available in units of `unit` MiB, down."""
+    return math.floor(size / (MEMORY_QUANTUM * unit))
 
 
 def duration_use(seconds: float) -> int:
@@ -42,8 +53,8 @@ def duration_use(seconds: float) -> int:
 
 
 def duration_limit(seconds: float) -> int:
-    """Return a deadline in us, down."""
-    return math.floor(seconds / DURATION_QUANTUM)
+    """Return a deadline in us, down, and a hair more: a duration of whole us, written out and read, is no longer."""
+    return math.floor(seconds / DURATION_QUANTUM * (1 + READ_BACK) + 1e-3)
 
 
 def duration_floor(seconds: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,12 +21,29 @@ class Settings:
     workers: int = 1
 
 
+class OutOfTime(Exception):
+    """The limit of an answer's time is reached."""
+
+
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """What an answer may take: a monotonic clock reading at which to stop, and processes that share the search out."""
+    """What an answer may take, all its phases together: passed down as one thing, and asked by whatever takes long.
+
+    stop: a monotonic clock reading at which to stop. workers: processes that share the search out.
+    """
 
     stop: float | None = None
     workers: int = 1
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time is up."""
+        return self.stop is not None and time.monotonic() > self.stop
+
+    def check(self) -> None:
+        """Raise OutOfTime once the time is up."""
+        if self.is_over:
+            raise OutOfTime
 
 
 UNLIMITED = Effort()

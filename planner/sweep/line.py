@@ -13,6 +13,7 @@ from planner.answer.first_edition import upgraded
 from planner.answer.schema import Plan
 from planner.sweep.task import Outcome, Task
 from planner.sweep.variants import Variant
+from planner.text_io import json_text
 from planner.yaml_io import Frozen, absent
 
 SCHEMA = "planner.sweep/1"
@@ -48,7 +49,7 @@ def line_of(variant: Variant, outcome: Outcome) -> str:
 
 def _line(variant: Variant, plan: Mapping[str, Any] | None, error: str | None) -> str:
     data = {"schema": SCHEMA, "variant": variant, "plan": plan, **({} if error is None else {"error": error})}
-    return json.dumps(data, ensure_ascii=False, allow_nan=False)
+    return json_text(data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ def kept(text: str, tasks: Mapping[frozenset[tuple[str, str]], Task], digest: st
         raise WrongLine(f"not a line of {SCHEMA}")
     task = tasks.get(frozenset((path, str(value)) for path, value in data["variant"].items()))
     if task is None:
-        raise WrongLine(f"its variant is not of this sweep: {json.dumps(data['variant'], ensure_ascii=False)}")
+        raise WrongLine(f"its variant is not of this sweep: {json_text(data['variant'])}")
     plan, error = upgraded(data.get("plan")), data.get("error")
     if plan is None and isinstance(error, str):
         return Kept(task.index, _line(task.variant, None, error), False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +13,12 @@ import pytest
 from planner.catalog.load import Catalog
 from planner.catalog.stack import Stack
 from planner.cli.main import main
+from planner.errors import InputError
 from planner.evidence.compare import compare
 from planner.evidence.reading import read_evidence
 from planner.fit.knobs import knobs_of
 from planner.fit.rows import rows_of
+from planner.fit.write import save
 from tests.evidence_tests.csv_file import DATA
 
 COLUMNS = ("id", "source", "framework", "model", "gpu", "gpus", "gpus_per_node", "scaleout", "seq_len",
@@ -114,6 +117,41 @@ def test_the_same_runs_give_the_same_bytes(tmp_path: Path) -> None:
         files.append({p.name: p.read_bytes() for p in (mine / "calibration").iterdir()})
     assert files[0] == files[1]
     assert sorted(files[0]) == ["fitted.yaml", "step-residuals.yaml"]
+
+
+FITTED = "name: fitted\nsource: runs {0}\nas_of: 2026-11\nkind: fitted\nvalues: {{}}\n"
+RESIDUALS = ("name: step-residuals\nsource: runs {0}\nas_of: 2026-11\nkind: fitted\nclasses:\n"
+             "  - {{rows: {0}, q05: 0.8, q10: 0.9, q50: 1.0, q90: 1.1, q95: 1.2}}\n")
+
+
+def test_new_constants_with_old_residuals_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str],
+                                                      monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a fit killed between its two files leaves them; the next fit mends it."""
+    mine, replace = tmp_path / "mine", os.replace
+
+    def fitted(rows: int) -> None:
+        save(mine, FITTED.format(rows), {"step-residuals": RESIDUALS.format(rows)})
+
+    def killed(old: Path, new: Path) -> None:
+        if new.name != "fitted.yaml":
+            raise KeyboardInterrupt
+        replace(old, new)
+
+    fitted(30)
+    with monkeypatch.context() as patched:
+        patched.setattr("planner.text_io.os.replace", killed)
+        with pytest.raises(KeyboardInterrupt):
+            fitted(40)
+    assert sorted(path.name for path in (mine / "calibration").iterdir()) == ["fitted.yaml", "step-residuals.yaml"]
+    for reading in (["catalog", "check"], ["estimate", "--model", "gpt2", "--node", "dgx-h100", "--layout", "dp=8"]):
+        assert main([*reading, "--catalogs", str(mine)]) == 2
+        assert capsys.readouterr().err == (f"Error: {mine}/calibration/step-residuals.yaml: not of the same fit as "
+                                           "fitted.yaml beside it: run planner calibrate again\n")
+    Catalog([mine], unfitted=mine).stack("fsdp2")  # as calibrate reads it
+    fitted(40)
+    assert Catalog([mine]).fitted[-1].source == "runs 40"
+    with pytest.raises(InputError, match=r"step-residuals:\d+: classes"):
+        save(mine, FITTED.format(50), {"step-residuals": RESIDUALS.format("x")})
 
 
 def test_runs_without_a_measured_step_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

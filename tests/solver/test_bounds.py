@@ -60,7 +60,7 @@ def checked(case: Case | Small, most: int) -> tuple[int, int]:
             found = staging.solve(problem)
             if found is not None:
                 fitted += 1
-                step = (found.objective * 1e-9 / problem.bubble_parts + float(time.step[row])) * float(time.jitter[row])
+                step = (problem.seconds(found.objective) + float(time.step[row])) * float(time.jitter[row])
                 assert known.fits[row], rows.row(row)
                 assert refined[row] <= step * HAIR, rows.row(row)
                 check_keys(pricing, rows, row, step, keys)

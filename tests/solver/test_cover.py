@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from itertools import product
+from operator import mul
 from random import Random
 from typing import Literal
 
 import pytest
 
+from planner.solver.engine import run
 from planner.solver.fleet.cover import cover
 from planner.solver.fleet.covering import Column, Cover, Covered, Supply
 from planner.solver.settings import Settings
@@ -287,6 +290,58 @@ def test_classes_are_answered_once_each_and_in_the_cheapest_parts(seed: int) -> 
         split += best is not None and values[0] != best
     assert feasible > 4
     assert split > 2
+
+
+DAY = (31, 24, 18, 15, 14, 26, 42, 61, 78, 89, 95, 100)
+"""Percent of the busiest hours, two hours each."""
+RATES = {2: (6500, 12_800, {1: (0.0034,), 2: (0.0039, 0.393, 0.396), 4: (0.809, 1.237, 0.815, 1.251),
+                            8: (2.065, 2.093)}),
+         7: (10_200, 25_600, {1: (0.464,), 2: (2.71, 0.995, 2.713), 4: (3.391, 3.394)}),
+         13: (10_200, 31_920, {1: (1.455, 1.463), 2: (3.285, 3.289), 4: (4.022, 4.026)}),
+         15: (4500, 12_000, {4: (0.0311, 0.0315)})}
+"""Watts and milli-USD an hour of nodes of eight GPUs, and requests/s of replicas by their GPUs, of a 70B model."""
+
+
+def day(always: bool, spares: int = 0) -> Cover:
+    """A day on four kinds of nodes, which may also be committed to at two thirds of the price."""
+    offers = [(key, False, usd) for key, (_, usd, _) in RATES.items()]
+    offers += [(key + 100, True, usd * 2 // 3) for key, (_, usd, _) in RATES.items() if always]
+    rows = [(key, gpus, rate) for key, *_ in offers for gpus, rates in RATES[key % 100][2].items() for rate in rates]
+    return Cover((tuple(400_000 * percent for percent in DAY),), (spares,),
+                 tuple(Column(at, 0, key, "whole", int(1e6 * rate), gpus) for at, (key, gpus, rate) in enumerate(rows)),
+                 tuple(Supply(key, partial(mul, 1000 * usd), 1000, 8, RATES[key % 100][0], paid)
+                       for key, paid, usd in offers), (2,) * len(DAY))
+
+
+@pytest.mark.parametrize(("always", "spares"), [(False, 0), (True, 0)])
+def test_a_day_on_many_kinds_of_nodes_is_soon_proven(always: bool, spares: int, monkeypatch) -> None:
+    """It took the limit of 60 deterministic seconds, each two of wall time, to break ties over all hours at once."""
+    spent: list[float] = []
+
+    def counted(*args):
+        spent.append((ending := run(*args)).deterministic_time)
+        return ending
+
+    monkeypatch.setattr("planner.solver.fleet.cover.run", counted)
+    problem = day(always, spares)
+    found = cover(problem)
+    assert found.status == "optimal"
+    assert faults(problem, found) == []
+    assert sum(spent) < 1.5
+
+
+@pytest.mark.parametrize("limit", [0.002, 0.02, None])
+def test_one_supply_more_never_costs_more_within_the_same_limit(limit: float | None) -> None:
+    random, settings = Random(44), Settings(deterministic_limit=limit)
+    for _ in range(12):
+        problem = random_cover(random)
+        for one in problem.supplies[:-1]:
+            fewer = replace(problem, columns=tuple(c for c in problem.columns if c.supply == one.key),
+                            supplies=(one,))
+            before, after = cover(fewer, settings), cover(problem, settings)
+            if before.value is not None and fewer.columns:
+                assert after.value is not None
+                assert after.value <= before.value
 
 
 def test_sizes_that_leave_gaps_on_a_node_are_refused() -> None:

@@ -22,6 +22,7 @@ from planner.solver.search.job import Pricing
 from planner.solver.search.source import grid_source, table_source
 from planner.solver.search.stage_row import stage_row
 from planner.solver.search.staging_input import staging_problem
+from planner.solver.settings import Effort
 from tests.search_cases import Case, catalog, random_case
 
 SEEDS = range(16)
@@ -75,7 +76,7 @@ def test_bounds_never_exceed_staged_optimum_and_never_reject_what_fits() -> None
                 if staged is None:
                     continue
                 fits_seen += 1
-                pipeline = staged.objective * 1e-9 / problem.bubble_parts
+                pipeline = problem.seconds(staged.objective)
                 step = (pipeline + batch.time.step[row]) * batch.time.jitter[row]
                 assert known.fits[row]
                 assert known.step[row] <= step * (1 + 1e-12)
@@ -138,7 +139,7 @@ def test_company_changes_nothing_for_a_candidate(seed: int, count: int) -> None:
 def test_a_time_limit_leaves_an_open_bound_that_no_layout_beats() -> None:
     case = random_case(3, limits=False)
     every = staged_all(case)
-    stopped = Search(case.question, case.space, case.job, deadline=0.0).run(table_source(case.enumeration.layouts))
+    stopped = Search(case.question, case.space, case.job, Effort(0.0)).run(table_source(case.enumeration.layouts))
     assert every
     assert stopped.open_bound is not None
     assert stopped.open_bound <= min(f.key for f in every)[:2]

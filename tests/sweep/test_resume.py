@@ -1,12 +1,21 @@
 """A file of lines: written as they are done, resumed without solving anything twice, never mixed with another's."""
 
+import errno
 import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from planner.ask.account import Interrupted
+from planner.errors import InputError
+from planner.sweep import output
+from planner.sweep.output import held
 from tests.sweep.conftest import no_offer
 
+ROOT = Path(__file__).parents[2]
 DAYS = ("1d", "2d", "3d", "4d")
 
 
@@ -155,3 +164,86 @@ def test_ctrl_c_keeps_what_is_done(sweep, search, planner, question, to_file, st
     assert (ran.code, ran.err.strip()) == (130, "Error: interrupted")
     assert [json.loads(line)["variant"]["limits.deadline"]
             for line in (sweep.file.read_text() if to_file else ran.out).splitlines()] == ["1d", "2d"]
+
+
+def test_two_sweeps_at_once_to_one_file_are_refused_and_lose_nothing(sweep, search, question, monkeypatch):
+    ran = []
+
+    def meanwhile(*args, **kwargs):
+        if not ran:  # from within the first variant of the first sweep, whose file was just replaced
+            other = ["sweep", question, "--vary", "workload.tokens=5G,6G", "-o", sweep.file]
+            ran.append(subprocess.run([sys.executable, "-m", "planner", *other], cwd=ROOT, capture_output=True,
+                                      text=True, check=False))
+        return search(*args, **kwargs)
+
+    monkeypatch.setattr("planner.sweep.answering.make_plan", meanwhile)
+    assert (sweep().code, days_in(sweep.file)) == (0, list(DAYS))
+    assert (ran[0].returncode, ran[0].stdout) == (2, "")
+    assert ran[0].stderr == (f"Error: {sweep.file}: another sweep is writing it: wait for that one, or name another "
+                             "file for -o\n")
+    assert sorted(path.name for path in sweep.file.parent.iterdir()) == ["out.jsonl"]
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from planner.sweep.output import held
+lock = held(Path(sys.argv[1]))
+lock.__enter__()
+os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.parametrize("before", [None, "", "whole"])
+def test_the_lock_of_a_file_ends_with_its_holder_and_leaves_nothing(sweep, before):
+    if before == "whole":
+        sweep()
+    elif before is not None:
+        sweep.file.touch()
+    text = sweep.file.read_text() if sweep.file.exists() else None
+    killed = subprocess.run([sys.executable, "-c", KILLED, sweep.file], cwd=ROOT, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    with held(sweep.file), pytest.raises(InputError, match="another sweep is writing it"), held(sweep.file):
+        pass
+    assert (sweep.file.read_text() if sweep.file.exists() else None) == (text or "" if before is None else text)
+
+
+def test_a_lock_made_for_nothing_is_taken_away(tmp_path):
+    with held(tmp_path / "none.jsonl"):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_replaced_while_it_is_locked_is_not_written(tmp_path, monkeypatch):
+    """Another sweep ends, and puts its file in place, between the opening and the locking of the old one."""
+    path, real = tmp_path / "out.jsonl", output._lock
+    path.write_text("old")
+
+    def late(file):
+        if path.read_text() == "old":
+            (tmp_path / "new").write_text("new")
+            (tmp_path / "new").replace(path)
+        real(file)
+
+    monkeypatch.setattr(output, "_lock", late)
+    with held(path), path.open() as now, pytest.raises(BlockingIOError):
+        real(now)
+
+
+def test_a_place_without_locks_is_written_all_the_same(sweep, search, monkeypatch):
+    def none(*_):
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr(output.fcntl, "flock", none)
+    assert (sweep().code, days_in(sweep.file)) == (0, list(DAYS))
+
+
+def test_half_a_character_in_a_line_is_kept_as_it_is(sweep, search):
+    sweep()
+    line = json.loads(sweep.file.read_text().splitlines()[0])
+    line["plan"]["provenance"]["versions"]["\ud800"] = "\udfff"
+    text = json.dumps(line)
+    sweep.file.write_text(text + "\n")
+    ran = sweep()
+    assert (ran.code, ran.err) == (0, "")
+    assert json.loads(sweep.file.read_text().splitlines()[0]) == line

@@ -15,6 +15,7 @@ from planner.jobs.job import ENDLESS, Change
 from planner.jobs.solved import Solved, solve
 from planner.scenario.limits import Objective
 from planner.solver.minimal import minimal
+from planner.solver.settings import OutOfTime
 from planner.units import show_bytes
 
 MEASURES: dict[str, Objective] = {"budget": "cost", "max_power": "gpus", "deadline": "time", "max_nodes": "gpus",
@@ -22,6 +23,7 @@ MEASURES: dict[str, Objective] = {"budget": "cost", "max_power": "gpus", "deadli
 """Limits in the order in which they are given up as reasons, and the objective that finds the least value of each."""
 MOST_CHANGE = 100
 """A limit changed by more than this many times is no advice where a smaller change is enough."""
+CUT_SHORT = "the time limit left no time for the reasons; that no plan keeps every limit is proven"
 MEMORY_STEP = 0.1e9
 """Bytes to which a relaxation of memory is rounded up."""
 DOUBLINGS = 6
@@ -29,28 +31,40 @@ SEVERAL = "no single limit is the cause: two or more have to change"
 
 
 def infeasible_of(failed: Solved) -> Infeasible | None:
-    """Return why there is no plan, each reason and relaxation verified by solving again; none where there is one."""
+    """Return why there is no plan, each reason and relaxation verified by solving again; none where there is one.
+
+    What the time limit leaves no time for is left out, and said.
+    """
     if failed.status != "infeasible":
         return None
-    for job, columns in zip(failed.question.jobs, failed.columns, strict=True):
-        if (miss := job.miss(columns, lambda change: possible(failed, change))) is not None:
-            return miss
-    reasons = reasons_of(failed)
-    relaxations = by_change([found for name in reasons if (found := _relaxation(name, failed)) is not None])
-    rules = [line for job, columns in zip(failed.question.jobs, failed.columns, strict=True)
-             for line in job.broken(columns)]
+    jobs = list(zip(failed.question.jobs, failed.columns, strict=True))
+    try:
+        for job, columns in jobs:
+            if (miss := job.miss(columns, lambda change: possible(failed, change))) is not None:
+                return miss
+        reasons = reasons_of(failed)
+        rules = [line for job, columns in jobs for line in job.broken(columns, failed.effort)]
+    except OutOfTime:
+        return Infeasible(because=(CUT_SHORT,))
+    relaxations = by_change([found for name in reasons if (found := _in_time(name, failed)) is not None])
     because = [*rules, *(line for name in reasons for line in _because(name, failed))]
     return Infeasible(because=tuple(because) or ("no fleet of the candidates is large enough",),
                       nearest=_nearest(failed, reasons, relaxations), relaxations=tuple(relaxations))
 
 
 def possible(failed: Solved, change: Change) -> bool:
-    """Say whether the question with a change has a plan, or whether that is not known in the time there is."""
-    return solve(failed.question.changed(change), failed.effort, "any", failed.held).status != "infeasible"
+    """Say whether the question with a change has a plan. Raises OutOfTime where the time is up before that is known."""
+    found = solve(failed.question.changed(change), failed.effort, "any", failed.held)
+    if found.status == "undecided":
+        raise OutOfTime
+    return found.solution.value is not None
 
 
 def feasible(failed: Solved, held: Sequence[str]) -> bool:
-    """Say whether there is a plan with only the limits in `held` in force (memory and own among them)."""
+    """Say whether there is a plan with only the limits in `held` in force (memory and own among them).
+
+    Raises OutOfTime.
+    """
     lifted = {name: None for name in limits_of(failed) if name not in held}
     goal: Objective = next((MEASURES[name] for name in ("deadline", "budget") if name in held), "gpus")
     return possible(failed, Change(limits=lifted, memory=0.0 if "memory" in held else ENDLESS,
@@ -111,6 +125,14 @@ def _nearest(failed: Solved, reasons: Sequence[str], relaxations: Sequence[Relax
     return SEVERAL if several else None
 
 
+def _in_time(name: str, failed: Solved) -> tuple[float, Relaxation] | None:
+    """Return the relaxation of one limit; none where the time is up before it is found."""
+    try:
+        return _relaxation(name, failed)
+    except OutOfTime:
+        return None
+
+
 def _relaxation(name: str, failed: Solved) -> tuple[float, Relaxation] | None:
     """Return the least change of one limit, all others held, that has a plan, and by how many times it changes."""
     if name == "own":
@@ -142,8 +164,7 @@ def _more_memory(failed: Solved) -> tuple[float, Relaxation] | None:
     usable = min(one.gpu.usable_memory for one in failed.question.terms.market.candidates)
 
     def enough(more: float) -> bool:
-        return solve(failed.question.changed(Change(memory=more)), failed.effort, "any",
-                     failed.held).solution.value is not None
+        return possible(failed, Change(memory=more))
 
     low, high = 0.0, 0.0
     for doubling in range(DOUBLINGS):

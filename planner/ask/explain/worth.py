@@ -21,6 +21,8 @@ def worths(plan: Solved) -> list[Worth]:
 
 def _worth(plan: Solved, knob: Knob) -> Worth:
     def saves(change: Change) -> float | None:
+        if plan.effort.is_over:
+            return None
         other = solve(plan.question.changed(change), plan.effort, "best").solution
         if other.value is None or other.status != "optimal" or plan.solution.value is None:
             return None
@@ -36,7 +38,7 @@ def _worth(plan: Solved, knob: Knob) -> Worth:
 
 def _pays_from(plan: Solved) -> str | None:
     """Return the least deadline under which a cheaper plan exists: the fastest plan of all that cost less."""
-    if plan.question.terms.objective != "cost":
+    if plan.question.terms.objective != "cost" or plan.effort.is_over:
         return None
     budget = plan.fleet.amount((plan.solution.value or 0) - 1)
     found = solve(plan.question.changed(Change(limits={"deadline": None, "budget": budget}, objective="time")),

@@ -7,6 +7,7 @@ import zipfile
 import zlib
 from dataclasses import dataclass
 from decimal import Decimal
+from io import BytesIO
 from pathlib import Path, PurePosixPath
 
 from planner.catalog.importers.quotes import (
@@ -22,7 +23,7 @@ from planner.catalog.importers.quotes import (
 )
 from planner.catalog.load import Catalog
 from planner.errors import InputError
-from planner.text_io import decoded, read_text
+from planner.text_io import decoded, read_bytes, real
 
 COLUMNS = ("instance_name", "location", "price", "gpu_count", "gpu_name", "gpu_memory", "spot")
 MAX_MEMBERS = 100
@@ -43,7 +44,7 @@ class Member:
 
 def version_date(path: Path) -> str | None:
     """Return the date of gpuhunt's version (20260818-42) that the file or its folder is called; none where neither."""
-    for name in (path.stem, path.resolve().parent.name):
+    for name in (path.stem, real(path).parent.name):
         if found := _VERSION.fullmatch(name):
             return "-".join(found.groups())
     return None
@@ -51,9 +52,10 @@ def version_date(path: Path) -> str | None:
 
 def members(path: Path, provider: str | None = None) -> list[Member]:
     """Return the CSVs of a file; of a zip with several, that of `provider` where it is given. Raises InputError."""
-    if not (path.suffix.lower() == ".zip" or zipfile.is_zipfile(path)):
-        return [Member(provider_name(path.stem), str(path), read_text(path, MAX_BYTES))]
-    found = _unzipped(path)
+    raw = read_bytes(path, MAX_BYTES)
+    if not (path.suffix.lower() == ".zip" or zipfile.is_zipfile(BytesIO(raw))):
+        return [Member(provider_name(path.stem), str(path), decoded(raw, str(path)))]
+    found = _unzipped(raw, path)
     if provider is None or len(found) == 1:
         return found
     chosen = [member for member in found if member.provider == provider]
@@ -63,12 +65,10 @@ def members(path: Path, provider: str | None = None) -> list[Member]:
     return chosen
 
 
-def _unzipped(path: Path) -> list[Member]:
+def _unzipped(raw: bytes, path: Path) -> list[Member]:
     """Return the CSVs of a zip by name, nothing written to disk and no more read than is allowed in all."""
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise InputError(f"file is larger than {MAX_BYTES >> 20} MiB", file=str(path))
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(BytesIO(raw)) as archive:
             listed = [info for info in archive.infolist() if _is_csv(info.filename)]
             if any(info.compress_type not in PACKING for info in listed):
                 raise InputError("expected a zip packed by deflate, as gpuhunt's are", file=str(path))
@@ -78,15 +78,13 @@ def _unzipped(path: Path) -> list[Member]:
             for info in sorted(listed, key=lambda info: info.filename):
                 with archive.open(info) as member:
                     # the size that the zip states is a claim
-                    raw = member.read(room + 1)
-                room -= len(raw)
+                    text = member.read(room + 1)
+                room -= len(text)
                 if room < 0:
                     raise InputError(f"unpacked, the CSV files are larger than {MAX_BYTES >> 20} MiB", file=str(path))
                 file = f"{path}/{info.filename}"
-                found.append(Member(provider_name(PurePosixPath(info.filename).stem), file, decoded(raw, file)))
-    except OSError as error:
-        raise InputError(f"cannot read: {error.strerror or error}", file=str(path)) from None
-    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError, ValueError) as error:
+                found.append(Member(provider_name(PurePosixPath(info.filename).stem), file, decoded(text, file)))
+    except (zipfile.BadZipFile, OSError, zlib.error, EOFError, RuntimeError, NotImplementedError, ValueError) as error:
         raise InputError(f"not a zip that can be read: {error}", file=str(path)) from None
     if len({member.provider for member in found}) < len(found):
         raise InputError("two CSV files of the zip are of one provider", file=str(path))

@@ -14,6 +14,7 @@ from planner.catalog.architecture import Model
 from planner.catalog.importers.hf_families import FAMILIES
 from planner.catalog.importers.hf_reading import read_config, read_object
 from planner.errors import InputError, UnknownName
+from planner.text_io import real
 from planner.yaml_io import dump, parse, validate
 
 MOST_NAME = 100
@@ -53,7 +54,7 @@ def import_config(path: Path, as_of: str) -> Model:
 
 
 def _head(config: Mapping[str, Any], path: Path, as_of: str) -> dict[str, Any]:
-    named = config.get("_name_or_path") or path.resolve().parent.name
+    named = config.get("_name_or_path") or real(path).parent.name
     longest = config.get("max_position_embeddings") or config.get("n_positions") or SEQUENCE_LENGTH
     assumed = {"source": "not in the config; change it to yours", "as_of": as_of, "kind": "assumed"}
     hf_id = named if isinstance(named, str) and re.fullmatch(r"[\w.-]+/[\w.-]+", named) else None

@@ -25,7 +25,7 @@ from planner.catalog.importers.quotes import (
     records,
 )
 from planner.catalog.load import Catalog
-from planner.text_io import read_text
+from planner.text_io import read_text, real
 
 COLUMNS = ("InstanceType", "AcceleratorName", "AcceleratorCount", "Region", "Price", "SpotPrice")
 FILE = "vms.csv"
@@ -60,7 +60,7 @@ def read_skypilot(path: Path, catalog: Catalog, as_of: str, note: str, provider:
     provider: its name; by default that of the folder, as SkyPilot lays them out, or of a file that is not vms.csv.
     """
     text = read_text(path, MAX_BYTES)
-    folder = provider_name(path.resolve().parent.name if path.name == FILE else path.stem)
+    folder = provider_name(real(path).parent.name if path.name == FILE else path.stem)
     quotes, skipped = _joined(list(_rows(text, str(path))))
     source = f"{folder}/{FILE} of a SkyPilot catalog, read by planner catalog import skypilot"
     return price_list(quotes, origin_of(catalog, folder, provider, str(path), source, as_of, note), catalog, skipped)

@@ -102,7 +102,7 @@ class ServingJob:
         candidates = [one for at, one in enumerate(self.terms.market.candidates) if at in at_hand]
         return nothing_meets(self.name, self.catalog, self.services[0], candidates, possible)
 
-    def broken(self, columns: Columns) -> list[str]:
+    def broken(self, columns: Columns, effort: Effort) -> list[str]:
         """Return nothing: some layout of every model is legal."""
         return []
 

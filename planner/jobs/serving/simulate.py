@@ -64,7 +64,9 @@ def _service(plan: Plan, workload: str | None) -> tuple[Serving, list[Assignment
     name = workload or names[0]
     if name not in names:
         raise InputError(f"the plan has no service {name!r}: {', '.join(names)}")
-    asked = next(service for service in scenario.services if service.label == name)
+    asked = next((service for service in scenario.services if service.label == name), None)
+    if asked is None:
+        raise InputError(f"the plan's own question has no service {name!r}, which it has replicas for")
     return asked, [a for a in plan.assignments if a.workload == name]
 
 

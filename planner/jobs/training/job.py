@@ -60,6 +60,11 @@ class Searched(Columns):
     frontier: Frontier
     grid: Grid
 
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended their search, or that for what comes next."""
+        return self.frontier.interrupted
+
     def layout(self, run: Run) -> StagedLayout:
         """Return the layout of a run."""
         return next(one for one in self.frontier.found if one.column.key == run.column.key)
@@ -102,7 +107,7 @@ class TrainingJob:
         facts = self.held(held)
         grid = Grid(facts)
         if depth == "any":
-            frontier = Search(self.question, facts.space, self.search, effort.stop, first=True).run(grid_source(grid))
+            frontier = Search(self.question, facts.space, self.search, effort, first=True).run(grid_source(grid))
         else:
             frontier = search_grid(self.question, grid, self.search, effort, each=depth == "each")
         return self._searched(grid, frontier)
@@ -111,7 +116,7 @@ class TrainingJob:
         leaders = sorted(frontier.found, key=lambda one: one.key)[:MOST_COLUMNS]
         return Searched(runs=tuple(one.column for one in leaders), frontier=frontier, grid=grid,
                         open_bound=None if frontier.open_bound is None else frontier.open_bound[0],
-                        interrupted=frontier.interrupted, account=self._account(grid, frontier))
+                        account=self._account(grid, frontier))
 
     def held(self, held: Held = NOTHING_HELD) -> Facts:
         """Return what rules look up, with axes held, on the candidates that some offer has."""
@@ -172,19 +177,22 @@ class TrainingJob:
         assert isinstance(columns, Searched)
         (run,) = picks
         assert isinstance(run, Run)
-        best, found = columns.layout(run), columns.frontier.found
+        best, found = columns.layout(run), columns.frontier
         shown = assignment_of(self.context, best)
         more = next_best(self.context, columns.grid.facts, found, best, effort) if proven else []
-        return [alternative_of(self.context, other, shown) for other in runners_up([*found, *more], best)]
+        return [alternative_of(self.context, other, shown) for other in runners_up([*found.found, *more], best)]
 
-    def simplest(self, columns: Columns, picks: Sequence[Picked]) -> tuple[Searched, Run, int]:
-        """Return the simplest layout of those that cannot be told from what was picked, its columns, and its value."""
+    def simplest(self, columns: Columns, picks: Sequence[Picked], effort: Effort) -> tuple[Searched, Run, int]:
+        """Return the simplest layout of those that cannot be told from what was picked, its columns, and its value.
+
+        Raises OutOfTime.
+        """
         assert isinstance(columns, Searched)
         (run,) = picks
         assert isinstance(run, Run)
         facts = columns.grid.facts
         found = simplest(self.question, facts.space, self.search, grid_source(Grid(facts)), columns.layout(run),
-                         self.question.kernels.resolution)
+                         self.question.kernels.resolution, effort)
         frontier = replace(columns.frontier, found=[*columns.frontier.found, found])
         run = Run(run.job, found.column, self._offer(found.column.candidate))
         return replace(columns, frontier=frontier), run, found.key[0]
@@ -192,7 +200,7 @@ class TrainingJob:
     def trade_offs(self, measures: Sequence[Objective], effort: Effort) -> tuple[Searched, list[Run]]:
         """Return the exact frontier of the measures, the best by the first one first, unless a bound is left open."""
         grid = Grid(self.held())
-        points, account = pareto(self.question, grid.facts.space, self.search, grid_source(grid), measures, effort.stop)
+        points, account = pareto(self.question, grid.facts.space, self.search, grid_source(grid), measures, effort)
         account.found = points
         runs = [Run(0, one.column, self._offer(one.column.candidate)) for one in points]
         return self._searched(grid, account), runs
@@ -209,10 +217,10 @@ class TrainingJob:
         """Return nothing: what no layout can do is among the reasons that limits, rules and memory make together."""
         return None
 
-    def broken(self, columns: Columns) -> list[str]:
-        """Return the rules that together leave no legal layout; empty where there are some."""
+    def broken(self, columns: Columns, effort: Effort) -> list[str]:
+        """Return the rules that together leave no legal layout; empty where there are some. Raises OutOfTime."""
         assert isinstance(columns, Searched)
-        return broken_rules(columns.grid)
+        return broken_rules(columns.grid, effort)
 
     def short(self, columns: Columns) -> tuple[list[str], str | None]:
         """Return what lacks memory, and the nearest miss."""

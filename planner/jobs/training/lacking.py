@@ -13,6 +13,7 @@ from planner.physics.training.evaluate import Evaluation, evaluate_fixed
 from planner.physics.training.question import Question
 from planner.solver.minimal import minimal
 from planner.solver.search.found import Frontier
+from planner.solver.settings import Effort
 from planner.units import show_bytes
 
 LIMIT_RULES = frozenset({"fixed_gpus", "max_gpus", "max_nodes"})
@@ -20,19 +21,18 @@ FAR = 4
 """Peak over usable memory above which more memory per GPU is no answer, and more GPUs are named."""
 
 
-def broken_rules(grid: Grid) -> list[str]:
-    """Return the rules that together leave no legal layout; none where there are some."""
-    if not _empty(grid.facts, frozenset()):
+def broken_rules(grid: Grid, effort: Effort) -> list[str]:
+    """Return the rules that together leave no legal layout; none where there are some. Raises OutOfTime."""
+    if not _empty(grid.facts, frozenset(), effort):
         return []
     held = [name for name in grid.removed if name not in LIMIT_RULES]
-    names = minimal(held, lambda rules: not _empty(grid.facts, frozenset(RULES) - LIMIT_RULES - set(rules)))
+    names = minimal(held, lambda rules: not _empty(grid.facts, frozenset(RULES) - LIMIT_RULES - set(rules), effort))
     return [f"{RULES[name].reason} ({name}: {grid.removed[name]:,} layouts)" for name in names]
 
 
-def _empty(facts: Facts, skipped: frozenset[str]) -> bool:
+def _empty(facts: Facts, skipped: frozenset[str], effort: Effort) -> bool:
     """Say whether no layout is legal without the rules in `skipped`."""
-    grid = Grid(replace(facts, skipped=skipped))
-    return all(not len(stems) or not len(grid.grow(stems)) for _, stems in grid.stems())
+    return Grid(replace(facts, skipped=skipped)).is_empty(effort.check)
 
 
 def short_of_memory(question: Question, frontier: Frontier) -> tuple[list[str], str | None]:

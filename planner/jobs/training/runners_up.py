@@ -9,28 +9,32 @@ from planner.answer.assignment import Alternative, Assignment, alternative
 from planner.jobs.training.assignment import Context, assignment_of
 from planner.layouts.enumerate import Grid
 from planner.layouts.rules import Facts
-from planner.solver.search.found import StagedLayout
+from planner.solver.search.found import Frontier, StagedLayout
 from planner.solver.search.frontier import Search
 from planner.solver.search.source import grid_source
 from planner.solver.settings import Effort
-from planner.units import DAY, show_kwh, show_seconds, show_usd
+from planner.units import DAY, show_kwh, show_usd, show_within
 
 MOST_ALTERNATIVES = 8
 LEAST_COUNT = 3
 """Best layouts of the hardware that won that are looked for, however much other hardware there is."""
 
 
-def next_best(context: Context, facts: Facts, found: Sequence[StagedLayout], best: StagedLayout,
+def next_best(context: Context, facts: Facts, found: Frontier, best: StagedLayout,
               effort: Effort) -> list[StagedLayout]:
     """Return the next best layouts and sizes on the hardware of a proven optimum, as many as other hardware leaves room
     for.
     """
+    if effort.is_over:
+        return []
     held = {"candidate": (best.column.candidate,)}
     facts = replace(facts, space=replace(facts.space, only={**facts.space.only, **held}))
-    others = len({one.column.candidate for one in found}) - 1
-    search = Search(context.question, facts.space, context.job, effort.stop,
+    others = len({one.column.candidate for one in found.found}) - 1
+    search = Search(context.question, facts.space, context.job, effort,
                     count=max(LEAST_COUNT, MOST_ALTERNATIVES + 1 - others))
-    return [one for one in search.run(grid_source(Grid(facts))).found if one.column.key != best.column.key]
+    more = search.run(grid_source(Grid(facts)))
+    found.interrupted |= more.interrupted  # the plan stands; what was to come next is cut short
+    return [one for one in more.found if one.column.key != best.column.key]
 
 
 def runners_up(found: Sequence[StagedLayout], best: StagedLayout) -> list[StagedLayout]:
@@ -98,7 +102,7 @@ TOLD_APART = 5e-4
 """Relative difference below which a reason calls two values the same."""
 _MEASURES = {"cost": "cost", "time": "time", "gpus": "GPUs", "energy": "energy"}
 _SHOWN: dict[str, Callable[[Assignment], str]] = {
-    "cost": lambda a: show_usd(_value(a, "cost")), "time": lambda a: show_seconds(_value(a, "time") * DAY),
+    "cost": lambda a: show_usd(_value(a, "cost")), "time": lambda a: show_within(_value(a, "time") * DAY),
     "gpus": lambda a: f"{a.gpus:,}", "energy": lambda a: show_kwh(_value(a, "energy"))}
 
 

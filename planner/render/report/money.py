@@ -10,7 +10,7 @@ from planner.answer.bought import Bought
 from planner.answer.schema import Plan
 from planner.render.pareto import trades
 from planner.render.report.charts import Line, Mark, chart
-from planner.units import show_usd
+from planner.units import round_up, show_usd
 
 MONTH_HOURS = 730.0
 Found = Sequence[Assignment | Alternative]
@@ -60,7 +60,7 @@ def by_days_and_cost(plan: Plan) -> str | None:
         return None
     first = {a.gpu: at for at, (_, _, a) in reversed([*enumerate(priced)])}
     marks = [Mark((days, cost), f"{a.gpus:,} x {a.gpu}" if first[a.gpu] == at else "", "--b" if at else "--a",
-                  f"{a.gpus:,} x {a.gpu}, {a.offer}: {days:.1f} d, {show_usd(cost)}")
+                  f"{a.gpus:,} x {a.gpu}, {a.offer}: {round_up(days, 1):,} d, {show_usd(cost)}")
              for at, (days, cost, a) in enumerate(priced)][::-1]  # the plan is drawn over the rest
     lines = []
     if trades(plan):

@@ -26,7 +26,7 @@ from planner.render.layout_text import brief
 from planner.render.report.money import by_days_and_cost, rent_against_buy
 from planner.render.tables import render_answer_line
 from planner.render.topology_svg import topology_svg
-from planner.units import GIB, show_seconds, show_usd
+from planner.units import GIB, round_up, show_seconds, show_usd
 
 
 def report(plan: Plan, catalog: Catalog) -> str:
@@ -73,7 +73,7 @@ def _held(a: Assignment) -> tuple[str, str, str]:
 
 def _other(a: Alternative) -> dict[str, Any]:
     return {"hardware": f"{a.nodes:,} x {a.node}", "offer": a.offer or "", "layout": brief(a.layout),
-            "days": "" if a.duration_days is None else f"{a.duration_days:,.1f}",
+            "days": "" if a.duration_days is None else f"{round_up(a.duration_days, 1):,}",
             "cost": "" if a.cost_usd is None else show_usd(a.cost_usd), "why": ("tied: " if a.tied else "") + a.why}
 
 
@@ -111,7 +111,7 @@ def _entries(plan: Plan, a: Assignment, catalog: Catalog) -> Iterator[Sourced]:
         yield candidate.fabric
     if a.offer and offered(a.offer, catalog) is None:
         with suppress(UnknownName):
-            yield catalog.site(asked.get("sourcing", {}).get("site", ""))
+            yield catalog.site((asked.get("sourcing") or {}).get("site", ""))
     with suppress(UnknownName):
-        yield catalog.model(str(asked.get("workload", {}).get("model", "")))
+        yield catalog.model(str((asked.get("workload") or {}).get("model", "")))
     yield catalog.reliability

@@ -1,205 +1,73 @@
-"""Replicas of services on nodes: the cheapest that hold every service's rate in every hour, as a CP-SAT model.
+"""The cheapest replicas on nodes, with their proof: a day is taken apart into its periods wherever that is exact.
 
-Plain integers: micro-requests/s rounded against the plan, micro-USD per node-hour. Replicas of all services share the
-nodes of a supply: the sizes of those within a node each divide the next, so that they pack without gaps.
-With k spares the rate must hold without the k strongest replicas of each pool: those of a service that do all of a
-request, and those of a supply that prefill, or decode. Prefill and decode replicas of one supply together answer what
-the weaker pool does.
+What is rented by the hour ties no period to another, so that each is a small question of its own, and their bounds add
+up. What is always paid for does, and so do classes of prompts: then the whole day is one model, and the periods are
+solved again with what it decided for all of them.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ortools.sat.python import cp_model
 
 from planner.solver.engine import Ending, run
-from planner.solver.fleet.covering import LIMITED, Column, Cover, Covered, Supply, nodes_of, packs
-from planner.solver.settings import Settings
+from planner.solver.fleet.committed import held
+from planner.solver.fleet.cover_model import CoverModel
+from planner.solver.fleet.covering import LIMITED, Column, Cover, Covered, Supply
+from planner.solver.settings import Settings, Status
+
+TIDYING = 2.0
+"""Deterministic seconds for what is decided last, among covers that are equal in money and GPUs."""
+Goals = Callable[[CoverModel], Sequence[cp_model.LinearExprT]]
 
 
-class _Model:
-    def __init__(self, problem: Cover) -> None:
-        self.problem, self.model = problem, cp_model.CpModel()
-        self.periods = range(len(problem.hours))
-        self.replicas = {c.key: self._replicas(c) for c in problem.columns}
-        self.used = {c.key: self._used(c) for c in problem.columns}
-        self.active = self._active()
-        self.nodes = {supply.key: self._nodes(supply) for supply in problem.supplies}
-        for at in range(len(problem.needs)):
-            self._coverage(at)
-        self.costs = self._costs()
-        self._limits()
+def cover(problem: Cover, settings: Settings = LIMITED) -> Covered:
+    """Return the replicas with a proof of the objective; columns listed first win what is left of ties.
 
-    def _most(self, column: Column) -> int:
-        """Return replicas that no plan needs more of: the whole rate, with the spares."""
-        peak = max(self.problem.needs[column.service])
-        return -(-peak // column.micro_rate) + self.problem.spares[column.service]
+    Where the limit of `settings` ends the proof of the objective, the best replicas so far come with their bound.
+    """
+    if not problem.columns:
+        return Covered("infeasible")
+    if len(problem.hours) == 1:
+        return _solved(problem, settings, lambda made: [*made.then(), *made.tidy()])
+    strongest = replace(problem, columns=_strongest(problem.columns))
+    together = any(supply.always for supply in problem.supplies) or problem.ranges
+    found = _day(strongest, settings) if together else _by_period(strongest, settings)
+    return found if found.value is None else _tidied(problem, found, settings)
 
-    def _replicas(self, column: Column) -> list[cp_model.IntVar]:
-        return [self.model.new_int_var(0, self._most(column), f"replicas[{column.key},{p}]") for p in self.periods]
 
-    def _used(self, column: Column) -> cp_model.IntVar:
-        used = self.model.new_bool_var(f"used[{column.key}]")
-        for replicas in self.replicas[column.key]:
-            self.model.add(replicas <= self._most(column) * used)
-        return used
+def _strongest(columns: Sequence[Column]) -> tuple[Column, ...]:
+    """Return the columns without those of less rate on as many GPUs: in their place others do for the same money."""
+    best: dict[tuple[int, int, str, int], Column] = {}
+    for column in columns:
+        alike = column.service, column.supply, column.role, column.gpus
+        if alike not in best or column.micro_rate > best[alike].micro_rate:
+            best[alike] = column
+    return tuple(column for column in columns if column in best.values())
 
-    def _active(self) -> list[cp_model.LinearExprT]:
-        """Return which services answer: all, or of those with classes just one for each class."""
-        if not self.problem.ranges:
-            return [1] * len(self.problem.needs)
-        active = [self.model.new_bool_var(f"active[{at}]") for at in range(len(self.problem.needs))]
-        classes: dict[tuple[int, int], list[cp_model.IntVar]] = defaultdict(list)
-        for one, (of, first, last) in zip(active, self.problem.ranges, strict=True):
-            for number in range(first, last + 1):
-                classes[of, number].append(one)
-        for choice in classes.values():
-            self.model.add_exactly_one(choice)
-        for column in self.problem.columns:
-            self.model.add(self.used[column.key] <= active[column.service])
-        return list(active)
 
-    def _nodes(self, supply: Supply) -> list[cp_model.IntVar]:
-        """Return the nodes of a supply in use in each period: the fewest that hold its replicas."""
-        mine, gpus = [c for c in self.problem.columns if c.supply == supply.key], supply.node_gpus
-        if not packs(supply, mine):
-            raise ValueError(f"supply {supply.key}: replicas of {sorted({c.gpus for c in mine})} GPUs leave gaps on "
-                             f"nodes of {gpus}")
-        most = min(supply.most, nodes_of(supply, sum(c.gpus * self._most(c) for c in mine)))
-        made = [self.model.new_int_var(0, most, f"nodes[{supply.key},{p}]") for p in self.periods]
-        for period, nodes in enumerate(made):
-            taken = sum(c.gpus * self.replicas[c.key][period] for c in mine)
-            self.model.add(gpus * nodes >= taken)
-            self.model.add(gpus * nodes < taken + gpus)
-        return made
+def _solved(problem: Cover, settings: Settings, then: Goals, known: Covered | None = None) -> Covered:
+    """Return the best cover by the objective, and among those by what comes `then`, in one model.
 
-    def _answered(self, columns: list[Column], service: int, period: int) -> cp_model.LinearExprT:
-        """Return micro-requests/s that a pool answers without its strongest spares: nothing, if it has no more."""
-        spares, need = self.problem.spares[service], self.problem.needs[service][period]
-        replicas = {c.key: self.replicas[c.key][period] for c in columns}
-        if not spares or not columns:
-            return sum(c.micro_rate * replicas[c.key] for c in columns)
-        # k replicas that rate t or more are at most k t, and what the others of them have above t: the best t is exact
-        left, chosen = self.model.new_int_var(0, need, ""), []
-        for rate in sorted({c.micro_rate for c in columns}):
-            chosen.append(self.model.new_bool_var(""))
-            total = sum(min(c.micro_rate, rate) * replicas[c.key] for c in columns)
-            self.model.add(left + spares * rate <= total).only_enforce_if(chosen[-1])
-        nothing = self.model.new_bool_var("")
-        self.model.add(left == 0).only_enforce_if(nothing)
-        self.model.add_exactly_one([*chosen, nothing])
-        return left
-
-    def _coverage(self, service: int) -> None:
-        """Every period's rate is answered, by whole replicas and by pairs of pools."""
-        problem, spares = self.problem, self.problem.spares[service]
-        pools: dict[tuple[int, str], list[Column]] = defaultdict(list)
-        for column in problem.columns:
-            if column.service == service:
-                pools[column.supply if column.role != "whole" else -1, column.role].append(column)
-        for period, need in enumerate(problem.needs[service]):
-            answered = [self._answered(pools[-1, "whole"], service, period)]
-            for supply in sorted({supply for supply, role in pools if role != "whole"}):
-                both = self.model.new_int_var(0, need, f"apart[{service},{supply},{period}]")
-                for role in ("prefill", "decode"):
-                    self.model.add(both <= self._answered(pools[supply, role], service, period))
-                answered.append(both)
-            self.model.add(sum(answered) >= need * self.active[service])
-            whole = pools[-1, "whole"]
-            if need and spares and len(pools) == 1 and whole:
-                # follows from the above; without it the bound of the relaxation is far off
-                least = min(c.micro_rate for c in whole)
-                self.model.add(sum(c.micro_rate * self.replicas[c.key][period] for c in whole)
-                               >= (need + spares * least) * self.active[service])
-
-    def _paid(self, supply: Supply) -> list[cp_model.LinearExprT]:
-        """Return the nodes of a supply paid for in each period; one figure where all are alike."""
-        mine = [c for c in self.problem.columns if c.supply == supply.key]
-        needed: list[cp_model.LinearExprT] = list(self.nodes[supply.key])
-        if not supply.always or not mine:
-            return needed
-        held = self.model.new_int_var(0, supply.most, f"held[{supply.key}]")
-        for nodes in needed:
-            self.model.add(held >= nodes)
-        return [held]
-
-    def _costs(self) -> list[cp_model.LinearExprT]:
-        """Return micro-USD an hour of each period."""
-        prices = [[self._price(supply, nodes) for nodes in self._paid(supply)] for supply in self.problem.supplies]
-        return [sum(price[period % len(price)] for price in prices) for period in self.periods]
-
-    def _price(self, supply: Supply, nodes: cp_model.LinearExprT) -> cp_model.LinearExprT:
-        if supply.linear or isinstance(nodes, int):
-            return nodes * supply.micro_usd(1)
-        table = [supply.micro_usd(count) if count else 0 for count in range(supply.most + 1)]
-        price = self.model.new_int_var(0, max(table), f"price[{supply.key}]")
-        at = self.model.new_int_var(0, supply.most, "")
-        self.model.add(at == nodes)
-        self.model.add_element(at, table, price)
-        return price
-
-    def cost(self, period: int) -> cp_model.LinearExprT:
-        """Return micro-USD an hour of a period."""
-        return self.costs[period]
-
-    def gpus(self, period: int) -> cp_model.LinearExprT:
-        """Return the GPUs of all replicas in a period."""
-        return sum(c.gpus * self.replicas[c.key][period] for c in self.problem.columns)
-
-    def total_nodes(self, period: int) -> cp_model.LinearExprT:
-        """Return the nodes in use in a period."""
-        return sum(nodes[period] for nodes in self.nodes.values())
-
-    def watts(self, period: int) -> cp_model.LinearExprT:
-        """Return the power of the nodes in use."""
-        return sum(supply.watts * self.nodes[supply.key][period] for supply in self.problem.supplies)
-
-    def _limits(self) -> None:
-        limits = ((self.gpus, self.problem.max_gpus), (self.total_nodes, self.problem.max_nodes),
-                  (self.cost, self.problem.micro_budget), (self.watts, self.problem.max_watts))
-        for amount, limit in limits:
-            for period in self.periods if limit is not None else ():
-                assert limit is not None
-                self.model.add(amount(period) <= limit)
-
-    def _daily(self, amount: Callable[[int], cp_model.LinearExprT]) -> cp_model.LinearExprT:
-        """Return the sum over the hours of a day."""
-        return sum(hours * amount(period) for period, hours in enumerate(self.problem.hours))
-
-    def _most_gpus(self) -> cp_model.LinearExprT:
-        """Return the GPUs of the period that has the most."""
-        if len(self.periods) == 1:
-            return self.gpus(0)
-        most = self.model.new_int_var(0, sum(c.gpus * self._most(c) for c in self.problem.columns), "gpus")
-        for period in self.periods:
-            self.model.add(most >= self.gpus(period))
-        return most
-
-    def start(self, goal: cp_model.LinearExprT, known: Covered) -> None:
-        """Look for nothing worse than a known cover by some of the columns, from it on."""
-        assert known.value is not None
-        self.model.add(goal <= known.value)
-        for key, replicas in self.replicas.items():
-            for variable, count in zip(replicas, known.replicas.get(key, (0,) * len(replicas)), strict=True):
-                self.model.add_hint(variable, count)
-
-    def goals(self) -> Iterable[cp_model.LinearExprT]:
-        """Yield what is minimized, in order: the objective, then what breaks ties."""
-        cost = self._daily(self.cost)
-        match self.problem.objective:
-            case "cost":
-                yield cost
-            case "gpus":
-                yield self._most_gpus()
-            case "energy":
-                yield self._daily(self.watts)
-        yield cost
-        yield self._daily(self.gpus)
-        yield sum(self.used.values())
-        yield sum(at * self.used[c.key] for at, c in enumerate(self.problem.columns))
+    It is not worse than the one that is known.
+    """
+    made, known = CoverModel(problem), _better(known, _together(problem, settings))
+    first: Ending | None = None
+    last: Ending | None = None
+    for goal in (made.objective(), *then(made)):
+        if first is None and known is not None:
+            made.start(goal, known)
+        ending = run(made.model, goal, settings)
+        first = first or ending
+        if ending.status != "optimal":
+            break
+        last = ending
+        made.model.add(goal == ending.read(goal))
+    if first is None or first.value is None:
+        return Covered(first.status if first else "infeasible")
+    return made.read(last or first, first)
 
 
 def _together(problem: Cover, settings: Settings) -> Covered | None:
@@ -211,27 +79,107 @@ def _together(problem: Cover, settings: Settings) -> Covered | None:
     return None if found.value is None else found
 
 
-def cover(problem: Cover, settings: Settings = LIMITED) -> Covered:
-    """Return the replicas with a proof of the objective; columns listed first win what is left of ties.
+def _periods(problem: Cover, settings: Settings, known: Covered | None = None) -> list[Covered]:
+    """Return the cover of each period by itself; the limit of `settings` is shared out."""
+    limit, count = settings.deterministic_limit, len(problem.hours)
+    if limit is not None:
+        settings = replace(settings, deterministic_limit=limit / count)
+    return [_solved(_period(problem, at, known), settings, CoverModel.then) for at in range(count)]
 
-    Where the limit of `settings` ends the proof of the objective, the best replicas so far come with their bound.
-    """
-    if not problem.columns:
-        return Covered("infeasible")
-    made, first = _Model(problem), None
-    together = _together(problem, settings)
-    for goal in made.goals():
-        if first is None and together is not None:
-            made.start(goal, together)
-        ending = run(made.model, goal, settings)
-        first = first or ending
-        if ending.status != "optimal":
-            break
-        last = ending
-        made.model.add(goal == ending.read(goal))
-    if first is None or first.value is None:
-        return Covered(first.status if first else "infeasible")
-    read: Ending = last if first.status == "optimal" else first
-    replicas, nodes = ({key: tuple(read.read(v) for v in values) for key, values in found.items()}
-                       for found in (made.replicas, made.nodes))
-    return Covered(first.status, replicas, nodes, first.value, first.bound)
+
+def _better(*covers: Covered | None) -> Covered | None:
+    """Return the best of those that are there."""
+    return min((one for one in covers if one is not None and one.value is not None),
+               key=lambda one: one.value or 0, default=None)
+
+
+def _by_period(problem: Cover, settings: Settings) -> Covered:
+    """Return the cover of a day whose periods have nothing to do with each other."""
+    parts = _periods(problem, settings)
+    if any(part.value is None for part in parts):
+        ended: Status = "infeasible" if any(part.status == "infeasible" for part in parts) else "undecided"
+        return Covered(ended)
+    bounds = [part.bound or 0 for part in parts]
+    bound = max(bounds) if problem.objective == "gpus" else sum(bounds)
+    found = _joined(problem, parts, bound)
+    return _again(problem, found, settings) if problem.objective == "gpus" else found
+
+
+def _day(problem: Cover, settings: Settings) -> Covered:
+    """Return the cover of a day with something that is decided for all of it."""
+    decided = held(problem)
+    if decided is not None:
+        found = _again(problem, decided, settings)
+        if found.status == "optimal" and found.replicas:
+            return found
+    rented = _rented(problem, settings)
+    found = _solved(problem, settings, lambda made: made.then()[:1], rented)
+    return found if found.value is None else _again(problem, found, settings)
+
+
+def _rented(problem: Cover, settings: Settings) -> Covered | None:
+    """Return the cover by what is rented by the hour alone, which is soon found."""
+    hourly = {one.key for one in problem.supplies if not one.always}
+    columns = tuple(column for column in problem.columns if column.supply in hourly)
+    return None if problem.ranges or not columns else _by_period(replace(problem, columns=columns), settings)
+
+
+def _again(problem: Cover, known: Covered, settings: Settings) -> Covered:
+    """Solve every period again with what a known cover holds all day, so that each is the best by itself."""
+    assert known.bound is not None
+    most, goal = problem.max_gpus, problem.objective
+    if goal == "gpus":
+        assert known.value is not None
+        # only the period with most of them counts; the others save money
+        most, goal = min(known.value, most or known.value), "cost"
+    eased = replace(problem, max_gpus=most, objective=goal)
+    parts = _periods(eased, settings, known)
+    if any(part.value is None for part in parts):
+        return known
+    found = _joined(problem, parts, known.bound)
+    if not known.replicas:
+        return found
+    return min(found, known, key=lambda one: (one.worth(problem), sum(one.costs(problem))))
+
+
+def _period(problem: Cover, at: int, known: Covered | None = None) -> Cover:
+    """Return one period of a day as a question of its own; what a known cover holds all day is there, and paid."""
+    needs, columns, supplies, budget = problem.needs, problem.columns, problem.supplies, problem.micro_budget
+    if known is not None:
+        kept = {supply.key: max(known.nodes[supply.key]) for supply in supplies if supply.always}
+        if budget is not None:
+            budget -= sum(one.micro_usd(kept[one.key]) for one in supplies if kept.get(one.key))
+        supplies = tuple(_held(one, kept[one.key]) if one.always else one for one in supplies)
+        if problem.ranges:
+            active = {c.service for c in columns if max(known.replicas[c.key])}
+            columns = tuple(column for column in columns if column.service in active)
+            needs = tuple(need if service in active else (0,) * len(need) for service, need in enumerate(needs))
+    return replace(problem, needs=tuple((need[at],) for need in needs), columns=columns, supplies=supplies,
+                   hours=(problem.hours[at],), micro_budget=budget, ranges=())
+
+
+def _held(supply: Supply, nodes: int) -> Supply:
+    return replace(supply, micro_usd=lambda count: 0, most=nodes, always=False, linear=True)
+
+
+def _joined(problem: Cover, parts: Sequence[Covered], bound: int) -> Covered:
+    """Return the covers of all periods as one of the day."""
+    replicas = {c.key: tuple(part.replicas.get(c.key, (0,))[0] for part in parts) for c in problem.columns}
+    nodes = {one.key: tuple(part.nodes[one.key][0] for part in parts) for one in problem.supplies}
+    found = Covered("feasible", replicas, nodes)
+    value = found.worth(problem)
+    return replace(found, status="optimal" if value == bound else "feasible", value=value, bound=bound)
+
+
+def _tidied(problem: Cover, found: Covered, settings: Settings) -> Covered:
+    """Return a cover as good in every period with as few layouts as are soon found, those listed first."""
+    made = CoverModel(problem)
+    found = replace(found, replicas={c.key: found.replicas.get(c.key, (0,) * len(problem.hours))
+                                     for c in problem.columns})
+    made.hold(found)
+    made.hint(found)
+    limit = min(TIDYING, TIDYING if settings.deterministic_limit is None else settings.deterministic_limit)
+    ending = run(made.model, made.tidy_at_once(), replace(settings, deterministic_limit=limit))
+    if ending.value is None:
+        return found
+    return replace(made.read(ending, ending), status=found.status, value=found.value, bound=found.bound)

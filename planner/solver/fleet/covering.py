@@ -77,6 +77,28 @@ class Covered:
     value: int | None = None
     bound: int | None = None
 
+    def costs(self, problem: Cover) -> list[int]:
+        """Return micro-USD an hour of each period; what is always paid is paid as in the period that has most."""
+        periods = range(len(problem.hours))
+        paid = [(one, (max(self.nodes[one.key]),) * len(periods) if one.always else self.nodes[one.key])
+                for one in problem.supplies]
+        return [sum(one.micro_usd(nodes[p]) for one, nodes in paid if nodes[p]) for p in periods]
+
+    def gpus(self, problem: Cover) -> list[int]:
+        """Return the GPUs of all replicas in each period."""
+        return [sum(c.gpus * self.replicas[c.key][p] for c in problem.columns) for p in range(len(problem.hours))]
+
+    def watts(self, problem: Cover) -> list[int]:
+        """Return the power of the nodes in use in each period."""
+        return [sum(one.watts * self.nodes[one.key][p] for one in problem.supplies) for p in range(len(problem.hours))]
+
+    def worth(self, problem: Cover) -> int:
+        """Return the value of the objective, computed from replicas and nodes alone."""
+        if problem.objective == "gpus":
+            return max(self.gpus(problem))
+        amounts = self.costs(problem) if problem.objective == "cost" else self.watts(problem)
+        return sum(hours * amount for hours, amount in zip(problem.hours, amounts, strict=True))
+
 
 def nodes_of(supply: Supply, gpus: int) -> int:
     """Return the nodes that replicas of so many GPUs in all fill."""

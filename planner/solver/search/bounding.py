@@ -80,5 +80,4 @@ class Bounding:
             return
         short = np.where(known.fits, np.inf, known.short)
         row = int(np.argmin(short))
-        if self.out.nearest_memory is None or short[row] < self.out.nearest_memory[0]:
-            self.out.nearest_memory = (float(short[row]), rows.row(row))
+        self.out.note_memory(float(short[row]), rows.row(row))

@@ -8,11 +8,8 @@ worse than the best staged layout. What is never grown or never staged cannot wi
 from __future__ import annotations
 
 import heapq
-import time as clock
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
-from itertools import pairwise
 
 import numpy as np
 
@@ -21,44 +18,28 @@ from planner.layouts.offload import NOTHING, Level, level_of, levels
 from planner.layouts.table import Ints, Layouts, Mask, joined
 from planner.physics.training.estimate import TimeTerms, time_terms
 from planner.physics.training.question import Question
+from planner.process.workers import told_to_stop
 from planner.solver.search.bounding import Bounding
 from planner.solver.search.bounds import stem_bound, time_bound
+from planner.solver.search.candidate_run import Run, by_candidate, near_leaders
+from planner.solver.search.floor import floor
 from planner.solver.search.found import Batch, Frontier
-from planner.solver.search.job import Job, Key, Keys, Pricing, identity, joined_keys
+from planner.solver.search.job import Job, Keys, Pricing, identity, joined_keys
 from planner.solver.search.leaders import SORTED, Keeping, leading
 from planner.solver.search.refine import refined_bound
 from planner.solver.search.source import Source, together
 from planner.solver.search.stage_row import stage_row
+from planner.solver.settings import UNLIMITED, Effort, OutOfTime
 
-FIRST_BATCH, LARGEST_BATCH = 256, 2048
-"""Stems grown at once: few while the incumbent is young, more where the search goes deep."""
+LARGEST_BATCH = 2048
+"""Stems of a candidate grown in one round at most."""
+GROWN = 2048
+"""Stems of all candidates grown at once: their layouts, with all terms, are what memory is for."""
 CHUNK = 65_536
 SIDE_BY_SIDE = 2**18
 """Stems of candidates searched together: what is computed at once costs little more than for one."""
 BLOCK = 128
 """Rows whose bounds are refined at once."""
-Heap = list[tuple[Key, int, int, int]]
-"""Least key, batch, row, and how many rows from there on are not refined yet: 0 for a single one that is."""
-
-
-@dataclass(slots=True)
-class _Run:
-    """The search of one candidate: its stems, those not grown yet best first, and what awaits staging."""
-
-    leaders: Keeping
-    stems: Layouts
-    keys: Keys
-    order: Ints
-    whole: Ints
-    """The order at the start."""
-    heap: Heap = field(default_factory=list)
-    size: int = FIRST_BATCH
-    ended: bool = False
-
-    @property
-    def ahead(self) -> Key | None:
-        """The key of the best stem not grown yet."""
-        return self.keys.entry(self.order[0]) if len(self.order) else None
 
 
 def offers(question: Question, space: Space) -> tuple[Level, ...]:
@@ -67,12 +48,13 @@ def offers(question: Question, space: Space) -> tuple[Level, ...]:
 
 
 class Search:
-    """One workload's search. `deadline` is a monotonic clock reading at which to stop.
+    """One workload's search.
 
-    Candidates are searched side by side, so that what they ask for is computed for all of them at once.
+    Candidates are searched side by side, so that what they ask for is computed for all of them at once. One with more
+    stems than are held at once is searched block by block, and what is found in one block prunes the next.
     """
 
-    def __init__(self, question: Question, space: Space, job: Job, deadline: float | None = None,
+    def __init__(self, question: Question, space: Space, job: Job, effort: Effort = UNLIMITED,
                  only: Level | None = None, count: int = 1, first: bool = False,
                  leaders: Callable[[Ints], Keeping] | None = None) -> None:
         """Start a search for the `count` best of each candidate; `only` is the one level of offload to look at.
@@ -80,50 +62,65 @@ class Search:
         first: stop at the first layout that keeps every limit. leaders: makes what decides which layouts are of
         interest, from the GPU counts of a candidate's stems; where not given, the best are.
         """
-        self.question, self.job, self.deadline = question, job, deadline
+        self.question, self.job, self.effort = question, job, effort
         self.pricing = Pricing(job, question.candidates)
         self.out = Frontier()
+        self.space = space
         self.first, self.leaders = first, leaders or partial(leading, count)
         # what one candidate teaches about the next is worth more than company
         self.alone = first or leaders is not None
         self.seen: set[int] = set()
         self.levels = offers(question, space) if only is None else (only,)
         self.bounding = Bounding(question, self.pricing, self.levels, space.flash, self.out)
-        self.runs: dict[int, _Run] = {}
+        self.kept: dict[int, Keeping] = {}
+        self.runs: dict[int, Run] = {}
         self.batches: list[Batch] = []
 
     def run(self, source: Source) -> Frontier:
         """Return the frontier of all rows: for every candidate its best layouts, proven unless time ran out."""
-        parts: list[tuple[Layouts, Keys]] = []
         try:
-            for stems in together(source, 0 if self.alone else CHUNK):
-                if self._enough():
-                    return self.out
-                parts.append(self._within_limits(stems, source.points))
-                if self.alone or sum(len(part) for part, _ in parts) > SIDE_BY_SIDE:
-                    self._candidates(parts, source)
-                    parts = []
-            if parts:
-                self._candidates(parts, source)
+            self._run(source)
+        except OutOfTime:
+            self.out.note_open(floor(self.question, self.space, self.pricing))
         except KeyboardInterrupt:
             # not even bounds are known of what was not reached
             self.out.interrupted = True
             self.out.note_open((0, 0))
         return self.out
 
+    def _run(self, source: Source) -> None:
+        """Take up the stems as they come, and search whenever as many are at hand as are worth a search."""
+        parts: list[tuple[Layouts, Keys]] = []
+        begun: set[int] = set()
+        for stems in together(source, 0 if self.alone else CHUNK, self.effort.check):
+            if self._enough():
+                return
+            candidates = set(np.unique(stems.candidate).tolist())
+            if parts and begun & candidates:
+                # a first block is searched before the next is bounded, which its plan thins out
+                self._candidates(parts, source)
+                parts, begun = [], set()
+            begun |= candidates
+            parts.append(self._within_limits(stems, source.points))
+            if self.alone or sum(len(part) for part, _ in parts) > SIDE_BY_SIDE:
+                self._candidates(parts, source)
+                parts, begun = [], set()
+        if parts:
+            self._candidates(parts, source)
+
     def _candidates(self, parts: Sequence[tuple[Layouts, Keys]], source: Source) -> None:
         """Search the candidates of these stems; where time has run out, only note what their bounds leave open."""
         self.runs, self.batches = {}, []
-        for stems, keys in parts:
-            # rows of a candidate lie together
-            starts = np.flatnonzero(np.diff(stems.candidate, prepend=-1)).tolist()
-            for start, end in pairwise([*starts, len(stems)]):
-                own, least = stems.take(slice(start, end)), keys.take(slice(start, end))
-                order = least.order()
-                self.runs[int(own.candidate[0])] = _Run(self.leaders(own.gpus), own, least, order, order)
+        for candidate, own, least in by_candidate(parts):
+            if candidate not in self.kept:
+                self.kept[candidate] = self.leaders(own.gpus)
+            order = least.order()
+            self.runs[candidate] = Run(self.kept[candidate], own, least, order, order)
         try:
             while not self.out.interrupted and (open_ := [run for run in self.runs.values() if not run.ended]):
                 self._round(open_, source)
+        except OutOfTime:
+            pass
         except KeyboardInterrupt:
             self.out.interrupted = True
         for run in self.runs.values():
@@ -132,26 +129,28 @@ class Search:
                 run.order, run.heap = run.whole, []
                 self._leave(run, source)
 
-    def _round(self, runs: Sequence[_Run], source: Source) -> None:
+    def _round(self, runs: Sequence[Run], source: Source) -> None:
         """Stage what is next in line of every candidate, then refine or grow for all of them what comes after."""
         refine: dict[int, list[Ints]] = {}
         grow: list[Layouts] = []
         for run in runs:
             block = self._stage(run)
             if block is not None:
-                at, rows = block
-                refine.setdefault(at, []).append(rows)
+                refine.setdefault(block[0], []).append(block[1])
             elif not self._ended(run, source):
                 grow.append(self._next(run, source))
         for at, blocks in refine.items():
             self._refine(at, np.concatenate(blocks))
         if any(map(len, grow)):
-            self._take_up(source.grow(grow[0] if len(grow) == 1 else joined(grow)))
+            stems = grow[0] if len(grow) == 1 else joined(grow)
+            for start in range(0, len(stems), GROWN):
+                self.effort.check()
+                self._take_up(source.grow(stems.take(slice(start, start + GROWN))))
 
     def reaching(self, source: Source, most: int) -> Layouts:
         """Return every layout whose bound without memory is at most `most` in the objective's quantum."""
         tables = []
-        for stems in together(source, 0):
+        for stems in together(source, 0, self.effort.check):
             mine, keys = self._within_limits(stems, source.points)
             rows = source.grow(mine.take(np.flatnonzero(keys.first <= most)))
             bounds = time_bound(self.question, rows, time_terms(self.question, rows))
@@ -162,13 +161,17 @@ class Search:
         """Return the stems that can meet every limit, with their keys; in chunks, so that memory stays small."""
         parts = []
         for start in range(0, max(1, len(stems)), CHUNK):
+            self.effort.check()
             chunk = stems.take(np.arange(start, min(start + CHUNK, len(stems)))) if len(stems) > CHUNK else stems
             keys = self.pricing.least(chunk, stem_bound(self.question, chunk))
-            keep = np.flatnonzero(self.bounding.within_limits(keys, points=points))
+            within = self.bounding.within_limits(keys, points=points)
+            near = within & near_leaders(self.kept, chunk, keys)
+            self.out.removed["bound"] += int(within.sum() - near.sum()) * points
+            keep = np.flatnonzero(near)
             parts.append((chunk.take(keep), keys.take(keep)))
         return joined([table for table, _ in parts]), joined_keys([keys for _, keys in parts])
 
-    def _ended(self, run: _Run, source: Source) -> bool:
+    def _ended(self, run: Run, source: Source) -> bool:
         """Say whether a candidate's search has come to its end, and account for what it leaves."""
         ahead, end = run.ahead, run.leaders.end
         if ahead is None or self._enough() or (end is not None and ahead[:SORTED] > end):
@@ -179,7 +182,7 @@ class Search:
             self._leave(run, source)
         return run.ended
 
-    def _next(self, run: _Run, source: Source) -> Layouts:
+    def _next(self, run: Run, source: Source) -> Layouts:
         """Return the stems of a candidate to grow next."""
         rest, run.order = run.order[:run.size], run.order[run.size:]
         # what the leaders exclude by now is not grown with the rest of its batch
@@ -188,7 +191,7 @@ class Search:
         run.size = min(2 * run.size, LARGEST_BATCH)
         return run.stems.take(near)
 
-    def _leave(self, run: _Run, source: Source) -> None:
+    def _leave(self, run: Run, source: Source) -> None:
         """Count what is left when time ran out, and note its least key."""
         self.out.removed["time"] += len(run.order) * source.points
         for key in (*([run.ahead] if run.ahead else []), *(entry for entry, *_ in run.heap[:1])):
@@ -199,12 +202,7 @@ class Search:
         """Say which rows are still of interest to the search of their candidate."""
         if len(self.runs) == 1:
             return next(iter(self.runs.values())).leaders.near(keys)
-        near = np.zeros(len(rows), bool)
-        for candidate, run in self.runs.items():
-            mine = np.flatnonzero(rows.candidate == candidate)
-            if len(mine):
-                near[mine] = run.leaders.near(keys.take(mine))
-        return near
+        return near_leaders({candidate: run.leaders for candidate, run in self.runs.items()}, rows, keys)
 
     def _take_up(self, rows: Layouts) -> None:
         """Bound the rows without memory, and those that may still win with it."""
@@ -236,9 +234,10 @@ class Search:
         return self.first and bool(self.out.found)
 
     def _out_of_time(self) -> bool:
-        return self.deadline is not None and clock.monotonic() > self.deadline
+        self.out.interrupted |= told_to_stop()
+        return self.out.interrupted or self.effort.is_over
 
-    def _stage(self, run: _Run) -> tuple[int, Ints] | None:
+    def _stage(self, run: Run) -> tuple[int, Ints] | None:
         """Stage what is on the heap while it may still be a leader and nothing ahead is better.
 
         Return the batch and the rows to refine before more can be staged; none where that is not needed.

@@ -95,7 +95,8 @@ class Pricing:
 
     def steps(self, rows: Layouts) -> Ints:
         """Return the optimizer steps that cover the job's tokens, by each row's own batch."""
-        return -(-self.job.tokens // (rows.batch * self.job.sequence_length))
+        sequences = -(-self.job.tokens // self.job.sequence_length)  # in 64 bits, which padded tokens may leave
+        return -(-sequences // rows.batch)
 
     def nodes(self, rows: Layouts) -> Ints:
         """Return the nodes of each row; the last may be used in part."""

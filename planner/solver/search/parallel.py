@@ -7,20 +7,27 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from planner.layouts.enumerate import Grid
 from planner.layouts.rules import Facts
 from planner.physics.training.question import Question
+from planner.process.workers import Call, Workers
 from planner.solver.search.found import Frontier
 from planner.solver.search.frontier import Search
 from planner.solver.search.job import Job
 from planner.solver.search.leaders import Leaders
 from planner.solver.search.source import grid_source
 from planner.solver.settings import Effort
+
+PATIENCE = 5.0
+"""Seconds that processes have to end after Ctrl-C with what they have; those that take longer are ended without."""
+
+UNGROWN = ("deadline", "budget", "power", "owned", "bound", "time")
+"""Why the search drops a stem before it is grown, in grid points."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,40 +44,63 @@ def search_grid(question: Question, grid: Grid, job: Job, effort: Effort, *, eac
 
     each: find the best of every candidate, or else, in this process, only what may be the best of all.
     """
+    frontier = _searched(question, grid, job, effort, each=each)
+    if frontier.open_bound is not None:
+        # what was not reached: the grid less all that was made or dropped for a reason
+        dropped = sum(frontier.removed[name] for name in UNGROWN if name != "time")
+        frontier.removed["time"] = max(0, grid.size - grid.grown - grid.removed.total() - dropped)
+    return frontier
+
+
+def _searched(question: Question, grid: Grid, job: Job, effort: Effort, *, each: bool) -> Frontier:
     candidates = [int(one) for one in grid.domains["candidate"]]
     workers = min(effort.workers, len(candidates))
     if workers < 2 or not each:
         shared = Leaders(1, 1)
-        return Search(question, grid.facts.space, job, effort.stop,
-                      leaders=None if each else lambda sizes: shared).run(grid_source(grid))
-    import multiprocessing  # slow to import, and most questions need one process
-    from concurrent.futures import ProcessPoolExecutor
-
+        return _ordered(Search(question, grid.facts.space, job, effort,
+                               leaders=None if each else lambda sizes: shared).run(grid_source(grid)))
     shares = [tuple(candidates[at::workers]) for at in range(workers)]
-    method = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
-    with ProcessPoolExecutor(workers, multiprocessing.get_context(method)) as pool:
-        futures = [pool.submit(_part, question, grid.facts, job, effort.stop, share) for share in shares]
-        parts = _collected(futures)
+    parts, interrupted = _parts([partial(_part, question, grid.facts, job, effort, share) for share in shares])
     for part in parts:
         grid.removed.update(part.removed)
         grid.grown += part.grown
-    return _joined([part.frontier for part in parts])
+    whole = _joined([part.frontier for part in parts])
+    whole.interrupted |= interrupted
+    if len(parts) < workers:
+        whole.note_open((0, 0))  # not even bounds are known of what never came back
+    return _ordered(whole)
 
 
-def _collected(futures: Sequence[Future[_Part]]) -> list[_Part]:
-    """Return all parts; Ctrl-C reaches the processes too, which then end with what they have."""
-    try:
-        wait(futures)
-    except KeyboardInterrupt:
-        wait(futures)
-    return [future.result() for future in futures]
+def _ordered(frontier: Frontier) -> Frontier:
+    """Put what was found in an order that does not depend on who found it first."""
+    frontier.found.sort(key=lambda one: one.key)
+    return frontier
 
 
-def _part(question: Question, facts: Facts, job: Job, stop: float | None,
+def _parts(calls: Sequence[Call]) -> tuple[list[_Part], bool]:
+    """Return all parts in order, and whether Ctrl-C came; then those that end soon, each with what it has."""
+    found: dict[int, _Part] = {}
+    interrupted = False
+    with Workers[int](len(calls)) as workers:
+        for at, call in enumerate(calls):
+            workers.add(at, call)
+        try:
+            for answer in workers.answers():
+                found[answer.key] = answer.result()
+        except KeyboardInterrupt:
+            interrupted = True
+            workers.stop()
+            for answer in workers.answers(PATIENCE):
+                if answer.error is None:  # else it was interrupted before it had anything
+                    found[answer.key] = answer.value
+    return [found[at] for at in sorted(found)], interrupted
+
+
+def _part(question: Question, facts: Facts, job: Job, effort: Effort,
           candidates: tuple[float, ...]) -> _Part:
     """Search some of the candidates."""
     grid = Grid(replace(facts, space=replace(facts.space, only={**facts.space.only, "candidate": candidates})))
-    frontier = Search(question, grid.facts.space, job, stop).run(grid_source(grid))
+    frontier = Search(question, grid.facts.space, job, effort).run(grid_source(grid))
     # a found layout is one row of a batch of thousands, which need not travel
     frontier.found = [replace(one, batch=one.batch.take(np.array([one.row])), row=0) for one in frontier.found]
     return _Part(frontier, grid.removed, grid.grown)
@@ -86,7 +116,6 @@ def _joined(parts: Sequence[Frontier]) -> Frontier:
         whole.interrupted |= part.interrupted
         if part.open_bound is not None:
             whole.note_open(part.open_bound)
-        if part.nearest_memory is not None and (whole.nearest_memory is None
-                                                or part.nearest_memory[0] < whole.nearest_memory[0]):
-            whole.nearest_memory = part.nearest_memory
+        if part.nearest_memory is not None:
+            whole.note_memory(*part.nearest_memory)
     return whole

@@ -21,6 +21,7 @@ from planner.solver.search.frontier import Search
 from planner.solver.search.job import Job, Key, Keys
 from planner.solver.search.source import Source
 from planner.solver.search.staging_input import staging_problem
+from planner.solver.settings import UNLIMITED, Effort
 
 _PLACES: dict[Goal, int] = {"cost": 1, "time": 2, "gpus": 3, "energy": 4}
 """Where `Keys.entry` has each measure."""
@@ -76,14 +77,14 @@ def entry_of(found: StagedLayout) -> Key:
 
 
 def pareto(question: Question, space: Space, job: Job, source: Source, measures: Sequence[Goal],
-           deadline: float | None = None) -> tuple[list[StagedLayout], Frontier]:
+           effort: Effort = UNLIMITED) -> tuple[list[StagedLayout], Frontier]:
     """Return the frontier of `measures`, best first by them in turn, and the account of its search.
 
     The job's objective is the first measure. It is exact unless the account has an open bound.
     Raises RuntimeError where an independent check contradicts a layout, which is a defect and no answer.
     """
     stairs = Staircase(tuple(measures))
-    frontier = Search(question, space, job, deadline, leaders=lambda sizes: stairs).run(source)
+    frontier = Search(question, space, job, effort, leaders=lambda sizes: stairs).run(source)
     for found in stairs.points.values():
         batch = found.batch
         problem = staging_problem(question, batch.rows, batch.time, batch.memory, found.row)

@@ -15,20 +15,28 @@ from planner.solver.search.found import StagedLayout
 from planner.solver.search.frontier import Search, offers
 from planner.solver.search.job import Job, complexities
 from planner.solver.search.source import Source, table_source
+from planner.solver.settings import UNLIMITED, Effort, OutOfTime
 
 
 def simplest(question: Question, space: Space, job: Job, source: Source, best: StagedLayout,
-             tolerance: float) -> StagedLayout:
-    """Return the least complex layout whose objective is at most `tolerance` (relative) above the best one's."""
+             tolerance: float, effort: Effort = UNLIMITED) -> StagedLayout:
+    """Return the least complex layout whose objective is at most `tolerance` (relative) above the best one's.
+
+    Raises OutOfTime where the effort ends before that is known.
+    """
     most = int(best.key[0] * (1 + tolerance))
-    tied = Search(question, space, job).reaching(source, most)
+    tied = Search(question, space, job, effort).reaching(source, most)
     kinds = [(level, complexities(level.on(tied))) for level in offers(question, space)]
     for value in np.unique(np.concatenate([level for _, level in kinds])):
         if value >= best.column.complexity:
             break
-        within = [one for level, complexity in kinds
-                  for one in Search(question, space, job, only=level).run(
-                      table_source(tied.take(np.flatnonzero(complexity == value)))).found if one.key[0] <= most]
+        within = []
+        for level, complexity in kinds:
+            alike = table_source(tied.take(np.flatnonzero(complexity == value)))
+            account = Search(question, space, job, effort, only=level).run(alike)
+            if account.open_bound is not None and not account.interrupted:
+                raise OutOfTime
+            within += [one for one in account.found if one.key[0] <= most]
         if within:
             return min(within, key=lambda one: one.key)
     return best

@@ -13,9 +13,12 @@ from planner.layouts.table import Layouts, joined
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where rows come from: stems by candidates alike, how they grow, and the grid points that each stands for."""
+    """Where rows come from: stems by candidates alike, how they grow, and the grid points that each stands for.
 
-    stems: Callable[[], Iterable[tuple[list[int], Layouts]]]
+    Stems come in blocks; what they are given is called before each piece of work, and may end them by raising.
+    """
+
+    stems: Callable[[Callable[[], None]], Iterable[tuple[list[int], Layouts]]]
     grow: Callable[[Layouts], Layouts]
     points: int
 
@@ -28,13 +31,16 @@ def grid_source(grid: Grid) -> Source:
 def table_source(layouts: Layouts) -> Source:
     """Return rows that are grown already, by candidate."""
     alike = [([int(one)], layouts.take(layouts.candidate == one)) for one in np.unique(layouts.candidate)]
-    return Source(lambda: alike, lambda rows: rows, 1)
+    return Source(lambda check: alike, lambda rows: rows, 1)
 
 
-def together(source: Source, most: int) -> Iterator[Layouts]:
-    """Yield the stems of all candidates, those of several in one table where these have at most `most` rows."""
+def together(source: Source, most: int, check: Callable[[], None] = lambda: None) -> Iterator[Layouts]:
+    """Yield the stems of all candidates, those of several in one table where these have at most `most` rows.
+
+    `check` is called before each piece of work, and may end it by raising.
+    """
     tables: list[Layouts] = []
-    for alike, stems in source.stems():
+    for alike, stems in source.stems(check):
         for candidate in alike:
             if tables and sum(map(len, tables)) + len(stems) > most:
                 yield joined(tables)

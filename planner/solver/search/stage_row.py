@@ -13,9 +13,6 @@ from planner.solver.search.found import Batch, Frontier, StagedLayout
 from planner.solver.search.job import Pricing
 from planner.solver.search.staging_input import staging_problem
 
-PLENTY = 2**40
-"""MiB that no stage can fill."""
-
 
 def stage_row(question: Question, pricing: Pricing, batch: Batch, row: int,
               out: Frontier) -> tuple[StagedLayout | None, bool]:
@@ -28,8 +25,7 @@ def stage_row(question: Question, pricing: Pricing, batch: Batch, row: int,
         out.removed["staging"] += 1
         return None, True
     short = _costs_time(problem, staged)
-    pipeline = staged.objective * 1e-9 / problem.bubble_parts
-    step = (pipeline + float(time.step[row])) * float(time.jitter[row])
+    step = (problem.seconds(staged.objective) + float(time.step[row])) * float(time.jitter[row])
     column = pricing.column(rows, row, step)
     cents = pricing.cost(column)
     over = _over_limit(pricing, column, cents)
@@ -61,6 +57,8 @@ def _costs_time(problem: staging.StagingProblem, staged: staging.Staged) -> bool
 def _without_memory(problem: staging.StagingProblem, *, fixed: bool) -> int:
     """Return the objective of the same split with memory for everything."""
     layers = problem.max_layers if fixed else (problem.layers,) * problem.stages
-    free = staging.solve(replace(problem, capacity_units=PLENTY, max_layers=layers, shared=()))
+    none = (0,) * problem.stages
+    free = staging.solve(replace(problem, keep_units=(0, 0, 0), state_units=0, fixed_units=none, backward_units=0,
+                                 backward_fixed=none, max_layers=layers, shared=()))
     assert free is not None, "a split without memory limits always exists"
     return free.objective

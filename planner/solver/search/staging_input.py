@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -11,9 +11,12 @@ from planner.physics.training.estimate import TimeTerms, end_seconds
 from planner.physics.training.memory import MemoryTerms
 from planner.physics.training.question import Question
 from planner.physics.training.schedule import DUALPIPE, bubble_parts, even_layers, in_flight_chunks
-from planner.solver.quantize import memory_capacity, memory_use, nanoseconds
+from planner.solver.quantize import MEMORY_QUANTUM, TIME_QUANTUM, coarse, memory_capacity, memory_use, nanoseconds
 from planner.solver.search.bounds import host_layers, mixes
-from planner.solver.staging.problem import Modes, SharedLimit, StagingProblem
+from planner.solver.staging.problem import VALUE_LIMIT, Modes, SharedLimit, StagingProblem
+
+ROUNDED = VALUE_LIMIT // 4
+"""Below the limit of staging by more than rounding up adds."""
 
 
 def staging_problem(question: Question, rows: Layouts, time: TimeTerms, memory: MemoryTerms,
@@ -35,24 +38,37 @@ def staging_problem(question: Question, rows: Layouts, time: TimeTerms, memory: 
     # interleaved chunks are equal, as are DualPipe's stages, so only a plain pipeline may split its layers unevenly
     equal = v > 1 or order == DUALPIPE
     even = [int(n) for n in even_layers(question.shape.layers, p)]
-    most = question.shape.layers if shared else host_layers(question, rows, memory, row)
+    layers, parts = question.shape.layers, int(bubble_parts(rows.vpp[row], rows.schedule[row]))
+    most = layers if shared else host_layers(question, rows, memory, row)
+    layer, capacity = float(time.layer[row]), max(0.0, float(memory.capacity[row]))
+    added, extra = time.take(np.array([row])).added[0].tolist(), [float(x) for x in end_seconds(time, rows, row)]
+    kept, state, every = memory.kept[row].tolist(), float(memory.layer.held(persist)[row]), float(
+        memory.layer.every[row])
+    # what multiplies times: the tie-break, or how often the slowest stage counts
+    scale = max(layers**2 + 1, m * parts + p)
+    ns = coarse(scale * (layers * (layer + max(added)) + sum(extra)) / TIME_QUANTUM, ROUNDED)
+    unit = _memory_unit(layers, v, max(flights), kept, (capacity, *held, *backward, layers * max(state, every)))
     return StagingProblem(
-        layers=question.shape.layers, chunks=v, micro_batches=m,
+        layers=layers, chunks=v, micro_batches=m,
         in_flight=tuple(flights),
-        layer_ns=nanoseconds(float(time.layer[row])),
-        mode_ns=_three(nanoseconds(float(x)) for x in time.take(np.array([row])).added[0]),
-        keep_units=_three(memory_use(float(x)) for x in memory.kept[row]),
+        layer_ns=nanoseconds(layer, ns),
+        mode_ns=_three(nanoseconds(x, ns) for x in added),
+        keep_units=_three(memory_use(x, unit) for x in kept),
         mixes=mixes(question.stack, int(rows.recompute[row])),
-        extra_ns=tuple(nanoseconds(float(x)) for x in end_seconds(time, rows, row)),
-        state_units=memory_use(float(memory.layer.held(persist)[row])),
-        fixed_units=tuple(memory_use(size) for size in held),
-        capacity_units=max(0, memory_capacity(float(memory.capacity[row]))),
-        backward_units=memory_use(float(memory.layer.every[row])),
-        backward_fixed=tuple(memory_use(size) for size in backward),
+        extra_ns=tuple(nanoseconds(x, ns) for x in extra),
+        state_units=memory_use(state, unit),
+        fixed_units=tuple(memory_use(size, unit) for size in held),
+        capacity_units=memory_capacity(capacity, unit),
+        backward_units=memory_use(every, unit),
+        backward_fixed=tuple(memory_use(size, unit) for size in backward),
         min_layers=tuple(even) if equal else (1,) * p,
         max_layers=tuple(min(n, most) for n in even) if equal else (most,) * p,
-        bubble_parts=int(bubble_parts(rows.vpp[row], rows.schedule[row])),
-        shared=shared)
+        bubble_parts=parts, shared=shared, unit_ns=ns)
+
+
+def _memory_unit(layers: int, chunks: int, flight: int, kept: Sequence[float], held: Sequence[float]) -> int:
+    """Return the MiB in a unit of memory: more than one only where a stage would hold petabytes."""
+    return coarse(max(8 * chunks * max(held), layers * max(kept) * flight) / MEMORY_QUANTUM, ROUNDED)
 
 
 def _shared_hosts(question: Question, rows: Layouts, memory: MemoryTerms, row: int) -> tuple[SharedLimit, ...]:

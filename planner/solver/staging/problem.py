@@ -1,7 +1,8 @@
 """One staging question and its answer: layers and recompute modes of every pipeline stage, in plain ints.
 
 Symbols: L layers, p stages, v chunks of a stage, m micro-batches, b parts of which one is the bubble, l_s layers of
-stage s, n[s, k] of them in mode k, T_s nanoseconds of stage s for one micro-batch (forward and backward).
+stage s, n[s, k] of them in mode k, T_s nanoseconds (units of `unit_ns`) of stage s for one micro-batch (forward and
+backward).
 
     minimize    (m b - 1) max_s T_s + sum_s T_s            which is b times the step time of the pipeline
     T_s       = extra_ns[s] + layer_ns l_s + sum_k mode_ns[k] n[s, k]
@@ -34,7 +35,7 @@ class SharedLimit:
 
 @dataclass(frozen=True, slots=True)
 class StagingProblem:
-    """Times in ns, memory in units of `quantize.MEMORY_QUANTUM`; most tuples have one entry per stage.
+    """Times in units of `unit_ns` ns, memory in units of some MiB; most tuples have one entry per stage.
 
     Raises ValueError when those differ in length, a number is negative or the objective leaves 60 bits:
     callers build these numbers, so that is a defect of theirs and not of the user's input.
@@ -64,6 +65,8 @@ class StagingProblem:
     shared: tuple[SharedLimit, ...] = ()
     bubble_parts: int = 1
     """Into how many parts a schedule cuts the other stages' time, of which one is idle: v where interleaved."""
+    unit_ns: int = 1
+    """Nanoseconds in a unit of time."""
 
     def __post_init__(self) -> None:
         """Refuse numbers on which the proofs would not hold."""
@@ -78,7 +81,7 @@ class StagingProblem:
             raise ValueError("layers, chunks, micro_batches, bubble_parts and in_flight must be at least 1")
         if not self.mixes or any(not mix or not set(mix) <= set(range(MODES)) for mix in self.mixes):
             raise ValueError(f"mixes must name modes among 0, 1, 2: got {self.mixes}")
-        if self.tie_scale * self._largest_sum() >= VALUE_LIMIT or self._largest_memory() >= VALUE_LIMIT:
+        if self.scale * self._largest_sum() >= VALUE_LIMIT or self._largest_memory() >= VALUE_LIMIT:
             raise ValueError("staging numbers leave 60 bits: use a coarser quantum")
 
     @property
@@ -95,6 +98,15 @@ class StagingProblem:
     def tie_scale(self) -> int:
         """Above every sum of squared layers, so that evenness never outweighs a nanosecond."""
         return self.layers**2 + 1
+
+    @property
+    def scale(self) -> int:
+        """What times are multiplied by at most: by the tie-break, or where the slowest stage counts."""
+        return max(self.tie_scale, self.weight + self.stages)
+
+    def seconds(self, objective: int) -> float:
+        """Return the seconds of a pipeline's step whose objective that is."""
+        return objective * (1e-9 * self.unit_ns) / self.bubble_parts
 
     def _largest_sum(self) -> int:
         return self.layers * (self.layer_ns + max(self.mode_ns)) + sum(self.extra_ns)
