@@ -84,7 +84,7 @@ class Placement(Frozen):
     goodput: float | None = Field(default=None, gt=0, le=1)
     """Share of wall time that moves the job forward: what failures, checkpoints and restarts leave."""
     duration_days: float | None = Field(default=None, ge=0)
-    """steps x step_seconds / goodput, in days: a whole number of microseconds, up; of a service the month of its cost."""
+    """steps x step_seconds / goodput, in days, up to whole microseconds; of a service the month of its cost."""
     cost_usd: float | None = Field(default=None, ge=0)
     """Of the duration, spares included."""
     energy_kwh: float | None = Field(default=None, ge=0)
