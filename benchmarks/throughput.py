@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 
 from benchmarks.table import table
-from planner.catalog.load import CALIBRATION, Catalog
+from planner.catalog.calibrated import CALIBRATION
+from planner.catalog.load import Catalog
 from planner.evidence.compare import Outcome
 from planner.evidence.ranking import rank
 from planner.evidence.summary import spread

@@ -17,7 +17,7 @@ from planner.catalog.load import Catalog, data_root
 from planner.evidence.reading import read_evidence
 from planner.evidence.summary import spread
 from planner.fit.knobs import knobs_of
-from planner.fit.rows import Measured, changed, residuals, rows_of
+from planner.fit.rows import Measured, TrainingRows, changed, residuals, rows_of
 from planner.fit.solve import fit
 
 ROOT = Path(__file__).parents[1]
@@ -58,7 +58,7 @@ def _lines(rows: Sequence[Measured]) -> Iterator[tuple[str, ...]]:
 
 def _fitted(rows: Sequence[Measured], catalog: Catalog) -> Catalog:
     knobs = knobs_of(catalog, [row.outcome for row in rows])
-    return changed(catalog, knobs, fit(rows, knobs, catalog).coordinates)
+    return changed(catalog, knobs, fit(TrainingRows(tuple(rows)), knobs, catalog).coordinates)
 
 
 def _figures(rows: Sequence[Measured], catalog: Catalog) -> str:

@@ -52,7 +52,8 @@ class Frozen(BaseModel):
     pydantic's use_attribute_docstrings would read it at every start.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True,
+                              protected_namespaces=())
 
     @model_validator(mode="before")
     @classmethod

@@ -75,8 +75,8 @@ def small_case(seed: int, *, mixtures: float = 0.4) -> Small:
     nodes = rng.sample(NODES[-3:] if straddling else NODES, rng.choice((1, 2, 2, 3)))
     candidates = tuple(candidate(node) for node in sorted(nodes))
     question = question_of(
-        catalog(), model, candidates, with_recipe(stack, model, recipe), precisions=_precisions(rng, stack, candidates),
-        sequence_length=rng.choice((1024, 2048, 4096)),
+        catalog(), model, candidates, with_recipe(catalog().recipes, stack, model, recipe),
+        precisions=_precisions(rng, stack, candidates), sequence_length=rng.choice((1024, 2048, 4096)),
         global_batch=6 if straddling else rng.choice((2, 4, 6, 8, 8, 12)),
         method=rng.choice(("lora", "qlora", "full")) if name == "hf-peft" else "pretrain", confidence=0.95,
         trained_layers=rng.randint(1, model.layers) if rng.random() < 0.05 and not model.leading_layers else None)

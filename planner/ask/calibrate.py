@@ -19,11 +19,12 @@ from planner.evidence.reading import read_evidence
 from planner.evidence.residuals import LEAST_ROWS, Sample, classes, memory_samples, speed_samples, step_samples
 from planner.evidence.rows import Evidence
 from planner.evidence.summary import spread
-from planner.fit.knobs import knobs_of
-from planner.fit.rows import Measured, rows_of
+from planner.fit.knobs import Knob, engine_knobs, knobs_of
+from planner.fit.rows import Rows, TrainingRows, changed, rows_of
+from planner.fit.serving_rows import ServingRows, serving_rows
 from planner.fit.solve import Fit, Progress, fit
 from planner.fit.write import fitted_file, residual_file, save
-from planner.layouts.table import Floats
+from planner.layouts.table import Floats, Mask
 from planner.text_io import real
 from planner.yaml_io import parse, validate
 
@@ -37,25 +38,44 @@ RESIDUALS: dict[str, tuple[str, str, tuple[str, ...]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Calibration:
-    """A fit with the rows it stands on, and the files written."""
+class Part:
+    """One fit with the rows it stands on: of training, or of serving speed."""
 
-    rows: tuple[Measured, ...]
+    rows: Rows
+    count: int
     fit: Fit
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What was fitted, and the files written."""
+
+    parts: tuple[Part, ...]
     files: tuple[Path, ...]
 
     def as_json(self) -> dict[str, Any]:
         """Return constants, errors and files, schema planner.calibration/1."""
-        fit = self.fit
         constants = [{"entry": knob.place, "field": knob.field, "prior": knob.prior,
                       "value": knob.value(float(at)) if decided else knob.prior, "spread": float(spread),
                       "prior_spread": knob.spread, "rows": rows, "fitted": bool(decided)}
+                     for fit in (part.fit for part in self.parts)
                      for knob, at, spread, decided, rows in zip(fit.knobs, fit.coordinates, fit.spreads, fit.decided,
                                                                 fit.acting, strict=True)]
-        return {"schema": SCHEMA, "rows": len(self.rows), "sources": sorted({row.source for row in self.rows}),
-                "errors": {"before": summary(fit.before), "after": summary(fit.after),
-                           "left_out": summary(fit.left_out)},
+        quantities = np.array([quantity for part in self.parts for quantity in part.rows.quantities])
+        return {"schema": SCHEMA, "rows": sum(part.count for part in self.parts),
+                "sources": sorted({source for part in self.parts for source in part.rows.sources}),
+                "errors": _errors(self.parts),
+                "errors_by_quantity": {name: _errors(self.parts, quantities == name)
+                                       for name in dict.fromkeys(quantities.tolist())},
                 "constants": constants, "files": [str(path) for path in self.files]}
+
+
+def _errors(parts: Sequence[Part], chosen: Mask | slice = slice(None)) -> dict[str, dict[str, float]]:
+    """Return the errors of some figures with the catalog's constants, the fitted ones, and those of other sources."""
+    fits = [part.fit for part in parts]
+    return {name: summary(np.concatenate(each)[chosen]) for name, each in (
+        ("before", [fit.before for fit in fits]), ("after", [fit.after for fit in fits]),
+        ("left_out", [fit.left_out for fit in fits]))}
 
 
 def summary(residuals: Floats) -> dict[str, float]:
@@ -67,20 +87,20 @@ def calibrate(paths: Sequence[Path], folder: Path, catalogs: Sequence[Path], as_
               progress: Progress = lambda share: None) -> Calibration:
     """Fit the catalog's constants to the evidence, and write them and their residuals to `folder`.
 
+    Training rows decide stacks and calibration; serving rows then decide the steps of engines under what was fitted.
     The priors are the catalog's figures without what `folder` fitted before, so that the same evidence gives the same
-    bytes. Raises InputError where no row has a measured step time.
+    bytes. Raises InputError where no row has a measured speed.
     """
     real(folder)  # minutes before it is written to
     before = Catalog(catalogs, unfitted=folder)
     evidence = [read_evidence(path) for path in paths]
-    rows = [row for one in evidence if one.kind == "train_throughput" for row in rows_of(one, before)]
-    if not rows:
+    parts = _fits(evidence, before, progress)
+    if not parts:
         raise InputError("no row has a measured step time or speed and a prediction: see planner validate -v",
                          file=str(paths[0]))
-    knobs = knobs_of(before, [row.outcome for row in rows])
-    found = fit(rows, knobs, before, progress)
-    source = f"{len(rows)} runs of {', '.join(path.name for path in paths)}, by planner calibrate"
-    fitted, residuals = fitted_file(found, source, as_of, _note(found)), dict[str, str]()
+    source = f"{sum(p.count for p in parts)} runs of {', '.join(path.name for path in paths)}, by planner calibrate"
+    fitted = fitted_file([part.fit for part in parts], source, as_of, _note(parts))
+    residuals: dict[str, str] = {}
     own = [folder] if holds_entries(folder, ALL_KINDS) else []
     after = Catalog([*catalogs, *own], unfitted=folder).with_fitted(validate(parse(fitted, FITTED), Fitted))
     for name, (kind, what, traits) in RESIDUALS.items():
@@ -88,15 +108,38 @@ def calibrate(paths: Sequence[Path], folder: Path, catalogs: Sequence[Path], as_
         if len(samples) >= LEAST_ROWS:
             kept = () if real(folder) == real(data_root("catalogs")) else _held(before, name)
             residuals[name] = residual_file(name, what, source, as_of, _over(kept, samples, traits))
-    return Calibration(tuple(rows), found, tuple(save(folder, fitted, residuals)))
+    return Calibration(tuple(parts), tuple(save(folder, fitted, residuals)))
 
 
-def _note(fit: Fit) -> str:
+def _fits(evidence: Sequence[Evidence], catalog: Catalog, progress: Progress) -> list[Part]:
+    """Return the fit to training rows and the fit to serving rows, each where there are any."""
+    trained = TrainingRows(tuple(row for one in evidence if one.kind == "train_throughput"
+                                 for row in rows_of(one, catalog)))
+    serving = [one for one in evidence if one.kind == "serve_throughput"]
+    share, parts = 0.5 if trained.rows and serving else 1.0, []
+    if trained.rows:
+        knobs = knobs_of(catalog, [row.outcome for row in trained.rows])
+        found = fit(trained, knobs, catalog, lambda done: progress(share * done))
+        parts.append(Part(trained, len(trained.rows), found))
+        catalog = changed(catalog, knobs, found.coordinates)
+    served = serving_rows(serving, catalog)
+    if served.runs:
+        parts.append(Part(served, len(served.runs), fit(
+            served, _engine_knobs(served), catalog, lambda done: progress(1 - share + share * done))))
+    return parts
+
+
+def _engine_knobs(rows: ServingRows) -> list[Knob]:
+    releases = [(group.engine, group.deployment.engine) for group in rows.groups]
+    return [knob for knob in engine_knobs(releases) if len(rows.acting(knob))]
+
+
+def _note(parts: Sequence[Part]) -> str:
     """Say how far off the rows are, before, after, and with their own source left out."""
+    errors = _errors(parts)
     return "median and 90th percentile of the error of speed: " + ", ".join(
-        f"{e['median_abs_error']:.1%} and {e['p90_abs_error']:.1%} {what}" for e, what in (
-            (summary(fit.before), "before"), (summary(fit.after), "fitted"),
-            (summary(fit.left_out), "fitted without the row's source")))
+        f"{errors[name]['median_abs_error']:.1%} and {errors[name]['p90_abs_error']:.1%} {what}" for name, what in (
+            ("before", "before"), ("after", "fitted"), ("left_out", "fitted without the row's source")))
 
 
 def _samples(name: str, evidence: Evidence, catalog: Catalog) -> list[Sample]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from planner.answer.assignment import Assignment
 from planner.answer.comparison import Comparison, Row, ServedFigures
 from planner.ask.explain.cause import infeasible_of
+from planner.ask.simple import only
 from planner.catalog.hardware import Node
 from planner.catalog.load import Catalog
 from planner.catalog.price import Site
@@ -41,11 +42,17 @@ class Compared:
         return self.assignments[0] if len(self.assignments) == 1 else None
 
 
-def compare(scenario: AnyScenario, catalog: Catalog, effort: Effort = UNLIMITED) -> list[Compared]:
-    """Return every candidate with every offer, best first. Raises PlannerError where the input is wrong."""
+def compare(scenario: AnyScenario, catalog: Catalog, effort: Effort = UNLIMITED, *, traced: bool = False
+            ) -> list[Compared]:
+    """Return every candidate with every offer, best first. Raises PlannerError where the input is wrong.
+
+    traced: it is asked where each figure comes from, which is known of one job alone.
+    """
     if asks_what_holds(scenario):
         raise InputError("compare needs workload.tokens: without, planner plan lists the fewest GPUs of every kind")
     question, site = question_of(scenario, catalog), catalog.site(scenario.sourcing.site)
+    if traced:
+        only(question, "compare --trace")
     market = question.terms.market
     found = [_compared(question.under(replace(question.terms, market=market.only(offer))), offer, site, effort)
              for offer in market.every_offer]

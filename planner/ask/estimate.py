@@ -44,7 +44,7 @@ class Estimating:
         shape = self.catalog.model(asked.model)
         stack = self.catalog.stack(asked.stack or DEFAULT_STACK.get(asked.method, "megatron-core"))
         return estimate_of(self.catalog, shape, self.catalog.node(asked.node),
-                           with_recipe(stack, shape, asked.recipe), gpus=asked.gpus,
+                           with_recipe(self.catalog.recipes, stack, shape, asked.recipe), gpus=asked.gpus,
                            layout=asked.layout, sequence_length=asked.sequence_length or shape.sequence_length,
                            global_batch=asked.global_batch, method=asked.method, precision=asked.precision,
                            confidence=asked.confidence, trained_layers=asked.trained_layers,

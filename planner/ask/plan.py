@@ -48,9 +48,10 @@ def make_plan(scenario: AnyScenario, catalog: Catalog, *, defaults: Sequence[Def
 
         return trade_offs(question, pareto, defaults, effort)
     solved = solve(question, effort, so_far=True)
-    shown = simplest(solved) if simple else solved
+    shown, more = simplest(solved) if simple else (solved, ())
     made = tuple(shown.assignments(replaying))
-    plan = Plan(status=solved.status, notes=question.terms.market.notes, objective=solved.objective, assignments=made,
+    plan = Plan(status=solved.status, notes=(*question.terms.market.notes, *more), objective=solved.objective,
+                assignments=made,
                 alternatives=tuple(alternatives_of(solved, shown)) if made else (),
                 search=search_of(solved, time.monotonic() - started), infeasible=infeasible_of(solved),
                 provenance=provenance_of(scenario, catalog, (*defaults, *decided(shown)), simple=shown is not solved))

@@ -9,6 +9,7 @@ from pydantic import Field, ValidationInfo, field_validator
 from planner.catalog.hardware import Precision
 from planner.catalog.ranges import Factor, Few, Hours, Passes, Rows, Share
 from planner.catalog.sourced import Sourced
+from planner.catalog.stack import RecomputeModule
 from planner.units import ByteRate, Seconds
 from planner.yaml_io import Frozen
 
@@ -43,19 +44,44 @@ class KernelShape(Sourced):
     half_k: Annotated[float, Field(ge=0, le=1e9)]
     half_mn: Annotated[float, Field(ge=0, le=1e9)]
     tile: Few
+    resident_tiles: Few
+    """Tiles that a multiprocessor works on at once: a wave of them fills the GPU."""
     wave_exponent: Annotated[float, Field(ge=0, le=10)]
     misaligned: Factor
     alignment: Few
+    core_multiple: Few
+    """What the width of a head must be a multiple of for tensor cores to take its products."""
     launch: Seconds
+    launches_per_forward: float = Field(gt=1, le=100)
+    """Kernels that a layer launches forward and backward, over those forward."""
     attention_half_sequence: Annotated[float, Field(ge=0, le=1e9)]
+    attention_backward_flops: float = Field(gt=0, le=100)
+    """FLOPs of fused attention backward over forward: five products for two."""
     unfused_attention: float = Field(gt=0, le=1)
     """Share of the peak that the batched products of unfused attention reach."""
     unfused_attention_passes: Passes
     """Times unfused attention moves its 16-bit scores through memory forward: mask, softmax, dropout."""
     scan: float = Field(gt=0, le=1)
     """Share of the 16-bit peak that the products of a recurrence reach."""
+    scan_chunk: Few
+    """Tokens that kernels of a recurrence work on at once."""
+    scan_launches: float = Field(ge=0, le=1e4)
+    """Kernels of a recurrence, forward."""
+    scan_backward: float = Field(gt=0, le=100)
+    """Time of a recurrence backward over forward."""
     scan_passes: Passes
     """Times what is projected for a recurrence, and what it returns, pass through memory forward."""
+    norm_bytes: Passes
+    """Bytes moved forward per element of a norm: itself and the residual that is added to."""
+    rotary_bytes: Passes
+    """Bytes moved forward per element of queries, keys and values: rotated or copied."""
+    embedding_bytes: Passes
+    """Bytes moved per element of an embedding, looked up and its gradient added."""
+    elementwise_backward: float = Field(gt=0, le=100)
+    """Bytes that elementwise work moves backward over forward."""
+    recompute: dict[RecomputeModule, Annotated[float, Field(ge=0, le=1)]]
+    """Of modules that are parts of others, their share of those: moe_act of routed experts, mla_up_proj of attention's
+    products, every-second-matmul of the whole forward."""
     loss_bytes_per_logit: Passes
     cast_forward_bytes: Passes
     """Bytes moved per element of a low-precision product's input, forward; backward is per element of its output."""
@@ -69,6 +95,15 @@ class KernelShape(Sourced):
     """Relative difference in step time below which two layouts are told apart no better than by chance."""
     jitter_per_doubling: Annotated[float, Field(ge=0, le=1)]
     """Step time lost to stragglers for each doubling of the nodes."""
+
+
+class Collectives(Sourced):
+    """What collectives reach beside the curves and links of fabrics."""
+
+    tree: float = Field(gt=0, le=1)
+    """Share of a ring's rate that an adapter keeps in a tree of nodes."""
+    ring_exposed: float = Field(ge=0, le=1)
+    """Share of a ring exchange of keys and values that no compute hides: the first block."""
 
 
 class Reliability(Sourced):

@@ -30,7 +30,7 @@ class Constant(Frozen):
 
 
 class Fitted(Sourced):
-    """Constants by entry ("stacks/fsdp2", "calibration/gpu-hopper") and dotted field."""
+    """Constants by entry ("stacks/fsdp2", "speeds/vllm") and dotted field; a release of speeds goes by its key."""
 
     values: dict[str, dict[str, Constant]]
     residuals: dict[str, str] = Field(default_factory=dict)
@@ -48,7 +48,7 @@ class Fitted(Sourced):
         for field in constants:
             if value_of(entry, field) is None:
                 raise InputError(f"fitted: {entry.name} has no figure {field}; run planner calibrate again")
-        facts = {field: Fact(source=self.source, as_of=self.as_of, kind="fitted",
+        facts = {_path(entry, field): Fact(source=self.source, as_of=self.as_of, kind="fitted",
                              note=f"{constant.rows} rows, spread {constant.spread:.2f}")
                  for field, constant in constants.items()}
         changed = with_values(entry, {field: constant.value for field, constant in constants.items()})
@@ -104,12 +104,29 @@ def with_values(entry: S, values: Mapping[str, float]) -> S:
             changes[top] = held.model_copy(update={inner: value})
         elif isinstance(held, dict):
             changes[top] = {**held, inner: value}
+        elif isinstance(held, tuple):
+            key, _, figure = inner.rpartition(".")
+            changes[top] = tuple(one.model_copy(update={figure: value}) if one.key == key else one for one in held)
     return entry.model_copy(update=changes)
 
 
 def value_of(entry: Sourced, field: str) -> float | None:
     """Return the figure in a dotted field; none where the entry has none."""
-    held: Any = entry
-    for part in field.split("."):
+    top, _, inner = field.partition(".")
+    held: Any = getattr(entry, top, None)
+    if isinstance(held, tuple):
+        key, _, inner = inner.rpartition(".")
+        held = next((one for one in held if getattr(one, "key", None) == key), None)
+    for part in inner.split(".") if inner else ():
         held = held.get(part) if isinstance(held, dict) else getattr(held, part, None)
     return float(held) if isinstance(held, int | float) else None
+
+
+def _path(entry: Sourced, field: str) -> str:
+    """Return a dotted field with the key of a release as its place among them, as an entry's provenance has it."""
+    top, _, inner = field.partition(".")
+    held = getattr(entry, top)
+    if not isinstance(held, tuple):
+        return field
+    key, _, figure = inner.rpartition(".")
+    return f"{top}.{[one.key for one in held].index(key)}.{figure}"

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from planner.catalog.architecture import Model
-from planner.catalog.calibration import ArchitectureRates, KernelShape, Reliability, Residuals
+from planner.catalog.calibrated import CALIBRATION, Calibrated
+from planner.catalog.calibration import ArchitectureRates
 from planner.catalog.engine import Engine
 from planner.catalog.entry_file import read_entry
 from planner.catalog.fitted import FITTED, Fitted, fitted_files, read_fitted, value_of, with_values
@@ -24,7 +25,7 @@ from planner.catalog.hardware import Fabric, Gpu, Node
 from planner.catalog.parts import Part
 from planner.catalog.price import PriceList, Purchase, Site
 from planner.catalog.sourced import Sourced, own_fact
-from planner.catalog.speed import ServiceLevels, ServingLaw, Speeds
+from planner.catalog.speed import Speeds
 from planner.catalog.spelling import canonical
 from planner.catalog.stack import Stack
 from planner.errors import InputError, UnknownName
@@ -36,10 +37,6 @@ KINDS: dict[str, type[Sourced]] = {"gpus": Gpu, "nodes": Node, "fabrics": Fabric
                                    "prices": PriceList, "stacks": Stack, "sites": Site, "parts": Part,
                                    "purchases": Purchase, "engines": Engine, "speeds": Speeds}
 ALL_KINDS = (*KINDS, "calibration")
-CALIBRATION: dict[str, type[Sourced]] = {"kernels": KernelShape, "reliability": Reliability, FITTED: Fitted,
-                                         "step-residuals": Residuals, "memory-residuals": Residuals,
-                                         "serving-residuals": Residuals, "serving": ServingLaw,
-                                         "service-levels": ServiceLevels}
 
 
 def data_root(folder: str) -> Path:
@@ -48,7 +45,7 @@ def data_root(folder: str) -> Path:
     return packaged if packaged.is_dir() else Path(str(resources.files("planner"))).parent / folder
 
 
-class Catalog:
+class Catalog(Calibrated):
     """Lazy, read-only view of the catalog folders. `folders` are the user's, later ones override earlier ones."""
 
     def __init__(self, folders: Sequence[Path] = (), *, unfitted: Path | None = None) -> None:
@@ -87,7 +84,7 @@ class Catalog:
 
     @cached_property
     def fitted(self) -> list[Fitted]:
-        """Constants that lie over stacks and calibration, the stronger later."""
+        """Constants that lie over stacks, speeds and calibration, the stronger later."""
         return [read_fitted(file) for file in fitted_files(self.roots, self._unfitted)]
 
     def with_fitted(self, constants: Fitted) -> Catalog:
@@ -98,7 +95,7 @@ class Catalog:
 
     def _fitted(self, kind: str, name: str, document: Document, entry: S) -> S:
         """Return an entry with its fitted constants, and those that it takes from the entry it is like."""
-        if kind not in ("stacks", "calibration") or name == FITTED:
+        if kind not in ("stacks", "speeds", "calibration") or name == FITTED:
             return entry
         base = getattr(entry, "like", None)
         for fitted in self.fitted:
@@ -116,7 +113,7 @@ class Catalog:
         other = copy(self)
         other._entries = dict(self._entries)
         for (kind, name), fields in values.items():
-            model = Stack if kind == "stacks" else CALIBRATION.get(name, ArchitectureRates)
+            model = KINDS.get(kind) or CALIBRATION.get(name, ArchitectureRates)
             before: Sourced = self._read(kind, name, model)
             other._entries[kind, name] = with_values(other._read(kind, name, model), fields)
             for stack in self.all("stacks", Stack) if kind == "stacks" else []:
@@ -238,49 +235,6 @@ class Catalog:
     def price_lists(self) -> list[PriceList]:
         """Every provider's offers."""
         return self.all("prices", PriceList)
-
-    def rates(self, architecture: str) -> ArchitectureRates:
-        """Return the kernel efficiencies of a GPU architecture; raises UnknownName."""
-        name = f"gpu-{architecture}"
-        if name not in self.files("calibration"):
-            raise UnknownName("calibration of GPU architecture", architecture,
-                              [n.removeprefix("gpu-") for n in self.files("calibration") if n.startswith("gpu-")])
-        return self._read("calibration", name, ArchitectureRates)
-
-    @property
-    def kernels(self) -> KernelShape:
-        """The shape dependence of kernels."""
-        return self._read("calibration", "kernels", KernelShape)
-
-    @property
-    def serving_law(self) -> ServingLaw:
-        """What serving adds to the kernels of training."""
-        return self._read("calibration", "serving", ServingLaw)
-
-    @property
-    def reliability(self) -> Reliability:
-        """Failure rates and what a failure costs."""
-        return self._read("calibration", "reliability", Reliability)
-
-    @property
-    def step_residuals(self) -> Residuals:
-        """Measured over predicted step time, by class."""
-        return self._read("calibration", "step-residuals", Residuals)
-
-    @property
-    def memory_residuals(self) -> Residuals:
-        """Measured over predicted peak memory, by class."""
-        return self._read("calibration", "memory-residuals", Residuals)
-
-    @property
-    def serving_residuals(self) -> Residuals:
-        """Measured over predicted speed of serving, by class."""
-        return self._read("calibration", "serving-residuals", Residuals)
-
-    @property
-    def service_levels(self) -> ServiceLevels:
-        """Limits of latency of benchmarks."""
-        return self._read("calibration", "service-levels", ServiceLevels)
 
     def calibration_entries(self) -> list[Sourced]:
         """Read and return every calibration entry."""

@@ -49,5 +49,7 @@ class Sourced(Frozen):
 
     def provenance(self, field: str) -> Fact:
         """Return where the figure in `field` (dotted for a nested one) comes from."""
-        own: dict[str, Any] = {"source": self.source, "as_of": self.as_of, "kind": self.kind, "note": self.note}
-        return self.facts.get(field) or self.facts.get(field.split(".", maxsplit=1)[0]) or Fact(**own)
+        parts = field.split(".")
+        prefixes = (".".join(parts[:count]) for count in range(len(parts), 0, -1))
+        stated = next((self.facts[prefix] for prefix in prefixes if prefix in self.facts), None)
+        return stated or Fact(source=self.source, as_of=self.as_of, kind=self.kind, note=self.note)

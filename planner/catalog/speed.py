@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from planner.catalog.ranges import Factor, Passes, Share, Width
 from planner.catalog.sourced import Sourced
-from planner.units import Seconds
+from planner.units import Bytes, Seconds
 from planner.yaml_io import Frozen
 
 
@@ -35,6 +35,10 @@ class ServingLaw(Sourced):
     """Work of the busiest rank over the mean under expert parallelism."""
     one_shot: float = Field(gt=0, le=1)
     """Share of a scale-up link that a kernel of one-shot or two-shot all-reduce reaches."""
+    one_shot_bytes: Bytes
+    """Largest message that such a kernel takes."""
+    expert_passes: float = Field(ge=0)
+    """Times the rows of routed experts pass through memory: permuted there and back, read and written each."""
     handover: Seconds
     """What sending a request from a prefill worker to a decode worker takes beside its cache."""
     handover_burst: Passes
@@ -113,6 +117,11 @@ class EngineSpeed(Frozen):
     """Whether prompts run in steps of their own, before sequences decode on."""
     burst: Passes
     """Share of the other clients whose prompts are ahead in a closed loop."""
+
+    @property
+    def key(self) -> str:
+        """The version, and the architectures where it is not for all: what tells it from the others."""
+        return " ".join((self.version, *self.architectures))
 
     @property
     def order(self) -> tuple[int, ...]:

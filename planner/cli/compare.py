@@ -29,7 +29,7 @@ def command(scenario: str | None, trace: bool, time_limit: float | None, workers
 
     catalog = open_catalog(catalogs)
     asked, _ = question(scenario, flags, catalog)
-    found = compare(asked, catalog, effort_of(time_limit, workers))
+    found = compare(asked, catalog, effort_of(time_limit, workers), traced=trace)
     warn(one.row.note for one in found if one.row.note)
     if as_json:
         say_json(to_json(comparison_of(found)))

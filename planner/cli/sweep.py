@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -116,11 +116,13 @@ class _Bar:
 
 @contextmanager
 def _bar(total: int) -> Iterator[_Bar]:
+    shown = not is_quiet() and sys.stderr.isatty()
     # stdout is left alone: rich would send it to stderr
     progress = Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
                         console=Console(stderr=True), transient=True, redirect_stdout=False,
-                        disable=is_quiet() or not sys.stderr.isatty())
-    with progress:
+                        disable=not shown)
+    # older versions of rich end even a hidden bar with an empty line
+    with progress if shown else nullcontext():
         yield _Bar(progress, total)
 
 

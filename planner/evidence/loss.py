@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from planner.catalog.recipes import Recipes
 from planner.evidence.rows import TrainRun
-from planner.physics.training.recipes import FUSED_LINEAR_LOSS, SHORT_LOSS
 
 _LADDER = re.compile(r"optimization flags: \+(?!packed|compile)", re.IGNORECASE)
 """torchtune's README adds one flag a row and keeps those before; the chunked loss is the third."""
@@ -38,16 +38,17 @@ def tiles(run: TrainRun) -> bool:
     return bool(_TILED.search(f"{run.source or ''} {run.notes or ''}"))
 
 
-def loss_bytes(run: TrainRun) -> float | None:
+def loss_bytes(run: TrainRun, recipes: Recipes) -> float | None:
     """Return bytes per logit of the loss kernel that is stated, none for the stack's own."""
     if _NO_LIGER.search(run.notes or ""):
         return None  # the column says fused for the whole example, of which this run is the other half
     if run.hidden and run.vocab and uses_liger(run):
-        return FUSED_LINEAR_LOSS * run.hidden / run.vocab
+        return recipes.losses["fused"] * run.hidden / run.vocab
     if run.source and run.source.startswith("QwenLM/Qwen "):
         return QWEN_HALF_LOSS if run.base_quantization else QWEN_LOSS
     if run.source and "litgpt tutorials" in run.source:
-        return SHORT_LOSS  # chunked_cross_entropy of the release that the tables were made with, 128 tokens at a time
+        # chunked_cross_entropy of the release that the tables were made with, 128 tokens at a time
+        return recipes.losses["chunked"]
     dated = _DATED.search(run.source_detail or "")
     recent = bool(dated and dated.group(1) >= LOSS_COMPILED and _COMPILES.search(run.notes or ""))
     titan = (run.year or 0) >= CHUNKED_SINCE and "torchtitan" in (run.source or "")
@@ -55,4 +56,4 @@ def loss_bytes(run: TrainRun) -> float | None:
     if not (short or run.loss_kernel in ("fused", "chunked")):
         return None
     frozen = run.method in ("lora", "qlora") and "torchtune" in (run.source or "")
-    return FROZEN_SHORT_LOSS if frozen else SHORT_LOSS
+    return FROZEN_SHORT_LOSS if frozen else recipes.losses["chunked"]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
+from planner.catalog.recipes import Recipes, TrainedBytes
 from planner.catalog.stack import Stack
 from planner.evidence.rows import TrainRun
 from planner.evidence.skipping import SkippedError
-from planner.physics.training.tuning import BASE_BYTES, TARGETS, Tuning, tuning_of
+from planner.physics.training.tuning import TARGETS, Tuning, tuning_of
 
 _ADAPTER = re.compile(r"\blora\b", re.IGNORECASE)
 _RANK = re.compile(r"\bLoRA r(\d{1,9})")
@@ -39,22 +40,24 @@ def method_of(run: TrainRun) -> str:
     return run.method or "pretrain"
 
 
-def tuning(run: TrainRun, stack: Stack, assumed: list[str]) -> Tuning:
+def tuning(run: TrainRun, stack: Stack, recipes: Recipes, assumed: list[str]) -> Tuning:
     """Return what the method of a row changes. Raises SkippedError for a base that has no figure."""
     method = method_of(run)
     if method in ("pretrain", "full"):
-        return tuning_of(method, 0)
+        return tuning_of(recipes, method, 0)
     rank = _rank(run, assumed)
-    adapter = (_WEIGHT.get(run.weights_dtype or "", 4.0), _WEIGHT.get(run.gradients_dtype or "", 4.0),
-               _MOMENTS.get(run.moments_dtype or "", 8.0))
-    quantization = _quantization(run, stack, method, assumed)
-    held = BASE_BYTES[quantization] if quantization else 2.0  # the dtype columns are of the adapters
+    usual = recipes.adapter
+    adapter = TrainedBytes(weight=_WEIGHT.get(run.weights_dtype or "", usual.weight),
+                           gradient=_WEIGHT.get(run.gradients_dtype or "", usual.gradient),
+                           moments=_MOMENTS.get(run.moments_dtype or "", usual.moments))
+    quantization = _quantization(run, stack, recipes, method, assumed)
+    held = recipes.bases[quantization] if quantization else 2.0  # the dtype columns are of the adapters
     bitsandbytes = quantization is not None and stack.family == "hf-peft"
     return Tuning(
         trains_base=False, adapter_rank=rank, quantized=quantization is not None, base_bytes=held,
         table_bytes=4.0 if quantization and _UPCAST.search(run.source or "") else 2.0,
         keeps_frozen_inputs=bitsandbytes, targets=_targets(run, stack, assumed),
-        adapter_states=adapter, trains_tables="trained" in (run.lora_targets or ""))
+        adapter=adapter, trains_tables="trained" in (run.lora_targets or ""))
 
 
 def _rank(run: TrainRun, assumed: list[str]) -> int:
@@ -65,11 +68,11 @@ def _rank(run: TrainRun, assumed: list[str]) -> int:
     return DEFAULT_RANK
 
 
-def _quantization(run: TrainRun, stack: Stack, method: str, assumed: list[str]) -> str | None:
+def _quantization(run: TrainRun, stack: Stack, recipes: Recipes, method: str, assumed: list[str]) -> str | None:
     if stack.name in DOUBLE and run.base_quantization == "nf4":
         return "nf4-dq"
     if run.base_quantization is not None:
-        if run.base_quantization not in BASE_BYTES:
+        if run.base_quantization not in recipes.bases:
             raise SkippedError(f"base_quantization {run.base_quantization} is not modeled")
         return run.base_quantization
     if method == "qlora":

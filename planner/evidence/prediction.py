@@ -90,7 +90,7 @@ def predict(run: TrainRun, catalog: Catalog, *, memory_only: bool = False, model
         question = question_of(
             catalog, model, (candidate,), stack, sequence_length=degrees.sequence_length,
             global_batch=degrees.global_batch, precisions=(precision,), method=method,
-            confidence=OPEN if assumed else STATED, tuning=tuning(run, stack, assumed))
+            confidence=OPEN if assumed else STATED, tuning=tuning(run, stack, catalog.recipes, assumed))
         if not memory_only and not computes(candidate, question.rates[0], precision):
             raise SkippedError(f"GPU {candidate.gpu.name} has no {precision} rate in the catalog")
         evaluation = evaluate_fixed(question, degrees.table, 0)

@@ -28,7 +28,7 @@ def most_sequences(d: Deployment, engine: Engine, version: str, rows: Replicas, 
     bound = np.where(whole <= release.whole_to, whole, 1)
     keys, at = np.unique(np.stack([rows.tp, rows.pp, rows.dp, bound, whole]), axis=1, return_inverse=True)
     at = at.reshape(-1)
-    asked = Asked(d.model, d.weights, d.element, engine, release, gpu.usable_memory, architecture=gpu.architecture)
+    asked = Asked(d.model, d.weights, d.cache, engine, release, gpu.usable_memory, architecture=gpu.architecture)
     found = np.zeros(keys.shape[1])
     for limit in np.unique(keys[3]):
         mine = np.flatnonzero(keys[3] == limit)
@@ -41,7 +41,7 @@ def most_sequences(d: Deployment, engine: Engine, version: str, rows: Replicas, 
         for one in np.unique(keys[4, mine]):
             here = keys[4, mine] == one
             cut = _cut(keys[:3, mine[here]])
-            held = sequence_bytes(d.model, int(one), d.element, cut, paging_of(replace(asked, length=int(one))))
+            held = sequence_bytes(d.model, int(one), d.cache, cut, paging_of(replace(asked, length=int(one))))
             found[mine[here]] = np.maximum(pool[here], 0.0) / held * cut.data
     held_at_once: Floats = np.minimum(found[at], d.engine.sequences * rows.dp)
     return held_at_once

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from planner.catalog.architecture import Model
+from planner.catalog.formats import Formats
 from planner.catalog.load import Catalog
 from planner.catalog.speed import ServiceLevel
 from planner.evidence.rows import ServeRun, TrainRun
 from planner.evidence.serving import cache_format
 from planner.evidence.shape import model_of
 from planner.evidence.skipping import SkippedError
-from planner.physics.serving.formats import FORMATS, format_of
+from planner.physics.serving.formats import format_of
 
 Regime = Literal["static", "closed", "offline", "server", "decode", "first"]
 ENGINES = {"TensorRT-LLM": "tensorrt-llm", "vLLM": "vllm", "SGLang": "sglang", "vLLM (ROCm fork)": "vllm",
@@ -87,13 +88,14 @@ def serving_row(run: ServeRun, catalog: Catalog) -> ServingRow:
     engine = _engine(run, assumed)
     prefill, decode = _workers(run)
     tp, pp, dp, ep = _layout(run, model, assumed)
-    format_ = _format(run, model, assumed)
+    format_ = _format(run, model, catalog.formats, assumed)
     regime = _regime(run)
     if run.concurrency is None and run.max_batch is None and (regime in ("static", "closed") or decode is not None):
         raise SkippedError("concurrency not stated")
     limits = _limits(run, model, catalog) if regime == "server" else None
-    return ServingRow(model, engine, _version(run, engine, assumed), format_, _cache(run, engine, format_, assumed),
-                      run.gpu, run.gpus * DIES.get(run.gpu, 1), tp, pp, ep, dp, regime, max(run.isl, 1.0),
+    return ServingRow(model, engine, _version(run, engine, assumed), format_,
+                      _cache(run, catalog.formats, engine, format_, assumed), run.gpu,
+                      run.gpus * DIES.get(run.gpu, 1), tp, pp, ep, dp, regime, max(run.isl, 1.0),
                       max(run.osl, 1.0), run.concurrency or run.max_batch, prefill, decode, limits,
                       _drafts(run, model, assumed), _warming(run), tuple(assumed))
 
@@ -151,7 +153,7 @@ def _version(run: ServeRun, engine: str, assumed: list[str]) -> str:
     return version
 
 
-def _format(run: ServeRun, model: Model, assumed: list[str]) -> str:
+def _format(run: ServeRun, model: Model, formats: Formats, assumed: list[str]) -> str:
     if run.weight_precision is None:
         usual = "fp8" if "MLPerf" in (run.source or "") or "fp8" in (run.model or "").lower() else "bf16"
         assumed.append(f"weight_precision={usual}")
@@ -159,15 +161,15 @@ def _format(run: ServeRun, model: Model, assumed: list[str]) -> str:
     if run.weight_precision == "int4 (QAT)":
         return "int4-experts"
     plain = run.weight_precision.strip().lower()
-    name = FORMATS_OF.get(plain, plain if plain in FORMATS else run.weight_precision)
-    if format_of(name, model) is None:
+    name = FORMATS_OF.get(plain, plain if plain in formats.weights else run.weight_precision)
+    if format_of(formats, name, model) is None:
         raise SkippedError(f"weights in {run.weight_precision} are not modeled")
     return name
 
 
-def _cache(run: ServeRun, engine: str, format_: str, assumed: list[str]) -> str:
+def _cache(run: ServeRun, formats: Formats, engine: str, format_: str, assumed: list[str]) -> str:
     if run.kv_precision is not None:
-        return cache_format(run.kv_precision)
+        return cache_format(formats, run.kv_precision)
     # NVIDIA's checkpoints ask for an fp8 cache; those that the makers of mixtures quantized themselves do not
     own = format_ == "nvfp4" or (format_ == "fp8" and (not run.experts or run.mla or "MLPerf" in (run.source or "")))
     asked = "InferenceX" in (run.source_detail or "") and format_ in ("fp8", "nvfp4", "mxfp4")

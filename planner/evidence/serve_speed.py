@@ -17,10 +17,9 @@ from planner.evidence.serve_room import most_sequences
 from planner.evidence.serve_run import DIES, ServingRow, Workers, serving_row
 from planner.evidence.skipping import SkippedError
 from planner.layouts.table import Ints
-from planner.physics.serving.cache import CACHE_BYTES
 from planner.physics.serving.deployment import Deployment, Replicas, deployment_of
 from planner.physics.serving.disaggregated import Pool, disaggregated
-from planner.physics.serving.formats import FORMATS, format_of
+from planner.physics.serving.formats import format_of
 from planner.physics.serving.steady import Demand, Service, closed, offline, static
 
 MEMORY_OF = {"exllama": "llama-cpp", "mlc": "llama-cpp", "lmdeploy": "vllm"}
@@ -111,8 +110,9 @@ def group_of(members: Sequence[int], rows: Mapping[int, ServingRow], catalog: Ca
     if candidate.scaleup is not None and candidate.scaleup.name == "pcie4-no-peer" and not first.gpu.startswith("rtx-"):
         candidate = replace(candidate, scaleup=catalog.fabric("pcie4-peer"))
     speed = catalog.speeds(first.engine).release(first.version, candidate.gpu.architecture)
-    weights = format_of(first.format, first.model) or FORMATS["bf16"]
-    deployment = deployment_of(catalog, first.model, first.format, weights, CACHE_BYTES[first.cache], (candidate,),
+    formats = catalog.formats
+    weights = format_of(formats, first.format, first.model) or formats.weights["bf16"]
+    deployment = deployment_of(catalog, first.model, first.format, weights, formats.cache(first.cache), (candidate,),
                                speed)
     return Group(deployment, catalog.engine(MEMORY_OF.get(first.engine, first.engine)),
                  tuple(rows[m] for m in members), tuple(members))

@@ -10,14 +10,14 @@ import numpy as np
 
 from planner.catalog.architecture import Model
 from planner.catalog.engine import Engine
+from planner.catalog.formats import Formats, StoredCache, WeightFormat
 from planner.catalog.load import Catalog
 from planner.errors import PlannerError, UnknownName
 from planner.evidence.rows import ServeMeasured, ServeRun, TrainRun
 from planner.evidence.shape import model_of
 from planner.evidence.skipping import SkippedError
-from planner.physics.serving.cache import CACHE_BYTES
 from planner.physics.serving.capacity import Asked, Capacity, capacity
-from planner.physics.serving.formats import FORMATS, WeightFormat, format_of
+from planner.physics.serving.formats import format_of
 from planner.physics.serving.sequences import Cut
 from planner.physics.serving.settings import EngineSettings
 from planner.physics.serving.weights import weight_bytes
@@ -96,7 +96,7 @@ def predict_serving(run: ServeRun, catalog: Catalog) -> ServePrediction:
         assumed.append("tp=1")
     cut = Cut(np.array([run.tp or 1]), np.array([run.pp or 1]), _noted(_RANKS, run), _noted(_CONTEXT, run))
     try:
-        weights = _format(run, model, assumed)
+        weights = _format(run, model, catalog.formats, assumed)
         held = _capacity(run, catalog, model, weights, cut, assumed)
         bytes_of = weight_bytes(model, weights, cut.tp, cut.pp, cut.data)
     except PlannerError as error:
@@ -122,37 +122,37 @@ def _model(run: ServeRun, catalog: Catalog, assumed: list[str]) -> Model:
     return model_of(shape, catalog, assumed)
 
 
-def _format(run: ServeRun, model: Model, assumed: list[str]) -> WeightFormat:
+def _format(run: ServeRun, model: Model, formats: Formats, assumed: list[str]) -> WeightFormat:
     if run.weight_precision is None:
         assumed.append("weight_precision=bf16")
-        return FORMATS["bf16"]
+        return formats.weights["bf16"]
     plain = run.weight_precision.strip().lower()
-    name = _SPELLED.get(plain, plain if plain in FORMATS else run.weight_precision)
+    name = _SPELLED.get(plain, plain if plain in formats.weights else run.weight_precision)
     if name == "fp8" and _META_FP8.search(run.model or ""):
         name = "fp8-ffn"
     if name == "int4 (QAT)":
         name = "int4-experts" if _TRAINED_INT4.search(run.model or "") else "int4"
-    found = format_of(name.split(" weights ", maxsplit=1)[0], model)
+    found = format_of(formats, name.split(" weights ", maxsplit=1)[0], model)
     if found is None:
         raise SkippedError(f"weights in {run.weight_precision} are not modeled")
     return found
 
 
-def _element(run: ServeRun, assumed: list[str]) -> float:
-    """Return the bytes of a cached element."""
+def _cache(run: ServeRun, formats: Formats, assumed: list[str]) -> StoredCache:
+    """Return how the cache is stored."""
     if run.kv_precision is None:
         name = USUAL_CACHE.get(run.weight_precision or "", "bf16")
         assumed.append(f"kv_precision={name}")
     else:
-        name = cache_format(run.kv_precision)
-    return CACHE_BYTES[name]
+        name = cache_format(formats, run.kv_precision)
+    return formats.cache(name)
 
 
-def cache_format(said: str) -> str:
+def cache_format(formats: Formats, said: str) -> str:
     """Return our name of a cache's format. Raises SkippedError for one that is not modeled."""
     plain = said.strip().lower().replace("-", "_")
     name = next((_SPELLED_CACHE.get(text, text) for text in (plain, plain.replace("_", "-"))
-                 if _SPELLED_CACHE.get(text, text) in CACHE_BYTES), None)
+                 if _SPELLED_CACHE.get(text, text) in formats.cached), None)
     if name is None and plain.startswith("fp8"):
         name = "fp8"
     if name is None:
@@ -190,7 +190,7 @@ def _capacity(run: ServeRun, catalog: Catalog, model: Model, weights: WeightForm
     if run.gpu_memory_utilization is None:
         fraction = engine.default_fraction(release, memory, int(cut.tp[0]), int(cut.pp[0]), int(cut.data[0]))
         assumed.append(f"{UTILIZATION}={fraction:.3g}")
-    asked = Asked(model, weights, _element(run, assumed), engine, release, memory,
+    asked = Asked(model, weights, _cache(run, catalog.formats, assumed), engine, release, memory,
                   EngineSettings(run.gpu_memory_utilization), run.max_model_len or 1, gpu.architecture,
                   1 if _DRAFTS.search(notes) else 0)
     return capacity(asked, cut)

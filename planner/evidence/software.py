@@ -25,11 +25,11 @@ from typing import Any, get_args
 from planner.catalog.architecture import Model
 from planner.catalog.hardware import Precision
 from planner.catalog.load import Catalog
+from planner.catalog.recipes import Recipes
 from planner.catalog.stack import KeptProduct, RecomputeModule, Stack, StateBytes
 from planner.evidence.loss import loss_bytes, tiles, uses_liger
 from planner.evidence.rows import TrainRun
 from planner.evidence.skipping import SkippedError
-from planner.physics.training.recipes import LEAST_GRADIENT
 
 _FAMILIES: tuple[tuple[str, str], ...] = (
     (r"megatron-deepspeed", "megatron-deepspeed"),
@@ -92,7 +92,7 @@ def stack_of(run: TrainRun, model: Model, catalog: Catalog, assumed: list[str], 
         kept = run.recompute_modules.removeprefix(_ALL_EXCEPT).replace("+", ",")
         changes["full_recompute_keeps"] = _modules(kept, _KEPT_PRODUCTS)
     if run.weights_dtype or run.moments_dtype or _moments(run) is not None:
-        changes["states"] = _states(run, stack)
+        changes["states"] = _states(run, stack, catalog.recipes)
         if _single_device(run, stack):
             assumed.append("optimizer=PagedAdamW8bit in backward")
     if stack.name in ("megatron-core-2025", "megatron-bridge") and is_tuned(run):
@@ -110,7 +110,7 @@ def _kernels(run: TrainRun, stack: Stack, catalog: Catalog) -> dict[str, Any]:
     # a PyTorch row that does not name its loss kernel is of a time before chunked ones
     usual = catalog.stack(stack.family) if stack.family in ("fsdp2", "hf-peft") else stack
     plain = usual.loss_bytes_per_logit
-    changes["loss_bytes_per_logit"] = min(plain, loss_bytes(run) or plain)
+    changes["loss_bytes_per_logit"] = min(plain, loss_bytes(run, catalog.recipes) or plain)
     if tiles(run):
         changes["live_mlp"] = TILE
     if run.attention_impl == "unfused":
@@ -195,12 +195,12 @@ def _modules(text: str, known: Collection[str]) -> tuple[str, ...]:
     return names
 
 
-def _states(run: TrainRun, stack: Stack) -> Mapping[str, StateBytes]:
+def _states(run: TrainRun, stack: Stack, recipes: Recipes) -> Mapping[str, StateBytes]:
     """Return the recipe of the row for every precision: what it states, the rest as the stack has it."""
     usual = stack.states["bf16"]
     recipe = StateBytes(
         weight=_bytes("weights_dtype", run.weights_dtype, _WEIGHT, usual.weight),
-        gradient=LEAST_GRADIENT if _frees_gradients(run) or _single_device(run, stack) else _bytes(
+        gradient=recipes.least_gradient if _frees_gradients(run) or _single_device(run, stack) else _bytes(
             "gradients_dtype", run.gradients_dtype, _WEIGHT, usual.gradient),
         master=_bytes("master_dtype", run.master_dtype, _WEIGHT, usual.master),
         moments=0.0 if _single_device(run, stack) else _optimizer_bytes(run, usual.moments))

@@ -17,6 +17,7 @@ from planner.catalog.fitted import value_of
 from planner.catalog.hardware import LOW_PRECISION
 from planner.catalog.load import Catalog
 from planner.catalog.sourced import Sourced
+from planner.catalog.speed import EngineSpeed
 from planner.catalog.stack import Stack
 from planner.evidence.compare import Outcome
 
@@ -31,6 +32,14 @@ STACK = {"elementwise": 0.30, "overlap.tensor_parallel": 0.70, "overlap.data_par
 KERNELS = {"half_k": 0.30, "half_mn": 0.30, "cast_forward_bytes": 0.30, "cast_backward_bytes": 0.30,
            "loss_bytes_per_logit": 0.30, "unfused_attention": 0.15, "scan_passes": 0.30, "jitter_per_doubling": 0.40}
 """Fields of the shape of kernels, the same on every GPU and stack, and their spreads."""
+SPEEDS = {"products": 0.15, "saturation": 0.70, "cache": 0.40, "grouped": 0.40, "attention": 0.30, "experts": 0.30,
+          "layer": 0.50, "mixture": 0.50, "step": 0.70, "sequence": 0.70, "prompt_step": 0.70, "request": 0.70,
+          "exchange": 0.40, "burst": 0.70}
+"""Fields of a release of an inference engine, and their spreads."""
+LEAST_PRODUCTS = 0.9
+"""Least time of an engine's products over the kernels' law: what fits find far below is saturation."""
+SHARES = frozenset({"grouped"})
+"""Fields that are shares beside those of overlap."""
 BEST_PRODUCT = 0.90
 """Largest share of the datasheet's peak that a matrix product is fitted to."""
 SUSTAINED = "sustained."
@@ -49,6 +58,7 @@ class Knob:
     spread: float
     share: bool
     most: float = math.inf
+    least: float = 0.0
 
     @property
     def place(self) -> str:
@@ -71,7 +81,7 @@ class Knob:
         """Return the figure at a coordinate."""
         if self.share:
             return 1 / (1 + math.exp(-coordinate))
-        return min(self.most, math.exp(coordinate))
+        return min(self.most, max(self.least, math.exp(coordinate)))
 
     def acts_on(self, outcome: Outcome) -> bool:
         """Say whether the constant can change the prediction of a row."""
@@ -108,6 +118,26 @@ def knobs_of(catalog: Catalog, outcomes: Iterable[Outcome]) -> list[Knob]:
         found += _knobs("stacks", entry, own)
     found += _knobs("calibration", catalog.kernels, KERNELS)
     return [knob for knob in found if any(knob.acts_on(outcome) for outcome in held)]
+
+
+def release_field(release: EngineSpeed) -> str:
+    """Return the dotted field of one release among an engine's speeds."""
+    return f"releases.{release.key}"
+
+
+def engine_knobs(releases: Iterable[tuple[str, EngineSpeed]]) -> list[Knob]:
+    """Return every knob of some releases, each with the name of its engine, in a fixed order."""
+    held = {(engine, release.key): release for engine, release in releases}
+    return [knob for (engine, _), release in sorted(held.items()) for knob in _release_knobs(engine, release)]
+
+
+def _release_knobs(engine: str, release: EngineSpeed) -> Iterator[Knob]:
+    for figure, spread in SPEEDS.items():
+        value, share = getattr(release, figure), figure in SHARES
+        # none, or a share of all, is a statement about the engine, and no figure to fit
+        if value > 0 and not (share and value >= 1):
+            least = min(value, LEAST_PRODUCTS) if figure == "products" else 0.0
+            yield Knob("speeds", engine, f"{release_field(release)}.{figure}", value, spread, share, least=least)
 
 
 def _stated(catalog: Catalog, entry: Stack, field: str) -> bool:

@@ -1,10 +1,11 @@
-"""The rows that a fit stands on, and the logarithm of predicted over measured step time under changed constants."""
+"""The rows that a fit stands on, and the logarithm of predicted over measured time under changed constants."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -15,15 +16,87 @@ from planner.evidence.rows import Evidence, TrainRun
 from planner.fit.knobs import Knob
 from planner.layouts.table import Floats, Ints
 
+STEP = "step_time"
+STEP_SCALE = 0.06
+"""Typical residual of a well-described training row: repeated runs and rounding."""
+
+
+class Rows(Protocol):
+    """Measured figures, each with its source, its weight beside the others and the typical size of its residual."""
+
+    @property
+    def sources(self) -> Sequence[str]:
+        """Of each figure."""
+
+    @property
+    def quantities(self) -> Sequence[str]:
+        """What each figure is of."""
+
+    @property
+    def weights(self) -> Floats:
+        """Of each figure."""
+
+    @property
+    def scales(self) -> Floats:
+        """Of each figure."""
+
+    def count(self, figures: Ints) -> int:
+        """Return how many rows some figures are of."""
+
+    def acting(self, knob: Knob) -> Ints:
+        """Return the places of the figures whose prediction a constant can change."""
+
+    def residuals(self, catalog: Catalog, places: Ints | None = None) -> Floats:
+        """Return the logarithm of predicted over measured time under `catalog` of every figure, or of some."""
+
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One row: how it was predicted, its source, its measured speed, and its weight beside the other rows."""
+    """One training row: how it was predicted, its source, its measured steps a second, and its weight."""
 
     outcome: Outcome
     source: str
     speed: float
     weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingRows:
+    """Training rows, of one figure each: the time of a step."""
+
+    rows: tuple[Measured, ...]
+
+    @property
+    def sources(self) -> Sequence[str]:
+        """Of each row."""
+        return [row.source for row in self.rows]
+
+    @property
+    def quantities(self) -> Sequence[str]:
+        """The time of a step."""
+        return [STEP] * len(self.rows)
+
+    @property
+    def weights(self) -> Floats:
+        """Of each row."""
+        return np.array([row.weight for row in self.rows])
+
+    @property
+    def scales(self) -> Floats:
+        """Alike for all."""
+        return np.full(len(self.rows), STEP_SCALE)
+
+    def count(self, figures: Ints) -> int:
+        """Return how many there are: a row has one figure."""
+        return len(figures)
+
+    def acting(self, knob: Knob) -> Ints:
+        """Return the rows whose prediction a constant can change."""
+        return np.array([place for place, row in enumerate(self.rows) if knob.acts_on(row.outcome)], np.int64)
+
+    def residuals(self, catalog: Catalog, places: Ints | None = None) -> Floats:
+        """Return the logarithm of predicted over measured step time of every row, or of some."""
+        return residuals(self.rows if places is None else [self.rows[int(place)] for place in places], catalog)
 
 
 def rows_of(evidence: Evidence, catalog: Catalog) -> list[Measured]:
@@ -32,14 +105,17 @@ def rows_of(evidence: Evidence, catalog: Catalog) -> list[Measured]:
 
 
 def measured_rows(outcomes: Iterable[Outcome]) -> list[Measured]:
-    """Return the rows with a measured step: those that state everything where any row says so, else all.
-
-    A source of many rows counts less per row, as the square root of their number: its own errors repeat.
-    """
+    """Return the rows with a measured step: those that state everything where any row says so, else all."""
     held = [o for o in outcomes if o.measured_seconds is not None]
     stated = [o for o in held if o.row.stated] or held
-    sources = Counter(o.row.prefix for o in stated)
-    return [Measured(o, o.row.prefix, _speed(o), 1 / np.sqrt(np.sqrt(sources[o.row.prefix]))) for o in stated]
+    weights = source_weights([o.row.prefix for o in stated])
+    return [Measured(o, o.row.prefix, _speed(o), float(weight)) for o, weight in zip(stated, weights, strict=True)]
+
+
+def source_weights(sources: Sequence[str]) -> Floats:
+    """Return weights: a source of many rows counts less per row, as its own errors repeat."""
+    counts = Counter(sources)
+    return np.array([1 / np.sqrt(np.sqrt(counts[source])) for source in sources])
 
 
 def _speed(outcome: Outcome) -> float:
@@ -67,12 +143,7 @@ def changed(catalog: Catalog, knobs: Sequence[Knob], coordinates: Floats) -> Cat
     return catalog.changed(values)
 
 
-def weights(rows: Sequence[Measured]) -> Floats:
-    """Return the weight of every row."""
-    return np.array([row.weight for row in rows])
-
-
-def by_source(rows: Sequence[Measured]) -> Mapping[str, Ints]:
-    """Return the places of each source's rows."""
-    names = sorted({row.source for row in rows})
-    return {name: np.array([place for place, row in enumerate(rows) if row.source == name]) for name in names}
+def by_source(sources: Sequence[str]) -> Mapping[str, Ints]:
+    """Return the places of each source's figures."""
+    return {name: np.array([place for place, source in enumerate(sources) if source == name])
+            for name in sorted(set(sources))}

@@ -15,21 +15,22 @@ DIGITS = 4
 """Significant digits of a fitted figure: more than any of them is known to."""
 
 
-def constants(fit: Fit) -> dict[str, dict[str, tuple[float, float, int]]]:
+def constants(fits: Sequence[Fit]) -> dict[str, dict[str, tuple[float, float, int]]]:
     """Return the decided constants by entry and field: figure, spread of its coordinate, rows."""
     found: dict[str, dict[str, tuple[float, float, int]]] = {}
-    for knob, at, spread, decided, rows in zip(fit.knobs, fit.coordinates, fit.spreads, fit.decided, fit.acting,
-                                               strict=True):
+    every = (part for fit in fits for part in zip(fit.knobs, fit.coordinates, fit.spreads, fit.decided, fit.acting,
+                                                  strict=True))
+    for knob, at, spread, decided, rows in every:
         if decided:
             value = float(f"{knob.value(float(at)):.{DIGITS}g}")
             found.setdefault(knob.place, {})[knob.field] = (value, round(float(spread), 3), rows)
     return found
 
 
-def fitted_file(fit: Fit, source: str, as_of: str, note: str) -> str:
+def fitted_file(fits: Sequence[Fit], source: str, as_of: str, note: str) -> str:
     """Return the text of fitted.yaml."""
     lines = []
-    for place, fields in sorted(constants(fit).items()):
+    for place, fields in sorted(constants(fits).items()):
         lines.append(f"  {place}:")
         lines += [f"    {field}: {{value: {value}, spread: {spread}, rows: {rows}}}"
                   for field, (value, spread, rows) in sorted(fields.items())]

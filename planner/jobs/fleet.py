@@ -12,14 +12,13 @@ from planner.answer.objective import amount
 from planner.jobs.columns import MICRO, Columns, Demand, Pick, ReplicaColumn, Run
 from planner.jobs.job import Picked, Terms
 from planner.jobs.market import is_always
+from planner.jobs.quanta import prices, quanta, shared_out, used_by
 from planner.money.rent import RentalOffer
 from planner.scenario.limits import Limits
 from planner.solver.fleet.cover import cover
 from planner.solver.fleet.covering import LIMITED, Column, Cover, Covered, Supply
-from planner.solver.fleet.problem import FleetOffer
-from planner.solver.fleet.single import Limits as Limited
 from planner.solver.fleet.single import single
-from planner.solver.quantize import DURATION_QUANTUM, budget, duration_limit, price
+from planner.solver.quantize import DURATION_QUANTUM, price
 from planner.solver.settings import Settings, Status
 from planner.units import DAY
 
@@ -192,7 +191,7 @@ class Fleet:
     def used(self, found: Solution) -> dict[str, float]:
         """Return what a fleet takes of each limit in the hour that takes most."""
         if found.run is not None:
-            return _used_by(found.run)
+            return used_by(found.run)
         covered = found.covered
         held = {at: [max(nodes)] * len(nodes) if is_always(self.terms.market.offers[at]) else list(nodes)
                 for at, nodes in covered.nodes.items()}
@@ -212,7 +211,7 @@ class Fleet:
 
     def usd(self, found: Solution) -> float:
         """Return what a fleet costs in these days."""
-        return self._usd_per_day(found.covered) * MONTH_DAYS if found.run is None else _used_by(found.run)["budget"]
+        return self._usd_per_day(found.covered) * MONTH_DAYS if found.run is None else used_by(found.run)["budget"]
 
     def nodes_on(self, found: Solution, offers: Sequence[RentalOffer]) -> int:
         """Return the nodes of some offers in use at their busiest."""
@@ -256,45 +255,6 @@ class Fleet:
         offer = None if column is None else next(
             (one for one in self.terms.market.offers if one.candidate == column.candidate), None)
         return Solution(found.status, found.value, found.bound, None if column is None else Run(0, column, offer))
-
-
-def quanta(limits: Limits) -> Limited:
-    """Return what one job must keep, in the solver's integers."""
-    return Limited(None if limits.deadline is None else duration_limit(limits.deadline.seconds),
-                   None if limits.budget is None else budget(limits.budget),
-                   None if limits.max_power is None else int(limits.max_power))
-
-
-def _used_by(run: Run) -> dict[str, float]:
-    """Return what a run takes of each limit: GPUs, nodes, watts, USD, seconds."""
-    column, offer = run.column, run.offer
-    cents = 0 if offer is None else offered(offer, 0).cents(column.rented_nodes, column.duration_us)
-    return {"gpus": column.gpus, "max_gpus": column.gpus, "max_nodes": column.nodes, "max_power": column.power_w,
-            "budget": cents / 100, "deadline": column.upper_us * DURATION_QUANTUM}
-
-
-def offered(offer: RentalOffer, at: int) -> FleetOffer:
-    """Return an offer of the candidate `at` in the solver's integers."""
-    return FleetOffer(at, at, price(offer.usd_per_node_hour), offer.nodes, duration_limit(offer.commitment),
-                      offer.estate)
-
-
-def prices(terms: Terms) -> tuple[FleetOffer, ...]:
-    """Return the offer of each candidate in the solver's integers, by number; nothing is paid where none is asked."""
-    mine = {offer.candidate: offer for offer in terms.market.offers}
-    return tuple(offered(mine[at], at) if at in mine else FleetOffer(at, at, 0)
-                 for at in range(len(terms.market.candidates)))
-
-
-def shared_out(gpus: Sequence[int], size: int) -> list[tuple[int, float]]:
-    """Return the nodes that each of several groups of GPUs is on, and those it pays for, of nodes of `size` GPUs.
-
-    A group fills nodes of its own; what is left of all groups shares the others, and pays for them by its GPUs.
-    """
-    left = [count % size for count in gpus]
-    bins = -(-sum(left) // size)
-    return [(count // size + bool(rest), count // size + (bins * rest / sum(left) if rest else 0.0))
-            for count, rest in zip(gpus, left, strict=True)]
 
 
 def _least(*limits: int | None) -> int | None:

@@ -5,6 +5,8 @@ Checkpoint interval after Young 1974 and Daly 2006: sqrt(2 x write time x mean t
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from planner.catalog.calibration import Reliability
@@ -36,14 +38,23 @@ def spare_nodes(facts: Reliability, gpus: Ints, nodes: Ints, reclaims: Floats) -
     """Return how many spare nodes cover those under repair or taken back, with the stated confidence (Poisson)."""
     under_repair = (gpus * facts.hardware_share * facts.repair / 3600 / facts.gpu_hours_per_interruption
                     + nodes / reclaims * facts.replace / 3600)
-    spares = np.zeros(len(under_repair), np.int64)
-    term = np.exp(-under_repair)
+    # below the first term lies nothing that counts, and the term itself is no number too small to hold
+    spares: Ints = np.maximum(0, under_repair - 12 * np.sqrt(under_repair) - 20).astype(np.int64)
+    term = np.where(spares > 0, _poisson(under_repair, spares), np.exp(-under_repair))
     covered = term.copy()
-    for k in range(1, 200):
-        short = covered < facts.spare_confidence
-        if not short.any():
-            break
-        spares[short] = k
-        term = term * under_repair / k
+    at = spares.copy()
+    # a sum that rounding keeps below a confidence near one ends with the terms
+    while (short := (covered < facts.spare_confidence) & (term > 0)).any():
+        at += 1
+        spares[short] += 1
+        term = term * under_repair / at
         covered = covered + term
     return spares
+
+
+def _poisson(mean: Floats, count: Ints) -> Floats:
+    """Return the probability of each count."""
+    factorials = np.array([math.lgamma(one + 1) for one in count.tolist()])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found: Floats = np.exp(count * np.log(mean) - mean - factorials)
+    return found

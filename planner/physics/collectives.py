@@ -16,14 +16,11 @@ from functools import lru_cache
 
 import numpy as np
 
+from planner.catalog.calibration import Collectives
 from planner.catalog.hardware import Curve, Fabric
 from planner.layouts.candidate import Candidate
 from planner.layouts.table import Floats, Ints, Mask, distinct
 from planner.physics.topology import GroupLinks, bandwidth_alone, group_links
-
-TREE = 0.77
-"""Share of a ring's rate that an adapter keeps in a tree of nodes; with it the two tie at four nodes, where NCCL
-takes the ring."""
 
 
 def _curve(fabric: Fabric, operation: str, members: int) -> Curve | None:
@@ -59,15 +56,15 @@ def _inside_busbw(candidate: Candidate, links: GroupLinks, operation: str, size:
     return measured * min(1.0, links.inside / bandwidth_alone(candidate, curve.ranks))
 
 
-def seconds(candidates: tuple[Candidate, ...], candidate: Ints, operation: str, size: Ints, stride: Ints,
-            buffer: Floats) -> Floats:
-    """Return the time of one collective for each row: groups of `size` at `stride` over `buffer` bytes.
+def seconds(law: Collectives, candidates: tuple[Candidate, ...], candidate: Ints, operation: str, size: Ints,
+            stride: Ints, buffer: Floats) -> Floats:
+    """Return the time of one collective for each row under `law`: groups of `size` at `stride` over `buffer` bytes.
 
     Rows whose group has one rank take no time.
     """
     out = np.zeros(len(candidate))
     for rows, hardware, links in _by_links(candidates, candidate, size, stride):
-        out[rows] = _one(hardware, links, operation, size[rows].astype(np.float64), buffer[rows])
+        out[rows] = _one(law, hardware, links, operation, size[rows].astype(np.float64), buffer[rows])
     return out
 
 
@@ -102,7 +99,8 @@ def _by_links(candidates: tuple[Candidate, ...], candidate: Ints, size: Ints,
             yield order[bounds[number]:bounds[number + 1]], candidates[hardware], link
 
 
-def _one(hardware: Candidate, links: GroupLinks, operation: str, n: Floats, buffer: Floats) -> Floats:
+def _one(law: Collectives, hardware: Candidate, links: GroupLinks, operation: str, n: Floats,
+         buffer: Floats) -> Floats:
     # an empty buffer costs a start and no more; one byte keeps its bandwidth above zero
     buffer = np.maximum(buffer, 1.0)
     m, nodes = links.members, n / links.members
@@ -117,7 +115,7 @@ def _one(hardware: Candidate, links: GroupLinks, operation: str, n: Floats, buff
     ring: Floats = factor * buffer / np.minimum(inside, across) + begin
     if operation != "all_reduce":
         return ring + hop * crossings
-    shared = 2 * buffer * crossings / nodes / (TREE * across)
+    shared = 2 * buffer * crossings / nodes / (law.tree * across)
     tree = np.maximum(shared, factor * buffer / inside) + begin + 2 * hop * np.log2(np.maximum(nodes, 1.0))
     return np.minimum(ring + 2 * hop * crossings, tree)
 

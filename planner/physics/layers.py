@@ -13,8 +13,6 @@ from typing import Literal
 from planner.catalog.architecture import Indexer
 
 Split = Literal["column", "row", "none"]
-CHUNK = 128
-"""Tokens that recurrent kernels work on at once, of mamba_ssm (chunk_size) and flash-linear-attention (64 to 256)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,12 +122,12 @@ class LayerKind:
             return sequence / 2
         return self.window - self.window**2 / (2 * sequence)
 
-    def forward_flops(self, sequence: int) -> float:
-        """Return FLOPs of one token, forward: products and causal attention, chosen experts only."""
+    def forward_flops(self, sequence: int, chunk: int) -> float:
+        """Return FLOPs of one token, forward: products, causal attention, recurrence in chunks, chosen experts only."""
         products = sum(linear.k * linear.n for linear in (*self.attention, *self.mlp))
         if self.experts is not None:
             products += self.expert_matrices // self.experts.count * self.experts.per_token
-        scanned = self.scan.forward_flops(CHUNK) if self.scan else 0.0
+        scanned = self.scan.forward_flops(chunk) if self.scan else 0.0
         return 2 * products + 2 * (self.query_width + self.value_width) * self.span(sequence) + scanned
 
 
@@ -159,8 +157,11 @@ class Shape:
         """Routed experts of a layer; none without a mixture."""
         return max((kind.experts.count for kind, _ in self.kinds if kind.experts), default=0)
 
-    def model_flops_per_token(self, sequence: int) -> float:
-        """Return forward and backward FLOPs per token: no recompute, causal attention, embedding look-up free."""
-        mean = sum(share * kind.forward_flops(sequence) for kind, share in self.kinds)
-        lead = sum(count * kind.forward_flops(sequence) for kind, count in self.lead)
+    def model_flops_per_token(self, sequence: int, chunk: int) -> float:
+        """Return forward and backward FLOPs per token: no recompute, causal attention, embedding look-up free.
+
+        chunk: tokens that kernels of a recurrence work on at once.
+        """
+        mean = sum(share * kind.forward_flops(sequence, chunk) for kind, share in self.kinds)
+        lead = sum(count * kind.forward_flops(sequence, chunk) for kind, count in self.lead)
         return 3 * (self.layers * mean + lead + 2 * self.vocab * self.hidden)

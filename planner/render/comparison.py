@@ -7,7 +7,6 @@ from rich.console import Console
 from planner.ask.compare import Compared
 from planner.ask.money_trace import trace
 from planner.ask.tornado import tornado
-from planner.errors import Unsupported
 from planner.render.figures import days
 from planner.render.page import Column, Page
 from planner.render.served_comparison import of_services, render_services, services_line
@@ -31,8 +30,6 @@ def render_comparison_line(found: list[Compared]) -> str:
 def render_comparison(found: list[Compared], console: Console, *, traced: bool = False) -> None:
     """Print the comparison; traced: with the lines that lead each figure back to the catalog."""
     if of_services(found):
-        if traced:
-            raise Unsupported("compare --trace of services")
         render_services(found, console)
         return
     page = Page(console)

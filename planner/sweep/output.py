@@ -64,7 +64,7 @@ def held(path: Path) -> Iterator[None]:
     The lock is on the file itself and ends with this process, however that ends. A file made for it that nothing was
     written to is removed.
     """
-    path = path.resolve()  # a link stays one
+    path = real(path)  # a link stays one
     if path.exists() and not path.is_file():
         raise InputError("not a file", file=str(path))
     made = not path.exists()
@@ -74,7 +74,7 @@ def held(path: Path) -> Iterator[None]:
         raise InputError("another sweep is writing it: wait for that one, or name another file for -o",
                          file=str(path)) from None
     except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror}", file=str(path)) from None
+        raise io_error(error, path, "cannot be written") from None
     with file:
         try:
             yield

@@ -98,9 +98,18 @@ def test_the_plans_own_choice_is_recognized() -> None:
     assert why(f"tp={layout.tp},pp={layout.pp},dp={layout.dp}").verdict == "is the plan"
 
 
-def test_hardware_outside_the_question_is_weighed_too() -> None:
-    one = why("gpu=a100-sxm-80gb")
-    assert one.verdict in ("worse", "infeasible", "better")
+@pytest.mark.parametrize(("gpu", "verdict"), [("a100-sxm-80gb", "worse"), ("b200", "better")])
+def test_hardware_outside_the_question_is_weighed_by_the_plan_it_would_have(gpu: str, verdict: str) -> None:
+    one, held, other = why(f"gpu={gpu}"), again().objective.value, again(on=gpu).objective.value
+    assert held is not None
+    assert other is not None
+    assert one.value == other
+    assert one.verdict == verdict == ("worse" if other > held else "better")
+
+
+def test_hardware_outside_the_question_may_have_no_plan_or_no_offer() -> None:
+    assert not again(on="l4").assignments
+    assert why("gpu=l4").verdict == "infeasible"
     assert why("node=gb200-nvl72").verdict == "not offered"
 
 

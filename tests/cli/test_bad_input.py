@@ -184,7 +184,7 @@ GPU = (ROOT / "catalogs/gpus/h100-sxm.yaml").read_text()
 
 @pytest.mark.parametrize(("key", "value", "message"), [
     ("memory", "80G", "memory: unknown unit 'G' in '80G'"),
-    ("memory", "80", "memory: size needs a unit, got 80"),
+    ("memory", "80", "memory: GPU memory needs a unit, got 80"),
     ("memory_bandwidth", "3350 Gb/s", "memory_bandwidth: unknown unit 'Gb/s'"),
     ("memory_bandwidth", "3.35 TB", "memory_bandwidth: unknown unit 'TB'"),
     ("power", "-700 W", "power: '-700 W' is not a power: it must be above zero"),

@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import ModuleType
 
@@ -36,10 +35,17 @@ def test_help_and_import_are_quick_because_nothing_heavy_is_imported(code):
     assert not [name for name in ("numpy", "pydantic", "ortools", "yaml", "rich") if f" {name}\n" in imported]
 
 
-def test_help_is_under_the_promised_time():
-    began = time.perf_counter()
-    subprocess.run([sys.executable, "-m", "planner", "--help"], cwd=ROOT, capture_output=True, check=True)
-    assert time.perf_counter() - began < 1.0
+def test_help_is_quick_because_little_is_imported_at_all():
+    """Wall clock is the machine's; what is imported is ours. Python with site-packages and click are most of it."""
+    code = ("import runpy, sys\nbefore = set(sys.modules)\nsys.argv = ['planner', '--help']\n"
+            "try:\n    runpy.run_module('planner', run_name='__main__')\n"
+            "except SystemExit:\n    print(*sorted(set(sys.modules) - before), file=sys.stderr)")
+    ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
+    imported = ran.stderr.split()
+    assert "click" in imported
+    assert {name for name in imported if name.partition(".")[0] == "planner"} == {
+        "planner", "planner.cli", "planner.cli.main", "planner.errors", "planner.text_io"}
+    assert len(imported) < 150
 
 
 def test_help_names_every_command_and_version_is_one_line(planner):
@@ -132,7 +138,7 @@ def test_plan_has_exactly_the_flags_of_the_scenario(planner):
     (["plan", "--model", "gpt2", "--rate", "20", "--tokens", "1T"], "--tokens: is of a workload of kind: training"),
     (["plan", CHAT, "--objective", "time"], "--objective: expected 'cost', 'gpus' or 'energy', got 'time'"),
     (["plan", CHAT, "--ttft", "2"], "--ttft: '2' has no unit"),
-    (["compare", CHAT, "--trace"], "not supported: compare --trace of a workload of kind: serving"),
+    (["compare", CHAT, "--trace"], "compare --trace is for one training job"),
     (["explain", CHAT, "--why-not", "stack=fsdp"], "unknown choice in --why-not 'stack'"),
     ([*ONE, "--concurrency", "6", "--seq-len", "8"], "--seq-len is for training, and --concurrency for serving"),
     ([*ONE, "--rate", "6", "--precision", "fp8"], "--precision is for training, and --rate for serving"),

@@ -199,4 +199,4 @@ def test_a_plan_whose_question_is_none_is_refused(planner, tmp_path, part, value
     (tmp_path / "plan.json").write_text(json.dumps(plan))
     ran = planner("report", tmp_path / "plan.json", "-o", tmp_path / "x.html")
     assert (ran.code, ran.err.count("\n")) == (2, 1)
-    assert ran.err.startswith(f"Error: {tmp_path}/plan.json: provenance.scenario.{part}")
+    assert ran.err.startswith(f"Error: {tmp_path}/plan.json: provenance.scenario.{part.removesuffix('s')}")

@@ -11,7 +11,6 @@ import pytest
 
 from planner.catalog.load import Catalog
 from planner.cli.main import main
-from planner.physics.serving.cache import CACHE_BYTES
 from planner.physics.serving.capacity import Asked, capacity
 from planner.physics.serving.formats import format_of
 from planner.physics.serving.sequences import Cut
@@ -55,10 +54,11 @@ def test_an_estimate_holds_what_capacity_does(planner, tp: int, name: str, engin
     found = json.loads(ran.out)
     catalog = Catalog()
     model, gpu, software = catalog.model("llama-3.1-8b"), catalog.gpu("h100-sxm"), catalog.engine(engine)
-    weights = format_of(name, model)
+    weights = format_of(catalog.formats, name, model)
     assert weights is not None
-    held = capacity(Asked(model, weights, CACHE_BYTES["bf16"], software, software.release(None), gpu.usable_memory,
-                          length=1100, architecture=gpu.architecture), Cut(np.array([tp]), np.array([1])))
+    held = capacity(Asked(model, weights, catalog.formats.cache("bf16"), software, software.release(None),
+                          gpu.usable_memory, length=1100, architecture=gpu.architecture),
+                    Cut(np.array([tp]), np.array([1])))
     assert found["serving"]["kv_tokens"] == int(held.tokens[0])
     assert found["serving"]["max_batch"] <= held.concurrency[0]
     assert found["gpus"] == tp
@@ -104,8 +104,8 @@ def test_an_estimate_refuses(planner, flags: tuple[str, ...], said: str) -> None
 
 
 @pytest.mark.parametrize(("flags", "said"), [
-    (("--pareto", "cost,gpus"), "--pareto is for training plans"),
-    (("--prefer", "simple"), "--prefer is for training plans"), (("--deadline", "3 d"), "a service has no deadline"),
+    (("--pareto", "cost,gpus"), "--pareto is for one training job"),
+    (("--prefer", "simple"), "--prefer is for one training job"), (("--deadline", "3 d"), "a service has no deadline"),
     (("--rate", "-1"), "--rate"), (("--rate", "0"), "--rate"), (("--ttft", "2"), "--ttft: '2' has no unit"),
     (("--tpot", "fast"), "--tpot"), (("--tokens", "3G"), "--tokens"), (("--quantization", "fp3"), "got 'fp3'"),
     (("--engine", "vlm"), "--engine: unknown engine 'vlm'; did you mean vllm"), (("--input", "0"), "--input"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal, localcontext
 from functools import cache
 
 import numpy as np
@@ -82,3 +83,31 @@ def test_spares_cover_reclaimed_nodes_too() -> None:
     def covered(count: int) -> float:
         return sum(math.exp(-away) * away**k / math.factorial(k) for k in range(count + 1))
     assert covered(spares) >= FACTS.spare_confidence > covered(spares - 1)
+
+
+def enough(away: float, confidence: float) -> int:
+    """Return the least count that covers a Poisson number at a confidence, term by term in decimals."""
+    with localcontext(prec=60):
+        mean = Decimal(away)
+        term = covered = (-mean).exp()
+        count = 0
+        while covered < Decimal(confidence):
+            count += 1
+            term = term * mean / count
+            covered += term
+        return count
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999, 1 - 1e-9])
+def test_spares_are_enough_and_none_too_many_however_many_they_are(confidence: float) -> None:
+    nodes = np.array([1, 20, 100, 330, 365, 400, 1500, 3000, 20_000])
+    facts = FACTS.model_copy(update={"gpu_hours_per_interruption": 1e30, "spare_confidence": confidence})
+    away = nodes * facts.replace / 3600
+    found = spare_nodes(facts, 8 * nodes, nodes, np.ones(len(nodes)))
+    assert found.tolist() == [enough(one, confidence) for one in away.tolist()]
+    assert found[-1] > 9000
+
+
+def test_spares_at_a_confidence_next_to_one_come_to_an_end() -> None:
+    facts = FACTS.model_copy(update={"spare_confidence": np.nextafter(1, 0)})
+    assert 100 < spare_nodes(facts, np.array([8]), np.array([100]), np.array([1.0]))[0] < 800

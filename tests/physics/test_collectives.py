@@ -21,7 +21,8 @@ def on(node: str, fabric: str, count: int, gbit: int) -> Candidate:
 
 def took(hardware: Candidate, operation: str, ranks: int, size: float, stride: int = 1) -> float:
     one = np.ones(1, np.int64)
-    return float(seconds((hardware,), 0 * one, operation, ranks * one, stride * one, np.array([size]))[0])
+    return float(seconds(catalog().collectives, (hardware,), 0 * one, operation, ranks * one, stride * one,
+                         np.array([size]))[0])
 
 
 @pytest.mark.parametrize(("hardware", "ranks", "size", "measured", "tolerance"), [

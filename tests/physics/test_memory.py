@@ -16,7 +16,7 @@ from planner.physics.training.evaluate import evaluate_fixed
 from planner.physics.training.memory import memory_terms
 from planner.physics.training.parameters import layer_parameters
 from planner.physics.training.question import Question, question_of
-from planner.physics.training.recipes import LOSSES, MOMENT_BYTES, Recipe, with_recipe
+from planner.physics.training.recipes import Recipe, with_recipe
 from planner.scenario.workload import Loss, Optimizer
 from tests.search_cases import candidate, catalog
 
@@ -122,15 +122,15 @@ def test_a_row_alone_equals_the_row_in_a_table() -> None:
 
 
 def test_every_optimizer_that_a_scenario_may_name_has_its_states() -> None:
-    assert {"adamw", *MOMENT_BYTES} == set(get_args(Optimizer))
-    assert get_args(Loss) == LOSSES
+    assert {"adamw", *catalog().recipes.optimizers} == set(get_args(Optimizer))
+    assert set(get_args(Loss)) == set(catalog().recipes.losses)
 
 
 @pytest.mark.parametrize(("optimizer", "expected"), [("adamw", 8.0), ("adamw-8bit", 2.03), ("adamw-4bit", 1.06),
                                                      ("lion", 4.0), ("adafactor", 0.02)])
 def test_optimizers_keep_their_states(optimizer: str, expected: float) -> None:
     question = ask(gpt())
-    question = replace(question, stack=with_recipe(question.stack, gpt(), Recipe(optimizer)))
+    question = replace(question, stack=with_recipe(catalog().recipes, question.stack, gpt(), Recipe(optimizer)))
     terms, rows = memory_terms(question, from_rows([{}], 64)).layer, from_rows([{}], 64)
     count = sum(float(part[0]) for part in layer_parameters(rows, question.shape.kinds))
     assert float(terms.moments[0]) / count == pytest.approx(expected, abs=0.01)
@@ -139,14 +139,14 @@ def test_optimizers_keep_their_states(optimizer: str, expected: float) -> None:
 def recipe_memory(**chosen: object) -> dict[str, float]:
     model = catalog().model("llama-3.2-1b")
     question = ask(model, "torchtune", batch=8)
-    question = replace(question, stack=with_recipe(question.stack, model, Recipe(**chosen)))  # type: ignore[arg-type]
+    question = replace(question, stack=with_recipe(catalog().recipes, question.stack, model, Recipe(**chosen)))  # type: ignore[arg-type]
     return evaluate_fixed(question, from_rows([{"micro_batch": 8, "recompute": 2}], 8), 0).memory.components
 
 
 def test_a_loss_in_chunks_or_fused_saves_its_logits() -> None:
     """Llama 3.2 1B, 16,384 tokens x 128,256: 15, 4 and (8 x 2048 / 128256) bytes a logit."""
     logits = 8 * 2048 * 128256
-    held = {loss: recipe_memory(loss=loss)["logits"] for loss in LOSSES}
+    held = {loss: recipe_memory(loss=loss)["logits"] for loss in get_args(Loss)}
     assert held["plain"] == pytest.approx(15 * logits)
     assert held["chunked"] == pytest.approx(4 * logits)
     assert held["fused"] == 0  # a layer at work holds more, so the loss is not where memory peaks

@@ -9,24 +9,25 @@ import numpy as np
 import pytest
 
 from planner.catalog.load import Catalog
-from planner.physics.serving.cache import CACHE_BYTES
 from planner.physics.serving.capacity import Asked, Capacity, capacity, held_each
-from planner.physics.serving.formats import FORMATS, format_named, format_of
+from planner.physics.serving.formats import format_named, format_of
 from planner.physics.serving.sequences import Cut, Paging, printed_tokens, sequence_bytes, state_bytes, token_bytes
 from planner.physics.serving.settings import EngineSettings
 from planner.physics.serving.weights import weight_bytes
 from planner.units import GIB
 
 CATALOG = Catalog()
+FORMATS = CATALOG.formats
+HALF, BYTE = FORMATS.cache("bf16"), FORMATS.cache("fp8")
 ONE = np.array([1])
 
 
 def asked(model: str, name: str = "bf16", engine: str = "vllm", version: str | None = "0.19.0", gpu: str = "h100-sxm",
           cache: str = "bf16", **more: Any) -> Asked:
     held, found, card = CATALOG.model(model), CATALOG.engine(engine), CATALOG.gpu(gpu)
-    weights = format_of(name, held)
+    weights = format_of(FORMATS, name, held)
     assert weights is not None
-    return Asked(held, weights, CACHE_BYTES[cache], found, found.release(version), card.usable_memory,
+    return Asked(held, weights, FORMATS.cache(cache), found, found.release(version), card.usable_memory,
                  architecture=card.architecture, **{"settings": EngineSettings(0.95), "length": 8192} | more)
 
 
@@ -60,8 +61,8 @@ def test_layers_that_let_go_are_shared_out_in_groups(model: str, tp: int, pool: 
                                                      concurrency: float) -> None:
     """vLLM 0.19 prints tokens as if every group held all, and a concurrency that knows windows and chunks."""
     held, cut, paging = CATALOG.model(model), Cut(np.array([tp])), Paging(16, True, 8192)
-    assert printed_tokens(held, np.array([pool * GIB]), 2.0, cut, paging)[0] == pytest.approx(tokens, rel=5e-4)
-    each = sequence_bytes(held, length, 2.0, cut, paging)
+    assert printed_tokens(held, np.array([pool * GIB]), HALF, cut, paging)[0] == pytest.approx(tokens, rel=5e-4)
+    each = sequence_bytes(held, length, HALF, cut, paging)
     assert pool * GIB / each[0] == pytest.approx(concurrency, rel=5e-4)
 
 
@@ -69,14 +70,14 @@ def test_recurrent_states_widen_the_blocks_of_attention() -> None:
     """vLLM issue 40691: Qwen3.5-27B prints 290,864 tokens, 371 blocks of 784, and 33.04 sequences of 32,768."""
     model, cut, paging = CATALOG.model("qwen3.5-27b"), Cut(ONE), Paging(16, True, 2048)
     pool = np.array([371 * 784 * 4 * 16 * 4096.0])
-    assert printed_tokens(model, pool, 2.0, cut, paging)[0] == 290_864
-    assert pool[0] / sequence_bytes(model, 32_768, 2.0, cut, paging)[0] == pytest.approx(33.04, rel=0.005)
+    assert printed_tokens(model, pool, HALF, cut, paging)[0] == 290_864
+    assert pool[0] / sequence_bytes(model, 32_768, HALF, cut, paging)[0] == pytest.approx(33.04, rel=0.005)
 
 
 def test_a_state_by_hand() -> None:
     """48 heads of 128 x 128 in fp32, three inputs of 10,240 channels in 16 bits."""
     (recurrence,) = {block.recurrence for block in CATALOG.model("qwen3.5-27b").blocks if block.recurrence}
-    assert state_bytes(recurrence, Cut(ONE))[0] == 48 * 128 * 128 * 4 + 3 * 10_240 * 2
+    assert state_bytes(recurrence, FORMATS.cache_rules, Cut(ONE))[0] == 48 * 128 * 128 * 4 + 3 * 10_240 * 2
 
 
 def test_states_lie_beside_the_pool_of_older_engines() -> None:
@@ -89,29 +90,29 @@ def test_states_lie_beside_the_pool_of_older_engines() -> None:
 def test_older_engines_hold_every_layer_whole() -> None:
     """Before windows were let go, a sequence of Gemma 3 took its length in each of 62 layers."""
     model, length = CATALOG.model("gemma-3-27b"), 16_384
-    whole = sequence_bytes(model, length, 2.0, Cut(ONE), Paging(16))
+    whole = sequence_bytes(model, length, HALF, Cut(ONE), Paging(16))
     assert whole[0] == length * 62 * 2 * 16 * 128 * 2
-    assert sequence_bytes(model, length, 2.0, Cut(ONE), Paging(16, True, 2048))[0] < 0.45 * whole[0]
+    assert sequence_bytes(model, length, HALF, Cut(ONE), Paging(16, True, 2048))[0] < 0.45 * whole[0]
 
 
 def test_decode_context_parallelism_shares_the_latent_out() -> None:
     """vLLM with Kimi K2: 715,072 tokens become 5,721,088 at eight ranks (shared notes on serving evidence)."""
     model, tp = CATALOG.model("kimi-k2"), np.array([8])
-    plain = token_bytes(model, 2.0, tp, ONE)
-    shared = token_bytes(model, 2.0, tp, ONE, context=np.array([8]))
+    plain = token_bytes(model, HALF, tp, ONE)
+    shared = token_bytes(model, HALF, tp, ONE, context=np.array([8]))
     assert plain[0] / shared[0] == pytest.approx(5_721_088 / 715_072, rel=1e-3)
 
 
 def test_attention_data_parallelism_holds_attention_whole() -> None:
     model, tp, all_ranks = CATALOG.model("qwen3-235b-a22b"), np.array([8]), np.array([8])
-    assert token_bytes(model, 1.0, tp, ONE, all_ranks)[0] == token_bytes(model, 1.0, ONE, ONE)[0]
-    assert (weight_bytes(model, FORMATS["fp8"], tp, ONE, all_ranks)[0]
-            > 1.15 * weight_bytes(model, FORMATS["fp8"], tp, ONE)[0])
+    assert token_bytes(model, BYTE, tp, ONE, all_ranks)[0] == token_bytes(model, BYTE, ONE, ONE)[0]
+    assert (weight_bytes(model, FORMATS.weights["fp8"], tp, ONE, all_ranks)[0]
+            > 1.15 * weight_bytes(model, FORMATS.weights["fp8"], tp, ONE)[0])
 
 
 def test_a_draft_head_adds_a_layer() -> None:
     """vLLM with EAGLE on Llama 3.1 8B: 51.63 GiB hold 410,128 tokens of 33 layers."""
-    tokens = printed_tokens(CATALOG.model("llama-3.1-8b"), np.array([51.63 * GIB]), 2.0, Cut(ONE), Paging(16), 1)
+    tokens = printed_tokens(CATALOG.model("llama-3.1-8b"), np.array([51.63 * GIB]), HALF, Cut(ONE), Paging(16), 1)
     assert tokens[0] == pytest.approx(410_128, rel=1e-3)
 
 
@@ -153,7 +154,7 @@ def test_llama_cpp_has_no_fraction() -> None:
 ])
 def test_gguf_kinds_take_the_bits_that_llama_cpp_prints(kind: str, bits: float) -> None:
     """Llama 3.1 8B (llama.cpp tools/quantize/README.md, bits a weight), which four bits of embedding are part of."""
-    model, weights = CATALOG.model("llama-3.1-8b"), format_named(kind)
+    model, weights = CATALOG.model("llama-3.1-8b"), format_named(FORMATS, kind)
     assert weights is not None
     assert weight_bytes(model, weights, ONE, ONE)[0] * 8 / (model.parameters or 1) == pytest.approx(bits, rel=0.002)
 
@@ -174,14 +175,14 @@ def test_weights_of_towers_and_formats_are_those_of_the_start_up_log(model: str,
 
 
 def test_exl2_and_what_is_no_format() -> None:
-    four = format_named("exl2-4.0bpw")
+    four = format_named(FORMATS, "exl2-4.0bpw")
     assert four is not None
     assert (four.matrix, four.head, four.other) == (0.5, 0.75, 2.0)
-    assert format_named("ternary") is None
+    assert format_named(FORMATS, "ternary") is None
 
 
 def test_nvfp4_keeps_attention_of_mixtures() -> None:
-    names = {model: format_of("nvfp4", CATALOG.model(model)) for model in (
+    names = {model: format_of(FORMATS, "nvfp4", CATALOG.model(model)) for model in (
         "llama-3.1-70b", "qwen3-235b-a22b", "minimax-m2.5", "deepseek-v3", "qwen3.5-35b-a3b")}
     assert [found.of_attention if found else None for found in names.values()] == [0.5625, 0.5625, 2, 2, 1]
 

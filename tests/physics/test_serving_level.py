@@ -21,7 +21,7 @@ from planner.physics.serving.level import Served, Stream, at_rate, served
 from planner.physics.serving.points import SHARES
 from planner.scenario.serving import Serving
 from planner.simulate.trace import Lengths, synthetic
-from tests.solver.test_replicas import CATALOG, on, row, stream
+from tests.jobs.serving.test_columns import CATALOG, on, row, stream
 
 H100 = on("llama-3.3-70b", "dgx-h100", "fp8")
 LOADS = np.geomspace(0.02, 250, 60)

@@ -7,13 +7,14 @@ import pytest
 
 from planner.catalog.engine import Engine
 from planner.catalog.load import Catalog
-from planner.physics.serving.cache import CACHE_BYTES, Serving, pool_bytes
-from planner.physics.serving.formats import FORMATS
+from planner.physics.serving.cache import Serving, pool_bytes
 from planner.physics.serving.sequences import token_bytes
 from planner.physics.serving.weights import weight_bytes
 from planner.units import GIB
 
 CATALOG = Catalog()
+FORMATS = CATALOG.formats.weights
+HALF = CATALOG.formats.cache("bf16")
 ONE = np.array([1])
 
 
@@ -57,21 +58,22 @@ def test_the_pool_is_that_of_the_start_up_log(model: str, name: str, version: st
 ])
 def test_bytes_of_a_token_by_hand(model: str, kind: str, tp: int, printed: float) -> None:
     """Layers x heads x 2 x head width; more ranks than heads hold copies, and every rank the latent of MLA."""
-    assert token_bytes(CATALOG.model(model), CACHE_BYTES[kind], np.array([tp]), ONE)[0] == printed
+    assert token_bytes(CATALOG.model(model), CATALOG.formats.cache(kind), np.array([tp]), ONE)[0] == printed
 
 
 def test_nvfp4_holds_16_ninths_of_the_tokens_of_fp8() -> None:
     """vLLM prints 1.779 times as many."""
-    assert CACHE_BYTES["fp8"] / CACHE_BYTES["nvfp4"] == pytest.approx(16 / 9)
+    cached = CATALOG.formats.cached
+    assert cached["fp8"] / cached["nvfp4"] == pytest.approx(16 / 9)
 
 
 def test_rows_are_computed_as_they_are_alone() -> None:
     model, tp, pp = CATALOG.model("qwen2.5-72b"), np.array([1, 2, 4, 8, 16]), np.array([1, 1, 2, 4, 1])
-    together = weight_bytes(model, FORMATS["fp8"], tp, pp), token_bytes(model, 2.0, tp, pp)
+    together = weight_bytes(model, FORMATS["fp8"], tp, pp), token_bytes(model, HALF, tp, pp)
     for at in range(len(tp)):
         alone = slice(at, at + 1)
         assert together[0][at] == weight_bytes(model, FORMATS["fp8"], tp[alone], pp[alone])[0]
-        assert together[1][at] == token_bytes(model, 2.0, tp[alone], pp[alone])[0]
+        assert together[1][at] == token_bytes(model, HALF, tp[alone], pp[alone])[0]
 
 
 def test_an_engine_shares_what_is_free() -> None:

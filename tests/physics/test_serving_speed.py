@@ -22,7 +22,8 @@ def deployment(model="llama-3.1-70b", gpu="h100-sxm", weights="fp8", engine="vll
     shape = CATALOG.model(model)
     candidate = candidate_of(TrainRun(gpu=gpu), CATALOG.stack("megatron-core"), CATALOG, [], gpus=8)
     speed = CATALOG.speeds(engine).release(None, candidate.gpu.architecture)
-    return deployment_of(CATALOG, shape, weights, format_of(weights, shape), 2.0, (candidate,), speed)
+    stored, cache = format_of(CATALOG.formats, weights, shape), CATALOG.formats.cache("bf16")
+    return deployment_of(CATALOG, shape, weights, stored, cache, (candidate,), speed)
 
 
 def replicas(*tp, pp=1, ep=1, dp=1):

@@ -158,10 +158,10 @@ def test_layer_kinds_hold_every_parameter_of_the_model(name: str) -> None:
 def test_a_recurrence_costs_the_same_at_any_length() -> None:
     """Attention grows with the sequence, a scan in chunks does not (Dao and Gu 2024, arXiv 2405.21060)."""
     mamba, llama = shape_of(Catalog().model("mamba2-2.7b")), shape_of(Catalog().model("llama-3.2-3b"))
-    assert mamba.model_flops_per_token(65536) == mamba.model_flops_per_token(2048)
-    assert llama.model_flops_per_token(65536) > 1.5 * llama.model_flops_per_token(2048)
+    assert mamba.model_flops_per_token(65536, 128) == mamba.model_flops_per_token(2048, 128)
+    assert llama.model_flops_per_token(65536, 128) > 1.5 * llama.model_flops_per_token(2048, 128)
     active = parameters(Catalog().model("mamba2-2.7b"))
-    assert 6 * active < mamba.model_flops_per_token(2048) < 6.6 * active
+    assert 6 * active < mamba.model_flops_per_token(2048, 128) < 6.6 * active
 
 
 def test_heads_that_tensor_parallelism_can_split() -> None:

@@ -6,8 +6,8 @@ from typing import get_args
 
 import pytest
 
+from planner.catalog.load import Catalog
 from planner.errors import InputError
-from planner.physics.serving.formats import FORMATS
 from planner.scenario.demand import Arrivals, Level
 from planner.scenario.lengths import Length
 from planner.scenario.scenario import ServingScenario
@@ -125,7 +125,7 @@ def test_values_that_do_not_go_together_are_refused(data, message):
 
 
 def test_every_quantization_has_its_bytes():
-    assert set(get_args(Quantization)) <= set(FORMATS)
+    assert set(get_args(Quantization)) <= set(Catalog().formats.weights)
 
 
 def test_a_level_without_percentile_is_of_the_95th():

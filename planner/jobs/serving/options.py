@@ -18,7 +18,6 @@ from planner.jobs.serving.rates import DEGREES, STAGES, Nearest, idle, largest, 
 from planner.jobs.serving.service import Service
 from planner.layouts.candidate import Candidate
 from planner.layouts.table import Floats, Ints
-from planner.physics.serving.cache import CACHE_BYTES
 from planner.physics.serving.capacity import Asked, Capacity, capacity, held_each
 from planner.physics.serving.deployment import Deployment, Replicas, deployment_of, joined
 from planner.physics.serving.formats import format_of
@@ -71,12 +70,12 @@ def deployment(catalog: Catalog, service: Service, candidate: Candidate, name: s
                settings: EngineSettings = USUAL) -> Deployment:
     """Return a service on one kind of hardware with its weights in the format `name`. Raises PlannerError."""
     asked = service.asked
-    weights = format_of(name, service.model)
+    weights = format_of(catalog.formats, name, service.model)
     if weights is None:
         raise MissingFact(f"model {service.model.name}", f"weights in {name}")
     speed = catalog.speeds(asked.engine).release(asked.engine_version, candidate.gpu.architecture)
     cache = "bf16" if asked.kv_cache == "auto" else asked.kv_cache
-    d = deployment_of(catalog, service.model, name, weights, CACHE_BYTES[cache], (candidate,), speed)
+    d = deployment_of(catalog, service.model, name, weights, catalog.formats.cache(cache), (candidate,), speed)
     limits = _asked(catalog, service, d, service.length, settings).limits
     return replace(d, engine=speed.model_copy(update={"chunk": limits.tokens, "sequences": limits.sequences}))
 
@@ -89,7 +88,7 @@ def held(catalog: Catalog, service: Service, d: Deployment, rows: Replicas, leng
 
 def _asked(catalog: Catalog, service: Service, d: Deployment, length: int, settings: EngineSettings) -> Asked:
     engine, gpu = catalog.engine(service.asked.engine), d.candidates[0].gpu
-    return Asked(service.model, d.weights, d.element, engine, engine.release(service.asked.engine_version),
+    return Asked(service.model, d.weights, d.cache, engine, engine.release(service.asked.engine_version),
                  gpu.usable_memory, settings, length=length, architecture=gpu.architecture,
                  drafts=1 if service.stream.drafts else 0)
 

@@ -53,29 +53,68 @@ def layouts(model: Model, candidate: Candidate, removed: Counter[str]) -> Replic
     mixture = model.mixes_experts
     copies, rows = DEGREES if mixture else (1,), []
     for tp, pp, dp, spread in product(DEGREES, STAGES, copies, (False, True) if mixture else (False,)):
-        rule = _broken(model, candidate, tp, pp, dp, spread)
-        if rule is not None:
-            removed[rule] += 1
+        rules = violations(Replica(model, candidate, tp, pp, dp, spread))
+        if rules:
+            removed[rules[0]] += 1
         else:
             rows.append((tp, pp, tp * dp if spread else 1, dp))
     table = np.array(rows, np.int64).reshape(-1, 4)
     return Replicas(np.zeros(len(table), np.int64), table[:, 0], table[:, 1], table[:, 2], table[:, 3])
 
 
-def _broken(model: Model, candidate: Candidate, tp: int, pp: int, dp: int, spread: bool) -> str | None:
-    """Return the name of the first rule that a layout breaks; none where it is legal."""
-    node, gpus = candidate.node.gpus, tp * pp * dp
-    experts = [block.mlp.experts for block in model.blocks if isinstance(block.mlp, MoeMlp)]
-    rules = {
-        "tp_in_scale_up": tp <= node,
-        "tp_divides_heads": not model.attention_heads % tp and (not model.kv_heads % tp or not tp % model.kv_heads),
-        "pp_has_layers": pp <= model.layers,
-        "whole_nodes": gpus <= node or (not gpus % node and gpus <= MOST_NODES * node and candidate.clustered),
-        "fills_nodes": gpus >= node or not node % gpus,
-        # experts are spread over copies of attention, or split as the rest is: the two mixed are not searched
-        "ep_over_copies": not spread or (dp > 1 and tp == 1),
-        "ep_divides_experts": not spread or not any(count % dp for count in experts)}
-    return next((name for name, holds in rules.items() if not holds), None)
+@dataclass(frozen=True, slots=True)
+class Replica:
+    """A layout that may or may not be legal, on a node type; `spread` experts lie whole on copies of attention."""
+
+    model: Model
+    candidate: Candidate
+    tp: int
+    pp: int
+    dp: int
+    spread: bool
+
+    @property
+    def gpus(self) -> int:
+        """GPUs of the replica."""
+        return self.tp * self.pp * self.dp
+
+    @property
+    def node(self) -> int:
+        """GPUs of a node."""
+        return self.candidate.node.gpus
+
+
+def _tp_divides_heads(r: Replica) -> bool:
+    heads = r.model.kv_heads
+    return not r.model.attention_heads % r.tp and (not heads % r.tp or not r.tp % heads)
+
+
+def _whole_nodes(r: Replica) -> bool:
+    several = not r.gpus % r.node and r.gpus <= MOST_NODES * r.node and r.candidate.clustered
+    return r.gpus <= r.node or several
+
+
+def _ep_divides_experts(r: Replica) -> bool:
+    experts = [block.mlp.experts for block in r.model.blocks if isinstance(block.mlp, MoeMlp)]
+    return not r.spread or not any(count % r.dp for count in experts)
+
+
+RULES: dict[str, Callable[[Replica], bool]] = {
+    "tp_in_scale_up": lambda r: r.tp <= r.node,
+    "tp_divides_heads": _tp_divides_heads,
+    "pp_has_layers": lambda r: r.pp <= r.model.layers,
+    "whole_nodes": _whole_nodes,
+    "fills_nodes": lambda r: r.gpus >= r.node or not r.node % r.gpus,
+    # experts are spread over copies of attention, or split as the rest is: the two mixed are not searched
+    "ep_over_copies": lambda r: not r.spread or (r.dp > 1 and r.tp == 1),
+    "ep_divides_experts": _ep_divides_experts,
+}
+"""The rules of a replica's layout: what passes. A layout counts under the first that it breaks."""
+
+
+def violations(replica: Replica) -> list[str]:
+    """Return the names of the rules that a layout breaks."""
+    return [name for name, passes in RULES.items() if not passes(replica)]
 
 
 def _within(found: Served, level: Level, most: Floats, role: Role) -> Mask:

@@ -14,8 +14,8 @@ from planner.catalog.calibration import Residual
 from planner.catalog.load import Catalog
 from planner.catalog.stack import Stack
 from planner.jobs.columns import Columns, Processed, Run
-from planner.jobs.fleet import prices, quanta
 from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Picked, Replaying, Terms
+from planner.jobs.quanta import prices, quanta
 from planner.jobs.training.assignment import Context, assignment_of
 from planner.jobs.training.facts import (
     MOST_GPUS,
@@ -278,7 +278,7 @@ def training_job(name: str, asked: Training, catalog: Catalog, terms: Terms, con
     """Return a resolved training workload on its terms, with what storage costs where nodes are bought."""
     method = asked.method or "pretrain"
     model, candidates = catalog.model(asked.model), terms.market.candidates
-    stack = with_recipe(catalog.stack(asked.stack or DEFAULT_STACK[method]), model,
+    stack = with_recipe(catalog.recipes, catalog.stack(asked.stack or DEFAULT_STACK[method]), model,
                         Recipe(asked.optimizer, asked.optimizer_in_backward, asked.loss))
     sequence = asked.sequence_length or model.sequence_length
     batch = Batch(1) if method == "inference" else asked.global_batch or Batch(model.global_batch)

@@ -18,7 +18,7 @@ def sending(d: Deployment, rows: Replicas, tokens: float) -> Floats:
     """Return seconds to send the cache of that many prompt tokens from one replica to another, over its adapters."""
     width = sum((layer.count * layer.cached_width(rows.tp) for layer in d.layers), np.zeros(len(rows)))
     nics = np.array([c.nic_bandwidth * c.fabric.efficiency for c in d.candidates])[rows.candidate]
-    took: Floats = tokens * width * d.element / rows.pp / nics
+    took: Floats = tokens * width * d.cache.element / rows.pp / nics
     return took
 
 

@@ -20,8 +20,6 @@ from planner.catalog.engine import Engine, Limits, Release
 from planner.layouts.table import Floats, Ints
 from planner.physics.serving.settings import USUAL, EngineSettings
 
-CACHE_BYTES = {"fp32": 4.0, "bf16": 2.0, "fp16": 2.0, "fp8": 1.0, "int8": 1.0, "nvfp4": 0.5625}
-"""Bytes of one element of the cache, with its scales."""
 ACTIVATION = 2
 """Bytes of an activation."""
 

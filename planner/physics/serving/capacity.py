@@ -9,9 +9,9 @@ import numpy as np
 
 from planner.catalog.architecture import Model
 from planner.catalog.engine import Engine, Limits, Release
+from planner.catalog.formats import StoredCache, WeightFormat
 from planner.layouts.table import Floats
 from planner.physics.serving.cache import Serving, activation_bytes, pool_bytes
-from planner.physics.serving.formats import WeightFormat
 from planner.physics.serving.sequences import Cut, Paging, printed_tokens, sequence_bytes, slot_bytes
 from planner.physics.serving.settings import USUAL, EngineSettings
 from planner.physics.serving.weights import weight_bytes
@@ -23,8 +23,7 @@ class Asked:
 
     model: Model
     weights: WeightFormat
-    element: float
-    """Of one cached element."""
+    cache: StoredCache
     engine: Engine
     release: Release
     memory: float
@@ -72,11 +71,11 @@ def capacity(asked: Asked, cut: Cut) -> Capacity:
     weights = _weights(asked, whole)
     pool, worst = _pools(asked, whole, weights)
     paging = paging_of(asked)
-    sequence = sequence_bytes(asked.model, asked.length, asked.element, whole, paging, asked.drafts)
+    sequence = sequence_bytes(asked.model, asked.length, asked.cache, whole, paging, asked.drafts)
     context, shared = asked.release.apart(asked.memory, asked.architecture)
     concurrency = np.maximum(worst, 0.0) / sequence
     tokens = (np.floor(concurrency * asked.length) if asked.release.tokens_of_concurrency
-              else printed_tokens(asked.model, worst, asked.element, whole, paging, asked.drafts))
+              else printed_tokens(asked.model, worst, asked.cache, whole, paging, asked.drafts))
     return Capacity(
         weights=weights[0], activations=activation_bytes(_serving(asked, 1.0), whole.tp, whole.pp),
         apart=context + np.where(whole.tp > 1, shared, 0.0), pool=pool, worst_pool=worst,
@@ -93,7 +92,7 @@ def held_each(asked: Asked, cut: Cut, lengths: Sequence[int], choices: Sequence[
         paging, (_, worst) = paging_of(mine), _pools(mine, cut, weights)
         for number, length in enumerate(lengths):
             if (paging, length) not in known:
-                known[paging, length] = sequence_bytes(asked.model, length, asked.element, cut, paging, asked.drafts)
+                known[paging, length] = sequence_bytes(asked.model, length, asked.cache, cut, paging, asked.drafts)
             found[at, number] = np.maximum(worst, 0.0) / known[paging, length] * cut.data
     return found
 
@@ -140,7 +139,7 @@ def _pools(asked: Asked, cut: Cut, weights: tuple[Floats, Floats]) -> tuple[Floa
 def _pool(asked: Asked, cut: Cut, fractions: Floats, weights: Floats, *, last: bool) -> Floats:
     if not asked.release.by_kind:
         # states of as many sequences as may run lie beside the pool
-        weights = weights + asked.limits.sequences * slot_bytes(asked.model, cut)
+        weights = weights + asked.limits.sequences * slot_bytes(asked.model, asked.cache, cut)
     found = np.zeros(len(cut))
     for fraction in np.unique(fractions):
         mine = fractions == fraction

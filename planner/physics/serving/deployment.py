@@ -9,7 +9,8 @@ from typing import Literal
 import numpy as np
 
 from planner.catalog.architecture import AnyAttention, Attention, LatentAttention, Model
-from planner.catalog.calibration import ArchitectureRates, KernelShape
+from planner.catalog.calibration import ArchitectureRates, Collectives, KernelShape
+from planner.catalog.formats import StoredCache, WeightFormat
 from planner.catalog.hardware import Gpu
 from planner.catalog.load import Catalog
 from planner.catalog.speed import EngineSpeed, ServingLaw
@@ -18,12 +19,6 @@ from planner.layouts.candidate import Candidate
 from planner.layouts.table import Floats, Ints
 from planner.physics.kinds import counted_layers, kind_of
 from planner.physics.layers import LayerKind
-from planner.physics.serving.formats import WeightFormat
-
-COMPUTES = {"fp8": "fp8", "fp8-ffn": "fp8", "int8": "int8", "nvfp4": "fp4", "mxfp4": "fp8", "fp32": "fp32"}
-"""Format of the products of quantized weights where the GPU has it; all others are expanded to 16 bits."""
-NEEDS = {"mxfp4": "fp4"}
-"""Format that a GPU must have for it, where that is another: before Blackwell kernels of mxfp4 expand it to 16 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,19 +78,18 @@ class Deployment:
     layers: tuple[Layer, ...]
     weights: WeightFormat
     format: str
-    element: float
-    """Bytes of an element of the cache."""
+    cache: StoredCache
     candidates: tuple[Candidate, ...]
     rates: tuple[ArchitectureRates, ...]
     kernels: KernelShape
+    collectives: Collectives
     law: ServingLaw
     engine: EngineSpeed
 
     def computes(self, gpu: Gpu) -> str:
         """Return the format of quantized products on a GPU."""
-        wanted = COMPUTES.get(self.format, "bf16")
-        needs = NEEDS.get(self.format, wanted)
-        return wanted if needs in gpu.peak else wide_of(gpu)
+        wanted = self.weights.computes
+        return wanted if (self.weights.needs or wanted) in gpu.peak else wide_of(gpu)
 
     def unpacked(self, gpu: Gpu) -> float:
         """Return the share of the rate that products of packed weights keep which are expanded on the way."""
@@ -123,12 +117,12 @@ def layers_of(model: Model) -> tuple[Layer, ...]:
     return tuple(Layer(kind_of(block, model), count, block.attention) for block, count in counted_layers(model))
 
 
-def deployment_of(catalog: Catalog, model: Model, name: str, weights: WeightFormat, element: float,
+def deployment_of(catalog: Catalog, model: Model, name: str, weights: WeightFormat, cache: StoredCache,
                   candidates: tuple[Candidate, ...], engine: EngineSpeed) -> Deployment:
     """Put together what all layouts share. `name` is that of the weight format. Raises PlannerError."""
     rates = tuple(catalog.rates(candidate.gpu.architecture) for candidate in candidates)
-    return Deployment(model, layers_of(model), weights, name, element, candidates, rates, catalog.kernels,
-                      catalog.serving_law, engine)
+    return Deployment(model, layers_of(model), weights, name, cache, candidates, rates, catalog.kernels,
+                      catalog.collectives, catalog.serving_law, engine)
 
 
 def joined(deployments: Sequence[Deployment], rows: Sequence[Replicas]) -> tuple[Deployment, Replicas]:

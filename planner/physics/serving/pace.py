@@ -7,21 +7,20 @@ come meanwhile, which draw it out so that more come:
     variance   d^2 var(c X (W + s)) + d^3 X c^2 k (n b + c X (W + s))
 b seconds of a token without prompts, X prompts/s, c seconds a prompt adds, r = X c, W and s seconds waited and
 prefilled, k the spread of gaps and lengths; d = (1 - r^n) / (1 - r), as what comes in one step is taken into the next.
-Some answers meet no prompt; what the others meet is taken as gamma distributed (Wilson and Hilferty 1931).
+Some answers meet no prompt; what the others meet is taken as gamma distributed.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from planner.layouts.table import Floats
+from planner.physics.serving.gamma import gamma_share, normal_share
 from planner.physics.serving.points import least, over_all
 
 EXPONENTIAL = 1e-6
-TERMS = 100
 FARTHEST = 20
 """Deviations beyond which no answer is looked for."""
 BUSIEST = 0.98
@@ -60,8 +59,8 @@ class Pace:
         mean = self.added / met
         # of those that meet some: their second moment is that of all
         spread = np.maximum((self.variance + self.added**2) / met - mean**2, 0.0) + (still * self.later) ** 2
-        touched = _gamma(past * self.later, np.maximum(mean, 1e-12), np.maximum(spread, 1e-24))
-        share = over_all(self.untouched * _normal(past / still) + (1 - self.untouched) * touched)
+        touched = gamma_share(past * self.later, np.maximum(mean, 1e-12), np.maximum(spread, 1e-24))
+        share = over_all(self.untouched * normal_share(past / still) + (1 - self.untouched) * touched)
         found: Floats = np.where(seconds >= self.most, 1.0, share)
         return found
 
@@ -128,32 +127,4 @@ def _no_arrival(arrivals: Floats, gaps: float) -> Floats:
     """Return the share of arrivals that no other follows in the time of so many; gaps are gamma distributed."""
     if abs(gaps - 1) < EXPONENTIAL:
         return np.exp(-arrivals)
-    shape = 1 / max(gaps, 1e-3)
-    if shape > 1:
-        return 1 - _gamma(arrivals, np.ones_like(arrivals), np.full_like(arrivals, 1 / shape))
-    # the series of the incomplete gamma function, far enough for what is not nearly certain
-    x = np.minimum(arrivals * shape, 30.0)
-    term = np.ones_like(x) / shape
-    total = term.copy()
-    for at in range(1, TERMS):
-        term = term * x / (shape + at)
-        total = total + term
-    scale = np.exp(shape * np.log(np.maximum(x, 1e-300)) - x - math.lgamma(shape))
-    found: Floats = np.clip(1 - total * scale, 0.0, 1.0)
-    return found
-
-
-def _gamma(value: Floats, mean: Floats, variance: Floats) -> Floats:
-    """Return the share of a gamma distribution up to a value."""
-    shape = mean**2 / variance
-    cube = np.cbrt(np.maximum(value, 0.0) / mean)
-    return np.where(value > 0, _normal((cube - 1 + 1 / (9 * shape)) * 3 * np.sqrt(shape)), 0.0)
-
-
-def _normal(z: Floats) -> Floats:
-    """Return the standard normal distribution function, to 1e-7 (Abramowitz and Stegun 26.2.17)."""
-    t = 1 / (1 + 0.2316419 * np.abs(z))
-    series = t * (0.319381530 + t * (-0.356563782 + t * (1.781477937 + t * (-1.821255978 + t * 1.330274429))))
-    upper = np.exp(-np.minimum(z**2, 1400.0) / 2) / np.sqrt(2 * np.pi) * series
-    found: Floats = np.where(z >= 0, 1 - upper, upper)
-    return found
+    return 1 - gamma_share(arrivals, np.ones_like(arrivals), np.full_like(arrivals, max(gaps, 1e-3)))

@@ -12,16 +12,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from planner.catalog.architecture import AnyAttention, AnyRecurrence, Attention, LatentAttention, Model
+from planner.catalog.formats import CacheRules, StoredCache
 from planner.catalog.recurrence import DeltaNet, Mamba
 from planner.layouts.table import Floats, Ints
-
-STATE_BYTES, CONVOLVED_BYTES = 4.0, 2.0
-"""Bytes of an element of a recurrent state, which engines keep in fp32 (vLLM mamba_ssm_cache_dtype of Qwen3.5) but for
-the first Mamba's, and of the inputs that the short convolution looks back at."""
-INDEX_SCALE = 4
-"""Bytes of the scale beside the fp8 key of a sparse-attention indexer (DeepSeek-V3.2)."""
-NEARLY_EQUAL = 1.25
-"""Kinds that differ less in their counts of layers make one group each, as vLLM shares out."""
 
 
 def one() -> Ints:
@@ -59,6 +52,10 @@ class Paging:
     step: int = 0
 
 
+UNPAGED = Paging()
+"""Token by token."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Kind:
     """Layers that hold a sequence alike: their number, bytes of a token or of a state in one, and how far back."""
@@ -78,60 +75,59 @@ class _Kind:
         return -(-length // paging.block)
 
 
-def attention_bytes(attention: AnyAttention, element: float, cut: Cut) -> Floats:
+def attention_bytes(attention: AnyAttention, cache: StoredCache, cut: Cut) -> Floats:
     """Return bytes that a token takes in one layer on a GPU: heads whole, a latent on every rank."""
     if isinstance(attention, LatentAttention):
-        index = attention.indexer.head_dim + INDEX_SCALE if attention.indexer else 0
-        held: Floats = ((attention.kv_lora_rank + attention.qk_rope) * element + index) / cut.context
+        index = attention.indexer.head_dim + cache.index_scale if attention.indexer else 0
+        held: Floats = ((attention.kv_lora_rank + attention.qk_rope) * cache.element + index) / cut.context
         return held
     width = attention.head_dim + attention.value_dim
-    shared: Floats = np.ceil(attention.kv_heads / cut.heads) * width * element / cut.context
+    shared: Floats = np.ceil(attention.kv_heads / cut.heads) * width * cache.element / cut.context
     return shared
 
 
-def state_bytes(recurrence: AnyRecurrence, cut: Cut) -> Floats:
+def state_bytes(recurrence: AnyRecurrence, rules: CacheRules, cut: Cut) -> Floats:
     """Return bytes of a sequence's state in one recurrent layer on a GPU."""
-    element = STATE_BYTES
     if isinstance(recurrence, Mamba):
         inner, state, convolved = recurrence.inner, recurrence.state, recurrence.inner
-        element = CONVOLVED_BYTES
     elif isinstance(recurrence, DeltaNet):
         inner, state = recurrence.value_heads * recurrence.value_dim, recurrence.key_dim
         convolved = inner + 2 * recurrence.key_heads * recurrence.key_dim
     else:
         inner, state = recurrence.inner, recurrence.state
         convolved = inner + 2 * recurrence.groups * recurrence.state
-    held: Floats = (inner * state * element + convolved * (recurrence.conv - 1) * CONVOLVED_BYTES) / cut.heads
+    kept = inner * state * rules.state[recurrence.kind]
+    held: Floats = (kept + convolved * (recurrence.conv - 1) * rules.convolved) / cut.heads
     return held
 
 
-def slot_bytes(model: Model, cut: Cut) -> Floats:
+def slot_bytes(model: Model, cache: StoredCache, cut: Cut) -> Floats:
     """Return the bytes of the recurrent states of one sequence on a GPU, which some engines hold beside the pool."""
-    kinds = _kinds(model, 1.0, cut, 0)
+    kinds = _kinds(model, cache, cut, 0)
     return _total(kind.layers * kind.state for kind in kinds) * _stage(model, cut)
 
 
-def token_bytes(model: Model, element: float, tp: Ints, pp: Ints, data: Ints | None = None,
+def token_bytes(model: Model, cache: StoredCache, tp: Ints, pp: Ints, data: Ints | None = None,
                 context: Ints | None = None, drafts: int = 0) -> Floats:
     """Return bytes that one more token of a sequence takes on a GPU, windows not yet full, for each row.
 
-    element: bytes of a cached element; data, context: as in Cut; drafts: layers of a speculative head, like the last.
+    cache: how it is stored; data, context: as in Cut; drafts: layers of a speculative head, like the last.
     """
     cut = Cut(tp, pp, one() if data is None else data, one() if context is None else context)
-    kinds = _kinds(model, element, cut, drafts)
+    kinds = _kinds(model, cache, cut, drafts)
     return _total(kind.layers * kind.token for kind in kinds) * _stage(model, cut)
 
 
-def sequence_bytes(model: Model, length: int, element: float, cut: Cut, paging: Paging = Paging(),
+def sequence_bytes(model: Model, length: int, cache: StoredCache, cut: Cut, paging: Paging = UNPAGED,
                    drafts: int = 0) -> Floats:
     """Return the bytes that a sequence of a length takes on a GPU, blocks and states whole, for each row."""
     if not paging.by_kind:
         tokens = -(-length // paging.block) * paging.block
-        return token_bytes(model, element, cut.tp, cut.pp, cut.data, cut.context, drafts) * tokens
-    kinds = _kinds(model, element, cut, drafts)
+        return token_bytes(model, cache, cut.tp, cut.pp, cut.data, cut.context, drafts) * tokens
+    kinds = _kinds(model, cache, cut, drafts)
     page = _page_tokens(kinds, paging.block)
     total = np.zeros(len(cut))
-    for kind, layers in zip(kinds, _padded(kinds), strict=True):
+    for kind, layers in zip(kinds, _padded(kinds, cache), strict=True):
         if kind.token.any():
             blocks, rows = np.unique(page, return_inverse=True)
             pages = np.array([kind.pages(length, Paging(int(block), True, paging.step)) for block in blocks])
@@ -141,19 +137,20 @@ def sequence_bytes(model: Model, length: int, element: float, cut: Cut, paging: 
     return total * _stage(model, cut)
 
 
-def printed_tokens(model: Model, pool: Floats, element: float, cut: Cut, paging: Paging, drafts: int = 0) -> Floats:
+def printed_tokens(model: Model, pool: Floats, cache: StoredCache, cut: Cut, paging: Paging,
+                   drafts: int = 0) -> Floats:
     """Return the tokens that an engine prints for a pool: as if every group held all of them, in whole blocks."""
-    kinds = _kinds(model, element, cut, drafts)
+    kinds = _kinds(model, cache, cut, drafts)
     page, each = np.full(len(cut), paging.block), _total(kind.layers * kind.token for kind in kinds)
     if paging.by_kind and len(kinds) > 1:
         page = _page_tokens(kinds, paging.block)
         each = _total(layers * _page_bytes(kind, kinds, page) / page
-                      for kind, layers in zip(kinds, _padded(kinds), strict=True))
+                      for kind, layers in zip(kinds, _padded(kinds, cache), strict=True))
     tokens: Floats = np.floor(np.maximum(pool, 0.0) / (each * _stage(model, cut)) / page) * page
     return tokens
 
 
-def _kinds(model: Model, element: float, cut: Cut, drafts: int) -> list[_Kind]:
+def _kinds(model: Model, cache: StoredCache, cut: Cut, drafts: int) -> list[_Kind]:
     """Return the kinds of layers that hold something, as the model's blocks have them."""
     nothing = np.zeros(len(cut))
     found: dict[tuple[object, ...], _Kind] = {}
@@ -161,12 +158,12 @@ def _kinds(model: Model, element: float, cut: Cut, drafts: int) -> list[_Kind]:
     for block in model.blocks:
         layers = block.count + (drafts if block == last else 0)
         if isinstance(block.attention, Attention):
-            kind = _Kind(layers, nothing + attention_bytes(block.attention, element, cut), nothing,
+            kind = _Kind(layers, nothing + attention_bytes(block.attention, cache, cut), nothing,
                          block.attention.window, block.attention.chunk)
         elif block.attention:
-            kind = _Kind(layers, nothing + attention_bytes(block.attention, element, cut), nothing)
+            kind = _Kind(layers, nothing + attention_bytes(block.attention, cache, cut), nothing)
         elif block.recurrence:
-            kind = _Kind(layers, nothing, nothing + state_bytes(block.recurrence, cut))
+            kind = _Kind(layers, nothing, nothing + state_bytes(block.recurrence, cache, cut))
         else:
             continue
         key = (kind.window, kind.chunk, tuple(kind.token), tuple(kind.state))
@@ -175,10 +172,10 @@ def _kinds(model: Model, element: float, cut: Cut, drafts: int) -> list[_Kind]:
     return list(found.values())
 
 
-def _padded(kinds: list[_Kind]) -> list[int]:
+def _padded(kinds: list[_Kind], rules: CacheRules) -> list[int]:
     """Return the layers of every kind with those that fill its last group."""
     counts = [kind.layers for kind in kinds]
-    group = max(counts) if max(counts) < NEARLY_EQUAL * min(counts) else min(counts)
+    group = max(counts) if max(counts) < rules.nearly_equal * min(counts) else min(counts)
     return [-(-count // group) * group for count in counts]
 
 

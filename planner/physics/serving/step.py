@@ -18,13 +18,11 @@ import numpy as np
 from planner.catalog.architecture import Attention, LatentAttention
 from planner.layouts.table import Floats
 from planner.physics import collectives
-from planner.physics.layers import CHUNK, Experts, Linear
+from planner.physics.layers import Experts, Linear
 from planner.physics.serving.deployment import Deployment, Layer, Replicas, wide_of
 
 ACTIVATION = 2
 """Bytes of an activation."""
-ONE_SHOT_BYTES = 8 * 2.0**20
-"""Largest message that an engine's own all-reduce takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +138,7 @@ def _experts(d: Deployment, on: _On, rows: Replicas, experts: Experts, m: Floats
     wide, weight = np.full(len(rows), float(experts.hidden)), d.weights.matrix
     up = product(d, on.quantized, on.stream, each, wide, experts.fan * width, weight, d.law.expert_rows)
     down = product(d, on.quantized, on.stream, each, width, wide, weight, d.law.expert_rows)
-    moved = 4 * ACTIVATION * m / ranks * experts.per_token * (experts.hidden + width) / on.memory
+    moved = d.law.expert_passes * ACTIVATION * m / ranks * experts.per_token * (experts.hidden + width) / on.memory
     took: Floats = d.engine.experts * here * (up + down) + moved
     return took
 
@@ -149,11 +147,11 @@ def _decode(d: Deployment, on: _On, rows: Replicas, layer: Layer, load: Load, sh
     """Return seconds of attention of decoding sequences, `share` of them at a time on one rank."""
     kind, sequences = layer.kind, load.sequences * share
     if kind.scan is not None:
-        # the state is read and written, in 32 bits
-        moved = sequences * 8 * kind.scan.inner * kind.scan.state / rows.tp
+        # the state is read and written, 4 bytes an element
+        moved = sequences * 2 * 4 * kind.scan.inner * kind.scan.state / rows.tp
         return moved / on.cache
     read = layer.reads(load.context)
-    took = sequences * read * layer.cached_width(rows.tp) * d.element / on.cache
+    took = sequences * read * layer.cached_width(rows.tp) * d.cache.element / on.cache
     attention = layer.attention
     if isinstance(attention, Attention):
         took = took * (attention.heads / attention.kv_heads) ** d.engine.grouped
@@ -170,7 +168,7 @@ def _prompts(d: Deployment, on: _On, rows: Replicas, layer: Layer, load: Load, s
     """Return seconds of attention of prompt tokens."""
     kind, tokens = layer.kind, load.prompt * share
     if kind.scan is not None:
-        flops = tokens * kind.scan.forward_flops(CHUNK) / rows.tp
+        flops = tokens * kind.scan.forward_flops(d.kernels.scan_chunk) / rows.tp
         passed = d.kernels.scan_passes * 2 * tokens * (kind.scan.projected + kind.scan.inner) / rows.tp / on.memory
         return flops / (on.peak * d.kernels.scan) + passed
     width = (kind.query_width + kind.value_width) / 2 / rows.tp
@@ -183,11 +181,11 @@ def _prompts(d: Deployment, on: _On, rows: Replicas, layer: Layer, load: Load, s
 def _exchange(d: Deployment, rows: Replicas, size: Floats) -> Floats:
     """Return seconds of an all-reduce of `size` bytes over tp: the library's, or the engine's own kernel."""
     one = np.ones_like(rows.tp)
-    usual = collectives.seconds(d.candidates, rows.candidate, "all_reduce", rows.tp, one, size)
+    usual = collectives.seconds(d.collectives, d.candidates, rows.candidate, "all_reduce", rows.tp, one, size)
     links = np.array([c.scaleup.bandwidth or 0.0 if c.scaleup and c.scaleup.topology in ("switch", "mesh", "pairs")
                       else 0.0 for c in d.candidates])[rows.candidate] * d.law.one_shot
     joined = np.array([c.node.gpus if c.scaleup and c.scaleup.topology != "pairs" else 2 for c in d.candidates])
-    own = (links > 0) & (rows.tp <= joined[rows.candidate]) & (size <= ONE_SHOT_BYTES)
+    own = (links > 0) & (rows.tp <= joined[rows.candidate]) & (size <= d.law.one_shot_bytes)
     n, link = rows.tp.astype(np.float64), np.maximum(links, 1.0)
     kernel = d.engine.exchange + np.minimum((n - 1) * size, d.engine.exchange * link + 2 * (n - 1) / n * size) / link
     return np.where(rows.tp == 1, 0.0, np.where(own, np.minimum(usual, kernel), usual))
@@ -203,7 +201,7 @@ def _shared(d: Deployment, rows: Replicas, size: Floats, chosen: int) -> Floats:
     group, one = rows.tp * rows.dp, np.ones_like(rows.tp)
     n = np.maximum(group.astype(np.float64), 2.0)
     part = np.minimum(1.0, n * (1 - (1 - 1 / n) ** chosen) / (n - 1))
-    both = sum((collectives.seconds(d.candidates, rows.candidate, operation, group, one, part * size)
+    both = sum((collectives.seconds(d.collectives, d.candidates, rows.candidate, operation, group, one, part * size)
                 for operation in ("all_gather", "reduce_scatter")), np.zeros(len(rows)))
     return np.where(rows.dp > 1, both, 0.0)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from planner.catalog.architecture import Attention, LatentAttention, Model
+from planner.catalog.formats import WeightFormat
 from planner.layouts.table import Floats, Ints
 from planner.physics.kinds import counted_layers, shape_of
 from planner.physics.layers import Experts, LayerKind
-from planner.physics.serving.formats import WeightFormat
 from planner.physics.serving.sequences import Cut, one
 from planner.physics.shapes import attention_matrices
 

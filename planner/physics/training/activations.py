@@ -14,7 +14,6 @@ from planner.layouts.table import Floats, Layouts
 from planner.physics.layers import LayerKind
 from planner.physics.training.parameters import sequence_split
 from planner.physics.training.question import Question
-from planner.physics.training.tuning import ADAPTER_INPUT_BYTES
 
 
 def saved_per_token(question: Question, rows: Layouts, kind: LayerKind) -> Floats:
@@ -81,7 +80,7 @@ def _frozen(question: Question, kind: LayerKind, tp: Floats, outputs: Floats, at
         outputs, mlp = 0.0 * outputs, mlp - e * kind.ffn / tp
     adapted = (h * (tuning.adapts("attention", "column") + tuning.adapts("mlp", "column"))
                + (kind.value_width * tuning.adapts("attention", "row") + kind.ffn * tuning.adapts("mlp", "row")) / tp)
-    return outputs, attention + ADAPTER_INPUT_BYTES * adapted, mlp
+    return outputs, attention + question.recipes.adapter_input * adapted, mlp
 
 
 def live_layer(question: Question, rows: Layouts, kept: Floats) -> Floats:

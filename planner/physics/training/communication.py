@@ -34,13 +34,13 @@ class LayerTraffic:
 def layer_traffic(question: Question, rows: Layouts, times: LayerTimes,
                   kinds: Sequence[tuple[LayerKind, float]]) -> LayerTraffic:
     """Return the traffic of one layer, the weighted sum over `kinds`; for the rows of `times`."""
-    shape, overlap, candidates = question.shape, question.stack.overlap, question.candidates
+    shape, overlap = question.shape, question.stack.overlap
     tokens = rows.micro_batch * question.sequence_length / rows.cp
     one = np.ones_like(rows.tp)
     activations = question.element_bytes(rows.precision) * tokens * shape.hidden
 
     def exchange(operation: str, size: Ints) -> Floats:
-        return collectives.seconds(candidates, rows.candidate, operation, size, one, activations)
+        return _seconds(question, rows.candidate, operation, size, one, activations)
 
     split = sequence_split(question, rows).astype(np.int64)
     whole = np.where(split == 1, rows.tp, 1)
@@ -49,6 +49,11 @@ def layer_traffic(question: Question, rows: Layouts, times: LayerTimes,
 
     return LayerTraffic(tensor=2 * forward, tensor_forward=forward, expert=dispatch(question, rows, kinds),
                         context=np.minimum(ring(question, rows, times, kinds), ulysses(question, rows, kinds)))
+
+
+def _seconds(question: Question, candidate: Ints, operation: str, size: Ints, stride: Ints, buffer: Floats) -> Floats:
+    """Return the time of one collective for each row, as `collectives.seconds` does."""
+    return collectives.seconds(question.collectives, question.candidates, candidate, operation, size, stride, buffer)
 
 
 def swaps_heads(question: Question, rows: Layouts) -> Mask:
@@ -63,11 +68,12 @@ def ring(question: Question, rows: Layouts, times: LayerTimes, kinds: Sequence[t
     tokens, hidden = rows.micro_batch * question.sequence_length / rows.cp, question.stack.overlap.context_parallel
     exchanged = sum(share * kind.key_value_width for kind, share in kinds)
     held = question.element_bytes(rows.precision) * tokens * rows.cp * exchanged / rows.tp
-    keys = collectives.seconds(question.candidates, rows.candidate, "all_gather", rows.cp, rows.tp, held)
+    keys = _seconds(question, rows.candidate, "all_gather", rows.cp, rows.tp, held)
     if question.stack.context_gathered:
         return 3 * keys
-    return (_ring_exposed(keys, times.attention_core, hidden)
-            + _ring_exposed(2 * keys, times.backward_attention_core, hidden))
+    first = question.collectives.ring_exposed
+    return (_ring_exposed(keys, times.attention_core, hidden, first)
+            + _ring_exposed(2 * keys, times.backward_attention_core, hidden, first))
 
 
 def ulysses(question: Question, rows: Layouts, kinds: Sequence[tuple[LayerKind, float]]) -> Floats:
@@ -82,14 +88,14 @@ def ulysses(question: Question, rows: Layouts, kinds: Sequence[tuple[LayerKind, 
         return np.full(len(rows), np.inf)
     tokens = rows.micro_batch * question.sequence_length / rows.cp
     widths = sum(share * (kind.attention_width + kind.value_width) for kind, share in kinds)
-    swapped = collectives.seconds(question.candidates, rows.candidate, "alltoall", rows.cp, rows.tp,
-                                  question.element_bytes(rows.precision) * tokens * widths / rows.tp)
+    swapped = _seconds(question, rows.candidate, "alltoall", rows.cp, rows.tp,
+                       question.element_bytes(rows.precision) * tokens * widths / rows.tp)
     return np.where(can, 2 * swapped, np.inf)
 
 
-def _ring_exposed(traffic: Floats, attention: Floats, hidden: float) -> Floats:
-    """Return what a ring exchange of keys and values leaves uncovered; a tenth always is, the first block."""
-    return np.maximum(0.0, traffic - hidden * attention) + 0.1 * traffic
+def _ring_exposed(traffic: Floats, attention: Floats, hidden: float, first: float) -> Floats:
+    """Return what a ring exchange of keys and values leaves uncovered; a share always is, the first block."""
+    return np.maximum(0.0, traffic - hidden * attention) + first * traffic
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,11 +176,11 @@ def _sharded(question: Question, rows: Layouts, operation: str, bytes_each: Floa
     Dense parameters are shared out over dp x cp, experts over the ranks that hold the same ones.
     """
     def over(chosen: Layouts, dense: Floats, experts: Floats) -> Floats:
-        took = collectives.seconds(question.candidates, chosen.candidate, operation, chosen.shard, chosen.tp, dense)
+        took = _seconds(question, chosen.candidate, operation, chosen.shard, chosen.tp, dense)
         if not question.shape.experts:
             return took
-        return took + collectives.seconds(question.candidates, chosen.candidate, operation, chosen.shard // chosen.ep,
-                                          chosen.tp * chosen.ep, experts)
+        return took + _seconds(question, chosen.candidate, operation, chosen.shard // chosen.ep,
+                               chosen.tp * chosen.ep, experts)
 
     layer = np.zeros(len(rows))
     # only ZeRO-3 moves layers one by one, each with its own start and way around the ring
@@ -192,8 +198,8 @@ def _replicated(question: Question, rows: Layouts, rank: RankParameters) -> tupl
         few = rows.take(copied)
         for out, dense, experts in ((whole, rank.dense, rank.experts), (layer, rank.layer, rank.layer_experts)):
             owned = (dense[copied] + experts[copied] * few.ep) / few.shard
-            out[copied] = collectives.seconds(question.candidates, few.candidate, "all_reduce", few.hsdp,
-                                              few.tp * few.shard, question.stack.reduce_bytes * owned)
+            out[copied] = _seconds(question, few.candidate, "all_reduce", few.hsdp,
+                                  few.tp * few.shard, question.stack.reduce_bytes * owned)
     return whole, layer
 
 

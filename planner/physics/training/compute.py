@@ -15,7 +15,7 @@ import numpy as np
 
 from planner.catalog.hardware import LOW_PRECISION
 from planner.layouts.table import Floats, Ints, Layouts
-from planner.physics.layers import CHUNK, Experts, LayerKind, Linear, Scan
+from planner.physics.layers import Experts, LayerKind, Linear, Scan
 from planner.physics.training.parameters import sequence_split
 from planner.physics.training.question import FULL_WIDTH, Question, computes
 
@@ -30,8 +30,6 @@ class Machine:
     matrix: Floats
     matrix16: Floats
     peak16: Floats
-    scalar: Floats
-    """FLOP/s of products whose shape keeps them off the tensor cores."""
     attention_forward: Floats
     attention_backward: Floats
     memory: Floats
@@ -83,7 +81,6 @@ def machine(question: Question, candidate: Ints, precision: Ints) -> Machine:
                    for c in range(len(question.candidates))])[candidate, precision]
     return Machine(
         matrix=column(grid)[candidate, precision], matrix16=wide, peak16=peak,
-        scalar=column([g.peak.get("fp32") or max(g.peak.values()) / 16 for g in gpus])[candidate],
         attention_forward=peak * attention, attention_backward=peak * attention * backward,
         # traffic is counted in 16-bit elements; those of 32 bits take twice as long
         memory=column([g.memory_bandwidth * r.memory for g, r in zip(gpus, rates, strict=True)])[candidate]
@@ -106,7 +103,7 @@ def gemm(question: Question, on: Machine, rate: Floats, m: Floats, k: Floats, n:
     law = question.kernels
     tiles = np.ceil(m / law.tile) * np.ceil(n / law.tile)
     tile_use = m * n / (tiles * law.tile**2)
-    waves = tiles / (2 * on.multiprocessors)
+    waves = tiles / (law.resident_tiles * on.multiprocessors)
     wave_use = (waves / np.ceil(waves)) ** law.wave_exponent
     aligned = np.where((k % law.alignment == 0) & (n % law.alignment == 0), 1.0, law.misaligned)
     saturation = k / (k + law.half_k) * m / (m + law.half_mn) * n / (n + law.half_mn)
@@ -163,12 +160,13 @@ def _expert_products(question: Question, on: Machine, rows: Layouts, experts: Ex
     passes = run.permute_passes + experts.biased * run.biased_passes
     permuted = 2 * passes * routed * experts.hidden / tp / on.memory
     fused = stack.elementwise * (experts.fan + 1)
-    activation = 2 * (fused if experts.gated else run.plain_passes / 2.6) * routed * experts.ffn / tp / on.memory
+    forward_passes = fused if experts.gated else run.plain_passes / (1 + law.elementwise_backward)
+    activation = 2 * forward_passes * routed * experts.ffn / tp / on.memory
     host = run.host_layer + run.host_expert * local
     # a grouped product launches once, not once an expert
     spare = (local - 1) * law.launch
     forward = local * (up[0] + down[0]) - 2 * spare + activation + permuted / 2 + host / 2
-    backward = local * (up[1] + down[1]) - 4 * spare + 1.6 * activation + permuted / 2 + host / 2
+    backward = local * (up[1] + down[1]) - 4 * spare + law.elementwise_backward * activation + permuted / 2 + host / 2
     return forward, backward
 
 
@@ -183,28 +181,35 @@ def _attention_core(question: Question, on: Machine, rows: Layouts, kind: LayerK
         flops = 4 * tokens * kind.span(s) * width
         reach = s / (s + law.attention_half_sequence)
         return (flops / (on.attention_forward * reach) + law.launch,
-                2.5 * flops / (on.attention_backward * reach) + law.launch)
+                law.attention_backward_flops * flops / (on.attention_backward * reach) + law.launch)
     # every score is computed, and passes through memory for mask, softmax and dropout
     moved = 2 * tokens * s * kind.heads / rows.tp * law.unfused_attention_passes / on.memory
-    rate = on.peak16 if kind.query_dim % 8 == 0 else on.scalar
+    rate = on.peak16 if kind.query_dim % law.core_multiple == 0 else _off_tensor_cores(question, rows)
     forward = 4 * tokens * s * width / (rate * law.unfused_attention) + moved + law.launch
     return forward, 2 * forward
 
 
+def _off_tensor_cores(question: Question, rows: Layouts) -> Floats:
+    """Return FLOP/s of products whose shape keeps them off the tensor cores. Raises MissingFact for no fp32 peak."""
+    used, place = np.unique(rows.candidate, return_inverse=True)
+    return np.array([question.peak_rate(int(candidate), "fp32") for candidate in used])[place]
+
+
 def _scan(question: Question, on: Machine, rows: Layouts, scan: Scan | None) -> Floats:
-    """Return forward seconds of convolution, recurrence and gated norm of one layer; backward is 2.5 times that."""
+    """Return forward seconds of convolution, recurrence and gated norm of one layer; backward is a multiple of that."""
     law, tp = question.kernels, rows.tp.astype(np.float64)
     if scan is None:
         return np.zeros_like(tp)
     tokens = rows.micro_batch * question.sequence_length / rows.cp
     moved = law.scan_passes * 2 * tokens * (scan.projected + scan.inner) / tp / on.memory
-    took: Floats = moved + tokens * scan.forward_flops(CHUNK) / tp / (on.peak16 * law.scan) + 4 * law.launch
+    took: Floats = moved + tokens * scan.forward_flops(law.scan_chunk) / tp / (on.peak16 * law.scan) + (
+        law.scan_launches * law.launch)
     return took
 
 
 def kind_times(question: Question, rows: Layouts, on: Machine, kind: LayerKind) -> LayerTimes:
     """Return the kernel times of one layer of `kind`."""
-    stack, tp = question.stack, rows.tp.astype(np.float64)
+    law, stack, tp = question.kernels, question.stack, rows.tp.astype(np.float64)
     tokens = rows.micro_batch * question.sequence_length / rows.cp
     split = sequence_split(question, rows)
     none = np.zeros_like(tp)
@@ -216,11 +221,12 @@ def kind_times(question: Question, rows: Layouts, on: Machine, kind: LayerKind) 
         routed = mlp[-1][0]
     core, core_backward = _attention_core(question, on, rows, kind)
     scan = _scan(question, on, rows, kind.scan)
-    passed = 11 * kind.norms * question.shape.hidden / split + 4 * kind.attention_width / tp
+    passed = (law.norm_bytes * kind.norms * question.shape.hidden / split
+              + law.rotary_bytes * kind.attention_width / tp)
     norm_bytes = stack.elementwise * tokens * passed
     act_bytes = stack.elementwise * tokens * 2 * (kind.fan + 1) * kind.ffn / tp
-    backward = (sum((b for _, b in attention), none) + sum((b for _, b in mlp), none) + core_backward + 2.5 * scan
-                + 1.6 * (norm_bytes + act_bytes) / on.memory)
+    backward = (sum((b for _, b in attention), none) + sum((b for _, b in mlp), none) + core_backward
+                + law.scan_backward * scan + law.elementwise_backward * (norm_bytes + act_bytes) / on.memory)
     if question.tuning.forward_only:
         backward = core_backward = none
     return LayerTimes(
@@ -258,15 +264,17 @@ def edge_times(question: Question, rows: Layouts) -> tuple[Floats, Floats]:
         head = gemm(question, on, on.matrix16, tokens, wide, vocab)
     elif question.tuning.trains_base:
         head = head + gemm(question, on, on.matrix16, wide, tokens, vocab) + 2 * on.gradient * wide * vocab / on.memory
-    return 6 * tokens * shape.hidden / on.memory, head
+    return law.embedding_bytes * tokens * shape.hidden / on.memory, head
 
 
 def recompute_seconds(question: Question, times: LayerTimes) -> tuple[Floats, Floats]:
     """Return the extra compute per layer of selective and of full recompute, without communication."""
     # of a mixture, mlp is the shared experts and moe the routed ones, of which an activation passes memory once
+    share = question.kernels.recompute
     parts = {"core_attn": times.attention_core, "mlp": times.mlp - times.routed, "layernorm": times.norms,
              "mlp_act": times.activation,
-             "moe": times.routed, "moe_act": 0.1 * times.routed, "mla_up_proj": 0.4 * times.attention_linear,
-             "every-second-matmul": 0.56 * times.forward}
+             "moe": times.routed, "moe_act": share["moe_act"] * times.routed,
+             "mla_up_proj": share["mla_up_proj"] * times.attention_linear,
+             "every-second-matmul": share["every-second-matmul"] * times.forward}
     selective = sum((parts[m] for m in question.stack.selective_recompute), np.zeros_like(times.mlp))
     return selective, times.forward

@@ -105,13 +105,14 @@ def layer_terms(question: Question, rows: Layouts) -> LayerTerms:
                         backward_attention_core=share * times.backward_attention_core)
     traffic = layer_traffic(question, few, times, question.shape.kinds)
     selective, full = recompute_seconds(question, times)
-    # kernels wait for the host where it launches them more slowly than they run; a third of them is forward
-    launch = question.stack.launch_layer / (3 if question.tuning.forward_only else 1)
+    # kernels wait for the host where it launches them more slowly than they run
+    whole = question.kernels.launches_per_forward
+    launch = question.stack.launch_layer / (whole if question.tuning.forward_only else 1)
     worked = times.forward + times.backward + traffic.tensor + traffic.context
     waited = np.maximum(0.0, launch - worked)
     # a full recompute repeats the forward half of the token exchange too, and its launches
     again = full + traffic.tensor_forward + traffic.expert * (1 - question.stack.overlap.expert_parallel) / 2
-    again = again + np.maximum(0.0, 4 / 3 * launch - worked - again) - waited
+    again = again + np.maximum(0.0, (whole + 1) / whole * launch - worked - again) - waited
     modes = share * np.stack([np.zeros_like(full), selective, again], axis=1)
     embedding, head = edge_times(question, few)
     compute = (times.forward + times.backward + waited)[inverse]

@@ -77,7 +77,8 @@ def evaluate(question: Question, rows: Layouts, row: int, layers: Ints, counts: 
     # forward alone is a third of the work; a frozen base has no weight gradients, another third
     share = 1.0 if question.tuning.trains_base else 1 / 3 if question.tuning.forward_only else 2 / 3
     share = min(share, (1 + 2 * trained_share(question)) / 3)
-    flops = share * speed * question.shape.model_flops_per_token(question.sequence_length)
+    flops = share * speed * question.shape.model_flops_per_token(
+        question.sequence_length, question.kernels.scan_chunk)
     peak = question.peak_rate(int(rows.candidate[row]), question.precisions[int(rows.precision[row])])
     return Evaluation(layers, counts, step, _memory(question, rows, row, layers, counts, memory), speed, flops,
                       flops / peak)

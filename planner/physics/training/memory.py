@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from planner.catalog.recipes import TrainedBytes
 from planner.layouts.axes import lead_modes
 from planner.layouts.table import Floats, Ints, Layouts
 from planner.physics.training.activations import live_layer, saved_per_token
@@ -20,7 +21,6 @@ from planner.physics.training.parameters import (
 )
 from planner.physics.training.question import Question
 from planner.physics.training.schedule import DUALPIPE
-from planner.physics.training.tuning import TABLE_STATES
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +113,11 @@ def _frozen(question: Question, rows: Layouts, parts: Parts, held: float) -> Sta
     return States(weights=held * weights, gradients=none, master=none, moments=none)
 
 
-def _adapted(question: Question, rows: Layouts, parts: Parts, states: tuple[float, float, float]) -> States:
-    """Return the states of what trains beside a frozen base: bytes of weight, gradient and moments a parameter."""
-    weight, gradient, moments = states
-    return States(weights=weight * _over(question, rows, parts, _sharded_from(question)),
-                  gradients=gradient * _over(question, rows, parts, 2), master=np.zeros(len(rows)),
-                  moments=moments * _over(question, rows, parts, 1) * (1 - rows.offload))
+def _adapted(question: Question, rows: Layouts, parts: Parts, held: TrainedBytes) -> States:
+    """Return the states of what trains beside a frozen base, of which `held` are the bytes a parameter."""
+    return States(weights=held.weight * _over(question, rows, parts, _sharded_from(question)),
+                  gradients=held.gradient * _over(question, rows, parts, 2), master=np.zeros(len(rows)),
+                  moments=held.moments * _over(question, rows, parts, 1) * (1 - rows.offload))
 
 
 def _sharded_from(question: Question) -> int:
@@ -131,8 +130,9 @@ def _layers(question: Question, rows: Layouts, kinds: Kinds, share: float) -> St
     tuning, parts = question.tuning, layer_parameters(rows, kinds)
     if tuning.trains_base:
         return _trained(question, rows, parts, share)
-    adapters = _adapted(question, rows, adapter_parameters(question, rows, kinds), tuning.adapter_states)
-    return _sum(_frozen(question, rows, parts, tuning.base_bytes), adapters)
+    frozen = _frozen(question, rows, parts, tuning.base_bytes)
+    return frozen if tuning.adapter is None else _sum(frozen, _adapted(
+        question, rows, adapter_parameters(question, rows, kinds), tuning.adapter))
 
 
 def _in_mode(kept: Floats, rows: Layouts) -> Floats:
@@ -147,7 +147,7 @@ def _tables(question: Question, rows: Layouts, held: Floats) -> States:
     if tuning.trains_base:
         return _trained(question, rows, parts)
     frozen = _frozen(question, rows, parts, tuning.table_bytes)
-    return _sum(frozen, _adapted(question, rows, parts, TABLE_STATES)) if tuning.trains_tables else frozen
+    return _sum(frozen, _adapted(question, rows, parts, question.recipes.table)) if tuning.trains_tables else frozen
 
 
 def _sum(*parts: States) -> States:

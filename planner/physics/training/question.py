@@ -8,8 +8,9 @@ from itertools import pairwise
 import numpy as np
 
 from planner.catalog.architecture import Model
-from planner.catalog.calibration import ArchitectureRates, KernelShape, Residual
+from planner.catalog.calibration import ArchitectureRates, Collectives, KernelShape, Residual
 from planner.catalog.load import Catalog
+from planner.catalog.recipes import Recipes
 from planner.catalog.stack import Stack
 from planner.errors import MissingFact, Unsupported
 from planner.layouts.candidate import Candidate
@@ -34,6 +35,8 @@ class Question:
     precisions: tuple[str, ...]
     stack: Stack
     kernels: KernelShape
+    collectives: Collectives
+    recipes: Recipes
     tuning: Tuning
     memory_margins: tuple[float, float]
     """Measured over predicted device memory at the asked confidence, without and with a split model; what is above 1
@@ -116,7 +119,8 @@ def question_of(catalog: Catalog, model: Model, candidates: tuple[Candidate, ...
     return Question(
         shape=shape, sequence_length=sequence_length, global_batch=global_batch, candidates=candidates,
         rates=tuple(catalog.rates(c.gpu.architecture) for c in candidates), precisions=precisions, stack=stack,
-        kernels=catalog.kernels, tuning=tuning or tuning_of(method, lora_rank, trained_layers),
+        kernels=catalog.kernels, collectives=catalog.collectives, recipes=catalog.recipes,
+        tuning=tuning or tuning_of(catalog.recipes, method, lora_rank, trained_layers),
         memory_margins=(max(1.0, quantile(residuals[0], confidence)), max(1.0, quantile(residuals[1], confidence))),
         memory_least=(min(1.0, quantile(residuals[0], 1 - confidence)),
                       min(1.0, quantile(residuals[1], 1 - confidence))))

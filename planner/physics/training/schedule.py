@@ -18,9 +18,11 @@ from __future__ import annotations
 import numpy as np
 
 from planner.layouts.axes import SCHEDULES
-from planner.layouts.table import Floats, Ints
+from planner.layouts.table import Floats, Ints, Mask
 
 GPIPE, ZERO_BUBBLE, DUALPIPE = (SCHEDULES.index(name) for name in ("gpipe", "zero-bubble", "dualpipe"))
+EQUAL = (DUALPIPE,)
+"""Schedules whose stages are equal, as those of interleaved chunks are."""
 FILLED = 3
 """Forward, input gradient and weight gradient take alike, so that what fills two of three leaves a third."""
 
@@ -50,6 +52,12 @@ def pipeline_seconds(slowest: Floats, total: Floats, parts: Ints | int, micro_ba
     the slowest stage; the bubble is what the other stages take once, over `parts`.
     """
     return micro_batches * slowest, (total - slowest) / parts
+
+
+def splits_evenly(vpp: Ints | int, schedule: Ints | int) -> Mask:
+    """Say whose layers cannot be moved between stages. Bounds and staging both go by this, or neither would hold."""
+    fixed: Mask = (np.asarray(vpp) > 1) | np.isin(schedule, EQUAL)
+    return fixed
 
 
 def even_layers(layers: int, stages: int) -> Ints:

@@ -19,7 +19,14 @@ from planner.layouts.table import Floats, Ints, Layouts, Mask
 from planner.physics.training.estimate import LayerTerms, TimeTerms, layer_terms, step_seconds
 from planner.physics.training.memory import MemoryTerms
 from planner.physics.training.question import Question
-from planner.physics.training.schedule import DUALPIPE, FILLED, even_layers, in_flight_chunks, pipeline_seconds
+from planner.physics.training.schedule import (
+    DUALPIPE,
+    FILLED,
+    even_layers,
+    in_flight_chunks,
+    pipeline_seconds,
+    splits_evenly,
+)
 
 
 def mixes(stack: Stack, recompute: int) -> tuple[tuple[int, ...], ...]:
@@ -115,13 +122,8 @@ def _step(question: Question, rows: Layouts, time: TimeTerms, recompute: Floats,
     """Return least step seconds with `recompute` over all stages; `even` is the slowest stage of even splits."""
     total = question.shape.layers * time.layer + time.first + time.last + recompute
     slowest = _least_slowest(question, rows, time, total)
-    return step_seconds(time, rows, np.where(splits_evenly(rows), np.maximum(slowest, even), slowest), total)
-
-
-def splits_evenly(rows: Layouts) -> Mask:
-    """Say whose layers cannot be moved between stages: interleaved chunks are equal, as are DualPipe's stages."""
-    fixed: Mask = (rows.vpp > 1) | (rows.schedule == DUALPIPE)
-    return fixed
+    fixed = splits_evenly(rows.vpp, rows.schedule)
+    return step_seconds(time, rows, np.where(fixed, np.maximum(slowest, even), slowest), total)
 
 
 def bound(question: Question, rows: Layouts, time: TimeTerms, memory: MemoryTerms) -> Bound:
@@ -134,7 +136,7 @@ def bound(question: Question, rows: Layouts, time: TimeTerms, memory: MemoryTerm
     price = _seconds_per_byte(time, memory, allowed)
     found = _stages(question, rows, time, memory, _Kept(most, least, price))
     deficit = np.maximum(0.0, layers - found.free)
-    fixed = splits_evenly(rows)
+    fixed = splits_evenly(rows.vpp, rows.schedule)
     extra = np.where(fixed, found.recompute, np.where(deficit > 0, deficit * found.slope * price, 0.0))
     fits = found.holds & (fixed | (found.room >= layers))
     return Bound(_step(question, rows, time, extra, found.slowest), fits & _host_fits(question, rows, memory),
@@ -186,7 +188,7 @@ def _stages(question: Question, rows: Layouts, time: TimeTerms, memory: MemoryTe
     average = layers * (state + memory.kept.min(axis=1)[order]) / pp
     ended = np.maximum(live, memory.logits[order]) + last - live
     each, at_first, at_last = (values[order] for values in (time.layer, *end_times(rows, time)))
-    even, fixed = even_splits(layers, int(pp.max(initial=1))), splits_evenly(rows)[order]
+    even, fixed = even_splits(layers, int(pp.max(initial=1))), splits_evenly(rows.vpp, rows.schedule)[order]
     zero = np.zeros(len(rows))
     found = _Stages(zero, zero.copy(), zero.copy(), np.full(len(rows), np.inf), zero.copy(), zero.copy(),
                     np.ones(len(rows), bool))

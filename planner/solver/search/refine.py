@@ -16,8 +16,8 @@ from planner.layouts.table import Floats, Ints, Layouts, Mask
 from planner.physics.training.estimate import TimeTerms, step_seconds
 from planner.physics.training.memory import MemoryTerms
 from planner.physics.training.question import Question
-from planner.physics.training.schedule import in_flight_chunks
-from planner.solver.search.bounds import bound, end_times, even_splits, mixes, splits_evenly
+from planner.physics.training.schedule import in_flight_chunks, splits_evenly
+from planner.solver.search.bounds import bound, end_times, even_splits, mixes
 
 REACH, HALVINGS = 1.5, 8
 """How far above the mean stage the slowest is looked for, and how often that span is halved."""
@@ -76,7 +76,7 @@ def refined_bound(question: Question, rows: Layouts, time: TimeTerms, memory: Me
     """Return a bound on the step seconds of each row that is at least `bound` and at most the staged optimum."""
     known, layers = bound(question, rows, time, memory).step, question.shape.layers
     total, slowest = layers * time.layer + time.first + time.last, np.zeros(len(rows))
-    fixed = splits_evenly(rows)
+    fixed = splits_evenly(rows.vpp, rows.schedule)
     for evenly, mine in ((True, np.flatnonzero(fixed)), (False, np.flatnonzero(~fixed))):
         if len(mine):
             some = rows.take(mine)

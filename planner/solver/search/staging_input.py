@@ -10,7 +10,7 @@ from planner.layouts.table import Layouts
 from planner.physics.training.estimate import TimeTerms, end_seconds
 from planner.physics.training.memory import MemoryTerms
 from planner.physics.training.question import Question
-from planner.physics.training.schedule import DUALPIPE, bubble_parts, even_layers, in_flight_chunks
+from planner.physics.training.schedule import bubble_parts, even_layers, in_flight_chunks, splits_evenly
 from planner.solver.quantize import MEMORY_QUANTUM, TIME_QUANTUM, coarse, memory_capacity, memory_use, nanoseconds
 from planner.solver.search.bounds import host_layers, mixes
 from planner.solver.staging.problem import VALUE_LIMIT, Modes, SharedLimit, StagingProblem
@@ -35,8 +35,7 @@ def staging_problem(question: Question, rows: Layouts, time: TimeTerms, memory: 
     held[0] += float(memory.kept_first[row]) * flights[0] / v
     held[-1] += float(memory.kept_last[row]) * flights[-1] / v
     shared = _shared_hosts(question, rows, memory, row)
-    # interleaved chunks are equal, as are DualPipe's stages, so only a plain pipeline may split its layers unevenly
-    equal = v > 1 or order == DUALPIPE
+    equal = bool(splits_evenly(v, order))
     even = [int(n) for n in even_layers(question.shape.layers, p)]
     layers, parts = question.shape.layers, int(bubble_parts(rows.vpp[row], rows.schedule[row]))
     most = layers if shared else host_layers(question, rows, memory, row)

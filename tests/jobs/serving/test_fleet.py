@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from planner.jobs.fleet import shared_out
+from planner.jobs.quanta import shared_out
 from planner.jobs.serving.assignment import MONTH_DAYS
 from tests.jobs.serving.cases import SMALL, plan
 

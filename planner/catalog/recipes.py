@@ -1,0 +1,38 @@
+"""What a user chooses over a stack's own training recipe: bytes of optimizers, losses, frozen bases and adapters."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from planner.catalog.sourced import Sourced
+from planner.yaml_io import Frozen
+
+
+class TrainedBytes(Frozen):
+    """Bytes of each parameter that trains beside a frozen base."""
+
+    weight: float = Field(gt=0)
+    gradient: float = Field(ge=0)
+    moments: float = Field(ge=0)
+
+
+class Recipes(Sourced):
+    """Bytes by the names of optimizers, losses and quantized bases."""
+
+    optimizers: dict[str, float]
+    """Per parameter, of an optimizer's states; paged ones leave the GPU under pressure. AdamW is the stack's own."""
+    least_gradient: float = Field(ge=0)
+    """Per parameter, where every gradient is applied and freed as backward makes it: the matrix at hand."""
+    losses: dict[Literal["plain", "chunked", "fused"], float]
+    """Per logit of a plain loss and of one in chunks, per hidden element of one fused with its projection."""
+    bases: dict[str, float]
+    """Per frozen weight, by quantization."""
+    qlora: str
+    """The quantization that QLoRA has unless a row says otherwise."""
+    adapter: TrainedBytes
+    table: TrainedBytes
+    """Of an embedding or head that trains beside adapters."""
+    adapter_input: float = Field(ge=0)
+    """Saved per element of an adapted input, over the frozen layer's own: dropout copy, mask and cast."""

@@ -1,0 +1,88 @@
+"""Figures of the world are in the catalog: numbers in the physics are mathematics, widths or knobs of a search."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from planner.errors import MissingFact
+from planner.layouts.table import from_rows
+from planner.physics.training.compute import layer_times
+from planner.physics.training.question import question_of
+from tests.search_cases import candidate, catalog
+
+PHYSICS = Path(__file__).parents[2] / "planner" / "physics"
+PLAIN = {0, 1, 2, 3, 4, 0.5, 1.5}
+"""Counts, widths of 16 and 32 bits, halves."""
+GUARD = 1e-6
+"""Numbers up to this keep a division from zero."""
+STATISTICS = {"serving/pace.py", "serving/points.py"}
+"""Files of distributions and series alone."""
+KNOWN = {
+    "collectives.py": {"_by_links", "_neighbor"},
+    "topology.py": {"CUBE_MESH", "MOST_KEYS", "_join"},
+    "serving/disaggregated.py": {"ROUNDS"},
+    "serving/formats.py": {"format_named"},
+    "serving/level.py": {"LOADS", "STEEPEST", "ROOM", "Served", "at_rate"},
+    "serving/steady.py": {"ROUNDS", "closed"},
+    "training/question.py": {"quantile", "spread", "question_of"},
+}
+"""Where a search, a rounding, a quantile or the shape of a graph has numbers of its own: file -> top-level names."""
+
+
+def numbers(tree: ast.Module) -> Iterator[tuple[str, int, float]]:
+    """Yield every number with the name it stands under at the top level of its module, and its line."""
+    for top in tree.body:
+        target = top.targets[0] if isinstance(top, ast.Assign) else top
+        name = getattr(target, "name", None) or getattr(target, "id", "")
+        cached = {id(inner) for call in ast.walk(top) if isinstance(call, ast.Call)
+                  and getattr(call.func, "id", "") == "lru_cache" for inner in ast.walk(call)}
+        for node in ast.walk(top):
+            if isinstance(node, ast.Constant) and type(node.value) in (int, float) and id(node) not in cached:
+                yield name, node.lineno, node.value
+
+
+@pytest.mark.parametrize("path", sorted(PHYSICS.rglob("*.py")), ids=lambda path: path.relative_to(PHYSICS).as_posix())
+def test_no_figure_of_the_world_is_written_in_the_physics(path: Path) -> None:
+    place = path.relative_to(PHYSICS).as_posix()
+    if place not in STATISTICS:
+        found = {f"{name} (line {line}): {value}" for name, line, value in numbers(ast.parse(path.read_text()))
+                 if value not in PLAIN and not 0 < value <= GUARD and name not in KNOWN.get(place, ())}
+        assert not found, "a fact belongs in catalogs/, with its source"
+
+
+def test_what_is_known_is_still_there() -> None:
+    for place, names in KNOWN.items():
+        held = {name for name, _, value in numbers(ast.parse((PHYSICS / place).read_text())) if value not in PLAIN}
+        assert names <= held, place
+
+
+def test_a_missing_fp32_peak_is_an_error_where_it_decides_and_no_guess() -> None:
+    """Unfused attention over heads of 100 keeps off the tensor cores; nothing else asks for the rate."""
+    hardware = candidate("dgx-h100")
+    peak = {precision: rate for precision, rate in hardware.gpu.peak.items() if precision != "fp32"}
+    bare = replace(hardware, gpu=hardware.gpu.model_copy(update={"peak": peak}))
+    stack = catalog().stack("megatron-core").model_copy(update={"fused_attention": False})
+    question = question_of(catalog(), catalog().model("llama-3.1-8b"), (bare, hardware), stack, sequence_length=2048,
+                           global_batch=8, precisions=("bf16",), method="pretrain", confidence=0.9)
+    (kind, share), = question.shape.kinds
+    odd = replace(question, shape=replace(question.shape, kinds=((replace(kind, query_dim=100), share),)))
+    rows = [from_rows([{"candidate": at, "dp": 8}], 8) for at in (0, 1)]
+    assert np.isfinite(layer_times(question, rows[0]).forward).all()
+    assert np.isfinite(layer_times(odd, rows[1]).forward).all()
+    with pytest.raises(MissingFact, match="fp32 peak rate"):
+        layer_times(odd, rows[0])
+
+
+def test_a_figure_has_the_nearest_source_that_is_stated() -> None:
+    """Of itself, else of the field or entry it is in, else of the whole file."""
+    formats = catalog().formats
+    assert "hf_quant_config" in formats.provenance("weights.nvfp4-ffn.matrix").source
+    assert "mamba_ssm_cache_dtype" in formats.provenance("cache_rules.state.mamba").source
+    assert formats.provenance("weights.nf4.matrix").source == formats.source
+    assert catalog().rates("hopper").provenance("gemm.fp8").kind == "measured"
