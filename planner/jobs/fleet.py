@@ -15,6 +15,7 @@ from planner.jobs.market import is_always
 from planner.jobs.quanta import prices, quanta, shared_out, used_by
 from planner.money.rent import RentalOffer
 from planner.scenario.limits import Limits
+from planner.solver.check import check_cover
 from planner.solver.fleet.cover import cover
 from planner.solver.fleet.covering import LIMITED, Column, Cover, Covered, Supply
 from planner.solver.fleet.single import single
@@ -243,7 +244,10 @@ class Fleet:
     def solve(self, limits: Limits | None = None, admitted: Admitted = everything) -> Solution:
         """Return the fleet with its proof. Raises RuntimeError where a check contradicts it, which is a defect."""
         if self.demands:
-            covered = cover(self.problem(admitted, limits), self.settings)
+            problem = self.problem(admitted, limits)
+            covered = cover(problem, self.settings)
+            if wrong := check_cover(problem, covered):
+                raise RuntimeError(f"an independent check contradicts the solver: {wrong[0]}")
             return Solution(covered.status, covered.value, covered.bound, covered=covered)
         return self._one_run()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from planner.solver.fleet.covering import Column, Cover, Covered
 from planner.solver.fleet.problem import Choice, FleetProblem, Solution
 from planner.solver.staging.problem import Modes, Staged, StagingProblem
 
@@ -141,3 +142,90 @@ def _fleet_value(problem: FleetProblem, choices: tuple[Choice, ...]) -> int:
     if problem.objective == "cost":
         return _fleet_cents(choices)
     return sum(column.gpus if problem.objective == "gpus" else column.energy_wh for column in columns)
+
+
+def check_cover(problem: Cover, found: Covered) -> list[str]:
+    """Return what is wrong with replicas and nodes as an answer to `problem`; empty for an answer without any."""
+    if found.value is None:
+        return ["there are replicas after " + found.status] if found.replicas else []
+    wrong, periods = [], range(len(problem.hours))
+    counts = [{key: replicas[p] for key, replicas in found.replicas.items()} for p in periods]
+    nodes = [_on_supplies(problem, one) for one in counts]
+    held = tuple(max(of) for of in zip(*nodes, strict=True))
+    needed = _answering(problem, counts)
+    values = []
+    for p in periods:
+        wrong += [f"service {at} lacks replicas in period {p}" for at in needed
+                  if _answered(problem, at, counts[p]) < problem.needs[at][p]]
+        for one, taken in zip(problem.supplies, nodes[p], strict=True):
+            if found.nodes[one.key][p] != taken:
+                wrong.append(f"supply {one.key} has {found.nodes[one.key][p]} nodes in period {p}, not {taken}")
+            if taken > one.most:
+                wrong.append(f"supply {one.key} has {one.most} nodes, {taken} are taken in period {p}")
+        used = _used(problem, counts[p], nodes[p], held)
+        limits = {"cost": problem.micro_budget, "gpus": problem.max_gpus, "nodes": problem.max_nodes,
+                  "energy": problem.max_watts}
+        wrong += [f"{name} of period {p}: {used[name]} against a limit of {limit}" for name, limit in limits.items()
+                  if limit is not None and used[name] > limit]
+        values.append(used[problem.objective])
+    value = max(values) if problem.objective == "gpus" else sum(
+        hours * each for hours, each in zip(problem.hours, values, strict=True))
+    if value != found.value:
+        wrong.append(f"{problem.objective} is {value}, the answer says {found.value}")
+    if found.bound is not None and found.bound > value:
+        wrong.append(f"the bound {found.bound} is above the value {value}")
+    return wrong
+
+
+def _answering(problem: Cover, counts: list[dict[int, int]]) -> list[int]:
+    """Return the services that must answer: all, or where some are parts of one, those that have replicas."""
+    if not problem.ranges:
+        return list(range(len(problem.needs)))
+    active = sorted({c.service for c in problem.columns if any(one.get(c.key, 0) for one in counts)})
+    classes = [(problem.ranges[at][0], number) for at in active
+               for number in range(problem.ranges[at][1], problem.ranges[at][2] + 1)]
+    every = {(of, number) for of, first, last in problem.ranges for number in range(first, last + 1)}
+    if sorted(classes) != sorted(every):
+        raise RuntimeError(f"an independent check contradicts the solver: classes {classes} are answered, not {every}")
+    return active
+
+
+def _left(columns: list[Column], counts: dict[int, int], spares: int) -> int:
+    """Return micro-requests/s of a pool without its strongest replicas."""
+    rates = sorted((c.micro_rate for c in columns for _ in range(counts.get(c.key, 0))), reverse=True)
+    return sum(rates[spares:])
+
+
+def _answered(problem: Cover, service: int, counts: dict[int, int]) -> int:
+    """Return micro-requests/s that a service answers with its spares failed; pools apart what the weaker does."""
+    mine, spares = [c for c in problem.columns if c.service == service], problem.spares[service]
+    total = _left([c for c in mine if c.role == "whole"], counts, spares)
+    for one in problem.supplies:
+        total += min(_left([c for c in mine if (c.role, c.supply) == (role, one.key)], counts, spares)
+                     for role in ("prefill", "decode"))
+    return total
+
+
+def _on_supplies(problem: Cover, counts: dict[int, int]) -> tuple[int, ...]:
+    """Return the nodes of each supply, filled one by one with the largest replicas first, each where it fits."""
+    found = []
+    for one in problem.supplies:
+        free: list[int] = []
+        for size in sorted((c.gpus for c in problem.columns if c.supply == one.key
+                            for _ in range(counts.get(c.key, 0))), reverse=True):
+            at = next((at for at, left in enumerate(free) if left >= size), None)
+            if at is None:
+                whole, rest = divmod(size, one.node_gpus)
+                free += [0] * whole + ([one.node_gpus - rest] if rest else [])
+            else:
+                free[at] -= size
+        found.append(len(free))
+    return tuple(found)
+
+
+def _used(problem: Cover, counts: dict[int, int], nodes: tuple[int, ...], held: tuple[int, ...]) -> dict[str, int]:
+    """Return money, GPUs, nodes and power of a period; what is always paid costs what is held."""
+    paid = [h if one.always else n for one, n, h in zip(problem.supplies, nodes, held, strict=True)]
+    return {"cost": sum(one.micro_usd(n) if n else 0 for one, n in zip(problem.supplies, paid, strict=True)),
+            "gpus": sum(c.gpus * counts.get(c.key, 0) for c in problem.columns), "nodes": sum(nodes),
+            "energy": sum(one.watts * n for one, n in zip(problem.supplies, nodes, strict=True))}

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import product
 
 from planner.solver.check import fleet_violations, stage_violations, staging_violations
-from planner.solver.fleet.problem import Choice, FleetProblem, Pick, Proof, Solution
+from planner.solver.fleet.problem import Choice, FleetProblem, Pick, Solution
 from planner.solver.staging.problem import MODES, Modes, Staged, StagingProblem, staged
 
 
@@ -55,11 +55,9 @@ def exhaustive_fleet(problem: FleetProblem) -> Solution:
             if best is None or rank < best[0]:
                 best = (rank, picks)
     if best is None:
-        proof = Proof(problem.objective, "infeasible", None, None, 0.0)
-        return Solution("infeasible", (), None, None, (proof,))
+        return Solution("infeasible", (), None, None)
     value = best[0][0]
-    proof = Proof(problem.objective, "optimal", value, value, 0.0)
-    return Solution("optimal", choices_of(best[1]), value, value, (proof,))
+    return Solution("optimal", choices_of(best[1]), value, value)
 
 
 def choices_of(picks: tuple[Pick, ...]) -> tuple[Choice, ...]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from planner.solver.check import check_fleet, check_staging
-from planner.solver.fleet.model import solve_fleet
+from planner.solver.exhaustive import exhaustive_fleet
 from planner.solver.fleet.problem import Choice, FleetOffer
 from planner.solver.staging import SharedLimit, Staged, solve
 from planner.solver.staging.problem import staged
@@ -19,7 +19,7 @@ assert isinstance(SPLIT, Staged)
 
 def test_the_sound_answers_pass():
     assert check_staging(TIGHT, SPLIT) == []
-    assert check_fleet(THREE, solve_fleet(THREE)) == []
+    assert check_fleet(THREE, exhaustive_fleet(THREE)) == []
 
 
 @pytest.mark.parametrize(("change", "words"), [
@@ -57,7 +57,7 @@ def test_moving_one_layer_off_any_limit_is_caught():
     ({"choices": (Choice(1, COLUMNS[0], THREE.offers[0]),)}, "not one of its columns"),
     ({"status": "infeasible"}, "choices after infeasible")])
 def test_a_changed_choice_is_caught(change, words):
-    assert words in "; ".join(check_fleet(THREE, replace(solve_fleet(THREE), **change)))
+    assert words in "; ".join(check_fleet(THREE, replace(exhaustive_fleet(THREE), **change)))
 
 
 @pytest.mark.parametrize(("change", "words"), [
@@ -65,12 +65,12 @@ def test_a_changed_choice_is_caught(change, words):
     ({"max_gpus": 15}, "GPUs: 16"), ({"max_nodes": 1}, "nodes: 2"), ({"objective": "time"}, "time is"),
     ({"objective": "gpus"}, "gpus is 16")])
 def test_a_changed_limit_is_caught(change, words):
-    solution = solve_fleet(replace(THREE, workloads=(COLUMNS[:1],)))
+    solution = exhaustive_fleet(replace(THREE, workloads=(COLUMNS[:1],)))
     assert words in "; ".join(check_fleet(replace(THREE, **change), solution))
 
 
 def test_an_offer_that_holds_too_little_is_caught():
     small = FleetOffer(1, 0, 10**6, 1)
-    solution = solve_fleet(replace(THREE, workloads=(COLUMNS[:1],)))
+    solution = exhaustive_fleet(replace(THREE, workloads=(COLUMNS[:1],)))
     moved = replace(solution, choices=(Choice(0, COLUMNS[0], small),))
     assert "nodes of offer 1: 2 against" in "; ".join(check_fleet(replace(THREE, offers=(small,)), moved))

@@ -11,9 +11,10 @@ from typing import Literal
 
 import pytest
 
+from planner.solver.check import check_cover
 from planner.solver.engine import run
 from planner.solver.fleet.cover import cover
-from planner.solver.fleet.covering import Column, Cover, Covered, Supply
+from planner.solver.fleet.covering import Column, Cover, Supply
 from planner.solver.settings import Settings
 
 Counts = dict[int, int]
@@ -131,30 +132,6 @@ def brute(problem: Cover) -> int | None:
     return best
 
 
-def faults(problem: Cover, found: Covered) -> list[str]:
-    """Return what is wrong with an answer; no solver needed."""
-    said, values = [], []
-    periods = range(len(problem.hours))
-    counts = [{key: replicas[p] for key, replicas in found.replicas.items()} for p in periods]
-    nodes = [on_supplies(problem, one) for one in counts]
-    held = tuple(max(of) for of in zip(*nodes, strict=True))
-    for p in periods:
-        for at, need in enumerate(problem.needs):
-            if answered(problem, at, counts[p]) < need[p]:
-                said.append(f"service {at} lacks replicas in period {p}")
-        said += [f"supply {one.key} has {found.nodes[one.key][p]} nodes in period {p}, not {n}"
-                 for one, n in zip(problem.supplies, nodes[p], strict=True) if found.nodes[one.key][p] != n]
-        said += [f"supply {one.key} has too few nodes" for one, n in zip(problem.supplies, nodes[p], strict=True)
-                 if n > one.most]
-        used = usage(problem, counts[p], held)
-        if not admitted(problem, used):
-            said.append(f"a limit is passed in period {p}: {used}")
-        values.append(used[problem.objective])
-    if total(problem, values) != found.value:
-        said.append(f"value {found.value} is not {total(problem, values)}")
-    return said
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_value_and_feasibility_agree_with_enumeration(seed: int) -> None:
     random, answers, objectives = Random(seed), 0, set()
@@ -166,7 +143,7 @@ def test_value_and_feasibility_agree_with_enumeration(seed: int) -> None:
         if found.value is not None:
             answers += 1
             objectives.add(problem.objective)
-            assert faults(problem, found) == [], problem
+            assert check_cover(problem, found) == [], problem
     assert 12 < answers < 45
     assert objectives == {"cost", "gpus", "energy"}
 
@@ -180,10 +157,11 @@ def test_the_check_sees_every_single_fault() -> None:
             continue
         key = max(found.replicas, key=lambda at: max(found.replicas[at]))
         fewer = {**found.replicas, key: (found.replicas[key][0] - 1, *found.replicas[key][1:])}
-        assert faults(problem, replace(found, value=found.value + 1))
-        assert faults(problem, replace(found, nodes={at: tuple(n + 1 for n in of) for at, of in found.nodes.items()}))
+        assert check_cover(problem, replace(found, value=found.value + 1))
+        more = {at: tuple(n + 1 for n in of) for at, of in found.nodes.items()}
+        assert check_cover(problem, replace(found, nodes=more))
         if found.replicas[key][0]:
-            assert faults(problem, replace(found, replicas=fewer))
+            assert check_cover(problem, replace(found, replicas=fewer))
         seen += 1
     assert seen > 3
 
@@ -341,7 +319,7 @@ def test_a_day_on_many_kinds_of_nodes_is_soon_proven(always: bool, spares: int, 
     problem = day(always, spares)
     found = cover(problem)
     assert found.status == "optimal"
-    assert faults(problem, found) == []
+    assert check_cover(problem, found) == []
     assert sum(spent) < 1.5
 
 

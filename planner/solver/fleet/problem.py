@@ -97,28 +97,16 @@ class FleetProblem:
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
-    """One stage of the lexicographic solve: what was minimized, its exact value and bound, and the effort."""
-
-    goal: str
-    status: Status
-    value: int | None
-    bound: int | None
-    deterministic_time: float
-
-
-@dataclass(frozen=True, slots=True)
 class Solution:
     """`value` and `bound` are of the objective (cents, us or GPUs), None without choices.
 
-    "optimal" says that every stage, tie-breaks included, ended with its exact value equal to its exact bound.
+    "optimal" says that the exact value is the exact bound, tie-breaks included.
     """
 
     status: Status
     choices: tuple[Choice, ...]
     value: int | None
     bound: int | None
-    proofs: tuple[Proof, ...]
 
 
 def pick_cents(column: Column, offer: FleetOffer) -> int:
