@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.table import table
+from planner.answer.validation import Entry
 from planner.catalog.load import Catalog
-from planner.evidence.compare import Comparison, Entry, compare
+from planner.evidence.compare import Comparison, compare
 from planner.evidence.reading import read_evidence
 from planner.evidence.rows import ServeRow, ServeRun
 from planner.evidence.summary import SERVED, errors

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.table import table
+from planner.answer.validation import Entry
 from planner.catalog.load import Catalog
-from planner.evidence.compare import Comparison, Entry, compare
+from planner.evidence.compare import Comparison, compare
 from planner.evidence.ranking import rank_served
 from planner.evidence.reading import read_evidence
 from planner.evidence.rows import ServeRow

@@ -19,10 +19,11 @@ from benchmarks.serving import serving
 from benchmarks.serving_speed import speed
 from benchmarks.table import table
 from benchmarks.throughput import ablation, by_class, by_source
+from planner.answer.validation import Entry
 from planner.ask.calibrate import MEMORY, RESIDUALS, STEP
 from planner.catalog.calibration import Residual, Residuals
 from planner.catalog.load import Catalog
-from planner.evidence.compare import Comparison, Entry, Outcome, compare
+from planner.evidence.compare import Comparison, Outcome, compare
 from planner.evidence.ranking import rank
 from planner.evidence.reading import read_evidence
 from planner.evidence.residuals import Sample, classes, memory_samples, step_samples

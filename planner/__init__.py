@@ -41,7 +41,8 @@ from planner.version import __version__
 TYPE_CHECKING = False  # as in typing, which takes long to import
 
 if TYPE_CHECKING:
-    from planner.answer.schema import Assignment, Plan
+    from planner.answer.assignment import Assignment
+    from planner.answer.schema import Plan
     from planner.api import estimate, plan, validate
     from planner.errors import InputError, MissingFact, PlannerError, UnknownName, Unsupported
 
@@ -58,7 +59,8 @@ __all__ = [
     "plan",
     "validate",
 ]
-_HOMES = {"planner.api": ("estimate", "plan", "validate"), "planner.answer.schema": ("Assignment", "Plan"),
+_HOMES = {"planner.api": ("estimate", "plan", "validate"), "planner.answer.assignment": ("Assignment",),
+          "planner.answer.schema": ("Plan",),
           "planner.errors": ("InputError", "MissingFact", "PlannerError", "UnknownName", "Unsupported")}
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
 
-from planner.answer.schema import Assignment, Plan
+from planner.answer.assignment import Assignment
+from planner.answer.schema import Plan
+from planner.answer.validation import Validation
 from planner.ask.estimate import Estimating
 from planner.ask.plan import make_plan
 from planner.catalog.load import Catalog
@@ -69,8 +70,8 @@ def estimate(model: str, node: str, layout: Mapping[str, object] | None = None, 
                       precision, confidence, Recipe(optimizer, optimizer_in_backward, loss), trained_layers)()
 
 
-def validate(evidence: PathLike_, *, catalogs: Sequence[PathLike_] = ()) -> dict[str, Any]:
-    """Return predicted against measured for an evidence CSV, as planner.validation/1. Raises PlannerError."""
+def validate(evidence: PathLike_, *, catalogs: Sequence[PathLike_] = ()) -> Validation:
+    """Return predicted against measured for an evidence CSV. Raises PlannerError."""
     from planner.ask.validate import validate_file
 
     return validate_file(Path(evidence), _catalog(catalogs))

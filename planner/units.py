@@ -119,6 +119,8 @@ class Quantity:
         """Validate from text, serialize to text that parses back to the same number."""
         return core_schema.no_info_plain_validator_function(
             self.read,
+            json_schema_input_schema=core_schema.str_schema(
+                metadata={"pydantic_js_updates": {"examples": [self.example]}}),
             serialization=core_schema.plain_serializer_function_ser_schema(
                 lambda value: exact(value, self.units, *self.shown), return_schema=core_schema.str_schema()))
 

@@ -40,8 +40,17 @@ M = TypeVar("M", bound=BaseModel)
 Path_ = tuple[Hashable, ...]
 
 
+def absent(value: object) -> bool:
+    """Say whether a field holds nothing: `exclude_if=absent` leaves its key out."""
+    return value is None
+
+
 class Frozen(BaseModel):
-    """Base of everything read from or written to a file: immutable, unknown keys and `true` for 1 refused."""
+    """Base of everything read from or written to a file: immutable, unknown keys and `true` for 1 refused.
+
+    The text under a field is its description in the JSON Schema, which `planner schema` reads from the source:
+    pydantic's use_attribute_docstrings would read it at every start.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True,
                               protected_namespaces=())

@@ -13,21 +13,30 @@ class BillItem(Frozen):
     """One line of what is bought, in USD, with where its price comes from."""
 
     item: str
+    """What is bought."""
     count: int
+    """How many."""
     unit_usd: float
+    """USD each."""
     usd: float
+    """USD for all."""
     source: str
+    """Where the price comes from."""
     as_of: str
+    """Date of the price."""
     kind: str
+    """How sure the price is."""
 
 
 class Bought(Frozen):
     """What buying the nodes of a plan, spares included, takes."""
 
     capex_usd: float
+    """Nodes, network, storage and installation."""
     resale_usd: float
     """Of nodes and network, after their life."""
     life_years: float
+    """Over which they are written off."""
     utilization: float
     """Share of time in which the nodes work, of this job or others."""
     usd_per_month: dict[str, float]
@@ -37,6 +46,7 @@ class Bought(Frozen):
     usd_per_useful_gpu_hour: float
     """Of an hour in which a GPU of the layout moves the work forward."""
     bill: tuple[BillItem, ...]
+    """Line by line."""
 
 
 def bought_of(estate: Estate, nodes: int, gpus: int, goodput: float) -> Bought:

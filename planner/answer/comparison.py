@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import ConfigDict, Field
 
 from planner.answer.objective import NAMES
 from planner.answer.schema import Status
 from planner.solver.fleet.problem import Goal
-from planner.yaml_io import Frozen
+from planner.yaml_io import Frozen, absent
 
 
 class ServedFigures(Frozen):
     """What a service's tokens take: the cost of prompts and answers by the time that each takes of the engines."""
 
     replicas: int
+    """Over all services."""
     output_tokens_per_second_per_gpu: float
+    """On average over the day."""
     usd_per_million_input_tokens: float
+    """Of prompts."""
     usd_per_million_output_tokens: float
+    """Of answers."""
     joules_per_token: float
     """Of prompts and answers together, drawn by the nodes."""
 
@@ -27,19 +31,29 @@ class Row(Frozen):
     """One hardware candidate with one offer, at its own best plan; without a plan only `why_not` is told."""
 
     node: str
+    """Node type, by its catalog name."""
     gpu: str
+    """GPU, by its catalog name."""
     offer: str | None = None
+    """Provider, instance, region and terms; none where nothing is offered."""
     kind: Literal["rent", "buy", "owned"]
+    """How the nodes are had."""
     status: Status
+    """Of its plan."""
     gpus: int | None = None
+    """GPUs in the layout."""
     duration_days: float | None = None
+    """Of the job; of a service the month that its cost is of."""
     mfu: float | None = None
+    """Model FLOP/s over the dense peak."""
     cost_usd: float | None = None
+    """Of the duration, spares included."""
     cost_parts: dict[str, float] = Field(default_factory=dict)
     """USD by what they are paid for; they add up to `cost_usd`."""
     usd_per_gpu_hour: float | None = None
     """Of a GPU in the layout: spare nodes are in it."""
     usd_per_million_tokens: float | None = None
+    """Of the tokens trained on, or read and written."""
     energy_kwh: float | None = None
     """Drawn by the nodes, spares included, without the building's share."""
     co2_kg: float | None = None
@@ -47,16 +61,11 @@ class Row(Frozen):
     break_even_months: float | None = None
     """Of nodes that are bought: when they have cost less than renting for the same work; none where they never do."""
     why_not: str | None = None
-    serving: ServedFigures | None = None
+    """Why there is no plan."""
+    serving: ServedFigures | None = Field(default=None, exclude_if=absent)
     """Of a service; elsewhere the key is left out."""
-
-    @model_serializer(mode="wrap")
-    def _without_serving(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out the figures of a service where there is none."""
-        data: dict[str, Any] = write(self)
-        if data.get("serving") is None:
-            data.pop("serving", None)
-        return data
+    note: str | None = Field(default=None, exclude_if=absent)
+    """What the user should know of the offer; left out where there is nothing."""
 
     def rank(self, goal: Goal) -> tuple[bool, float, float, str]:
         """Return what rows sort by, best first: those without a plan last, equal ones by cost, then by name."""
@@ -70,4 +79,6 @@ class Comparison(Frozen):
     model_config = ConfigDict(populate_by_name=True)
 
     schema_: Literal["planner.comparison/1"] = Field(default="planner.comparison/1", alias="schema")
+    """Edition of this document."""
     rows: tuple[Row, ...]
+    """One for each candidate and offer."""

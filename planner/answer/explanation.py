@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Literal
 
 from pydantic import ConfigDict, Field
@@ -21,6 +22,8 @@ class WhyNot(Frozen):
     asked: dict[str, str]
     """The choice as it was asked: `{"tp": "4", "pp": "2"}`."""
     verdict: Verdict
+    """better: the question leaves it out; tied: closer than the prediction can tell; not offered: neither the catalog
+    nor the sourcing has such hardware."""
     because: str
     """One sentence with figures."""
     value: float | None = None
@@ -30,6 +33,7 @@ class WhyNot(Frozen):
     assignment: Assignment | None = None
     """The best plan with that choice."""
     infeasible: Infeasible | None = None
+    """Why there is none with that choice."""
 
 
 class Worth(Frozen):
@@ -59,8 +63,13 @@ class Explanation(Frozen):
     model_config = ConfigDict(populate_by_name=True)
 
     schema_: Literal["planner.explanation/1"] = Field(default="planner.explanation/1", alias="schema")
+    """Edition of this document."""
     status: Status
+    """optimal: proven; feasible: a plan, no proof; infeasible: proven none; undecided: stopped with neither."""
+    notes: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
+    """What the user should know beside the answer; left out where there is nothing."""
     objective: Objective
+    """What was minimized, and how far the proof goes."""
     assignments: tuple[Assignment, ...] = ()
     """Of the plan; empty where there is none."""
     why_not: tuple[WhyNot, ...] = ()

@@ -2,31 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field
 
-from planner.yaml_io import Frozen
+from planner.yaml_io import Frozen, absent
+
+
+def _is_whole(role: str) -> bool:
+    return role == "whole"
 
 
 class Percentiles(Frozen):
     """Seconds that half, and 95%, of the requests stay within."""
 
     p50: float
+    """That half of them stay within."""
     p95: float
+    """That 95% of them stay within."""
 
 
 class Replayed(Frozen):
     """What a replay of requests on the plan's replicas, event by event, found."""
 
     requests: int = Field(ge=0)
+    """Replayed."""
     rejected: int = Field(default=0, ge=0)
     """Requests that no replica could ever hold."""
     preempted: int = Field(default=0, ge=0)
     """Times that a sequence gave up its cache for older ones, and began again."""
     ttft_seconds: Percentiles
+    """Time to the first token."""
     tpot_seconds: Percentiles
+    """Time per output token after the first."""
     output_tokens_per_second: float = Field(ge=0)
+    """Over all replicas."""
     share_within_level: float = Field(ge=0, le=1)
     """Of the requests, within every level asked for."""
     busy_share: float = Field(ge=0, le=1)
@@ -37,6 +47,7 @@ class Serving(Frozen):
     """What a serving plan delivers within its service level."""
 
     replicas: int = Field(gt=0)
+    """Copies of the layout, each answering requests."""
     requests_per_second: float = Field(ge=0)
     """Over all replicas."""
     ttft_seconds: Percentiles
@@ -44,31 +55,26 @@ class Serving(Frozen):
     tpot_seconds: Percentiles
     """Time per output token after the first."""
     output_tokens_per_second_per_gpu: float = Field(ge=0)
+    """At the planned load."""
     max_batch: int = Field(gt=0)
     """Sequences a replica decodes at once."""
     kv_tokens: int = Field(ge=0)
     """Tokens the key-value cache of a replica holds."""
-    role: Literal["whole", "prefill", "decode"] = "whole"
+    role: Literal["whole", "prefill", "decode"] = Field(default="whole", exclude_if=_is_whole)
     """What the replicas do of a request; the key is left out where they do all of it."""
-    prompts: tuple[int, int | None] | None = None
+    prompts: tuple[int, int | None] | None = Field(default=None, exclude_if=absent)
     """Tokens of the prompts that the replicas answer, from and up to and with (none: no end), where requests are split
     by length; the key is left out where they answer all."""
-    part_of_nodes: float | None = Field(default=None, ge=0, le=1)
+    part_of_nodes: float | None = Field(default=None, ge=0, le=1, exclude_if=absent)
     """Of its nodes, what the assignment pays for, by GPUs: `usd_per_node_hour` is that part of the price, replicas of
     other assignments run there too and pay the rest. The key is left out where nobody else does."""
-    memory_fraction: float | None = None
+    memory_fraction: float | None = Field(default=None, exclude_if=absent)
     """Of memory that the engine must be given; the key is left out where its default does."""
-    max_batched_tokens: int | None = Field(default=None, gt=0)
+    max_batched_tokens: int | None = Field(default=None, gt=0, exclude_if=absent)
     """Of a step, the prefill chunk, as the engine must be told; left out likewise."""
-    max_sequences: int | None = Field(default=None, gt=0)
+    max_sequences: int | None = Field(default=None, gt=0, exclude_if=absent)
     """Of a step, as the engine must be told; left out likewise."""
-    nodes_by_hour: tuple[int, ...] | None = None
+    nodes_by_hour: tuple[int, ...] | None = Field(default=None, exclude_if=absent)
     """Nodes in each hour of the day; the key is left out where they are as many at every hour."""
-    replayed: Replayed | None = None
+    replayed: Replayed | None = Field(default=None, exclude_if=absent)
     """Of all replicas of the workload together that answer the same prompts; elsewhere the key is left out."""
-
-    @model_serializer(mode="wrap")
-    def _without_the_usual(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out the role of whole replicas, and what does not apply."""
-        data: dict[str, Any] = write(self)
-        return {key: value for key, value in data.items() if value is not None and (key, value) != ("role", "whole")}

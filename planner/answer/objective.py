@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
 
+from planner.answer.schema import Measure
 from planner.solver.fleet.problem import Goal
 from planner.units import DAY, show_kwh, show_seconds, show_usd
 
-Name = Literal["cost_usd", "duration_days", "gpus", "energy_kwh"]
-NAMES: dict[Goal, Name] = {"cost": "cost_usd", "time": "duration_days", "gpus": "gpus", "energy": "energy_kwh"}
+NAMES: dict[Goal, Measure] = {"cost": "cost_usd", "time": "duration_days", "gpus": "gpus", "energy": "energy_kwh"}
 _SCALES: dict[Goal, float] = {"cost": 100, "time": DAY * 1e6, "gpus": 1.0, "energy": 1000}
 _SHOWN: dict[Goal, Callable[[float], str]] = {
     "cost": show_usd, "time": lambda days: show_seconds(days * DAY), "gpus": "{:,.0f} GPUs".format, "energy": show_kwh}

@@ -1,55 +1,35 @@
-"""The Plan that `planner plan --json` prints: schema planner.plan/1, to the letter of the contract."""
+"""The Plan that `planner plan --json` prints: schema planner.plan/2, to the letter of the contract."""
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
-from planner.answer.assignment import (
-    Alternative,
-    Assignment,
-    Layout,
-    Memory,
-    MemoryComponents,
-    Offload,
-    RecomputeLayers,
-    Stage,
-    Time,
-    TimeComponents,
-)
-from planner.answer.level import Percentiles, Serving
+from planner.answer.assignment import Alternative, Assignment
+from planner.answer.first_edition import upgraded
+from planner.scenario.default import Default
 from planner.text_io import json_text
-from planner.yaml_io import Frozen
-
-__all__ = [
-    "Alternative", "Assignment", "Infeasible", "Layout", "Memory", "MemoryComponents", "Objective",
-    "Offload", "Percentiles", "Plan", "Provenance", "RecomputeLayers", "Relaxation", "Search", "Serving",
-    "Stage", "Status", "Time", "TimeComponents", "to_json",
-]
+from planner.yaml_io import Frozen, absent
 
 Status = Literal["optimal", "feasible", "infeasible", "undecided"]
 """optimal: proven; feasible: a plan, no proof; infeasible: proven none; undecided: stopped with neither."""
 
 
+Measure = Literal["cost_usd", "duration_days", "gpus", "energy_kwh"]
+
+
 class Objective(Frozen):
     """What was minimized; value and bound are the exact integers of the solved problem in the name's unit."""
 
-    name: Literal["cost_usd", "duration_days", "gpus", "energy_kwh"]
+    name: Measure
+    """What, with its unit."""
     value: float | None = None
     """Of the plan; none without one."""
     bound: float | None = None
     """No plan of the searched space is below it; none where nothing is proven."""
     gap: float | None = None
     """(value - bound) / value, 0 when proven."""
-
-
-PREFER_SIMPLE = "prefer=simple"
-"""How the defaults of a plan say that its layout is the simplest of the tied ones, and what that costs."""
-
-
-PARETO = "pareto="
-"""How the defaults of a plan begin that name the measures whose frontier its alternatives are."""
 
 
 class Search(Frozen):
@@ -70,6 +50,7 @@ class Search(Frozen):
     domains: dict[str, tuple[int | float | str, ...]] = Field(default_factory=dict)
     """The values searched of each axis."""
     wall_seconds: float = Field(default=0.0, ge=0)
+    """From the question to the plan."""
 
     @field_validator("removed")
     @classmethod
@@ -84,6 +65,7 @@ class Relaxation(Frozen):
     model_config = ConfigDict(populate_by_name=True)
 
     limit: str
+    """Its name."""
     from_: str = Field(alias="from")
     """The limit as asked, with its unit."""
     to: str
@@ -106,13 +88,19 @@ class Provenance(Frozen):
 
     scenario: dict[str, Any] = Field(default_factory=dict)
     """The resolved scenario, with its units, as it could be written to a file."""
-    defaults: tuple[str, ...] = ()
-    """Defaults that decided, as name=value."""
+    defaults: tuple[Default, ...] = ()
+    """Defaults that decided."""
     catalog_digest: str = ""
     """Hash of every fact in the catalogs used."""
     versions: dict[str, str] = Field(default_factory=dict)
     """Versions of the planner and of what it computes with."""
     seed: int = 0
+    """Of what is drawn at random."""
+    prefer: Literal["simple"] | None = Field(default=None, exclude_if=absent)
+    """The plan is the simplest of those tied with the optimum, which is the first alternative; else left out."""
+    pareto: tuple[Measure, ...] | None = Field(default=None, exclude_if=absent)
+    """The measures whose frontier of trade-offs the plan and its alternatives are, exact where the status is optimal;
+    elsewhere left out."""
 
 
 class Plan(Frozen):
@@ -120,16 +108,29 @@ class Plan(Frozen):
 
     model_config = ConfigDict(populate_by_name=True)
 
-    schema_: Literal["planner.plan/1"] = Field(default="planner.plan/1", alias="schema")
+    schema_: Literal["planner.plan/2"] = Field(default="planner.plan/2", alias="schema")
+    """Edition of this document."""
     status: Status
+    """optimal: proven; feasible: a plan, no proof; infeasible: proven none; undecided: stopped with neither."""
+    notes: tuple[str, ...] = ()
+    """What the user should know beside the answer: warnings, one sentence each."""
     objective: Objective
-    assignments: tuple[Assignment, ...] = ()
+    """What was minimized, and how far the proof goes."""
+    assignments: tuple[Annotated[Assignment, Field(discriminator="kind")], ...] = ()
     """One a workload; empty where there is no plan."""
-    alternatives: tuple[Alternative, ...] = ()
+    alternatives: tuple[Annotated[Alternative, Field(discriminator="kind")], ...] = ()
     """Next best, best first."""
     search: Search = Search()
+    """What was looked at."""
     infeasible: Infeasible | None = None
+    """Why there is no plan; none where there is one."""
     provenance: Provenance = Provenance()
+    """What decided the answer."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_either_edition(cls, data: object) -> object:
+        return upgraded(data)
 
     @model_validator(mode="after")
     def _status_holds(self) -> Self:

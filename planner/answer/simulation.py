@@ -14,10 +14,15 @@ class Latencies(Frozen):
     """Seconds that shares of the requests stay within, and their mean."""
 
     p50: float
+    """Half of them."""
     p90: float
+    """90% of them."""
     p95: float
+    """95% of them."""
     p99: float
+    """99% of them."""
     mean: float
+    """On average."""
 
 
 class Simulation(Frozen):
@@ -26,11 +31,15 @@ class Simulation(Frozen):
     model_config = ConfigDict(populate_by_name=True)
 
     schema_: Literal["planner.simulation/1"] = Field(default="planner.simulation/1", alias="schema")
+    """Edition of this document."""
     workload: str
+    """The service."""
     policy: str
     """Of the router."""
     replicas: int
+    """Of the plan."""
     requests: int
+    """Of the trace."""
     rejected: int
     """Requests that no replica could ever hold."""
     preempted: int
@@ -40,6 +49,7 @@ class Simulation(Frozen):
     seconds: float
     """From the first arrival to the last token."""
     output_tokens_per_second: float
+    """Over all replicas."""
     busy_share: float
     """Of the time in which a step ran, on average over the replicas."""
     share_within_level: float

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from planner.answer.schema import Plan, Search
 from planner.jobs.market import price_dates
 from planner.jobs.solved import Solved
+from planner.scenario.default import Defaults
 
 
 class Interrupted(Exception):
@@ -24,13 +25,12 @@ def finished(plan: Plan, solved: Solved) -> Plan:
     return plan
 
 
-def decided(solved: Solved) -> list[str]:
-    """Return what decided beside the defaults of the question, and what a plan decides that layouts do not say."""
+def decided(solved: Solved) -> Defaults:
+    """Return what decided beside the defaults of the question."""
     question = solved.question
     return [price_dates(offer.as_of for offer in question.terms.market.offers),
-            *(line for job in question.jobs for line in job.decided()),
-            *(line for at, (job, columns) in enumerate(zip(question.jobs, solved.columns, strict=True))
-              for line in job.said(columns, solved.picks_of(at)))]
+            *(one for job, columns in zip(question.jobs, solved.columns, strict=True)
+              for one in job.decided(columns))]
 
 
 def search_of(solved: Solved, seconds: float) -> Search:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TypeAlias
 
-from planner.answer.assignment import Alternative, Assignment
+from planner.answer.assignment import Alternative, Assignment, alternative
 from planner.jobs.columns import Pick, ReplicaColumn
 from planner.jobs.solved import Solved
 
@@ -18,7 +18,7 @@ Kind: TypeAlias = tuple[int, str]
 def alternatives_of(solved: Solved, shown: Solved) -> list[Alternative]:
     """Return what comes next, best first; where the simplest of the tied is shown, the optimum leads."""
     lead = [] if shown is solved else [
-        Alternative(**dict(one), why="the proven optimum; --prefer simple took the simplest of the tied",
+        alternative(one, "the proven optimum; --prefer simple took the simplest of the tied",
                     tied=solved.question.terms.objective != "gpus") for one in solved.assignments()]
     optimal = [one.layout for one in lead]
     found = _other_fleets(shown) if shown.alone is None else shown.alone.alternatives(
@@ -64,4 +64,4 @@ def _alternative(one: Assignment, more: float, others: int, solved: Solved) -> A
     what = {"cost": "cost", "gpus": "GPUs", "energy": "energy"}[solved.question.terms.objective]
     tied = more < solved.question.catalog.kernels.resolution
     together = f", with the {others} other{'s' if others > 1 else ''} of its fleet" if others else ""
-    return Alternative(**dict(one), why=f"{more:+.1%} {what}{together}", tied=tied)
+    return alternative(one, f"{more:+.1%} {what}{together}", tied=tied)

@@ -103,7 +103,7 @@ def _compared(question: Question, offer: RentalOffer, site: Site, effort: Effort
     solved = solve(question, effort)
     candidate = question.terms.market.candidates[offer.candidate]
     row = Row(node=candidate.node.name, gpu=candidate.gpu.name, offer=offer.label, kind=offer.how,
-              status=solved.status, why_not=_why_not(solved))
+              status=solved.status, why_not=_why_not(solved), note=offer.note)
     if not solved.picks:
         return Compared(row, (), offer)
     made = tuple(solved.assignments())

@@ -14,11 +14,12 @@ from planner.catalog.load import Catalog
 from planner.jobs.columns import Run
 from planner.jobs.kinds import MOST_HOLDING, holding
 from planner.jobs.solved import Solved, solve
+from planner.scenario.default import Default
 from planner.scenario.scenario import AnyScenario
 from planner.solver.settings import UNLIMITED, Effort
 
 
-def hold(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[str], effort: Effort = UNLIMITED) -> Plan:
+def hold(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], effort: Effort = UNLIMITED) -> Plan:
     """Return the fewest GPUs that hold the model, one assignment a method; other GPU kinds are the alternatives.
 
     Of several models the largest that fits is answered for. Every count is proven: no layout of the space on fewer
@@ -47,16 +48,16 @@ def hold(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[str], effor
     if not proven:
         ended = "feasible" if best else "undecided"
     nothing = _nothing(scenario, without, several=several) if without and proven else None
+    notes = [nothing] if nothing else [] if proven else ["stopped by the time limit: fewer GPUs may do"]
     account = joined(accounts, time.monotonic() - started)
     return Plan(
-        status=ended, assignments=tuple(best), alternatives=tuple(others),
+        status=ended, notes=tuple(notes) if best or not proven else (),
+        assignments=tuple(best), alternatives=tuple(others),
         objective=Objective(name="gpus", **({"value": total} if best else {}),
                             **({"bound": total, "gap": 0.0} if best and proven else {})),
         search=account.model_copy(update={"domains": {}}),
         infeasible=None if best or nothing is None else Infeasible(because=(nothing,)),
-        provenance=provenance_of(scenario, catalog, (
-            *defaults, *([f"not_held={nothing}"] if nothing else ()),
-            *([] if proven else ["stopped by the time limit: fewer GPUs may do"]))))
+        provenance=provenance_of(scenario, catalog, defaults))
 
 
 def _other_kinds(solved: Solved, best: Assignment) -> list[Alternative]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from planner.answer.assignment import Alternative, Assignment
 from planner.answer.objective import NAMES
-from planner.answer.schema import PARETO, Plan
+from planner.answer.schema import Plan
 from planner.ask.account import decided, finished, search_of
 from planner.ask.explain.cause import infeasible_of
 from planner.ask.provenance import provenance_of
@@ -17,6 +17,7 @@ from planner.errors import InputError
 from planner.jobs.columns import Columns, Run
 from planner.jobs.job import Change
 from planner.jobs.solved import Question, Solved, solve
+from planner.scenario.default import Default
 from planner.scenario.limits import Objective
 from planner.solver.search.pareto import parse_measures
 from planner.solver.settings import UNLIMITED, Effort
@@ -24,7 +25,7 @@ from planner.solver.settings import UNLIMITED, Effort
 LABELS: dict[Objective, str] = {"cost": "cost", "time": "days", "gpus": "GPUs", "energy": "energy"}
 
 
-def trade_offs(question: Question, names: Sequence[str], defaults: Sequence[str] = (),
+def trade_offs(question: Question, names: Sequence[str], defaults: Sequence[Default] = (),
                effort: Effort = UNLIMITED) -> Plan:
     """Return the plan that is best by the first measure, and as alternatives all other points of the frontier.
 
@@ -41,15 +42,14 @@ def trade_offs(question: Question, names: Sequence[str], defaults: Sequence[str]
     columns, runs, whole = _frontier(solved, measures)
     shown = replace(solved, columns=(columns,), solution=replace(solved.solution, run=runs[0])) if runs else solved
     made = shown.assignments()
-    said = f"{PARETO}{','.join(LABELS[name].lower() for name in measures)}, " + (
-        f"{len(runs)} points, exact" if whole else "not all points: stopped by a limit")
     status = "feasible" if not whole and solved.status == "optimal" else solved.status
     scenario = question.scenario.model_copy(update={"objective": measures[0]})
     return finished(Plan(
-        status=status, objective=solved.objective, assignments=tuple(made),
+        status=status, notes=question.terms.market.notes, objective=solved.objective, assignments=tuple(made),
         alternatives=tuple(_point(shown, one, made[0], measures) for one in runs[1:]),
         search=search_of(solved, time.monotonic() - started), infeasible=infeasible_of(solved),
-        provenance=provenance_of(scenario, question.catalog, (*defaults, said, *decided(shown)))), shown)
+        provenance=provenance_of(scenario, question.catalog, (*defaults, *decided(shown)),
+                                 pareto=tuple(NAMES[name] for name in measures))), shown)
 
 
 def _frontier(solved: Solved, measures: Sequence[Objective]) -> tuple[Columns, list[Run], bool]:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from planner.answer.schema import PREFER_SIMPLE, Plan
+from planner.answer.schema import Plan
 from planner.ask.account import decided, finished, search_of
 from planner.ask.alternatives import alternatives_of
 from planner.ask.explain.cause import infeasible_of
@@ -16,12 +16,13 @@ from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.jobs.job import Progress, Replaying
 from planner.jobs.kinds import asks_what_holds, question_of
-from planner.jobs.solved import Question, Solved, effort_of, solve
+from planner.jobs.solved import Question, effort_of, solve
+from planner.scenario.default import Default
 from planner.scenario.scenario import AnyScenario
 from planner.simulate.reading import read_trace
 
 
-def make_plan(scenario: AnyScenario, catalog: Catalog, *, defaults: Sequence[str] = (),
+def make_plan(scenario: AnyScenario, catalog: Catalog, *, defaults: Sequence[Default] = (),
               time_limit: float | None = None, simple: bool = False, pareto: Sequence[str] = (),
               workers: int = 1, replay: Path | None = None, progress: Progress | None = None) -> Plan:
     """Return the proven plan for a resolved scenario. Raises PlannerError where the input is wrong.
@@ -47,12 +48,13 @@ def make_plan(scenario: AnyScenario, catalog: Catalog, *, defaults: Sequence[str
 
         return trade_offs(question, pareto, defaults, effort)
     solved = solve(question, effort, so_far=True)
-    shown = simplest(solved) if simple else solved
+    shown, more = simplest(solved) if simple else (solved, ())
     made = tuple(shown.assignments(replaying))
-    plan = Plan(status=solved.status, objective=solved.objective, assignments=made,
+    plan = Plan(status=solved.status, notes=(*question.terms.market.notes, *more), objective=solved.objective,
+                assignments=made,
                 alternatives=tuple(alternatives_of(solved, shown)) if made else (),
                 search=search_of(solved, time.monotonic() - started), infeasible=infeasible_of(solved),
-                provenance=provenance_of(scenario, catalog, (*defaults, *decided(shown), *_preferred(solved, shown))))
+                provenance=provenance_of(scenario, catalog, (*defaults, *decided(shown)), simple=shown is not solved))
     return finished(plan, solved)
 
 
@@ -66,11 +68,3 @@ def _replaying(question: Question, replay: Path | None, progress: Progress | Non
         raise InputError("--replay has the requests of one service, and the scenario has several: planner simulate "
                          "--workload NAME replays them one by one")
     return Replaying(read_trace(replay), progress)
-
-
-def _preferred(solved: Solved, shown: Solved) -> list[str]:
-    """Return what the simplest fleet costs beside the best; nothing where they are one."""
-    value, best = shown.objective.value, solved.objective.value
-    if shown is solved or value is None or not best:
-        return []
-    return [f"{PREFER_SIMPLE}, {value / best - 1:+.1%} against the optimum, which comes next"]

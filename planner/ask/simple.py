@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import replace
 
 from planner.errors import InputError
@@ -10,7 +9,7 @@ from planner.jobs.job import Alone
 from planner.jobs.solved import Question, Solved, alone_in
 from planner.solver.settings import OutOfTime
 
-log = logging.getLogger("planner")
+NO_TIME = "the time limit left no time for --prefer simple: this is the proven optimum"
 
 
 def only(question: Question, option: str) -> Alone:
@@ -21,17 +20,16 @@ def only(question: Question, option: str) -> Alone:
     return alone
 
 
-def simplest(solved: Solved) -> Solved:
-    """Return the simplest plan within the resolution of the prediction.
+def simplest(solved: Solved) -> tuple[Solved, tuple[str, ...]]:
+    """Return the simplest plan within the resolution of the prediction, and what the user should know.
 
     The same where nothing is proven, or too little time is left.
     """
     alone = only(solved.question, "--prefer")
     if solved.status != "optimal" or not solved.picks:
-        return solved
+        return solved, ()
     try:
         columns, run, value = alone.simplest(solved.columns[0], solved.picks, solved.effort)
     except OutOfTime:
-        log.warning("the time limit left no time for --prefer simple: this is the proven optimum")
-        return solved
-    return replace(solved, columns=(columns,), solution=replace(solved.solution, run=run, value=value))
+        return solved, (NO_TIME,)
+    return replace(solved, columns=(columns,), solution=replace(solved.solution, run=run, value=value)), ()

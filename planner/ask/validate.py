@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
+from planner.answer.validation import Rank, Skipped, Validation
 from planner.catalog.load import Catalog
 from planner.evidence.compare import compare
 from planner.evidence.ranking import rank, rank_served
 from planner.evidence.reading import read_evidence
 from planner.evidence.summary import summarize
 
-SCHEMA = "planner.validation/1"
 
+def validate_file(path: Path, catalog: Catalog) -> Validation:
+    """Return rows, skipped rows and summary of an evidence CSV.
 
-def validate_file(path: Path, catalog: Catalog) -> dict[str, Any]:
-    """Return rows, skipped rows and summary of an evidence CSV, schema planner.validation/1.
-
-    Raises InputError where the file cannot be read or is of none of the four kinds. Skipped rows are no error.
+    Raises InputError where the file cannot be read or is of none of the known kinds. Skipped rows are no error.
     """
     comparison = compare(read_evidence(path), catalog)
-    entries = comparison.entries
     order = rank_served(comparison.speeds) if comparison.speeds else rank(comparison.outcomes)
-    return {"schema": SCHEMA,
-            "rows": [entry.as_json() for entry in entries],
-            "skipped": [{"id": identifier, "reason": reason} for identifier, reason in comparison.skipped],
-            "summary": {**summarize(entries), "rank": order}}
+    return Validation(
+        rows=tuple(comparison.entries), skipped=tuple(Skipped(id=name, reason=why) for name, why in comparison.skipped),
+        summary={**summarize(comparison.entries), "rank": Rank(**order)})

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from planner.cli.options import common, console, is_quiet, open_catalog
+from planner.cli.options import common, console, is_quiet, open_catalog, warn
 from planner.cli.printing import say, say_json
 from planner.cli.question import asking, question
 from planner.errors import EXIT_INFEASIBLE, EXIT_OK, EXIT_STOPPED
@@ -30,6 +30,7 @@ def command(scenario: str | None, trace: bool, time_limit: float | None, workers
     catalog = open_catalog(catalogs)
     asked, _ = question(scenario, flags, catalog)
     found = compare(asked, catalog, effort_of(time_limit, workers), traced=trace)
+    warn(one.row.note for one in found if one.row.note)
     if as_json:
         say_json(to_json(comparison_of(found)))
     elif is_quiet():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from planner.cli.options import common, console, is_quiet, open_catalog
+from planner.cli.options import common, console, is_quiet, open_catalog, warn
 from planner.cli.plan import EXIT_CODES
 from planner.cli.printing import say, say_json
 from planner.cli.question import asking, question
@@ -36,6 +36,7 @@ def command(scenario: str | None, why_not: tuple[str, ...], time_limit: float | 
         return question(scenario, flags, catalog, replaced)[0]
 
     explanation = explain(ask, catalog, why_not, effort_of(time_limit, workers))
+    warn(explanation.notes)
     if as_json:
         say_json(to_json(explanation))
     elif is_quiet():

@@ -31,6 +31,7 @@ COMMANDS = {
     "validate": "Predicted against measured, for a CSV of measurements.",
     "calibrate": "Constants fitted to your runs, as a catalog folder.",
     "catalog": "What exists, and where each fact comes from.",
+    "schema": "The JSON Schema of a document, each field described.",
     "launch": "Files that start a plan (not yet available).",
 }
 """Command -> one line of help. The command lives in `planner.cli.<name>` as `command`."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,6 +18,7 @@ from planner.catalog.load import Catalog
 from planner.catalog.sourced import AsOf
 from planner.cli.main import Settings
 from planner.cli.printing import note
+from planner.text_io import visible
 from planner.units import SECONDS, parse
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -45,13 +45,6 @@ def common(function: F) -> F:
     return function
 
 
-class _ToStderr(logging.Handler):
-    """Writes log records to stderr as it is at that moment."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        note(f"{record.levelname.lower()}: {record.getMessage()}")
-
-
 def _settings(ctx: click.Context) -> Settings:
     return ctx.ensure_object(Settings)
 
@@ -70,19 +63,16 @@ def _catalogs(ctx: click.Context, param: click.Parameter, value: tuple[Path, ...
 
 def _quiet(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     _settings(ctx).quiet |= value
-    _log(_settings(ctx))
 
 
 def _verbose(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     _settings(ctx).verbose |= value
-    _log(_settings(ctx))
 
 
-def _log(settings: Settings) -> None:
-    logger = logging.getLogger("planner")
-    logger.handlers = [_ToStderr()]
-    quiet = logging.ERROR if settings.quiet else logging.WARNING
-    logger.setLevel(logging.INFO if settings.verbose else quiet)
+def warn(messages: Iterable[str]) -> None:
+    """Write warnings to stderr, each once; with -q none."""
+    for message in dict.fromkeys(messages) if not is_quiet() else ():
+        note(f"warning: {visible(message)}")
 
 
 def is_quiet() -> bool:

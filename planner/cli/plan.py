@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from planner.cli.options import common, console, is_quiet, open_catalog
+from planner.cli.options import common, console, is_quiet, open_catalog, warn
 from planner.cli.printing import say, say_json, say_yaml
 from planner.cli.progress import bar
 from planner.cli.question import asking, question
@@ -54,6 +54,7 @@ def command(scenario: str | None, prefer: str | None, pareto: str | None, time_l
                              progress=progress)
     except Interrupted as stopped:
         plan, interrupted = stopped.plan, True
+    warn(plan.notes)
     if as_json:
         say_json(to_json(plan))
     elif is_quiet():

@@ -9,9 +9,9 @@ import click
 
 from planner.catalog.load import Catalog
 from planner.cli import options
+from planner.scenario.default import Defaults
 from planner.scenario.limits import Objective
 from planner.scenario.load import FLAGS, load_any
-from planner.scenario.pool import Defaults
 from planner.scenario.scenario import AnyScenario
 from planner.scenario.workload import Method
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
@@ -15,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from planner.catalog.load import Catalog
 from planner.cli import options
-from planner.cli.options import common, is_quiet, open_catalog
+from planner.cli.options import common, is_quiet, open_catalog, warn
 from planner.cli.printing import say_json
 from planner.errors import EXIT_INPUT, EXIT_OK, EXIT_STOPPED
 from planner.text_io import real
@@ -86,7 +85,7 @@ def _engine(terms: Terms, catalog: Catalog, scheduler: str | None, workers: int 
     if scheduler is not None and variants:
         from planner.sweep.cluster import cluster
 
-        return cluster(terms, scheduler)
+        return cluster(terms, scheduler, warn)
 
     from planner.sweep.local import cores, processes, this_process
 
@@ -128,15 +127,13 @@ def _bar(total: int) -> Iterator[_Bar]:
 
 
 def _end(summary: Summary, variants: int) -> int:
-    log = logging.getLogger("planner")
-    for message in summary.warnings:
-        log.warning("%s", message)
+    warn(summary.notes)
     if summary.stopped:
-        log.warning("%d of %d variants stopped at their time limit", summary.stopped, variants)
+        warn([f"{summary.stopped} of {variants} variants stopped at their time limit"])
     if not summary.errors:
         return EXIT_STOPPED if summary.stopped else EXIT_OK
     named = [f"{variant}: {error}" for variant, error in list(summary.errors.items())[:SHOWN]]
     more = len(summary.errors) - len(named)
-    log.warning("%d of %d variants ended with an error: %s%s", len(summary.errors), variants, "; ".join(named),
-                f"; and {more} more" if more else "")
+    warn([f"{len(summary.errors)} of {variants} variants ended with an error: {'; '.join(named)}"
+          + (f"; and {more} more" if more else "")])
     return EXIT_INPUT

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
+from planner.answer.validation import Entry
 from planner.catalog.load import Catalog
 from planner.catalog.quirk import Sources
 from planner.evidence.hardware import UNKNOWN_GPU
@@ -16,25 +16,6 @@ from planner.evidence.serve_speed import Speed, predict_speeds
 from planner.evidence.serve_speed import quantities as speed_quantities
 from planner.evidence.serving import predict_serving, quantities
 from planner.evidence.skipping import UNREADABLE, SkippedError, why
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One quantity of one row; error is predicted over measured less one, none for a verdict."""
-
-    id: str
-    quantity: str
-    predicted: float | str
-    measured: float | str
-    error: float | None
-    interval90: tuple[float, float] | None
-    assumed: tuple[str, ...]
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the entry as the contract writes it; a verdict has no interval."""
-        interval = {} if self.interval90 is None else {"interval90": list(self.interval90)}
-        return {"id": self.id, "quantity": self.quantity, "predicted": self.predicted, "measured": self.measured,
-                "error": self.error, **interval, "assumed": list(self.assumed)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +120,8 @@ def _trained(row: TrainRow, prediction: Prediction) -> Iterator[Entry]:
         yield _number(row.id, "peak_mem_gib", peak, measured.peak_mem_gib, (peak * memory.q05, peak * memory.q95),
                       assumed if kind == measured.mem_kind else (*assumed, f"mem_kind={kind}"))
     if measured.fits is not None and UNKNOWN_GPU not in assumed:
-        yield Entry(row.id, "fits", prediction.fits, "yes" if measured.fits else "no", None, None, assumed)
+        yield Entry(id=row.id, quantity="fits", predicted=prediction.fits, measured="yes" if measured.fits else "no",
+                    error=None, assumed=assumed)
 
 
 def _stated(entries: Iterator[Entry]) -> tuple[Entry, ...]:
@@ -159,4 +141,5 @@ def _number(identifier: str, quantity: str, predicted: float, measured: float, i
             assumed: tuple[str, ...]) -> Entry:
     if not all(map(math.isfinite, (predicted, *interval))):
         raise SkippedError(f"what is stated gives no finite {quantity}")
-    return Entry(identifier, quantity, predicted, measured, predicted / measured - 1, interval, assumed)
+    return Entry(id=identifier, quantity=quantity, predicted=predicted, measured=measured,
+                 error=predicted / measured - 1, interval90=interval, assumed=assumed)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
-from planner.evidence.compare import Entry
+from planner.answer.validation import Entry, Errors, Rank, Verdicts
 from planner.layouts.table import Floats
 
 TRAINED = ("tokens_per_s_per_gpu", "step_time_s", "peak_mem_gib")
@@ -18,17 +17,17 @@ _VERDICTS = {("fits", "yes"): "true_fit", ("fits", "no"): "false_fit", ("tight",
              ("does not fit", "no"): "true_oom", ("does not fit", "yes"): "false_oom", ("tight", "no"): "tight_oom"}
 
 
-def summarize(entries: Iterable[Entry]) -> dict[str, Any]:
+def summarize(entries: Iterable[Entry]) -> dict[str, Errors | Verdicts | Rank]:
     """Return the summary of every quantity that occurs, as the contract writes it."""
     held = list(entries)
-    result: dict[str, Any] = {}
+    result: dict[str, Errors | Verdicts | Rank] = {}
     for quantity in QUANTITIES:
         numbers = [e for e in held if e.quantity == quantity]
         if numbers:
-            result[quantity] = errors(numbers)
+            result[quantity] = Errors(**errors(numbers))
     verdicts = [e for e in held if e.quantity == "fits"]
     if verdicts:
-        result["fits"] = confusion(verdicts)
+        result["fits"] = Verdicts(**confusion(verdicts))
     return result
 
 

@@ -10,6 +10,7 @@ from planner.answer.assignment import Alternative, Assignment
 from planner.answer.schema import Infeasible
 from planner.jobs.columns import Columns, Pick, Processed, Run
 from planner.jobs.market import Market
+from planner.scenario.default import Defaults
 from planner.scenario.limits import Limits, Objective
 from planner.simulate.trace import Trace
 from planner.solver.settings import UNLIMITED, Effort
@@ -128,11 +129,8 @@ class Job(Protocol):
     def processed(self, columns: Columns, picks: Sequence[Picked]) -> Processed:
         """Return the tokens that it is paid for, and what works on them."""
 
-    def decided(self) -> list[str]:
+    def decided(self, columns: Columns) -> Defaults:
         """Return what decided beside the defaults of the question."""
-
-    def said(self, columns: Columns, picks: Sequence[Picked]) -> list[str]:
-        """Return what its part of the plan decides that layouts do not say."""
 
 
 @runtime_checkable

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -10,10 +9,10 @@ from planner.catalog.hardware import Node
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.layouts.candidate import Candidate
-from planner.money.rent import RentalOffer, candidates_with_offers, usual_candidate
+from planner.money.rent import RentalOffer, candidates_with_offers, notes_of, usual_candidate
+from planner.scenario.default import Default
 from planner.scenario.limits import Sourcing
 
-log = logging.getLogger("planner")
 ALWAYS = frozenset({"buy", "owned"})
 
 
@@ -28,6 +27,8 @@ class Market:
     """All that the question admits."""
     dropped: tuple[str, ...] = ()
     """Node types that nobody offers on these terms, and that are neither owned nor bought."""
+    notes: tuple[str, ...] = ()
+    """What the user should know of the offers."""
 
     def only(self, offer: RentalOffer) -> Market:
         """Return the market in which nothing but one offer is to be had."""
@@ -48,14 +49,13 @@ def market_of(nodes: Iterable[str], sourcing: Sourcing, catalog: Catalog, *, dai
     # sorted, so that the order in which candidates are listed decides nothing
     candidates, offers, dropped = candidates_with_offers(sorted(set(nodes)), sourcing, catalog)
     terms = ", ".join(sourcing.rent.terms) if sourcing.rent else "none"
-    for name in dropped:
-        log.warning("%s is left out: no offer has terms %s, and none is owned or bought", name, terms)
     if not candidates and sourcing.rent is None:
         raise InputError(f"no candidate is at hand: none of {', '.join(dropped)} is under sourcing.own, or bought at a "
                          "price of the catalog, and nothing is rented where sourcing.rent is not given")
     if not candidates:
         raise InputError(f"no candidate has a usable offer: {', '.join(dropped)} with terms {terms}")
-    return Market(tuple(candidates), tuple(cheapest(offers, daily=daily)), tuple(offers), tuple(dropped))
+    return Market(tuple(candidates), tuple(cheapest(offers, daily=daily)), tuple(offers), tuple(dropped),
+                  notes_of(offers, dropped, sourcing))
 
 
 def unpriced(nodes: Iterable[str], catalog: Catalog) -> Market:
@@ -84,7 +84,8 @@ def cheapest(offers: Sequence[RentalOffer], *, daily: bool = False) -> list[Rent
     return [best[key] for key in sorted(best)]
 
 
-def price_dates(dates: Iterable[str]) -> str:
-    """Say how old prices are, to the month: `prices of 2026-05 to 2026-11`. `dates` are years, months or days."""
+def price_dates(dates: Iterable[str]) -> Default:
+    """Return how old prices are, to the month: `2026-05 to 2026-11`. `dates` are years, months or days."""
     months = sorted({date[:7] for date in dates})
-    return f"prices of {months[0]} to {months[-1]}" if len(months) > 1 else f"prices of {', '.join(months)}"
+    return Default(name="prices", value=" to ".join(dict.fromkeys((months[0], months[-1]))) if months else "none",
+                   why="as of these months")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import Literal
@@ -17,7 +17,6 @@ from planner.money.fabric_bill import parts_of
 from planner.money.purchase import Estate
 from planner.scenario.limits import Rent, Sourcing
 
-log = logging.getLogger("planner")
 MOST_BOUGHT = 131_072
 """GPUs that are looked at when bought."""
 
@@ -48,6 +47,8 @@ class RentalOffer:
     """Of nodes that are bought, whose price depends on their number."""
     is_old: bool = False
     """Whether the price is older than what the question asks to be told of."""
+    note: str | None = None
+    """What the user should know of it."""
 
     @property
     def how(self) -> Literal["rent", "buy", "owned"]:
@@ -110,6 +111,13 @@ def candidates_with_offers(nodes: list[str], sourcing: Sourcing, catalog: Catalo
     return candidates, _marked(offers, sourcing.price_age), without
 
 
+def notes_of(offers: Sequence[RentalOffer], without: Sequence[str], sourcing: Sourcing) -> tuple[str, ...]:
+    """Return what the user should know: of single offers, and of the nodes `without` any."""
+    terms = ", ".join(sourcing.rent.terms) if sourcing.rent else "none"
+    return (*dict.fromkeys(offer.note for offer in offers if offer.note),
+            *(f"{name} is left out: no offer has terms {terms}, and none is owned or bought" for name in without))
+
+
 def _marked(offers: list[RentalOffer], age: float | None) -> list[RentalOffer]:
     """Return the offers with those marked whose price is more than `age` seconds old."""
     if age is None:
@@ -149,10 +157,10 @@ def _bought(node: Node, sourcing: Sourcing, at: int, catalog: Catalog) -> Rental
     if site.ownership is None:
         raise MissingFact(site.name, "ownership")
     estate = Estate(candidate, price, site, site.ownership, None, 0.0, sourcing.buy.utilization)
-    estate = _with_network(estate, catalog, limit)
+    estate, note = _with_network(estate, catalog, limit)
     label = f"purchase ({site.name}, kept {estate.years:g} years, {100 * estate.utilization:g}% in use)"
     return RentalOffer("bought", label, "", "", at, estate(1) / 1e6, price.source, price.as_of, price.kind,
-                       estate.most_nodes(limit), estate=estate)
+                       estate.most_nodes(limit), estate=estate, note=note)
 
 
 def with_storage(offer: RentalOffer, tokens: int, checkpoint_bytes: float) -> RentalOffer:
@@ -165,8 +173,8 @@ def with_storage(offer: RentalOffer, tokens: int, checkpoint_bytes: float) -> Re
     return replace(offer, estate=estate, usd_per_node_hour=estate(1) / 1e6)
 
 
-def _with_network(estate: Estate, catalog: Catalog, limit: int) -> Estate:
-    """Return nodes with what the network between them is made of; without, where it cannot be built or priced."""
+def _with_network(estate: Estate, catalog: Catalog, limit: int) -> tuple[Estate, str | None]:
+    """Return nodes with what the network between them is made of; without, and why, where it cannot be had."""
     node, candidate = estate.node, estate.candidate
     try:
         parts = parts_of(candidate.fabric, catalog, with_nics=not estate.purchase.with_nics)
@@ -175,9 +183,8 @@ def _with_network(estate: Estate, catalog: Catalog, limit: int) -> Estate:
         for count in {min(2, most), most}:
             joined.capital(count)
     except (MissingFact, InputError) as error:
-        log.warning("%s can be bought one at a time only: %s", node.name, error)
-        return estate
-    return joined
+        return estate, f"{node.name} can be bought one at a time only: {error}"
+    return joined, None
 
 
 def _reclaims(offer: Offer, catalog: Catalog) -> float:

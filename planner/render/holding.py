@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from planner.answer.schema import Assignment, Plan
+from planner.answer.assignment import Assignment
+from planner.answer.schema import Plan
 from planner.render.layout_text import brief
 from planner.render.page import Column, Page
 from planner.units import GIB
@@ -19,7 +20,7 @@ def asks_what_holds(plan: Plan) -> bool:
 def holding_sentence(plan: Plan) -> str:
     """Return the fewest GPUs for each method, and whether that is proven."""
     proof = "proven optimal" if plan.status == "optimal" else "not proven: stopped by a limit"
-    parts = [f"{_called(a.workload)} {a.gpus} x {a.gpu}" for a in plan.assignments]
+    parts = [f"{_called(a, plan)} {a.gpus} x {a.gpu}" for a in plan.assignments]
     work = plan.provenance.scenario["workload"]
     if "," in work["model"]:
         limits = plan.provenance.scenario.get("limits") or {}
@@ -28,10 +29,10 @@ def holding_sentence(plan: Plan) -> str:
     return f"Fewest GPUs that hold {work['model']}: {', '.join(parts)} ({proof})"
 
 
-def _called(workload: str) -> str:
+def _called(a: Assignment, plan: Plan) -> str:
     """Return the method as people write it, and the model where several were asked for."""
-    method, _, model = workload.partition(" ")
-    return f"{METHODS.get(method, method)} {model}".rstrip()
+    method = METHODS.get(a.method or a.workload, a.workload)
+    return f"{method} {a.model}" if "," in plan.provenance.scenario["workload"]["model"] else method
 
 
 def show_holding(page: Page, plan: Plan) -> None:
@@ -39,7 +40,7 @@ def show_holding(page: Page, plan: Plan) -> None:
     if "," not in plan.provenance.scenario["workload"]["model"]:
         _show_kinds(page, plan)
     page.heading("Layouts of the fewest")
-    page.facts([(_called(a.workload),
+    page.facts([(_called(a, plan),
                  f"{a.gpus} x {a.gpu}: {brief(a.layout)}, {a.memory.peak_bytes / GIB:.1f} GiB per GPU ({a.stack})")
                 for a in plan.assignments])
 

@@ -1,17 +1,14 @@
-"""A layout in words, in axes, and stage by stage."""
+"""A layout in words and in axes."""
 
 from __future__ import annotations
 
-from itertools import groupby
-
-from planner.answer.schema import Assignment, Layout, Stage
-from planner.render.figures import milliseconds, share_of
-from planner.render.page import Column, Page
-from planner.units import GIB, plural
+from planner.answer.assignment import Assignment
+from planner.answer.layout import Layout, Stage
+from planner.render.figures import share_of
+from planner.units import plural
 
 _SHARDED = {1: "optimizer states", 2: "optimizer states and gradients",
             3: "optimizer states, gradients and weights"}
-_MODES = ("none", "selective", "full")
 _KEPT = {"none": "no recompute", "selective": "selective recompute", "full": "full recompute",
          "mixed": "recompute chosen by layer"}
 
@@ -35,22 +32,21 @@ def brief(layout: Layout) -> str:
     return ", ".join(parts + _offloads(layout))
 
 
-def show_layout(page: Page, assignment: Assignment) -> None:
-    """Print the layout: words, axes, and its stages where they are uneven."""
+def axes(assignment: Assignment) -> str:
+    """Return every axis of a layout."""
     layout = assignment.layout
-    axes = [f"{degrees(layout)} = {plural(assignment.gpus, 'GPU')}", f"EP {layout.ep}"]
+    parts = [f"{degrees(layout)} = {plural(assignment.gpus, 'GPU')}", f"EP {layout.ep}"]
+    if layout.expert_tp is not None and layout.expert_tp > 1:
+        parts.append(f"expert TP {layout.expert_tp}")
     if assignment.kind == "training":
-        axes += [f"VPP {layout.vpp}", f"ZeRO {layout.zero} over {layout.shard} GPUs",
-                 f"micro-batch {layout.micro_batch}", plural(layout.micro_batches, "micro-batch"),
-                 f"recompute {layout.recompute}"]
-    page.heading(f"Layout ({assignment.stack})")
-    axes += [layout.precision, *_offloads(layout)]
-    page.facts([("in words", _words(assignment)), ("axes", ", ".join(axes))])
-    if _uneven(layout.stages):
-        _show_stages(page, layout.stages)
+        parts += [f"VPP {layout.vpp}", f"ZeRO {layout.zero} over {layout.shard} GPUs",
+                  f"micro-batch {layout.micro_batch}", plural(layout.micro_batches, "micro-batch"),
+                  f"recompute {layout.recompute}"]
+    return ", ".join([*parts, layout.precision, *_offloads(layout)])
 
 
-def _words(assignment: Assignment) -> str:
+def in_words(assignment: Assignment) -> str:
+    """Return what is split over what."""
     layout = assignment.layout
     parts = []
     if layout.tp > 1:
@@ -69,7 +65,7 @@ def _words(assignment: Assignment) -> str:
 
 def _pipeline_words(layout: Layout) -> str:
     stages = plural(layout.pp, "pipeline stage")
-    if layout.stages and not _uneven(layout.stages):
+    if layout.stages and not uneven(layout.stages):
         stages += f" of {plural(layout.stages[0].layers, 'layer')}"
     return f"{stages} in {layout.vpp} interleaved chunks each" if layout.vpp > 1 else stages
 
@@ -93,23 +89,16 @@ def _offloads(layout: Layout) -> list[str]:
     return [f"{share_of(share, name)} on {place}" for name, share, place in shares if share]
 
 
-def _uneven(stages: tuple[Stage, ...]) -> bool:
+def uneven(stages: tuple[Stage, ...]) -> bool:
+    """Say whether stages differ in their layers or in what these keep."""
     return len({(s.layers, s.recompute_layers.model_dump_json()) for s in stages}) > 1
 
 
-def _show_stages(page: Page, stages: tuple[Stage, ...]) -> None:
-    """Print runs of like stages, each with its largest memory and time."""
-    columns = (Column("stage", True), Column("layers", True), Column("recompute"), Column("peak GiB", True),
-               Column("ms per micro-batch", True))
-    slowest = max(s.seconds for s in stages)
-    rows = []
-    numbered = list(enumerate(stages, 1))
-    for (layers, kept), run in groupby(numbered, lambda item: (item[1].layers, item[1].recompute_layers)):
-        members = list(run)
-        first, last = members[0][0], members[-1][0]
-        modes = ", ".join(f"{n} {mode}" for mode in _MODES if (n := getattr(kept, mode)))
-        rows.append((str(first) if first == last else f"{first}-{last}", str(layers), modes,
-                     f"{max(s.peak_bytes for _, s in members) / GIB:.1f}",
-                     milliseconds(max(s.seconds for _, s in members), slowest)))
-    page.console.print()
-    page.table(columns, rows)
+def prompts_of(a: Assignment) -> str:
+    """Return which prompts replicas answer, where requests are split by length."""
+    prompts = a.serving.prompts if a.serving else None
+    if prompts is None:
+        return ""
+    low, high = prompts
+    return (f" for prompts from {low:,} tokens" if high is None else f" for prompts up to {high:,} tokens" if low == 1
+            else f" for prompts of {low:,} to {high:,} tokens")

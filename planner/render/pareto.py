@@ -5,30 +5,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import log
 
-from planner.answer.schema import PARETO, Assignment, Plan
+from planner.answer.assignment import Assignment
+from planner.answer.schema import Measure, Plan
 from planner.render.layout_text import brief
 from planner.render.page import Column, Page
-from planner.units import round_up, show_kwh, show_usd
+from planner.units import plural, round_up, show_kwh, show_usd
 
 WIDTH, HEIGHT = 60, 15
 FAR = 4
 """Most over least value from which an axis is logarithmic."""
-_FIELDS = {"cost": "cost_usd", "days": "duration_days", "gpus": "gpus", "energy": "energy_kwh"}
+_CALLED: dict[Measure, str] = {"cost_usd": "cost", "duration_days": "days", "gpus": "gpus", "energy_kwh": "energy"}
+_FIELDS = {name: measure for measure, name in _CALLED.items()}
 _SHOWN = {"cost": show_usd, "days": lambda days: f"{round_up(days, 1):,}", "gpus": "{:,.0f}".format, "energy": show_kwh}
 _MARKS = "123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def trades(plan: Plan) -> bool:
     """Say whether the plan's alternatives are a frontier of trade-offs."""
-    return any(default.startswith(PARETO) for default in plan.provenance.defaults) and bool(plan.assignments)
+    return plan.provenance.pareto is not None and bool(plan.assignments)
 
 
 def show_trade_offs(page: Page, plan: Plan) -> None:
     """Print every point of the frontier, best by the first measure first."""
-    said = next(default for default in plan.provenance.defaults if default.startswith(PARETO))
-    names = said.removeprefix(PARETO).split(", ")[0].split(",")
+    names = [_CALLED[measure] for measure in plan.provenance.pareto or ()]
     points: list[Assignment] = [*plan.assignments, *plan.alternatives]
-    page.heading(f"Trade-offs between {', '.join(names)}: nothing is better in one of them and as good in the others")
+    known = f"{plural(len(points), 'point')}, exact" if plan.status == "optimal" else "not all: stopped by a limit"
+    page.heading(f"Trade-offs between {', '.join(names)}: nothing is better in one of them and as good in the others "
+                 f"({known})")
     if len(points) > 1:
         for line in _plot(points, names[0], names[1]):
             page.console.print(page.text(line))

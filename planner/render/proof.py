@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from planner.answer.schema import Alternative, Infeasible, Plan, Provenance
+from planner.answer.assignment import Alternative
+from planner.answer.schema import Infeasible, Plan, Provenance
 from planner.render.figures import objective, percent, values
 from planner.render.layout_text import brief
 from planner.render.page import Column, Page
@@ -82,7 +83,7 @@ def show_provenance(page: Page, provenance: Provenance) -> None:
     """Print the defaults that decided, and which facts and programs answered."""
     if provenance.defaults:
         page.heading("Defaults that decided")
-        page.facts([(name, value) for name, _, value in (d.partition("=") for d in provenance.defaults)])
+        page.facts([(one.name, f"{one.value} ({one.why})") for one in provenance.defaults])
     parts = [f"catalog {provenance.catalog_digest[:_DIGEST_SHOWN]}"] if provenance.catalog_digest else []
     parts += [f"{name} {version}" for name, version in provenance.versions.items()]
     page.console.print()

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from planner.answer.schema import PREFER_SIMPLE, Assignment, Infeasible, Plan
+from planner.answer.assignment import Assignment
+from planner.answer.schema import Infeasible, Plan
 from planner.ask.largest import Largest
 from planner.ask.levers import Lever
 from planner.render.breakdown import at_confidence
@@ -30,7 +31,7 @@ def plan_sentence(plan: Plan) -> str:
     first = plan.assignments[0]
     body = _one(first) if len(plan.assignments) == 1 else _several(plan.assignments)
     if plan.status == "optimal":
-        if any(default.startswith(PREFER_SIMPLE) for default in plan.provenance.defaults):
+        if plan.provenance.prefer == "simple":
             return f"{_BEST[plan.objective.name]}, simplest of the tied: {body}{_energy(plan)} ({_price(plan)})"
         return f"{_BEST[plan.objective.name]}: {body}{_energy(plan)} (proven optimal){_cheaper(plan)}"
     gap = plan.objective.gap

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from planner.answer.schema import Assignment, Plan
+from planner.answer.assignment import Assignment
+from planner.answer.schema import Plan
 from planner.ask.levers import Lever
-from planner.render.breakdown import show_cost, show_memory, show_performance, show_purchase, show_time
+from planner.render.breakdown import show_assignment
 from planner.render.holding import asks_what_holds, holding_sentence, show_holding
-from planner.render.layout_text import show_layout
+from planner.render.layout_text import prompts_of
 from planner.render.page import Page
 from planner.render.pareto import show_trade_offs, trades
 from planner.render.proof import show_alternatives, show_infeasible, show_proof, show_provenance
@@ -22,7 +23,7 @@ from planner.render.sentence import (
     no_deadline_sentence,
     plan_sentence,
 )
-from planner.render.serving import capacity_sentence, prompts_of, show_level, show_service
+from planner.render.serving import capacity_sentence
 
 MOST_LEVERS = 3
 """Savings named under an estimate."""
@@ -57,7 +58,7 @@ def render_plan(plan: Plan, console: Console) -> None:
         if len(plan.assignments) > 1:
             page.heading(f"{assignment.workload}: {assignment.gpus:,} {assignment.gpu} GPUs{prompts_of(assignment)}",
                          "underline")
-        _show_assignment(page, assignment, confidence)
+        show_assignment(page, assignment, confidence)
     show_proof(page, plan)
     if trades(plan):
         show_trade_offs(page, plan)
@@ -76,25 +77,11 @@ def render_estimate(assignment: Assignment, console: Console, confidence: float 
     page.paragraph(estimate_sentence(assignment, confidence), "bold")
     if levers:
         page.paragraph(levers_sentence(levers[:MOST_LEVERS]))
-    _show_assignment(page, assignment, confidence)
+    show_assignment(page, assignment, confidence)
 
 
 def render_service(assignment: Assignment, console: Console, asked: float | None = None) -> None:
     """Print what one layout of a service holds and how fast it is, then the figures; `asked` are requests/s."""
     page = Page(console)
     page.paragraph(capacity_sentence(assignment, asked), "bold")
-    _show_assignment(page, assignment, None)
-
-
-def _show_assignment(page: Page, assignment: Assignment, confidence: float | None) -> None:
-    show_layout(page, assignment)
-    # what an engine allocates is its own choice, so that no confidence is asked of it
-    show_memory(page, assignment.memory, confidence if assignment.serving is None else None)
-    show_time(page, assignment.time)
-    if assignment.serving is None:
-        show_performance(page, assignment)
-    else:
-        show_service(page, assignment)
-        show_level(page, assignment)
-    show_cost(page, assignment)
-    show_purchase(page, assignment)
+    show_assignment(page, assignment, None)

@@ -103,9 +103,11 @@ def _percent(value: float) -> str | float:
     return f"{text}%" if "e" not in text and float(text) / 100 == value else value
 
 
-Latency = Annotated[Level, PlainValidator(_level), PlainSerializer(str, return_type=str)]
-Gaps = Annotated[Arrivals, PlainValidator(_arrivals), PlainSerializer(_written)]
-Rate = Annotated[float, PlainValidator(_rate), Field(ge=LEAST_RATE, le=MOST_RATE), PlainSerializer(
+Latency = Annotated[Level, PlainValidator(_level, json_schema_input_type=str), PlainSerializer(str, return_type=str)]
+Gaps = Annotated[Arrivals, PlainValidator(_arrivals, json_schema_input_type=str | dict[str, float]),
+                 PlainSerializer(_written)]
+Rate = Annotated[float, PlainValidator(_rate, json_schema_input_type=str | float),
+                 Field(ge=LEAST_RATE, le=MOST_RATE), PlainSerializer(
     lambda value: exact(value, REQUEST_RATE, "requests/s", "requests/min", "requests/h"), return_type=str)]
-Share = Annotated[float, BeforeValidator(_share), PlainSerializer(_percent)]
+Share = Annotated[float, BeforeValidator(_share, json_schema_input_type=str | float), PlainSerializer(_percent)]
 """A share of one, as "30%" or 0.3."""

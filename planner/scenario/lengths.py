@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from statistics import NormalDist
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import PlainSerializer, PlainValidator
 
@@ -118,4 +118,5 @@ def _plain(length: Length) -> int | float | dict[str, float | int]:
     return value if isinstance(value, int) and not length.spread else {"mean": value, "cv": spread}
 
 
-Lengths = Annotated[Length, PlainValidator(_length), PlainSerializer(_plain)]
+Lengths = Annotated[Length, PlainValidator(_length, json_schema_input_type=str | float | dict[str, Any]),
+                    PlainSerializer(_plain)]

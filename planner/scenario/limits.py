@@ -55,18 +55,26 @@ def _within_a_century(seconds: float) -> float:
 class Limits(Frozen):
     """Upper bounds; none means no bound. `gpus` fixes the count, `max_gpus` and `max_nodes` cap it."""
 
-    deadline: Annotated[Deadline, PlainValidator(_deadline), PlainSerializer(str, return_type=str)] | None = None
+    deadline: Annotated[Deadline, PlainValidator(_deadline, json_schema_input_type=str),
+                        PlainSerializer(str, return_type=str)] | None = None
+    """Longest duration: 60 d, or 60 d at 90%."""
     budget: Usd | None = None
+    """Highest cost: 12 MUSD."""
     gpus: Annotated[Whole, Field(gt=0, le=MOST)] | None = None
+    """Exactly this many; of a service at most."""
     max_gpus: Annotated[Whole, Field(gt=0, le=MOST)] | None = None
+    """Most GPUs."""
     max_nodes: Annotated[Whole, Field(gt=0, le=MOST)] | None = None
+    """Most nodes, spares not counted."""
     max_power: Watts | None = None
+    """Most draw of all nodes under load: 2 MW."""
 
 
 class ServingLimits(Limits):
     """The same of services, which run until they are stopped: no deadline, and the budget is in USD per hour."""
 
     budget: BudgetPerHour | None = None
+    """Highest cost of an hour: 500 USD/h."""
 
     @field_validator("deadline", mode="before")
     @classmethod
@@ -80,8 +88,11 @@ class Rent(Frozen):
     """Which offers may be rented."""
 
     terms: tuple[Term, ...] = Field(default=("on-demand",), min_length=1)
+    """Ways to pay."""
     providers: tuple[str, ...] = ()
+    """Only of these; empty is of all."""
     regions: tuple[str, ...] = ()
+    """Only in these; empty is in all."""
 
 
 class Buy(Frozen):
@@ -97,6 +108,7 @@ class Sourcing(Frozen):
     rent: Rent | None = Rent()
     """On demand where nothing is said; none where nodes are owned or bought and renting is not mentioned."""
     buy: Buy | None = None
+    """None where nothing is bought."""
     own: dict[str, Annotated[Whole, Field(gt=0, le=MOST)]] = Field(default_factory=dict)
     """Node types already at hand, and how many: they cost their electricity."""
     site: str = "us-average"
@@ -115,3 +127,4 @@ class Hardware(Frozen):
     """Which nodes may be used."""
 
     candidates: tuple[str, ...] = Field(min_length=1)
+    """Node types, GPUs, or GPUs with their count in a node (8xh100); any is every node type with an admitted offer."""

@@ -13,7 +13,8 @@ from typing import Any, Literal, get_args, get_origin
 
 from planner.catalog.load import Catalog, data_root
 from planner.errors import InputError, UnknownName
-from planner.scenario.pool import ANY, Defaults
+from planner.scenario.default import Defaults
+from planner.scenario.pool import ANY
 from planner.scenario.resolve import NO_FILE, resolve, resolve_service, resolve_serving
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario, only_training
 from planner.scenario.serving import Serving
@@ -40,7 +41,7 @@ _WORK: dict[Kind, type[Frozen]] = {"training": Training, "serving": Serving}
 
 def load_any(reference: str | None, overrides: Mapping[str, object], catalog: Catalog, *,
              labels: Mapping[str, str] | None = None) -> tuple[AnyScenario, Defaults]:
-    """Return the resolved question and the defaults that decided it, as "key=value".
+    """Return the resolved question and the defaults that decided it.
 
     `reference` is a path or the name of a shipped scenario; `overrides` maps dotted paths (`limits.deadline`)
     to values as text, and a list may be text with commas. `labels` gives paths the names that messages use

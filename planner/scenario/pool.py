@@ -11,6 +11,7 @@ from planner.catalog.hardware import Gpu, Node
 from planner.catalog.load import Catalog
 from planner.catalog.price import Purchase
 from planner.errors import InputError, UnknownName
+from planner.scenario.default import Default, Defaults
 from planner.scenario.limits import Hardware, Rent, Sourcing
 from planner.yaml_io import Document, Frozen
 
@@ -18,7 +19,6 @@ ANY = "any"
 """The candidate that stands for every node type with an admitted offer; used where no hardware is named."""
 _COUNTED = re.compile(r"(\d{1,9}) ?x ?(\S.*)", re.IGNORECASE | re.ASCII)
 E = TypeVar("E")
-Defaults = list[str]
 
 
 @contextmanager
@@ -39,7 +39,7 @@ def pool(hardware: Hardware, sourcing: Sourcing, catalog: Catalog, document: Doc
     rent = sourcing.rent
     if rent is not None:
         if "terms" not in rent.model_fields_set:
-            defaults.append(f"terms={text(rent.terms)}")
+            defaults.append(Default(name="terms", value=text(rent.terms), why="others only where asked for"))
         rent = _offers_asked(rent, catalog, document)
     own = _owned(sourcing, catalog, document, defaults)
 
@@ -51,7 +51,9 @@ def pool(hardware: Hardware, sourcing: Sourcing, catalog: Catalog, document: Doc
 
     candidates = _candidates(hardware.candidates, everything, catalog, document)
     if ANY in hardware.candidates:
-        defaults.append(f"candidates={text(candidates) if priced else 'every GPU of the catalog'}")
+        defaults.append(Default(
+            name="candidates", value=text(candidates) if priced else "every GPU of the catalog",
+            why="every node type with an admitted offer" if priced else "what holds a model is no question of offers"))
     return {"hardware": hardware.model_copy(update={"candidates": candidates}),
             "sourcing": sourcing.model_copy(update={"rent": rent, "own": own})}
 
@@ -71,7 +73,7 @@ def _owned(sourcing: Sourcing, catalog: Catalog, document: Document, defaults: D
         with named(document, "sourcing", "site"):
             site = catalog.site(sourcing.site)
         if "site" not in sourcing.model_fields_set:
-            defaults.append(f"site={site.name}")
+            defaults.append(Default(name="site", value=site.name, why="where owned nodes stand unless said"))
     return own
 
 

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from planner.catalog.load import Catalog, data_root
+from planner.scenario.default import Default, Defaults
 from planner.scenario.demand import Arrivals, Level
-from planner.scenario.pool import Defaults, named, pool, text
+from planner.scenario.pool import named, pool, text
 from planner.scenario.scenario import Scenario, ServingScenario
 from planner.scenario.serving import Serving
 from planner.scenario.workload import DEFAULT_STACK, Batch
 from planner.yaml_io import Document
 
+_WHY = {"method": "the usual where tokens are given", "stack": "the usual one for the method",
+        "precision": "others are searched only where listed", "sequence_length": "the model's",
+        "global_batch": "the model's", "engine": "the usual one", "kv_cache": "as the engine does",
+        "quantization": "as the model is published or named", "arrivals": "one request does not wait for another"}
+"""Why a value is taken that the question leaves open."""
 NO_FILE = Document({}, "", {})
 """Where a question came from that no file has."""
 _ENDINGS: Sequence[tuple[set[str], str]] = (
@@ -45,7 +51,7 @@ def resolve(scenario: Scenario, catalog: Catalog, document: Document = NO_FILE) 
         raise document.error(("objective",), f"objective: {scenario.objective} needs workload.tokens; without tokens "
                              "the question is the fewest GPUs that hold the model")
     stated = {name for name in work.model_fields_set if getattr(work, name) is not None}
-    defaults += [f"{name}={text(value)}" for name, value in chosen.items() if name not in stated]
+    defaults += _said(chosen, stated)
     # what holds a model is no question of offers, so every kind of GPU is a candidate
     found = pool(scenario.hardware, scenario.sourcing, catalog, document, defaults, priced=work.tokens is not None)
     return scenario.model_copy(update={
@@ -65,7 +71,8 @@ def resolve_serving(scenario: ServingScenario, catalog: Catalog, document: Docum
         found = [resolve_service(one, catalog, document, ("workloads", at))
                  for at, one in enumerate(scenario.workloads)]
         services = {"workloads": tuple(service for service, _ in found)}
-        defaults += [f"{service.label}.{default}" for service, decided in found for default in decided]
+        defaults += [one.model_copy(update={"name": f"{service.label}.{one.name}"})
+                     for service, decided in found for one in decided]
     update = pool(scenario.hardware, scenario.sourcing, catalog, document, defaults)
     return scenario.model_copy(update={**services, **update}), defaults
 
@@ -84,13 +91,19 @@ def resolve_service(service: Serving, catalog: Catalog, document: Document = NO_
         chosen["arrivals"] = service.arrivals or Arrivals()
     stated = {name for name in service.model_fields_set if getattr(service, name) is not None}
     shown = chosen if "arrivals" not in chosen else {**chosen, "arrivals": "poisson"}
-    defaults = [f"{name}={text(value)}" for name, value in shown.items() if name not in stated]
+    defaults = _said(shown, stated)
     if any(level.at is None for _, level in service.levels):
-        defaults.append("percentile=p95")
+        defaults.append(Default(name="percentile", value="p95", why="of a latency without one"))
     chosen |= {name: Level(level.seconds, level.percentile) for name, level in service.levels if level.at is None}
     if service.trace is not None:
         chosen["trace"] = _found(service.trace, document, (*at, "trace"))
     return service.model_copy(update=chosen), defaults
+
+
+def _said(chosen: Mapping[str, object], stated: set[str]) -> Defaults:
+    """Return what was chosen and not stated, with the reason."""
+    return [Default(name=name, value=text(value), why=_WHY.get(name, "the usual"))
+            for name, value in chosen.items() if name not in stated]
 
 
 def format_of(name: str) -> str | None:

@@ -17,25 +17,40 @@ class Scenario(Frozen):
     """The question: the workload, the hardware that may do it, where that comes from, limits, objective."""
 
     name: str = "unnamed"
+    """Shown over the answer."""
     workload: Training
+    """What is trained."""
     hardware: Hardware
+    """Which nodes may be used; left out of a file, any."""
     sourcing: Sourcing = Sourcing()
+    """Where hardware comes from."""
     limits: Limits = Limits()
+    """What the plan must respect."""
     objective: Objective = "cost"
+    """What is minimized."""
     confidence: float = Field(default=0.95, ge=0.5, lt=1)
+    """Of the verdict that memory suffices."""
 
 
 class ServingScenario(Frozen):
     """The same question of one service (`workload`), or of several that share a pool (`workloads`)."""
 
     name: str = "unnamed"
+    """Shown over the answer."""
     workload: Serving | None = None
+    """One service."""
     workloads: tuple[Serving, ...] = Field(default=(), max_length=100)
+    """Several services that share a pool."""
     hardware: Hardware
+    """Which nodes may be used; left out of a file, any."""
     sourcing: Sourcing = Sourcing()
+    """Where hardware comes from."""
     limits: ServingLimits = ServingLimits()
+    """What the plan must respect."""
     objective: ServingObjective = "cost"
+    """What is minimized."""
     confidence: float = Field(default=0.95, ge=0.5, lt=1)
+    """Of the verdict that memory suffices."""
 
     @property
     def services(self) -> tuple[Serving, ...]:

@@ -24,16 +24,20 @@ class Speculative(Frozen):
     """Tokens drafted ahead in each step, and the share of them that the model accepts."""
 
     tokens: int = Field(gt=0, le=64)
+    """Drafted in a step."""
     acceptance: Share = Field(ge=0, le=1)
+    """Share that the model accepts."""
 
 
 class Serving(Frozen):
     """A service: requests at a `rate`, of a `trace`, at a `concurrency`, or as many as go (none of the three)."""
 
     kind: Literal["serving"] = "serving"
+    """Serving."""
     name: str | None = Field(default=None, min_length=1, max_length=80)
     """Needed where several services share a pool."""
     model: str
+    """Catalog name or Hugging Face id, which may name a quantization."""
     rate: Rate | None = None
     """Requests/s of an open loop."""
     concurrency: int | None = Field(default=None, gt=0, le=MOST_CONCURRENT)
@@ -57,11 +61,13 @@ class Serving(Frozen):
     kv_cache: CacheFormat = "auto"
     """Format of keys and values; auto is what the engine does unasked, 16 bits."""
     engine: str = "vllm"
+    """Inference engine."""
     engine_version: str | None = Field(default=None, pattern=r"^\d+(\.\d+)*$", max_length=40)
     """None is the newest release that the catalog has."""
     prefix_hits: Share = Field(default=0.0, ge=0, lt=1)
     """Share of prompt tokens found in the prefix cache."""
     speculative: Speculative | None = None
+    """None where nothing is drafted."""
     headroom: Share = Field(default=0.0, ge=0, le=1)
     """Share of the rate that the replicas must hold on top of it."""
     spare_replicas: int = Field(default=0, ge=0, le=1000)

@@ -54,7 +54,8 @@ def _global_batch(value: object) -> Batch:
     return Batch(sequences, tolerance)
 
 
-GlobalBatch = Annotated[Batch, PlainValidator(_global_batch), PlainSerializer(str, return_type=str)]
+GlobalBatch = Annotated[Batch, PlainValidator(_global_batch, json_schema_input_type=str | int),
+                        PlainSerializer(str, return_type=str)]
 
 
 def sequence(value: int) -> int:
@@ -71,6 +72,7 @@ class Training(Frozen):
     """A training job: `tokens` in all, `global_batch` sequences a step, each of `sequence_length` tokens."""
 
     kind: Literal["training"] = "training"
+    """Training."""
     model: str
     """Several, as a list or separated by commas, ask without tokens for the largest of them that the hardware holds."""
     method: Method | None = None
@@ -78,9 +80,13 @@ class Training(Frozen):
     tokens: Annotated[Tokens, Field(le=10**16)] | None = None
     """None asks what holds the model: the fewest GPUs of each kind."""
     sequence_length: SequenceLength | None = None
+    """Tokens of a sequence; none is the model's."""
     global_batch: GlobalBatch | None = None
+    """Sequences of a step: 2048, or 2048 sequences +- 2%; none is the model's."""
     precision: tuple[Precision, ...] = Field(default=("bf16",), min_length=1)
+    """Formats of matrix products that are searched."""
     stack: str | None = None
+    """Training framework; none is the usual one for the method."""
     optimizer: Optimizer = "adamw"
     """What keeps states beside the weights that train; adamw is the stack's own recipe."""
     optimizer_in_backward: bool = False

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 import platform
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from threading import get_ident
 
 from planner.ask.account import Interrupted
 from planner.ask.plan import make_plan
@@ -22,15 +18,14 @@ def answer(task: Task, terms: Terms, catalog: Catalog | None = None) -> Outcome:
 
     Without `catalog` this process opens its own, and keeps it.
     """
-    with _warnings() as warnings:
-        try:
-            plan = make_plan(task.scenario, catalog or _catalog(terms.folders, terms.digest),
-                             defaults=task.defaults, time_limit=terms.time_limit)
-        except PlannerError as error:
-            return Outcome(task.index, None, str(error), tuple(warnings))
-        except Interrupted:
-            raise KeyboardInterrupt from None  # a sweep keeps what is done; what was cut short is asked again
-    return Outcome(task.index, plan.model_dump(mode="json", by_alias=True), None, tuple(warnings))
+    try:
+        plan = make_plan(task.scenario, catalog or _catalog(terms.folders, terms.digest),
+                         defaults=task.defaults, time_limit=terms.time_limit)
+    except PlannerError as error:
+        return Outcome(task.index, None, str(error))
+    except Interrupted:
+        raise KeyboardInterrupt from None  # a sweep keeps what is done; what was cut short is asked again
+    return Outcome(task.index, plan.model_dump(mode="json", by_alias=True), None, plan.notes)
 
 
 @lru_cache(maxsize=2)
@@ -41,26 +36,3 @@ def _catalog(folders: tuple[str, ...], digest: str) -> Catalog:
         raise InputError(f"the catalog of {platform.node()} has digest {catalog.digest}, not {digest} as where the "
                          "sweep was started: install the same planner and catalog folders there")
     return catalog
-
-
-class _Collector(logging.Handler):
-    """Keeps the messages of one thread: a Dask worker may answer several variants at once."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.thread, self.messages = get_ident(), list[str]()
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if record.thread == self.thread:
-            self.messages.append(record.getMessage())
-
-
-@contextmanager
-def _warnings() -> Iterator[list[str]]:
-    """Collect what is warned of, because the stderr of a worker is nobody's."""
-    logger, collector = logging.getLogger("planner"), _Collector()
-    logger.addHandler(collector)
-    try:
-        yield collector.messages
-    finally:
-        logger.removeHandler(collector)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import pkgutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
@@ -22,13 +22,14 @@ RETRIES = 2
 
 
 @contextmanager
-def cluster(terms: Terms, address: str) -> Iterator[Answers]:
+def cluster(terms: Terms, address: str, warn: Callable[[list[str]], None]) -> Iterator[Answers]:
     """Answer variants on the workers of the scheduler at `address`. Raises InputError where there is none."""
     _distributed()
     with _quiet():
         client = _connected(address)
         try:
-            _check(client, address)
+            if not _workers(client, address):
+                warn([f"the cluster at {address} has no workers yet: waiting for some"])
             yield partial(_answers, client, address, terms)
         finally:
             client.close()
@@ -71,8 +72,11 @@ async def _kind(address: str) -> object:
         return (await remote.identity())["type"]
 
 
-def _check(client: Any, address: str) -> None:  # noqa: ANN401
-    """Refuse a cluster without this planner: a worker that cannot read its task ends without a word."""
+def _workers(client: Any, address: str) -> int:  # noqa: ANN401
+    """Return how many workers there are.
+
+    Refuses a cluster without this planner: a worker that cannot read its task ends without a word.
+    """
     version = (pkgutil.resolve_name, "planner:__version__")
     try:
         found = client.run(*version)
@@ -83,8 +87,7 @@ def _check(client: Any, address: str) -> None:  # noqa: ANN401
     if versions != {__version__}:
         raise InputError(f"--scheduler {address}: planner is {', '.join(sorted(versions - {__version__}))} there, "
                          f"{__version__} here")
-    if not found:
-        logging.getLogger("planner").warning("the cluster at %s has no workers yet: waiting for some", address)
+    return len(found)
 
 
 def _answers(client: Any, address: str, terms: Terms, tasks: Sequence[Task]) -> Iterator[Outcome]:  # noqa: ANN401

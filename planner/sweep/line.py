@@ -5,17 +5,37 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
+from pydantic import ConfigDict, Field
+
+from planner.answer.first_edition import upgraded
+from planner.answer.schema import Plan
 from planner.sweep.task import Outcome, Task
 from planner.sweep.variants import Variant
 from planner.text_io import json_text
+from planner.yaml_io import Frozen, absent
 
 SCHEMA = "planner.sweep/1"
 START = f'{{"schema": "{SCHEMA}"'
 """How every line begins."""
 PROVEN = ("optimal", "infeasible")
 """Statuses of answers that are not asked again."""
+
+
+class SweepLine(Frozen):
+    """One variant with its answer."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    schema_: Literal["planner.sweep/1"] = Field(default="planner.sweep/1", alias="schema")
+    """Edition of this document."""
+    variant: Variant
+    """What is varied, by path, as it was given."""
+    plan: Plan | None
+    """As planner plan --json prints it; none where the variant ended with an error."""
+    error: str | None = Field(default=None, exclude_if=absent)
+    """What it ended with; elsewhere left out."""
 
 
 class WrongLine(ValueError):
@@ -52,7 +72,7 @@ def kept(text: str, tasks: Mapping[frozenset[tuple[str, str]], Task], digest: st
     task = tasks.get(frozenset((path, str(value)) for path, value in data["variant"].items()))
     if task is None:
         raise WrongLine(f"its variant is not of this sweep: {json_text(data['variant'])}")
-    plan, error = data.get("plan"), data.get("error")
+    plan, error = upgraded(data.get("plan")), data.get("error")
     if plan is None and isinstance(error, str):
         return Kept(task.index, _line(task.variant, None, error), False)
     if not isinstance(plan, dict) or not isinstance(plan.get("provenance"), dict):

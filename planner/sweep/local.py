@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -25,22 +24,9 @@ def this_process(terms: Terms, catalog: Catalog) -> Iterator[Answers]:
     """Answer one variant after the other, here."""
     def answers(tasks: Sequence[Task]) -> Iterator[Outcome]:
         for task in tasks:
-            with _silenced():
-                outcome = answer(task, terms, catalog)
-            yield outcome
+            yield answer(task, terms, catalog)
 
     yield answers
-
-
-@contextmanager
-def _silenced() -> Iterator[None]:
-    """Let warnings go into the outcome alone, as they do from a worker."""
-    logger = logging.getLogger("planner")
-    handlers, logger.handlers = logger.handlers, []
-    try:
-        yield
-    finally:
-        logger.handlers = handlers
 
 
 @contextmanager

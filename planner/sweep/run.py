@@ -15,18 +15,18 @@ STOPPED = ("feasible", "undecided")
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """How a sweep ended: errors by variant, variants stopped by the time limit, and what was warned of, once each."""
+    """How a sweep ended: errors by variant, how many the time limit stopped, and what their plans note, once each."""
 
     errors: dict[str, str]
     stopped: int
-    warnings: tuple[str, ...]
+    notes: tuple[str, ...]
 
 
 def run(tasks: Sequence[Task], done: Collection[int], answers: Answers, output: Output,
         progress: Callable[[int], None]) -> Summary:
     """Answer the tasks that are not `done`; `progress` is told how many are, first and after each."""
     errors: dict[int, str] = {}
-    warnings: dict[int, tuple[str, ...]] = {}
+    notes: dict[int, tuple[str, ...]] = {}
     stopped, count = 0, len(done)
     progress(count)
     for outcome in answers([task for task in tasks if task.index not in done]):
@@ -34,8 +34,8 @@ def run(tasks: Sequence[Task], done: Collection[int], answers: Answers, output: 
         if outcome.error is not None:
             errors[outcome.index] = outcome.error
         stopped += outcome.plan is not None and outcome.plan["status"] in STOPPED
-        warnings[outcome.index] = outcome.warnings
+        notes[outcome.index] = outcome.notes
         count += 1
         progress(count)
     return Summary({spelled(tasks[index].variant): errors[index] for index in sorted(errors)}, stopped,
-                   tuple(dict.fromkeys(message for index in sorted(warnings) for message in warnings[index])))
+                   tuple(dict.fromkeys(note for index in sorted(notes) for note in notes[index])))

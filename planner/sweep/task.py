@@ -9,6 +9,7 @@ from typing import Any
 
 from planner.catalog.load import Catalog
 from planner.errors import InputError
+from planner.scenario.default import Default
 from planner.scenario.load import load_any
 from planner.scenario.scenario import AnyScenario
 from planner.sweep.variants import Variant, Varied, overrides, variants
@@ -21,7 +22,7 @@ class Task:
     index: int
     variant: Variant
     scenario: AnyScenario
-    defaults: tuple[str, ...]
+    defaults: tuple[Default, ...]
 
     @property
     def question(self) -> dict[str, Any]:
@@ -45,7 +46,7 @@ class Outcome:
     index: int
     plan: dict[str, Any] | None
     error: str | None = None
-    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 Answers = Callable[[Sequence[Task]], Iterator[Outcome]]

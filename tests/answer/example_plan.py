@@ -4,25 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.answer.schema import (
-    Alternative,
-    Assignment,
-    Infeasible,
-    Layout,
-    Memory,
-    Objective,
-    Offload,
-    Percentiles,
-    Plan,
-    Provenance,
-    RecomputeLayers,
-    Relaxation,
-    Search,
-    Serving,
-    Stage,
-    Time,
-    TimeComponents,
-)
+from planner.answer.assignment import Assignment, ServingAssignment, TrainingAlternative, TrainingAssignment
+from planner.answer.breakdown import Memory, Time, TimeComponents
+from planner.answer.layout import Layout, Offload, RecomputeLayers, Stage
+from planner.answer.level import Percentiles, Serving
+from planner.answer.schema import Infeasible, Objective, Plan, Provenance, Relaxation, Search
+from planner.scenario.default import Default
 
 GIB = 2**30
 STEPS = 894_070
@@ -30,7 +17,8 @@ GOODPUT = 0.953
 
 LAYOUT = Layout(
     tp=4, pp=7, vpp=1, cp=1, ep=1, dp=128, shard=128, zero=1, micro_batch=1, micro_batches=16,
-    recompute="mixed", precision="bf16", offload=Offload(optimizer=0.5, to="host"),
+    recompute="mixed", precision="bf16", schedule="1f1b", sequence_parallel=True,
+    no_sync=False, offload=Offload(optimizer=0.5, to="host"),
     stages=(
         Stage(layers=10, recompute_layers=RecomputeLayers(selective=10), peak_bytes=71 * GIB, seconds=0.2711),
         *(Stage(layers=12, recompute_layers=RecomputeLayers(none=4, selective=8), peak_bytes=(69 - i) * GIB,
@@ -77,20 +65,25 @@ def assignment(scale: float = 1.0, price: float = 28.0, **changes: Any) -> dict[
     return fields
 
 
+def placed(**fields: Any) -> Assignment:
+    """An assignment of the kind that its fields say."""
+    return {"training": TrainingAssignment, "serving": ServingAssignment}[fields["kind"]](**fields)
+
+
 def estimate(**changes: Any) -> Assignment:
     """An estimate: no price, no duration."""
-    unpriced = {"offer": None, "usd_per_node_hour": None, "duration_days": None, "cost_usd": None,
+    unpriced: dict[str, Any] = {"offer": None, "usd_per_node_hour": None, "duration_days": None, "cost_usd": None,
                 "energy_kwh": None, "goodput": None, "spare_nodes": 0, "time": time(steps=None)}
-    return Assignment(**assignment(**(unpriced | changes)))
+    return placed(**assignment(**(unpriced | changes)))
 
 
 def example_plan() -> Plan:
-    best = Assignment(**assignment())
+    best = TrainingAssignment(**assignment())
     wider = LAYOUT.model_copy(update={"tp": 8, "pp": 4, "dp": 112, "vpp": 2, "shard": 112, "stages": ()})
     alternatives = (
-        Alternative(**assignment(1.004, layout=wider), tied=True,
+        TrainingAlternative(**assignment(1.004, layout=wider), tied=True,
                     why="0.4% dearer, less than the prediction resolves (7%)"),
-        Alternative(**assignment(1.31, 23.92, node="dgx-h100", gpu="h100-sxm",
+        TrainingAlternative(**assignment(1.31, 23.92, node="dgx-h100", gpu="h100-sxm",
                                  offer="lambda gpu_8x_h100 us-east-1"),
                     why="11.9% dearer: its 79.2 GiB hold this model only with full recompute in every stage"),
     )
@@ -109,8 +102,10 @@ def provenance() -> Provenance:
     return Provenance(
         scenario={"name": "Llama 3.1 70B pre-training", "confidence": 0.95,
                   "workload": {"kind": "training", "model": "llama-3.1-70b", "tokens": "15 T"}},
-        defaults=("precision=bf16", "terms=on-demand"), catalog_digest="3f9a1c0d5e7b42a6918f0c2d",
-        versions={"planner": "0.1.0", "ortools": "9.11.4210"}, seed=0)
+        defaults=(
+            Default(name="precision", value="bf16", why="others are searched only where listed"),
+            Default(name="terms", value="on-demand", why="others only where asked for")),
+        catalog_digest="3f9a1c0d5e7b42a6918f0c2d", versions={"planner": "0.1.0", "ortools": "9.11.4210"}, seed=0)
 
 
 def infeasible_plan() -> Plan:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from planner.answer.schema import Assignment
+from planner.answer.assignment import Assignment, TrainingAssignment
 from planner.jobs.market import price_dates
 from planner.jobs.training.runners_up import _why, show_hours
 from tests.answer.example_plan import GOODPUT, STEPS, assignment, time
 
 
 def plan_of(scale: float = 1.0, price: float = 28.0, **changes: object) -> Assignment:
-    return Assignment(**assignment(scale, price, **changes))
+    return TrainingAssignment(**assignment(scale, price, **changes))
 
 
 BEST = plan_of()
@@ -67,6 +67,6 @@ def test_gpu_hours_of_any_size_are_legible(hours: float, text: str) -> None:
 
 
 def test_prices_are_dated_to_the_month() -> None:
-    assert price_dates(["2026-11-09", "2026-05", "2026-05-30"]) == "prices of 2026-05 to 2026-11"
-    assert price_dates(["2026", "2026-11-09"]) == "prices of 2026 to 2026-11"
-    assert price_dates(["2026-11-09", "2026-11-21"]) == "prices of 2026-11"
+    assert price_dates(["2026-11-09", "2026-05", "2026-05-30"]).value == "2026-05 to 2026-11"
+    assert price_dates(["2026", "2026-11-09"]).value == "2026 to 2026-11"
+    assert price_dates(["2026-11-09", "2026-11-21"]).value == "2026-11"

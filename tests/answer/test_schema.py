@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from planner.answer.schema import Assignment, Layout, Memory, Objective, Plan, Time, to_json
+from planner.answer.assignment import TrainingAssignment
+from planner.answer.breakdown import Memory, Time
+from planner.answer.layout import Layout
+from planner.answer.schema import Objective, Plan, to_json
 from tests.answer.example_plan import (
     LAYOUT,
     assignment,
@@ -20,14 +23,16 @@ from tests.answer.example_plan import (
     time,
 )
 
-PLAN_KEYS = ["schema", "status", "objective", "assignments", "alternatives", "search", "infeasible",
+PLAN_KEYS = ["schema", "status", "notes", "objective", "assignments", "alternatives", "search", "infeasible",
              "provenance"]
 ASSIGNMENT_KEYS = ["workload", "kind", "node", "gpu", "nodes", "gpus", "spare_nodes", "offer",
                    "usd_per_node_hour", "stack", "layout", "memory", "time", "serving", "goodput",
-                   "duration_days", "cost_usd", "energy_kwh"]
+                   "duration_days", "cost_usd", "energy_kwh", "model", "method", "sourcing"]
+TRAINING_KEYS = [*ASSIGNMENT_KEYS, "sequence_length", "global_batch", "failures", "commitment"]
 KEYS = {
     "layout": ["tp", "pp", "vpp", "cp", "ep", "dp", "shard", "zero", "micro_batch", "micro_batches",
-               "recompute", "precision", "offload", "stages"],
+               "recompute", "precision", "offload", "stages", "schedule", "sequence_parallel", "no_sync", "cp_method",
+               "expert_tp"],
     "memory": ["fits", "usable_bytes", "peak_bytes", "components", "host_bytes_per_node",
                "nvme_bytes_per_node"],
     "time": ["step_seconds", "components", "steps", "tokens_per_second_per_gpu", "model_tflops_per_gpu",
@@ -44,12 +49,12 @@ SERVING_KEYS = ["replicas", "requests_per_second", "ttft_seconds", "tpot_seconds
 def test_plan_keys_are_the_contracts_in_its_order() -> None:
     plan = json.loads(to_json(example_plan()))
     assert list(plan) == PLAN_KEYS
-    assert plan["schema"] == "planner.plan/1"
+    assert plan["schema"] == "planner.plan/2"
     assert list(plan["objective"]) == ["name", "value", "bound", "gap"]
     assert list(plan["search"]) == ["layouts", "legal", "fit", "removed", "staged", "domains", "wall_seconds"]
     assert list(plan["provenance"]) == ["scenario", "defaults", "catalog_digest", "versions", "seed"]
-    assert list(plan["assignments"][0]) == ASSIGNMENT_KEYS
-    assert list(plan["alternatives"][0]) == [*ASSIGNMENT_KEYS, "why", "tied"]
+    assert list(plan["assignments"][0]) == TRAINING_KEYS
+    assert list(plan["alternatives"][0]) == [*TRAINING_KEYS, "why", "tied"]
 
 
 def test_assignment_keys_are_the_contracts_in_its_order() -> None:
@@ -119,7 +124,7 @@ def test_interval_must_rise() -> None:
 ])
 def test_counts_duration_and_rent_must_agree(change: dict[str, Any], message: str) -> None:
     with pytest.raises(ValidationError, match=message):
-        Assignment(**assignment(**change))
+        TrainingAssignment(**assignment(**change))
 
 
 @pytest.mark.parametrize(("change", "message"), [
@@ -135,7 +140,7 @@ def test_layout_must_agree(change: dict[str, Any], message: str) -> None:
     ({"objective": Objective(name="cost_usd", value=2.0, bound=1.0)}, "optimal needs value = bound"),
     ({"assignments": ()}, "status optimal with 0 assignments"),
     ({"infeasible": infeasible_plan().infeasible}, "exactly an infeasible plan says why"),
-    ({"schema": "planner.plan/2"}, "planner.plan/1"),
+    ({"schema": "planner.plan/3"}, "planner.plan/2"),
 ])
 def test_status_must_hold(change: dict[str, Any], message: str) -> None:
     fields = {name: getattr(example_plan(), name) for name in ("status", "objective", "assignments")}

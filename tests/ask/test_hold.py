@@ -73,7 +73,8 @@ def test_of_several_models_the_largest_that_fits_is_named() -> None:
     assert [a.workload for a in plan.assignments] == [
         "inference llama-3.1-70b", "qlora llama-3.1-405b", "lora llama-3.1-70b", "full llama-3.1-70b"]
     assert holding_sentence(plan).startswith("Largest that fits on at most 8 GPUs: inference llama-3.1-70b ")
-    assert any("full of llama-3.1-405b" in default for default in plan.provenance.defaults)
+    assert [note for note in plan.notes if "full of llama-3.1-405b" in note]
+    assert [(a.method, a.model) for a in plan.assignments][1] == ("qlora", "llama-3.1-405b")
 
 
 def test_several_models_take_no_tokens() -> None:

@@ -10,6 +10,7 @@ from types import ModuleType
 import pytest
 
 import planner.cli.main as cli
+from planner.answer.validation import Validation
 from planner.catalog.load import KINDS, Catalog
 from planner.scenario.limits import Deadline
 from planner.scenario.load import FLAGS
@@ -102,7 +103,7 @@ def test_catalog_show_prints_nothing_of_a_node_whose_gpu_is_unknown(planner, tmp
 def test_quiet_and_json_before_plan(planner):
     small = ["plan", "--model", "llama-3.1-8b", "--tokens", "1G", "--on", "dgx-h100", "--max-gpus", "8"]
     assert planner("-q", *small).out == planner(*small, "-q").out
-    assert json.loads(planner("--json", *small).out)["schema"] == "planner.plan/1"
+    assert json.loads(planner("--json", *small).out)["schema"] == "planner.plan/2"
 
 
 def test_catalogs_before_the_command_replace_those_of_the_environment(planner, monkeypatch, tmp_path):
@@ -212,10 +213,11 @@ def test_validation_is_shown_as_a_table_or_as_json(planner, monkeypatch):
     result = {"schema": "planner.validation/1", "rows": [], "skipped": [{"id": "r7", "reason": "no batch size"}],
               "summary": {"step_time_s": {"n": 12, "median_abs_error": 0.051, "p90_abs_error": 0.15, "bias": -0.01,
                                           "interval90_coverage": None},
-                          "fits": {"n": 3, "true_fit": 2, "tight_oom": 1},
+                          "fits": {"n": 3, "true_fit": 2, "false_fit": 0, "tight_fit": 0, "true_oom": 0,
+                                   "false_oom": 0, "tight_oom": 1},
                           "rank": {"groups": 1, "median_spearman": 0.9, "mean_top1_regret": 0.02}}}
     fake = ModuleType("planner.ask.validate")
-    fake.validate_file = lambda path, catalog: result
+    fake.validate_file = lambda path, catalog: Validation.model_validate(result)
     monkeypatch.setitem(sys.modules, "planner.ask.validate", fake)
     ran = planner("validate", "runs.csv")
     assert (ran.code, ran.err) == (0, "")

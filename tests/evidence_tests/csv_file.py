@@ -1,9 +1,12 @@
 """Small evidence files to test with."""
 
 import csv
+import json
 from functools import cache
 from pathlib import Path
 
+from planner.answer.schema import to_json
+from planner.ask.validate import validate_file
 from planner.catalog.load import Catalog
 
 DATA = Path(__file__).parents[1] / "evidence"
@@ -40,3 +43,8 @@ def write(path, *rows):
 def rows_of(name):
     with (DATA / f"{name}.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
+
+
+def validated(path):
+    """Return what `planner validate --json` prints of a file."""
+    return json.loads(to_json(validate_file(path, catalog())))

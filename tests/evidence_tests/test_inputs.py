@@ -4,8 +4,7 @@ import random
 
 import pytest
 
-from planner.ask.validate import validate_file
-from tests.evidence_tests.csv_file import catalog, rows_of, write
+from tests.evidence_tests.csv_file import rows_of, validated, write
 
 MEASURED = ("tokens_per_s_per_gpu", "step_time_s", "tflops_per_gpu", "mfu", "peak_mem_gib")
 
@@ -28,5 +27,5 @@ def test_predictions_do_not_change_when_measurements_do(tmp_path, name):
 
 
 def predictions(path):
-    rows = validate_file(path, catalog())["rows"]
+    rows = validated(path)["rows"]
     return {(row["id"], row["quantity"]): (row["predicted"], row["assumed"]) for row in rows}

@@ -5,13 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from planner.ask.validate import validate_file
 from planner.catalog.calibration import serving_interval
 from planner.evidence.compare import compare
 from planner.evidence.ranking import rank_served
 from planner.evidence.reading import read_evidence
 from planner.evidence.summary import errors
-from tests.evidence_tests.csv_file import DATA, catalog, rows_of, write
+from tests.evidence_tests.csv_file import DATA, catalog, rows_of, validated, write
 
 MEASURED = ("output_tok_s_total", "output_tok_s_per_gpu", "total_tok_s_per_gpu", "ttft_ms", "tpot_ms",
             "interactivity_tok_s_user", "peak_mem_gib", "request_rate")
@@ -29,8 +28,8 @@ def compared():
     return compare(replace(evidence, rows=evidence.rows[::4]), catalog())
 
 
-def validated(tmp_path, *rows):
-    return validate_file(write(tmp_path / "s.csv", *rows), catalog())
+def predicted(tmp_path, *rows):
+    return validated(write(tmp_path / "s.csv", *rows))
 
 
 def test_few_usable_rows_are_skipped(compared):
@@ -61,14 +60,14 @@ def test_layouts_come_out_in_order(compared):
 
 def test_predictions_do_not_change_when_measurements_do(tmp_path):
     rows = rows_of("serve_throughput")[::61]
-    before = predictions(validated(tmp_path, *rows))
+    before = predictions(predicted(tmp_path, *rows))
     mixed = [dict(row) for row in rows]
     for column in MEASURED:
         values = [row[column] for row in rows]
         random.Random(7).shuffle(values)
         for row, value in zip(mixed, values, strict=True):
             row[column] = value
-    after = predictions(validated(tmp_path, *mixed))
+    after = predictions(predicted(tmp_path, *mixed))
     both = before.keys() & after.keys()
     assert len(both) > 40
     assert {key: before[key] for key in both} == {key: after[key] for key in both}
@@ -76,9 +75,9 @@ def test_predictions_do_not_change_when_measurements_do(tmp_path):
 
 def test_a_row_is_predicted_alike_alone_and_among_others(tmp_path):
     rows = rows_of("serve_throughput")[::97]
-    together = predictions(validated(tmp_path, *rows))
+    together = predictions(predicted(tmp_path, *rows))
     for row in rows[::6]:
-        for key, (value, assumed) in predictions(validated(tmp_path, row)).items():
+        for key, (value, assumed) in predictions(predicted(tmp_path, row)).items():
             assert value == pytest.approx(together[key][0], rel=1e-9)
             assert assumed == together[key][1]
 
@@ -88,14 +87,14 @@ def predictions(result):
 
 
 def test_entries_are_named_as_their_columns(tmp_path):
-    found = validated(tmp_path, ROW | {"output_tok_s_per_gpu": "300"})["rows"]
+    found = predicted(tmp_path, ROW | {"output_tok_s_per_gpu": "300"})["rows"]
     assert [e["quantity"] for e in found] == ["output_tok_s_per_gpu", "ttft_ms", "tpot_ms"]
     assert all(e["interval90"][0] < e["predicted"] < e["interval90"][1] for e in found)
     assert found[0]["assumed"] == ["kv_precision=bf16"]
 
 
 def test_output_is_a_share_of_both_directions_by_length(tmp_path):
-    total, output = validated(tmp_path, ROW | {"total_tok_s_per_gpu": "2300", "ttft_ms": "", "tpot_ms": ""})["rows"]
+    total, output = predicted(tmp_path, ROW | {"total_tok_s_per_gpu": "2300", "ttft_ms": "", "tpot_ms": ""})["rows"]
     assert (total["quantity"], output["quantity"]) == ("total_tok_s_per_gpu", "output_tok_s_per_gpu")
     assert output["measured"] == pytest.approx(300)
     assert total["error"] == pytest.approx(output["error"])
@@ -103,7 +102,7 @@ def test_output_is_a_share_of_both_directions_by_length(tmp_path):
 
 def test_a_queue_that_is_full_has_no_time_to_the_first_token(tmp_path):
     row = ROW | {"notes": "offline maximum", "output_tok_s_per_gpu": "300", "concurrency": ""}
-    assert "ttft_ms" not in [e["quantity"] for e in validated(tmp_path, row)["rows"]]
+    assert "ttft_ms" not in [e["quantity"] for e in predicted(tmp_path, row)["rows"]]
 
 
 @pytest.mark.parametrize(("change", "reason"), [
@@ -113,15 +112,15 @@ def test_a_queue_that_is_full_has_no_time_to_the_first_token(tmp_path):
     ({"kv_precision": "q8_0"}, "a cache in q8_0 is not modeled"), ({"gpus": "-4"}, "line 2: column gpus: expected"),
     ({"disaggregated": "1"}, "its workers are not stated"), ({"ttft_ms": "", "tpot_ms": ""}, "no quantity stated")])
 def test_a_skipped_row_says_why(tmp_path, change, reason):
-    result = validated(tmp_path, ROW | change)
+    result = predicted(tmp_path, ROW | change)
     assert result["rows"] == []
     assert reason in result["skipped"][0]["reason"]
 
 
 def test_three_layouts_of_one_question_are_ranked(tmp_path):
     rows = [ROW | {"id": f"x-{tp}", "tp": str(tp), "gpus": str(tp), "tpot_ms": str(60 / tp)} for tp in (2, 4, 8)]
-    assert validated(tmp_path, *rows)["summary"]["rank"]["groups"] == 1
-    assert validated(tmp_path, *rows[:2])["summary"]["rank"]["groups"] == 0
+    assert predicted(tmp_path, *rows)["summary"]["rank"]["groups"] == 1
+    assert predicted(tmp_path, *rows[:2])["summary"]["rank"]["groups"] == 0
 
 
 def test_an_interval_is_there_for_every_engine():
@@ -136,7 +135,7 @@ def test_an_interval_is_there_for_every_engine():
 def test_a_starved_cache_costs_most_of_the_speed(tmp_path):
     row = ROW | {"engine": "TensorRT-LLM", "engine_version": "0.20", "isl": "1000", "osl": "1000", "concurrency": "",
                  "notes": "offline maximum", "ttft_ms": "", "tpot_ms": ""}
-    one, two = validated(tmp_path, row | {"id": "x-1", "gpus": "1", "tp": "1", "output_tok_s_per_gpu": "742"},
+    one, two = predicted(tmp_path, row | {"id": "x-1", "gpus": "1", "tp": "1", "output_tok_s_per_gpu": "742"},
                          row | {"id": "x-2", "gpus": "2", "tp": "2", "output_tok_s_per_gpu": "2102"})["rows"]
     assert abs(one["error"]) < 0.3
     assert abs(two["error"]) < 0.2

@@ -3,31 +3,30 @@
 import numpy as np
 import pytest
 
-from planner.ask.validate import validate_file
-from planner.evidence.compare import Entry
+from planner.answer.validation import Entry
 from planner.evidence.ranking import spearman, top1_regret
 from planner.evidence.residuals import LEAST_ROWS, Sample, classes
 from planner.evidence.summary import summarize
-from tests.evidence_tests.csv_file import THROUGHPUT, catalog, write
+from tests.evidence_tests.csv_file import THROUGHPUT, validated, write
 
 
 def entry(predicted, measured, quantity="step_time_s", interval=(0.9, 1.1)):
     number = quantity != "fits"
-    return Entry("x", quantity, predicted, measured, predicted / measured - 1 if number else None,
-                 interval if number else None, ())
+    return Entry(id="x", quantity=quantity, predicted=predicted, measured=measured,
+                 error=predicted / measured - 1 if number else None, interval90=interval if number else None)
 
 
 def test_errors_by_hand():
     found = summarize([entry(1.2, 1.0), entry(0.9, 1.0), entry(1.0, 1.0), entry(2.0, 4.0)])["step_time_s"]
     # errors +0.2, -0.1, 0, -0.5: absolute 0, 0.1, 0.2, 0.5, whose 90th percentile lies 70% from 0.2 to 0.5
-    assert found == {"n": 4, "median_abs_error": pytest.approx(0.15), "p90_abs_error": pytest.approx(0.41),
+    assert dict(found) == {"n": 4, "median_abs_error": pytest.approx(0.15), "p90_abs_error": pytest.approx(0.41),
                      "bias": pytest.approx(-0.05), "interval90_coverage": 0.75}
 
 
 def test_verdicts_by_hand():
     verdicts = [("fits", "yes"), ("fits", "yes"), ("fits", "no"), ("tight", "yes"), ("tight", "no"),
                 ("does not fit", "no"), ("does not fit", "yes")]
-    assert summarize([entry(p, m, "fits") for p, m in verdicts])["fits"] == {
+    assert dict(summarize([entry(p, m, "fits") for p, m in verdicts])["fits"]) == {
         "n": 7, "true_fit": 2, "false_fit": 1, "tight_fit": 1, "true_oom": 1, "false_oom": 1, "tight_oom": 1}
 
 
@@ -51,10 +50,10 @@ def test_regret_is_what_the_predicted_best_loses():
 def test_a_group_differs_by_its_layout_alone(tmp_path):
     layouts = [{"tp": "4", "cp": "2"}, {"tp": "8", "cp": "1"}, {"tp": "2", "cp": "4"}]
     rows = [THROUGHPUT | layout | {"id": f"S-{i}", "step_time_s": str(14 + i)} for i, layout in enumerate(layouts)]
-    summary = validate_file(write(tmp_path / "a.csv", *rows), catalog())["summary"]["rank"]
+    summary = validated(write(tmp_path / "a.csv", *rows))["summary"]["rank"]
     assert summary["groups"] == 1
     rows[2] = rows[2] | {"seq_len": "4096"}
-    summary = validate_file(write(tmp_path / "b.csv", *rows), catalog())["summary"]["rank"]
+    summary = validated(write(tmp_path / "b.csv", *rows))["summary"]["rank"]
     assert summary == {"groups": 0, "median_spearman": None, "mean_top1_regret": None}
 
 

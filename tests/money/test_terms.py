@@ -9,6 +9,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from planner.answer.assignment import TrainingAssignment
 from planner.answer.schema import Plan
 from planner.ask.plan import make_plan
 from planner.catalog.load import Catalog
@@ -41,7 +42,13 @@ def test_a_commitment_is_paid_to_its_end() -> None:
     offer = next(o for prices in Catalog().price_lists for o in prices.offers
                  if one.offer == f"{prices.name} {o.instance} ({o.region}, {o.term})")
     assert one.cost_usd == pytest.approx((one.nodes + one.spare_nodes) * offer.price * 365 * 24, abs=0.011)
-    assert any(said.startswith("commitment=365 d are paid") for said in plan("reserved-1y").provenance.defaults)
+    assert isinstance(one, TrainingAssignment)
+    assert one.commitment is not None
+    assert (one.commitment.term, one.commitment.paid_days) == ("reserved-1y", 365)
+    assert one.commitment.used_days == pytest.approx(one.duration_days)
+    by_demand = plan("on-demand").assignments[0]
+    assert isinstance(by_demand, TrainingAssignment)
+    assert by_demand.commitment is None
 
 
 def test_of_plans_that_cost_the_same_the_fastest_is_taken() -> None:

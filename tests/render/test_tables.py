@@ -8,7 +8,8 @@ from collections.abc import Callable
 import pytest
 from rich.console import Console
 
-from planner.answer.schema import Alternative, Objective, Plan, Search
+from planner.answer.assignment import TrainingAlternative
+from planner.answer.schema import Objective, Plan, Search
 from planner.render.figures import values
 from planner.render.page import Page
 from planner.render.sentence import close_call_sentence
@@ -175,7 +176,7 @@ def test_tight_names_what_is_expected() -> None:
                                                     ("h100-sxm", 40.0, False)])
 def test_other_hardware_inside_the_interval_is_pointed_out(gpu: str, price: float, told: bool) -> None:
     plan = example_plan()
-    other = Alternative(**assignment(price=price, gpu=gpu), why="dearer")
+    other = TrainingAlternative(**assignment(price=price, gpu=gpu), why="dearer")
     sentence = close_call_sentence(plan.model_copy(update={"alternatives": (other,)}))
     assert (sentence is not None) == told
     if sentence is not None:

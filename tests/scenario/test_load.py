@@ -23,6 +23,7 @@ from planner.scenario.pool import candidate_nodes
 from planner.scenario.resolve import resolve
 from planner.scenario.workload import Batch, Training
 from planner.yaml_io import parse, validate
+from tests.scenario.said import said
 
 MAIN = "llama-3.1-70b-pretrain"
 CATALOG = Catalog()
@@ -39,7 +40,7 @@ def test_the_main_scenario_is_the_one_of_the_contract(main_scenario):
     assert main_scenario.workload.global_batch == Batch(2048)
     assert main_scenario.hardware.candidates == ("dgx-h100", "dgx-h200", "dgx-b200")
     assert main_scenario.limits.deadline == Deadline(60 * 86400.0)
-    assert load_scenario(MAIN, {}, CATALOG)[1] == ["stack=megatron-core"]
+    assert said(load_scenario(MAIN, {}, CATALOG)[1]) == ["stack=megatron-core"]
 
 
 @pytest.mark.parametrize("name", shipped())
@@ -59,12 +60,13 @@ def test_a_flag_overrides_the_file_and_the_rest_stays(main_scenario):
 
 def test_flags_alone_state_the_question_and_every_default_is_said():
     scenario, defaults = load_scenario(None, BARE | {"hardware.candidates": "dgx-h100"}, CATALOG)
-    assert defaults == ["method=pretrain", "stack=megatron-core", "precision=bf16", "sequence_length=8192",
-                        "global_batch=2048 sequences", "terms=on-demand"]
+    assert said(defaults) == ["method=pretrain", "stack=megatron-core", "precision=bf16", "sequence_length=8192",
+                              "global_batch=2048 sequences", "terms=on-demand"]
     assert (scenario.workload.sequence_length, scenario.workload.global_batch) == (8192, Batch(2048))
-    assert load_scenario(None, BARE | {"hardware.candidates": "dgx-h100", "workload.precision": "bf16",
-                                       "workload.sequence_length": "4k", "sourcing.rent.terms": "on-demand"},
-                         CATALOG)[1] == ["method=pretrain", "stack=megatron-core", "global_batch=2048 sequences"]
+    _, fewer = load_scenario(None, BARE | {"hardware.candidates": "dgx-h100", "workload.precision": "bf16",
+                                           "workload.sequence_length": "4k", "sourcing.rent.terms": "on-demand"},
+                             CATALOG)
+    assert said(fewer) == ["method=pretrain", "stack=megatron-core", "global_batch=2048 sequences"]
 
 
 def test_without_hardware_every_node_type_with_an_admitted_offer_is_a_candidate():
@@ -72,7 +74,7 @@ def test_without_hardware_every_node_type_with_an_admitted_offer_is_a_candidate(
     offered = {CATALOG.node(offer.node).name for prices in CATALOG.price_lists for offer in prices.offers
                if offer.term == "on-demand"}
     assert set(scenario.hardware.candidates) == offered
-    assert f"candidates={','.join(sorted(offered))}" in defaults
+    assert f"candidates={','.join(sorted(offered))}" in said(defaults)
     provider = CATALOG.names("prices")[0]
     fewer, _ = load_scenario(None, BARE | {"sourcing.rent.providers": provider.upper()}, CATALOG)
     assert set(fewer.hardware.candidates) < offered

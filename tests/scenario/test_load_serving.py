@@ -11,6 +11,7 @@ from planner.scenario.load import load_any, load_scenario, load_service, shipped
 from planner.scenario.resolve import format_of, resolve_serving, trace_file
 from planner.scenario.scenario import Scenario, ServingScenario, only_training
 from planner.sweep.variants import varied
+from tests.scenario.said import said
 
 CHAT, TRACED, TRAINED = "llama-3.3-70b-chat", "azure-conversation", "llama-3.1-70b-pretrain"
 CATALOG = Catalog()
@@ -33,7 +34,7 @@ def test_the_chat_scenario_is_the_question_of_the_issue():
     assert (service.ttft, service.tpot) == (Level(2.0, 95.0), Level(0.05, 95.0))
     assert service.quantization == ("bf16", "fp8")
     assert len({CATALOG.node(node).gpu for node in scenario.hardware.candidates}) == 10
-    assert defaults == ["engine=vllm", "kv_cache=auto", "arrivals=poisson", "percentile=p95"]
+    assert said(defaults) == ["engine=vllm", "kv_cache=auto", "arrivals=poisson", "percentile=p95"]
 
 
 def test_resolving_again_changes_nothing():
@@ -62,13 +63,14 @@ def test_flags_alone_make_a_service_and_every_default_is_said():
     (service,) = scenario.services
     assert (service.model, service.engine, service.quantization) == ("llama-3.3-70b", "vllm", ("bf16",))
     assert service.arrivals == Arrivals(1.0)
-    assert defaults == ["engine=vllm", "kv_cache=auto", "quantization=bf16", "arrivals=poisson", "terms=on-demand"]
+    assert said(defaults) == ["engine=vllm", "kv_cache=auto", "quantization=bf16", "arrivals=poisson",
+                              "terms=on-demand"]
 
 
 def test_without_hardware_every_node_type_with_an_admitted_offer_is_a_candidate():
     scenario, defaults = load_any(None, {k: v for k, v in BARE.items() if k != "hardware.candidates"}, CATALOG)
     assert {"dgx-h100", "l4-1x", "mi300x-platform"} <= set(scenario.hardware.candidates)
-    assert defaults[-1] == f"candidates={','.join(scenario.hardware.candidates)}"
+    assert said(defaults)[-1] == f"candidates={','.join(scenario.hardware.candidates)}"
 
 
 @pytest.mark.parametrize(("model", "expected"), [
@@ -78,10 +80,10 @@ def test_without_hardware_every_node_type_with_an_admitted_offer_is_a_candidate(
 def test_the_format_is_of_the_name_or_of_the_published_checkpoint(model, expected):
     scenario, defaults = load_any(None, BARE | {"workload.model": model}, CATALOG)
     assert scenario.services[0].quantization == (expected,)
-    assert f"quantization={expected}" in defaults
+    assert f"quantization={expected}" in said(defaults)
     stated, defaults = load_any(None, BARE | {"workload.model": model, "workload.quantization": "int4,fp8"}, CATALOG)
     assert stated.services[0].quantization == ("int4", "fp8")
-    assert not [one for one in defaults if one.startswith("quantization")]
+    assert not [one for one in said(defaults) if one.startswith("quantization")]
 
 
 def test_a_name_without_a_format_asks_for_none():
@@ -91,8 +93,8 @@ def test_a_name_without_a_format_asks_for_none():
 def test_defaults_of_several_services_name_theirs():
     scenario, defaults = load_any("chat-and-code", {}, CATALOG)
     assert [service.label for service in scenario.services] == ["chat", "code"]
-    assert "chat.arrivals=poisson" in defaults
-    assert not [one for one in defaults if one.startswith("code.arrivals")]
+    assert "chat.arrivals=poisson" in said(defaults)
+    assert not [one for one in said(defaults) if one.startswith("code.arrivals")]
 
 
 def test_a_flag_overrides_a_file_and_the_rest_stays():
@@ -150,7 +152,7 @@ def test_one_service_is_read_from_flags_for_an_estimate():
     service, defaults = load_service({"model": "deepseek-v3", "concurrency": "64", "input": "2000", "output": "300"},
                                      CATALOG, {})
     assert (service.concurrency, service.quantization) == (64, ("fp8",))
-    assert defaults == ["engine=vllm", "kv_cache=auto", "quantization=fp8"]
+    assert said(defaults) == ["engine=vllm", "kv_cache=auto", "quantization=fp8"]
     with pytest.raises(InputError, match=r"^--input: 'x' is not a length"):
         load_service({"model": "gpt2", "input": "x", "output": "1"}, CATALOG, {"input": "--input"})
 

@@ -47,7 +47,7 @@ def test_a_plan_lists_every_trade_off_and_minimizes_the_first() -> None:
     assert points == sorted(points)
     assert [days for _, days in points] == sorted((days for _, days in points), reverse=True)
     assert points[-1][1] == plan(objective="time", **asked).objective.value
-    assert any(default.startswith("pareto=cost,days, ") for default in answer.provenance.defaults)
+    assert answer.provenance.pareto == ("cost_usd", "duration_days")
 
 
 @pytest.mark.parametrize("text", ["cost", "cost,cost", "cost,dayz", "days,time", ""])

@@ -35,7 +35,7 @@ def test_a_cluster_gives_the_same_lines(planner, question, expected, dask):
 def test_a_lost_worker_loses_no_variant(six, expected, dask):
     tasks, terms = six
     found = {}
-    with cluster(terms, dask.scheduler_address) as answers:
+    with cluster(terms, dask.scheduler_address, print) as answers:
         for outcome in answers(tasks):
             if not found:
                 os.kill(next(iter(dask.workers.values())).pid, signal.SIGKILL)

@@ -29,6 +29,7 @@ def explain(ask: Ask, catalog: Catalog, choices: Sequence[str] = (), effort: Eff
     asked: list[Mapping[str, str]] = [parts_of(text, question) for text in choices]
     plan = solve(question, effort)
     found = plan.solution.value is not None
-    return Explanation(status=plan.status, objective=plan.objective, assignments=tuple(plan.assignments()),
+    return Explanation(status=plan.status, notes=question.terms.market.notes, objective=plan.objective,
+                       assignments=tuple(plan.assignments()),
                        why_not=tuple(why_not(ask, catalog, choice, plan) for choice in asked),
                        worth=tuple(worths(plan)) if found and not asked else (), infeasible=infeasible_of(plan))

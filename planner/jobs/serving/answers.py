@@ -47,7 +47,7 @@ def _service(catalog: Catalog, service: Service, candidates: Sequence[Candidate]
                    for p in picks]
     rates = loads(service, picks)
     works = [working(d, p.column, service, rate) for d, p, rate in zip(deployments, picks, rates, strict=True)]
-    made = []
+    made: list[Assignment] = []
     for pick, d, rate, mine in zip(picks, deployments, rates, works, strict=True):
         prefill, decode = (_of(role, pick, mine, picks, works) for role in ("prefill", "decode"))
         daily = None if pick.always or len(set(pick.daily)) == 1 else pick.daily

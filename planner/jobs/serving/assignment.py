@@ -7,8 +7,10 @@ from typing import Literal
 
 import numpy as np
 
-from planner.answer.assignment import Assignment, Layout, Memory, MemoryComponents, Time, TimeComponents
+from planner.answer.assignment import ServingAssignment
 from planner.answer.bought import Bought
+from planner.answer.breakdown import Memory, MemoryComponents, Time, TimeComponents
+from planner.answer.layout import Layout
 from planner.answer.level import Percentiles, Replayed, Serving
 from planner.money.rent import RentalOffer
 from planner.physics.serving.capacity import Capacity
@@ -63,7 +65,8 @@ class Placed:
 
 
 def served_assignment(workload: str, stack: str, d: Deployment, rows: Replicas, held: Capacity, delivered: Delivered,
-                      placed: Placed, interval: tuple[float, float], replayed: Replayed | None = None) -> Assignment:
+                      placed: Placed, interval: tuple[float, float], replayed: Replayed | None = None
+                      ) -> ServingAssignment:
     """Return replicas of one layout (a table of one row) as an assignment.
 
     interval: measured over predicted seconds per token that 90% of comparable runs lie between.
@@ -78,9 +81,9 @@ def served_assignment(workload: str, stack: str, d: Deployment, rows: Replicas, 
     power = candidate.node.power
     load = 1 - np.exp(-delivered.batch) * (1 - delivered.busy)
     watts = nodes * placed.part * (power.idle + load * (power.load - power.idle))
-    return Assignment(
-        workload=workload, kind="serving", node=candidate.node.name, gpu=candidate.gpu.name, nodes=nodes, gpus=gpus,
-        offer=offer.label if offer else None, usd_per_node_hour=usd, stack=stack,
+    return ServingAssignment(
+        workload=workload, model=d.model.name, node=candidate.node.name, gpu=candidate.gpu.name, nodes=nodes, gpus=gpus,
+        offer=offer.label if offer else None, sourcing=offer.how if offer else None, usd_per_node_hour=usd, stack=stack,
         layout=_layout(d, rows, placed.replicas, delivered.batch), memory=_memory(d, held, fits=bool(fits)),
         time=_time(d, rows, delivered, tokens, interval),
         serving=Serving(replicas=placed.replicas, requests_per_second=delivered.rate * placed.replicas,
@@ -101,7 +104,8 @@ def served_assignment(workload: str, stack: str, d: Deployment, rows: Replicas, 
 def _layout(d: Deployment, rows: Replicas, replicas: int, batch: float) -> Layout:
     tp, pp, dp, ep = (int(column[0]) for column in (rows.tp, rows.pp, rows.dp, rows.ep))
     return Layout(tp=tp, pp=pp, vpp=1, cp=1, ep=ep, dp=dp * replicas, shard=1, zero=0,
-                  micro_batch=max(1, round(batch / (dp * pp))), micro_batches=pp, recompute="none", precision=d.format)
+                  micro_batch=max(1, round(batch / (dp * pp))), micro_batches=pp, recompute="none", precision=d.format,
+                  expert_tp=tp * dp // ep if d.model.mixes_experts else None)
 
 
 def _memory(d: Deployment, held: Capacity, *, fits: bool) -> Memory:

@@ -19,6 +19,7 @@ from planner.jobs.serving.options import SEQUENCES, TOKENS, Account, options
 from planner.jobs.serving.rates import DEGREES, STAGES
 from planner.jobs.serving.service import Service, services_of
 from planner.layouts.candidate import Candidate
+from planner.scenario.default import Default, Defaults
 from planner.scenario.serving import Serving
 from planner.solver.settings import UNLIMITED, Effort
 
@@ -128,17 +129,13 @@ class ServingJob:
         mine = [pick for pick in picks if isinstance(pick, Pick)]
         return month_of(self.catalog, self.services, self.terms.market.candidates, mine)
 
-    def decided(self) -> list[str]:
+    def decided(self, columns: Columns) -> Defaults:
         """Return what decided beside the defaults of the question: the rate of a trace."""
         whole = self.services[0]
         if whole.trace is None:
             return []
-        return [f"{self.name}.rate={whole.rate:.3g} requests/s, the trace's busiest five minutes "
-                f"(mean {whole.trace.rate:.3g})"]
-
-    def said(self, columns: Columns, picks: Sequence[Picked]) -> list[str]:
-        """Return what a plan decides that its layout does not say: nothing."""
-        return []
+        return [Default(name=f"{self.name}.rate", value=f"{whole.rate:.3g} requests/s",
+                        why=f"the trace's busiest five minutes; its mean is {whole.trace.rate:.3g}")]
 
     def _account(self, account: Account, found: Iterable[tuple[int, ReplicaColumn]]) -> Search:
         more = self.catalog.engine(self.asked.engine).memory_fraction_most

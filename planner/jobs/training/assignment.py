@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from planner.answer.assignment import (
     Assignment,
-    Layout,
-    Median,
-    Memory,
-    MemoryComponents,
-    Offload,
-    RecomputeLayers,
-    Stage,
-    Time,
-    TimeComponents,
+    Commitment,
+    Failures,
+    ServingAssignment,
+    TrainingAssignment,
 )
 from planner.answer.bought import bought_of
+from planner.answer.breakdown import Median, Memory, MemoryComponents, Time, TimeComponents
+from planner.answer.layout import ContextMethod, Layout, Offload, RecomputeLayers, Stage
 from planner.catalog.calibration import Residual
 from planner.layouts.axes import SCHEDULES, lead_modes
 from planner.layouts.offload import NOTHING, Level, level_of
@@ -32,7 +29,7 @@ from planner.physics.training.question import Question
 from planner.solver.quantize import DURATION_QUANTUM, PRICE_QUANTUM
 from planner.solver.search.found import StagedLayout
 from planner.solver.search.job import Job, Pricing
-from planner.units import DAY, show_bytes, show_seconds
+from planner.units import DAY
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +37,8 @@ class Context:
     """What every assignment of one question shares."""
 
     name: str
+    model: str
+    method: str
     question: Question
     job: Job
     offers: Sequence[RentalOffer]
@@ -75,7 +74,19 @@ def layout_of(question: Question, rows: Layouts, row: int, evaluation: Evaluatio
     return Layout(tp=r["tp"], pp=r["pp"], vpp=r["vpp"], cp=r["cp"], ep=r["ep"], dp=r["dp"], shard=int(rows.shard[row]),
                   zero=r["zero"], micro_batch=r["micro_batch"], micro_batches=r["micro_batches"], recompute=label,
                   precision=question.precisions[r["precision"]],
-                  offload=offload_of(outside), stages=stages)
+                  offload=offload_of(outside), stages=stages, schedule=SCHEDULES[r["schedule"]],
+                  sequence_parallel=r["tp"] > 1 and question.stack.sequence_parallel and bool(r["sp"]),
+                  no_sync=bool(r["no_sync"]), cp_method=_exchange(question, rows.take(np.array([row]))),
+                  expert_tp=r["tp"] if any(kind.expert_matrices for kind, _ in question.shape.kinds) else None)
+
+
+def _exchange(question: Question, rows: Layouts) -> ContextMethod | None:
+    """Return how the context-parallel GPUs of one row exchange; none where there is one."""
+    if rows.cp[0] == 1:
+        return None
+    if bool(swaps_heads(question, rows)[0]):
+        return "all-to-all"
+    return "all-gather" if question.stack.context_gathered else "ring"
 
 
 def offload_of(level: Level) -> Offload:
@@ -117,16 +128,28 @@ def assignment_of(context: Context, found: StagedLayout) -> Assignment:
     steps = int(Pricing(context.job, context.question.candidates).steps(rows)[0])
     days = column.duration_us * DURATION_QUANTUM / DAY
     estate = offer.estate if offer else None
-    return Assignment(
-        workload=context.name, kind="serving" if context.question.tuning.forward_only else "training",
-        node=candidate.node.name, gpu=candidate.gpu.name, nodes=column.nodes,
-        gpus=column.gpus, spare_nodes=column.spare_nodes if offer else 0, offer=offer.label if offer else None,
-        usd_per_node_hour=_price(context, found) if offer else None, stack=context.question.stack.name,
-        layout=layout_of(context.question, found.batch.rows, found.row, evaluation), memory=memory_of(evaluation),
-        time=time_of(evaluation, found.step_seconds, steps if offer else None, context.residuals[column.candidate]),
-        goodput=found.goodput if offer else None, duration_days=days if offer else None,
-        cost_usd=found.cents / 100 if offer else None, energy_kwh=column.energy_wh / 1000 if offer else None,
-        purchase=bought_of(estate, column.rented_nodes, column.gpus, found.goodput) if estate else None)
+    placed: dict[str, Any] = {
+        "workload": context.name, "model": context.model, "method": context.method,
+        "node": candidate.node.name, "gpu": candidate.gpu.name, "nodes": column.nodes,
+        "gpus": column.gpus, "spare_nodes": column.spare_nodes if offer else 0, "offer": offer.label if offer else None,
+        "sourcing": offer.how if offer else None,
+        "usd_per_node_hour": _price(context, found) if offer else None, "stack": context.question.stack.name,
+        "layout": layout_of(context.question, found.batch.rows, found.row, evaluation), "memory": memory_of(evaluation),
+        "time": time_of(evaluation, found.step_seconds, steps if offer else None, context.residuals[column.candidate]),
+        "goodput": found.goodput if offer else None, "duration_days": days if offer else None,
+        "cost_usd": found.cents / 100 if offer else None, "energy_kwh": column.energy_wh / 1000 if offer else None,
+        "purchase": bought_of(estate, column.rented_nodes, column.gpus, found.goodput) if estate else None}
+    if context.question.tuning.forward_only:
+        return ServingAssignment(**placed)
+    return TrainingAssignment(
+        **placed, sequence_length=context.question.sequence_length, global_batch=sequences(placed["layout"]),
+        failures=_failures(context, rows) if offer else None,
+        commitment=_commitment(context, found) if offer else None)
+
+
+def sequences(layout: Layout) -> int:
+    """Return the sequences of a step."""
+    return layout.dp * layout.micro_batch * layout.micro_batches
 
 
 def _price(context: Context, found: StagedLayout) -> float:
@@ -135,31 +158,18 @@ def _price(context: Context, found: StagedLayout) -> float:
     return offer.price(column.rented_nodes) * PRICE_QUANTUM * max(1.0, offer.least_us / column.duration_us)
 
 
-def unwritten(context: Context, found: StagedLayout) -> list[str]:
-    """Return what a layout decides that its degrees do not say: how sequences and contexts are split."""
-    row = found.batch.rows.take(np.array([found.row]))
-    said = []
-    if row.tp[0] > 1 and context.question.stack.sequence_parallel and not row.sp[0]:
-        said.append("sequence_parallel=off, which is faster here")
-    if row.schedule[0]:
-        said.append(f"schedule={SCHEDULES[int(row.schedule[0])]}")
-    if row.no_sync[0]:
-        said.append("no_sync=1, gradients of micro-batches accumulate without a reduction")
-    if bool(swaps_heads(context.question, row)[0]):
-        said.append("context_parallel=all-to-alls of heads (Ulysses), faster here than a ring")
-    if context.offers:
-        said.append(_failures(context, row))
-    if context.offers and context.job.offers[found.column.candidate].least_us > found.column.duration_us:
-        offer = context.offer(found.column.candidate)
-        said.append(f"commitment={show_seconds(offer.commitment)} are paid ({offer.term}), "
-                    f"{show_seconds(found.column.duration_us * DURATION_QUANTUM)} are used")
-    return said
-
-
-def _failures(context: Context, row: Layouts) -> str:
-    """Return how often a run of one row is interrupted, and how often it is saved."""
+def _failures(context: Context, rows: Layouts) -> Failures:
+    """Return how often a run of one row is interrupted, and how it is saved."""
     between, interval, write = (
-        float(one[0]) for one in Pricing(context.job, context.question.candidates).interruptions(row))
-    size = show_bytes(context.job.checkpoint_bytes)
-    return (f"failures=one each {show_seconds(between)}; a checkpoint of {size} each {show_seconds(interval)}, written "
-            f"in {show_seconds(write)}; restarts take {show_seconds(context.job.reliability.restart)}")
+        float(one[0]) for one in Pricing(context.job, context.question.candidates).interruptions(rows))
+    return Failures(seconds_between=between, checkpoint_bytes=context.job.checkpoint_bytes,
+                    checkpoint_interval_seconds=interval, checkpoint_write_seconds=write,
+                    restart_seconds=context.job.reliability.restart)
+
+
+def _commitment(context: Context, found: StagedLayout) -> Commitment | None:
+    """Return what is paid for beyond the job's end; none where nothing is."""
+    offer, used = context.offer(found.column.candidate), found.column.duration_us
+    if context.job.offers[found.column.candidate].least_us <= used:
+        return None
+    return Commitment(term=offer.term, paid_days=offer.commitment / DAY, used_days=used * DURATION_QUANTUM / DAY)

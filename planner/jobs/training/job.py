@@ -16,7 +16,7 @@ from planner.catalog.stack import Stack
 from planner.jobs.columns import Columns, Processed, Run
 from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Picked, Replaying, Terms
 from planner.jobs.quanta import prices, quanta
-from planner.jobs.training.assignment import Context, assignment_of, unwritten
+from planner.jobs.training.assignment import Context, assignment_of
 from planner.jobs.training.facts import (
     MOST_GPUS,
     checkpoint_bytes,
@@ -35,6 +35,7 @@ from planner.layouts.rules import Facts
 from planner.money.rent import RentalOffer
 from planner.physics.training.question import Question, quantile, question_of
 from planner.physics.training.recipes import Recipe, with_recipe
+from planner.scenario.default import Default, Defaults
 from planner.scenario.limits import Objective
 from planner.scenario.workload import DEFAULT_STACK, Batch, Training
 from planner.solver.check import check_staging
@@ -154,7 +155,8 @@ class TrainingJob:
     @property
     def context(self) -> Context:
         """What every assignment of the job shares."""
-        return Context(self.name, self.question, self.search, self.terms.market.offers, self.residuals)
+        return Context(self.name, self.model.name, self.asked.method or "pretrain", self.question, self.search,
+                       self.terms.market.offers, self.residuals)
 
     def assignments(self, columns: Columns, picks: Sequence[Picked], replaying: Replaying | None = None
                     ) -> list[Assignment]:
@@ -243,20 +245,16 @@ class TrainingJob:
         """Return the tokens that are trained on."""
         return Processed(float(self.asked.tokens or 0))
 
-    def decided(self) -> list[str]:
-        """Return what decided beside the defaults of the question: how far the search went."""
-        limits = self.terms.limits
-        return [f"max_gpus={MOST_GPUS}"] if limits.gpus is None and limits.max_gpus is None else []
-
-    def said(self, columns: Columns, picks: Sequence[Picked]) -> list[str]:
-        """Return what a plan decides that its degrees do not say, and how many nodes can be bought."""
+    def decided(self, columns: Columns) -> Defaults:
+        """Return what decided beside the defaults of the question: how far the search went, how many can be bought."""
         assert isinstance(columns, Searched)
-        removed = columns.frontier.removed
+        limits, removed = self.terms.limits, columns.frontier.removed
+        said = [Default(name="max_gpus", value=str(MOST_GPUS), why="no limit is given")]
         most = [f"{o.nodes:,} {o.estate.node.name}" for o in self.terms.market.offers if o.estate is not None]
         cut = most and any(count for name, count in removed.items() if name.startswith("owned"))
-        return [*([f"bought=at most {', '.join(most)}, as their networks join or are priced for"] if cut else ()),
-                *(line for run in picks if isinstance(run, Run)
-                  for line in unwritten(self.context, columns.layout(run)))]
+        bought = Default(name="bought", value=f"at most {', '.join(most)}",
+                         why="as their networks join or are priced for")
+        return [*(said if limits.gpus is None and limits.max_gpus is None else ()), *((bought,) if cut else ())]
 
     def _upper(self) -> tuple[float, ...]:
         """Return measured over predicted step time at the confidence of the deadline, by candidate."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
-from planner.answer.assignment import Assignment
+from planner.answer.assignment import Assignment, ServingAssignment, TrainingAssignment
 from planner.catalog.architecture import Model
 from planner.catalog.hardware import Node
 from planner.catalog.load import Catalog
@@ -142,9 +143,12 @@ def estimate_of(catalog: Catalog, model: Model, node: Node, stack: Stack, *, gpu
     found = evaluate_fixed(question, rows, 0, recompute_layers)
     residual = catalog.step_residuals.match(stack=stack.family, architecture=candidate.gpu.architecture)
     total = int(rows.gpus[0])
-    return Assignment(
-        workload=f"{model.name} {method}, {sequence_length} tokens, {batch} sequences",
-        kind="serving" if serving else "training",
-        node=node.name, gpu=candidate.gpu.name, nodes=-(-total // node.gpus), gpus=total, stack=stack.name,
-        layout=layout_of(question, rows, 0, found), memory=memory_of(found),
-        time=time_of(found, found.step.seconds, None, residual))
+    placed: dict[str, Any] = {
+        "workload": f"{model.name} {method}, {sequence_length} tokens, {batch} sequences", "model": model.name,
+        "method": method, "node": node.name, "gpu": candidate.gpu.name, "nodes": -(-total // node.gpus), "gpus": total,
+        "stack": stack.name,
+        "layout": layout_of(question, rows, 0, found), "memory": memory_of(found),
+        "time": time_of(found, found.step.seconds, None, residual)}
+    if serving:
+        return ServingAssignment(**placed)
+    return TrainingAssignment(**placed, sequence_length=sequence_length, global_batch=batch)

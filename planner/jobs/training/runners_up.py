@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from planner.answer.assignment import Alternative, Assignment
+from planner.answer.assignment import Alternative, Assignment, alternative
 from planner.jobs.training.assignment import Context, assignment_of
 from planner.layouts.enumerate import Grid
 from planner.layouts.rules import Facts
@@ -74,7 +74,7 @@ def alternative_of(context: Context, found: StagedLayout, best: Assignment) -> A
     ours, theirs = _value(best, objective), _value(this, objective)
     excess = theirs / ours - 1
     tied = objective != "gpus" and abs(excess) < context.question.kernels.resolution
-    return Alternative(**this.model_dump(), why=_why(best, this, objective, excess), tied=tied)
+    return alternative(this, _why(best, this, objective, excess), tied=tied)
 
 
 def _value(assignment: Assignment, objective: str) -> float:

@@ -28,7 +28,7 @@ def rent_against_buy(plan: Plan) -> str | None:
     """Return the chart of cash spent by renting and by buying for the same work; none unless the plan has both."""
     found: Found = [*plan.assignments[:1], *plan.alternatives]
     bought = next(((a, a.purchase) for a in found if a.purchase and a.duration_days), None)
-    rents = [a.cost_usd for a in found if a.offer and _rented(a) and a.cost_usd is not None]
+    rents = [a.cost_usd for a in found if a.sourcing == "rent" and a.cost_usd is not None]
     if bought is None or not rents or bought[0].duration_days is None:
         return None
     own, what = bought
@@ -45,10 +45,6 @@ def rent_against_buy(plan: Plan) -> str | None:
                       f"after {at:.1f} months {show_usd(rent * at)} each way")]
     title = f"Cash spent, nodes in use {what.utilization:.0%} of the time"
     return chart(title, "months", "USD", lines, marks, short_usd)
-
-
-def _rented(a: Assignment) -> bool:
-    return a.purchase is None and " owned " not in f" {a.offer} "
 
 
 def _running(what: Bought) -> float:

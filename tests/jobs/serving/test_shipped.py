@@ -72,4 +72,4 @@ def test_a_trace_is_planned_for_its_busiest_minutes_and_replayed_whole() -> None
     assert seen.replayed is not None
     assert seen.replayed.requests == 19_366
     assert sum(a.serving.requests_per_second for a in found.assignments if a.serving) > 19_366 / 3600
-    assert any("busiest five minutes" in said for said in found.provenance.defaults)
+    assert any("busiest five minutes" in one.why for one in found.provenance.defaults)

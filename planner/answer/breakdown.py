@@ -1,0 +1,133 @@
+"""Where the bytes of a GPU and the seconds of a step go."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from planner.yaml_io import Frozen
+
+Fits = Literal["fits", "tight", "does not fit"]
+RELATIVE = 1e-6
+"""How closely sums and products of seconds must agree, relative."""
+
+
+class MemoryComponents(Frozen):
+    """Device bytes of the worst stage's GPU, by what they hold."""
+
+    weights: int = Field(default=0, ge=0)
+    """Weights, in the formats they are kept in."""
+    gradients: int = Field(default=0, ge=0)
+    """Gradients."""
+    master_weights: int = Field(default=0, ge=0)
+    """The full copy of weights that the optimizer steps."""
+    optimizer: int = Field(default=0, ge=0)
+    """The optimizer's moments."""
+    activations: int = Field(default=0, ge=0)
+    """What forward keeps for backward, and what a layer works with."""
+    logits: int = Field(default=0, ge=0)
+    """Logits and their gradients, on the last stage."""
+    communication_buffers: int = Field(default=0, ge=0)
+    """Buckets, gathered weights and communicators."""
+    framework: int = Field(default=0, ge=0)
+    """The CUDA context, and what the allocator wastes."""
+    reserve: int = Field(default=0, ge=0)
+    """Margin between the median prediction and the asked confidence."""
+    kv_cache: int = Field(default=0, ge=0)
+    """The key-value cache, for serving."""
+
+
+class Median(Frozen):
+    """What tools should print of the worst stage's GPU: PyTorch's two peaks, and nvidia-smi's."""
+
+    allocated: int
+    """PyTorch's peak of allocated bytes."""
+    reserved: int
+    """PyTorch's peak of reserved bytes."""
+    device: int
+    """What nvidia-smi shows."""
+
+
+class Memory(Frozen):
+    """Device memory of the worst stage's GPU, and what the layout keeps outside."""
+
+    fits: Fits
+    """At the asked confidence; `tight` where only the median fits."""
+    usable_bytes: int = Field(gt=0)
+    """What a program can allocate on the GPU."""
+    peak_bytes: int = Field(ge=0)
+    """Worst stage's device use at the asked confidence: the sum of the components."""
+    components: MemoryComponents
+    """What they hold."""
+    host_bytes_per_node: int = Field(default=0, ge=0)
+    """Pinned host memory of what is offloaded, for all GPUs of a node; 0 where nothing is."""
+    nvme_bytes_per_node: int = Field(default=0, ge=0)
+    """Flash of what is offloaded there, for all GPUs of a node; 0 where nothing is."""
+    median: Median | None = Field(default=None, exclude=True)
+    """Not part of the JSON."""
+
+    @model_validator(mode="after")
+    def _adds_up(self) -> Self:
+        parts = self.components.model_dump()
+        total = sum(parts.values())
+        if abs(total - self.peak_bytes) > len(parts):
+            raise ValueError(f"memory components add up to {total} bytes, peak_bytes is {self.peak_bytes}")
+        return self
+
+
+class TimeComponents(Frozen):
+    """Exposed seconds of a step (what overlaps is not counted), by what takes them."""
+
+    compute: float = 0.0
+    """Forward and backward, without recompute."""
+    recompute: float = 0.0
+    """Forward again, of what was dropped."""
+    tensor_parallel: float = 0.0
+    """Exchange within layers."""
+    pipeline_bubble: float = 0.0
+    """Waiting for other stages."""
+    pipeline_p2p: float = 0.0
+    """Sends between stages."""
+    context_parallel: float = 0.0
+    """Exchange of keys and values."""
+    expert_parallel: float = 0.0
+    """All-to-alls of tokens to experts and back."""
+    data_parallel: float = 0.0
+    """Reduction of gradients and gathering of weights."""
+    offload: float = 0.0
+    """Transfers to and from the host or flash."""
+    optimizer_step: float = 0.0
+    """The step itself."""
+    other: float = 0.0
+    """Kernel launches, imbalance and all else."""
+
+
+class Time(Frozen):
+    """Speed: a training step, or for serving one decode iteration at the planned batch."""
+
+    step_seconds: float = Field(gt=0)
+    """The sum of the components."""
+    components: TimeComponents
+    """What takes them."""
+    steps: int | None = Field(default=None, ge=0)
+    """Optimizer steps of the whole job; none where no amount of work was asked."""
+    tokens_per_second_per_gpu: float = Field(ge=0)
+    """Of training; for serving, output tokens."""
+    model_tflops_per_gpu: float = Field(ge=0)
+    """Model TFLOP/s: no recompute counted, causal attention halved."""
+    mfu: float = Field(ge=0)
+    """model_tflops_per_gpu over the dense peak of the compute precision, 0 to 1."""
+    interval90_seconds: tuple[float, float]
+    """Step seconds, 5% and 95% quantile of comparable evidence."""
+
+    @model_validator(mode="after")
+    def _adds_up(self) -> Self:
+        total = math.fsum(self.components.model_dump().values())
+        if not math.isclose(total, self.step_seconds, rel_tol=RELATIVE):
+            raise ValueError(f"time components add up to {total} s, step_seconds is {self.step_seconds}")
+        low, high = self.interval90_seconds
+        if low > high:
+            raise ValueError(f"interval90_seconds must rise, got {low} to {high}")
+        return self

@@ -1,0 +1,101 @@
+"""How the work is split over GPUs: all that a launch file needs of it, as `layout` of an assignment."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from planner.yaml_io import Frozen
+
+Schedule = Literal["1f1b", "gpipe", "zero-bubble", "dualpipe"]
+ContextMethod = Literal["ring", "all-to-all", "all-gather"]
+
+
+class RecomputeLayers(Frozen):
+    """How many of a stage's layers keep everything, drop the cheap part, or drop all but their input."""
+
+    none: int = Field(default=0, ge=0)
+    """Layers that keep every activation."""
+    selective: int = Field(default=0, ge=0)
+    """Layers that drop what is cheap to compute again."""
+    full: int = Field(default=0, ge=0)
+    """Layers that drop all but their input."""
+
+
+class Stage(Frozen):
+    """One pipeline stage: all chunks of layers that one pipeline rank holds."""
+
+    layers: int = Field(ge=0)
+    """Transformer layers, over all virtual chunks; embedding and head are not counted."""
+    recompute_layers: RecomputeLayers
+    """The stage's layers by recompute mode."""
+    peak_bytes: int = Field(ge=0)
+    """Device bytes of one GPU of the stage at the asked confidence."""
+    seconds: float = Field(ge=0)
+    """Forward and backward of one micro-batch."""
+
+
+class Offload(Frozen):
+    """Shares (0 to 1) of the states that live outside the GPU, and where."""
+
+    optimizer: float = Field(default=0.0, ge=0, le=1)
+    """Of the optimizer states."""
+    parameters: float = Field(default=0.0, ge=0, le=1)
+    """Of the weights."""
+    activations: float = Field(default=0.0, ge=0, le=1)
+    """Of the checkpoints of recomputed layers, which always lie on the host."""
+    to: Literal["none", "host", "nvme"] = "none"
+    """Where optimizer states and weights lie."""
+
+
+class Layout(Frozen):
+    """How the work is split: degrees of parallelism, batch split, recompute and offload."""
+
+    tp: int = Field(gt=0)
+    """Tensor-parallel GPUs."""
+    pp: int = Field(gt=0)
+    """Pipeline stages."""
+    vpp: int = Field(gt=0)
+    """Virtual chunks of layers interleaved on a stage."""
+    cp: int = Field(gt=0)
+    """Context-parallel GPUs."""
+    ep: int = Field(gt=0)
+    """Expert-parallel GPUs; divides dp x cp."""
+    dp: int = Field(gt=0)
+    """Data-parallel copies (serving: replicas)."""
+    shard: int = Field(gt=0)
+    """Ranks over which ZeRO shards states."""
+    zero: int = Field(ge=0, le=3)
+    """ZeRO stage: 1 shards optimizer states, 2 gradients too, 3 weights too."""
+    micro_batch: int = Field(gt=0)
+    """Sequences a pipeline works on at once."""
+    micro_batches: int = Field(gt=0)
+    """Micro-batches a pipeline works through in a step."""
+    recompute: Literal["none", "selective", "full", "mixed"]
+    """What every layer keeps for backward; `mixed` where layers differ (see stages)."""
+    precision: str
+    """Number format of matrix products."""
+    offload: Offload = Offload()
+    """What lies outside the GPU."""
+    stages: tuple[Stage, ...] = ()
+    """One a pipeline stage, first to last; empty for serving."""
+    schedule: Schedule | None = None
+    """Order of micro-batches in the pipeline; 1f1b with `vpp` above 1 is interleaved. None for serving."""
+    sequence_parallel: bool | None = None
+    """Whether norms and residuals are split along the sequence over the tensor-parallel GPUs. None for serving."""
+    no_sync: bool | None = None
+    """Whether gradients of micro-batches add up without a reduction in between. None for serving."""
+    cp_method: ContextMethod | None = None
+    """How context-parallel GPUs exchange: keys and values go round a ring, parts of the sequence are swapped for heads
+    (Ulysses), or all keys and values are gathered. None where `cp` is 1."""
+    expert_tp: int | None = Field(default=None, gt=0)
+    """GPUs that split each expert. None for a model without experts."""
+
+    @model_validator(mode="after")
+    def _experts_divide(self) -> Self:
+        if (self.dp * self.cp) % self.ep:
+            raise ValueError(f"ep {self.ep} must divide dp x cp = {self.dp * self.cp}")
+        if self.stages and len(self.stages) != self.pp:
+            raise ValueError(f"{len(self.stages)} stages are listed for pp {self.pp}")
+        return self

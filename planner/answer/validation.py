@@ -1,0 +1,97 @@
+"""What `planner validate` prints as JSON: schema planner.validation/1, to the letter of the contract."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import ConfigDict, Field
+
+from planner.yaml_io import Frozen, absent
+
+
+class Entry(Frozen):
+    """One quantity of one row."""
+
+    id: str
+    """Of the row."""
+    quantity: str
+    """Named as its column."""
+    predicted: float | str
+    """In the unit of the column; of `fits`: fits, tight or does not fit."""
+    measured: float | str
+    """In the unit of the column; of `fits`: yes or no."""
+    error: float | None
+    """Predicted over measured, less one; none for a verdict."""
+    interval90: tuple[float, float] | None = Field(default=None, exclude_if=absent)
+    """That 90% of comparable runs lie in; left out for a verdict."""
+    assumed: tuple[str, ...] = ()
+    """What the row leaves open, as name=value."""
+
+
+class Skipped(Frozen):
+    """A row without a prediction."""
+
+    id: str
+    """Of the row."""
+    reason: str
+    """Why there is none."""
+
+
+class Errors(Frozen):
+    """How good the predictions of one quantity are; shares of the measured value."""
+
+    n: int
+    """Entries."""
+    median_abs_error: float
+    """That half of them stay below."""
+    p90_abs_error: float
+    """That 90% of them stay below."""
+    bias: float
+    """Signed median."""
+    interval90_coverage: float | None
+    """Share of them that lie in their interval."""
+
+
+class Verdicts(Frozen):
+    """How often each verdict met each outcome; `tight` is neither right nor wrong."""
+
+    n: int
+    """Entries."""
+    true_fit: int = 0
+    """Said to fit, and did."""
+    false_fit: int = 0
+    """Said to fit, and did not."""
+    tight_fit: int = 0
+    """Said to be tight, and fitted."""
+    true_oom: int = 0
+    """Said not to fit, and did not."""
+    false_oom: int = 0
+    """Said not to fit, and did."""
+    tight_oom: int = 0
+    """Said to be tight, and did not fit."""
+
+
+class Rank(Frozen):
+    """Whether layouts come out in the right order, where runs differ by their layout alone."""
+
+    groups: int
+    """Of such runs."""
+    median_spearman: float | None
+    """Rank correlation of predicted and measured time."""
+    mean_top1_regret: float | None
+    """How much slower the predicted best ran than the best."""
+
+
+class Validation(Frozen):
+    """Predicted against measured, for every row of a file."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    schema_: Literal["planner.validation/1"] = Field(default="planner.validation/1", alias="schema")
+    """Edition of this document."""
+    rows: tuple[Entry, ...]
+    """One for each quantity that a row states."""
+    skipped: tuple[Skipped, ...]
+    """Rows without a prediction."""
+    summary: dict[str, Errors | Verdicts | Rank]
+    """By quantity; `fits` are verdicts, `rank` the order of layouts."""

@@ -1,0 +1,206 @@
+"""What an assignment says, once: facts in groups, and shares of memory and time, for text and for pages alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from planner.answer.assignment import Assignment, TrainingAssignment
+from planner.answer.bought import Bought
+from planner.answer.breakdown import Memory, Time
+from planner.answer.level import Replayed, Serving
+from planner.jobs.serving.assignment import MONTH_DAYS
+from planner.render.figures import days, milliseconds, percent
+from planner.render.layout_text import axes, in_words, prompts_of
+from planner.units import DAY, GIB, plural, show_bytes, show_count, show_kwh, show_seconds, show_usd
+
+Group = Literal["hardware", "layout", "memory", "performance", "level", "cost", "purchase"]
+_LABELS = {"kv_cache": "key-value cache", "communication_buffers": "communication buffers"}
+_EXCHANGES = {"ring": "keys and values go round a ring", "all-to-all": "all-to-alls of heads (Ulysses)",
+              "all-gather": "all keys and values are gathered"}
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One figure as people read it, with its unit."""
+
+    label: str
+    value: str
+    group: Group
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A named part of a whole: its number, the unit of that, and its share of the whole, 0 to 1."""
+
+    label: str
+    number: str
+    unit: str
+    share: float
+
+
+def facts(a: Assignment, confidence: float | None = None) -> list[Fact]:
+    """Return all facts of an assignment, group by group; `confidence` is that of the memory verdict, 0 to 1."""
+    speed = _trained(a) if a.serving is None else _served(a, a.serving)
+    groups: dict[Group, Iterator[tuple[str, str]]] = {
+        "hardware": _hardware(a), "layout": _layout(a), "memory": _memory(a.memory, confidence), "performance": speed,
+        "level": _replayed(a.serving.replayed if a.serving else None), "cost": _cost(a), "purchase": _purchase(a)}
+    return [Fact(label, value, group) for group, pairs in groups.items() for label, value in pairs]
+
+
+def memory_parts(memory: Memory) -> list[Part]:
+    """Return what takes a GPU's memory; shares are of what is usable."""
+    return [Part(_label(name), f"{size / GIB:,.2f}", "GiB", size / memory.usable_bytes)
+            for name, size in memory.components.model_dump().items() if size]
+
+
+def time_parts(time: Time) -> list[Part]:
+    """Return what takes the time of a step."""
+    step = time.step_seconds
+    return [Part(_label(name), milliseconds(seconds, step), "ms", seconds / step)
+            for name, seconds in time.components.model_dump().items() if seconds]
+
+
+def levels(serving: Serving) -> list[list[str]]:
+    """Return TTFT and TPOT, half and 95% of requests as computed, and as replayed where they were."""
+    found = serving.replayed
+    rows = (("time to first token", serving.ttft_seconds, found and found.ttft_seconds),
+            ("time per output token", serving.tpot_seconds, found and found.tpot_seconds))
+    return [[label, *(show_seconds(end) for each in (computed, replayed) if each for end in (each.p50, each.p95))]
+            for label, computed, replayed in rows]
+
+
+def _label(name: str) -> str:
+    return _LABELS.get(name, name.replace("_", " "))
+
+
+def _hardware(a: Assignment) -> Iterator[tuple[str, str]]:
+    yield "GPUs", f"{a.gpus:,} x {a.gpu}"
+    yield "nodes", f"{a.nodes:,} x {a.node}" + (f" and {a.spare_nodes:,} spare" if a.spare_nodes else "")
+
+
+def _layout(a: Assignment) -> Iterator[tuple[str, str]]:
+    layout = a.layout
+    yield "in words", in_words(a)
+    yield "axes", axes(a)
+    if layout.schedule not in (None, "1f1b"):
+        yield "schedule", f"{layout.schedule}"
+    if layout.tp > 1 and layout.sequence_parallel is False:
+        yield "sequence parallel", "off"
+    if layout.no_sync:
+        yield "gradients", "of micro-batches accumulate without a reduction in between (no_sync)"
+    if layout.cp_method:
+        yield "context exchange", _EXCHANGES[layout.cp_method]
+
+
+def _memory(memory: Memory, confidence: float | None) -> Iterator[tuple[str, str]]:
+    if memory.median is not None:
+        allocated, reserved, device = (f"{size / GIB:.1f}" for size in memory.median.model_dump().values())
+        spread = "" if confidence is None else (f"; {confidence * 100:.4g}% of comparable runs stay within "
+                                                f"{memory.peak_bytes / memory.median.device:.2f}x")
+        yield "expected", (f"{allocated} GiB allocated, {reserved} reserved (PyTorch), {device} on the device "
+                           f"(nvidia-smi){spread}")
+    for name, size in (("host memory", memory.host_bytes_per_node), ("NVMe", memory.nvme_bytes_per_node)):
+        if size:
+            yield f"{name} per node", show_bytes(size)
+
+
+def _trained(a: Assignment) -> Iterator[tuple[str, str]]:
+    time = a.time
+    whole = show_count(time.tokens_per_second_per_gpu * a.gpus)
+    yield "tokens", f"{time.tokens_per_second_per_gpu:,.0f} tokens/s/GPU, {whole} tokens/s in all"
+    yield from _step(time)
+    if time.steps:
+        yield "steps", f"{time.steps:,}"
+    if a.goodput is not None:
+        yield "goodput", f"{percent(a.goodput)} of the time moves the work forward"
+    if isinstance(a, TrainingAssignment) and a.failures is not None:
+        often = a.failures
+        yield "failures", (
+            f"one each {show_seconds(often.seconds_between)}; a checkpoint of {show_bytes(often.checkpoint_bytes)} "
+            f"each {show_seconds(often.checkpoint_interval_seconds)}, written in "
+            f"{show_seconds(often.checkpoint_write_seconds)}; restarts take {show_seconds(often.restart_seconds)}")
+    if a.duration_days is not None:
+        yield "duration", days(a.duration_days)
+
+
+def _step(time: Time) -> Iterator[tuple[str, str]]:
+    low, high = (show_seconds(s) for s in time.interval90_seconds)
+    yield "compute", f"{time.model_tflops_per_gpu:,.0f} TFLOP/s/GPU, MFU {time.mfu:.3f}"
+    yield "step", f"{show_seconds(time.step_seconds)}, 90% interval {low} to {high}"
+
+
+def _served(a: Assignment, serving: Serving) -> Iterator[tuple[str, str]]:
+    tokens = serving.output_tokens_per_second_per_gpu * a.gpus
+    yield "requests", (f"{serving.requests_per_second:,.4g} requests/s{prompts_of(a)} over "
+                       f"{plural(serving.replicas, 'replica')}")
+    yield "output", (f"{serving.output_tokens_per_second_per_gpu:,.0f} output tokens/s/GPU, {show_count(tokens)} "
+                     "tokens/s in all")
+    yield "cache", f"{serving.kv_tokens:,} tokens a replica, {plural(serving.max_batch, 'sequence')} at most"
+    yield from _step(a.time)
+    if a.usd_per_node_hour is not None and tokens and serving.role != "prefill":
+        usd = a.usd_per_node_hour * a.nodes / 3600
+        yield "cost", f"{show_usd(usd / tokens * 1e6)} per million output tokens"
+    if serving.memory_fraction is not None:
+        yield "memory fraction", f"{serving.memory_fraction:g}, above the engine's default"
+    if serving.max_batched_tokens is not None:
+        yield "prefill chunk", f"{serving.max_batched_tokens:,} tokens a step, other than the engine's default"
+    if serving.max_sequences is not None:
+        yield "batch limit", f"{serving.max_sequences:,} sequences a step, other than the engine's default"
+    if serving.nodes_by_hour is not None:
+        yield "nodes", f"{', '.join(map(str, serving.nodes_by_hour))} in the hours from midnight"
+
+
+def _replayed(found: Replayed | None) -> Iterator[tuple[str, str]]:
+    if found is None:
+        return
+    words = (f"{found.requests:,} requests, event by event: {percent(found.share_within_level)} within every level; "
+             f"replicas at work {percent(found.busy_share)} of the time")
+    if found.preempted:
+        words += f"; {plural(found.preempted, 'preemption')}"
+    yield "replayed", words + (f"; {found.rejected:,} rejected" if found.rejected else "")
+
+
+def _cost(a: Assignment) -> Iterator[tuple[str, str]]:
+    held = plural(a.nodes, "node")
+    if a.spare_nodes:
+        held += f" + {a.spare_nodes:,} spare"
+    if a.usd_per_node_hour is not None:
+        hourly = a.usd_per_node_hour * (a.nodes + a.spare_nodes)
+        part = a.serving.part_of_nodes if a.serving else None
+        shared = "" if part is None else f", {percent(part)} of the price as others share them"
+        yield "price", f"{held} at {a.usd_per_node_hour:,.2f} USD/h{shared}: {hourly:,.2f} USD/h"
+    if a.offer:
+        yield "offer", a.offer
+    if isinstance(a, TrainingAssignment) and a.commitment is not None:
+        paid, used = (show_seconds(each * DAY) for each in (a.commitment.paid_days, a.commitment.used_days))
+        yield "commitment", f"{paid} are paid ({a.commitment.term}), {used} are used"
+    if a.cost_usd is not None:
+        yield "cost", f"{a.cost_usd:,.2f} USD" + (f" in {MONTH_DAYS:g} days" if a.serving else _per_tokens(a))
+    if a.energy_kwh is not None:
+        yield "energy", show_kwh(a.energy_kwh)
+
+
+def _per_tokens(a: Assignment) -> str:
+    tokens = a.time.tokens_per_second_per_gpu * a.gpus * a.time.step_seconds * (a.time.steps or 0)
+    return f", {show_usd((a.cost_usd or 0.0) / tokens * 1e6)} per million tokens" if tokens else ""
+
+
+def _purchase(a: Assignment) -> Iterator[tuple[str, str]]:
+    bought = a.purchase
+    if bought is None:
+        return
+    gpus = (a.nodes + a.spare_nodes) * a.gpus / a.nodes
+    yield "capital", f"{show_usd(bought.capex_usd)}, {show_usd(bought.capex_usd / gpus)} per GPU"
+    yield "resale", f"{show_usd(bought.resale_usd)} after {bought.life_years:g} years"
+    yield "a month", f"{show_usd(sum(bought.usd_per_month.values()))}: " + ", ".join(
+        f"{name} {show_usd(usd)}" for name, usd in bought.usd_per_month.items() if usd)
+    yield "running", f"{show_usd(bought.opex_usd_per_month)} of that a month (electricity to staff)"
+    yield "an hour", (f"{show_usd(bought.usd_per_useful_gpu_hour)} per useful GPU-hour with the nodes "
+                      f"{bought.utilization:.0%} in use")
+
+
+def bill(bought: Bought) -> list[tuple[str, str, str, str]]:
+    """Return the bill of materials: item, count, each, USD."""
+    return [(one.item, f"{one.count:,}", show_usd(one.unit_usd), f"{one.usd:,.0f}") for one in bought.bill]

@@ -1,0 +1,72 @@
+"""Facts are said once: text and page show the same ones, each in its group."""
+
+from __future__ import annotations
+
+import html
+import io
+
+import pytest
+from rich.console import Console
+
+from planner.answer.assignment import Commitment, Failures, TrainingAssignment
+from planner.answer.layout import Layout
+from planner.answer.schema import Plan
+from planner.catalog.load import Catalog
+from planner.render.facts import facts, memory_parts, time_parts
+from planner.render.report.page import report
+from planner.render.tables import render_plan
+from tests.answer.example_plan import LAYOUT, assignment, example_plan, serving_assignment
+
+FAILURES = Failures(seconds_between=86400 * 5, checkpoint_bytes=2**40, checkpoint_interval_seconds=3600,
+                    checkpoint_write_seconds=12, restart_seconds=600)
+
+
+def unusual() -> Plan:
+    """A plan whose layout has all that launch files need and that is not the usual."""
+    changes = {"schedule": "zero-bubble", "sequence_parallel": False, "no_sync": True, "cp_method": "all-to-all",
+               "expert_tp": 4}
+    layout = Layout(**dict(LAYOUT) | changes)
+    one = TrainingAssignment(**assignment(layout=layout), failures=FAILURES,
+                             commitment=Commitment(term="reserved-1y", paid_days=365, used_days=59.2))
+    return example_plan().model_copy(update={"assignments": (one,), "notes": ("one thing to know",)})
+
+
+def text_of(plan: Plan) -> str:
+    console = Console(file=io.StringIO(), width=200)
+    render_plan(plan, console)
+    return " ".join(console.file.getvalue().split())  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("plan", [
+    unusual(), example_plan(), example_plan().model_copy(update={"assignments": (serving_assignment(),)})],
+    ids=["unusual", "usual", "serving"])
+def test_every_fact_is_in_the_text_and_on_the_page(plan: Plan) -> None:
+    page, text = html.unescape(report(plan, Catalog())), text_of(plan)
+    for fact in facts(plan.assignments[0]):
+        assert " ".join(fact.value.split()) in text or fact.group == "hardware", fact
+        assert fact.value in page or fact.group == "memory", fact
+
+
+def test_what_a_launch_needs_is_said_where_it_is_unusual() -> None:
+    said = {fact.label: fact.value for fact in facts(unusual().assignments[0])}
+    assert said["schedule"] == "zero-bubble"
+    assert said["sequence parallel"] == "off"
+    assert said["context exchange"] == "all-to-alls of heads (Ulysses)"
+    assert "no_sync" in said["gradients"]
+    assert "expert TP 4" in said["axes"]
+    assert said["failures"] == ("one each 5 d; a checkpoint of 1024.0 GiB each 60 min, written in 12 s; restarts take "
+                                "10 min")
+    assert said["commitment"] == "365 d are paid (reserved-1y), 59.2 d are used"
+    usual = {fact.label for fact in facts(example_plan().assignments[0])}
+    assert not usual & {"schedule", "sequence parallel", "context exchange", "gradients", "failures", "commitment"}
+
+
+def test_notes_are_on_the_page() -> None:
+    assert "one thing to know" in report(unusual(), Catalog())
+
+
+def test_parts_have_all_of_the_whole() -> None:
+    one = example_plan().assignments[0]
+    assert sum(part.share for part in time_parts(one.time)) == pytest.approx(1)
+    assert sum(part.share for part in memory_parts(one.memory)) == pytest.approx(
+        one.memory.peak_bytes / one.memory.usable_bytes)
