@@ -98,6 +98,7 @@ class Choice:
 
     status: str
     value: int | None
+    bound: int | None
     best: StagedLayout | None
     frontier: Frontier
 
@@ -109,4 +110,4 @@ def choose(question: Question, grid: Grid, job: Job, effort: Effort = UNLIMITED,
     found = single(runs, frontier.open_bound[0] if frontier.open_bound else None, job.offers, job.objective,
                    Limits(job.deadline_us, job.budget_cents, job.max_power_w))
     best = next((one for one in frontier.found if found.column and one.column.key == found.column.key), None)
-    return Choice(found.status, found.value, best, frontier)
+    return Choice(found.status, found.value, found.bound, best, frontier)

@@ -11,6 +11,7 @@ from typing import Literal
 from pydantic import Field
 
 from planner.catalog.hardware import Precision
+from planner.catalog.ranges import Held
 from planner.catalog.sourced import Sourced
 from planner.errors import MissingFact
 from planner.yaml_io import Frozen
@@ -19,23 +20,23 @@ from planner.yaml_io import Frozen
 class WeightFormat(Frozen):
     """Bytes of one weight of a quantized matrix with its share of the scales, and of any other weight."""
 
-    matrix: float = Field(gt=0)
-    other: float = Field(default=2.0, gt=0)
+    matrix: float = Field(gt=0, le=64)
+    other: float = Field(default=2.0, gt=0, le=64)
     experts_alone: bool = False
     """Whether only routed experts are quantized, as in gpt-oss."""
-    attention: float | None = Field(default=None, gt=0)
+    attention: float | None = Field(default=None, gt=0, le=64)
     """Of matrices of attention, where they are kept apart from the rest."""
-    embedding: float | None = Field(default=None, gt=0)
-    head: float | None = Field(default=None, gt=0)
+    embedding: float | None = Field(default=None, gt=0, le=64)
+    head: float | None = Field(default=None, gt=0, le=64)
     """Of the token table and the output matrix, where they are quantized too."""
-    activation: float = Field(default=0.0, ge=0)
+    activation: float = Field(default=0.0, ge=0, le=64)
     """Bytes of an element of the copy that products in eight or four bits read in place of activations."""
     computes: Precision = "bf16"
     """Format of products where the GPU has it; else, and in bf16, weights are expanded to the GPU's 16 bits."""
     needs: Precision | None = None
     """Format that a GPU must have for it, where that is another."""
-    hidden_multiple: int = Field(default=1, gt=0)
-    ffn_multiple: int = Field(default=1, gt=0)
+    hidden_multiple: int = Field(default=1, gt=0, le=10_000)
+    ffn_multiple: int = Field(default=1, gt=0, le=10_000)
     """What widths of a rank's experts are rounded up to for the kernels."""
 
     @property
@@ -49,27 +50,27 @@ class WeightFormat(Frozen):
 class GgufKind(Frozen):
     """Bytes of a matrix weight and of a weight of the token table in one of llama.cpp's kinds."""
 
-    matrix: float = Field(gt=0)
-    table: float = Field(gt=0)
+    matrix: float = Field(gt=0, le=64)
+    table: float = Field(gt=0, le=64)
 
 
 class CacheRules(Frozen):
     """What a cache holds beside keys and values, whatever their format. Bytes."""
 
-    state: dict[Literal["mamba", "mamba2", "deltanet"], float]
+    state: dict[Literal["mamba", "mamba2", "deltanet"], Held]
     """Of an element of a recurrent state, by kind."""
-    convolved: float = Field(gt=0)
+    convolved: Held
     """Of an element of the inputs that the short convolution looks back at."""
-    index_scale: float = Field(ge=0)
+    index_scale: Held
     """Of the scale beside the fp8 key of a sparse-attention indexer."""
-    nearly_equal: float = Field(ge=1)
+    nearly_equal: float = Field(ge=1, le=100)
     """Kinds whose counts of layers differ by less make one group each where an engine shares the pool by kind."""
 
 
 class StoredCache(CacheRules):
     """The same with the bytes of one element of keys and values, scales included."""
 
-    element: float = Field(gt=0)
+    element: float = Field(gt=0, le=64)
 
 
 class Formats(Sourced):
@@ -78,11 +79,11 @@ class Formats(Sourced):
     weights: dict[str, WeightFormat]
     gguf: dict[str, GgufKind]
     """llama.cpp's kinds, by lower-case name."""
-    gguf_head: float = Field(gt=0)
+    gguf_head: Held
     """Bytes of a weight of the output matrix, at least, in every GGUF kind."""
-    exl2_head: float = Field(gt=0)
+    exl2_head: Held
     """The same in exl2."""
-    cached: dict[str, float]
+    cached: dict[str, Held]
     """Bytes of one element of the cache, with its scales."""
     cache_rules: CacheRules
 

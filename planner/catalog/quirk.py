@@ -13,7 +13,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal, TypeAlias, get_args
 
 from pydantic import AfterValidator, Field, field_validator
 
@@ -73,13 +73,17 @@ Pattern = Annotated[str, AfterValidator(bounded)]
 Test = Callable[[str | None], tuple[str | None, ...] | None]
 
 
+Whole: TypeAlias = Annotated[int, Field(ge=0, le=10**12)]
+Figure: TypeAlias = Annotated[float, Field(ge=-1e12, le=1e12)]
+
+
 class Rule(Frozen):
     """One habit of a source: when all conditions hold, the answer is `value`."""
 
-    when: dict[str, Pattern | int | None] = Field(default_factory=dict)
+    when: dict[str, Pattern | Whole | None] = Field(default_factory=dict)
     """Columns and what is found in each: a pattern, a bound (`<= 2022`), a whole number, or null where nothing is
     stated. `a or b` is the first of two that is stated, `a and b` both, one after the other."""
-    value: str | float | None = None
+    value: str | Figure | None = None
     """Without one, what the groups of the patterns catch; `yes` where there is no group. `no` answers a flag."""
     source: str = Field(min_length=3)
     as_of: AsOf | None = None

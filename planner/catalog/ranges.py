@@ -23,6 +23,8 @@ Passes: TypeAlias = Annotated[float, Field(ge=0, le=1e4)]
 """Times through memory, bytes an element, or lengths at which something is half as good."""
 Share: TypeAlias = Annotated[float, Field(gt=0, le=1.2)]
 """Of a rate on paper; measured ones lie a little above some."""
+Held: TypeAlias = Annotated[float, Field(ge=0, le=64)]
+"""Bytes of a weight, an element or a parameter's states."""
 DeviceBytes: TypeAlias = Annotated[float, Quantity(
     BYTES, "GPU memory", "80 GB", "TB", "GB", "GiB", "MiB", "B", least="1 MB", most="1 PB")]
 Mib: TypeAlias = Annotated[float, Field(ge=0, le=1e9)]

@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from planner.catalog.ranges import Held
 from planner.catalog.sourced import Sourced
 from planner.yaml_io import Frozen
 
@@ -13,26 +14,26 @@ from planner.yaml_io import Frozen
 class TrainedBytes(Frozen):
     """Bytes of each parameter that trains beside a frozen base."""
 
-    weight: float = Field(gt=0)
-    gradient: float = Field(ge=0)
-    moments: float = Field(ge=0)
+    weight: float = Field(gt=0, le=64)
+    gradient: Held
+    moments: Held
 
 
 class Recipes(Sourced):
     """Bytes by the names of optimizers, losses and quantized bases."""
 
-    optimizers: dict[str, float]
+    optimizers: dict[str, Held]
     """Per parameter, of an optimizer's states; paged ones leave the GPU under pressure. AdamW is the stack's own."""
-    least_gradient: float = Field(ge=0)
+    least_gradient: Held
     """Per parameter, where every gradient is applied and freed as backward makes it: the matrix at hand."""
-    losses: dict[Literal["plain", "chunked", "fused"], float]
+    losses: dict[Literal["plain", "chunked", "fused"], Held]
     """Per logit of a plain loss and of one in chunks, per hidden element of one fused with its projection."""
-    bases: dict[str, float]
+    bases: dict[str, Held]
     """Per frozen weight, by quantization."""
     qlora: str
     """The quantization that QLoRA has unless a row says otherwise."""
     adapter: TrainedBytes
     table: TrainedBytes
     """Of an embedding or head that trains beside adapters."""
-    adapter_input: float = Field(ge=0)
+    adapter_input: Held
     """Saved per element of an adapted input, over the frozen layer's own: dropout copy, mask and cast."""

@@ -37,7 +37,7 @@ class ServingLaw(Sourced):
     """Share of a scale-up link that a kernel of one-shot or two-shot all-reduce reaches."""
     one_shot_bytes: Bytes
     """Largest message that such a kernel takes."""
-    expert_passes: float = Field(ge=0)
+    expert_passes: float = Field(ge=0, le=1e4)
     """Times the rows of routed experts pass through memory: permuted there and back, read and written each."""
     handover: Seconds
     """What sending a request from a prefill worker to a decode worker takes beside its cache."""

@@ -45,6 +45,6 @@ def rows_of(name):
         return list(csv.DictReader(file))
 
 
-def validated(path):
+def validated(path, known=None):
     """Return what `planner validate --json` prints of a file."""
-    return json.loads(to_json(validate_file(path, catalog())))
+    return json.loads(to_json(validate_file(path, known or catalog())))

@@ -8,12 +8,11 @@ from typing import get_args
 import pytest
 
 import planner.evidence
-from planner.ask.validate import validate_file
 from planner.catalog.load import Catalog
 from planner.catalog.quirk import COLUMNS, KNOWN, Question, Quirks, bounded
 from planner.errors import InputError
 from planner.evidence.rows import ServeMeasured, ServeRun, TrainMeasured, TrainRun
-from tests.evidence_tests.csv_file import MEMORY, THROUGHPUT, catalog, write
+from tests.evidence_tests.csv_file import MEMORY, THROUGHPUT, catalog, validated, write
 
 HEAD = "name: lab\nsource: our own\nas_of: 2026-11\nkind: quoted\nquirks:\n"
 
@@ -70,7 +69,7 @@ def test_no_pattern_in_the_code_of_evidence_repeats_without_a_bound():
     ("tuned: [{when: {notes: x}, source: our own}]", "quirks.tuned.0.kind: required, but missing")])
 def test_a_wrong_rule_names_file_line_and_key(tmp_path, rule, expected):
     with pytest.raises(InputError) as caught:
-        validate_file(write(tmp_path / "runs.csv", THROUGHPUT), own(tmp_path, rule))
+        validated(write(tmp_path / "runs.csv", THROUGHPUT), own(tmp_path, rule))
     assert re.search("lab.yaml:[56]: quirks", str(caught.value))
     assert expected in str(caught.value)
 
@@ -79,7 +78,7 @@ def test_a_rule_of_your_own_answers_before_the_shipped_ones(tmp_path):
     row = THROUGHPUT | {"framework": "NeMo of our lab", "recompute": "", "source": "our wiki"}
     path = write(tmp_path / "runs.csv", row)
     ours = own(tmp_path, "usual_recompute: [{when: {source: our wiki}, value: full, source: the wiki, kind: quoted}]")
-    (before,), (after,) = (validate_file(path, known)["rows"] for known in (catalog(), ours))
+    (before,), (after,) = (validated(path, known)["rows"] for known in (catalog(), ours))
     assert (before["assumed"], after["assumed"]) == (["recompute=none"], ["recompute=full"])
     assert after["predicted"] > before["predicted"]
 
@@ -107,7 +106,7 @@ def test_a_layout_without_a_finite_prediction_is_skipped(tmp_path):
     """InternEvo shards over 4 ranks, where experts are spread over 8."""
     row = THROUGHPUT | {"model": "house-made", "experts": "8", "experts_per_token": "2", "moe_ffn": "14336", "ep": "8",
                         "notes": "zero1=4", "dp": "16", "cp": "1", "gpus": "256"}
-    (skipped,) = validate_file(write(tmp_path / "runs.csv", row), catalog())["skipped"]
+    (skipped,) = validated(write(tmp_path / "runs.csv", row), catalog())["skipped"]
     assert skipped["reason"] == "ep 8 is wider than a shard group of 4"
 
 
@@ -119,7 +118,7 @@ def test_a_layout_without_a_finite_prediction_is_skipped(tmp_path):
     ({"scaleout": "IB 0x0Gb"}, "bandwidth: ")])
 def test_whatever_is_wrong_with_a_row_is_its_reason(tmp_path, change, reason):
     row = MEMORY | {"gpu_mem_gib": "", "scaleout": ""}
-    found = validate_file(write(tmp_path / "m.csv", row, row | {"id": "wrong"} | change), catalog())
+    found = validated(write(tmp_path / "m.csv", row, row | {"id": "wrong"} | change), catalog())
     assert [entry["id"] for entry in found["rows"]] == ["titan-1"]
     (skipped,) = found["skipped"]
     assert skipped["id"] == "wrong"

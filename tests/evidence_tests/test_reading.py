@@ -4,11 +4,10 @@ import re
 
 import pytest
 
-from planner.ask.validate import validate_file
 from planner.errors import EXIT_INPUT, InputError
 from planner.evidence.reading import read_evidence
 from planner.evidence.rows import Run, ServeMeasured, ServeRun, TrainMeasured, TrainRun
-from tests.evidence_tests.csv_file import DATA, MEMORY, THROUGHPUT, catalog, write
+from tests.evidence_tests.csv_file import DATA, MEMORY, THROUGHPUT, catalog, validated, write
 
 
 def refusal(path):
@@ -35,7 +34,7 @@ def test_the_kind_is_recognized_by_the_header(name, rows):
 def test_a_wrong_value_skips_its_row_and_no_other(tmp_path, column, value, expected):
     wrong = {"offload_optimizer": "", **THROUGHPUT, "id": "wrong"} | {column: value}
     path = write(tmp_path / "runs.csv", {"offload_optimizer": "", **THROUGHPUT}, wrong)
-    found = validate_file(path, catalog())
+    found = validated(path, catalog())
     assert [entry["id"] for entry in found["rows"]] == ["DGXC-1"]
     (skipped,) = found["skipped"]
     assert skipped["id"] == ("wrong" if column != "id" else "line 3")

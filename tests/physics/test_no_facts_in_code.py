@@ -21,7 +21,7 @@ PLAIN = {0, 1, 2, 3, 4, 0.5, 1.5}
 """Counts, widths of 16 and 32 bits, halves."""
 GUARD = 1e-6
 """Numbers up to this keep a division from zero."""
-STATISTICS = {"serving/pace.py", "serving/points.py"}
+STATISTICS = {"serving/gamma.py", "serving/pace.py", "serving/points.py"}
 """Files of distributions and series alone."""
 KNOWN = {
     "collectives.py": {"_by_links", "_neighbor"},

@@ -164,7 +164,7 @@ def test_a_replay_of_the_same_steps_agrees(model: str, node: str, name: str, one
         asked = service_of(serving(model, name, rate, **more), CATALOG)
         found = working(d, best, asked, rate)
         assert found.rate[0] == pytest.approx(rate, rel=0.01)
-        pick = Pick(0, replace(best, batch=float(found.batch[0])), None, 1, 1, (1,))  # type: ignore[arg-type]
+        pick = Pick(0, 0, replace(best, batch=float(found.batch[0])), None, 1, 1, (1,))  # type: ignore[arg-type]
         lengths = [Lengths(of.mean, of.cv) for of in (asked.asked.input, asked.asked.output) if of is not None]
         seen = replay(CATALOG, asked, [candidate], [pick], synthetic(rate, (lengths[0], lengths[1]),
                                                                      asked.asked.gap_cv, count=1500, seed=1))

@@ -111,8 +111,8 @@ def test_offload_is_never_left_out_where_it_would_win(model: str, node: str, gpu
     prepared, = question_of(scenario, catalog()).jobs
     assert isinstance(prepared, TrainingJob)
     layouts, job = enumerate_layouts(prepared.facts).layouts, prepared.search
-    lazy, eager = (Search(prepared.question, prepared.space, job) for _ in range(2))
-    eager.bounding = Unpruned(prepared.question, eager.pricing, eager.levels, prepared.space.flash, eager.out)
+    lazy, eager = (Search(prepared.question, prepared.facts.space, job) for _ in range(2))
+    eager.bounding = Unpruned(prepared.question, eager.pricing, eager.levels, prepared.facts.space.flash, eager.out)
     lazy, eager = (search.run(table_source(layouts)).found for search in (lazy, eager))
     assert min(f.key for f in lazy)[:2] == min(f.key for f in eager)[:2]
 

@@ -4,11 +4,12 @@ import random
 from dataclasses import replace
 
 import pytest
-from planner.jobs.training.prepared import job_of, prepare
-from planner.solver.search.choose import choose
 
 from planner.ask.plan import make_plan
+from planner.catalog.load import Catalog
 from planner.errors import InputError
+from planner.jobs.kinds import question_of
+from planner.jobs.training.job import TrainingJob
 from planner.layouts.enumerate import Grid
 from planner.layouts.table import from_rows
 from planner.physics.training.estimate import time_terms
@@ -16,13 +17,14 @@ from planner.physics.training.memory import memory_terms
 from planner.render.figures import days, objective
 from planner.scenario.limits import Limits
 from planner.scenario.load import load_scenario
+from planner.scenario.scenario import Scenario
 from planner.solver import staging
 from planner.solver.quantize import DURATION_QUANTUM, duration_limit
 from planner.solver.search.bounds import bound
 from planner.solver.search.job import Pricing
 from planner.solver.search.staging_input import staging_problem
 from planner.units import DAY, SECONDS, show_within
-from tests.search_cases import catalog
+from tests.search_cases import catalog, choose
 from tests.small_cases import small_case
 
 
@@ -72,10 +74,16 @@ def test_jobs_of_milliseconds_pass_their_own_checks(tokens: str) -> None:
     assert plan.status == "optimal"
 
 
+def training(scenario: Scenario, known: Catalog) -> TrainingJob:
+    job, = question_of(scenario, known).jobs
+    assert isinstance(job, TrainingJob)
+    return job
+
+
 @pytest.mark.parametrize(("length", "batch"), [("1048576", "1"), ("100M", "1_000_000")])
 def test_sequences_of_any_length_are_staged_in_60_bits(length: str, batch: str) -> None:
     """Staging has no answer, or one that its own bound admits, whatever a layer takes and holds."""
-    prepared = prepare(question(
+    prepared = training(question(
         workload__model="llama-3.1-405b", workload__tokens="1G", workload__sequence_length=length,
         workload__global_batch=batch, hardware__candidates="dgx-h100"), catalog())
     roomy = tuple(replace(one, gpu=one.gpu.model_copy(update={"usable_memory": 1e18})) for one in
@@ -104,9 +112,9 @@ def test_lengths_beyond_any_model_are_refused_with_the_limit() -> None:
 
 
 def test_padded_tokens_may_leave_64_bits() -> None:
-    prepared = prepare(question(workload__model="gpt2", workload__tokens="10_000T", workload__mean_length="1",
+    prepared = training(question(workload__model="gpt2", workload__tokens="10_000T", workload__mean_length="1",
                                 hardware__candidates="rtx-4090-1x"), catalog())
-    assert job_of(prepared).tokens > 2**63
+    assert prepared.search.tokens > 2**63
     batch = prepared.question.global_batch
-    steps = Pricing(job_of(prepared), prepared.question.candidates).steps(from_rows([{}], batch))
+    steps = Pricing(prepared.search, prepared.question.candidates).steps(from_rows([{}], batch))
     assert steps[0] == -(-10**16 // batch)

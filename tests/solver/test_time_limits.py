@@ -4,13 +4,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
-from planner.jobs.training.prepared import prepare
-from planner.jobs.training.solved import planned
 
 import planner.layouts.enumerate as enumerating
 import planner.solver.search.frontier as searching
 from planner.ask.explain.cause import CUT_SHORT, infeasible_of
 from planner.ask.plan import make_plan
+from planner.jobs.kinds import question_of
+from planner.jobs.solved import solve
 from planner.layouts.enumerate import Grid
 from planner.layouts.table import joined
 from planner.scenario.load import load_scenario
@@ -120,7 +120,7 @@ def test_an_explanation_that_is_cut_short_says_so() -> None:
     values = {"workload.model": "gpt2", "workload.tokens": "1 T", "hardware.candidates": "rtx-4090-1x",
               "limits.deadline": "2 h"}
     scenario, _ = load_scenario(None, values, catalog())
-    failed = planned(prepare(scenario, catalog()))
+    failed = solve(question_of(scenario, catalog()))
     whole, cut = infeasible_of(failed), infeasible_of(replace(failed, effort=Effort(0.0)))
     assert whole is not None
     assert whole.relaxations
