@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from planner.catalog.stack import Stack
+from planner.catalog.stack import Refusal, Stack
 from planner.layouts.axes import SCHEDULES, Space, micro_batches
 from planner.layouts.offload import OFFLOAD_AXES, allowed
 from planner.layouts.table import Ints, Mask
@@ -218,3 +218,15 @@ _RULES: tuple[Rule, ...] = (
          "activations with full recompute", _offload),
 )
 RULES: dict[str, Rule] = {rule.name: rule for rule in _RULES}
+"""Rules of every stack, by name."""
+
+
+def rules_of(stack: Stack) -> dict[str, Rule]:
+    """Return the rules by name: those of every stack, and one for each combination that this one refuses."""
+    return RULES | {rule.name: rule for rule in map(_refused, stack.refuses)}
+
+
+def _refused(refusal: Refusal) -> Rule:
+    least = refusal.together
+    return Rule("no_" + "_with_".join(least), tuple(least), refusal.reason,
+                lambda c, f: ~np.logical_and.reduce([c[axis] >= value for axis, value in least.items()]))

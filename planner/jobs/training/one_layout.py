@@ -16,7 +16,7 @@ from planner.errors import InputError, MissingFact, UnknownName
 from planner.jobs.training.assignment import layout_of, memory_of, time_of
 from planner.layouts.axes import RECOMPUTE, SCHEDULES, Space
 from planner.layouts.enumerate import violations
-from planner.layouts.rules import RULES, Facts
+from planner.layouts.rules import Facts, rules_of
 from planner.layouts.table import from_rows
 from planner.money.rent import usual_candidate
 from planner.physics.training.evaluate import evaluate_fixed
@@ -137,7 +137,8 @@ def estimate_of(catalog: Catalog, model: Model, node: Node, stack: Stack, *, gpu
                   frozen_layers=trained_layers is not None, steps_in_backward=steps_in_backward)
     broken = [name for name in violations(rows.columns, facts) if name not in ("whole_nodes", "sp_wins")]
     if broken:
-        raise InputError("the layout is not legal: " + "; ".join(f"{RULES[name].reason} ({name})" for name in broken))
+        rules = rules_of(stack)
+        raise InputError("the layout is not legal: " + "; ".join(f"{rules[name].reason} ({name})" for name in broken))
     if row.get("recompute") == 1 and not stack.selective_recompute:
         raise InputError(f"stack {stack.name} has no selective recompute")
     found = evaluate_fixed(question, rows, 0, recompute_layers)
