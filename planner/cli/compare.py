@@ -1,4 +1,4 @@
-"""`planner compare`: every candidate and offer side by side."""
+"""`planner compare`: every candidate and offer side by side, each at its own best plan."""
 
 from __future__ import annotations
 

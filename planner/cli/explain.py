@@ -1,4 +1,4 @@
-"""`planner explain`: why this plan, why not that choice, why none."""
+"""`planner explain`: why this plan, why not another choice, why none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`planner plan`: a question from a file, flags or both; the answer as text or JSON."""
+"""`planner plan`: the cheapest (or fastest, or smallest) plan, proven."""
 
 from __future__ import annotations
 

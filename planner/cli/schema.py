@@ -1,4 +1,4 @@
-"""`planner schema`: the JSON Schema of a document, each field described by the text under it in the source."""
+"""`planner schema`: the JSON Schema of a document, each field described."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`planner sweep`: one question in many variants, a JSON line each."""
+"""`planner sweep`: what if: one question in many variants, a JSON line each."""
 
 from __future__ import annotations
 

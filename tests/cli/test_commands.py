@@ -56,6 +56,11 @@ def test_help_names_every_command_and_version_is_one_line(planner):
     assert planner("--version").out.startswith("planner, version ")
 
 
+def test_every_module_with_a_command_is_one_by_its_first_line():
+    modules = {path.stem: path.read_text() for path in Path(cli.__file__).parent.glob("*.py")}
+    assert {name for name, text in modules.items() if "\ndef command(" in text} == set(cli.COMMANDS)
+
+
 @pytest.mark.parametrize("command", [(name,) for name in cli.COMMANDS] + [
     ("catalog", "list"), ("catalog", "show"), ("catalog", "check")])
 def test_every_command_has_help_and_the_common_options(planner, command):

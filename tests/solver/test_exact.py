@@ -28,7 +28,7 @@ RARE = {"memory makes the optimum worse": 25, "nothing without offload is as goo
         "every best plan has a pipeline": 20, "every best plan interleaves": 1,
         "every best plan has a schedule other than 1F1B": 2, "mixture of experts behind dense layers": 10}
 """Kinds of scenarios and how many there are at least."""
-REFUSED = (Refusal(together={"tp": 2, "zero": 1}, reason="a test"), Refusal(together={"dp": 2, "pp": 2}, reason="a test"))
+REFUSED = tuple(Refusal(together=both, reason="a test") for both in ({"tp": 2, "zero": 1}, {"dp": 2, "pp": 2}))
 
 
 @cache

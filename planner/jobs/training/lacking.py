@@ -26,7 +26,8 @@ def broken_rules(grid: Grid, effort: Effort) -> list[str]:
     if not _empty(grid.facts, frozenset(), effort):
         return []
     held = [name for name in grid.removed if name not in LIMIT_RULES]
-    names = minimal(held, lambda rules: not _empty(grid.facts, frozenset(grid.rules) - LIMIT_RULES - set(rules), effort))
+    all_held = frozenset(grid.rules) - LIMIT_RULES
+    names = minimal(held, lambda rules: not _empty(grid.facts, all_held - set(rules), effort))
     return [f"{grid.rules[name].reason} ({name}: {grid.removed[name]:,} layouts)" for name in names]
 
 
