@@ -7,7 +7,7 @@ Key order here is key order in the JSON; base units, named in the field.
 from __future__ import annotations
 
 import math
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -15,6 +15,7 @@ from planner.answer.bought import Bought
 from planner.answer.breakdown import RELATIVE, Memory, Time
 from planner.answer.layout import Layout
 from planner.answer.level import Serving
+from planner.answer.shown import Shown
 from planner.solver.quantize import COST_QUANTUM, DURATION_QUANTUM
 from planner.yaml_io import Frozen, absent
 
@@ -87,7 +88,7 @@ class Placement(Frozen):
     """steps x step_seconds / goodput, in days, up to whole microseconds; of a service the month of its cost."""
     cost_usd: float | None = Field(default=None, ge=0)
     """Of the duration, spares included."""
-    energy_kwh: float | None = Field(default=None, ge=0)
+    energy_kwh: Annotated[float | None, Shown("energy", "cost")] = Field(default=None, ge=0)
     """Drawn by the nodes over the duration."""
     purchase: Bought | None = Field(default=None, exclude_if=absent)
     """Of nodes that are bought; elsewhere the key is left out."""

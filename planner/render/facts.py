@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
 
 from planner.answer.assignment import Assignment, TrainingAssignment
 from planner.answer.bought import Bought
 from planner.answer.breakdown import Memory, Time
 from planner.answer.level import Replayed, Serving
+from planner.answer.shown import Group, Shown
 from planner.jobs.serving.assignment import MONTH_DAYS
-from planner.render.figures import days, milliseconds, percent
+from planner.render.figures import days, in_unit, milliseconds, percent
 from planner.render.layout_text import axes, in_words, prompts_of
-from planner.units import DAY, GIB, plural, show_bytes, show_count, show_kwh, show_seconds, show_usd
+from planner.units import DAY, GIB, plural, show_bytes, show_count, show_seconds, show_usd
 
-Group = Literal["hardware", "layout", "memory", "performance", "level", "cost", "purchase"]
 _LABELS = {"kv_cache": "key-value cache", "communication_buffers": "communication buffers"}
 _EXCHANGES = {"ring": "keys and values go round a ring", "all-to-all": "all-to-alls of heads (Ulysses)",
               "all-gather": "all keys and values are gathered"}
@@ -46,7 +45,8 @@ def facts(a: Assignment, confidence: float | None = None) -> list[Fact]:
     groups: dict[Group, Iterator[tuple[str, str]]] = {
         "hardware": _hardware(a), "layout": _layout(a), "memory": _memory(a.memory, confidence), "performance": speed,
         "level": _replayed(a.serving.replayed if a.serving else None), "cost": _cost(a), "purchase": _purchase(a)}
-    return [Fact(label, value, group) for group, pairs in groups.items() for label, value in pairs]
+    return [Fact(label, value, group) for group, pairs in groups.items()
+            for label, value in (*pairs, *_shown(a, group))]
 
 
 def memory_parts(memory: Memory) -> list[Part]:
@@ -69,6 +69,14 @@ def levels(serving: Serving) -> list[list[str]]:
             ("time per output token", serving.tpot_seconds, found and found.tpot_seconds))
     return [[label, *(show_seconds(end) for each in (computed, replayed) if each for end in (each.p50, each.p95))]
             for label, computed, replayed in rows]
+
+
+def _shown(a: Assignment, group: Group) -> Iterator[tuple[str, str]]:
+    """Yield the fields that say themselves how they are shown."""
+    for name, field in type(a).model_fields.items():
+        for shown in field.metadata:
+            if isinstance(shown, Shown) and shown.group == group and (value := getattr(a, name)) is not None:
+                yield shown.label, in_unit(name, value)
 
 
 def _label(name: str) -> str:
@@ -178,8 +186,6 @@ def _cost(a: Assignment) -> Iterator[tuple[str, str]]:
         yield "commitment", f"{paid} are paid ({a.commitment.term}), {used} are used"
     if a.cost_usd is not None:
         yield "cost", f"{a.cost_usd:,.2f} USD" + (f" in {MONTH_DAYS:g} days" if a.serving else _per_tokens(a))
-    if a.energy_kwh is not None:
-        yield "energy", show_kwh(a.energy_kwh)
 
 
 def _per_tokens(a: Assignment) -> str:

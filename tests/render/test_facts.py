@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import io
+from typing import Annotated
 
 import pytest
 from rich.console import Console
@@ -11,8 +12,9 @@ from rich.console import Console
 from planner.answer.assignment import Commitment, Failures, TrainingAssignment
 from planner.answer.layout import Layout
 from planner.answer.schema import Plan
+from planner.answer.shown import Shown
 from planner.catalog.load import Catalog
-from planner.render.facts import facts, memory_parts, time_parts
+from planner.render.facts import Fact, facts, memory_parts, time_parts
 from planner.render.report.page import report
 from planner.render.tables import render_plan
 from tests.answer.example_plan import LAYOUT, assignment, example_plan, serving_assignment
@@ -70,3 +72,14 @@ def test_parts_have_all_of_the_whole() -> None:
     assert sum(part.share for part in time_parts(one.time)) == pytest.approx(1)
     assert sum(part.share for part in memory_parts(one.memory)) == pytest.approx(
         one.memory.peak_bytes / one.memory.usable_bytes)
+
+
+def test_a_field_that_says_how_it_is_shown_is_shown_last_in_its_group() -> None:
+    class Timed(TrainingAssignment):
+        recovery_seconds: Annotated[float | None, Shown("recovery", "performance")] = None
+
+    plain = TrainingAssignment(**assignment())
+    timed = Timed(**dict(plain), recovery_seconds=90)
+    assert [fact for fact in facts(timed) if fact not in facts(plain)] == [Fact("recovery", "90 s", "performance")]
+    assert [fact.label for fact in facts(timed) if fact.group == "performance"][-1] == "recovery"
+    assert facts(Timed(**dict(plain))) == facts(plain)
