@@ -80,6 +80,6 @@ def test_a_field_that_says_how_it_is_shown_is_shown_last_in_its_group() -> None:
 
     plain = TrainingAssignment(**assignment())
     timed = Timed(**dict(plain), recovery_seconds=90)
-    assert [fact for fact in facts(timed) if fact not in facts(plain)] == [Fact("recovery", "90 s", "performance")]
+    assert [fact for fact in facts(timed) if fact not in facts(plain)] == [Fact("recovery", "1.5 min", "performance")]
     assert [fact.label for fact in facts(timed) if fact.group == "performance"][-1] == "recovery"
     assert facts(Timed(**dict(plain))) == facts(plain)
