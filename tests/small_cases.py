@@ -28,11 +28,11 @@ from planner.physics.training.estimate import TimeTerms, faster_whole, time_term
 from planner.physics.training.memory import MemoryTerms, memory_terms
 from planner.physics.training.question import Question, computes, question_of
 from planner.physics.training.recipes import Recipe, with_recipe
-from planner.solver.exhaustive import exhaustive_staging
 from planner.solver.fleet.problem import FleetOffer, Goal
 from planner.solver.search.job import Job
 from planner.solver.search.staging_input import staging_problem
 from planner.solver.staging.problem import Staged, StagingProblem
+from tests.exhaustive_staging import exhaustive_staging
 from tests.search_cases import candidate, catalog
 
 STACKS = ("megatron-core", "megatron-core", "fsdp2", "fsdp2", "deepspeed", "hf-peft", "hai-llm")
