@@ -11,11 +11,9 @@ from planner.ask.largest import Largest
 from planner.ask.levers import Lever
 from planner.render.breakdown import at_confidence
 from planner.render.figures import days, percent
-from planner.render.serving import is_service, serving_sentence
+from planner.render.serving import BEST, is_service, serving_sentence
 from planner.units import GIB, plural, show_bytes, show_kwh, show_seconds, show_usd
 
-_BEST = {"cost_usd": "Cheapest", "duration_days": "Fastest", "gpus": "Fewest GPUs",
-         "energy_kwh": "Least energy"}
 YEAR_DAYS = 365
 """A plan that runs longer, with no deadline asked for, is pointed out."""
 
@@ -32,8 +30,8 @@ def plan_sentence(plan: Plan) -> str:
     body = _one(first) if len(plan.assignments) == 1 else _several(plan.assignments)
     if plan.status == "optimal":
         if plan.provenance.prefer == "simple":
-            return f"{_BEST[plan.objective.name]}, simplest of the tied: {body}{_energy(plan)} ({_price(plan)})"
-        return f"{_BEST[plan.objective.name]}: {body}{_energy(plan)} (proven optimal){_cheaper(plan)}"
+            return f"{BEST[plan.objective.name]}, simplest of the tied: {body}{_energy(plan)} ({_price(plan)})"
+        return f"{BEST[plan.objective.name]}: {body}{_energy(plan)} (proven optimal){_cheaper(plan)}"
     gap = plan.objective.gap
     within = "" if gap is None else f", within {percent(gap)} of the best possible"
     return f"Best found: {body} (not proven{within})"

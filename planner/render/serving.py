@@ -8,7 +8,7 @@ from planner.jobs.serving.assignment import MONTH_DAYS
 from planner.render.layout_text import prompts_of
 from planner.units import plural, show_bytes, show_seconds, show_usd
 
-_BEST = {"cost_usd": "Cheapest", "gpus": "Fewest GPUs", "energy_kwh": "Least energy"}
+BEST = {"cost_usd": "Cheapest", "duration_days": "Fastest", "gpus": "Fewest GPUs", "energy_kwh": "Least energy"}
 ROLES = {"whole": "", "prefill": " for prefill", "decode": " for decode"}
 HOURS = 24
 HELD = 0.99
@@ -39,7 +39,7 @@ def serving_sentence(plan: Plan) -> str:
     price = "" if cost is None else f" for {show_usd(cost)}/h"
     if cost is not None and (daily or len(plan.assignments) > 1):
         price = f", {show_usd(cost)}/h in all" + (" on average over the day" if daily else "")
-    best = _BEST[plan.objective.name] if plan.status == "optimal" else "Best found"
+    best = BEST[plan.objective.name] if plan.status == "optimal" else "Best found"
     proof = "proven optimal" if plan.status == "optimal" else "not proven"
     return f"{best}: {'; '.join(parts)}{price} ({proof})"
 
