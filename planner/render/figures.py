@@ -23,7 +23,9 @@ _SHOWN = {"bytes": show_bytes, "days": days, "kwh": show_kwh, "seconds": show_se
 def in_unit(name: str, value: float | str) -> str:
     """Write a field's value in the unit that ends its name (bytes, days, kwh, seconds or usd); as it is elsewhere."""
     shown = _SHOWN.get(name.rpartition("_")[2])
-    return str(value) if isinstance(value, str) else shown(value) if shown else f"{value:,.4g}"
+    if isinstance(value, str):
+        return value
+    return shown(value) if shown else f"{int(value):,}" if value == int(value) else f"{value:,.4g}"
 
 
 def percent(share: float) -> str:

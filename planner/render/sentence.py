@@ -10,7 +10,7 @@ from planner.answer.schema import Infeasible, Plan
 from planner.ask.largest import Largest
 from planner.ask.levers import Lever
 from planner.render.breakdown import at_confidence
-from planner.render.figures import days, percent
+from planner.render.figures import days, in_unit, percent
 from planner.render.serving import BEST, is_service, serving_sentence
 from planner.units import GIB, plural, show_bytes, show_kwh, show_seconds, show_usd
 
@@ -41,8 +41,7 @@ def _price(plan: Plan) -> str:
     """Return what the simplest layout costs beside the proven optimum, which is the first alternative."""
     name = plan.objective.name
     ours, best = (float(getattr(a, name)) for a in (plan.assignments[0], plan.alternatives[0]))
-    shown = {"cost_usd": show_usd, "duration_days": days, "energy_kwh": show_kwh}.get(name, "{:,.0f}".format)
-    return f"{ours / best - 1:+.1%} against the proven optimum of {shown(best)}"
+    return f"{ours / best - 1:+.1%} against the proven optimum of {in_unit(name, best)}"
 
 
 def _energy(plan: Plan) -> str:

@@ -76,10 +76,12 @@ def test_parts_have_all_of_the_whole() -> None:
 
 def test_a_field_that_says_how_it_is_shown_is_shown_last_in_its_group() -> None:
     class Timed(TrainingAssignment):
+        repairs: Annotated[int | None, Shown("repairs", "performance")] = None
         recovery_seconds: Annotated[float | None, Shown("recovery", "performance")] = None
 
     plain = TrainingAssignment(**assignment())
-    timed = Timed(**dict(plain), recovery_seconds=90)
-    assert [fact for fact in facts(timed) if fact not in facts(plain)] == [Fact("recovery", "1.5 min", "performance")]
+    timed = Timed(**dict(plain), repairs=12_345, recovery_seconds=90)
+    assert [fact for fact in facts(timed) if fact not in facts(plain)] == [
+        Fact("repairs", "12,345", "performance"), Fact("recovery", "1.5 min", "performance")]
     assert [fact.label for fact in facts(timed) if fact.group == "performance"][-1] == "recovery"
     assert facts(Timed(**dict(plain))) == facts(plain)
