@@ -87,7 +87,7 @@ def estimating(reference: Reference, overrides: Mapping[str, object], catalog: C
     found = idle_in(scenario)
     for one in found:
         if not one.left_to_plan or one.path in overrides:
-            raise document.error(one.path.split("."), f"does nothing to this estimate: {one.key} {one.why}")
+            raise document.error(one.path.split("."), one.why)
     return Estimating(scenario, catalog, node, layout, tuple(one.key for one in found))
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import get_args
+from typing import TYPE_CHECKING
 
 import click
 
-from planner.ask.estimate import Measured, estimating, layout_text
 from planner.cli.options import common, console, is_quiet, open_catalog, warn
 from planner.cli.printing import note, say, say_json
 from planner.cli.question import LABELS, overrides, question_options
 from planner.errors import EXIT_OK
+
+if TYPE_CHECKING:
+    from planner.ask.estimate import Measured
 
 
 @click.command("estimate")
@@ -20,7 +22,7 @@ from planner.errors import EXIT_OK
               "schedule=gpipe,recompute=selective,sp=1,shard=8,no_sync=1,offload_optimizer=0.5,"
               "offload_parameters=1,offload_activations=1,offload_to=nvme; what is left out is 1 or off, sp and "
               "no_sync as the stack does it. For a service: tp, pp, ep, dp.")
-@click.option("--max", "largest", type=click.Choice(get_args(Measured)),
+@click.option("--max", "largest", type=click.Choice(["micro-batch", "sequence", "model"]),
               help="The largest that fits, and its estimate; --model is not needed for --max model.")
 @question_options
 @common
@@ -33,6 +35,7 @@ def command(scenario: str | None, node: str, layout: str, largest: Measured | No
     --input, ... it is of a service.
     """
     from planner.answer.schema import to_json
+    from planner.ask.estimate import estimating, layout_text
     from planner.render.sentence import estimate_sentence, largest_sentence
     from planner.render.serving import capacity_sentence
     from planner.render.tables import render_estimate, render_service

@@ -10,13 +10,13 @@ from planner.jobs.idle import Idle
 from planner.jobs.job import Terms
 from planner.jobs.market import Market, market_of, unpriced
 from planner.jobs.serving.estimate import estimate_serving
-from planner.jobs.serving.estimate import idle as idle_serving
+from planner.jobs.serving.estimate import idle_keys as idle_serving
 from planner.jobs.serving.job import serving_job
 from planner.jobs.solved import Question
 from planner.jobs.training.facts import MOST_HOLDING
 from planner.jobs.training.job import training_job
 from planner.jobs.training.one_layout import estimate_training
-from planner.jobs.training.one_layout import idle as idle_training
+from planner.jobs.training.one_layout import idle_keys as idle_training
 from planner.physics.shapes import parameters
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario
 from planner.scenario.serving import Serving
@@ -54,7 +54,7 @@ def estimate_of(scenario: AnyScenario, catalog: Catalog, node: str, layout: Mapp
 
 
 def idle_in(scenario: AnyScenario) -> list[Idle]:
-    """Return what a scenario states, other than the default, that does nothing to an estimate of its work."""
+    """Return what a scenario states, other than the default, that an estimate of its work does not heed."""
     work = scenario.services[0] if isinstance(scenario, ServingScenario) else scenario.workload
     found = idle_serving(work) if isinstance(work, Serving) else idle_training(work)
     return [one for one in found if _stated(work if one.of_work else scenario, one.key)]

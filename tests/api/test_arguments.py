@@ -34,8 +34,8 @@ WRONG: list[Any] = [object(), Odd(), b"x", 1j, math.nan, math.inf, -1, [object()
                     np.array([1, 2]), Decimal("NaN"), datetime.timedelta(days=1), "\0", "", Path, [[]], 10**400, True,
                     range(3), (), {}]
 PLAIN = [math.nan, math.inf, -math.inf, 1e300, -1, 0, 0.5, True, "", "\ud800", "\0", "9" * 200, [], [[]], [[1]], [5],
-         [""], [None], {}, {"mean": []}, {"cv": {}}, {"tokens": "x"}, {"mean": 1, "cv": math.nan}, 2**127, np.float64(2.5),
-         np.int64(3)]
+         [""], [None], {}, {"mean": []}, {"cv": {}}, {"tokens": "x"}, {"mean": 1, "cv": math.nan}, 2**127,
+         np.float64(2.5), np.int64(3)]
 CATALOG = Catalog()
 VERBS: dict[str, Callable[..., Any]] = {
     "plan": planner.plan, "compare": planner.compare, "explain": planner.explain,

@@ -93,6 +93,16 @@ def test_a_batch_within_its_tolerance_is_one_that_the_layout_divides() -> None:
     assert found.layout.micro_batches * found.layout.dp == 63
 
 
+@pytest.mark.parametrize(("key", "values"), [("precision: [bf16, fp8]", "bf16, fp8"), ("precision: [bf16]", "")])
+def test_formats_to_choose_from_are_named_where_they_are_written(planner: Any, tmp_path: Path, key: str, values: str
+                                                                 ) -> None:
+    path = tmp_path / "job.yaml"
+    path.write_text(f"workload:\n  model: gpt2\n  tokens: 1 G\n  {key}\n")
+    ran = planner("estimate", path, "--node", "dgx-h100")
+    assert ran.code == (2 if values else 0)
+    assert f"job.yaml:4: workload.precision: an estimate is of one format, got {values}" in ran.err or not values
+
+
 def test_targets_of_a_file_are_for_plans_and_said_so(planner: Any, tmp_path: Path) -> None:
     path = tmp_path / "chat.yaml"
     path.write_text("workload: {kind: serving, model: gpt2, rate: 5, input: 500, output: 100, ttft: 1 s, "

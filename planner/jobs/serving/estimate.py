@@ -11,7 +11,7 @@ from planner.answer.level import Percentiles
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.jobs.columns import ReplicaColumn
-from planner.jobs.idle import Idle
+from planner.jobs.idle import Idle, idle, several
 from planner.jobs.serving.assignment import Delivered, Placed, served_assignment
 from planner.jobs.serving.delivered import SHOWN, each_token, first_token, working
 from planner.jobs.serving.options import deployment, held, interval
@@ -27,13 +27,14 @@ AXES = ("tp", "pp", "ep", "dp")
 """What a serving layout is made of; dp are copies of attention that share the experts, ep the ranks of these."""
 
 
-def idle(asked: Serving) -> Iterator[Idle]:
-    """Yield the keys of a service that do nothing to an estimate: it is of one layout that answers whole requests."""
-    yield from (Idle(key, "is what a plan keeps to; an estimate says what the layout does", left_to_plan=True)
+def idle_keys(asked: Serving) -> Iterator[Idle]:
+    """Yield the keys of a service that an estimate does not heed: it is of one layout that answers whole requests."""
+    yield from (idle(key, "is what a plan keeps to; an estimate says what the layout does", left_to_plan=True)
                 for key in ("ttft", "tpot", "day", "headroom", "spare_replicas"))
-    yield from (Idle(key, "is for a plan: an estimate is of one layout that answers every request whole")
+    yield from (idle(key, "is for a plan: an estimate is of one layout that answers every request whole")
                 for key in ("length_classes", "disaggregated"))
-    yield Idle("confidence", "is of a training job's memory: what an engine allocates is its own choice", of_work=False)
+    yield from several("quantization", asked.quantization or ())
+    yield idle("confidence", "is of a training job's memory: what an engine allocates is its own choice", of_work=False)
 
 
 def estimate_serving(asked: Serving, catalog: Catalog, node: str, gpus: int | None,
@@ -43,8 +44,6 @@ def estimate_serving(asked: Serving, catalog: Catalog, node: str, gpus: int | No
     GPUs beyond those of the layout run further replicas, which share the load. Raises PlannerError.
     """
     service = service_of(asked, catalog)
-    if len(asked.quantization or ()) != 1:
-        raise InputError(f"--quantization: an estimate is of one format, got {', '.join(asked.quantization or ())}")
     candidate = usual_candidate(catalog.node(node), catalog)
     d = deployment(catalog, service, candidate, (asked.quantization or ("bf16",))[0])
     rows = _rows(layout, d)

@@ -11,7 +11,7 @@ from planner.answer.assignment import Assignment, ServingAssignment, TrainingAss
 from planner.catalog.load import Catalog
 from planner.catalog.stack import Stack
 from planner.errors import InputError, MissingFact, UnknownName
-from planner.jobs.idle import Idle
+from planner.jobs.idle import Idle, idle, several
 from planner.jobs.training.assignment import layout_of, memory_of, time_of
 from planner.jobs.training.facts import processed
 from planner.layouts.axes import RECOMPUTE, SCHEDULES, Space
@@ -117,16 +117,17 @@ def _number(said: str, text: str, expected: str, most: float = 1e6, least: float
     return value
 
 
-def idle(asked: Training) -> Iterator[Idle]:
-    """Yield the keys of a training job that do nothing to the estimate of one layout."""
+def idle_keys(asked: Training) -> Iterator[Idle]:
+    """Yield the keys of a training job that the estimate of one layout does not heed."""
     method = asked.method or "pretrain"
+    yield from several("precision", asked.precision)
     if method == "inference":
-        yield from (Idle(key, "is of training, and method inference only holds the model") for key in (
+        yield from (idle(key, "is of training, and method inference only holds the model") for key in (
             "global_batch", "mean_length", "optimizer", "optimizer_in_backward", "loss"))
     if method not in ("lora", "qlora"):
-        yield Idle("lora_rank", f"is of methods lora and qlora, and this is {method}")
+        yield idle("lora_rank", f"is of methods lora and qlora, and this is {method}")
     if asked.tokens is None:
-        yield Idle("mean_length", "is of tokens, and none are given")
+        yield idle("mean_length", "is of tokens, and none are given")
 
 
 def estimate_training(asked: Training, catalog: Catalog, node: str, gpus: int | None, layout: Mapping[str, str],
@@ -135,8 +136,6 @@ def estimate_training(asked: Training, catalog: Catalog, node: str, gpus: int | 
 
     Where tokens are given, also the steps that they take.
     """
-    if len(asked.precision) > 1:
-        raise InputError(f"an estimate is of one precision, got {', '.join(asked.precision)}")
     model, machine, method, (precision,) = (
         catalog.model(asked.model), catalog.node(node), asked.method or "pretrain", asked.precision)
     stack = with_recipe(catalog.recipes, catalog.stack(asked.stack or DEFAULT_STACK[method]), model,
