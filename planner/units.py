@@ -84,6 +84,9 @@ def parse_count(text: object, what: str = "count", example: str = "15 T") -> int
     """Return a token count: an integer, or a number with k, M, G or T ("15T", "8k" is 8,000)."""
     if isinstance(text, bool):
         raise ValueError(f"{what} must be a number like {example!r}, got {text!r}")
+    # 10e9 is a count too where it is whole; nan and inf are none
+    if isinstance(text, float) and text.is_integer():
+        text = int(text)
     if isinstance(text, int):
         if not 0 < text <= MAX_COUNT:
             raise ValueError(f"{what} must be above zero and at most {MAX_COUNT:.0e}, got {text}")

@@ -7,6 +7,7 @@ Key order here is key order in the JSON; base units, named in the field.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
@@ -15,8 +16,10 @@ from planner.answer.bought import Bought
 from planner.answer.breakdown import RELATIVE, Memory, Time
 from planner.answer.layout import Layout
 from planner.answer.level import Serving
-from planner.answer.shown import Shown
+from planner.answer.show_as import ShowAs
+from planner.answer.shown import Shown, Table, flat
 from planner.solver.quantize import COST_QUANTUM, DURATION_QUANTUM
+from planner.units import plural, show_bytes, show_seconds, show_usd
 from planner.yaml_io import Frozen, absent
 
 SECONDS_PER_DAY = 86400.0
@@ -50,7 +53,7 @@ class Commitment(Frozen):
     """That the job takes."""
 
 
-class Placement(Frozen):
+class Placement(Shown, Frozen):
     """One workload placed on hardware, of whatever kind; what was not asked (`planner estimate`: price, duration) is
     none."""
 
@@ -88,7 +91,7 @@ class Placement(Frozen):
     """steps x step_seconds / goodput, in days, up to whole microseconds; of a service the month of its cost."""
     cost_usd: float | None = Field(default=None, ge=0)
     """Of the duration, spares included."""
-    energy_kwh: Annotated[float | None, Shown("energy", "cost")] = Field(default=None, ge=0)
+    energy_kwh: Annotated[float | None, ShowAs("energy", "cost")] = Field(default=None, ge=0)
     """Drawn by the nodes over the duration."""
     purchase: Bought | None = Field(default=None, exclude_if=absent)
     """Of nodes that are bought; elsewhere the key is left out."""
@@ -98,6 +101,49 @@ class Placement(Frozen):
     """pretrain, full, lora or qlora; inference of GPUs that only hold a model; none for a service."""
     sourcing: Literal["rent", "buy", "owned"] | None = None
     """How the nodes are had; none where no offer was asked for."""
+
+    def headline(self) -> str:
+        """Return whether it fits, the GPUs, how the work is split, how fast it is, and what it costs."""
+        return "; ".join(f"{value}" for value in (
+            self.memory.fits, self.hardware, self.split, f"{show_bytes(self.memory.peak_bytes)} of "
+            f"{show_bytes(self.memory.usable_bytes)}", self.speed, self.price) if value)
+
+    def table(self) -> Table:
+        """Return the facts of the headline, each with its name."""
+        rows = (("workload", self.workload), ("hardware", self.hardware), ("offer", self.offer), ("stack", self.stack),
+                ("layout", self.split), ("memory", f"{self.memory.fits}: {show_bytes(self.memory.peak_bytes)} of "
+                 f"{show_bytes(self.memory.usable_bytes)}"), ("speed", self.speed), ("price", self.price))
+        return ("fact", "value"), [row for row in rows if row[1]]
+
+    def records(self) -> list[Mapping[str, object]]:
+        """Return its one row."""
+        return [flat(self)]
+
+    @property
+    def hardware(self) -> str:
+        """The GPUs, and the nodes that they are in."""
+        return f"{self.gpus:,} x {self.gpu} in {plural(self.nodes, 'node')} of {self.node}"
+
+    @property
+    def split(self) -> str:
+        """The degrees of parallelism above one."""
+        degrees = [(name.upper(), getattr(self.layout, name)) for name in ("tp", "pp", "cp", "ep", "dp")]
+        return " x ".join(f"{name} {degree:,}" for name, degree in degrees if degree > 1) or "one GPU"
+
+    @property
+    def speed(self) -> str:
+        """A step and its MFU, or the latencies of a service."""
+        if self.serving is None:
+            return f"step {show_seconds(self.time.step_seconds)}, MFU {self.time.mfu:.1%}"
+        service = self.serving
+        return (f"{service.requests_per_second:,.4g} requests/s, TTFT {show_seconds(service.ttft_seconds.p50)}, TPOT "
+                f"{show_seconds(service.tpot_seconds.p50)}")
+
+    @property
+    def price(self) -> str:
+        """Duration and cost; empty where neither was asked."""
+        days = "" if self.duration_days is None else show_seconds(self.duration_days * SECONDS_PER_DAY)
+        return ", ".join(filter(None, (days, "" if self.cost_usd is None else show_usd(self.cost_usd))))
 
     @model_validator(mode="after")
     def _counts_agree(self) -> Self:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from planner.answer.assignment import Alternative, Assignment
 from planner.answer.first_edition import upgraded
+from planner.answer.shown import Shown, Table, flat
 from planner.scenario.default import Default
 from planner.text_io import json_text
+from planner.units import DAY, show_kwh, show_seconds, show_usd
 from planner.yaml_io import Frozen, absent
 
 Status = Literal["optimal", "feasible", "infeasible", "undecided"]
@@ -30,6 +33,13 @@ class Objective(Frozen):
     """No plan of the searched space is below it; none where nothing is proven."""
     gap: float | None = None
     """(value - bound) / value, 0 when proven."""
+
+    def shown(self) -> str:
+        """Return the value with its unit; empty without one."""
+        if self.value is None:
+            return ""
+        return {"cost_usd": show_usd(self.value), "duration_days": show_seconds(self.value * DAY),
+                "gpus": f"{self.value:,.0f} GPUs", "energy_kwh": show_kwh(self.value)}[self.name]
 
 
 class Search(Frozen):
@@ -103,7 +113,7 @@ class Provenance(Frozen):
     elsewhere left out."""
 
 
-class Plan(Frozen):
+class Plan(Shown, Frozen):
     """The whole answer. Exit code: 0 optimal, 3 infeasible, 4 feasible or undecided."""
 
     model_config = ConfigDict(populate_by_name=True)
@@ -126,6 +136,25 @@ class Plan(Frozen):
     """Why there is no plan; none where there is one."""
     provenance: Provenance = Provenance()
     """What decided the answer."""
+
+    def headline(self) -> str:
+        """Return the status, what was minimized, and the hardware; or why there is no plan."""
+        if self.infeasible is not None:
+            return f"infeasible: {'; '.join(self.infeasible.because)}"
+        status = ": ".join(filter(None, (self.status, self.objective.shown())))
+        return "; ".join((status, *(": ".join(filter(None, (one.hardware, one.price))) for one in self.assignments)))
+
+    def table(self) -> Table:
+        """Return the assignments, then the alternatives."""
+        rows = [("plan", a.workload, a.hardware, a.offer, a.split, a.speed, a.price, "") for a in self.assignments]
+        others = [("alternative", a.workload, a.hardware, a.offer, a.split, a.speed, a.price, a.why)
+                  for a in self.alternatives]
+        return ("", "workload", "hardware", "offer", "layout", "speed", "price", "why it lost"), [*rows, *others]
+
+    def records(self) -> list[Mapping[str, object]]:
+        """Return one row an assignment or alternative, told apart by `role`."""
+        return [*({"role": "plan", **flat(one)} for one in self.assignments),
+                *({"role": "alternative", **flat(one)} for one in self.alternatives)]
 
     @model_validator(mode="before")
     @classmethod

@@ -20,7 +20,7 @@ from planner.scenario.scenario import AnyScenario
               "gpu=a100; of a service also quantization=fp8; repeatable.")
 @common
 def command(scenario: str | None, why_not: tuple[str, ...], time_limit: float | None, workers: int,
-            as_json: bool, catalogs: tuple[Path, ...], **flags: str | tuple[str, ...] | None) -> int:
+            as_json: bool, catalogs: tuple[Path, ...], **flags: object) -> int:
     """Say which limits bind and what one unit more is worth; why not another choice; or why there is no plan.
 
     Every figure is the difference to the same question solved again, to proof, with that one thing changed.

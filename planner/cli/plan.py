@@ -29,7 +29,7 @@ EXIT_CODES = {"optimal": EXIT_OK, "feasible": EXIT_STOPPED, "undecided": EXIT_ST
 @common
 def command(scenario: str | None, prefer: str | None, pareto: str | None, time_limit: float | None,
             workers: int, replay: Path | None, show_scenario: bool, as_json: bool, catalogs: tuple[Path, ...],
-            **flags: str | tuple[str, ...] | None) -> int:
+            **flags: object) -> int:
     """Find the cheapest (or fastest, or smallest) plan, and prove it.
 
     SCENARIO is a file or the name of a shipped scenario; flags override it, or stand alone: --model with --tokens, or

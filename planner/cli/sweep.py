@@ -20,8 +20,8 @@ from planner.errors import EXIT_INPUT, EXIT_OK, EXIT_STOPPED
 from planner.text_io import real
 
 if TYPE_CHECKING:
-    from planner.sweep.run import Summary
-    from planner.sweep.task import Answers, Terms
+    from planner.sweeping.run import Summary
+    from planner.sweeping.task import Answers, Terms
 
 SHOWN = 5
 """Errors that are named at the end; the lines have all."""
@@ -52,10 +52,10 @@ def command(scenario: str, vary: tuple[str, ...], output: Path | None, workers: 
     _check_engine(engine, scheduler, workers)
     catalog = open_catalog(catalogs)
 
-    from planner.sweep.output import held, in_file, in_order, lines_in
-    from planner.sweep.run import run
-    from planner.sweep.task import Terms, tasks
-    from planner.sweep.variants import varied
+    from planner.sweeping.output import held, in_file, in_order, lines_in
+    from planner.sweeping.run import run
+    from planner.sweeping.task import Terms, tasks
+    from planner.sweeping.variants import varied
 
     asked = tasks(scenario, varied(vary), catalog)
     terms = Terms(tuple(str(real(folder)) for folder in catalogs), catalog.digest, time_limit)
@@ -83,11 +83,11 @@ def _check_engine(engine: str, scheduler: str | None, workers: int | None) -> No
 def _engine(terms: Terms, catalog: Catalog, scheduler: str | None, workers: int | None, variants: int
             ) -> AbstractContextManager[Answers]:
     if scheduler is not None and variants:
-        from planner.sweep.cluster import cluster
+        from planner.sweeping.cluster import cluster
 
         return cluster(terms, scheduler, warn)
 
-    from planner.sweep.local import cores, processes, this_process
+    from planner.sweeping.local import cores, processes, this_process
 
     workers = min(workers or cores(), variants)
     return processes(terms, workers) if workers > 1 else this_process(terms, catalog)

@@ -9,7 +9,7 @@ from planner.answer.assignment import Assignment, TrainingAssignment
 from planner.answer.bought import Bought
 from planner.answer.breakdown import Memory, Time
 from planner.answer.level import Replayed, Serving
-from planner.answer.shown import Group, Shown
+from planner.answer.show_as import Group, ShowAs
 from planner.jobs.serving.assignment import MONTH_DAYS
 from planner.render.figures import days, in_unit, milliseconds, percent
 from planner.render.layout_text import axes, in_words, prompts_of
@@ -75,7 +75,7 @@ def _shown(a: Assignment, group: Group) -> Iterator[tuple[str, str]]:
     """Yield the fields that say themselves how they are shown."""
     for name, field in type(a).model_fields.items():
         for shown in field.metadata:
-            if isinstance(shown, Shown) and shown.group == group and (value := getattr(a, name)) is not None:
+            if isinstance(shown, ShowAs) and shown.group == group and (value := getattr(a, name)) is not None:
                 yield shown.label, in_unit(name, value)
 
 

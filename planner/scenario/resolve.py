@@ -10,7 +10,7 @@ from planner.catalog.load import Catalog, data_root
 from planner.scenario.default import Default, Defaults
 from planner.scenario.demand import Arrivals, Level
 from planner.scenario.pool import named, pool, text
-from planner.scenario.scenario import Scenario, ServingScenario
+from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario
 from planner.scenario.serving import Serving
 from planner.scenario.workload import DEFAULT_STACK, Batch
 from planner.yaml_io import Document
@@ -75,6 +75,27 @@ def resolve_serving(scenario: ServingScenario, catalog: Catalog, document: Docum
                      for service, decided in found for one in decided]
     update = pool(scenario.hardware, scenario.sourcing, catalog, document, defaults)
     return scenario.model_copy(update={**services, **update}), defaults
+
+
+def resolve_work(scenario: AnyScenario, catalog: Catalog, document: Document = NO_FILE) -> AnyScenario:
+    """Return a question of one piece of work with the catalog's names; what training leaves open stays open.
+
+    Raises InputError where several services or models are asked about.
+    """
+    if isinstance(scenario, ServingScenario):
+        if scenario.workload is None:
+            raise document.error(("workloads",), "one service at a time is estimated, and the scenario has several")
+        service, _ = resolve_service(scenario.workload, catalog, document)
+        return scenario.model_copy(update={"workload": service})
+    work = scenario.workload
+    if len(work.models) > 1:
+        raise document.error(("workload", "model"), f"one model at a time is estimated, got {', '.join(work.models)}")
+    with named(document, "workload", "model"):
+        chosen = {"model": catalog.model(work.models[0]).name}
+    if work.stack is not None:
+        with named(document, "workload", "stack"):
+            chosen["stack"] = catalog.stack(work.stack).name
+    return scenario.model_copy(update={"workload": work.model_copy(update=chosen)})
 
 
 def resolve_service(service: Serving, catalog: Catalog, document: Document = NO_FILE,

@@ -28,6 +28,18 @@ class Speculative(Frozen):
     acceptance: Share = Field(ge=0, le=1)
     """Share that the model accepts."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _in_short(cls, data: object) -> object:
+        """Read 3:0.7 as three tokens of which 70% are accepted."""
+        if not isinstance(data, str):
+            return data
+        tokens, colon, acceptance = data.partition(":")
+        if not colon:
+            raise ValueError(f"{data!r} is no drafting: write the tokens of a step and the share accepted, such as "
+                             "'3:0.7'")
+        return {"tokens": tokens.strip(), "acceptance": acceptance.strip()}
+
 
 class Serving(Frozen):
     """A service: requests at a `rate`, of a `trace`, at a `concurrency`, or as many as go (none of the three)."""

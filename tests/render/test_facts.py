@@ -12,7 +12,7 @@ from rich.console import Console
 from planner.answer.assignment import Commitment, Failures, TrainingAssignment
 from planner.answer.layout import Layout
 from planner.answer.schema import Plan
-from planner.answer.shown import Shown
+from planner.answer.show_as import ShowAs
 from planner.catalog.load import Catalog
 from planner.render.facts import Fact, facts, memory_parts, time_parts
 from planner.render.report.page import report
@@ -76,8 +76,8 @@ def test_parts_have_all_of_the_whole() -> None:
 
 def test_a_field_that_says_how_it_is_shown_is_shown_last_in_its_group() -> None:
     class Timed(TrainingAssignment):
-        repairs: Annotated[int | None, Shown("repairs", "performance")] = None
-        recovery_seconds: Annotated[float | None, Shown("recovery", "performance")] = None
+        repairs: Annotated[int | None, ShowAs("repairs", "performance")] = None
+        recovery_seconds: Annotated[float | None, ShowAs("recovery", "performance")] = None
 
     plain = TrainingAssignment(**assignment())
     timed = Timed(**dict(plain), repairs=12_345, recovery_seconds=90)
