@@ -80,11 +80,11 @@ class Placement(Frozen):
     time: Time
     """Where seconds go."""
     serving: Serving | None = None
-    """Of a service only."""
+    """For a service only."""
     goodput: float | None = Field(default=None, gt=0, le=1)
     """Share of wall time that moves the job forward: what failures, checkpoints and restarts leave."""
     duration_days: float | None = Field(default=None, ge=0)
-    """steps x step_seconds / goodput, in days, up to whole microseconds; of a service the month of its cost."""
+    """steps x step_seconds / goodput, in days, up to whole microseconds; for a service the month of its cost."""
     cost_usd: float | None = Field(default=None, ge=0)
     """Of the duration, spares included."""
     energy_kwh: float | None = Field(default=None, ge=0)
@@ -146,7 +146,7 @@ class TrainingAssignment(Placement):
 
 
 class ServingAssignment(Placement):
-    """Replicas of a service, or the GPUs that hold a model for inference."""
+    """Replicas for a service, or the GPUs that hold a model for inference."""
 
     kind: Literal["serving"] = "serving"
     """Serving."""
@@ -170,7 +170,7 @@ class TrainingAlternative(Runner, TrainingAssignment):
 
 
 class ServingAlternative(Runner, ServingAssignment):
-    """A next-best assignment of a service, with the reason it lost."""
+    """A next-best assignment for a service, with the reason it lost."""
 
 
 Alternative = TrainingAlternative | ServingAlternative

@@ -43,7 +43,7 @@ class Row(Frozen):
     gpus: int | None = None
     """GPUs in the layout."""
     duration_days: float | None = None
-    """Of the job; of a service the month that its cost is of."""
+    """Of the job; for a service the month that its cost covers."""
     mfu: float | None = None
     """Model FLOP/s over the dense peak."""
     cost_usd: float | None = None
@@ -63,7 +63,7 @@ class Row(Frozen):
     why_not: str | None = None
     """Why there is no plan."""
     serving: ServedFigures | None = Field(default=None, exclude_if=absent)
-    """Of a service; elsewhere the key is left out."""
+    """For a service; elsewhere the key is left out."""
     note: str | None = Field(default=None, exclude_if=absent)
     """What the user should know of the offer; left out where there is nothing."""
 

@@ -38,13 +38,13 @@ class Replayed(Frozen):
     output_tokens_per_second: float = Field(ge=0)
     """Over all replicas."""
     share_within_level: float = Field(ge=0, le=1)
-    """Of the requests, within every level asked for."""
+    """Share of the requests that met every latency target."""
     busy_share: float = Field(ge=0, le=1)
     """Of the time, in which a step ran, on average over the replicas."""
 
 
 class Serving(Frozen):
-    """What a serving plan delivers within its service level."""
+    """What a serving plan delivers within its latency targets."""
 
     replicas: int = Field(gt=0)
     """Copies of the layout, each answering requests."""

@@ -53,7 +53,7 @@ class Simulation(Frozen):
     busy_share: float
     """Of the time in which a step ran, on average over the replicas."""
     share_within_level: float
-    """Of the requests, within every level asked for."""
+    """Share of the requests that met every latency target."""
     latency_seconds: dict[str, Latencies]
     """ttft, tpot, e2e and queue."""
     computed: dict[str, Percentiles]

@@ -19,10 +19,10 @@ from planner.scenario.load import SERVING_FLAGS, load_service
 from planner.scenario.workload import Batch, GlobalBatch, Loss, Method, Optimizer, SequenceLength
 
 SERVICE = ("model", *SERVING_FLAGS, "concurrency")
-"""Flags of a service, each with the key that it sets."""
+"""Flags for a service, each with the key that it sets."""
 FOR_TRAINING = ("seq_len", "global_batch", "method", "stack", "optimizer", "optimizer_in_backward", "loss",
                 "trained_layers", "precision", "largest")
-"""Parameters that say nothing of a service."""
+"""Parameters that do not apply to a service."""
 
 
 def _serving(function: F) -> F:
@@ -47,16 +47,16 @@ def _serving(function: F) -> F:
 @click.option("--method", type=click.Choice(get_args(Method)), default="pretrain", show_default=True)
 @click.option("--stack", metavar="NAME", help="Training framework. Default: megatron-core.")
 @click.option("--optimizer", type=click.Choice(get_args(Optimizer)), default="adamw", show_default=True,
-              help="Other than the stack's AdamW.")
-@click.option("--optimizer-in-backward", is_flag=True, help="Step as backward makes the gradients, and free them.")
+              help="Instead of the stack's AdamW.")
+@click.option("--optimizer-in-backward", is_flag=True, help="Step during backward, freeing each gradient at once.")
 @click.option("--loss", type=click.Choice(get_args(Loss)), help="Kernel of the cross entropy. Default: the stack's.")
 @click.option("--trained-layers", type=click.IntRange(min=1), metavar="N",
-              help="The last N layers and the head train, the rest is frozen. Default: all train.")
+              help="Train only the last N layers and the head. Default: all.")
 @click.option("--precision", type=click.Choice(get_args(Precision)), default="bf16", show_default=True)
 @click.option("--confidence", type=click.FloatRange(0.5, 1, max_open=True), default=0.95, show_default=True,
-              help="Of the memory verdict.")
+              help="Confidence of the memory verdict.")
 @click.option("--max", "largest", type=click.Choice(["micro-batch", "sequence", "model"]),
-              help="The largest that fits, and its estimate.")
+              help="Find the largest that fits, and estimate it.")
 @_serving
 @common
 def command(model: str | None, node: str, gpus: int | None, layout: str, seq_len: int | None,
@@ -66,7 +66,8 @@ def command(model: str | None, node: str, gpus: int | None, layout: str, seq_len
             **service: str | tuple[str, ...] | None) -> int:
     """Say whether one layout fits, how fast it is, and where bytes and seconds go.
 
-    A layout that does not fit is an answer: exit code 0. With --rate, --concurrency, --input, ... it is of a service.
+    A layout that does not fit is an answer: exit code 0. With --rate, --concurrency, --input, ...
+    the estimate is for a service.
     """
     catalog, axes = open_catalog(catalogs), parse_layout(layout)
 
@@ -102,7 +103,7 @@ def command(model: str | None, node: str, gpus: int | None, layout: str, seq_len
 
 def _estimate_service(flags: Mapping[str, object], catalog: Catalog, node: str, gpus: int | None,
                       axes: Mapping[str, str], as_json: bool) -> int:
-    """Print the estimate of a service in one layout."""
+    """Print the estimate for a service in one layout."""
     from planner.answer.schema import to_json
     from planner.jobs.serving.estimate import estimate_serving
     from planner.render.serving import capacity_sentence

@@ -36,26 +36,26 @@ def asking(function: F) -> F:
         click.option("--global-batch", metavar="SEQUENCES", help="Sequences in a step. Default: by model."),
         click.option("--deadline", metavar="TIME", help="Longest duration: 60d."),
         click.option("--budget", metavar="MONEY", help="Highest cost: 12MUSD."),
-        click.option("--gpus", metavar="N", help="Exactly this many GPUs; of a service at most."),
+        click.option("--gpus", metavar="N", help="Exactly this many GPUs; for a service, at most this many."),
         click.option("--max-gpus", metavar="N", help="At most this many GPUs."),
         click.option("--max-nodes", metavar="N", help="At most this many nodes."),
-        click.option("--max-power", metavar="POWER", help="At most this draw of all nodes under load: 2MW."),
+        click.option("--max-power", metavar="POWER", help="At most this power of all nodes under load: 2MW."),
         click.option("--on", multiple=True, metavar="NAME,..", help="Node types, GPUs, or 8xh100; repeatable. "
                      "Default: every node type with an admitted offer."),
         click.option("--provider", multiple=True, metavar="NAME,..", help="Only offers of these providers."),
         click.option("--region", multiple=True, metavar="NAME,..", help="Only offers in these regions."),
         click.option("--terms", multiple=True, metavar="TERM,..", help="on-demand (default), spot, reserved-1y, ..."),
         click.option("--price-age", type=click.IntRange(1, 36500), metavar="DAYS", callback=_days,
-                     help="Point out prices that are older."),
+                     help="Warn about prices older than this."),
         click.option("--stack", metavar="NAME", help="Training framework. Default: megatron-core."),
         click.option("--precision", multiple=True, metavar="FORMAT,..",
                      help="bf16 (default), fp8, mxfp8, fp4 (NVFP4), fp16."),
         *serving_options(),
         click.option("--objective", type=click.Choice(get_args(Objective)), help="What to minimize. Default: cost."),
         click.option("--time-limit", type=options.time_limit, metavar="SECONDS",
-                     help="Stop after this many seconds; the gap is then printed."),
+                     help="Stop after this many seconds and print the remaining gap."),
         click.option("--workers", type=click.IntRange(1, 256), default=1, metavar="N",
-                     help="Processes that share the search out; the answer is the same. Default: 1."),
+                     help="Processes to search with; the answer stays the same. Default: 1."),
     )):
         function = option(function)
     return function
@@ -64,13 +64,14 @@ def asking(function: F) -> F:
 def serving_options() -> list[Callable[[F], F]]:
     """Return the options that say what a service is asked for, as scenarios write it."""
     return [
-        click.option("--rate", metavar="RATE", help="Serve requests: 20 (a second), or 300 requests/min."),
-        click.option("--input", metavar="TOKENS", help="Length of a prompt."),
-        click.option("--output", metavar="TOKENS", help="Length of an answer."),
-        click.option("--ttft", metavar="TIME", help="Longest time to the first token, at p95: 2s, '2 s at p99'."),
-        click.option("--tpot", metavar="TIME", help="Longest time per token after the first, at p95: 50ms."),
+        click.option("--rate", metavar="RATE", help="Serve this many requests: 20 (per second), or 300 requests/min."),
+        click.option("--input", metavar="TOKENS", help="Prompt tokens per request."),
+        click.option("--output", metavar="TOKENS", help="Output tokens per request."),
+        click.option("--ttft", metavar="TIME", help="Latency target (SLO) for the first token, at p95: 2s, "
+                     "'2 s at p99'."),
+        click.option("--tpot", metavar="TIME", help="Latency target (SLO) per token after the first, at p95: 50ms."),
         click.option("--quantization", multiple=True, metavar="FORMAT,..",
-                     help="Of the weights: bf16, fp8, int8, int4, nvfp4, .... Default: as the model is published."),
+                     help="Formats allowed for the weights: bf16, fp8, int8, int4, nvfp4, .... Default: as published."),
         click.option("--engine", metavar="NAME", help="Inference engine. Default: vllm."),
     ]
 

@@ -15,7 +15,7 @@ MOST = 10**7
 """Largest GPU or node count a limit may name; no cluster comes near."""
 Objective = Literal["cost", "time", "gpus", "energy"]
 ServingObjective = Literal["cost", "gpus", "energy"]
-BudgetPerHour = Annotated[float, Quantity(USD_PER_HOUR, "budget of a service", "500 USD/h", "USD/h",
+BudgetPerHour = Annotated[float, Quantity(USD_PER_HOUR, "budget for a service", "500 USD/h", "USD/h",
                                           least="0.00001 USD/h", most="1,000,000,000 USD/h")]
 
 
@@ -61,7 +61,7 @@ class Limits(Frozen):
     budget: Usd | None = None
     """Highest cost: 12 MUSD."""
     gpus: Annotated[Whole, Field(gt=0, le=MOST)] | None = None
-    """Exactly this many; of a service at most."""
+    """Exactly this many; for a service, at most this many."""
     max_gpus: Annotated[Whole, Field(gt=0, le=MOST)] | None = None
     """Most GPUs."""
     max_nodes: Annotated[Whole, Field(gt=0, le=MOST)] | None = None
@@ -71,7 +71,7 @@ class Limits(Frozen):
 
 
 class ServingLimits(Limits):
-    """The same of services, which run until they are stopped: no deadline, and the budget is in USD per hour."""
+    """The same for services, which run until they are stopped: no deadline, and the budget is in USD per hour."""
 
     budget: BudgetPerHour | None = None
     """Highest cost of an hour: 500 USD/h."""

@@ -37,6 +37,7 @@ FLAGS: dict[str, str] = {
 }
 """Flag (and keyword of `planner.plan`) -> the scenario value that it sets."""
 _WORK: dict[Kind, type[Frozen]] = {"training": Training, "serving": Serving}
+_NOUN: dict[Kind, str] = {"training": "training", "serving": "a service"}
 
 
 def load_any(reference: str | None, overrides: Mapping[str, object], catalog: Catalog, *,
@@ -124,7 +125,7 @@ def _of_one_kind(document: Document, kind: Kind) -> None:
     for at, work in _workloads(document.data):
         for key in work:
             if key in foreign:
-                raise document.error((*at, key), f"is of a workload of kind: {other}, and this one is of kind: {kind}")
+                raise document.error((*at, key), f"applies to {_NOUN[other]}; this scenario is {_NOUN[kind]}")
 
 
 def _workloads(data: object) -> Iterator[tuple[tuple[Hashable, ...], dict[Hashable, object]]]:

@@ -1,4 +1,4 @@
-"""What service is asked for: a model, the requests that come, and the level that their users must see."""
+"""What service is asked for: a model, the load, and the latency targets that it must meet."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Serving(Frozen):
     headroom: Share = Field(default=0.0, ge=0, le=1)
     """Share of the rate that the replicas must hold on top of it."""
     spare_replicas: int = Field(default=0, ge=0, le=1000)
-    """Replicas that may fail with the level still held."""
+    """Replicas that may fail while the rest still meets the latency targets."""
     max_model_len: Annotated[Tokens, Field(le=LONGEST_CONTEXT)] | None = None
     """Tokens of the longest request taken; none is what the longest asked for needs."""
     length_classes: Literal[1, 2, 4] = 1
@@ -91,7 +91,7 @@ class Serving(Frozen):
 
     @property
     def levels(self) -> tuple[tuple[str, Latency], ...]:
-        """The levels asked for, with their names."""
+        """The latency targets asked for, with their names."""
         return tuple((name, level) for name, level in (("ttft", self.ttft), ("tpot", self.tpot)) if level is not None)
 
     @field_validator("engine_version", mode="before")
@@ -130,9 +130,9 @@ class Serving(Frozen):
                              "none for as many requests as go")
         for name in ("arrivals", "day"):
             if getattr(self, name) is not None and self.rate is None:
-                raise ValueError(f"{name} is of a rate: give rate, such as 20 requests/s")
+                raise ValueError(f"{name} applies to a rate: give rate, such as 20 requests/s")
         if self.headroom and not (self.rate or self.trace):
-            raise ValueError("headroom is of a rate or a trace, and neither is given")
+            raise ValueError("headroom applies to a rate or a trace, and neither is given")
         return self
 
     @model_validator(mode="after")

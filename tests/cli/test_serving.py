@@ -96,7 +96,7 @@ def test_a_layout_that_does_not_exist_is_refused(planner, layout: str, said: str
 
 @pytest.mark.parametrize(("flags", "said"), [
     (("--gpus", "3", "--layout", "tp=2"), "--gpus 3 is no multiple of the 2 GPUs"),
-    (("--quantization", "fp8,bf16"), "an estimate is of one format"),
+    (("--quantization", "fp8,bf16"), "an estimate is for one format"),
     (("--concurrency", "0"), "--concurrency"), (("--seq-len", "4096"), "--seq-len is for training"),
     (("--concurrency", "4", "--rate", "3"), "rate and concurrency are given")])
 def test_an_estimate_refuses(planner, flags: tuple[str, ...], said: str) -> None:
@@ -159,7 +159,7 @@ def test_a_plan_goes_through_a_file_into_a_replay(planner, saved) -> None:
     again = planner("simulate", saved / "one.json", "--trace", saved / "trace.csv", "--json")
     assert again.out == ran.out
     text = planner("simulate", saved / "one.json", "--trace", saved / "trace.csv", "--policy", "round-robin")
-    assert "requests within every level of llama-3.1-8b" in " ".join(text.out.split())
+    assert "requests met every latency target for llama-3.1-8b" in " ".join(text.out.split())
 
 
 def test_a_plan_replays_a_trace_in_place_of_drawn_requests(planner, saved) -> None:
@@ -207,5 +207,5 @@ def test_a_comparison_of_services_exits_3_only_where_none_has_a_plan(planner) ->
 
 def test_the_text_of_a_plan_says_the_level_as_computed_and_as_replayed(planner) -> None:
     text = " ".join(planner(*PLAN).out.split())
-    for part in ("Cheapest: ", "proven optimal", "Service level", "computed p50", "replayed p50", "event by event"):
+    for part in ("Cheapest: ", "proven optimal", "Latency", "computed p50", "replayed p50", "event by event"):
         assert part in text

@@ -1,4 +1,4 @@
-"""One layout of a service: does it fit, what its cache holds, how fast it is at a load."""
+"""One layout for a service: does it fit, what its cache holds, how fast it is at a load."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def estimate_serving(asked: Serving, catalog: Catalog, node: str, gpus: int | No
     """
     service = service_of(asked, catalog)
     if len(asked.quantization or ()) != 1:
-        raise InputError(f"--quantization: an estimate is of one format, got {', '.join(asked.quantization or ())}")
+        raise InputError(f"--quantization: an estimate is for one format, got {', '.join(asked.quantization or ())}")
     candidate = usual_candidate(catalog.node(node), catalog)
     d = deployment(catalog, service, candidate, (asked.quantization or ("bf16",))[0])
     rows = _rows(layout, d)
