@@ -161,7 +161,7 @@ POOL = {"hardware": {"candidates": ["dgx-h100"]}}
 
 @pytest.mark.parametrize(("data", "message"), [
     ({"workload": SERVICE, "limits": {"deadline": "3 d"}}, "limits.deadline: a service has no deadline"),
-    ({"workload": SERVICE, "limits": {"budget": "3 USD"}}, "a budget of a service is written like '500 USD/h'"),
+    ({"workload": SERVICE, "limits": {"budget": "3 USD"}}, "a budget for a service is written like '500 USD/h'"),
     ({"workload": SERVICE, "objective": "time"}, "objective: expected 'cost', 'gpus' or 'energy', got 'time'"),
     ({}, "workloads: at least one service is needed"), ({"workloads": []}, "workloads: at least one service is needed"),
     ({"workload": SERVICE, "workloads": [{**SERVICE, "name": "a"}]}, "workload and workloads are both given"),
