@@ -199,15 +199,28 @@ def test_readme_counts_what_the_catalog_has():
     for kind, noun in COUNTED.items():
         counted, found = re.subn(rf"\d+ {noun}\b", f"{len(catalog.names(kind))} {noun}", counted)
         assert found == 1, noun
-    assert updated(readme.replace(sentence, counted)) == readme
+    assert updated(readme.replace(sentence, counted)) == README.read_text()
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page != CHANGELOG], ids=place)
 def test_every_file_that_a_page_names_exists(page):
-    known = [place(path) for top in ("planner", "catalogs", "tests", "benchmarks") for path in (ROOT / top).rglob("*.py")]
+    known = [place(path) for top in ("planner", "tests", "benchmarks") for path in (ROOT / top).rglob("*.py")]
     named = re.findall(r"`([\w/]+\.py)`", FENCE.sub("", page.read_text()))
     gone = [name for name in named if not any(f"/{path}".endswith(f"/{name}") for path in known)]
     assert not gone, f"{place(page)} names {gone}"
+
+
+SAID = sorted(path for room in ("answer", "ask", "cli", "jobs", "render", "scenario")
+              for path in (ROOT / "planner" / room).rglob("*.py"))
+"""Modules whose words users read: messages, help, tables, and descriptions of the JSON Schema."""
+
+
+@pytest.mark.parametrize("path", [*PAGES, *SAID], ids=place)
+def test_services_are_told_in_the_terms_of_the_field(path):
+    """A plan meets a latency target; it does not hold a level."""
+    text = flat(path.read_text())
+    assert re.findall(r"h[oe]ld(?:s|ing)? (?:the|its|a|every) (?:service )?levels?\b|within (?:the|every|its) levels?\b",
+                      text) == []
 
 
 def test_readme_lists_every_command():

@@ -47,7 +47,7 @@ class Row(Frozen):
     mfu: float | None = None
     """Model FLOP/s over the dense peak."""
     cost_usd: float | None = None
-    """Of the duration, spares included."""
+    """Cost of the whole duration, spares included."""
     cost_parts: dict[str, float] = Field(default_factory=dict)
     """USD by what they are paid for; they add up to `cost_usd`."""
     usd_per_gpu_hour: float | None = None

@@ -49,7 +49,7 @@ class Simulation(Frozen):
     seconds: float
     """From the first arrival to the last token."""
     output_tokens_per_second: float
-    """Over all replicas."""
+    """Total over all replicas."""
     busy_share: float
     """Of the time in which a step ran, on average over the replicas."""
     share_within_level: float

@@ -39,8 +39,8 @@ def _serving(function: F) -> F:
 @click.option("--gpus", type=click.IntRange(min=1), help="GPUs in all. Default: what the layout needs.")
 @click.option("--layout", default="", metavar="AXIS=VALUE,..", help="tp=8,pp=4,vpp=2,cp=1,mbs=1,zero=1,"
               "schedule=gpipe,recompute=selective,sp=1,shard=8,no_sync=1,offload_optimizer=0.5,"
-              "offload_parameters=1,offload_activations=1,offload_to=nvme; what is left out is 1 or off, sp and "
-              "no_sync as the stack does it.")
+              "offload_parameters=1,offload_activations=1,offload_to=nvme. Default: 1 or off; sp and no_sync "
+              "as in the stack.")
 @click.option("--seq-len", type=quantity(SequenceLength), metavar="TOKENS", help="Default: by model.")
 @click.option("--global-batch", type=quantity(GlobalBatch), metavar="SEQUENCES",
               help="Default: by model.")

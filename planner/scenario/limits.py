@@ -67,7 +67,7 @@ class Limits(Frozen):
     max_nodes: Annotated[Whole, Field(gt=0, le=MOST)] | None = None
     """Most nodes, spares not counted."""
     max_power: Watts | None = None
-    """Most draw of all nodes under load: 2 MW."""
+    """Maximum power of all nodes under load: 2 MW."""
 
 
 class ServingLimits(Limits):
@@ -90,31 +90,31 @@ class Rent(Frozen):
     terms: tuple[Term, ...] = Field(default=("on-demand",), min_length=1)
     """Ways to pay."""
     providers: tuple[str, ...] = ()
-    """Only of these; empty is of all."""
+    """Only these; empty means all."""
     regions: tuple[str, ...] = ()
-    """Only in these; empty is in all."""
+    """Only these; empty means all."""
 
 
 class Buy(Frozen):
-    """Nodes may be bought for the site; a job pays for its share of the time in which they work."""
+    """Allow buying nodes for the site; a job pays for its share of their productive time."""
 
     utilization: float = Field(default=0.8, gt=0, le=1)
-    """Share of time in which bought nodes do work, of this job or others."""
+    """Share of time in which bought nodes work, for this job or others."""
 
 
 class Sourcing(Frozen):
     """Where hardware comes from."""
 
     rent: Rent | None = Rent()
-    """On demand where nothing is said; none where nodes are owned or bought and renting is not mentioned."""
+    """On-demand by default; none if nodes are owned or bought and renting is not mentioned."""
     buy: Buy | None = None
-    """None where nothing is bought."""
+    """None means buy nothing."""
     own: dict[str, Annotated[Whole, Field(gt=0, le=MOST)]] = Field(default_factory=dict)
-    """Node types already at hand, and how many: they cost their electricity."""
+    """Node types that you own, and how many: they cost their electricity."""
     site: str = "us-average"
-    """Where owned and bought nodes stand."""
+    """The site of owned and bought nodes."""
     price_age: Seconds | None = None
-    """Prices older than this are pointed out wherever they are shown."""
+    """Warn about prices older than this."""
 
     @model_validator(mode="before")
     @classmethod
