@@ -1,6 +1,6 @@
 """Layouts of a serving replica, and the largest rate at which each meets the latency targets.
 
-Every layout of the stated domains is evaluated at rising loads; the largest load within the level is found by
+Every layout of the stated domains is evaluated at rising loads; the largest load within the targets is found by
 narrowing the grid around it. Columns that another of the same hardware matches with no more GPUs are dominated.
 """
 
