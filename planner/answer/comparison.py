@@ -46,11 +46,11 @@ class Row(Frozen):
     gpus: int | None = None
     """GPUs in the layout."""
     duration_days: float | None = None
-    """Of the job; of a service the month that its cost is of."""
+    """Of the job; for a service the month that its cost covers."""
     mfu: float | None = None
     """Model FLOP/s over the dense peak."""
     cost_usd: float | None = None
-    """Of the duration, spares included."""
+    """Cost of the whole duration, spares included."""
     cost_parts: dict[str, float] = Field(default_factory=dict)
     """USD by what they are paid for; they add up to `cost_usd`."""
     usd_per_gpu_hour: float | None = None
@@ -66,7 +66,7 @@ class Row(Frozen):
     why_not: str | None = None
     """Why there is no plan."""
     serving: ServedFigures | None = Field(default=None, exclude_if=absent)
-    """Of a service; elsewhere the key is left out."""
+    """For a service; elsewhere the key is left out."""
     note: str | None = Field(default=None, exclude_if=absent)
     """What the user should know of the offer; left out where there is nothing."""
 

@@ -28,9 +28,9 @@ class Objective(Frozen):
     name: Measure
     """What, with its unit."""
     value: float | None = None
-    """Of the plan; none without one."""
+    """Value of the plan; none without a plan."""
     bound: float | None = None
-    """No plan of the searched space is below it; none where nothing is proven."""
+    """Lower bound: no plan in the searched space is below it; none if nothing is proven."""
     gap: float | None = None
     """(value - bound) / value, 0 when proven."""
 
@@ -43,7 +43,7 @@ class Objective(Frozen):
 
 
 class Search(Frozen):
-    """What was looked at: layouts in the space, what each rule removed, what was solved."""
+    """The search: layouts in the space, what each rule removed, what was solved."""
 
     layouts: int = Field(default=0, ge=0)
     """Rows of the whole space: the product of the domains."""
@@ -70,7 +70,7 @@ class Search(Frozen):
 
 
 class Relaxation(Frozen):
-    """A single limit which, changed so, lets a plan exist."""
+    """A change of a single limit that makes a plan possible."""
 
     model_config = ConfigDict(populate_by_name=True)
 
@@ -90,7 +90,7 @@ class Infeasible(Frozen):
     nearest: str | None = None
     """The nearest miss, in the user's units."""
     relaxations: tuple[Relaxation, ...] = ()
-    """Cheapest first."""
+    """Single changes that would be enough, the smallest relative change first."""
 
 
 class Provenance(Frozen):
@@ -99,13 +99,13 @@ class Provenance(Frozen):
     scenario: dict[str, Any] = Field(default_factory=dict)
     """The resolved scenario, with its units, as it could be written to a file."""
     defaults: tuple[Default, ...] = ()
-    """Defaults that decided."""
+    """Values that the question left open, and that decided the answer."""
     catalog_digest: str = ""
     """Hash of every fact in the catalogs used."""
     versions: dict[str, str] = Field(default_factory=dict)
-    """Versions of the planner and of what it computes with."""
+    """Versions of the planner and its libraries."""
     seed: int = 0
-    """Of what is drawn at random."""
+    """Random seed."""
     prefer: Literal["simple"] | None = Field(default=None, exclude_if=absent)
     """The plan is the simplest of those tied with the optimum, which is the first alternative; else left out."""
     pareto: tuple[Measure, ...] | None = Field(default=None, exclude_if=absent)
@@ -123,11 +123,11 @@ class Plan(Shown, Frozen):
     status: Status
     """optimal: proven; feasible: a plan, no proof; infeasible: proven none; undecided: stopped with neither."""
     notes: tuple[str, ...] = ()
-    """What the user should know beside the answer: warnings, one sentence each."""
+    """Warnings, one sentence each."""
     objective: Objective
     """What was minimized, and how far the proof goes."""
     assignments: tuple[Annotated[Assignment, Field(discriminator="kind")], ...] = ()
-    """One a workload; empty where there is no plan."""
+    """The plan: one or more per workload; empty without a plan."""
     alternatives: tuple[Annotated[Alternative, Field(discriminator="kind")], ...] = ()
     """Next best, best first."""
     search: Search = Search()

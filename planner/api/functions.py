@@ -51,8 +51,8 @@ def estimate(scenario: Asked | None = None, node: str | None = None,
 
     `scenario` is as for `plan`, or the name of a model; `values` are the same keywords (`gpus` are GPUs in all,
     `sequence_length` is in tokens, `global_batch` in sequences, `confidence` that of the memory verdict), of which
-    those that do nothing to an estimate are refused by name. `node` is a node type. `layout` holds axis values as in
-    `planner estimate --layout` (`{"tp": 8, "pp": 4}`); what is left out is 1. Its kind follows the values: with
+    those that have no effect on an estimate are refused by name. `node` is a node type. `layout` holds axis values as
+    in `planner estimate --layout` (`{"tp": 8, "pp": 4}`); what is left out is 1. Its kind follows the values: with
     `input`, `output`, `concurrency`, ... it is of a service. Raises PlannerError.
     """
     if node is None:

@@ -14,7 +14,7 @@ from planner.errors import EXIT_INFEASIBLE, EXIT_OK, EXIT_STOPPED
 
 @click.command("compare")
 @asking
-@click.option("--trace", is_flag=True, help="Lead every figure of money back to facts of the catalog.")
+@click.option("--trace", is_flag=True, help="Show how each cost derives from the catalog.")
 @common
 def command(scenario: str | None, trace: bool, time_limit: float | None, workers: int, as_json: bool,
             catalogs: tuple[Path, ...], **flags: object) -> int:

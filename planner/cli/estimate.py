@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 @click.option("--node", required=True, metavar="NAME", help="Node type.")
 @click.option("--layout", default="", metavar="AXIS=VALUE,..", help="tp=8,pp=4,vpp=2,cp=1,mbs=1,zero=1,"
               "schedule=gpipe,recompute=selective,sp=1,shard=8,no_sync=1,offload_optimizer=0.5,"
-              "offload_parameters=1,offload_activations=1,offload_to=nvme; what is left out is 1 or off, sp and "
-              "no_sync as the stack does it. For a service: tp, pp, ep, dp.")
+              "offload_parameters=1,offload_activations=1,offload_to=nvme. Default: 1 or off; sp and no_sync as in the "
+              "stack. For a service: tp, pp, ep, dp.")
 @click.option("--max", "largest", type=click.Choice(["micro-batch", "sequence", "model"]),
-              help="The largest that fits, and its estimate; --model is not needed for --max model.")
+              help="Find the largest that fits, and estimate it; --max model needs no --model.")
 @question_options
 @common
 def command(scenario: str | None, node: str, layout: str, largest: Measured | None, as_json: bool,
             catalogs: tuple[Path, ...], **flags: object) -> int:
     """Say whether one layout fits, how fast it is, and where bytes and seconds go.
 
-    SCENARIO is a file or the name of a shipped scenario; flags override it, or stand alone. --gpus are GPUs in all, by
-    default what the layout needs. A layout that does not fit is an answer: exit code 0. With --rate, --concurrency,
-    --input, ... it is of a service.
+    SCENARIO is a file or the name of a shipped scenario; flags override it, or stand alone. --gpus is the total
+    number of GPUs; by default, what the layout needs. A layout that does not fit is an answer: exit code 0. With
+    --rate, --concurrency, --input, ... the estimate is for a service.
     """
     from planner.answer.schema import to_json
     from planner.ask.estimate import estimating, layout_text
@@ -44,7 +44,7 @@ def command(scenario: str | None, node: str, layout: str, largest: Measured | No
     ask = estimating(scenario, overrides(flags), open_catalog(catalogs), node=node, layout=axes, labels=LABELS,
                      largest=largest)
     if ask.left_to_plan:
-        warn([f"{', '.join(ask.left_to_plan)} of the scenario do nothing to an estimate"])
+        warn([f"{', '.join(ask.left_to_plan)} of the scenario have no effect on an estimate"])
     confidence = ask.scenario.confidence
     if largest is None:
         assignment = ask()

@@ -16,8 +16,8 @@ from planner.scenario.scenario import AnyScenario
 
 @click.command("explain")
 @asking
-@click.option("--why-not", multiple=True, metavar="CHOICE", help="A choice the plan does not make: tp=4,pp=2 or "
-              "gpu=a100; of a service also quantization=fp8; repeatable.")
+@click.option("--why-not", multiple=True, metavar="CHOICE", help="A choice that the plan does not make: tp=4,pp=2 or "
+              "gpu=a100; for a service also quantization=fp8; repeatable.")
 @common
 def command(scenario: str | None, why_not: tuple[str, ...], time_limit: float | None, workers: int,
             as_json: bool, catalogs: tuple[Path, ...], **flags: object) -> int:

@@ -52,10 +52,10 @@ def question_options(function: F) -> F:
 
 def asking(function: F) -> F:
     """Add the argument SCENARIO, the flags that override it, --time-limit and --workers."""
-    function = click.option("--workers", type=click.IntRange(1, 256), default=1, metavar="N", help="Processes that "
-                            "share the search out; the answer is the same. Default: 1.")(function)
+    function = click.option("--workers", type=click.IntRange(1, 256), default=1, metavar="N", help="Processes to "
+                            "search with; the answer stays the same. Default: 1.")(function)
     function = click.option("--time-limit", type=options.time_limit, metavar="SECONDS",
-                            help="Stop after this many seconds; the gap is then printed.")(function)
+                            help="Stop after this many seconds and print the remaining gap.")(function)
     return question_options(function)
 
 

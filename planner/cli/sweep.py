@@ -33,14 +33,14 @@ SHOWN = 5
               help="A scenario value and what it takes in turn; repeatable, the last varies fastest. In a list, the "
               "values of one variant are joined by +.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE",
-              help="Write the lines to FILE as they are done. What FILE has already is not solved again.")
+              help="Append each line to FILE when it is done; skip variants that FILE already has.")
 @click.option("--workers", type=click.IntRange(min=1), metavar="N",
               help="Processes on this machine. Default: all cores.")
 @click.option("--time-limit", type=options.time_limit, metavar="SECONDS",
-              help="Stop each variant after this many seconds; its gap is then in its plan.")
+              help="Stop each variant after this many seconds; its plan then states the gap.")
 @click.option("--engine", type=click.Choice(["local", "dask"]), default="local", show_default=True,
               help="Where variants are solved.")
-@click.option("--scheduler", metavar="ADDRESS", help="Of the Dask cluster: tcp://host:8786.")
+@click.option("--scheduler", metavar="ADDRESS", help="Address of the Dask scheduler: tcp://host:8786.")
 @common
 def command(scenario: str, vary: tuple[str, ...], output: Path | None, workers: int | None, time_limit: float | None,
             engine: str, scheduler: str | None, as_json: bool, catalogs: tuple[Path, ...]) -> int:

@@ -31,4 +31,4 @@ def idle(key: str, why: str, *, left_to_plan: bool = False, of_work: bool = True
 def several(key: str, values: Sequence[str]) -> Iterator[Idle]:
     """Yield a key that lists formats to choose from, where it lists more than one."""
     if len(values) > 1:
-        yield Idle(key, f"an estimate is of one format, got {', '.join(values)}")
+        yield Idle(key, f"an estimate is for one format, got {', '.join(values)}")

@@ -72,7 +72,7 @@ def no_deadline_sentence(plan: Plan) -> str | None:
     if longest <= YEAR_DAYS:
         return None
     return (f"No deadline given: this takes {longest / YEAR_DAYS:,.1f} years. "
-            "With limits.deadline (--deadline 60d) the search is for a plan that ends in time")
+            "To search for a faster plan, set limits.deadline (--deadline 60d)")
 
 
 def close_call_sentence(plan: Plan) -> str | None:

@@ -50,9 +50,9 @@ def capacity_sentence(assignment: Assignment, asked: float | None = None) -> str
     memory, serving = assignment.memory, assignment.serving
     assert serving is not None
     if memory.fits == "does not fit":
-        return (f"Does not fit: beside {show_bytes(memory.components.weights)} of weights a GPU has room for "
+        return (f"Does not fit: with {show_bytes(memory.components.weights)} of weights, a GPU has room for "
                 f"{serving.kv_tokens:,} KV tokens, too few for one request")
-    fits = f"Fits: {serving.kv_tokens:,} KV tokens a replica, maximum concurrency {serving.max_batch:,}"
+    fits = f"Fits: {serving.kv_tokens:,} KV tokens per replica, maximum concurrency {serving.max_batch:,}"
     if asked is not None and serving.requests_per_second < HELD * asked:
         return (f"{fits}; {asked:,.4g} requests/s are too many: about {serving.requests_per_second:,.4g} are answered, "
                 "and the queue grows")

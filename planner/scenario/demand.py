@@ -1,4 +1,4 @@
-"""What a service is asked for: requests a second, how they arrive, shares, and the level that users must see."""
+"""What a service is asked for: requests a second, how they arrive, shares, and the latency targets."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Level(NamedTuple):
         return USUAL_PERCENTILE if self.at is None else self.at
 
     def __str__(self) -> str:
-        """Write the level as it is read."""
+        """Write the latency target as it is read."""
         text = exact(self.seconds, SECONDS, "s", "ms", "us")
         if self.at is None:
             return text

@@ -26,6 +26,7 @@ Kind = Literal["training", "serving"]
 Reference = str | Mapping[str, object] | None
 """A file or the name of a shipped scenario, what a file holds, or nothing where values alone ask."""
 _WORK: dict[Kind, type[Frozen]] = {"training": Training, "serving": Serving}
+_NOUN: dict[Kind, str] = {"training": "training", "serving": "a service"}
 
 
 def load_any(reference: Reference, overrides: Mapping[str, object], catalog: Catalog, *,
@@ -118,7 +119,7 @@ def _of_one_kind(document: Document, kind: Kind) -> None:
     for at, work in _workloads(document.data):
         for key in work:
             if key in foreign:
-                raise document.error((*at, key), f"is of a workload of kind: {other}, and this one is of kind: {kind}")
+                raise document.error((*at, key), f"applies to {_NOUN[other]}; this scenario is {_NOUN[kind]}")
 
 
 def _workloads(data: object) -> Iterator[tuple[tuple[Hashable, ...], dict[Hashable, object]]]:

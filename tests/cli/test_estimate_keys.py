@@ -100,7 +100,7 @@ def test_formats_to_choose_from_are_named_where_they_are_written(planner: Any, t
     path.write_text(f"workload:\n  model: gpt2\n  tokens: 1 G\n  {key}\n")
     ran = planner("estimate", path, "--node", "dgx-h100")
     assert ran.code == (2 if values else 0)
-    assert f"job.yaml:4: workload.precision: an estimate is of one format, got {values}" in ran.err or not values
+    assert f"job.yaml:4: workload.precision: an estimate is for one format, got {values}" in ran.err or not values
 
 
 def test_targets_of_a_file_are_for_plans_and_said_so(planner: Any, tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_targets_of_a_file_are_for_plans_and_said_so(planner: Any, tmp_path: Pat
                     "headroom: 20%}\nlimits: {budget: 50 USD/h}\n")
     ran = planner("estimate", path, "--node", "dgx-h100")
     assert ran.code == 0
-    assert "warning: ttft, headroom of the scenario do nothing to an estimate" in ran.err
+    assert "warning: ttft, headroom of the scenario have no effect on an estimate" in ran.err
     assert planner("estimate", path, "--node", "dgx-h100", "--ttft", "2 s").code == 2
     path.write_text(path.read_text().replace("ttft: 1 s", "disaggregated: only"))
     refused = planner("estimate", path, "--node", "dgx-h100")

@@ -56,9 +56,9 @@ def test_what_a_launch_needs_is_said_where_it_is_unusual() -> None:
     assert said["context exchange"] == "all-to-alls of heads (Ulysses)"
     assert "no_sync" in said["gradients"]
     assert "expert TP 4" in said["axes"]
-    assert said["failures"] == ("one each 5 d; a checkpoint of 1024.0 GiB each 60 min, written in 12 s; restarts take "
+    assert said["failures"] == ("one every 5 d; a 1024.0 GiB checkpoint every 60 min, written in 12 s; a restart takes "
                                 "10 min")
-    assert said["commitment"] == "365 d are paid (reserved-1y), 59.2 d are used"
+    assert said["commitment"] == "365 d paid for (reserved-1y), 59.2 d used"
     usual = {fact.label for fact in facts(example_plan().assignments[0])}
     assert not usual & {"schedule", "sequence parallel", "context exchange", "gradients", "failures", "commitment"}
 

@@ -104,9 +104,9 @@ def test_a_flag_overrides_a_file_and_the_rest_stays():
 
 
 @pytest.mark.parametrize(("reference", "overrides", "message"), [
-    (TRAINED, {"workload.rate": "20"}, r"^--x: is of a workload of kind: serving, and this one is of kind: training"),
-    (CHAT, {"workload.tokens": "1T"}, r"^--x: is of a workload of kind: training, and this one is of kind: serving"),
-    (None, BARE | {"workload.tokens": "1T"}, "of kind: training, and this one is of kind: serving"),
+    (TRAINED, {"workload.rate": "20"}, r"^--x: applies to a service; this scenario is training"),
+    (CHAT, {"workload.tokens": "1T"}, r"^--x: applies to training; this scenario is a service"),
+    (None, BARE | {"workload.tokens": "1T"}, "applies to training; this scenario is a service"),
     (CHAT, {"limits.deadline": "3 d"}, r"^--x: a service has no deadline"),
     (CHAT, {"workload.engine": "vlm"}, r"^--x: unknown engine 'vlm'; did you mean vllm\?"),
     (CHAT, {"workload.model": "llama-9"}, r"^--x: unknown model 'llama-9'"),
@@ -122,7 +122,7 @@ def test_the_two_kinds_are_kept_apart(reference, overrides, message):
 def test_a_file_of_both_kinds_is_refused_by_line(tmp_path):
     path = tmp_path / "s.yaml"
     path.write_text(FILE.replace("  trace: own.csv", "  tokens: 15 T"))
-    with pytest.raises(InputError, match=r"s.yaml:4: workload.tokens: is of a workload of kind: training"):
+    with pytest.raises(InputError, match=r"s.yaml:4: workload.tokens: applies to training"):
         load_any(str(path), {}, CATALOG)
 
 

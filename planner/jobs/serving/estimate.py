@@ -31,7 +31,7 @@ def idle_keys(asked: Serving) -> Iterator[Idle]:
     """Yield the keys of a service that an estimate does not heed: it is of one layout that answers whole requests."""
     yield from (idle(key, "is what a plan keeps to; an estimate says what the layout does", left_to_plan=True)
                 for key in ("ttft", "tpot", "day", "headroom", "spare_replicas"))
-    yield from (idle(key, "is for a plan: an estimate is of one layout that answers every request whole")
+    yield from (idle(key, "is for a plan: an estimate is for one layout that answers every request whole")
                 for key in ("length_classes", "disaggregated"))
     yield from several("quantization", asked.quantization or ())
     yield idle("confidence", "is of a training job's memory: what an engine allocates is its own choice", of_work=False)

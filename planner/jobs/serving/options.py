@@ -39,7 +39,7 @@ class Account:
     fit: int = 0
     removed: Counter[str] = field(default_factory=Counter)
     nearest: list[tuple[Nearest, str]] = field(default_factory=list)
-    """Of hardware where no layout holds the level: what comes nearest, and its name."""
+    """For hardware where no layout meets the targets: what comes nearest, and its name."""
     missing: list[tuple[float, str]] = field(default_factory=list)
     """Of hardware where no layout fits: bytes a GPU lacks at least, and its name."""
 
@@ -204,7 +204,7 @@ def _answered(service: Service, blocks: Sequence[_Block], tokens: int | None,
 
 def _columns(block: _Block, role: Role, tokens: int | None, fits: Ints, rate: Floats, load: Floats,
              crowd: Floats) -> Iterable[tuple[int, ReplicaColumn]]:
-    """Yield what holds the level, with the simplest settings that let as many sequences run as there are."""
+    """Yield what meets the targets, with the simplest settings that let as many sequences run as there are."""
     most, rows = block.most(tokens), block.rows
     for number in np.flatnonzero(rate > 0):
         at = fits[number]
