@@ -21,7 +21,7 @@ from planner.process import interrupts
 from planner.version import __version__
 
 F = TypeVar("F", bound=Callable[..., Any])
-_SAID = re.compile('"""`planner (?P<name>[a-z]+)[^`]*`: (?P<help>[^"]+)"""')
+_SAID = re.compile('"""`planner (?P<name>[a-z]+)(?: [^`]*)?`: (?P<help>[^"\n]+)')
 FIRST = ("plan", "compare", "explain", "estimate")
 """The commands that help begins with; the others follow by name."""
 
