@@ -88,9 +88,11 @@ def command(model: str | None, node: str, gpus: int | None, layout: str, seq_len
     else:
         found = ask.largest(largest)
         (note if as_json else say)(largest_sentence(largest, found))
-        if found.estimate is None or is_quiet():
+        # JSON has an estimate in any case: where none fits, that of the next that does not
+        shown = found.estimate or (found.misses if as_json else None)
+        if shown is None or (is_quiet() and not as_json):
             return EXIT_OK
-        assignment = found.estimate
+        assignment = shown
     if as_json:
         say_json(to_json(assignment))
     elif is_quiet():

@@ -98,7 +98,7 @@ class Rent(Frozen):
 class Buy(Frozen):
     """Nodes may be bought for the site; a job pays for its share of the time in which they work."""
 
-    utilization: float = Field(default=0.8, gt=0, le=1)
+    utilization: float = Field(default=0.8, ge=0.001, le=1)
     """Share of time in which bought nodes do work, of this job or others."""
 
 
