@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -77,7 +78,8 @@ def killed(random: Random, *argv: str | Path) -> Ended:
         workers.update(children(process.pid))
         time.sleep(0.02)
     workers.update(children(process.pid))
-    (os.killpg if whole else os.kill)(process.pid, number)
+    with suppress(ProcessLookupError):  # a whole group that has ended before the signal
+        (os.killpg if whole else os.kill)(process.pid, number)
     out, err = process.communicate(timeout=60)  # which ends only when nobody holds its pipes
     return Ended(number, process.returncode, out, err, sorted(workers))
 
