@@ -44,8 +44,8 @@ class Simulation(Frozen):
     """Requests that no replica could ever hold."""
     preempted: int
     """Times that a sequence gave up its cache for older ones, and began again."""
-    requests_per_second: float
-    """Of the trace, from its first request to its last."""
+    requests_per_second: float | None
+    """Of the trace, from its first request to its last; none where all come at once."""
     seconds: float
     """From the first arrival to the last token."""
     output_tokens_per_second: float

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -24,16 +24,17 @@ class Largest(Generic[T]):
     beyond: T | None
     missing_bytes: int
     """Device bytes that the next value is short of; 0 where something else than memory forbids it."""
+    misses: Assignment | None = None
+    """The estimate of the next."""
 
 
 def largest_of(values: Sequence[T], ask: Callable[[T], Assignment]) -> Largest[T]:
-    """Return the last of `values` that fits. They rise in memory; those that break a rule are passed over."""
+    """Return the last of `values` that fits. They rise in memory; those that break a rule are passed over.
+
+    Raises PlannerError where all of them do.
+    """
     best: tuple[T, Assignment] | None = None
-    for value in values:
-        try:
-            found = ask(value)
-        except PlannerError:
-            continue
+    for value, found in _legal(values, ask):
         if found.memory.fits != "fits":
             return _result(best, value, found)
         best = (value, found)
@@ -60,19 +61,34 @@ def largest_sequence(ask: Callable[[int], Assignment], multiple: int) -> Largest
 
 
 def largest_model(names: Sequence[str], ask: Callable[[str], Assignment]) -> Largest[str]:
-    """Return the first of `names`, largest model first, that fits; those the layout or physics refuses are passed."""
+    """Return the first of `names`, largest model first, that fits; those the layout or physics refuses are passed.
+
+    Raises PlannerError where all of them are refused.
+    """
     beyond: tuple[str, Assignment] | None = None
-    for name in names:
-        try:
-            found = ask(name)
-        except PlannerError:
-            continue
+    for name, found in _legal(names, ask):
         if found.memory.fits == "fits":
             return _result((name, found), *(beyond or (None, None)))
         beyond = (name, found)
     return _result(None, *(beyond or (None, None)))
 
 
+def _legal(values: Sequence[T], ask: Callable[[T], Assignment]) -> Iterator[tuple[T, Assignment]]:
+    """Yield the values that are not refused, estimated; where all are, the cause is in what they share: raise it."""
+    refused: PlannerError | None = None
+    legal = False
+    for value in values:
+        try:
+            found = ask(value)
+        except PlannerError as error:
+            refused = error
+            continue
+        legal = True
+        yield value, found
+    if refused is not None and not legal:
+        raise refused
+
+
 def _result(best: tuple[T, Assignment] | None, beyond: T | None, found: Assignment | None) -> Largest[T]:
     missing = max(0, found.memory.peak_bytes - found.memory.usable_bytes) if found else 0
-    return Largest(best[0] if best else None, best[1] if best else None, beyond, missing)
+    return Largest(best[0] if best else None, best[1] if best else None, beyond, missing, found)

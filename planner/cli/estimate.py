@@ -51,9 +51,11 @@ def command(scenario: str | None, node: str, layout: str, largest: Measured | No
     else:
         found = ask.largest(largest)
         (note if as_json else say)(largest_sentence(largest, found))
-        if found.estimate is None or is_quiet():
+        # JSON has an estimate in any case: where none fits, that of the next that does not
+        shown = found.estimate or (found.misses if as_json else None)
+        if shown is None or (is_quiet() and not as_json):
             return EXIT_OK
-        assignment = found.estimate
+        assignment = shown
     rate = ask.rate
     if as_json:
         say_json(to_json(assignment))

@@ -32,7 +32,9 @@ def render_simulation(found: Simulation, console: Console) -> None:
     heads = ("replayed\np50", "p90", "p95", "p99", "mean", "computed\np50", "p95")
     page.table((Column(""), *(Column(head, True) for head in heads)), rows)
     page.heading("Replay")
-    facts = [("requests", f"{found.requests:,}, {found.requests_per_second:,.4g} per second on average"),
+    rate = found.requests_per_second
+    came = "all at once" if rate is None else f"{rate:,.4g} per second on average"
+    facts = [("requests", f"{found.requests:,}, {came}"),
              ("router", found.policy),
              ("output", f"{found.output_tokens_per_second:,.0f} tokens/s in all"),
              ("replicas", f"busy {percent(found.busy_share)} of the time")]

@@ -98,7 +98,7 @@ class Rent(Frozen):
 class Buy(Frozen):
     """Allow buying nodes for the site; a job pays for its share of their productive time."""
 
-    utilization: float = Field(default=0.8, gt=0, le=1)
+    utilization: float = Field(default=0.8, ge=0.001, le=1)
     """Share of time in which bought nodes work, for this job or others."""
 
 

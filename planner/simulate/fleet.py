@@ -72,10 +72,13 @@ class _Fleet:
         self.last, self.served_by = [math.nan] * len(trace), [-1] * len(trace)
         self.roles = [group.role for group in groups]
         self.replicas: list[Replica] = []
+        self.idle = 0
+        """Replicas beyond the number of requests: no policy ever comes to them, so that none is made."""
         for at, group in enumerate(groups):
-            times = StepTimes(group.kind.steps)
+            times, most = StepTimes(group.kind.steps), max(len(trace), 1)
+            self.idle += max(group.replicas - most, 0)
             self.replicas += [Replica(group.kind, times, self.log, trace.prefixes, trace.prefix_block,
-                                      index=len(self.replicas) + i, group=at) for i in range(group.replicas)]
+                                      index=len(self.replicas) + i, group=at) for i in range(min(group.replicas, most))]
         weights, lengths = [group.weight for group in groups], [group.lengths for group in groups]
         self.entry, self.decode = (
             Router([replica for replica in self.replicas if (self.roles[replica.group] == "decode") == decode],
@@ -153,15 +156,16 @@ class _Fleet:
             self.progress(self.ended / len(self.last))
 
     def _outcome(self) -> Outcome:
-        return outcome(self.trace, self.log, self.last, self.served_by, self.replicas)
+        return outcome(self.trace, self.log, self.last, self.served_by, self.replicas, self.idle)
 
 
-def outcome(trace: Trace, log: Log, last: list[float], served_by: list[int], replicas: Sequence[Replica]) -> Outcome:
-    """Return what the replicas wrote down as columns; `last` are the seconds of last tokens."""
+def outcome(trace: Trace, log: Log, last: list[float], served_by: list[int], replicas: Sequence[Replica],
+            idle: int = 0) -> Outcome:
+    """Return what the replicas wrote down as columns; `last` are the seconds of last tokens, `idle` more replicas."""
     ends, first, rejected = np.array(last), np.array(log.first), np.array(served_by) < 0
     seconds = float(np.max(ends, initial=0.0, where=~rejected))
     tpot = np.where(trace.output > 1, (ends - first) / np.maximum(trace.output - 1, 1), np.nan)
     return Outcome(trace.arrival, trace.input, trace.output, first - trace.arrival, tpot, ends - trace.arrival,
                    np.where(rejected, np.nan, log.waited), np.array(log.preempted, np.int64), rejected,
                    np.array(served_by, np.int64),
-                   np.array([replica.busy / seconds if seconds else 0.0 for replica in replicas]), seconds)
+                   np.array([replica.busy / seconds if seconds else 0.0 for replica in replicas]), idle, seconds)

@@ -35,7 +35,9 @@ class Outcome:
     served_by: Ints
     """The replica of the last token, counted over the groups in order; -1 where rejected."""
     utilization: Floats
-    """Of each replica: the share of `seconds` in which a step ran."""
+    """Of each replica that a request could come to: the share of `seconds` in which a step ran."""
+    idle: int
+    """Replicas besides, beyond the number of requests."""
     seconds: float
     """From 0 to the last token."""
 
@@ -51,6 +53,11 @@ class Outcome:
             return dict.fromkeys([*(f"p{p}" for p in PERCENTILES), "mean"], float("nan"))
         found = np.percentile(values, PERCENTILES)
         return {f"p{p}": float(v) for p, v in zip(PERCENTILES, found, strict=True)} | {"mean": float(values.mean())}
+
+    @property
+    def busy_share(self) -> float:
+        """Share of the time of all replicas in which a step ran."""
+        return float(self.utilization.sum()) / (len(self.utilization) + self.idle)
 
     @property
     def output_tokens_per_second(self) -> float:
@@ -70,11 +77,12 @@ class Outcome:
 def merged(outcomes: Sequence[Outcome]) -> Outcome:
     """Return what was found of parts of a trace on replicas of their own, in that order."""
     columns = {field.name: np.concatenate([getattr(one, field.name) for one in outcomes])
-               for field in fields(Outcome) if field.name not in ("seconds", "served_by", "utilization")}
+               for field in fields(Outcome) if field.name not in ("seconds", "served_by", "utilization", "idle")}
     first = np.cumsum([0, *(len(one.utilization) for one in outcomes)])
     served_by = np.concatenate([np.where(one.served_by < 0, -1, one.served_by + at)
                                 for one, at in zip(outcomes, first, strict=False)])
     seconds = max(one.seconds for one in outcomes)
     # each part was busy for a share of its own time
     busy = np.concatenate([one.utilization * one.seconds / seconds for one in outcomes])
-    return Outcome(**columns, served_by=served_by, utilization=busy, seconds=seconds)
+    return Outcome(**columns, served_by=served_by, utilization=busy, idle=sum(one.idle for one in outcomes),
+                   seconds=seconds)

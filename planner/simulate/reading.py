@@ -22,7 +22,8 @@ from planner.text_io import read_text, visible
 MOST_BYTES = 2**30
 AZURE = ("TIMESTAMP", "ContextTokens", "GeneratedTokens")
 MOONCAKE = ("timestamp", "input_length", "output_length")
-_TIME = re.compile(r"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d{1,9})?)(?:Z|\+00:00)?", re.ASCII)
+# within these years moments in nanoseconds neither wrap nor lie further apart than 64 bits count
+_TIME = re.compile(r"((?:19|20)\d\d-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d{1,9})?)(?:Z|\+00:00)?", re.ASCII)
 _TOKENS = re.compile(r"\d{1,9}", re.ASCII)
 _EXPECTED = f"a whole number of tokens, 1 to {MOST_TOKENS:,}"
 _MOMENT = "a moment like 2023-11-16 18:15:46.6805900"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from itertools import pairwise
 from operator import attrgetter
 from typing import Protocol
 
@@ -40,20 +42,32 @@ class LeastOutstanding:
 
     def __init__(self, replicas: Sequence[Replica], weights: Sequence[float]) -> None:
         self.replicas, self.turn = replicas, -1
-        self.weights = weights if len(set(weights)) > 1 else None
+        ends = [at for at in range(1, len(weights)) if weights[at] != weights[at - 1]]
+        self.runs = [(first, end, weights[first]) for first, end in pairwise([0, *ends, len(weights)])]
+        """Replicas next to each other of one weight: from, up to, and the weight. Few, also of a fleet of 100,000."""
 
     def choose(self, job: Job, now: float) -> Replica:
         """Return the least loaded replica."""
-        loads: list[float] = list(map(_outstanding, self.replicas))
-        if self.weights is not None:
+        loads: list[int] = list(map(_outstanding, self.replicas))
+        if len(self.runs) == 1:
+            best = [(0, len(loads), min(loads))]
+        else:
+            found = [(first, end, min(loads[first:end]), weight) for first, end, weight in self.runs]
             # the request itself counts, so that an idle weak replica is no better than a strong one with room
-            loads = [(load + 1) / weight for load, weight in zip(loads, self.weights, strict=True)]
-        least = min(loads)
-        try:
-            self.turn = loads.index(least, self.turn + 1)
-        except ValueError:
-            self.turn = loads.index(least)
+            least = min((load + 1) / weight for _, _, load, weight in found)
+            best = [(first, end, load) for first, end, load, weight in found if (load + 1) / weight == least]
+        at = _first(loads, best, self.turn + 1)
+        self.turn = _first(loads, best, 0) if at < 0 else at
         return self.replicas[self.turn]
+
+
+def _first(loads: list[int], runs: list[tuple[int, int, int]], after: int) -> int:
+    """Return the first place from `after` on that has the load of its run; -1 where none has."""
+    for first, end, load in runs:
+        if end > after:
+            with suppress(ValueError):
+                return loads.index(load, max(first, after), end)
+    return -1
 
 
 class LeastKv:

@@ -191,8 +191,12 @@ def _answering(problem: Cover, counts: list[dict[int, int]]) -> list[int]:
 
 def _left(columns: list[Column], counts: dict[int, int], spares: int) -> int:
     """Return micro-requests/s of a pool without its strongest replicas."""
-    rates = sorted((c.micro_rate for c in columns for _ in range(counts.get(c.key, 0))), reverse=True)
-    return sum(rates[spares:])
+    total = 0
+    for column in sorted(columns, key=lambda c: -c.micro_rate):
+        count = counts.get(column.key, 0)
+        total += max(count - spares, 0) * column.micro_rate
+        spares = max(spares - count, 0)
+    return total
 
 
 def _answered(problem: Cover, service: int, counts: dict[int, int]) -> int:
@@ -209,17 +213,31 @@ def _on_supplies(problem: Cover, counts: dict[int, int]) -> tuple[int, ...]:
     """Return the nodes of each supply, filled one by one with the largest replicas first, each where it fits."""
     found = []
     for one in problem.supplies:
-        free: list[int] = []
-        for size in sorted((c.gpus for c in problem.columns if c.supply == one.key
-                            for _ in range(counts.get(c.key, 0))), reverse=True):
-            at = next((at for at, left in enumerate(free) if left >= size), None)
-            if at is None:
-                whole, rest = divmod(size, one.node_gpus)
-                free += [0] * whole + ([one.node_gpus - rest] if rest else [])
+        nodes, free = 0, list[tuple[int, int]]()
+        for column in sorted((c for c in problem.columns if c.supply == one.key), key=lambda c: -c.gpus):
+            free, left = _onto(free, column.gpus, counts.get(column.key, 0))
+            whole, rest = divmod(column.gpus, one.node_gpus)
+            if whole:
+                nodes, opened = nodes + left * (whole + bool(rest)), [(one.node_gpus - rest, left if rest else 0)]
             else:
-                free[at] -= size
-        found.append(len(free))
+                more = -(-left // (one.node_gpus // rest))
+                nodes, opened = nodes + more, _onto([(one.node_gpus, more)], rest, left)[0]
+            free += opened
+        found.append(nodes)
     return tuple(found)
+
+
+def _onto(free: list[tuple[int, int]], size: int, replicas: int) -> tuple[list[tuple[int, int]], int]:
+    """Put replicas of `size` GPUs on the first of nodes with room, given as runs of free GPUs and how many nodes have
+    them; return what is free then, and how many replicas found no place.
+    """
+    then: list[tuple[int, int]] = []
+    for gpus, nodes in free:
+        each = gpus // size
+        full, last = divmod(min(replicas, nodes * each), each) if each else (0, 0)
+        replicas -= full * each + last
+        then += [(gpus - each * size, full), (gpus - last * size, int(last > 0)), (gpus, nodes - full - (last > 0))]
+    return [(gpus, nodes) for gpus, nodes in then if gpus and nodes], replicas
 
 
 def _used(problem: Cover, counts: dict[int, int], nodes: tuple[int, ...], held: tuple[int, ...]) -> dict[str, int]:

@@ -35,6 +35,7 @@ def changed(key: str, text: str) -> str:
 
 
 SCENARIOS = [
+    ("rent", "buy: {utilization: 1e-300}\n  rent:", "sourcing.buy.utilization"),
     # the line of the good file that is replaced, what replaces it, what the message must say
     ("model", "model: llama-3.1-70", "workload.model: unknown model 'llama-3.1-70'; did you mean"),
     ("model", "model: gpt-5", "workload.model: unknown model 'gpt-5'"),

@@ -209,3 +209,36 @@ def test_the_text_of_a_plan_says_the_level_as_computed_and_as_replayed(planner) 
     text = " ".join(planner(*PLAN).out.split())
     for part in ("Cheapest: ", "proven optimal", "Service level", "computed p50", "replayed p50", "event by event"):
         assert part in text
+
+
+@pytest.mark.parametrize("moments", [("18:15:46",), ("18:15:46", "18:15:46")])
+def test_requests_that_come_all_at_once_are_replayed_and_have_no_rate(saved, planner, tmp_path, moments):
+    """A trace of one request, or of one moment, ended in exit 70: its rate is infinite."""
+    lines = [f"2023-11-16 {moment},500,50\n" for moment in moments]
+    (tmp_path / "t.csv").write_text("TIMESTAMP,ContextTokens,GeneratedTokens\n" + "".join(lines))
+    ran = planner("simulate", saved / "one.json", "--trace", tmp_path / "t.csv", "--json")
+    assert (ran.code, json.loads(ran.out)["requests_per_second"]) == (0, None)
+    ran = planner("simulate", saved / "one.json", "--trace", tmp_path / "t.csv")
+    assert f"{len(moments)}, all at once" in ran.out
+    (tmp_path / "s.yaml").write_text("workload: {kind: serving, model: llama-3.1-8b, trace: t.csv, ttft: 2 s}\n"
+                                     "hardware: {candidates: [h100-sxm-1x]}\n")
+    ran = planner("plan", tmp_path / "s.yaml")
+    assert (ran.code, ran.out) == (2, "")
+    assert "within 0 s: no rate that a service can be planned for" in ran.err
+
+
+@pytest.mark.parametrize(("flags", "named"), [
+    (("--layout", "foo=bar", "--max", "model"), "'foo'"), (("--layout", "cp=3;ep=5", "--max", "model"), "cp=3;ep=5"),
+    (("--layout", "tp=8", "--max", "model", "--stack", "nope"), "'nope'")])
+def test_what_no_model_can_be_estimated_with_is_an_error_and_no_answer(planner, flags, named):
+    """It was "No model fits", exit 0."""
+    ran = planner("estimate", "--node", "dgx-h100", *flags)
+    assert (ran.code, ran.out) == (2, "")
+    assert named in ran.err
+
+
+def test_json_has_an_estimate_where_nothing_fits(planner):
+    """Stdout was empty, at exit 0."""
+    ran = planner("-q", "estimate", "--model", "llama-3.1-405b", "--node", "dgx-h100", "--layout", "tp=8", "--max",
+                  "micro-batch", "--json")
+    assert (ran.code, json.loads(ran.out)["memory"]["fits"]) == (0, "does not fit")

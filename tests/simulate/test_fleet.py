@@ -88,6 +88,17 @@ def test_every_policy_serves_every_request_once(policy):
     assert all(a < b for a, b in pairwise(calls))
 
 
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_fleet_far_larger_than_its_trace_is_as_one_with_a_replica_for_each_request(policy):
+    """Millions of replicas were made for 4,000 requests, and each request looked at all of them."""
+    trace = synthetic(100, (Lengths(60, 0.7), Lengths(40, 0.7)), cv=2, count=50, seed=6)
+    few, many = (simulate(trace, [Group(PLAIN, 1, weight=5), Group(BEAT, count, weight=3), Group(PLAIN, count)], policy)
+                 for count in (70, 10**9))
+    assert few.ttft.tolist() == many.ttft.tolist()
+    assert few.e2e.tolist() == many.e2e.tolist()
+    assert many.busy_share == pytest.approx(few.busy_share * (2 * 70 + 1) / (2 * 10**9 + 1))
+
+
 def test_groups_serve_the_prompts_of_their_lengths_and_sizes():
     small, large = Group(ReplicaKind(Beat(), 200, 8), 2, lengths=(1, 99)), Group(BEAT, 1, lengths=(50, 20_000))
     trace = requests(*[(i, tokens, answer) for i, (tokens, answer) in enumerate(

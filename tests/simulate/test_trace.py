@@ -66,6 +66,8 @@ def test_thirty_thousand_lines_are_read_fast(write):
     (HEAD + ROW.replace("44", "-4"), 2, "column GeneratedTokens: '-4'"),
     (HEAD + ROW + "\n" + ROW.replace("2023", "today"), 4, "column TIMESTAMP: 'today-11-16 18:15:46.6805900', expect"),
     (HEAD + ROW.replace("-11-", "-13-"), 2, "column TIMESTAMP: '2023-13-16 18:15:46.6805900', expected a moment like"),
+    (HEAD + ROW.replace("2023", "1700") + ROW.replace("2023", "2200"), 2, "column TIMESTAMP: '1700-11-16"),
+    (HEAD + ROW + ROW.replace("2023", "9999"), 3, "column TIMESTAMP: '9999-11-16 18:15:46.6805900', expected a moment"),
     (HEAD + ROW + ROW.replace("18:15:46", "18:15:45"), 3, "column TIMESTAMP: '2023-11-16 18:15:45.6805900', expected "
                                                           "requests in the order of arrival"),
     (HEAD + ROW + "2023-11-16 18:15:47,1\n", 3, "2 values in a row of 3 columns"),

@@ -178,7 +178,7 @@ def replayed(outcome: Outcome, service: Service) -> Replayed:
                     tpot_seconds=Percentiles(p50=_number(tpot["p50"]), p95=_number(tpot["p95"])),
                     output_tokens_per_second=outcome.output_tokens_per_second,
                     share_within_level=share_within(outcome, service),
-                    busy_share=float(outcome.utilization.mean()))
+                    busy_share=outcome.busy_share)
 
 
 def share_within(outcome: Outcome, service: Service) -> float:

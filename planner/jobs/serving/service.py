@@ -9,14 +9,18 @@ import numpy as np
 
 from planner.catalog.architecture import Model
 from planner.catalog.load import Catalog
+from planner.errors import InputError
 from planner.jobs.serving.rates import Level
+from planner.layouts.table import Floats
 from planner.physics.serving.level import Stream, stream_of
+from planner.scenario.demand import MOST_RATE
 from planner.scenario.demand import Level as AskedLevel
 from planner.scenario.lengths import Length
 from planner.scenario.resolve import trace_file
 from planner.scenario.serving import Serving
 from planner.simulate.reading import read_trace
 from planner.simulate.trace import Trace
+from planner.units import plural
 
 WINDOW = 300.0
 """Seconds of a trace over which its rate is taken; the busiest decides."""
@@ -70,9 +74,9 @@ def services_of(asked: Serving, catalog: Catalog) -> list[Service]:
     Classes have equally many prompt tokens, and may miss the target in equally many requests, so that together they
     miss it in no more than the whole may. Raises InputError.
     """
-    trace = read_trace(trace_file(asked.trace)) if asked.trace is not None else None
+    trace = _trace(asked.trace) if asked.trace is not None else None
     cuts = _cuts(asked, trace)
-    found = [_service(asked, catalog, trace)]
+    found = [_service(asked, catalog, trace, trace)]
     edges = [0, *cuts, None]
     for first in range(len(edges) - 1 if cuts else 0):
         for last in range(first, len(edges) - 1):
@@ -81,12 +85,21 @@ def services_of(asked: Serving, catalog: Catalog) -> list[Service]:
                 found[0] = replace(found[0], classes=(first, last))
             else:
                 mine = trace.of_prompts(low + 1, high) if trace else None
-                one = _service(asked, catalog, mine, (low, high))
+                one = _service(asked, catalog, mine, trace, (low, high))
                 share = len(mine) / len(trace) if trace and mine else (one.rate or 0.0) / (asked.rate or 1.0)
                 slack = (last - first + 1) / (len(edges) - 1) / share
                 found.append(replace(one, classes=(first, last), prompts=(low + 1, high),
                                      level=Level(_with(one.level.ttft, slack), _with(one.level.tpot, slack))))
     return found
+
+
+def _trace(path: str) -> Trace:
+    """Return a service's own trace. Raises InputError for one that has no rate to be served at."""
+    trace = read_trace(trace_file(path))
+    if trace.seconds < WINDOW and not trace.rate <= MOST_RATE:
+        raise InputError(f"{plural(len(trace), 'request')} within {trace.seconds:g} s: no rate that a service can be "
+                         f"planned for, {MOST_RATE:g} a second at most: give more of the trace", file=path)
+    return trace
 
 
 def _with(level: tuple[float, float | None] | None, slack: float) -> tuple[float, float | None] | None:
@@ -111,23 +124,24 @@ def _cuts(asked: Serving, trace: Trace | None) -> list[int]:
     return sorted(cut for cut in cuts if values[0] <= cut < np.floor(values[-1]))
 
 
-def _service(asked: Serving, catalog: Catalog, trace: Trace | None,
+def _service(asked: Serving, catalog: Catalog, trace: Trace | None, whole: Trace | None,
              prompts: tuple[int, int | None] | None = None) -> Service:
-    """Return what answers prompts of more than the first and up to the second number of tokens; `trace` has just these.
+    """Return what answers prompts of more than the first and up to the second number of tokens; `trace` has just these
+    of the `whole`.
     """
     model = catalog.model(asked.model)
     level = Level(_level(asked.ttft), _level(asked.tpot))
     drafts, accepted = (asked.speculative.tokens, asked.speculative.acceptance) if asked.speculative else (0, 0.0)
     # a draft that is always right is one token short of certain, so that the mean stays finite
     accepted = min(accepted, 1 - 1e-9)
-    if trace is not None:
+    if trace is not None and whole is not None:
         inputs, outputs = trace.input.astype(np.float64), trace.output.astype(np.float64)
         stream = stream_of(lambda q: float(np.quantile(inputs, q)), lambda q: float(np.quantile(outputs, q)),
                            input=float(inputs.mean()), output=float(outputs.mean()), input_cv=_spread(inputs),
                            output_cv=_spread(outputs), gap_cv=_gaps(trace), hits=asked.prefix_hits, drafts=drafts,
                            accepted=accepted)
         longest = asked.max_model_len or int((trace.input + trace.output).max())
-        return Service(asked, model, stream, level, _busiest(trace), longest, trace)
+        return Service(asked, model, stream, level, _busiest(trace, whole), longest, trace)
     assert asked.input is not None
     assert asked.output is not None
     low, high = prompts or (0, None)
@@ -189,17 +203,24 @@ def _spread(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
 
 def _gaps(trace: Trace) -> float:
     """Return how uneven the gaps are, window by window, so that a slow drift of the rate does not count."""
-    spreads = []
-    for start in np.arange(0.0, max(trace.seconds, WINDOW), WINDOW):
-        gaps = np.diff(trace.arrival[(trace.arrival >= start) & (trace.arrival < start + WINDOW)])
+    windows, spreads = _windows(trace.arrival), []
+    for arrival in np.split(trace.arrival, np.flatnonzero(np.diff(windows)) + 1):
+        gaps = np.diff(arrival)
         if len(gaps) >= FEWEST and gaps.mean() > 0:
             spreads.append(float(gaps.std() / gaps.mean()))
     return float(np.median(spreads)) if spreads else 1.0
 
 
-def _busiest(trace: Trace) -> float:
-    """Return requests/s of the busiest window."""
-    if trace.seconds < WINDOW:
-        return trace.rate
-    counts, _ = np.histogram(trace.arrival, np.arange(0.0, trace.seconds + WINDOW, WINDOW))
-    return float(counts.max() / WINDOW)
+def _busiest(trace: Trace, whole: Trace) -> float:
+    """Return requests/s of the busiest window; of less than one what its requests are of the whole's."""
+    if whole.seconds < WINDOW:
+        return whole.rate * len(trace) / len(whole)
+    # the moment at which the last window ends is in it
+    windows = np.minimum(_windows(trace.arrival), math.ceil(whole.seconds / WINDOW) - 1)
+    return float(np.unique(windows, return_counts=True)[1].max() / WINDOW)
+
+
+def _windows(arrival: Floats) -> Floats:
+    """Return in which window each request arrives: only those with requests count, however long a trace lasts."""
+    windows: Floats = np.floor(arrival / WINDOW)
+    return windows

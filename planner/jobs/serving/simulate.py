@@ -43,8 +43,8 @@ def simulate_plan(plan: Plan, catalog: Catalog, trace: Trace, *, workload: str |
     return Simulation(
         workload=service.asked.label, policy=policy, replicas=sum(pick.replicas for pick in picks),
         requests=len(trace), rejected=int(outcome.rejected.sum()), preempted=int(outcome.preemptions.sum()),
-        requests_per_second=trace.rate, seconds=outcome.seconds,
-        output_tokens_per_second=outcome.output_tokens_per_second, busy_share=float(outcome.utilization.mean()),
+        requests_per_second=trace.rate if math.isfinite(trace.rate) else None, seconds=outcome.seconds,
+        output_tokens_per_second=outcome.output_tokens_per_second, busy_share=outcome.busy_share,
         share_within_level=share_within(outcome, service),
         latency_seconds=latencies, computed={"ttft": first.ttft_seconds, "tpot": first.tpot_seconds})
 

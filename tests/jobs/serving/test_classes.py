@@ -47,6 +47,34 @@ def test_classes_make_up_the_whole() -> None:
     assert rates * missing == pytest.approx(np.full(4, 0.05 * rates.sum() / 4))
 
 
+def write(path: Path, arrivals: list[float], prompts: list[int]) -> Path:
+    path.write_text("".join(json.dumps({"timestamp": 1000 * at, "input_length": tokens, "output_length": 20}) + "\n"
+                            for at, tokens in zip(arrivals, prompts, strict=True)))
+    return path
+
+
+def of_trace(path: Path, count: int) -> list[Service]:
+    asked = {**TAIL, "rate": None, "input": None, "output": None}
+    return services_of(resolved(**asked, trace=str(path), length_classes=count).services[0], CATALOG)
+
+
+def test_the_rate_of_a_class_is_its_part_of_the_trace(tmp_path: Path) -> None:
+    """A class of one request, or of a few in a moment, had an infinite rate."""
+    short = write(tmp_path / "t.jsonl", list(range(11)), [*[100] * 10, 900])
+    whole, *ranges = of_trace(short, 2)
+    assert [one.rate for one in ranges] == pytest.approx([10 / 11, 1 / 11])
+    assert whole.rate == 1
+    early = write(tmp_path / "u.jsonl", [0, *range(900)], [9000, *[100] * 900])
+    assert of_trace(early, 2)[1].rate == pytest.approx(1)
+    assert of_trace(early, 2)[2].rate == pytest.approx(1 / 300)
+
+
+def test_a_trace_may_last_as_long_as_it_likes(tmp_path: Path) -> None:
+    """30,000 years took an array of 25 GiB, and centuries a minute: windows without requests were looked at too."""
+    found = of_trace(write(tmp_path / "t.jsonl", [0, 1, 2, 9e11], [100] * 4), 1)[0]
+    assert found.rate == 3 / 300
+
+
 def test_the_number_of_classes_may_come_as_text() -> None:
     assert resolved(**TAIL, length_classes="2").services[0].length_classes == 2
     with pytest.raises(InputError, match="length_classes: expected 1, 2 or 4"):
