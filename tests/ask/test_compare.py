@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.api import plan
+from planner import plan
 from planner.ask.compare import Compared, compare, comparison_of
 from planner.ask.money_trace import trace
 from planner.ask.tornado import tornado

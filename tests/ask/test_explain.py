@@ -7,9 +7,9 @@ from functools import cache
 
 import pytest
 
+from planner import plan
 from planner.answer.explanation import Explanation, WhyNot
 from planner.answer.schema import Plan
-from planner.api import plan
 from planner.ask.explain.cause import feasible, infeasible_of, reasons_of
 from planner.ask.explain.explain import explain
 from planner.catalog.load import Catalog

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from planner.api import plan
+from planner import plan
 from planner.catalog.architecture import Attention, Block, Model
 from planner.catalog.load import Catalog
 from planner.errors import Unsupported

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from planner import plan
 from planner.answer.schema import Plan, to_json
-from planner.api import plan
 from planner.layouts.enumerate import Grid
 from planner.process.workers import Answer, K, Workers
 from planner.solver.settings import Effort

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planner.api import plan
+from planner import plan
 from planner.errors import InputError
 from planner.layouts.enumerate import Grid
 from planner.solver.fleet.problem import Goal

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from planner import plan
 from planner.answer.schema import Plan, Relaxation
-from planner.api import plan
 from planner.ask.explain.cause import by_change
 
 DEADLINE, GPUS, BUDGET = (Relaxation(limit=name, from_="a", to="b") for name in ("deadline", "max_gpus", "budget"))
