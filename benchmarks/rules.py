@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from planner.answer.assignment import Assignment
-from planner.ask.estimate import Estimating
+from planner.ask.estimate import estimating
 from planner.catalog.load import Catalog
 from planner.physics.shapes import parameters
 
@@ -34,7 +34,10 @@ def estimate(model: str, method: str = "full", stack: str | None = None, node: s
              length: int = 2048, batch: int = 1, recompute: str = "none", gpus: int = 1) -> Assignment:
     """Return one layout on one GPU, large enough that fitting is no question."""
     layout = {"mbs": str(batch), "recompute": recompute}
-    return Estimating(Catalog(), model, node, gpus, layout, length, batch * gpus, method, stack, "bf16", 0.95)()
+    values = {"workload.model": model, "workload.method": method, "workload.sequence_length": length,
+              "limits.gpus": gpus, **({} if method == "inference" else {"workload.global_batch": batch * gpus}),
+              **({} if stack is None else {"workload.stack": stack})}
+    return estimating(None, values, Catalog(), node=node, layout=layout, labels={})()
 
 
 def gigabytes(assignment: Assignment) -> dict[str, float]:

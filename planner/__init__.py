@@ -17,12 +17,12 @@ The map. A module imports only from the rooms above its own, and from its own (t
     fit/         WHICH CONSTANTS         those that measured runs decide
     ask/         EVERY VERB              plan, estimate, compare, explain, hold, validate, calibrate: knows no kind
     render/      HOW IT READS            text and HTML
-    sweep/       WHAT IF                 variants, resumable, on local cores or a Dask cluster
-    api.py       PYTHON                  the public functions
+    sweeping/    WHAT IF                 variants, resumable, on local cores or a Dask cluster
+    api/         PYTHON                  the public functions
     cli/         THE TERMINAL            one file a command: arguments in, exit code out
 
-Public: `plan`, `estimate` and `validate` return what the commands of these names print as JSON. They, the
-answer types and the exceptions are imported when first used, so that `import planner` costs nothing.
+Public: `plan`, `estimate`, `compare`, `explain`, `sweep` and `validate` return what the commands of these names print
+as JSON. They, the answer types and the exceptions are imported when first used, so that `import planner` costs nothing.
 """
 
 from __future__ import annotations
@@ -42,26 +42,43 @@ TYPE_CHECKING = False  # as in typing, which takes long to import
 
 if TYPE_CHECKING:
     from planner.answer.assignment import Assignment
+    from planner.answer.comparison import Comparison
+    from planner.answer.explanation import Explanation
     from planner.answer.schema import Plan
-    from planner.api import estimate, plan, validate
+    from planner.answer.validation import Validation
+    from planner.api.functions import compare, estimate, explain, plan, sweep, validate
     from planner.errors import InputError, MissingFact, PlannerError, UnknownName, Unsupported
+    from planner.sweeping.line import Sweep
 
 __all__ = [
     "Assignment",
+    "Comparison",
+    "Explanation",
     "InputError",
     "MissingFact",
     "Plan",
     "PlannerError",
+    "Sweep",
     "UnknownName",
     "Unsupported",
+    "Validation",
     "__version__",
+    "compare",
     "estimate",
+    "explain",
     "plan",
+    "sweep",
     "validate",
 ]
-_HOMES = {"planner.api": ("estimate", "plan", "validate"), "planner.answer.assignment": ("Assignment",),
-          "planner.answer.schema": ("Plan",),
+_HOMES = {"planner.api.functions": ("compare", "estimate", "explain", "plan", "sweep", "validate"),
+          "planner.answer.assignment": ("Assignment",), "planner.answer.comparison": ("Comparison",),
+          "planner.answer.explanation": ("Explanation",), "planner.answer.schema": ("Plan",),
+          "planner.answer.validation": ("Validation",), "planner.sweeping.line": ("Sweep",),
           "planner.errors": ("InputError", "MissingFact", "PlannerError", "UnknownName", "Unsupported")}
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 def __getattr__(name: str) -> object:

@@ -33,7 +33,8 @@ USD_PER_KW = {"USD/kW": 1.0}
 KG_PER_KWH = {"kg/kWh": 1.0, "g/kWh": 1e-3}
 WATTS = {p + "W": f for p, f in _DECIMAL.items()}
 REQUEST_RATE = {"requests/s": 1.0, "requests/min": 1 / 60, "requests/h": 1 / 3600, "request/s": 1.0}
-TOKENS = {(p + s).strip(): f for p, f in _DECIMAL.items() for s in ("", "token", "tokens", " tokens", " token")}
+_TOKENS = ("", "token", "tokens", " tokens", " token")
+TOKENS = {(p + s).strip(): f for p, f in (_DECIMAL | {"B": 1e9}).items() for s in _TOKENS}
 
 GIB = 2.0**30
 MAX_LENGTH = 100
@@ -81,9 +82,12 @@ def parse(text: object, units: Mapping[str, float], what: str, example: str) -> 
 
 
 def parse_count(text: object, what: str = "count", example: str = "15 T") -> int:
-    """Return a token count: an integer, or a number with k, M, G or T ("15T", "8k" is 8,000)."""
+    """Return a token count: an integer, or a number with k, M, G or B, or T ("15T", "8k" is 8,000)."""
     if isinstance(text, bool):
         raise ValueError(f"{what} must be a number like {example!r}, got {text!r}")
+    # 10e9 is a count too where it is whole; nan and inf are none
+    if isinstance(text, float) and text.is_integer():
+        text = int(text)
     if isinstance(text, int):
         if not 0 < text <= MAX_COUNT:
             raise ValueError(f"{what} must be above zero and at most {MAX_COUNT:.0e}, got {text}")

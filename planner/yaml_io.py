@@ -289,8 +289,3 @@ def dump(data: object) -> str:
     stream = io.StringIO()
     yaml.dump(data, stream, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
     return stream.getvalue()
-
-
-def literal_values(annotation: object) -> tuple[str, ...]:
-    """Return the values of a Literal type, for help texts and suggestions."""
-    return tuple(str(v) for v in get_args(annotation))

@@ -21,18 +21,18 @@ from planner.catalog.stack import Stack
 from planner.layouts.axes import AXES, SCHEDULES, Space, column_type, domain
 from planner.layouts.candidate import Candidate
 from planner.layouts.offload import OFFLOAD_AXES
-from planner.layouts.rules import RULES, SPLIT_BY, Columns, Facts, split_code
+from planner.layouts.rules import RULES, SPLIT_BY, Columns, Facts, rules_of, split_code
 from planner.layouts.table import Floats, Ints, Layouts, Mask, from_rows
 from planner.money.goodput import goodput, spare_nodes
 from planner.physics.training.estimate import TimeTerms, faster_whole, time_terms
 from planner.physics.training.memory import MemoryTerms, memory_terms
 from planner.physics.training.question import Question, computes, question_of
 from planner.physics.training.recipes import Recipe, with_recipe
-from planner.solver.exhaustive import exhaustive_staging
 from planner.solver.fleet.problem import FleetOffer, Goal
 from planner.solver.search.job import Job
 from planner.solver.search.staging_input import staging_problem
 from planner.solver.staging.problem import Staged, StagingProblem
+from tests.exhaustive_staging import exhaustive_staging
 from tests.search_cases import candidate, catalog
 
 STACKS = ("megatron-core", "megatron-core", "fsdp2", "fsdp2", "deepspeed", "hf-peft", "hai-llm")
@@ -239,7 +239,8 @@ def _held(question: Question, memory: MemoryTerms, rows: Layouts, mode: int) -> 
 
 def passes(columns: Columns, facts: Facts, rules: Iterable[str]) -> Mask:
     """Say which points pass all of `rules`."""
-    keep: Mask = np.logical_and.reduce([RULES[name].passes(columns, facts) for name in rules])
+    known = rules_of(facts.stack)
+    keep: Mask = np.logical_and.reduce([known[name].passes(columns, facts) for name in rules])
     return keep
 
 

@@ -57,7 +57,8 @@ def test_anything_else_is_refused_with_an_example(text, units, complaint):
 
 @pytest.mark.parametrize(("text", "value"), [
     ("15T", 15 * 10**12), ("15 T", 15 * 10**12), ("15 Ttoken", 15 * 10**12), ("15 Ttokens", 15 * 10**12),
-    ("15 T tokens", 15 * 10**12), ("8k", 8000), ("2048", 2048), (2048, 2048), ("1.5 G", 1_500_000_000),
+    ("15 T tokens", 15 * 10**12), ("8k", 8000), ("140B", 140 * 10**9), ("10 B tokens", 10**10),
+    ("2048", 2048), (2048, 2048), ("1.5 G", 1_500_000_000),
 ])
 def test_counts_take_suffixes(text, value):
     assert parse_count(text) == value

@@ -7,7 +7,8 @@ Key order here is key order in the JSON; base units, named in the field.
 from __future__ import annotations
 
 import math
-from typing import Literal, Self
+from collections.abc import Mapping
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -15,7 +16,10 @@ from planner.answer.bought import Bought
 from planner.answer.breakdown import RELATIVE, Memory, Time
 from planner.answer.layout import Layout
 from planner.answer.level import Serving
+from planner.answer.show_as import ShowAs
+from planner.answer.shown import Shown, Table, flat
 from planner.solver.quantize import COST_QUANTUM, DURATION_QUANTUM
+from planner.units import plural, show_bytes, show_seconds, show_usd
 from planner.yaml_io import Frozen, absent
 
 SECONDS_PER_DAY = 86400.0
@@ -24,32 +28,32 @@ DIGITS = 1e-12
 
 
 class Failures(Frozen):
-    """How often a run is interrupted, and how it is saved."""
+    """How often a run is interrupted and checkpointed."""
 
     seconds_between: float = Field(gt=0)
-    """Mean time between interruptions: failures, and nodes taken back."""
+    """Mean time between interruptions: failures, and spot nodes reclaimed by the provider."""
     checkpoint_bytes: float = Field(ge=0)
     """Size of a checkpoint."""
     checkpoint_interval_seconds: float = Field(gt=0)
-    """Between checkpoints, as loses the least time."""
+    """Time between checkpoints; this interval loses the least time."""
     checkpoint_write_seconds: float = Field(ge=0)
-    """To write one."""
+    """Time to write a checkpoint."""
     restart_seconds: float = Field(ge=0)
-    """From an interruption until the run goes on."""
+    """Time from an interruption until the run continues."""
 
 
 class Commitment(Frozen):
-    """Time that is paid for though the job ends earlier."""
+    """A commitment that outlasts the job, and is paid for."""
 
     term: str
     """Of the offer."""
     paid_days: float
-    """That must be paid."""
+    """Days that must be paid for."""
     used_days: float
-    """That the job takes."""
+    """Days that the job takes."""
 
 
-class Placement(Frozen):
+class Placement(Shown, Frozen):
     """One workload placed on hardware, of whatever kind; what was not asked (`planner estimate`: price, duration) is
     none."""
 
@@ -66,11 +70,11 @@ class Placement(Frozen):
     gpus: int = Field(gt=0)
     """GPUs in the layout: tp x pp x cp x dp."""
     spare_nodes: int = Field(default=0, ge=0)
-    """Nodes on top, paid for, that stand in for failed ones."""
+    """Extra nodes, also paid for, that replace failed ones."""
     offer: str | None = None
     """Provider, instance, region and terms."""
     usd_per_node_hour: float | None = Field(default=None, ge=0)
-    """What an hour of a node in use comes to."""
+    """Price of a node per hour of use."""
     stack: str
     """Training framework or inference engine."""
     layout: Layout
@@ -80,23 +84,66 @@ class Placement(Frozen):
     time: Time
     """Where seconds go."""
     serving: Serving | None = None
-    """Of a service only."""
+    """For a service only."""
     goodput: float | None = Field(default=None, gt=0, le=1)
-    """Share of wall time that moves the job forward: what failures, checkpoints and restarts leave."""
+    """Productive share of wall time: what failures, checkpoints and restarts leave."""
     duration_days: float | None = Field(default=None, ge=0)
-    """steps x step_seconds / goodput, in days, up to whole microseconds; of a service the month of its cost."""
+    """steps x step_seconds / goodput, in days, up to whole microseconds; for a service the month of its cost."""
     cost_usd: float | None = Field(default=None, ge=0)
-    """Of the duration, spares included."""
-    energy_kwh: float | None = Field(default=None, ge=0)
+    """Cost of the whole duration, spares included."""
+    energy_kwh: Annotated[float | None, ShowAs("energy", "cost")] = Field(default=None, ge=0)
     """Drawn by the nodes over the duration."""
     purchase: Bought | None = Field(default=None, exclude_if=absent)
-    """Of nodes that are bought; elsewhere the key is left out."""
+    """The purchase, if the nodes are bought; otherwise the key is left out."""
     model: str | None = None
     """Model, by its catalog name; none in plans of the first edition that do not say."""
     method: str | None = None
     """pretrain, full, lora or qlora; inference of GPUs that only hold a model; none for a service."""
     sourcing: Literal["rent", "buy", "owned"] | None = None
-    """How the nodes are had; none where no offer was asked for."""
+    """How the nodes are obtained; none if the question is not about offers."""
+
+    def headline(self) -> str:
+        """Return whether it fits, the GPUs, how the work is split, how fast it is, and what it costs."""
+        return "; ".join(f"{value}" for value in (
+            self.memory.fits, self.hardware, self.split, f"{show_bytes(self.memory.peak_bytes)} of "
+            f"{show_bytes(self.memory.usable_bytes)}", self.speed, self.price) if value)
+
+    def table(self) -> Table:
+        """Return the facts of the headline, each with its name."""
+        rows = (("workload", self.workload), ("hardware", self.hardware), ("offer", self.offer), ("stack", self.stack),
+                ("layout", self.split), ("memory", f"{self.memory.fits}: {show_bytes(self.memory.peak_bytes)} of "
+                 f"{show_bytes(self.memory.usable_bytes)}"), ("speed", self.speed), ("price", self.price))
+        return ("fact", "value"), [row for row in rows if row[1]]
+
+    def records(self) -> list[Mapping[str, object]]:
+        """Return its one row."""
+        return [flat(self)]
+
+    @property
+    def hardware(self) -> str:
+        """The GPUs, and the nodes that they are in."""
+        return f"{self.gpus:,} x {self.gpu} in {plural(self.nodes, 'node')} of {self.node}"
+
+    @property
+    def split(self) -> str:
+        """The degrees of parallelism above one."""
+        degrees = [(name.upper(), getattr(self.layout, name)) for name in ("tp", "pp", "cp", "ep", "dp")]
+        return " x ".join(f"{name} {degree:,}" for name, degree in degrees if degree > 1) or "one GPU"
+
+    @property
+    def speed(self) -> str:
+        """A step and its MFU, or the latencies of a service."""
+        if self.serving is None:
+            return f"step {show_seconds(self.time.step_seconds)}, MFU {self.time.mfu:.1%}"
+        service = self.serving
+        return (f"{service.requests_per_second:,.4g} requests/s, TTFT {show_seconds(service.ttft_seconds.p50)}, TPOT "
+                f"{show_seconds(service.tpot_seconds.p50)}")
+
+    @property
+    def price(self) -> str:
+        """Duration and cost; empty where neither was asked."""
+        days = "" if self.duration_days is None else show_seconds(self.duration_days * SECONDS_PER_DAY)
+        return ", ".join(filter(None, (days, "" if self.cost_usd is None else show_usd(self.cost_usd))))
 
     @model_validator(mode="after")
     def _counts_agree(self) -> Self:
@@ -142,11 +189,11 @@ class TrainingAssignment(Placement):
     failures: Failures | None = None
     """None where no duration was asked."""
     commitment: Commitment | None = None
-    """None where no more time is paid for than is used."""
+    """None if no more time is paid for than is used."""
 
 
 class ServingAssignment(Placement):
-    """Replicas of a service, or the GPUs that hold a model for inference."""
+    """Replicas for a service, or the GPUs that hold a model for inference."""
 
     kind: Literal["serving"] = "serving"
     """Serving."""
@@ -170,7 +217,7 @@ class TrainingAlternative(Runner, TrainingAssignment):
 
 
 class ServingAlternative(Runner, ServingAssignment):
-    """A next-best assignment of a service, with the reason it lost."""
+    """A next-best assignment for a service, with the reason it lost."""
 
 
 Alternative = TrainingAlternative | ServingAlternative

@@ -29,24 +29,24 @@ class BillItem(Frozen):
 
 
 class Bought(Frozen):
-    """What buying the nodes of a plan, spares included, takes."""
+    """What it takes to buy the nodes of a plan, spares included."""
 
     capex_usd: float
     """Nodes, network, storage and installation."""
     resale_usd: float
-    """Of nodes and network, after their life."""
+    """Resale value of nodes and network at the end of their life."""
     life_years: float
-    """Over which they are written off."""
+    """Years over which they are written off."""
     utilization: float
-    """Share of time in which the nodes work, of this job or others."""
+    """Share of time in which the nodes work, for this job or others."""
     usd_per_month: dict[str, float]
-    """By part; a month is a twelfth of a year."""
+    """USD per month, by part; a month is a twelfth of a year."""
     opex_usd_per_month: float
     """Electricity, colocation, maintenance and staff."""
     usd_per_useful_gpu_hour: float
-    """Of an hour in which a GPU of the layout moves the work forward."""
+    """USD per productive hour of a GPU in the layout."""
     bill: tuple[BillItem, ...]
-    """Line by line."""
+    """The bill of materials."""
 
 
 def bought_of(estate: Estate, nodes: int, gpus: int, goodput: float) -> Bought:

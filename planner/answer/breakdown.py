@@ -34,7 +34,7 @@ class MemoryComponents(Frozen):
     framework: int = Field(default=0, ge=0)
     """The CUDA context, and what the allocator wastes."""
     reserve: int = Field(default=0, ge=0)
-    """Margin between the median prediction and the asked confidence."""
+    """Margin between the median prediction and the requested confidence."""
     kv_cache: int = Field(default=0, ge=0)
     """The key-value cache, for serving."""
 
@@ -54,17 +54,17 @@ class Memory(Frozen):
     """Device memory of the worst stage's GPU, and what the layout keeps outside."""
 
     fits: Fits
-    """At the asked confidence; `tight` where only the median fits."""
+    """Verdict at the requested confidence; `tight` if only the median fits."""
     usable_bytes: int = Field(gt=0)
     """What a program can allocate on the GPU."""
     peak_bytes: int = Field(ge=0)
-    """Worst stage's device use at the asked confidence: the sum of the components."""
+    """Device memory of the worst stage at the requested confidence: the sum of the components."""
     components: MemoryComponents
-    """What they hold."""
+    """Bytes by purpose."""
     host_bytes_per_node: int = Field(default=0, ge=0)
-    """Pinned host memory of what is offloaded, for all GPUs of a node; 0 where nothing is."""
+    """Pinned host memory for offloaded data, for all GPUs of a node; 0 without offload."""
     nvme_bytes_per_node: int = Field(default=0, ge=0)
-    """Flash of what is offloaded there, for all GPUs of a node; 0 where nothing is."""
+    """Flash for offloaded data, for all GPUs of a node; 0 without offload to flash."""
     median: Median | None = Field(default=None, exclude=True)
     """Not part of the JSON."""
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import ConfigDict, Field
 
 from planner.answer.objective import NAMES
 from planner.answer.schema import Status
+from planner.answer.shown import Shown, Table, flat
 from planner.solver.fleet.problem import Goal
+from planner.units import DAY, plural, show_seconds, show_usd
 from planner.yaml_io import Frozen, absent
 
 
@@ -43,11 +46,11 @@ class Row(Frozen):
     gpus: int | None = None
     """GPUs in the layout."""
     duration_days: float | None = None
-    """Of the job; of a service the month that its cost is of."""
+    """Of the job; for a service the month that its cost covers."""
     mfu: float | None = None
     """Model FLOP/s over the dense peak."""
     cost_usd: float | None = None
-    """Of the duration, spares included."""
+    """Cost of the whole duration, spares included."""
     cost_parts: dict[str, float] = Field(default_factory=dict)
     """USD by what they are paid for; they add up to `cost_usd`."""
     usd_per_gpu_hour: float | None = None
@@ -63,7 +66,7 @@ class Row(Frozen):
     why_not: str | None = None
     """Why there is no plan."""
     serving: ServedFigures | None = Field(default=None, exclude_if=absent)
-    """Of a service; elsewhere the key is left out."""
+    """For a service; elsewhere the key is left out."""
     note: str | None = Field(default=None, exclude_if=absent)
     """What the user should know of the offer; left out where there is nothing."""
 
@@ -73,7 +76,7 @@ class Row(Frozen):
         return (value is None, value or 0.0, self.cost_usd or 0.0, self.offer or self.node)
 
 
-class Comparison(Frozen):
+class Comparison(Shown, Frozen):
     """All candidates, best by the objective first, those without a plan last."""
 
     model_config = ConfigDict(populate_by_name=True)
@@ -82,3 +85,23 @@ class Comparison(Frozen):
     """Edition of this document."""
     rows: tuple[Row, ...]
     """One for each candidate and offer."""
+
+    def headline(self) -> str:
+        """Return how many have a plan, and the best."""
+        found = [row for row in self.rows if row.gpus is not None]
+        best = f"; best {found[0].offer or found[0].node}: {', '.join(_figures(found[0]))}" if found else ""
+        return f"{plural(len(self.rows), 'row')}, {len(found):,} with a plan{best}"
+
+    def table(self) -> Table:
+        """Return one row a candidate and offer."""
+        return (("hardware", "offer", "status", "GPUs", "days", "cost", "why not"),
+                [(row.node, row.offer, row.status, *(_figures(row) if row.gpus is not None else ("", "", "")),
+                  row.why_not) for row in self.rows])
+
+    def records(self) -> list[Mapping[str, object]]:
+        """Return one row a candidate and offer, with every field."""
+        return [flat(row) for row in self.rows]
+
+
+def _figures(row: Row) -> tuple[str, str, str]:
+    return (plural(row.gpus or 0, "GPU"), show_seconds((row.duration_days or 0.0) * DAY), show_usd(row.cost_usd or 0.0))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import ConfigDict, Field
 
 from planner.answer.assignment import Assignment
 from planner.answer.schema import Infeasible, Objective, Status
+from planner.answer.shown import Shown, Table, flat
 from planner.yaml_io import Frozen
 
 Verdict = Literal["is the plan", "tied", "worse", "better", "infeasible", "not offered", "undecided"]
@@ -57,7 +59,7 @@ class Worth(Frozen):
     """The least value of the limit that lowers the objective; only of a deadline that binds while cost is minimized."""
 
 
-class Explanation(Frozen):
+class Explanation(Shown, Frozen):
     """Why the plan is what it is, why not another choice, or why there is none."""
 
     model_config = ConfigDict(populate_by_name=True)
@@ -78,3 +80,29 @@ class Explanation(Frozen):
     """Limits and hardware, those that bind first; only where no choice is asked about."""
     infeasible: Infeasible | None = None
     """Why there is no plan; every reason is needed, and together they are enough."""
+
+    def headline(self) -> str:
+        """Return the status, the objective, and what is explained."""
+        if self.infeasible is not None:
+            return f"infeasible: {'; '.join(self.infeasible.because)}"
+        asked = [f"{_choice(one.asked)} {one.verdict}" for one in self.why_not]
+        binding = [one.limit for one in self.worth if one.binds]
+        told = "; ".join(asked) or (f"binding: {', '.join(binding)}" if binding else "no limit binds")
+        return f"{self.status}: {self.objective.shown()}; {told}"
+
+    def table(self) -> Table:
+        """Return the choices asked about, else what each limit is worth, else the reasons why there is no plan."""
+        if self.why_not:
+            return ("choice", "verdict", "because"), [(_choice(o.asked), o.verdict, o.because) for o in self.why_not]
+        if self.infeasible is not None:
+            return ("because",), [(one,) for one in self.infeasible.because]
+        return (("limit", "given", "used", "binds", "one unit more", "saves"),
+                [(o.limit, o.given, o.used, o.binds, o.unit, o.saves) for o in self.worth])
+
+    def records(self) -> list[Mapping[str, object]]:
+        """Return one row a choice asked about, else one a limit."""
+        return [flat(one) for one in (self.why_not or self.worth)]
+
+
+def _choice(asked: Mapping[str, str]) -> str:
+    return ",".join(f"{axis}={value}" for axis, value in asked.items())

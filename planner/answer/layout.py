@@ -40,13 +40,13 @@ class Offload(Frozen):
     """Shares (0 to 1) of the states that live outside the GPU, and where."""
 
     optimizer: float = Field(default=0.0, ge=0, le=1)
-    """Of the optimizer states."""
+    """Share of the optimizer states."""
     parameters: float = Field(default=0.0, ge=0, le=1)
-    """Of the weights."""
+    """Share of the weights."""
     activations: float = Field(default=0.0, ge=0, le=1)
-    """Of the checkpoints of recomputed layers, which always lie on the host."""
+    """Share of the checkpoints of recomputed layers, always on the host."""
     to: Literal["none", "host", "nvme"] = "none"
-    """Where optimizer states and weights lie."""
+    """Where optimizer states and weights are kept."""
 
 
 class Layout(Frozen):
@@ -69,17 +69,17 @@ class Layout(Frozen):
     zero: int = Field(ge=0, le=3)
     """ZeRO stage: 1 shards optimizer states, 2 gradients too, 3 weights too."""
     micro_batch: int = Field(gt=0)
-    """Sequences a pipeline works on at once."""
+    """Sequences in a micro-batch."""
     micro_batches: int = Field(gt=0)
-    """Micro-batches a pipeline works through in a step."""
+    """Micro-batches per pipeline and step."""
     recompute: Literal["none", "selective", "full", "mixed"]
-    """What every layer keeps for backward; `mixed` where layers differ (see stages)."""
+    """What every layer keeps for backward; `mixed` if layers differ (see stages)."""
     precision: str
     """Number format of matrix products."""
     offload: Offload = Offload()
-    """What lies outside the GPU."""
+    """What is kept outside the GPU."""
     stages: tuple[Stage, ...] = ()
-    """One a pipeline stage, first to last; empty for serving."""
+    """The pipeline stages, first to last; empty for serving."""
     schedule: Schedule | None = None
     """Order of micro-batches in the pipeline; 1f1b with `vpp` above 1 is interleaved. None for serving."""
     sequence_parallel: bool | None = None

@@ -14,19 +14,19 @@ def _is_whole(role: str) -> bool:
 
 
 class Percentiles(Frozen):
-    """Seconds that half, and 95%, of the requests stay within."""
+    """Median and 95th percentile over requests, in seconds."""
 
     p50: float
-    """That half of them stay within."""
+    """Median, in seconds."""
     p95: float
-    """That 95% of them stay within."""
+    """95th percentile, in seconds."""
 
 
 class Replayed(Frozen):
-    """What a replay of requests on the plan's replicas, event by event, found."""
+    """Results of an event-by-event replay of requests on the plan's replicas."""
 
     requests: int = Field(ge=0)
-    """Replayed."""
+    """Number of requests replayed."""
     rejected: int = Field(default=0, ge=0)
     """Requests that no replica could ever hold."""
     preempted: int = Field(default=0, ge=0)
@@ -36,20 +36,20 @@ class Replayed(Frozen):
     tpot_seconds: Percentiles
     """Time per output token after the first."""
     output_tokens_per_second: float = Field(ge=0)
-    """Over all replicas."""
+    """Total over all replicas."""
     share_within_level: float = Field(ge=0, le=1)
-    """Of the requests, within every level asked for."""
+    """Share of the requests that met every latency target."""
     busy_share: float = Field(ge=0, le=1)
-    """Of the time, in which a step ran, on average over the replicas."""
+    """Share of the time in which a step ran, averaged over the replicas."""
 
 
 class Serving(Frozen):
-    """What a serving plan delivers within its service level."""
+    """What a serving plan delivers within its latency targets."""
 
     replicas: int = Field(gt=0)
-    """Copies of the layout, each answering requests."""
+    """Copies of the layout, each serving requests."""
     requests_per_second: float = Field(ge=0)
-    """Over all replicas."""
+    """Total over all replicas."""
     ttft_seconds: Percentiles
     """Time to the first token."""
     tpot_seconds: Percentiles
@@ -61,7 +61,7 @@ class Serving(Frozen):
     kv_tokens: int = Field(ge=0)
     """Tokens the key-value cache of a replica holds."""
     role: Literal["whole", "prefill", "decode"] = Field(default="whole", exclude_if=_is_whole)
-    """What the replicas do of a request; the key is left out where they do all of it."""
+    """Which part of a request the replicas run; the key is left out if they run all of it."""
     prompts: tuple[int, int | None] | None = Field(default=None, exclude_if=absent)
     """Tokens of the prompts that the replicas answer, from and up to and with (none: no end), where requests are split
     by length; the key is left out where they answer all."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from planner.answer.assignment import Alternative, Assignment
 from planner.answer.first_edition import upgraded
+from planner.answer.shown import Shown, Table, flat
 from planner.scenario.default import Default
 from planner.text_io import json_text
+from planner.units import DAY, show_kwh, show_seconds, show_usd
 from planner.yaml_io import Frozen, absent
 
 Status = Literal["optimal", "feasible", "infeasible", "undecided"]
@@ -25,15 +28,22 @@ class Objective(Frozen):
     name: Measure
     """What, with its unit."""
     value: float | None = None
-    """Of the plan; none without one."""
+    """Value of the plan; none without a plan."""
     bound: float | None = None
-    """No plan of the searched space is below it; none where nothing is proven."""
+    """Lower bound: no plan in the searched space is below it; none if nothing is proven."""
     gap: float | None = None
     """(value - bound) / value, 0 when proven."""
 
+    def shown(self) -> str:
+        """Return the value with its unit; empty without one."""
+        if self.value is None:
+            return ""
+        return {"cost_usd": show_usd(self.value), "duration_days": show_seconds(self.value * DAY),
+                "gpus": f"{self.value:,.0f} GPUs", "energy_kwh": show_kwh(self.value)}[self.name]
+
 
 class Search(Frozen):
-    """What was looked at: layouts in the space, what each rule removed, what was solved."""
+    """The search: layouts in the space, what each rule removed, what was solved."""
 
     layouts: int = Field(default=0, ge=0)
     """Rows of the whole space: the product of the domains."""
@@ -60,7 +70,7 @@ class Search(Frozen):
 
 
 class Relaxation(Frozen):
-    """A single limit which, changed so, lets a plan exist."""
+    """A change of a single limit that makes a plan possible."""
 
     model_config = ConfigDict(populate_by_name=True)
 
@@ -80,7 +90,7 @@ class Infeasible(Frozen):
     nearest: str | None = None
     """The nearest miss, in the user's units."""
     relaxations: tuple[Relaxation, ...] = ()
-    """Cheapest first."""
+    """Single changes that would be enough, the smallest relative change first."""
 
 
 class Provenance(Frozen):
@@ -89,13 +99,13 @@ class Provenance(Frozen):
     scenario: dict[str, Any] = Field(default_factory=dict)
     """The resolved scenario, with its units, as it could be written to a file."""
     defaults: tuple[Default, ...] = ()
-    """Defaults that decided."""
+    """Values that the question left open, and that decided the answer."""
     catalog_digest: str = ""
     """Hash of every fact in the catalogs used."""
     versions: dict[str, str] = Field(default_factory=dict)
-    """Versions of the planner and of what it computes with."""
+    """Versions of the planner and its libraries."""
     seed: int = 0
-    """Of what is drawn at random."""
+    """Random seed."""
     prefer: Literal["simple"] | None = Field(default=None, exclude_if=absent)
     """The plan is the simplest of those tied with the optimum, which is the first alternative; else left out."""
     pareto: tuple[Measure, ...] | None = Field(default=None, exclude_if=absent)
@@ -103,7 +113,7 @@ class Provenance(Frozen):
     elsewhere left out."""
 
 
-class Plan(Frozen):
+class Plan(Shown, Frozen):
     """The whole answer. Exit code: 0 optimal, 3 infeasible, 4 feasible or undecided."""
 
     model_config = ConfigDict(populate_by_name=True)
@@ -113,11 +123,11 @@ class Plan(Frozen):
     status: Status
     """optimal: proven; feasible: a plan, no proof; infeasible: proven none; undecided: stopped with neither."""
     notes: tuple[str, ...] = ()
-    """What the user should know beside the answer: warnings, one sentence each."""
+    """Warnings, one sentence each."""
     objective: Objective
     """What was minimized, and how far the proof goes."""
     assignments: tuple[Annotated[Assignment, Field(discriminator="kind")], ...] = ()
-    """One a workload; empty where there is no plan."""
+    """The plan: one or more per workload; empty without a plan."""
     alternatives: tuple[Annotated[Alternative, Field(discriminator="kind")], ...] = ()
     """Next best, best first."""
     search: Search = Search()
@@ -126,6 +136,25 @@ class Plan(Frozen):
     """Why there is no plan; none where there is one."""
     provenance: Provenance = Provenance()
     """What decided the answer."""
+
+    def headline(self) -> str:
+        """Return the status, what was minimized, and the hardware; or why there is no plan."""
+        if self.infeasible is not None:
+            return f"infeasible: {'; '.join(self.infeasible.because)}"
+        status = ": ".join(filter(None, (self.status, self.objective.shown())))
+        return "; ".join((status, *(": ".join(filter(None, (one.hardware, one.price))) for one in self.assignments)))
+
+    def table(self) -> Table:
+        """Return the assignments, then the alternatives."""
+        rows = [("plan", a.workload, a.hardware, a.offer, a.split, a.speed, a.price, "") for a in self.assignments]
+        others = [("alternative", a.workload, a.hardware, a.offer, a.split, a.speed, a.price, a.why)
+                  for a in self.alternatives]
+        return ("", "workload", "hardware", "offer", "layout", "speed", "price", "why it lost"), [*rows, *others]
+
+    def records(self) -> list[Mapping[str, object]]:
+        """Return one row an assignment or alternative, told apart by `role`."""
+        return [*({"role": "plan", **flat(one)} for one in self.assignments),
+                *({"role": "alternative", **flat(one)} for one in self.alternatives)]
 
     @model_validator(mode="before")
     @classmethod

@@ -49,11 +49,11 @@ class Simulation(Frozen):
     seconds: float
     """From the first arrival to the last token."""
     output_tokens_per_second: float
-    """Over all replicas."""
+    """Total over all replicas."""
     busy_share: float
     """Of the time in which a step ran, on average over the replicas."""
     share_within_level: float
-    """Of the requests, within every level asked for."""
+    """Share of the requests that met every latency target."""
     latency_seconds: dict[str, Latencies]
     """ttft, tpot, e2e and queue."""
     computed: dict[str, Percentiles]

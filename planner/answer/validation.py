@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import ConfigDict, Field
 
+from planner.answer.shown import Shown, Table, flat
 from planner.yaml_io import Frozen, absent
 
 
@@ -82,7 +84,7 @@ class Rank(Frozen):
     """How much slower the predicted best ran than the best."""
 
 
-class Validation(Frozen):
+class Validation(Shown, Frozen):
     """Predicted against measured, for every row of a file."""
 
     model_config = ConfigDict(populate_by_name=True)
@@ -95,3 +97,19 @@ class Validation(Frozen):
     """Rows without a prediction."""
     summary: dict[str, Errors | Verdicts | Rank]
     """By quantity; `fits` are verdicts, `rank` the order of layouts."""
+
+    def headline(self) -> str:
+        """Return how much was compared, and the median error of each quantity."""
+        errors = [f"{name} {one.median_abs_error:.1%}" for name, one in self.summary.items() if isinstance(one, Errors)]
+        return (f"{len(self.rows):,} compared, {len(self.skipped):,} skipped"
+                + (f"; median error of {', '.join(errors)}" if errors else ""))
+
+    def table(self) -> Table:
+        """Return the summary by quantity."""
+        return (("quantity", "rows", "median error", "90% below", "bias"),
+                [(name, one.n, *(f"{value:.1%}" for value in (one.median_abs_error, one.p90_abs_error, one.bias)))
+                 for name, one in self.summary.items() if isinstance(one, Errors)])
+
+    def records(self) -> list[Mapping[str, object]]:
+        """Return one row a quantity of a row of the file."""
+        return [flat(one) for one in self.rows]

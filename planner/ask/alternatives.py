@@ -1,4 +1,4 @@
-"""What comes next after a plan: of services the best fleet of every other hardware and format alone."""
+"""What comes next after a plan: for services the best fleet of every other hardware and format alone."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def compare(scenario: AnyScenario, catalog: Catalog, effort: Effort = UNLIMITED,
     traced: it is asked where each figure comes from, which is known of one job alone.
     """
     if asks_what_holds(scenario):
-        raise InputError("compare needs workload.tokens: without, planner plan lists the fewest GPUs of every kind")
+        raise InputError("compare needs workload.tokens; without, planner plan lists the fewest GPUs of each kind")
     question, site = question_of(scenario, catalog), catalog.site(scenario.sourcing.site)
     if traced:
         only(question, "compare --trace")
@@ -122,7 +122,7 @@ def _why_not(solved: Solved) -> str | None:
 
 
 def _filled(row: Row, made: Sequence[Assignment], solved: Solved, site: Site) -> Row:
-    """Return a row with the figures of its plan; of services those of a month."""
+    """Return a row with the figures of its plan; for services those of a month."""
     gpus, energy = sum(a.gpus for a in made), sum(a.energy_kwh or 0.0 for a in made)
     days, cost = solved.fleet.days(solved.solution), solved.fleet.usd(solved.solution)
     work = [job.processed(columns, solved.picks_of(at)) for at, (job, columns) in enumerate(

@@ -3,67 +3,102 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from planner.answer.assignment import Assignment
 from planner.ask.largest import Largest, largest_model, largest_of, largest_sequence
 from planner.ask.levers import Lever, levers
 from planner.catalog.load import Catalog
-from planner.jobs.training.one_layout import estimate_of
+from planner.errors import InputError
+from planner.jobs.kinds import estimate_of, idle_in
 from planner.layouts.axes import divisors
 from planner.physics.shapes import parameters
-from planner.physics.training.recipes import Recipe, with_recipe
-from planner.scenario.workload import DEFAULT_STACK
+from planner.scenario.load import Reference, load_work
+from planner.scenario.scenario import AnyScenario, ServingScenario, only_training
 
 MOST_MICRO_BATCH = 4096
 """Largest micro-batch tried, in sequences."""
+Measured = Literal["micro-batch", "sequence", "model"]
+"""What the largest may be asked of."""
+HEARD = ("workload.", "limits.gpus", "confidence")
+"""How the paths of what an estimate depends on begin: it searches nothing, and no offer, limit or goal decides."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimating:
-    """What `planner estimate` was asked, all but what is varied; `model` may be any where the largest is asked for."""
+    """What `planner estimate` was asked: the work (and in `limits.gpus` the GPUs), the node type, the layout."""
 
+    scenario: AnyScenario
     catalog: Catalog
-    model: str
     node: str
-    gpus: int | None
     layout: Mapping[str, str]
-    sequence_length: int | None
-    global_batch: int | None
-    method: str
-    stack: str | None
-    precision: str
-    confidence: float
-    recipe: Recipe = field(default_factory=Recipe)
-    trained_layers: int | None = None
+    left_to_plan: tuple[str, ...] = ()
+    """Keys of the work that the scenario states for plans."""
 
-    def __call__(self, **changes: Any) -> Assignment:  # noqa: ANN401 - one of the fields above
-        """Return the estimate, with some fields changed. Raises InputError where the layout is not legal."""
-        asked = replace(self, **changes)
-        shape = self.catalog.model(asked.model)
-        stack = self.catalog.stack(asked.stack or DEFAULT_STACK.get(asked.method, "megatron-core"))
-        return estimate_of(self.catalog, shape, self.catalog.node(asked.node),
-                           with_recipe(self.catalog.recipes, stack, shape, asked.recipe), gpus=asked.gpus,
-                           layout=asked.layout, sequence_length=asked.sequence_length or shape.sequence_length,
-                           global_batch=asked.global_batch, method=asked.method, precision=asked.precision,
-                           confidence=asked.confidence, trained_layers=asked.trained_layers,
-                           steps_in_backward=asked.recipe.optimizer_in_backward)
+    def __call__(self, layout: Mapping[str, str] | None = None, **work: Any) -> Assignment:  # noqa: ANN401 - keys
+        """Return the estimate, with some keys of the workload changed. Raises InputError for an illegal layout."""
+        asked = self.scenario
+        if work:
+            changed = only_training(asked, "the largest that fits").workload.model_copy(update=work)
+            asked = asked.model_copy(update={"workload": changed})
+        return estimate_of(asked, self.catalog, self.node, self.layout if layout is None else layout)
+
+    @property
+    def rate(self) -> float | None:
+        """Requests/s that a service is asked for; none for another load or kind."""
+        scenario = self.scenario
+        return scenario.services[0].rate if isinstance(scenario, ServingScenario) else None
 
     def levers(self, now: Assignment) -> list[Lever]:
         """Return what single changes of the layout would save."""
-        return levers(lambda layout: self(layout=layout), self.layout, now)
+        return levers(self, self.layout, now)
 
-    def largest(self, what: str) -> Largest[Any]:
+    def largest(self, what: Measured) -> Largest[Any]:
         """Return the largest `micro-batch`, `sequence` or `model` that fits. Raises InputError."""
+        only_training(self.scenario, "the largest that fits")
         if what == "model":
             names = sorted(self.catalog.names("models"), key=lambda name: -parameters(self.catalog.model(name)))
             return largest_model(names, lambda name: self(model=name))
         layout = {key: value for key, value in self.layout.items() if key not in ("mbs", "micro_batch")}
-        now = self(layout=layout)
+        now = self(layout)
         if what == "sequence":
             multiple = 2 * now.layout.cp if now.layout.cp > 1 else 1
-            return largest_sequence(lambda length: self(sequence_length=length), multiple)
+            return largest_sequence(lambda length: self(layout, sequence_length=length), multiple)
         each = now.layout.micro_batches * now.layout.micro_batch
         return largest_of([size for size in divisors(each) if size <= MOST_MICRO_BATCH],
-                          lambda size: self(layout={**layout, "mbs": str(size)}))
+                          lambda size: self({**layout, "mbs": str(size)}))
+
+
+def estimating(reference: Reference, overrides: Mapping[str, object], catalog: Catalog, *, node: str,
+               layout: Mapping[str, str], labels: Mapping[str, str], largest: Measured | None = None) -> Estimating:
+    """Return the question, from the same values as a plan's; a model that `largest` looks for need not be given.
+
+    Raises InputError for what is stated and does nothing to an estimate: whatever an override says so, and of a file
+    what describes the work. What a file says of offers, limits, targets and the objective is there for plans.
+    """
+    for path in overrides:
+        if not path.startswith(HEARD):
+            raise InputError(f"{labels.get(path, path)}: does nothing to an estimate, which is of the node and the "
+                             "layout named; planner plan chooses by it")
+    if largest == "model" and reference is None:
+        overrides = {"workload.model": catalog.names("models")[0], **overrides}
+    scenario, document = load_work(reference, overrides, catalog, labels=labels)
+    found = idle_in(scenario)
+    for one in found:
+        if not one.left_to_plan or one.path in overrides:
+            raise document.error(one.path.split("."), one.why)
+    return Estimating(scenario, catalog, node, layout, tuple(one.key for one in found))
+
+
+def layout_text(text: str) -> dict[str, str]:
+    """Return "tp=8,pp=4" as axis -> value, both text. Raises InputError for a part of another form."""
+    axes: dict[str, str] = {}
+    for part in filter(None, (p.strip() for p in text.split(","))):
+        axis, equals, value = (piece.strip() for piece in part.partition("="))
+        if not (axis and equals and value):
+            raise InputError(f"--layout: {part!r} is not AXIS=VALUE: write for example 'tp=8,pp=4'")
+        if axis in axes:
+            raise InputError(f"--layout: {axis!r} is given twice")
+        axes[axis] = value
+    return axes

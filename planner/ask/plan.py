@@ -37,7 +37,7 @@ def make_plan(scenario: AnyScenario, catalog: Catalog, *, defaults: Sequence[Def
         from planner.ask.hold import hold  # the other question, asked by leaving the amount of work out
 
         if pareto:
-            raise InputError("--pareto needs workload.tokens: what holds a model has neither cost nor days")
+            raise InputError("--pareto needs workload.tokens: without tokens there is neither cost nor duration")
         if replay is not None:
             raise InputError("--replay is for services, and this is a training question")
         return hold(scenario, catalog, defaults, effort)
@@ -65,6 +65,6 @@ def _replaying(question: Question, replay: Path | None, progress: Progress | Non
     if not any(job.has_requests for job in question.jobs):
         raise InputError("--replay is for services, and this is a training question")
     if len(question.jobs) > 1:
-        raise InputError("--replay has the requests of one service, and the scenario has several: planner simulate "
+        raise InputError("--replay takes the requests for one service, and the scenario has several: planner simulate "
                          "--workload NAME replays them one by one")
     return Replaying(read_trace(replay), progress)

@@ -16,6 +16,7 @@ Schedule = Literal["1f1b", "gpipe", "zero-bubble", "dualpipe"]
 RecomputeModule = Literal["core_attn", "layernorm", "mlp", "mlp_act", "moe", "moe_act", "mla_up_proj",
                           "every-second-matmul"]
 KeptProduct = Literal["gate", "wo", "wkv_a"]
+Degree = Literal["tp", "cp", "dp", "ep", "pp", "vpp", "zero", "hsdp", "micro_batch"]
 
 
 class StateBytes(Frozen):
@@ -71,6 +72,15 @@ class OffloadSupport(Frozen):
     """Whether gradients follow the optimizer states (ZeRO-Offload) or stay on the GPU."""
 
 
+class Refusal(Frozen):
+    """Axes that a framework does not combine."""
+
+    together: dict[Degree, Annotated[int, Field(ge=1, le=10**6)]] = Field(min_length=1)
+    """Axis -> the least value at which it takes part; `{cp: 2, vpp: 2}` is context parallelism with interleaving."""
+    reason: str = Field(min_length=3)
+    """Why, as a plan and an error say it."""
+
+
 class Stack(Sourced):
     """One framework at one generation of releases."""
 
@@ -114,6 +124,8 @@ class Stack(Sourced):
     selective_recompute: tuple[RecomputeModule, ...]
     full_recompute_keeps: tuple[KeptProduct, ...] = ()
     """Products whose outputs full recompute keeps: the router's, attention's output, the latent keys and values."""
+    refuses: tuple[Refusal, ...] = ()
+    """Combinations that the framework does not run, beside those that its other fields rule out."""
     states: dict[Precision, StateBytes]
     gradients_persist: bool
     """Gradient buffers live through forward (Megatron, DeepSpeed) or are freed by the step (plain PyTorch)."""

@@ -1,4 +1,4 @@
-"""`planner calibrate`: fit the constants to measured runs."""
+"""`planner calibrate`: constants fitted to your runs, as a catalog folder."""
 
 from __future__ import annotations
 

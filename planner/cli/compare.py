@@ -1,4 +1,4 @@
-"""`planner compare`: every candidate and offer side by side."""
+"""`planner compare`: every candidate and offer side by side, each at its own best plan."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from planner.errors import EXIT_INFEASIBLE, EXIT_OK, EXIT_STOPPED
 
 @click.command("compare")
 @asking
-@click.option("--trace", is_flag=True, help="Lead every figure of money back to facts of the catalog.")
+@click.option("--trace", is_flag=True, help="Show how each cost derives from the catalog.")
 @common
 def command(scenario: str | None, trace: bool, time_limit: float | None, workers: int, as_json: bool,
-            catalogs: tuple[Path, ...], **flags: str | tuple[str, ...] | None) -> int:
+            catalogs: tuple[Path, ...], **flags: object) -> int:
     """Solve the question for every candidate and every offer, and put the plans side by side.
 
     A candidate without a plan is a row with the reason; exit code 3 only where none has one.

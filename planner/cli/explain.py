@@ -1,4 +1,4 @@
-"""`planner explain`: why this plan, why not that choice, why none."""
+"""`planner explain`: why this plan, why not another choice, why none."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from planner.scenario.scenario import AnyScenario
 
 @click.command("explain")
 @asking
-@click.option("--why-not", multiple=True, metavar="CHOICE", help="A choice the plan does not make: tp=4,pp=2 or "
-              "gpu=a100; of a service also quantization=fp8; repeatable.")
+@click.option("--why-not", multiple=True, metavar="CHOICE", help="A choice that the plan does not make: tp=4,pp=2 or "
+              "gpu=a100; for a service also quantization=fp8; repeatable.")
 @common
 def command(scenario: str | None, why_not: tuple[str, ...], time_limit: float | None, workers: int,
-            as_json: bool, catalogs: tuple[Path, ...], **flags: str | tuple[str, ...] | None) -> int:
+            as_json: bool, catalogs: tuple[Path, ...], **flags: object) -> int:
     """Say which limits bind and what one unit more is worth; why not another choice; or why there is no plan.
 
     Every figure is the difference to the same question solved again, to proof, with that one thing changed.

@@ -1,4 +1,4 @@
-"""`planner launch`: the name is reserved."""
+"""`planner launch`: files that start a plan (not yet available)."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -20,23 +21,22 @@ from planner.process import interrupts
 from planner.version import __version__
 
 F = TypeVar("F", bound=Callable[..., Any])
-COMMANDS = {
-    "plan": "The cheapest (or fastest, or smallest) plan, proven.",
-    "compare": "Every candidate and offer side by side, each at its own best plan.",
-    "explain": "Why this plan, why not another choice, why none.",
-    "estimate": "Does one layout fit, how fast is it, where do bytes and seconds go.",
-    "sweep": "What if: one question in many variants, a JSON line each.",
-    "simulate": "A serving plan replayed on a trace, event by event.",
-    "report": "One HTML page of a plan, with plots and sources.",
-    "validate": "Predicted against measured, for a CSV of measurements.",
-    "calibrate": "Constants fitted to your runs, as a catalog folder.",
-    "catalog": "What exists, and where each fact comes from.",
-    "schema": "The JSON Schema of a document, each field described.",
-    "launch": "Files that start a plan (not yet available).",
-}
+_SAID = re.compile('"""`planner (?P<name>[a-z]+)(?: [^`]*)?`: (?P<help>[^"\n]+)')
+FIRST = ("plan", "compare", "explain", "estimate")
+"""The commands that help begins with; the others follow by name."""
+
+
+def _commands() -> dict[str, str]:
+    """Return every command with its line of help: the modules here whose first line says "`planner NAME`: ..."."""
+    modules = {path.stem: _SAID.match(path.read_text(encoding="utf-8")) for path in Path(__file__).parent.glob("*.py")}
+    said = {name: f"{found['help'][0].upper()}{found['help'][1:]}" for name, found in modules.items()
+            if found and found["name"] == name}
+    first = [name for name in FIRST if name in said]
+    return {name: said[name] for name in (*first, *sorted(said.keys() - set(first)))}
+
+
+COMMANDS = _commands()
 """Command -> one line of help. The command lives in `planner.cli.<name>` as `command`."""
-
-
 FEW_COLLECTIONS = 200_000
 """New objects after which unreachable cycles are looked for."""
 

@@ -1,4 +1,4 @@
-"""`planner plan`: a question from a file, flags or both; the answer as text or JSON."""
+"""`planner plan`: the cheapest (or fastest, or smallest) plan, proven."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ EXIT_CODES = {"optimal": EXIT_OK, "feasible": EXIT_STOPPED, "undecided": EXIT_ST
 
 @click.command("plan")
 @asking
-@click.option("--prefer", type=click.Choice(["simple"]), help="Of layouts that cannot be told from the best, the "
-              "simplest; what it costs is said.")
-@click.option("--pareto", metavar="A,B", help="Every trade-off between these: cost, days, gpus, energy; the first "
-              "is minimized.")
-@click.option("--replay", type=click.Path(path_type=Path), metavar="TRACE", help="Of a service: replay these requests "
-              "(Azure CSV or Mooncake JSON lines) on the plan, in place of some drawn as it asks.")
+@click.option("--prefer", type=click.Choice(["simple"]), help="Choose the simplest layout within model error of "
+              "the best; report the extra cost.")
+@click.option("--pareto", metavar="A,B", help="The exact Pareto frontier of these: cost, days, gpus, energy; the plan "
+              "minimizes the first.")
+@click.option("--replay", type=click.Path(path_type=Path), metavar="TRACE", help="For services: replay this trace "
+              "(Azure CSV or Mooncake JSON lines) instead of synthetic requests.")
 @click.option("--show-scenario", is_flag=True, help="Print the question as a scenario file, and stop.")
 @common
 def command(scenario: str | None, prefer: str | None, pareto: str | None, time_limit: float | None,
             workers: int, replay: Path | None, show_scenario: bool, as_json: bool, catalogs: tuple[Path, ...],
-            **flags: str | tuple[str, ...] | None) -> int:
+            **flags: object) -> int:
     """Find the cheapest (or fastest, or smallest) plan, and prove it.
 
     SCENARIO is a file or the name of a shipped scenario; flags override it, or stand alone: --model with --tokens, or

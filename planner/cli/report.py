@@ -1,4 +1,4 @@
-"""`planner report`: one HTML page of a plan."""
+"""`planner report`: one HTML page of a plan, with plots and sources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`planner schema`: the JSON Schema of a document, each field described by the text under it in the source."""
+"""`planner schema`: the JSON Schema of a document, each field described."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from planner.yaml_io import Frozen
 
 DOCUMENTS = {
     "plan": ("planner.answer.schema", "Plan"), "comparison": ("planner.answer.comparison", "Comparison"),
-    "sweep": ("planner.sweep.line", "SweepLine"), "validation": ("planner.answer.validation", "Validation"),
+    "sweep": ("planner.sweeping.line", "SweepLine"), "validation": ("planner.answer.validation", "Validation"),
     "scenario": ("planner.scenario.scenario", "AnyScenario"),
     "explanation": ("planner.answer.explanation", "Explanation")}
 """Document -> where its type is."""

@@ -17,14 +17,14 @@ from planner.simulate.router import POLICIES
 @click.command("simulate")
 @click.argument("plan", type=click.Path(path_type=Path))
 @click.option("--trace", type=click.Path(path_type=Path), required=True, metavar="FILE",
-              help="Requests: a CSV as Azure's LLM inference traces, or JSON lines as Mooncake's.")
-@click.option("--workload", metavar="NAME", help="Which service of a plan of several.")
+              help="Requests: a CSV in the format of Azure's LLM inference traces, or Mooncake's JSON lines.")
+@click.option("--workload", metavar="NAME", help="The service to replay, in a plan with several.")
 @click.option("--policy", type=click.Choice(sorted(POLICIES)), default="least-outstanding", show_default=True,
               help="How requests are routed to replicas.")
 @common
 def command(plan: Path, trace: Path, workload: str | None, policy: str, as_json: bool,
             catalogs: tuple[Path, ...]) -> int:
-    """Replay a trace on the fleet of a serving plan: continuous batching, chunked prefill, a router, a full cache.
+    """Replay a trace on the fleet of a serving plan: batching, chunked prefill, routing, preemption.
 
     PLAN is what planner plan --json printed for a service. Percentiles are printed beside those that the plan computed.
     """

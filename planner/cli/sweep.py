@@ -1,4 +1,4 @@
-"""`planner sweep`: one question in many variants, a JSON line each."""
+"""`planner sweep`: what if: one question in many variants, a JSON line each."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from planner.errors import EXIT_INPUT, EXIT_OK, EXIT_STOPPED
 from planner.text_io import real
 
 if TYPE_CHECKING:
-    from planner.sweep.run import Summary
-    from planner.sweep.task import Answers, Terms
+    from planner.sweeping.run import Summary
+    from planner.sweeping.task import Answers, Terms
 
 SHOWN = 5
 """Errors that are named at the end; the lines have all."""
@@ -33,14 +33,14 @@ SHOWN = 5
               help="A scenario value and what it takes in turn; repeatable, the last varies fastest. In a list, the "
               "values of one variant are joined by +.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE",
-              help="Write the lines to FILE as they are done. What FILE has already is not solved again.")
+              help="Append each line to FILE when it is done; skip variants that FILE already has.")
 @click.option("--workers", type=click.IntRange(min=1), metavar="N",
               help="Processes on this machine. Default: all cores.")
 @click.option("--time-limit", type=options.time_limit, metavar="SECONDS",
-              help="Stop each variant after this many seconds; its gap is then in its plan.")
+              help="Stop each variant after this many seconds; its plan then states the gap.")
 @click.option("--engine", type=click.Choice(["local", "dask"]), default="local", show_default=True,
               help="Where variants are solved.")
-@click.option("--scheduler", metavar="ADDRESS", help="Of the Dask cluster: tcp://host:8786.")
+@click.option("--scheduler", metavar="ADDRESS", help="Address of the Dask scheduler: tcp://host:8786.")
 @common
 def command(scenario: str, vary: tuple[str, ...], output: Path | None, workers: int | None, time_limit: float | None,
             engine: str, scheduler: str | None, as_json: bool, catalogs: tuple[Path, ...]) -> int:
@@ -52,10 +52,10 @@ def command(scenario: str, vary: tuple[str, ...], output: Path | None, workers: 
     _check_engine(engine, scheduler, workers)
     catalog = open_catalog(catalogs)
 
-    from planner.sweep.output import held, in_file, in_order, lines_in
-    from planner.sweep.run import run
-    from planner.sweep.task import Terms, tasks
-    from planner.sweep.variants import varied
+    from planner.sweeping.output import held, in_file, in_order, lines_in
+    from planner.sweeping.run import run
+    from planner.sweeping.task import Terms, tasks
+    from planner.sweeping.variants import varied
 
     asked = tasks(scenario, varied(vary), catalog)
     terms = Terms(tuple(str(real(folder)) for folder in catalogs), catalog.digest, time_limit)
@@ -83,11 +83,11 @@ def _check_engine(engine: str, scheduler: str | None, workers: int | None) -> No
 def _engine(terms: Terms, catalog: Catalog, scheduler: str | None, workers: int | None, variants: int
             ) -> AbstractContextManager[Answers]:
     if scheduler is not None and variants:
-        from planner.sweep.cluster import cluster
+        from planner.sweeping.cluster import cluster
 
         return cluster(terms, scheduler, warn)
 
-    from planner.sweep.local import cores, processes, this_process
+    from planner.sweeping.local import cores, processes, this_process
 
     workers = min(workers or cores(), variants)
     return processes(terms, workers) if workers > 1 else this_process(terms, catalog)

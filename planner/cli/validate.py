@@ -1,4 +1,4 @@
-"""`planner validate`: predicted against measured."""
+"""`planner validate`: predicted against measured, for a CSV of measurements."""
 
 from __future__ import annotations
 

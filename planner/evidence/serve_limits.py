@@ -24,7 +24,7 @@ def within(d: Deployment, layout: Replicas, rows: Sequence[ServingRow], most: Fl
 
     Times are means.
     """
-    found = np.zeros((5, len(rows)))
+    found = np.zeros((6, len(rows)))
     kinds: dict[tuple[float, float, ServiceLevel | None], list[int]] = {}
     for at, row in enumerate(rows):
         kinds.setdefault((row.input, row.output, row.limits), []).append(at)
@@ -42,7 +42,7 @@ def within(d: Deployment, layout: Replicas, rows: Sequence[ServingRow], most: Fl
 
 def _largest(d: Deployment, rows: Replicas, stream: Stream, limits: ServiceLevel,
              most: Floats) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-    """Return rate, tokens/s, mean TTFT, mean TPOT and batch of each row, a line each."""
+    """Return rate, tokens/s, mean TTFT, mean TPOT, batch and seconds of a prompt itself of each row, a line each."""
     many = np.maximum(most, 1.0)
     shares = np.linspace(0.0, 1.0, GRID)[:, None]
     loads = many[None, :] ** shares
@@ -51,7 +51,7 @@ def _largest(d: Deployment, rows: Replicas, stream: Stream, limits: ServiceLevel
             & (at.crowd <= np.tile(many, GRID)))
     rate = np.where(good, at.rate, 0.0).reshape(GRID, -1)
     best = rate.argmax(axis=0), np.arange(len(rows))
-    chosen = [value.reshape(GRID, -1)[best] for value in (at.ttft_at(None), at.tpot_at(None), at.batch)]
+    chosen = [value.reshape(GRID, -1)[best] for value in (at.ttft_at(None), at.tpot_at(None), at.batch, at.own)]
     return np.stack([rate[best], rate[best] * stream.output, *chosen])
 
 

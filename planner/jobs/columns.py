@@ -25,7 +25,7 @@ Role: TypeAlias = Literal["whole", "prefill", "decode"]
 
 @dataclass(frozen=True, slots=True)
 class ReplicaColumn:
-    """A replica as the fleet sees it: GPUs and requests/s within its level, and what it is."""
+    """A replica as the fleet sees it: GPUs and requests/s within its latency targets, and what it is."""
 
     candidate: int
     format: str
@@ -66,7 +66,7 @@ class ReplicaColumn:
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """Requests of a service, or of a range of its classes of prompt length, that replicas must answer."""
+    """Requests to a service, or of a range of its classes of prompt length, that replicas must answer."""
 
     needed: float
     """Requests/s at a factor of one, headroom included."""

@@ -29,7 +29,7 @@ HOURS = 24
 STEPS = 12
 """Halvings in the search for the rate that the limits admit."""
 MONTH_DAYS = 30.0
-"""What cost and energy of services are of."""
+"""Days that the cost and energy of services cover."""
 WATTS_PER_KILOWATT = 1000
 Owner: TypeAlias = tuple[int, int]
 """A demand: the number of its job, and its own within it."""

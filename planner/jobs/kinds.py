@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from planner.answer.assignment import Assignment
 from planner.catalog.load import Catalog
+from planner.jobs.idle import Idle
 from planner.jobs.job import Terms
 from planner.jobs.market import Market, market_of, unpriced
+from planner.jobs.serving.estimate import estimate_serving
+from planner.jobs.serving.estimate import idle_keys as idle_serving
 from planner.jobs.serving.job import serving_job
 from planner.jobs.solved import Question
 from planner.jobs.training.facts import MOST_HOLDING
 from planner.jobs.training.job import training_job
+from planner.jobs.training.one_layout import estimate_training
+from planner.jobs.training.one_layout import idle_keys as idle_training
 from planner.physics.shapes import parameters
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario
+from planner.scenario.serving import Serving
 from planner.scenario.workload import Method
+from planner.yaml_io import Frozen
 
-__all__ = ["MOST_HOLDING", "asks_what_holds", "holding", "question_of"]
+__all__ = ["MOST_HOLDING", "asks_what_holds", "estimate_of", "holding", "idle_in", "question_of"]
 METHODS: tuple[Method, ...] = ("inference", "qlora", "lora", "full")
 
 
@@ -35,6 +43,25 @@ def _training(scenario: Scenario, catalog: Catalog, market: Market) -> Question:
     job = training_job(scenario.name, scenario.workload, catalog, Terms(market, scenario.limits, scenario.objective),
                        scenario.confidence)
     return Question(scenario, catalog, (job,), job.terms)
+
+
+def estimate_of(scenario: AnyScenario, catalog: Catalog, node: str, layout: Mapping[str, str]) -> Assignment:
+    """Return one layout of the work on a node type, in full; `limits.gpus` are its GPUs. Raises PlannerError."""
+    gpus = scenario.limits.gpus
+    if isinstance(scenario, ServingScenario):
+        return estimate_serving(scenario.services[0], catalog, node, gpus, layout)
+    return estimate_training(scenario.workload, catalog, node, gpus, layout, scenario.confidence)
+
+
+def idle_in(scenario: AnyScenario) -> list[Idle]:
+    """Return what a scenario states, other than the default, that an estimate of its work does not heed."""
+    work = scenario.services[0] if isinstance(scenario, ServingScenario) else scenario.workload
+    found = idle_serving(work) if isinstance(work, Serving) else idle_training(work)
+    return [one for one in found if _stated(work if one.of_work else scenario, one.key)]
+
+
+def _stated(block: Frozen, key: str) -> bool:
+    return key in block.model_fields_set and getattr(block, key) != type(block).model_fields[key].default
 
 
 def asks_what_holds(scenario: AnyScenario) -> bool:

@@ -16,7 +16,7 @@ import numpy as np
 
 from planner.layouts.axes import AXES, LATE_AXES, STAGED, Axis, column_type, domain, micro_batches
 from planner.layouts.offload import OFFLOAD_AXES, levels
-from planner.layouts.rules import RULES, SPLIT_BY, Columns, Facts
+from planner.layouts.rules import SPLIT_BY, Columns, Facts, Rule, rules_of
 from planner.layouts.table import Ints, Layouts, constant, joined
 
 LAZY_AXES = frozenset(OFFLOAD_AXES)
@@ -52,6 +52,7 @@ class Grid:
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
+        self.rules = rules_of(facts.stack)
         self.domains = {axis.name: domain(axis.name, facts.space) for axis in AXES}
         tried = levels(facts.space, facts.stack)
         for at, name in enumerate(OFFLOAD_AXES):
@@ -74,7 +75,7 @@ class Grid:
             first = {"candidate": np.array(alike[:1], np.int64)}
             searched, points = EARLY[1:], len(alike) * self.points_per_stem
             for domains in self._in_turn():
-                rules = list(_ready(EARLY[0], {EARLY[0].name}))
+                rules = self._ready(EARLY[0], {EARLY[0].name})
                 start = self._kept(rules, dict(first), points * self._points(searched, domains))
                 for columns in self._blocks(start, EARLY[:1], searched, points, domains, check):
                     yield alike, self._table(columns | {name: constant(value, np.int64, len(columns["dp"]))
@@ -115,7 +116,7 @@ class Grid:
             return
         axis, rest = axes[0], axes[1:]
         present = (*present, axis)
-        rules, points = list(_ready(axis, {one.name for one in present})), weight * self._points(rest, domains)
+        rules, points = self._ready(axis, {one.name for one in present}), weight * self._points(rest, domains)
         values = np.array(domains[axis.name], column_type(axis.name))
         parts: list[dict[str, Ints]] = []
         pieces = list(_pieces(columns, max(1, PIECE // max(1, len(values)))))
@@ -127,15 +128,19 @@ class Grid:
                 parts = []
                 yield from self._blocks(block, present, rest, weight, domains, check)
 
-    def _kept(self, rules: Sequence[str], columns: dict[str, Ints], points: int) -> dict[str, Ints]:
+    def _ready(self, axis: Axis, done: set[str]) -> list[Rule]:
+        """Return the rules whose last missing axis is `axis`."""
+        return [rule for rule in self.rules.values() if axis.name in rule.axes and done.issuperset(rule.axes)]
+
+    def _kept(self, rules: Sequence[Rule], columns: dict[str, Ints], points: int) -> dict[str, Ints]:
         """Return the rows that pass every rule; those that do not count for `points` each, under their first rule."""
         for rule in rules:
-            if rule in self.facts.skipped:
+            if rule.name in self.facts.skipped:
                 continue
-            keep = RULES[rule].passes(columns, self.facts)
+            keep = rule.passes(columns, self.facts)
             lost = len(keep) - int(np.count_nonzero(keep))
             if lost:
-                self.removed[rule] += lost * points
+                self.removed[rule.name] += lost * points
                 columns = {name: column[keep] for name, column in columns.items()}
         return columns
 
@@ -185,11 +190,6 @@ def _alike(facts: Facts) -> list[list[int]]:
     return list(groups.values())
 
 
-def _ready(axis: Axis, done: set[str]) -> Iterator[str]:
-    """Yield the rules whose last missing axis is `axis`."""
-    return (name for name, rule in RULES.items() if axis.name in rule.axes and done.issuperset(rule.axes))
-
-
 def violations(columns: Columns, facts: Facts) -> list[str]:
     """Return the names of the rules that the single layout in `columns` breaks."""
-    return [name for name, rule in RULES.items() if not bool(np.all(rule.passes(columns, facts)))]
+    return [name for name, rule in rules_of(facts.stack).items() if not bool(np.all(rule.passes(columns, facts)))]

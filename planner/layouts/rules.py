@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from planner.catalog.stack import Stack
+from planner.catalog.stack import Refusal, Stack
 from planner.layouts.axes import SCHEDULES, Space, micro_batches
 from planner.layouts.offload import OFFLOAD_AXES, allowed
 from planner.layouts.table import Ints, Mask
@@ -71,20 +71,8 @@ def _per_node(c: Columns, f: Facts) -> Ints:
     return per_node
 
 
-def _whole_nodes(c: Columns, f: Facts) -> Mask:
-    keep: Mask = (gpus(c) % _per_node(c, f) == 0) | (f.partial_nodes & (gpus(c) < _per_node(c, f)))
-    return keep
-
-
-def _group_fits_node(c: Columns, f: Facts) -> Mask:
-    per_node = _per_node(c, f)
-    keep: Mask = (c["tp"] <= per_node) & (per_node % c["tp"] == 0)
-    return keep
-
-
-def _interleaving(c: Columns, f: Facts) -> Mask:
-    keep: Mask = (c["vpp"] == 1) | ((c["pp"] > 1) & f.stack.interleaving)
-    return keep
+def _micro_batches(c: Columns, f: Facts) -> Ints:
+    return micro_batches(f.space.global_batch, c["dp"], c["micro_batch"])
 
 
 def even_chunks(layers: int, chunks: Ints) -> Mask:
@@ -93,24 +81,9 @@ def even_chunks(layers: int, chunks: Ints) -> Mask:
     return even
 
 
-def _even_chunks(c: Columns, f: Facts) -> Mask:
-    keep: Mask = (c["vpp"] == 1) | even_chunks(f.space.layers, c["pp"] * c["vpp"])
-    return keep
-
-
-def _interleaved_batches(c: Columns, f: Facts) -> Mask:
-    keep: Mask = (c["vpp"] == 1) | (micro_batches(f.space.global_batch, c["dp"], c["micro_batch"]) % c["pp"] == 0)
-    return keep
-
-
 def _batch_divides(c: Columns, f: Facts) -> Mask:
-    batch = c["dp"] * c["micro_batch"] * micro_batches(f.space.global_batch, c["dp"], c["micro_batch"])
+    batch = c["dp"] * c["micro_batch"] * _micro_batches(c, f)
     keep: Mask = np.abs(batch - f.space.global_batch) <= f.space.tolerance * f.space.global_batch
-    return keep
-
-
-def _zero_with_pipeline(c: Columns, f: Facts) -> Mask:
-    keep: Mask = (c["pp"] == 1) | (c["zero"] <= f.stack.zero_with_pipeline)
     return keep
 
 
@@ -129,28 +102,24 @@ def _needs_shards(c: Columns, f: Facts) -> Mask:
     return keep
 
 
-def _offload(c: Columns, f: Facts) -> Mask:
-    return allowed(c, f.stack, f.space.flash)
-
-
 def _scheduled(c: Columns, f: Facts) -> Mask:
     has = np.isin(c["schedule"], [SCHEDULES.index(name) for name in f.stack.schedules])
     plain = c["schedule"] == 0
     dual = c["schedule"] == SCHEDULES.index("dualpipe")
-    batches = micro_batches(f.space.global_batch, c["dp"], c["micro_batch"])
+    batches = _micro_batches(c, f)
     pairs = (c["pp"] % 2 == 0) & (f.space.layers % c["pp"] == 0) & (batches >= 2 * c["pp"])
     keep: Mask = plain | (has & (c["pp"] > 1) & (c["vpp"] == 1) & (~dual | pairs))
     return keep
 
 
 def _steps_at_once(c: Columns, f: Facts) -> Mask:
-    once = micro_batches(f.space.global_batch, c["dp"], c["micro_batch"]) == 1
+    once = _micro_batches(c, f) == 1
     keep: Mask = ((c["pp"] == 1) & once) | (not f.steps_in_backward)
     return keep
 
 
 def _accumulates(c: Columns, f: Facts) -> Mask:
-    several = micro_batches(f.space.global_batch, c["dp"], c["micro_batch"]) > 1
+    several = _micro_batches(c, f) > 1
     applies = several & (c["zero"] >= 2) & (c["pp"] == 1)
     keep: Mask = (c["no_sync"] == 0) & (~applies | (0 in f.stack.no_sync)) | (c["no_sync"] == 1) & applies
     return keep
@@ -164,7 +133,7 @@ _RULES: tuple[Rule, ...] = (
     Rule("tp_supported", ("tp",), "the stack has no tensor parallelism",
          lambda c, f: (c["tp"] == 1) | f.stack.tensor_parallel),
     Rule("tp_in_node", ("candidate", "tp"), "tp must stay inside the scale-up domain and divide its GPUs",
-         _group_fits_node),
+         lambda c, f: (c["tp"] <= _per_node(c, f)) & (_per_node(c, f) % c["tp"] == 0)),
     Rule("cp_supported", ("cp",), "the stack has no context parallelism",
          lambda c, f: (c["cp"] == 1) | f.stack.context_parallel),
     Rule("cp_divides_sequence", ("cp",), "2 x cp must divide the sequence, which causal balance needs",
@@ -185,16 +154,19 @@ _RULES: tuple[Rule, ...] = (
          lambda c, f: gpus(c) <= f.space.max_gpus),
     Rule("fixed_gpus", ("tp", "cp", "dp", "pp"), "not the GPU count that was asked for",
          lambda c, f: (gpus(c) == f.fixed_gpus) if f.fixed_gpus else np.ones(len(c["pp"]), bool)),
-    Rule("whole_nodes", ("candidate", "tp", "cp", "dp", "pp"), "the GPUs must fill whole nodes", _whole_nodes),
+    Rule("whole_nodes", ("candidate", "tp", "cp", "dp", "pp"), "the GPUs must fill whole nodes",
+         lambda c, f: (gpus(c) % _per_node(c, f) == 0) | (f.partial_nodes & (gpus(c) < _per_node(c, f)))),
     Rule("max_nodes", ("candidate", "tp", "cp", "dp", "pp"), "more nodes than the limit allows",
          lambda c, f: gpus(c) <= (f.max_nodes or 10**9) * _per_node(c, f)),
     Rule("one_node", ("candidate", "tp", "cp", "dp", "pp"), "single nodes without a fabric never form a cluster",
          lambda c, f: f.clustered[c["candidate"]] | (gpus(c) <= _per_node(c, f))),
-    Rule("interleaving", ("pp", "vpp"), "interleaving needs a pipeline and a stack that has it", _interleaving),
+    Rule("interleaving", ("pp", "vpp"), "interleaving needs a pipeline and a stack that has it",
+         lambda c, f: (c["vpp"] == 1) | ((c["pp"] > 1) & f.stack.interleaving)),
     Rule("even_chunks", ("pp", "vpp"), "interleaved chunks must be equal: pp x vpp divides the layers, or the layers "
-         "with embedding and head counted as one each", _even_chunks),
+         "with embedding and head counted as one each",
+         lambda c, f: (c["vpp"] == 1) | even_chunks(f.space.layers, c["pp"] * c["vpp"])),
     Rule("interleaved_batches", ("dp", "micro_batch", "pp", "vpp"), "interleaving needs a multiple of pp micro-batches",
-         _interleaved_batches),
+         lambda c, f: (c["vpp"] == 1) | (_micro_batches(c, f) % c["pp"] == 0)),
     Rule("schedule_supported", ("dp", "micro_batch", "pp", "vpp", "schedule"), "GPipe, zero-bubble and DualPipe need a "
          "stack that has them and a pipeline without interleaving; DualPipe also an even pp that divides the layers, "
          "and 2 x pp micro-batches",
@@ -202,7 +174,7 @@ _RULES: tuple[Rule, ...] = (
     Rule("zero_supported", ("zero",), "the stack does not offer this ZeRO stage",
          lambda c, f: np.isin(c["zero"], f.stack.zero_stages)),
     Rule("zero_with_pipeline", ("pp", "zero"), "the stack shards gradients or weights only without a pipeline",
-         _zero_with_pipeline),
+         lambda c, f: (c["pp"] == 1) | (c["zero"] <= f.stack.zero_with_pipeline)),
     Rule("zero_needs_shards", ("dp", "cp", "zero"), "with one data-parallel rank there is nothing to shard",
          _needs_shards),
     Rule("no_sync_supported", ("dp", "micro_batch", "pp", "zero", "no_sync"), "no_sync needs several micro-batches "
@@ -215,6 +187,19 @@ _RULES: tuple[Rule, ...] = (
          lambda c, f: (c["sp"] == 1) | np.isin(split_code(c), f.whole_sequences)),
     Rule("offload_supported", ("candidate", "zero", "recompute", *OFFLOAD_AXES), "offload needs a stack that has it: "
          "of optimizer states with ZeRO-1 or higher, of weights (with their states) and to NVMe with ZeRO-3, of "
-         "activations with full recompute", _offload),
+         "activations with full recompute",
+         lambda c, f: allowed(c, f.stack, f.space.flash)),
 )
 RULES: dict[str, Rule] = {rule.name: rule for rule in _RULES}
+"""Rules of every stack, by name."""
+
+
+def rules_of(stack: Stack) -> dict[str, Rule]:
+    """Return the rules by name: those of every stack, and one for each combination that this one refuses."""
+    return RULES | {rule.name: rule for rule in map(_refused, stack.refuses)}
+
+
+def _refused(refusal: Refusal) -> Rule:
+    least = refusal.together
+    return Rule("no_" + "_with_".join(least), tuple(least), refusal.reason,
+                lambda c, f: ~np.logical_and.reduce([c[axis] >= value for axis, value in least.items()]))

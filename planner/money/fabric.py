@@ -52,7 +52,6 @@ class FabricDesign:
     nodes: int
     nics: int
     """Ports of one node on this network."""
-    ports_per_switch: int
     ports_per_cage: int
     oversubscription: float
     tiers: int
@@ -76,16 +75,6 @@ class FabricDesign:
     def switches(self) -> int:
         """Return leaf, spine and core switches together."""
         return self.leaf + self.spine + self.core
-
-    @property
-    def ports(self) -> int:
-        """Return the ports of all switches."""
-        return self.switches * self.ports_per_switch
-
-    @property
-    def unused_ports(self) -> int:
-        """Return the switch ports without a cable."""
-        return self.ports - self.cables.node_leaf - 2 * (self.cables.leaf_spine + self.cables.spine_core)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +160,7 @@ def _radix(nodes: int, nics: int, part: Part, oversubscription: float) -> int:
 def _one_tier(nodes: int, nics: int, rules: _Rules, planes: int) -> FabricDesign:
     """Return one switch a plane, all of whose ports may go to nodes."""
     optics = nodes * nics + planes * rules.modules(nodes * rules.node_ports)
-    return FabricDesign(nodes, nics, rules.radix, rules.cage, rules.oversubscription, 1, planes, planes, 0, 0,
+    return FabricDesign(nodes, nics, rules.cage, rules.oversubscription, 1, planes, planes, 0, 0,
                         Links(nodes * nics), Links(optics), nodes, 1, 1, (0,), 0)
 
 
@@ -195,7 +184,7 @@ def _spread(nodes: int, nics: int, rules: _Rules, planes: int) -> FabricDesign:
     leaf = units * rules.unit_leaves
     cables = Links(nodes * nics, planes * sum(pod.cables for pod in pods),
                    planes * sum(pod.cables for pod in pods) if cores else 0)
-    return FabricDesign(nodes, nics, rules.radix, rules.cage, rules.oversubscription, 3 if cores else 2, planes,
+    return FabricDesign(nodes, nics, rules.cage, rules.oversubscription, 3 if cores else 2, planes,
                         planes * leaf, planes * sum(pod.spines for pod in pods), planes * cores, cables,
                         _optics(nodes * nics, pods, cores, rules, planes), rules.unit_nodes, rules.unit_leaves,
                         pod_units, tuple(pod.spines for pod in pods), cores)

@@ -209,13 +209,3 @@ def usual_candidate(node: Node, catalog: Catalog) -> Candidate:
     """Return a node type with its usual NICs and fabric, as its owner would have it."""
     return Candidate(node=node, gpu=catalog.gpu(node.gpu), nics=node.nics, fabric=catalog.fabric(node.fabric),
                      scaleup=catalog.fabric(node.scaleup) if node.scaleup else None)
-
-
-def cheapest_per_candidate(offers: list[RentalOffer]) -> list[RentalOffer]:
-    """Return the cheapest offer of each candidate: a dearer one of the same hardware can never win."""
-    best: dict[int, RentalOffer] = {}
-    for offer in offers:
-        kept = best.get(offer.candidate)
-        if kept is None or (offer.usd_per_node_hour, offer.label) < (kept.usd_per_node_hour, kept.label):
-            best[offer.candidate] = offer
-    return [best[key] for key in sorted(best)]

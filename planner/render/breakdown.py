@@ -38,7 +38,7 @@ def show_assignment(page: Page, a: Assignment, confidence: float | None) -> None
     page.heading("Performance")
     _show(page, groups["performance"])
     if a.serving is not None:
-        page.heading("Service level")
+        page.heading("Latency")
         heads = ["computed", "replayed"] if a.serving.replayed else ["computed"]
         page.table([Column(""), *(column for head in heads for column in (Column(f"{head} p50", True),
                                                                           Column("p95", True)))], levels(a.serving))
@@ -71,7 +71,7 @@ def _show_memory(page: Page, memory: Memory, confidence: float | None) -> None:
 
 def _show_time(page: Page, time: Time) -> None:
     """Print the exposed seconds of a step by component."""
-    page.heading("Time of a step (exposed: what overlaps is not counted)")
+    page.heading("Step time (exposed: overlapped time is not counted)")
     rows = [(part.label, part.number, percent(part.share), page.bar(part.share)) for part in time_parts(time)]
     rows.append(("step", milliseconds(time.step_seconds, time.step_seconds), percent(1.0), ""))
     page.table((Column("component"), Column("ms", True), Column("share", True), _BAR), rows, totals=1)

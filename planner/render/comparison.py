@@ -91,7 +91,7 @@ def _sensitivity(page: Page, found: list[Compared]) -> None:
     chosen = [one for one in found if one in best.values()]
     if not chosen:
         return
-    page.heading("Sensitivity (everything else held)")
+    page.heading("Sensitivity (everything else fixed)")
     columns = (Column("hardware and offer"), Column("what changes"), Column("cost", True), Column("", False))
     rows = []
     widest = max(swing.high - swing.low for one in chosen for swing in tornado(one)) or 1.0

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
 
 from planner.answer.assignment import Assignment, TrainingAssignment
 from planner.answer.bought import Bought
 from planner.answer.breakdown import Memory, Time
 from planner.answer.level import Replayed, Serving
+from planner.answer.show_as import Group, ShowAs
 from planner.jobs.serving.assignment import MONTH_DAYS
-from planner.render.figures import days, milliseconds, percent
+from planner.render.figures import days, in_unit, milliseconds, percent
 from planner.render.layout_text import axes, in_words, prompts_of
-from planner.units import DAY, GIB, plural, show_bytes, show_count, show_kwh, show_seconds, show_usd
+from planner.units import DAY, GIB, plural, show_bytes, show_count, show_seconds, show_usd
 
-Group = Literal["hardware", "layout", "memory", "performance", "level", "cost", "purchase"]
 _LABELS = {"kv_cache": "key-value cache", "communication_buffers": "communication buffers"}
 _EXCHANGES = {"ring": "keys and values go round a ring", "all-to-all": "all-to-alls of heads (Ulysses)",
               "all-gather": "all keys and values are gathered"}
@@ -46,7 +45,8 @@ def facts(a: Assignment, confidence: float | None = None) -> list[Fact]:
     groups: dict[Group, Iterator[tuple[str, str]]] = {
         "hardware": _hardware(a), "layout": _layout(a), "memory": _memory(a.memory, confidence), "performance": speed,
         "level": _replayed(a.serving.replayed if a.serving else None), "cost": _cost(a), "purchase": _purchase(a)}
-    return [Fact(label, value, group) for group, pairs in groups.items() for label, value in pairs]
+    return [Fact(label, value, group) for group, pairs in groups.items()
+            for label, value in (*pairs, *_shown(a, group))]
 
 
 def memory_parts(memory: Memory) -> list[Part]:
@@ -69,6 +69,14 @@ def levels(serving: Serving) -> list[list[str]]:
             ("time per output token", serving.tpot_seconds, found and found.tpot_seconds))
     return [[label, *(show_seconds(end) for each in (computed, replayed) if each for end in (each.p50, each.p95))]
             for label, computed, replayed in rows]
+
+
+def _shown(a: Assignment, group: Group) -> Iterator[tuple[str, str]]:
+    """Yield the fields that say themselves how they are shown."""
+    for name, field in type(a).model_fields.items():
+        for shown in field.metadata:
+            if isinstance(shown, ShowAs) and shown.group == group and (value := getattr(a, name)) is not None:
+                yield shown.label, in_unit(name, value)
 
 
 def _label(name: str) -> str:
@@ -114,13 +122,13 @@ def _trained(a: Assignment) -> Iterator[tuple[str, str]]:
     if time.steps:
         yield "steps", f"{time.steps:,}"
     if a.goodput is not None:
-        yield "goodput", f"{percent(a.goodput)} of the time moves the work forward"
+        yield "goodput", f"{percent(a.goodput)} productive time"
     if isinstance(a, TrainingAssignment) and a.failures is not None:
         often = a.failures
         yield "failures", (
-            f"one each {show_seconds(often.seconds_between)}; a checkpoint of {show_bytes(often.checkpoint_bytes)} "
-            f"each {show_seconds(often.checkpoint_interval_seconds)}, written in "
-            f"{show_seconds(often.checkpoint_write_seconds)}; restarts take {show_seconds(often.restart_seconds)}")
+            f"one every {show_seconds(often.seconds_between)}; a {show_bytes(often.checkpoint_bytes)} checkpoint every "
+            f"{show_seconds(often.checkpoint_interval_seconds)}, written in "
+            f"{show_seconds(often.checkpoint_write_seconds)}; a restart takes {show_seconds(often.restart_seconds)}")
     if a.duration_days is not None:
         yield "duration", days(a.duration_days)
 
@@ -137,7 +145,7 @@ def _served(a: Assignment, serving: Serving) -> Iterator[tuple[str, str]]:
                        f"{plural(serving.replicas, 'replica')}")
     yield "output", (f"{serving.output_tokens_per_second_per_gpu:,.0f} output tokens/s/GPU, {show_count(tokens)} "
                      "tokens/s in all")
-    yield "cache", f"{serving.kv_tokens:,} tokens a replica, {plural(serving.max_batch, 'sequence')} at most"
+    yield "cache", f"{serving.kv_tokens:,} tokens per replica, at most {plural(serving.max_batch, 'sequence')}"
     yield from _step(a.time)
     if a.usd_per_node_hour is not None and tokens and serving.role != "prefill":
         usd = a.usd_per_node_hour * a.nodes / 3600
@@ -145,18 +153,18 @@ def _served(a: Assignment, serving: Serving) -> Iterator[tuple[str, str]]:
     if serving.memory_fraction is not None:
         yield "memory fraction", f"{serving.memory_fraction:g}, above the engine's default"
     if serving.max_batched_tokens is not None:
-        yield "prefill chunk", f"{serving.max_batched_tokens:,} tokens a step, other than the engine's default"
+        yield "prefill chunk", f"{serving.max_batched_tokens:,} tokens per step, instead of the engine's default"
     if serving.max_sequences is not None:
-        yield "batch limit", f"{serving.max_sequences:,} sequences a step, other than the engine's default"
+        yield "batch limit", f"{serving.max_sequences:,} sequences per step, instead of the engine's default"
     if serving.nodes_by_hour is not None:
-        yield "nodes", f"{', '.join(map(str, serving.nodes_by_hour))} in the hours from midnight"
+        yield "nodes", f"{', '.join(map(str, serving.nodes_by_hour))} by hour, from midnight"
 
 
 def _replayed(found: Replayed | None) -> Iterator[tuple[str, str]]:
     if found is None:
         return
-    words = (f"{found.requests:,} requests, event by event: {percent(found.share_within_level)} within every level; "
-             f"replicas at work {percent(found.busy_share)} of the time")
+    words = (f"{found.requests:,} requests, event by event: {percent(found.share_within_level)} met every "
+             f"latency target; replicas busy {percent(found.busy_share)} of the time")
     if found.preempted:
         words += f"; {plural(found.preempted, 'preemption')}"
     yield "replayed", words + (f"; {found.rejected:,} rejected" if found.rejected else "")
@@ -169,17 +177,15 @@ def _cost(a: Assignment) -> Iterator[tuple[str, str]]:
     if a.usd_per_node_hour is not None:
         hourly = a.usd_per_node_hour * (a.nodes + a.spare_nodes)
         part = a.serving.part_of_nodes if a.serving else None
-        shared = "" if part is None else f", {percent(part)} of the price as others share them"
+        shared = "" if part is None else f", {percent(part)} of it, as other replicas share the nodes"
         yield "price", f"{held} at {a.usd_per_node_hour:,.2f} USD/h{shared}: {hourly:,.2f} USD/h"
     if a.offer:
         yield "offer", a.offer
     if isinstance(a, TrainingAssignment) and a.commitment is not None:
         paid, used = (show_seconds(each * DAY) for each in (a.commitment.paid_days, a.commitment.used_days))
-        yield "commitment", f"{paid} are paid ({a.commitment.term}), {used} are used"
+        yield "commitment", f"{paid} paid for ({a.commitment.term}), {used} used"
     if a.cost_usd is not None:
         yield "cost", f"{a.cost_usd:,.2f} USD" + (f" in {MONTH_DAYS:g} days" if a.serving else _per_tokens(a))
-    if a.energy_kwh is not None:
-        yield "energy", show_kwh(a.energy_kwh)
 
 
 def _per_tokens(a: Assignment) -> str:
@@ -194,10 +200,10 @@ def _purchase(a: Assignment) -> Iterator[tuple[str, str]]:
     gpus = (a.nodes + a.spare_nodes) * a.gpus / a.nodes
     yield "capital", f"{show_usd(bought.capex_usd)}, {show_usd(bought.capex_usd / gpus)} per GPU"
     yield "resale", f"{show_usd(bought.resale_usd)} after {bought.life_years:g} years"
-    yield "a month", f"{show_usd(sum(bought.usd_per_month.values()))}: " + ", ".join(
+    yield "per month", f"{show_usd(sum(bought.usd_per_month.values()))}: " + ", ".join(
         f"{name} {show_usd(usd)}" for name, usd in bought.usd_per_month.items() if usd)
-    yield "running", f"{show_usd(bought.opex_usd_per_month)} of that a month (electricity to staff)"
-    yield "an hour", (f"{show_usd(bought.usd_per_useful_gpu_hour)} per useful GPU-hour with the nodes "
+    yield "running", f"{show_usd(bought.opex_usd_per_month)} of that per month (electricity to staff)"
+    yield "per hour", (f"{show_usd(bought.usd_per_useful_gpu_hour)} per useful GPU-hour with the nodes "
                       f"{bought.utilization:.0%} in use")
 
 

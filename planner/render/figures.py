@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from planner.units import DAY, round_up, show_within
+from planner.units import DAY, round_up, show_bytes, show_kwh, show_seconds, show_usd, show_within
 
 _UNITS = {"cost_usd": ("USD", 2), "duration_days": ("d", 4), "gpus": ("GPUs", 0), "energy_kwh": ("kWh", 1)}
 _LISTED = 8
@@ -15,6 +15,17 @@ _LISTED = 8
 def days(value: float) -> str:
     """Write a duration given in days: `54.2 days`, or hours and less below two days; up, so that it is kept."""
     return f"{round_up(value, 1):,} days" if value >= 2 else show_within(value * DAY)
+
+
+_SHOWN = {"bytes": show_bytes, "days": days, "kwh": show_kwh, "seconds": show_seconds, "usd": show_usd}
+
+
+def in_unit(name: str, value: float | str) -> str:
+    """Write a field's value in the unit that ends its name (bytes, days, kwh, seconds or usd); as it is elsewhere."""
+    shown = _SHOWN.get(name.rpartition("_")[2])
+    if isinstance(value, str):
+        return value
+    return shown(value) if shown else f"{int(value):,}" if value == int(value) else f"{value:,.4g}"
 
 
 def percent(share: float) -> str:

@@ -33,7 +33,7 @@ def show_proof(page: Page, plan: Plan) -> None:
         pruned = ", the others pruned by their bound" if plan.status == "optimal" else ""
         solved = f"{search.staged:,} staged exactly{pruned}"
         if is_service(plan):
-            solved = f"{search.staged:,} hold the level and are matched by no other; the fleet is chosen among them"
+            solved = f"{search.staged:,} meet the latency targets and are undominated; the fleet uses these"
         rows.append(("layouts", f"{counts}, {solved}"))
     if search.domains:
         axes = (f"{name} {values(domain)}" for name, domain in search.domains.items())
@@ -51,7 +51,7 @@ def show_proof(page: Page, plan: Plan) -> None:
 def _status(plan: Plan) -> str:
     name, value, bound = plan.objective.name, plan.objective.value, plan.objective.bound
     if plan.status == "infeasible":
-        return "proven infeasible: no layout of the space meets every limit"
+        return "proven infeasible: no layout in the space meets every limit"
     if value is None:
         return "stopped before a plan was found"
     if plan.status == "optimal":

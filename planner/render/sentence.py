@@ -10,12 +10,10 @@ from planner.answer.schema import Infeasible, Plan
 from planner.ask.largest import Largest
 from planner.ask.levers import Lever
 from planner.render.breakdown import at_confidence
-from planner.render.figures import days, percent
-from planner.render.serving import is_service, serving_sentence
+from planner.render.figures import days, in_unit, percent
+from planner.render.serving import BEST, is_service, serving_sentence
 from planner.units import GIB, plural, show_bytes, show_kwh, show_seconds, show_usd
 
-_BEST = {"cost_usd": "Cheapest", "duration_days": "Fastest", "gpus": "Fewest GPUs",
-         "energy_kwh": "Least energy"}
 YEAR_DAYS = 365
 """A plan that runs longer, with no deadline asked for, is pointed out."""
 
@@ -32,8 +30,8 @@ def plan_sentence(plan: Plan) -> str:
     body = _one(first) if len(plan.assignments) == 1 else _several(plan.assignments)
     if plan.status == "optimal":
         if plan.provenance.prefer == "simple":
-            return f"{_BEST[plan.objective.name]}, simplest of the tied: {body}{_energy(plan)} ({_price(plan)})"
-        return f"{_BEST[plan.objective.name]}: {body}{_energy(plan)} (proven optimal){_cheaper(plan)}"
+            return f"{BEST[plan.objective.name]}, simplest of the tied: {body}{_energy(plan)} ({_price(plan)})"
+        return f"{BEST[plan.objective.name]}: {body}{_energy(plan)} (proven optimal){_cheaper(plan)}"
     gap = plan.objective.gap
     within = "" if gap is None else f", within {percent(gap)} of the best possible"
     return f"Best found: {body} (not proven{within})"
@@ -43,8 +41,7 @@ def _price(plan: Plan) -> str:
     """Return what the simplest layout costs beside the proven optimum, which is the first alternative."""
     name = plan.objective.name
     ours, best = (float(getattr(a, name)) for a in (plan.assignments[0], plan.alternatives[0]))
-    shown = {"cost_usd": show_usd, "duration_days": days, "energy_kwh": show_kwh}.get(name, "{:,.0f}".format)
-    return f"{ours / best - 1:+.1%} against the proven optimum of {shown(best)}"
+    return f"{ours / best - 1:+.1%} against the proven optimum of {in_unit(name, best)}"
 
 
 def _energy(plan: Plan) -> str:
@@ -75,7 +72,7 @@ def no_deadline_sentence(plan: Plan) -> str | None:
     if longest <= YEAR_DAYS:
         return None
     return (f"No deadline given: this takes {longest / YEAR_DAYS:,.1f} years. "
-            "With limits.deadline (--deadline 60d) the search is for a plan that ends in time")
+            "To search for a faster plan, set limits.deadline (--deadline 60d)")
 
 
 def close_call_sentence(plan: Plan) -> str | None:

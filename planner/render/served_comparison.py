@@ -1,4 +1,4 @@
-"""A comparison of services as text: a row for each candidate and offer."""
+"""A comparison for services as text: a row for each candidate and offer."""
 
 from __future__ import annotations
 

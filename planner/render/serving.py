@@ -8,7 +8,7 @@ from planner.jobs.serving.assignment import MONTH_DAYS
 from planner.render.layout_text import prompts_of
 from planner.units import plural, show_bytes, show_seconds, show_usd
 
-_BEST = {"cost_usd": "Cheapest", "gpus": "Fewest GPUs", "energy_kwh": "Least energy"}
+BEST = {"cost_usd": "Cheapest", "duration_days": "Fastest", "gpus": "Fewest GPUs", "energy_kwh": "Least energy"}
 ROLES = {"whole": "", "prefill": " for prefill", "decode": " for decode"}
 HOURS = 24
 HELD = 0.99
@@ -39,7 +39,7 @@ def serving_sentence(plan: Plan) -> str:
     price = "" if cost is None else f" for {show_usd(cost)}/h"
     if cost is not None and (daily or len(plan.assignments) > 1):
         price = f", {show_usd(cost)}/h in all" + (" on average over the day" if daily else "")
-    best = _BEST[plan.objective.name] if plan.status == "optimal" else "Best found"
+    best = BEST[plan.objective.name] if plan.status == "optimal" else "Best found"
     proof = "proven optimal" if plan.status == "optimal" else "not proven"
     return f"{best}: {'; '.join(parts)}{price} ({proof})"
 
@@ -50,9 +50,9 @@ def capacity_sentence(assignment: Assignment, asked: float | None = None) -> str
     memory, serving = assignment.memory, assignment.serving
     assert serving is not None
     if memory.fits == "does not fit":
-        return (f"Does not fit: beside {show_bytes(memory.components.weights)} of weights a GPU has room for "
+        return (f"Does not fit: with {show_bytes(memory.components.weights)} of weights, a GPU has room for "
                 f"{serving.kv_tokens:,} KV tokens, too few for one request")
-    fits = f"Fits: {serving.kv_tokens:,} KV tokens a replica, maximum concurrency {serving.max_batch:,}"
+    fits = f"Fits: {serving.kv_tokens:,} KV tokens per replica, maximum concurrency {serving.max_batch:,}"
     if asked is not None and serving.requests_per_second < HELD * asked:
         return (f"{fits}; {asked:,.4g} requests/s are too many: about {serving.requests_per_second:,.4g} are answered, "
                 "and the queue grows")

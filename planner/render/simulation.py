@@ -13,9 +13,9 @@ _LABELS = {"ttft": "TTFT", "tpot": "TPOT", "e2e": "whole", "queue": "queue"}
 
 
 def simulation_sentence(found: Simulation) -> str:
-    """Return how many of the requests were within the level, and on what."""
-    return (f"{percent(found.share_within_level)} of {found.requests:,} requests within every level of "
-            f"{found.workload}, on {plural(found.replicas, 'replica')}")
+    """Return how many of the requests met the latency targets, and on what."""
+    return (f"{percent(found.share_within_level)} of {found.requests:,} requests met every latency target "
+            f"for {found.workload}, on {plural(found.replicas, 'replica')}")
 
 
 def render_simulation(found: Simulation, console: Console) -> None:
@@ -33,11 +33,11 @@ def render_simulation(found: Simulation, console: Console) -> None:
     page.table((Column(""), *(Column(head, True) for head in heads)), rows)
     page.heading("Replay")
     rate = found.requests_per_second
-    came = "all at once" if rate is None else f"{rate:,.4g} a second on average"
+    came = "all at once" if rate is None else f"{rate:,.4g} per second on average"
     facts = [("requests", f"{found.requests:,}, {came}"),
              ("router", found.policy),
              ("output", f"{found.output_tokens_per_second:,.0f} tokens/s in all"),
-             ("replicas", f"at work {percent(found.busy_share)} of the time")]
+             ("replicas", f"busy {percent(found.busy_share)} of the time")]
     if found.preempted:
         facts.append(("preempted", f"{plural(found.preempted, 'sequence')}: the cache was full"))
     if found.rejected:

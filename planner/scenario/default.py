@@ -9,11 +9,11 @@ class Default(Frozen):
     """A value that the question leaves open."""
 
     name: str
-    """Of the scenario value, or of what else decided."""
+    """Name of the scenario value, or of what else was decided."""
     value: str
-    """What it was taken to be, with its unit."""
+    """The value used, with its unit."""
     why: str
-    """Where that comes from."""
+    """Why this value is the default."""
 
 
 Defaults = list[Default]

@@ -1,4 +1,4 @@
-"""What a service is asked for: requests a second, how they arrive, shares, and the level that users must see."""
+"""What a service is asked for: requests a second, how they arrive, shares, and the latency targets."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ LEAST_RATE, MOST_RATE = 1e-6, 1e9
 USUAL_PERCENTILE = 95.0
 _BARE = re.compile(r"[-+\d.,_eE]+", re.ASCII)
 _PERCENT = re.compile(r"(\d+(?:\.\d*)?) ?%", re.ASCII)
+_CV = re.compile(r"cv ?= ?(\d+(?:\.\d*)?)", re.ASCII)
 _AT = re.compile(r"(.*) at (?:(mean)|p(\d+(?:\.\d+)?))", re.IGNORECASE | re.ASCII)
 
 
@@ -31,7 +32,7 @@ class Level(NamedTuple):
         return USUAL_PERCENTILE if self.at is None else self.at
 
     def __str__(self) -> str:
-        """Write the level as it is read."""
+        """Write the latency target as it is read."""
         text = exact(self.seconds, SECONDS, "s", "ms", "us")
         if self.at is None:
             return text
@@ -64,8 +65,10 @@ class Arrivals(NamedTuple):
 def _arrivals(value: object) -> Arrivals:
     if isinstance(value, Arrivals):
         return value
-    if value == "poisson":
+    if isinstance(value, str) and value == "poisson":
         return Arrivals()
+    if isinstance(value, str) and (match := _CV.fullmatch(trimmed(value, "variation"))):
+        value = {"cv": float(match.group(1))}
     cv = value.get("cv") if isinstance(value, dict) and set(value) == {"cv"} else None
     if not isinstance(cv, int | float) or isinstance(cv, bool):
         raise ValueError(f"expected poisson, or the variation of the gaps such as {{cv: 2}}, got {value!r}")

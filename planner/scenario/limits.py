@@ -15,7 +15,7 @@ MOST = 10**7
 """Largest GPU or node count a limit may name; no cluster comes near."""
 Objective = Literal["cost", "time", "gpus", "energy"]
 ServingObjective = Literal["cost", "gpus", "energy"]
-BudgetPerHour = Annotated[float, Quantity(USD_PER_HOUR, "budget of a service", "500 USD/h", "USD/h",
+BudgetPerHour = Annotated[float, Quantity(USD_PER_HOUR, "budget for a service", "500 USD/h", "USD/h",
                                           least="0.00001 USD/h", most="1,000,000,000 USD/h")]
 
 
@@ -61,17 +61,17 @@ class Limits(Frozen):
     budget: Usd | None = None
     """Highest cost: 12 MUSD."""
     gpus: Annotated[Whole, Field(gt=0, le=MOST)] | None = None
-    """Exactly this many; of a service at most."""
+    """Exactly this many; for a service, at most this many."""
     max_gpus: Annotated[Whole, Field(gt=0, le=MOST)] | None = None
     """Most GPUs."""
     max_nodes: Annotated[Whole, Field(gt=0, le=MOST)] | None = None
     """Most nodes, spares not counted."""
     max_power: Watts | None = None
-    """Most draw of all nodes under load: 2 MW."""
+    """Maximum power of all nodes under load: 2 MW."""
 
 
 class ServingLimits(Limits):
-    """The same of services, which run until they are stopped: no deadline, and the budget is in USD per hour."""
+    """The same for services, which run until they are stopped: no deadline, and the budget is in USD per hour."""
 
     budget: BudgetPerHour | None = None
     """Highest cost of an hour: 500 USD/h."""
@@ -90,31 +90,31 @@ class Rent(Frozen):
     terms: tuple[Term, ...] = Field(default=("on-demand",), min_length=1)
     """Ways to pay."""
     providers: tuple[str, ...] = ()
-    """Only of these; empty is of all."""
+    """Only these; empty means all."""
     regions: tuple[str, ...] = ()
-    """Only in these; empty is in all."""
+    """Only these; empty means all."""
 
 
 class Buy(Frozen):
-    """Nodes may be bought for the site; a job pays for its share of the time in which they work."""
+    """Allow buying nodes for the site; a job pays for its share of their productive time."""
 
     utilization: float = Field(default=0.8, ge=0.001, le=1)
-    """Share of time in which bought nodes do work, of this job or others."""
+    """Share of time in which bought nodes work, for this job or others."""
 
 
 class Sourcing(Frozen):
     """Where hardware comes from."""
 
     rent: Rent | None = Rent()
-    """On demand where nothing is said; none where nodes are owned or bought and renting is not mentioned."""
+    """On-demand by default; none if nodes are owned or bought and renting is not mentioned."""
     buy: Buy | None = None
-    """None where nothing is bought."""
+    """None means buy nothing."""
     own: dict[str, Annotated[Whole, Field(gt=0, le=MOST)]] = Field(default_factory=dict)
-    """Node types already at hand, and how many: they cost their electricity."""
+    """Node types that you own, and how many: they cost their electricity."""
     site: str = "us-average"
-    """Where owned and bought nodes stand."""
+    """The site of owned and bought nodes."""
     price_age: Seconds | None = None
-    """Prices older than this are pointed out wherever they are shown."""
+    """Warn about prices older than this."""
 
     @model_validator(mode="before")
     @classmethod

@@ -14,49 +14,56 @@ from typing import Any, Literal, get_args, get_origin
 from planner.catalog.load import Catalog, data_root
 from planner.errors import InputError, UnknownName
 from planner.scenario.default import Defaults
+from planner.scenario.flags import FLAGS, plain
 from planner.scenario.pool import ANY
-from planner.scenario.resolve import NO_FILE, resolve, resolve_service, resolve_serving
+from planner.scenario.resolve import NO_FILE, resolve, resolve_serving, resolve_work
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario, only_training
 from planner.scenario.serving import Serving
 from planner.scenario.workload import Training
 from planner.yaml_io import Document, Frozen, dump, read, validate
 
 Kind = Literal["training", "serving"]
-SERVING_FLAGS: dict[str, str] = {
-    "rate": "workload.rate", "input": "workload.input", "output": "workload.output", "ttft": "workload.ttft",
-    "tpot": "workload.tpot", "quantization": "workload.quantization", "engine": "workload.engine",
-}
-FLAGS: dict[str, str] = {
-    "model": "workload.model", "method": "workload.method", "tokens": "workload.tokens",
-    "seq_len": "workload.sequence_length", "global_batch": "workload.global_batch",
-    "precision": "workload.precision", "stack": "workload.stack", "on": "hardware.candidates",
-    "provider": "sourcing.rent.providers", "region": "sourcing.rent.regions", "terms": "sourcing.rent.terms",
-    "deadline": "limits.deadline", "budget": "limits.budget", "gpus": "limits.gpus",
-    "max_gpus": "limits.max_gpus", "max_nodes": "limits.max_nodes", "max_power": "limits.max_power",
-    "price_age": "sourcing.price_age", "objective": "objective", **SERVING_FLAGS,
-}
-"""Flag (and keyword of `planner.plan`) -> the scenario value that it sets."""
+Reference = str | Mapping[str, object] | None
+"""A file or the name of a shipped scenario, what a file holds, or nothing where values alone ask."""
 _WORK: dict[Kind, type[Frozen]] = {"training": Training, "serving": Serving}
+_NOUN: dict[Kind, str] = {"training": "training", "serving": "a service"}
 
 
-def load_any(reference: str | None, overrides: Mapping[str, object], catalog: Catalog, *,
+def load_any(reference: Reference, overrides: Mapping[str, object], catalog: Catalog, *,
              labels: Mapping[str, str] | None = None) -> tuple[AnyScenario, Defaults]:
     """Return the resolved question and the defaults that decided it.
 
-    `reference` is a path or the name of a shipped scenario; `overrides` maps dotted paths (`limits.deadline`)
-    to values as text, and a list may be text with commas. `labels` gives paths the names that messages use
-    ("--deadline"). Its class follows `workload.kind`; without a file, a value that only services have makes it
-    a service. Raises InputError.
+    `reference` is a path, the name of a shipped scenario, or what a file holds as a mapping; `overrides` maps dotted
+    paths (`limits.deadline`) to values as text, and a list may be text with commas. `labels` gives paths the names that
+    messages use ("--deadline"). Its class follows `workload.kind`; without a file, a value that only services have
+    makes it a service. Raises InputError.
     """
-    if reference is None and not overrides:
-        raise InputError(f"nothing to plan: name a scenario (a file, or {', '.join(shipped())}), "
-                         "or give at least --model and --tokens")
-    document = read(find(reference)) if reference is not None else NO_FILE
-    document = merge(document, overrides, labels or {})
+    document = _document(reference, overrides, labels or {})
     scenario = as_scenario(document)
     if isinstance(scenario, ServingScenario):
         return resolve_serving(scenario, catalog, document)
     return resolve(scenario, catalog, document)
+
+
+def load_work(reference: Reference, overrides: Mapping[str, object], catalog: Catalog, *,
+              labels: Mapping[str, str] | None = None) -> tuple[AnyScenario, Document]:
+    """Return a question of which only the work counts, and where it was written, for messages.
+
+    Names are the catalog's, and a service is resolved; what a training job leaves open stays so, as it depends on the
+    model. Raises InputError.
+    """
+    document = _document(reference, overrides, labels or {})
+    return resolve_work(as_scenario(document), catalog, document), document
+
+
+def _document(reference: Reference, overrides: Mapping[str, object], labels: Mapping[str, str]) -> Document:
+    if reference is None:
+        if not overrides:
+            raise InputError(f"nothing to plan: name a scenario (a file, or {', '.join(shipped())}), "
+                             "or give at least --model and --tokens")
+        return merge(NO_FILE, overrides, labels)
+    stated = Document(plain(reference, "scenario"), "", {}) if isinstance(reference, Mapping) else read(find(reference))
+    return merge(stated, overrides, labels)
 
 
 def as_scenario(document: Document) -> AnyScenario:
@@ -66,23 +73,11 @@ def as_scenario(document: Document) -> AnyScenario:
     return validate(document, ServingScenario) if kind == "serving" else validate(document, Scenario)
 
 
-def load_scenario(reference: str | None, overrides: Mapping[str, object], catalog: Catalog, *,
+def load_scenario(reference: Reference, overrides: Mapping[str, object], catalog: Catalog, *,
                   labels: Mapping[str, str] | None = None) -> tuple[Scenario, Defaults]:
     """Return a training question as `load_any` does. Raises Unsupported for one of serving."""
     scenario, defaults = load_any(reference, overrides, catalog, labels=labels)
     return only_training(scenario, "what was asked"), defaults
-
-
-def load_service(values: Mapping[str, object], catalog: Catalog, labels: Mapping[str, str]
-                 ) -> tuple[Serving, Defaults]:
-    """Return one service from values by its keys, resolved, and the defaults that decided it. Raises InputError.
-
-    `labels` gives keys the names that messages use ("--rate"); a list may be text with commas.
-    """
-    lists = dict(_values(Serving, ""))
-    data = {key: _parts(value) if lists.get(key) else value for key, value in values.items()}
-    document = Document(data, "", {}, {tuple(key.split(".")): label for key, label in labels.items()})
-    return resolve_service(validate(document, Serving), catalog, document, ())
 
 
 def shipped(kind: Kind | None = None) -> list[str]:
@@ -124,7 +119,7 @@ def _of_one_kind(document: Document, kind: Kind) -> None:
     for at, work in _workloads(document.data):
         for key in work:
             if key in foreign:
-                raise document.error((*at, key), f"is of a workload of kind: {other}, and this one is of kind: {kind}")
+                raise document.error((*at, key), f"applies to {_NOUN[other]}; this scenario is {_NOUN[kind]}")
 
 
 def _workloads(data: object) -> Iterator[tuple[tuple[Hashable, ...], dict[Hashable, object]]]:
@@ -162,14 +157,14 @@ def merge(document: Document, overrides: Mapping[str, object], labels: Mapping[s
     lists, data = dict(paths()), document.data
     named: dict[tuple[Hashable, ...], str] = {}
     for path, value in overrides.items():
-        if path not in lists:
+        if path not in lists and path not in FLAGS.values():
             raise UnknownName("scenario value", path, lists)
         if isinstance(data, dict) and "workloads" in data and path.startswith("workload."):
             raise InputError(f"{labels.get(path, path)}: the scenario has several workloads, and this does not say "
                              "of which it is: write it into the file")
-        data = _put(data, path.split("."), _parts(value) if lists[path] else value)
+        data = _put(data, path.split("."), _parts(value) if lists.get(path) else value)
         named[tuple(path.split("."))] = labels.get(path, path)
-    if not document.file:
+    if document is NO_FILE:
         named |= {tuple(path.split(".")): label for path, label in labels.items()}
         data = {"workload": {}, **data}
         if not overrides.keys() <= dict(paths(Scenario)).keys():

@@ -39,7 +39,7 @@ def pool(hardware: Hardware, sourcing: Sourcing, catalog: Catalog, document: Doc
     rent = sourcing.rent
     if rent is not None:
         if "terms" not in rent.model_fields_set:
-            defaults.append(Default(name="terms", value=text(rent.terms), why="others only where asked for"))
+            defaults.append(Default(name="terms", value=text(rent.terms), why="others only if asked for"))
         rent = _offers_asked(rent, catalog, document)
     own = _owned(sourcing, catalog, document, defaults)
 
@@ -53,7 +53,7 @@ def pool(hardware: Hardware, sourcing: Sourcing, catalog: Catalog, document: Doc
     if ANY in hardware.candidates:
         defaults.append(Default(
             name="candidates", value=text(candidates) if priced else "every GPU of the catalog",
-            why="every node type with an admitted offer" if priced else "what holds a model is no question of offers"))
+            why="every node type with an admitted offer" if priced else "memory does not depend on offers"))
     return {"hardware": hardware.model_copy(update={"candidates": candidates}),
             "sourcing": sourcing.model_copy(update={"rent": rent, "own": own})}
 
@@ -73,7 +73,7 @@ def _owned(sourcing: Sourcing, catalog: Catalog, document: Document, defaults: D
         with named(document, "sourcing", "site"):
             site = catalog.site(sourcing.site)
         if "site" not in sourcing.model_fields_set:
-            defaults.append(Default(name="site", value=site.name, why="where owned nodes stand unless said"))
+            defaults.append(Default(name="site", value=site.name, why="the default site of owned nodes"))
     return own
 
 

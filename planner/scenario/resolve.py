@@ -10,15 +10,16 @@ from planner.catalog.load import Catalog, data_root
 from planner.scenario.default import Default, Defaults
 from planner.scenario.demand import Arrivals, Level
 from planner.scenario.pool import named, pool, text
-from planner.scenario.scenario import Scenario, ServingScenario
+from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario
 from planner.scenario.serving import Serving
 from planner.scenario.workload import DEFAULT_STACK, Batch
 from planner.yaml_io import Document
 
-_WHY = {"method": "the usual where tokens are given", "stack": "the usual one for the method",
-        "precision": "others are searched only where listed", "sequence_length": "the model's",
-        "global_batch": "the model's", "engine": "the usual one", "kv_cache": "as the engine does",
-        "quantization": "as the model is published or named", "arrivals": "one request does not wait for another"}
+_WHY = {"method": "the default where tokens are given", "stack": "the default for the method",
+        "precision": "others are searched only if listed", "sequence_length": "the model's default",
+        "global_batch": "the model's default", "engine": "the default engine", "kv_cache": "the engine's default",
+        "quantization": "the format in which the model is published or named",
+        "arrivals": "requests arrive independently"}
 """Why a value is taken that the question leaves open."""
 NO_FILE = Document({}, "", {})
 """Where a question came from that no file has."""
@@ -61,7 +62,7 @@ def resolve(scenario: Scenario, catalog: Catalog, document: Document = NO_FILE) 
 
 def resolve_serving(scenario: ServingScenario, catalog: Catalog, document: Document = NO_FILE
                     ) -> tuple[ServingScenario, Defaults]:
-    """Return the same of services: catalog names, formats, percentiles and trace files filled in."""
+    """Return the same for services: catalog names, formats, percentiles and trace files filled in."""
     defaults = Defaults()
     if scenario.workload is not None:
         service, decided = resolve_service(scenario.workload, catalog, document, ("workload",))
@@ -75,6 +76,27 @@ def resolve_serving(scenario: ServingScenario, catalog: Catalog, document: Docum
                      for service, decided in found for one in decided]
     update = pool(scenario.hardware, scenario.sourcing, catalog, document, defaults)
     return scenario.model_copy(update={**services, **update}), defaults
+
+
+def resolve_work(scenario: AnyScenario, catalog: Catalog, document: Document = NO_FILE) -> AnyScenario:
+    """Return a question of one piece of work with the catalog's names; what training leaves open stays open.
+
+    Raises InputError where several services or models are asked about.
+    """
+    if isinstance(scenario, ServingScenario):
+        if scenario.workload is None:
+            raise document.error(("workloads",), "one service at a time is estimated, and the scenario has several")
+        service, _ = resolve_service(scenario.workload, catalog, document)
+        return scenario.model_copy(update={"workload": service})
+    work = scenario.workload
+    if len(work.models) > 1:
+        raise document.error(("workload", "model"), f"one model at a time is estimated, got {', '.join(work.models)}")
+    with named(document, "workload", "model"):
+        chosen = {"model": catalog.model(work.models[0]).name}
+    if work.stack is not None:
+        with named(document, "workload", "stack"):
+            chosen["stack"] = catalog.stack(work.stack).name
+    return scenario.model_copy(update={"workload": work.model_copy(update=chosen)})
 
 
 def resolve_service(service: Serving, catalog: Catalog, document: Document = NO_FILE,
@@ -93,7 +115,7 @@ def resolve_service(service: Serving, catalog: Catalog, document: Document = NO_
     shown = chosen if "arrivals" not in chosen else {**chosen, "arrivals": "poisson"}
     defaults = _said(shown, stated)
     if any(level.at is None for _, level in service.levels):
-        defaults.append(Default(name="percentile", value="p95", why="of a latency without one"))
+        defaults.append(Default(name="percentile", value="p95", why="for latency targets that state none"))
     chosen |= {name: Level(level.seconds, level.percentile) for name, level in service.levels if level.at is None}
     if service.trace is not None:
         chosen["trace"] = _found(service.trace, document, (*at, "trace"))
@@ -102,7 +124,7 @@ def resolve_service(service: Serving, catalog: Catalog, document: Document = NO_
 
 def _said(chosen: Mapping[str, object], stated: set[str]) -> Defaults:
     """Return what was chosen and not stated, with the reason."""
-    return [Default(name=name, value=text(value), why=_WHY.get(name, "the usual"))
+    return [Default(name=name, value=text(value), why=_WHY.get(name, "the default"))
             for name, value in chosen.items() if name not in stated]
 
 

@@ -14,14 +14,14 @@ from planner.yaml_io import Frozen
 
 
 class Scenario(Frozen):
-    """The question: the workload, the hardware that may do it, where that comes from, limits, objective."""
+    """The question: workload, candidate hardware, its sourcing, limits, objective."""
 
     name: str = "unnamed"
-    """Shown over the answer."""
+    """A name for the question."""
     workload: Training
     """What is trained."""
     hardware: Hardware
-    """Which nodes may be used; left out of a file, any."""
+    """Which nodes may be used; any by default."""
     sourcing: Sourcing = Sourcing()
     """Where hardware comes from."""
     limits: Limits = Limits()
@@ -29,20 +29,20 @@ class Scenario(Frozen):
     objective: Objective = "cost"
     """What is minimized."""
     confidence: float = Field(default=0.95, ge=0.5, lt=1)
-    """Of the verdict that memory suffices."""
+    """Confidence of the memory verdict."""
 
 
 class ServingScenario(Frozen):
-    """The same question of one service (`workload`), or of several that share a pool (`workloads`)."""
+    """The same question for one service (`workload`), or for several that share a pool (`workloads`)."""
 
     name: str = "unnamed"
-    """Shown over the answer."""
+    """A name for the question."""
     workload: Serving | None = None
     """One service."""
     workloads: tuple[Serving, ...] = Field(default=(), max_length=100)
     """Several services that share a pool."""
     hardware: Hardware
-    """Which nodes may be used; left out of a file, any."""
+    """Which nodes may be used; any by default."""
     sourcing: Sourcing = Sourcing()
     """Where hardware comes from."""
     limits: ServingLimits = ServingLimits()
@@ -50,7 +50,7 @@ class ServingScenario(Frozen):
     objective: ServingObjective = "cost"
     """What is minimized."""
     confidence: float = Field(default=0.95, ge=0.5, lt=1)
-    """Of the verdict that memory suffices."""
+    """Confidence of the memory verdict."""
 
     @property
     def services(self) -> tuple[Serving, ...]:

@@ -1,4 +1,4 @@
-"""What service is asked for: a model, the requests that come, and the level that their users must see."""
+"""What service is asked for: a model, the load, and the latency targets that it must meet."""
 
 from __future__ import annotations
 
@@ -24,60 +24,72 @@ class Speculative(Frozen):
     """Tokens drafted ahead in each step, and the share of them that the model accepts."""
 
     tokens: int = Field(gt=0, le=64)
-    """Drafted in a step."""
+    """Tokens drafted per step."""
     acceptance: Share = Field(ge=0, le=1)
     """Share that the model accepts."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _in_short(cls, data: object) -> object:
+        """Read 3:0.7 as three tokens of which 70% are accepted."""
+        if not isinstance(data, str):
+            return data
+        tokens, colon, acceptance = data.partition(":")
+        if not colon:
+            raise ValueError(f"{data!r} is no drafting: write the tokens of a step and the share accepted, such as "
+                             "'3:0.7'")
+        return {"tokens": tokens.strip(), "acceptance": acceptance.strip()}
+
 
 class Serving(Frozen):
-    """A service: requests at a `rate`, of a `trace`, at a `concurrency`, or as many as go (none of the three)."""
+    """A service: requests at a `rate`, from a `trace`, at a `concurrency`, or at full load (none of the three)."""
 
     kind: Literal["serving"] = "serving"
     """Serving."""
     name: str | None = Field(default=None, min_length=1, max_length=80)
-    """Needed where several services share a pool."""
+    """Required if several services share a pool."""
     model: str
     """Catalog name or Hugging Face id, which may name a quantization."""
     rate: Rate | None = None
-    """Requests/s of an open loop."""
+    """Requests/s in an open loop."""
     concurrency: int | None = Field(default=None, gt=0, le=MOST_CONCURRENT)
-    """Requests in flight of a closed loop: each that ends is followed by another at once."""
+    """Requests in flight in a closed loop: each finished request is followed by another at once."""
     trace: str | None = Field(default=None, min_length=1, max_length=1000)
     """File of requests with their times and lengths; `trace_file` gives its path once resolved."""
     input: Lengths | None = None
-    """Tokens of a prompt; none only with a trace."""
+    """Prompt tokens; none only with a trace."""
     output: Lengths | None = None
-    """Tokens of an answer; none only with a trace."""
+    """Output tokens; none only with a trace."""
     arrivals: Gaps | None = None
-    """How requests at a rate come; none is Poisson."""
+    """How requests arrive; none means Poisson."""
     day: tuple[Factor, ...] | None = Field(default=None, min_length=HOURS, max_length=HOURS)
-    """Factors of the rate, hour by hour from midnight."""
+    """Factors on the rate, by hour from midnight."""
     ttft: Latency | None = None
     """Time to the first token."""
     tpot: Latency | None = None
     """Time per output token after the first."""
     quantization: tuple[Quantization, ...] | None = Field(default=None, min_length=1)
-    """Formats of the weights that quality allows; none is the one in which the model is published."""
+    """Weight formats whose quality is acceptable; none means the format in which the model is published."""
     kv_cache: CacheFormat = "auto"
-    """Format of keys and values; auto is what the engine does unasked, 16 bits."""
+    """Format of keys and values; auto is the engine's default, 16 bits."""
     engine: str = "vllm"
     """Inference engine."""
     engine_version: str | None = Field(default=None, pattern=r"^\d+(\.\d+)*$", max_length=40)
-    """None is the newest release that the catalog has."""
+    """None means the newest release in the catalog."""
     prefix_hits: Share = Field(default=0.0, ge=0, lt=1)
     """Share of prompt tokens found in the prefix cache."""
     speculative: Speculative | None = None
-    """None where nothing is drafted."""
+    """None means no speculative decoding."""
     headroom: Share = Field(default=0.0, ge=0, le=1)
-    """Share of the rate that the replicas must hold on top of it."""
+    """Extra rate that the replicas must sustain, as a share of the rate."""
     spare_replicas: int = Field(default=0, ge=0, le=1000)
-    """Replicas that may fail with the level still held."""
+    """Replicas that may fail while the rest still meets the latency targets."""
     max_model_len: Annotated[Tokens, Field(le=LONGEST_CONTEXT)] | None = None
-    """Tokens of the longest request taken; none is what the longest asked for needs."""
+    """Tokens of the longest request accepted; none means what the longest request asked for needs."""
     length_classes: Literal[1, 2, 4] = 1
-    """Classes of prompt length that replicas of their own may answer, neighbors also together."""
+    """Number of prompt-length classes that may have their own replicas; neighbors may share them."""
     disaggregated: Disaggregated = "no"
-    """Whether prefill and decode may, or must, have replicas of their own."""
+    """Whether prefill and decode may, or must, run on separate replicas."""
 
     @property
     def label(self) -> str:
@@ -91,7 +103,7 @@ class Serving(Frozen):
 
     @property
     def levels(self) -> tuple[tuple[str, Latency], ...]:
-        """The levels asked for, with their names."""
+        """The latency targets asked for, with their names."""
         return tuple((name, level) for name, level in (("ttft", self.ttft), ("tpot", self.tpot)) if level is not None)
 
     @field_validator("engine_version", mode="before")
@@ -130,9 +142,9 @@ class Serving(Frozen):
                              "none for as many requests as go")
         for name in ("arrivals", "day"):
             if getattr(self, name) is not None and self.rate is None:
-                raise ValueError(f"{name} is of a rate: give rate, such as 20 requests/s")
+                raise ValueError(f"{name} applies to a rate: give rate, such as 20 requests/s")
         if self.headroom and not (self.rate or self.trace):
-            raise ValueError("headroom is of a rate or a trace, and neither is given")
+            raise ValueError("headroom applies to a rate or a trace, and neither is given")
         return self
 
     @model_validator(mode="after")

@@ -69,37 +69,37 @@ SequenceLength = Annotated[Tokens, AfterValidator(sequence)]
 
 
 class Training(Frozen):
-    """A training job: `tokens` in all, `global_batch` sequences a step, each of `sequence_length` tokens."""
+    """A training job: `tokens` in total, `global_batch` sequences per step, each of `sequence_length` tokens."""
 
     kind: Literal["training"] = "training"
     """Training."""
     model: str
     """Several, as a list or separated by commas, ask without tokens for the largest of them that the hardware holds."""
     method: Method | None = None
-    """None is pretrain, or without tokens every method in turn."""
+    """None means pretrain, or without tokens every method in turn."""
     tokens: Annotated[Tokens, Field(le=10**16)] | None = None
-    """None asks what holds the model: the fewest GPUs of each kind."""
+    """None asks for the fewest GPUs of each kind that hold the model."""
     sequence_length: SequenceLength | None = None
-    """Tokens of a sequence; none is the model's."""
+    """Tokens of a sequence; none means the model's default."""
     global_batch: GlobalBatch | None = None
-    """Sequences of a step: 2048, or 2048 sequences +- 2%; none is the model's."""
+    """Sequences of a step: 2048, or 2048 sequences +- 2%; none means the model's default."""
     precision: tuple[Precision, ...] = Field(default=("bf16",), min_length=1)
     """Formats of matrix products that are searched."""
     stack: str | None = None
-    """Training framework; none is the usual one for the method."""
+    """Training framework; none means the default for the method."""
     optimizer: Optimizer = "adamw"
     """What keeps states beside the weights that train; adamw is the stack's own recipe."""
     optimizer_in_backward: bool = False
     """Whether the optimizer steps as backward makes the gradients, which are freed at once: one micro-batch a step."""
     loss: Loss | None = None
-    """Kernel of the cross entropy: plain, in chunks, or fused with its projection; none is the stack's own."""
+    """Kernel of the cross entropy: plain, in chunks, or fused with its projection; none means the stack's."""
     mean_length: SequenceLength | None = None
-    """Tokens of a sample on average where each is padded to sequence_length; none where samples are packed."""
+    """Mean tokens of a sample, if samples are padded to sequence_length; none if they are packed."""
     lora_rank: int = Field(default=16, gt=0, le=4096)
     """Rank of the adapters on every product, for the methods lora and qlora."""
 
     trained_layers: int | None = Field(default=None, gt=0, le=10**6)
-    """Layers that train, the last ones with the head, where the rest is frozen; without a pipeline."""
+    """Train only this many of the last layers, and the head; needs a layout without a pipeline."""
 
     @field_validator("model", mode="before")
     @classmethod

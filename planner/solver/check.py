@@ -111,8 +111,7 @@ def _fleet_uses(problem: FleetProblem, choices: tuple[Choice, ...]) -> Iterator[
             yield f"nodes of offer {offer.key}", taken, offer.max_nodes
     if problem.deadline_us is not None:
         for workload, column, _ in choices:
-            finish = column.upper_us if problem.deadline_on == "upper" else column.duration_us
-            yield f"us of workload {workload}", finish, problem.deadline_us
+            yield f"us of workload {workload}", column.upper_us, problem.deadline_us
     if problem.budget_cents is not None:
         yield "cents", _fleet_cents(choices), problem.budget_cents
     if problem.max_gpus is not None:

@@ -103,8 +103,8 @@ def provenance() -> Provenance:
         scenario={"name": "Llama 3.1 70B pre-training", "confidence": 0.95,
                   "workload": {"kind": "training", "model": "llama-3.1-70b", "tokens": "15 T"}},
         defaults=(
-            Default(name="precision", value="bf16", why="others are searched only where listed"),
-            Default(name="terms", value="on-demand", why="others only where asked for")),
+            Default(name="precision", value="bf16", why="others are searched only if listed"),
+            Default(name="terms", value="on-demand", why="others only if asked for")),
         catalog_digest="3f9a1c0d5e7b42a6918f0c2d", versions={"planner": "0.1.0", "ortools": "9.11.4210"}, seed=0)
 
 

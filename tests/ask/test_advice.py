@@ -8,8 +8,8 @@ import random
 import pytest
 
 from planner.ask.explain.wording import advised, asked_limit
+from planner.scenario.flags import FLAGS
 from planner.scenario.limits import Limits, ServingLimits
-from planner.scenario.load import FLAGS
 from planner.yaml_io import dump
 from tests.fuzz.running import folder, run
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planner.ask.estimate import Estimating
+from planner.ask.estimate import Estimating, estimating
 from planner.ask.largest import largest_of
 from planner.catalog.load import Catalog
 from planner.errors import InputError
@@ -13,16 +13,18 @@ from planner.render.sentence import largest_sentence, levers_sentence
 
 
 def ask(model: str = "llama-3.1-8b", node: str = "dgx-h100", gpus: int = 8, **layout: str) -> Estimating:
-    return Estimating(Catalog(), model, node, gpus, layout, 8192, 64, "pretrain", None, "bf16", 0.95)
+    values = {"workload.model": model, "workload.sequence_length": 8192, "workload.global_batch": 64,
+              "limits.gpus": gpus}
+    return estimating(None, values, Catalog(), node=node, layout=layout, labels={})
 
 
 def test_a_lever_saves_what_it_says() -> None:
-    estimating = ask("llama-3.1-70b", gpus=64, tp="8", mbs="2")
-    now = estimating()
-    levers = estimating.levers(now)
+    asked = ask("llama-3.1-70b", gpus=64, tp="8", mbs="2")
+    now = asked()
+    levers = asked.levers(now)
     assert [lever.saved_bytes for lever in levers] == sorted((lever.saved_bytes for lever in levers), reverse=True)
     full = next(lever for lever in levers if lever.name == "full recompute")
-    then = estimating(layout={**estimating.layout, "recompute": "full"})
+    then = asked(layout={**asked.layout, "recompute": "full"})
     assert now.memory.peak_bytes - then.memory.peak_bytes == full.saved_bytes
     assert full.slower == pytest.approx(then.time.step_seconds / now.time.step_seconds - 1)
     assert 0.2 < full.slower < 0.4
@@ -30,28 +32,28 @@ def test_a_lever_saves_what_it_says() -> None:
 
 
 def test_changes_that_the_stack_cannot_make_are_no_levers() -> None:
-    estimating = ask(tp="8")
-    names = {lever.name for lever in estimating.levers(estimating())}
+    asked = ask(tp="8")
+    names = {lever.name for lever in asked.levers(asked())}
     assert not any("weights" in name or "checkpoints" in name for name in names)
 
 
 @pytest.mark.parametrize(("what", "field"), [("micro-batch", "mbs"), ("sequence", "sequence_length")])
 def test_the_largest_fits_and_the_next_does_not(what: str, field: str) -> None:
-    estimating = ask(tp="2", recompute="full")
-    found = estimating.largest(what)
+    asked = ask(tp="2", recompute="full")
+    found = asked.largest(what)
     assert found.estimate is not None
     assert found.beyond is not None
     assert found.estimate.memory.fits == "fits"
-    changes = {"layout": {**estimating.layout, "mbs": str(found.beyond)}} if field == "mbs" else {field: found.beyond}
-    beyond = estimating(**changes)
+    changes = {"layout": {**asked.layout, "mbs": str(found.beyond)}} if field == "mbs" else {field: found.beyond}
+    beyond = asked(**changes)
     assert beyond.memory.fits != "fits"
     assert beyond.memory.peak_bytes - beyond.memory.usable_bytes == found.missing_bytes
     assert largest_sentence(what, found).startswith(f"Largest {what} that fits: {found.value:,} ")
 
 
 def test_the_largest_model_is_the_first_that_fits() -> None:
-    small = ask("", "rtx-4090-1x", 1, recompute="full").largest("model")
-    large = ask("", "dgx-h100", 8, tp="8", recompute="full").largest("model")
+    small = ask("gpt2", "rtx-4090-1x", 1, recompute="full").largest("model")
+    large = ask("gpt2", "dgx-h100", 8, tp="8", recompute="full").largest("model")
     assert small.value is not None
     assert large.value is not None
     catalog = Catalog()
@@ -67,11 +69,11 @@ def test_nothing_fits() -> None:
 
 
 def test_values_that_break_a_rule_are_passed_over() -> None:
-    estimating = ask(tp="8")
+    asked = ask(tp="8")
 
     def odd_only(value: int) -> object:
         if value % 2 == 0:
             raise InputError("not this one")
-        return estimating()
+        return asked()
 
     assert largest_of([1, 2, 3, 4], odd_only).value == 3  # type: ignore[arg-type,type-var]

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import planner as package
-from planner.cli.estimate import parse_layout
+from planner.ask.estimate import layout_text
 from planner.cli.main import main
 from planner.cli.plan import EXIT_CODES
 from planner.errors import InputError, UnknownName
@@ -66,11 +66,11 @@ def test_a_wrong_layout_is_refused(planner, layout):
 
 
 def test_layout_text_is_axis_and_value():
-    assert parse_layout("tp=8, pp = 4,recompute=full,") == {"tp": "8", "pp": "4", "recompute": "full"}
-    assert parse_layout("") == {}
+    assert layout_text("tp=8, pp = 4,recompute=full,") == {"tp": "8", "pp": "4", "recompute": "full"}
+    assert layout_text("") == {}
     for text in ("tp", "tp=", "=8", "tp=1,tp=2"):
         with pytest.raises(InputError, match="--layout"):
-            parse_layout(text)
+            layout_text(text)
 
 
 def test_python_returns_what_the_command_prints(planner):

@@ -11,6 +11,7 @@ from planner.evidence.rows import TrainRun
 from planner.physics.serving.deployment import Replicas, deployment_of
 from planner.physics.serving.disaggregated import Pool, disaggregated
 from planner.physics.serving.formats import format_of
+from planner.physics.serving.level import Stream
 from planner.physics.serving.steady import Demand, closed, offline, static
 from planner.physics.serving.step import Load, step_times
 from planner.physics.serving.weights import weight_bytes
@@ -125,3 +126,21 @@ def test_a_slower_release_is_slower():
     d, rows = deployment(), replicas(4)
     late = replace(d, engine=d.engine.model_copy(update={"layer": d.engine.layer + 1e-4}))
     assert decode(late, rows, 8, 1000)[0] - decode(d, rows, 8, 1000)[0] == pytest.approx(80 * 1e-4)
+
+
+def test_prefix_hits_drafts_and_spread_count_in_a_closed_loop_as_in_an_open_one():
+    plain = demand(32.0)
+    d, rows, most = deployment(), replicas(8), np.full(1, 256.0)
+
+    def found(**changes):
+        return closed(d, rows, replace(plain, **changes), most)
+
+    assert found(hits=0.7).ttft[0] < 0.6 * found().ttft[0]
+    assert found(hits=0.7).tokens[0] > found().tokens[0]
+    assert found(drafts=3, accepted=0.7).tpot[0] < 0.7 * found().tpot[0]
+    assert found(output_cv=1.5).tpot[0] > found().tpot[0]
+    assert found(input_cv=1.5).ttft[0] > found().ttft[0]
+    wide = replace(plain, hits=0.7, input_cv=0.0, output_cv=1.5)
+    stream = Stream(1000.0, 300.0, (), (), 0.0, 1.5, 1.0, hits=0.7)
+    assert (wide.prompt[0], wide.behind[0], wide.context[0]) == pytest.approx(
+        (stream.prompt, stream.behind, stream.context))

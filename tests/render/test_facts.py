@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import io
+from typing import Annotated
 
 import pytest
 from rich.console import Console
@@ -11,8 +12,9 @@ from rich.console import Console
 from planner.answer.assignment import Commitment, Failures, TrainingAssignment
 from planner.answer.layout import Layout
 from planner.answer.schema import Plan
+from planner.answer.show_as import ShowAs
 from planner.catalog.load import Catalog
-from planner.render.facts import facts, memory_parts, time_parts
+from planner.render.facts import Fact, facts, memory_parts, time_parts
 from planner.render.report.page import report
 from planner.render.tables import render_plan
 from tests.answer.example_plan import LAYOUT, assignment, example_plan, serving_assignment
@@ -54,9 +56,9 @@ def test_what_a_launch_needs_is_said_where_it_is_unusual() -> None:
     assert said["context exchange"] == "all-to-alls of heads (Ulysses)"
     assert "no_sync" in said["gradients"]
     assert "expert TP 4" in said["axes"]
-    assert said["failures"] == ("one each 5 d; a checkpoint of 1024.0 GiB each 60 min, written in 12 s; restarts take "
+    assert said["failures"] == ("one every 5 d; a 1024.0 GiB checkpoint every 60 min, written in 12 s; a restart takes "
                                 "10 min")
-    assert said["commitment"] == "365 d are paid (reserved-1y), 59.2 d are used"
+    assert said["commitment"] == "365 d paid for (reserved-1y), 59.2 d used"
     usual = {fact.label for fact in facts(example_plan().assignments[0])}
     assert not usual & {"schedule", "sequence parallel", "context exchange", "gradients", "failures", "commitment"}
 
@@ -70,3 +72,16 @@ def test_parts_have_all_of_the_whole() -> None:
     assert sum(part.share for part in time_parts(one.time)) == pytest.approx(1)
     assert sum(part.share for part in memory_parts(one.memory)) == pytest.approx(
         one.memory.peak_bytes / one.memory.usable_bytes)
+
+
+def test_a_field_that_says_how_it_is_shown_is_shown_last_in_its_group() -> None:
+    class Timed(TrainingAssignment):
+        repairs: Annotated[int | None, ShowAs("repairs", "performance")] = None
+        recovery_seconds: Annotated[float | None, ShowAs("recovery", "performance")] = None
+
+    plain = TrainingAssignment(**assignment())
+    timed = Timed(**dict(plain), repairs=12_345, recovery_seconds=90)
+    assert [fact for fact in facts(timed) if fact not in facts(plain)] == [
+        Fact("repairs", "12,345", "performance"), Fact("recovery", "1.5 min", "performance")]
+    assert [fact.label for fact in facts(timed) if fact.group == "performance"][-1] == "recovery"
+    assert facts(Timed(**dict(plain))) == facts(plain)

@@ -7,10 +7,10 @@ import pytest
 from planner.catalog.load import Catalog, data_root
 from planner.errors import InputError, UnknownName, Unsupported
 from planner.scenario.demand import Arrivals, Level
-from planner.scenario.load import load_any, load_scenario, load_service, shipped
+from planner.scenario.load import load_any, load_scenario, load_work, shipped
 from planner.scenario.resolve import format_of, resolve_serving, trace_file
 from planner.scenario.scenario import Scenario, ServingScenario, only_training
-from planner.sweep.variants import varied
+from planner.sweeping.variants import varied
 from tests.scenario.said import said
 
 CHAT, TRACED, TRAINED = "llama-3.3-70b-chat", "azure-conversation", "llama-3.1-70b-pretrain"
@@ -104,9 +104,9 @@ def test_a_flag_overrides_a_file_and_the_rest_stays():
 
 
 @pytest.mark.parametrize(("reference", "overrides", "message"), [
-    (TRAINED, {"workload.rate": "20"}, r"^--x: is of a workload of kind: serving, and this one is of kind: training"),
-    (CHAT, {"workload.tokens": "1T"}, r"^--x: is of a workload of kind: training, and this one is of kind: serving"),
-    (None, BARE | {"workload.tokens": "1T"}, "of kind: training, and this one is of kind: serving"),
+    (TRAINED, {"workload.rate": "20"}, r"^--x: applies to a service; this scenario is training"),
+    (CHAT, {"workload.tokens": "1T"}, r"^--x: applies to training; this scenario is a service"),
+    (None, BARE | {"workload.tokens": "1T"}, "applies to training; this scenario is a service"),
     (CHAT, {"limits.deadline": "3 d"}, r"^--x: a service has no deadline"),
     (CHAT, {"workload.engine": "vlm"}, r"^--x: unknown engine 'vlm'; did you mean vllm\?"),
     (CHAT, {"workload.model": "llama-9"}, r"^--x: unknown model 'llama-9'"),
@@ -122,7 +122,7 @@ def test_the_two_kinds_are_kept_apart(reference, overrides, message):
 def test_a_file_of_both_kinds_is_refused_by_line(tmp_path):
     path = tmp_path / "s.yaml"
     path.write_text(FILE.replace("  trace: own.csv", "  tokens: 15 T"))
-    with pytest.raises(InputError, match=r"s.yaml:4: workload.tokens: is of a workload of kind: training"):
+    with pytest.raises(InputError, match=r"s.yaml:4: workload.tokens: applies to training"):
         load_any(str(path), {}, CATALOG)
 
 
@@ -149,12 +149,11 @@ def test_a_trace_is_found_beside_its_scenario_and_below_the_shipped_ones(tmp_pat
 
 
 def test_one_service_is_read_from_flags_for_an_estimate():
-    service, defaults = load_service({"model": "deepseek-v3", "concurrency": "64", "input": "2000", "output": "300"},
-                                     CATALOG, {})
-    assert (service.concurrency, service.quantization) == (64, ("fp8",))
-    assert said(defaults) == ["engine=vllm", "kv_cache=auto", "quantization=fp8"]
+    given = {"workload.model": "deepseek-v3", "workload.concurrency": "64", "workload.input": "2000"}
+    scenario, _ = load_work(None, given | {"workload.output": "300"}, CATALOG)
+    assert (scenario.workload.concurrency, scenario.workload.quantization) == (64, ("fp8",))
     with pytest.raises(InputError, match=r"^--input: 'x' is not a length"):
-        load_service({"model": "gpt2", "input": "x", "output": "1"}, CATALOG, {"input": "--input"})
+        load_work(None, given | {"workload.input": "x"}, CATALOG, labels={"workload.input": "--input"})
 
 
 def test_a_sweep_varies_what_services_have():

@@ -114,9 +114,10 @@ def test_a_service_has_a_rate_a_trace_a_concurrency_or_none_of_them(data):
     ({"model": "m", "rate": 1}, "input and output missing: tokens of a prompt and of an answer"),
     ({"model": "m", "rate": 1, "input": 5}, "output missing"),
     ({**TRACE, "input": 5}, "the trace has the lengths of its requests: leave input out"),
-    ({**OPEN, "arrivals": "poisson"}, "arrivals is of a rate: give rate"), ({**TRACE, "day": DAY}, "day is of a rate"),
+    ({**OPEN, "arrivals": "poisson"}, "arrivals applies to a rate: give rate"),
+    ({**TRACE, "day": DAY}, "day applies to a rate"),
     ({**OPEN, "concurrency": 0}, "concurrency: expected greater than 0"),
-    ({**OPEN, "concurrency": 6, "headroom": 0.1}, "headroom is of a rate or a trace"),
+    ({**OPEN, "concurrency": 6, "headroom": 0.1}, "headroom applies to a rate or a trace"),
     ({**TRACE, "trace": ""}, "trace:"),
 ])
 def test_values_that_do_not_go_together_are_refused(data, message):
@@ -160,7 +161,7 @@ POOL = {"hardware": {"candidates": ["dgx-h100"]}}
 
 @pytest.mark.parametrize(("data", "message"), [
     ({"workload": SERVICE, "limits": {"deadline": "3 d"}}, "limits.deadline: a service has no deadline"),
-    ({"workload": SERVICE, "limits": {"budget": "3 USD"}}, "a budget of a service is written like '500 USD/h'"),
+    ({"workload": SERVICE, "limits": {"budget": "3 USD"}}, "a budget for a service is written like '500 USD/h'"),
     ({"workload": SERVICE, "objective": "time"}, "objective: expected 'cost', 'gpus' or 'energy', got 'time'"),
     ({}, "workloads: at least one service is needed"), ({"workloads": []}, "workloads: at least one service is needed"),
     ({"workload": SERVICE, "workloads": [{**SERVICE, "name": "a"}]}, "workload and workloads are both given"),

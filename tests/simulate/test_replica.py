@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from planner.errors import InputError
-from planner.simulate.closed_loop import closed_loop
 from planner.simulate.fleet import Group, _Fleet, simulate
 from planner.simulate.pool import Pool
 from planner.simulate.steps import ReplicaKind
 from planner.simulate.trace import Lengths, Trace, synthetic
+from tests.simulate.closed_loop import closed_loop
 from tests.simulate.naive import Affine, naive_fleet
 
 STEPS = Affine()

@@ -81,5 +81,5 @@ def random_fleet(random: Random, most_workloads: int = 3) -> FleetProblem:
         for _ in range(random.randint(1, 4)))
     return FleetProblem(
         workloads, offers, objective=random.choice(["cost", "time", "gpus"]),
-        deadline_us=limit(1_800_000_000, 9_000_000_000, 0.3), deadline_on=random.choice(["duration", "upper"]),
+        deadline_us=limit(1_800_000_000, 9_000_000_000, 0.3),
         budget_cents=limit(200, 6000), max_gpus=limit(8, 60), max_nodes=limit(1, 9))

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from functools import cache
 from itertools import product
 
@@ -13,9 +14,10 @@ import numpy as np
 import pytest
 
 from benchmarks.exact import ASKED, ENDINGS, OBJECTIVES, PAGE, SEEDS, Outcome, outcome
+from planner.catalog.stack import Refusal
 from planner.layouts.axes import AXES, column_type, domain
 from planner.layouts.enumerate import LAZY_AXES, enumerate_layouts
-from planner.layouts.rules import RULES
+from planner.layouts.rules import rules_of
 from tests.small_cases import passes, small_case
 
 CHUNKS = [range(at, at + 25) for at in range(10_000, 10_175, 25)]
@@ -26,6 +28,7 @@ RARE = {"memory makes the optimum worse": 25, "nothing without offload is as goo
         "every best plan has a pipeline": 20, "every best plan interleaves": 1,
         "every best plan has a schedule other than 1F1B": 2, "mixture of experts behind dense layers": 10}
 """Kinds of scenarios and how many there are at least."""
+REFUSED = tuple(Refusal(together=both, reason="a test") for both in ({"tp": 2, "zero": 1}, {"dp": 2, "pp": 2}))
 
 
 @cache
@@ -54,15 +57,17 @@ def test_the_scenarios_are_of_every_kind() -> None:
     assert {kind: counts[kind] for kind, least in RARE.items() if counts[kind] < least} == {}
 
 
+@pytest.mark.parametrize("refuses", [(), REFUSED], ids=["plain", "refusing"])
 @pytest.mark.parametrize("seed", range(11_000, 11_030))
-def test_the_grid_grows_every_legal_point_and_no_other(seed: int) -> None:
+def test_the_grid_grows_every_legal_point_and_no_other(seed: int, refuses: tuple[Refusal, ...]) -> None:
     case, names = small_case(seed), [axis.name for axis in AXES]
+    facts = replace(case.facts, stack=case.facts.stack.model_copy(update={"refuses": refuses}))
     points = product(*([0] if name in LAZY_AXES else domain(name, case.space) for name in names))
     columns = {name: np.array(values, column_type(name))
                for name, values in zip(names, zip(*points, strict=True), strict=True)}
-    kept = passes(columns, case.facts, RULES)
+    kept = passes(columns, facts, rules_of(facts.stack))
     legal = zip(*(columns[name][kept].tolist() for name in names), strict=True)
-    found = enumerate_layouts(case.facts).layouts
+    found = enumerate_layouts(facts).layouts
     assert sorted(legal) == sorted(zip(*(getattr(found, name).tolist() for name in names), strict=True))
 
 

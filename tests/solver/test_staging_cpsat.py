@@ -9,10 +9,10 @@ from ortools.sat.python import cp_model
 
 from planner.solver import staging
 from planner.solver.check import check_staging
-from planner.solver.exhaustive import exhaustive_staging
 from planner.solver.settings import Settings
 from planner.solver.staging import SharedLimit, cpsat
 from planner.solver.staging.exact import solve_exact
+from tests.exhaustive_staging import exhaustive_staging
 from tests.solver.instances import random_staging, realistic_staging
 from tests.solver.test_staging_exact import PLAIN
 

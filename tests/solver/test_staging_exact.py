@@ -10,11 +10,11 @@ import pytest
 
 from planner.solver import staging
 from planner.solver.check import check_staging
-from planner.solver.exhaustive import exhaustive_staging
 from planner.solver.staging.exact import solve_exact
 from planner.solver.staging.minplus import chosen, least_sum
 from planner.solver.staging.modes import NEVER
 from planner.solver.staging.problem import StagingProblem
+from tests.exhaustive_staging import exhaustive_staging
 from tests.solver.instances import random_staging, realistic_staging
 
 PLAIN = StagingProblem(

@@ -8,9 +8,9 @@ from planner.answer.schema import Infeasible, Objective, Plan
 from planner.ask.provenance import provenance_of
 from planner.catalog.load import Catalog
 from planner.errors import InputError
-from planner.sweep.local import this_process
-from planner.sweep.task import Terms, tasks
-from planner.sweep.variants import varied
+from planner.sweeping.local import this_process
+from planner.sweeping.task import Terms, tasks
+from planner.sweeping.variants import varied
 from tests.cli.conftest import planner  # noqa: F401 - the fixture that runs the command
 
 QUESTION = """\
@@ -63,7 +63,7 @@ class Search:
 @pytest.fixture
 def search(monkeypatch):
     stand_in = Search()
-    monkeypatch.setattr("planner.sweep.answering.make_plan", stand_in)
+    monkeypatch.setattr("planner.sweeping.answering.make_plan", stand_in)
     return stand_in
 
 

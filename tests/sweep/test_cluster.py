@@ -9,9 +9,9 @@ from types import SimpleNamespace
 import pytest
 
 import planner as package
-import planner.sweep.cluster as engine
+import planner.sweeping.cluster as engine
 from planner.errors import InputError
-from planner.sweep.cluster import cluster
+from planner.sweeping.cluster import cluster
 from tests.sweep.conftest import SIX, timeless
 
 distributed = pytest.importorskip("distributed")

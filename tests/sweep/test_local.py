@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 
 from planner.process.workers import MOST_LOSSES
-from planner.sweep.local import processes
-from planner.sweep.task import Outcome, Terms
+from planner.sweeping.local import processes
+from planner.sweeping.task import Outcome, Terms
 from tests.sweep.conftest import SIX, timeless
 
 ROOT = Path(__file__).parents[2]
@@ -69,7 +69,7 @@ def test_a_lost_worker_loses_no_variant(six, expected):
 
 
 def test_a_variant_that_ends_every_worker_is_given_up_alone(six, monkeypatch):
-    monkeypatch.setattr("planner.sweep.local.answer", lost_at_two)
+    monkeypatch.setattr("planner.sweeping.local.answer", lost_at_two)
     tasks, terms = six
     with processes(terms, 2) as answers:
         found = {outcome.index: outcome.error for outcome in answers(tasks[:4])}

@@ -11,8 +11,8 @@ import pytest
 
 from planner.ask.account import Interrupted
 from planner.errors import InputError
-from planner.sweep import output
-from planner.sweep.output import held
+from planner.sweeping import output
+from planner.sweeping.output import held
 from tests.sweep.conftest import no_offer
 
 ROOT = Path(__file__).parents[2]
@@ -76,7 +76,7 @@ def test_lines_are_there_as_soon_as_they_are_done(sweep, search, monkeypatch):
         seen.append(days_in(sweep.file))
         return search(*args, **kwargs)
 
-    monkeypatch.setattr("planner.sweep.answering.make_plan", spying)
+    monkeypatch.setattr("planner.sweeping.answering.make_plan", spying)
     sweep()
     assert seen == [list(DAYS[:count]) for count in range(4)]
 
@@ -176,7 +176,7 @@ def test_two_sweeps_at_once_to_one_file_are_refused_and_lose_nothing(sweep, sear
                                       text=True, check=False))
         return search(*args, **kwargs)
 
-    monkeypatch.setattr("planner.sweep.answering.make_plan", meanwhile)
+    monkeypatch.setattr("planner.sweeping.answering.make_plan", meanwhile)
     assert (sweep().code, days_in(sweep.file)) == (0, list(DAYS))
     assert (ran[0].returncode, ran[0].stdout) == (2, "")
     assert ran[0].stderr == (f"Error: {sweep.file}: another sweep is writing it: wait for that one, or name another "
@@ -187,7 +187,7 @@ def test_two_sweeps_at_once_to_one_file_are_refused_and_lose_nothing(sweep, sear
 KILLED = """
 import os, sys
 from pathlib import Path
-from planner.sweep.output import held
+from planner.sweeping.output import held
 lock = held(Path(sys.argv[1]))
 lock.__enter__()
 os.kill(os.getpid(), 9)

@@ -4,8 +4,8 @@ import pytest
 
 from planner.catalog.load import Catalog
 from planner.errors import InputError
-from planner.sweep.task import tasks
-from planner.sweep.variants import overrides, variants, varied
+from planner.sweeping.task import tasks
+from planner.sweeping.variants import overrides, variants, varied
 from tests.sweep.conftest import no_offer
 
 

@@ -38,7 +38,7 @@ def parts_of(text: str, question: Question) -> dict[str, str]:
         parts[key] = value
     own = sorted(key for key in parts if key in values_of(question) and key not in PLACES)
     if own and len(question.jobs) > 1:
-        raise InputError(f"--why-not: {' and '.join(own)} is of one workload, and the scenario has several")
+        raise InputError(f"--why-not: {' and '.join(own)} applies to one workload, and the scenario has several")
     return parts
 
 
@@ -90,8 +90,8 @@ def _weighed(asked: Mapping[str, str], other: Solved, plan: Solved) -> WhyNot:
     if value == plan.objective.value and [(a.layout, a.offer) for a in best] == [(a.layout, a.offer) for a in taken]:
         return WhyNot(verdict="is the plan", excess=0.0, because="the plan does just that", **whole)
     if excess < 0:
-        return WhyNot(verdict="better", excess=excess, because=f"it would be better, {shown}, but the question leaves "
-                      "it out", **whole)
+        return WhyNot(verdict="better", excess=excess, because=f"it would be better, {shown}, but the question "
+                      "excludes it", **whole)
     tied = goal != "gpus" and excess < plan.question.catalog.kernels.resolution
     return WhyNot(verdict="tied" if tied else "worse", excess=excess,
                   because=f"the best plan with it comes to {shown}: {_why(other, best, taken, excess)}", **whole)

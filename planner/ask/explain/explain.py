@@ -23,8 +23,8 @@ def explain(ask: Ask, catalog: Catalog, choices: Sequence[str] = (), effort: Eff
     """
     scenario = ask({})
     if asks_what_holds(scenario):
-        raise Unsupported("explain without workload.tokens: what holds a model is a question of memory alone; "
-                          "planner estimate shows where the bytes go")
+        raise Unsupported("explain without workload.tokens: this question is about memory alone; planner "
+                          "estimate shows where the bytes go")
     question = question_of(scenario, catalog)
     asked: list[Mapping[str, str]] = [parts_of(text, question) for text in choices]
     plan = solve(question, effort)

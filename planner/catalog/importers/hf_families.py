@@ -8,9 +8,32 @@ from planner.catalog.importers.hf_hybrids import jamba, mamba2, nemotron_h, qwen
 from planner.catalog.importers.hf_parts import Config, Entry, attention, gated
 
 
+def _of(c: Config, blocks: list[Entry]) -> Entry:
+    return {"blocks": blocks, "tied": bool(c.get("tie_word_embeddings", False))}
+
+
 def _one(c: Config, attention: Entry, mlp: Entry, **changes: object) -> Entry:
-    block: Entry = {"count": c["num_hidden_layers"], "attention": attention, "mlp": mlp}
-    return {"blocks": [block | changes], "tied": bool(c.get("tie_word_embeddings", False))}
+    return _of(c, [{"count": c["num_hidden_layers"], "attention": attention, "mlp": mlp, **changes}])
+
+
+def _mixture(c: Config, experts: str, ffn: str = "intermediate_size", **changes: object) -> Entry:
+    """Return a mixture of experts; their count and their width are keys of the config."""
+    return {"kind": "moe", "experts": c[experts], "experts_per_token": c["num_experts_per_tok"], "ffn": c[ffn],
+            **changes}
+
+
+def _routed(c: Config) -> Entry:
+    """Return a mixture as DeepSeek spells it."""
+    return _mixture(c, "n_routed_experts", "moe_intermediate_size", shared_experts=c.get("n_shared_experts") or 0,
+                    correction_bias=c.get("topk_method") == "noaux_tc")
+
+
+def _by_symbol(c: Config, symbols: str, near: Entry, full: Entry, mixture: Entry, dense: Entry) -> Entry:
+    """Return layers in the order of `symbols`: L and l are of `near` attention, L and G of a mixture."""
+    blocks: list[Entry] = [
+        {"count": symbols.count(symbol), "symbol": symbol, "attention": near if symbol in "Ll" else full,
+         "mlp": mixture if symbol in "LG" else dense} for symbol in dict.fromkeys(symbols)]
+    return _of(c, blocks) | {"order": symbols}
 
 
 def _alternating(entry: Entry, kinds: list[str], window: int, key: str = "window") -> Entry:
@@ -28,7 +51,7 @@ def _leading(c: Config, attention: Entry, mixture: Entry) -> Entry:
     lead = c.get("first_k_dense_replace", 0)
     dense: Entry = {"count": lead, "attention": attention, "mlp": gated(c)}
     rest: Entry = {"count": c["num_hidden_layers"] - lead, "attention": attention, "mlp": mixture}
-    return {"blocks": [dense, rest] if lead else [rest], "tied": bool(c.get("tie_word_embeddings", False))}
+    return _of(c, [dense, rest] if lead else [rest])
 
 
 def llama(c: Config) -> Entry:
@@ -48,9 +71,8 @@ def phi3(c: Config) -> Entry:
 
 def mixtral(c: Config) -> Entry:
     """Mixtral."""
-    mixture = {"kind": "moe", "experts": c["num_local_experts"], "experts_per_token": c["num_experts_per_tok"],
-               "ffn": c["intermediate_size"]}
-    return _one(c, attention({"num_key_value_heads": 8, **c}, window=c.get("sliding_window")), mixture)
+    heads = attention({"num_key_value_heads": 8, **c}, window=c.get("sliding_window"))
+    return _one(c, heads, _mixture(c, "num_local_experts"))
 
 
 def qwen2(c: Config) -> Entry:
@@ -66,9 +88,7 @@ def qwen3(c: Config) -> Entry:
 
 def qwen3_moe(c: Config) -> Entry:
     """Qwen 3, mixtures."""
-    mixture = {"kind": "moe", "experts": c["num_experts"], "experts_per_token": c["num_experts_per_tok"],
-               "ffn": c["moe_intermediate_size"]}
-    return _one(c, attention(c, qk_norm=True), mixture)
+    return _one(c, attention(c, qk_norm=True), _mixture(c, "num_experts", "moe_intermediate_size"))
 
 
 def olmo2(c: Config) -> Entry:
@@ -109,18 +129,14 @@ def gpt_oss(c: Config) -> Entry:
 
 def glm4_moe(c: Config) -> Entry:
     """GLM-4.5."""
-    mixture = {"kind": "moe", "experts": c["n_routed_experts"], "experts_per_token": c["num_experts_per_tok"],
-               "ffn": c["moe_intermediate_size"], "shared_experts": c.get("n_shared_experts", 0),
-               "correction_bias": True}
     heads = attention(c, bias="qkv" if c.get("attention_bias") else "none", qk_norm=bool(c.get("use_qk_norm")))
-    return _leading(c, heads, mixture)
+    return _leading(c, heads, _routed(c) | {"correction_bias": True})
 
 
 def minimax_m2(c: Config) -> Entry:
     """MiniMax M2."""
-    mixture = {"kind": "moe", "experts": c["num_local_experts"], "experts_per_token": c["num_experts_per_tok"],
-               "ffn": c["intermediate_size"], "correction_bias": True}
-    return _one(c, attention(c, qk_norm="full" if c.get("use_qk_norm") else False), mixture)
+    heads = attention(c, qk_norm="full" if c.get("use_qk_norm") else False)
+    return _one(c, heads, _mixture(c, "num_local_experts", correction_bias=True))
 
 
 def deepseek(c: Config) -> Entry:
@@ -130,10 +146,7 @@ def deepseek(c: Config) -> Entry:
                  "v_head": c["v_head_dim"]}
     if c.get("index_n_heads"):
         attention["indexer"] = {"heads": c["index_n_heads"], "head_dim": c["index_head_dim"], "top": c["index_topk"]}
-    mixture = {"kind": "moe", "experts": c["n_routed_experts"], "experts_per_token": c["num_experts_per_tok"],
-               "ffn": c["moe_intermediate_size"], "shared_experts": c.get("n_shared_experts") or 0,
-               "correction_bias": c.get("topk_method") == "noaux_tc"}
-    return _leading(c, attention, mixture)
+    return _leading(c, attention, _routed(c))
 
 
 def gpt2(c: Config) -> Entry:
@@ -198,17 +211,12 @@ def qwen(c: Config) -> Entry:
 def llama4(c: Config) -> Entry:
     """Llama 4, text part: chunked layers with a full one in every four, experts in all or every second layer."""
     step, every = c.get("interleave_moe_layer_step", 1), c.get("no_rope_layer_interval", 4)
-    mixture = {"kind": "moe", "experts": c["num_local_experts"], "experts_per_token": c["num_experts_per_tok"],
-               "ffn": c["intermediate_size"], "shared_experts": 1}
     dense = {"kind": "gated", "ffn": c.get("intermediate_size_mlp") or c["intermediate_size"]}
-    chunk = {"chunk": c.get("attention_chunk_size", 8192)}
     symbols = ""
     for layer in range(1, c["num_hidden_layers"] + 1):
         symbols += ("G" if layer % every == 0 else "L") if layer % step == 0 else "g" if layer % every == 0 else "l"
-    blocks = [{"count": symbols.count(symbol), "symbol": symbol,
-               "attention": attention(c, **(chunk if symbol in "Ll" else {})),
-               "mlp": mixture if symbol in "LG" else dense} for symbol in dict.fromkeys(symbols)]
-    return {"blocks": blocks, "order": symbols, "tied": bool(c.get("tie_word_embeddings", False))}
+    return _by_symbol(c, symbols, attention(c, chunk=c.get("attention_chunk_size", 8192)), attention(c),
+                      _mixture(c, "num_local_experts", shared_experts=1), dense)
 
 
 def mimo_v2_flash(c: Config) -> Entry:
@@ -217,14 +225,9 @@ def mimo_v2_flash(c: Config) -> Entry:
     near = {"heads": c["swa_num_attention_heads"], "kv_heads": c["swa_num_key_value_heads"],
             "head_dim": c["swa_head_dim"], "v_head_dim": c["swa_v_head_dim"], "window": c["sliding_window"],
             "sinks": bool(c.get("add_swa_attention_sink_bias"))}
-    mixture = {"kind": "moe", "experts": c["n_routed_experts"], "experts_per_token": c["num_experts_per_tok"],
-               "ffn": c["moe_intermediate_size"], "shared_experts": c.get("n_shared_experts") or 0,
-               "correction_bias": c.get("topk_method") == "noaux_tc"}
     symbols = "".join(("L" if windowed else "G") if routed else "l" if windowed else "g" for windowed, routed in zip(
         c["hybrid_layer_pattern"], c["moe_layer_freq"], strict=True))
-    blocks = [{"count": symbols.count(symbol), "symbol": symbol, "attention": near if symbol in "Ll" else full,
-               "mlp": mixture if symbol in "LG" else gated(c)} for symbol in dict.fromkeys(symbols)]
-    return {"blocks": blocks, "order": symbols, "tied": bool(c.get("tie_word_embeddings", False))}
+    return _by_symbol(c, symbols, near, full, _routed(c), gated(c))
 
 
 FAMILIES: dict[str, Callable[[Config], Entry]] = {

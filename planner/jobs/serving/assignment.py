@@ -1,4 +1,4 @@
-"""Replicas of a service as an assignment: layout, memory, a decode step at the planned load, the level, the cost."""
+"""Replicas for a service as an assignment: layout, memory, a decode step at the planned load, latencies, cost."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from planner.physics.serving.step import Load, step_times
 from planner.physics.shapes import active_parameters
 
 MONTH_DAYS = 30.0
-"""What cost and energy of a service are of."""
+"""Days that the cost and energy of a service cover."""
 WATT_HOURS = 1000
 WHOLE = 1 - 1e-9
 """Part of nodes from which on nobody else runs there."""

@@ -1,4 +1,4 @@
-"""What a replica delivers at the load it gets: percentiles of its level."""
+"""What a replica delivers at the load it gets: percentiles of its latencies."""
 
 from __future__ import annotations
 

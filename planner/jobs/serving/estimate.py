@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -11,18 +11,30 @@ from planner.answer.level import Percentiles
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.jobs.columns import ReplicaColumn
+from planner.jobs.idle import Idle, idle, several
 from planner.jobs.serving.assignment import Delivered, Placed, served_assignment
-from planner.jobs.serving.delivered import each_token, first_token, working
+from planner.jobs.serving.delivered import SHOWN, each_token, first_token, working
 from planner.jobs.serving.options import deployment, held, interval
 from planner.jobs.serving.service import Service, service_of
 from planner.money.rent import usual_candidate
 from planner.physics.serving.capacity import Capacity
 from planner.physics.serving.deployment import Deployment, Replicas
 from planner.physics.serving.steady import Demand, closed, offline
+from planner.physics.serving.steady import Service as Steady
 from planner.scenario.serving import Serving
 
 AXES = ("tp", "pp", "ep", "dp")
 """What a serving layout is made of; dp are copies of attention that share the experts, ep the ranks of these."""
+
+
+def idle_keys(asked: Serving) -> Iterator[Idle]:
+    """Yield the keys of a service that an estimate does not heed: it is of one layout that answers whole requests."""
+    yield from (idle(key, "is what a plan keeps to; an estimate says what the layout does", left_to_plan=True)
+                for key in ("ttft", "tpot", "day", "headroom", "spare_replicas"))
+    yield from (idle(key, "is for a plan: an estimate is for one layout that answers every request whole")
+                for key in ("length_classes", "disaggregated"))
+    yield from several("quantization", asked.quantization or ())
+    yield idle("confidence", "is of a training job's memory: what an engine allocates is its own choice", of_work=False)
 
 
 def estimate_serving(asked: Serving, catalog: Catalog, node: str, gpus: int | None,
@@ -32,8 +44,6 @@ def estimate_serving(asked: Serving, catalog: Catalog, node: str, gpus: int | No
     GPUs beyond those of the layout run further replicas, which share the load. Raises PlannerError.
     """
     service = service_of(asked, catalog)
-    if len(asked.quantization or ()) != 1:
-        raise InputError(f"--quantization: an estimate is of one format, got {', '.join(asked.quantization or ())}")
     candidate = usual_candidate(catalog.node(node), catalog)
     d = deployment(catalog, service, candidate, (asked.quantization or ("bf16",))[0])
     rows = _rows(layout, d)
@@ -85,8 +95,16 @@ def _delivered(service: Service, d: Deployment, rows: Replicas, mean: Capacity, 
         return Delivered(float(found.rate[0]), float(found.batch[0]), stream.context, first_token(found),
                          each_token(found), stream.input, stream.output)
     clients = (service.asked.concurrency or 0) / replicas
-    demand = Demand(np.full(1, stream.input), np.full(1, stream.output), np.full(1, max(clients, 1.0)))
+    demand = Demand(np.full(1, stream.input), np.full(1, stream.output), np.full(1, max(clients, 1.0)), stream.drafts,
+                    stream.accepted, stream.hits, stream.input_cv, stream.output_cv)
     steady = closed(d, rows, demand, most) if clients else offline(d, rows, demand, most)
-    ttft, tpot = float(steady.ttft[0]), float(steady.tpot[0])
-    return Delivered(float(steady.requests[0]), float(steady.batch[0]), stream.context, Percentiles(p50=ttft, p95=ttft),
+    tpot = float(steady.tpot[0])
+    return Delivered(float(steady.requests[0]), float(steady.batch[0]), stream.context, _first(service, steady),
                      Percentiles(p50=tpot, p95=tpot), stream.input, stream.output)
+
+
+def _first(service: Service, steady: Steady) -> Percentiles:
+    """Return TTFT in a steady state: a prompt's own steps take as long as it is, what it waits for is the mean."""
+    mean, own, lengths = float(steady.ttft[0]), float(steady.own[0]), service.asked.input
+    p50, p95 = (mean + own * (lengths.quantile(q) / lengths.mean - 1) if lengths else mean for q in SHOWN)
+    return Percentiles(p50=p50, p95=p95)

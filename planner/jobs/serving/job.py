@@ -28,13 +28,6 @@ AXES = ("tp", "pp", "ep", "dp", "role")
 ROLES = ("whole", "prefill", "decode")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServingColumns(Columns):
-    """Columns with what was looked at for them."""
-
-    looked_at: Account
-
-
 @dataclass(frozen=True, slots=True)
 class ServingJob:
     """A workload of kind serving, looked up."""
@@ -45,7 +38,7 @@ class ServingJob:
     terms: Terms
     services: tuple[Service, ...]
     """The service whole, and where it may be split every range of its classes of prompt length."""
-    _known: dict[object, tuple[tuple[Candidate, ...], ServingColumns]] = field(
+    _known: dict[object, tuple[tuple[Candidate, ...], Columns]] = field(
         default_factory=dict, compare=False, repr=False)
     """Columns by candidates and what is held: neither limits nor prices change them."""
 
@@ -63,7 +56,7 @@ class ServingJob:
         return self if not update else serving_job(self.name, self.asked.model_copy(update=dict(update)),
                                                    self.catalog, self.terms)
 
-    def columns(self, effort: Effort = UNLIMITED, depth: Depth = "each", held: Held = NOTHING_HELD) -> ServingColumns:
+    def columns(self, effort: Effort = UNLIMITED, depth: Depth = "each", held: Held = NOTHING_HELD) -> Columns:
         """Return every way to run a replica that no other matches, with the rate that it answers within the targets."""
         candidates = self.terms.market.candidates
         key = id(candidates), tuple(sorted(held.items()))
@@ -71,7 +64,7 @@ class ServingJob:
             self._known[key] = candidates, self._columns({axis: _held(axis, value) for axis, value in held.items()})
         return self._known[key][1]
 
-    def _columns(self, held: Mapping[str, int | str]) -> ServingColumns:
+    def _columns(self, held: Mapping[str, int | str]) -> Columns:
         def admitted(column: ReplicaColumn) -> bool:
             return all(getattr(column, axis) == value for axis, value in held.items())
 
@@ -80,8 +73,7 @@ class ServingJob:
                       for column in options(self.catalog, service, self.terms.market.candidates, account, admitted))
         demands = tuple(Demand(service.needed, self.asked.day, self.asked.spare_replicas, service.classes,
                                service.prompts is not None) for service in self.services)
-        return ServingColumns(replicas=found, demands=demands, account=self._account(account, found),
-                              looked_at=account)
+        return Columns(replicas=found, demands=demands, account=self._account(account, found))
 
     def assignments(self, columns: Columns, picks: Sequence[Picked], replaying: Replaying | None = None
                     ) -> list[Assignment]:
@@ -95,7 +87,6 @@ class ServingJob:
 
     def miss(self, columns: Columns, possible: Callable[[Change], bool]) -> Infeasible | None:
         """Return why no layout answers a request within the targets, even nearly idle; none where some do."""
-        assert isinstance(columns, ServingColumns)
         at_hand = set(self.terms.market.at_hand)
         if answerable(columns, at_hand):
             return None
@@ -153,11 +144,11 @@ class ServingJob:
 def serving_job(name: str, asked: Serving, catalog: Catalog, terms: Terms) -> ServingJob:
     """Return a resolved service on its terms. Raises InputError where it has no load that a fleet could be for."""
     if asked.concurrency is not None:
-        raise InputError(f"{asked.label}: concurrency is of one layout, which planner estimate answers; a plan needs a "
-                         "rate or a trace")
+        raise InputError(f"{asked.label}: concurrency applies to one layout, which planner estimate answers; a plan "
+                         "needs a rate or a trace")
     if asked.rate is None and asked.trace is None:
         raise InputError(f"{asked.label}: neither rate nor trace is given: a plan needs the load, such as rate: 20 "
-                         "requests/s; what one layout gives at most is planner estimate's to say")
+                         "requests/s; planner estimate says what one layout can serve at most")
     return ServingJob(name, asked, catalog, terms, tuple(services_of(asked, catalog)))
 
 

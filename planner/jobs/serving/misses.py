@@ -1,4 +1,4 @@
-"""Why no replica of a service does: requests that fit nowhere, or latency targets that no layout meets nearly idle."""
+"""Why no replica meets a service: requests that fit nowhere, or latency targets that no layout meets nearly idle."""
 
 from __future__ import annotations
 

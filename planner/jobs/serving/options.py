@@ -39,7 +39,7 @@ class Account:
     fit: int = 0
     removed: Counter[str] = field(default_factory=Counter)
     nearest: list[tuple[Nearest, str]] = field(default_factory=list)
-    """Of hardware where no layout holds the level: what comes nearest, and its name."""
+    """For hardware where no layout meets the targets: what comes nearest, and its name."""
     missing: list[tuple[float, str]] = field(default_factory=list)
     """Of hardware where no layout fits: bytes a GPU lacks at least, and its name."""
 
@@ -105,7 +105,7 @@ def options(catalog: Catalog, service: Service, candidates: Sequence[Candidate],
     the engine's are tried on the layouts that no other matches with it.
     """
     blocks = _blocks(catalog, service, candidates, account)
-    made = _answered(catalog, service, blocks, None, account)
+    made = _answered(service, blocks, None, account)
     made = [[(row, column) for row, column in found if admitted(column)] for found in made]
     fronts = [_fronts(at, blocks, made) for at in range(len(candidates))]
     wanted = {id(column) for front in fronts for column in front}
@@ -114,7 +114,7 @@ def options(catalog: Catalog, service: Service, candidates: Sequence[Candidate],
                  for block, found in zip(blocks, made, strict=True)
                  if any(c.tokens == tokens for c in block.choices)
                  and len(rows := np.array(sorted({at for at, column in found if id(column) in wanted}), np.int64))]
-        for block, found in zip(again, _answered(catalog, service, again, tokens, None), strict=True):
+        for block, found in zip(again, _answered(service, again, tokens, None), strict=True):
             for at in block.candidates:
                 fronts[at] += [replace(column, candidate=at) for _, column in found]
     # formats are told apart, so that each can be shown beside the best
@@ -175,7 +175,7 @@ def _block(catalog: Catalog, service: Service, d: Deployment, rows: Replicas, at
                   held_each(asked, _cut(rows), (service.length, service.mean_length), choices))
 
 
-def _answered(catalog: Catalog, service: Service, blocks: Sequence[_Block], tokens: int | None,
+def _answered(service: Service, blocks: Sequence[_Block], tokens: int | None,
               account: Account | None) -> list[list[tuple[int, ReplicaColumn]]]:
     """Return the columns of each block with a chunk, each with its row; `account` is told what fell out."""
     found: list[list[tuple[int, ReplicaColumn]]] = [[] for _ in blocks]
@@ -204,7 +204,7 @@ def _answered(catalog: Catalog, service: Service, blocks: Sequence[_Block], toke
 
 def _columns(block: _Block, role: Role, tokens: int | None, fits: Ints, rate: Floats, load: Floats,
              crowd: Floats) -> Iterable[tuple[int, ReplicaColumn]]:
-    """Yield what holds the level, with the simplest settings that let as many sequences run as there are."""
+    """Yield what meets the targets, with the simplest settings that let as many sequences run as there are."""
     most, rows = block.most(tokens), block.rows
     for number in np.flatnonzero(rate > 0):
         at = fits[number]

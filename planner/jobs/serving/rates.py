@@ -1,6 +1,6 @@
-"""Layouts of a serving replica, and the largest rate that each holds within a service level.
+"""Layouts of a serving replica, and the largest rate at which each meets the latency targets.
 
-Every layout of the stated domains is evaluated at rising loads; the largest load within the level is found by
+Every layout of the stated domains is evaluated at rising loads; the largest load within the targets is found by
 narrowing the grid around it. Columns that another of the same hardware matches with no more GPUs are dominated.
 """
 
@@ -42,7 +42,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Nearest:
-    """Of layouts that miss the level even when nearly idle, the least seconds seen."""
+    """For layouts that miss the latency targets even when nearly idle, the least seconds seen."""
 
     ttft: float
     tpot: float
@@ -145,8 +145,8 @@ def span(role: Role, most: Floats) -> tuple[Floats, Floats]:
 
 def largest(d: Deployment, role: Role, rows: Replicas, stream: Stream, level: Level,
             most: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return the largest rate of each row within the level, its load, and the sequences there at once in all but a
-    hundredth of the time; zeros where even a light load is too much.
+    """Return the largest rate at which each row meets the targets, its load, and the sequences there at once in all
+    but a hundredth of the time; zeros where even a light load is too much.
 
     `most` sequences may be there.
     """
@@ -157,7 +157,7 @@ def largest(d: Deployment, role: Role, rows: Replicas, stream: Stream, level: Le
         steps = np.geomspace(low, high, GRID, axis=1)
         found = work(d, role, stream)(rows.take(each), steps.ravel())
         good = _within(found, level, most[each], role).reshape(-1, GRID)
-        # the load is the largest below the first that misses: a level that holds again beyond is not relied on
+        # the load is the largest below the first that misses: a target met again beyond is not relied on
         last = np.where(good.all(axis=1), GRID, np.argmin(good, axis=1)) - 1
         at = np.arange(len(rows)), np.maximum(last, 0)
         better = (last >= 0) & (found.rate.reshape(-1, GRID)[at] > rate)

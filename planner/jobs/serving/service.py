@@ -1,4 +1,4 @@
-"""A service as the search asks for it: its stream of requests, its level, and the rate that must be held."""
+"""A service as the search asks for it: its stream of requests, its latency targets, and the rate to sustain."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ def service_of(asked: Serving, catalog: Catalog) -> Service:
 def services_of(asked: Serving, catalog: Catalog) -> list[Service]:
     """Return a resolved service whole, and what each range of its classes of prompt length is for itself.
 
-    Classes have equally many prompt tokens, and may miss the level in equally many requests, so that together they miss
-    it in no more than the whole may. Raises InputError.
+    Classes have equally many prompt tokens, and may miss the target in equally many requests, so that together they
+    miss it in no more than the whole may. Raises InputError.
     """
     trace = _trace(asked.trace) if asked.trace is not None else None
     cuts = _cuts(asked, trace)
@@ -103,7 +103,7 @@ def _trace(path: str) -> Trace:
 
 
 def _with(level: tuple[float, float | None] | None, slack: float) -> tuple[float, float | None] | None:
-    """Return a level whose share of requests that may miss it is `slack` times as large."""
+    """Return a latency target whose share of requests that may miss it is `slack` times as large."""
     if level is None or level[1] is None:
         return level
     return level[0], max(1 - (1 - level[1]) * slack, 0.0)

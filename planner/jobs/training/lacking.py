@@ -7,7 +7,7 @@ from math import ceil
 
 from planner.layouts.axes import RECOMPUTE
 from planner.layouts.enumerate import Grid
-from planner.layouts.rules import RULES, Facts
+from planner.layouts.rules import Facts
 from planner.layouts.table import from_rows
 from planner.physics.training.evaluate import Evaluation, evaluate_fixed
 from planner.physics.training.question import Question
@@ -26,8 +26,9 @@ def broken_rules(grid: Grid, effort: Effort) -> list[str]:
     if not _empty(grid.facts, frozenset(), effort):
         return []
     held = [name for name in grid.removed if name not in LIMIT_RULES]
-    names = minimal(held, lambda rules: not _empty(grid.facts, frozenset(RULES) - LIMIT_RULES - set(rules), effort))
-    return [f"{RULES[name].reason} ({name}: {grid.removed[name]:,} layouts)" for name in names]
+    all_held = frozenset(grid.rules) - LIMIT_RULES
+    names = minimal(held, lambda rules: not _empty(grid.facts, all_held - set(rules), effort))
+    return [f"{grid.rules[name].reason} ({name}: {grid.removed[name]:,} layouts)" for name in names]
 
 
 def _empty(facts: Facts, skipped: frozenset[str], effort: Effort) -> bool:

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from planner.answer.assignment import Assignment, ServingAssignment, TrainingAssignment
-from planner.catalog.architecture import Model
-from planner.catalog.hardware import Node
 from planner.catalog.load import Catalog
 from planner.catalog.stack import Stack
 from planner.errors import InputError, MissingFact, UnknownName
+from planner.jobs.idle import Idle, idle, several
 from planner.jobs.training.assignment import layout_of, memory_of, time_of
+from planner.jobs.training.facts import processed
 from planner.layouts.axes import RECOMPUTE, SCHEDULES, Space
 from planner.layouts.enumerate import violations
-from planner.layouts.rules import RULES, Facts
+from planner.layouts.rules import Facts, rules_of
 from planner.layouts.table import from_rows
 from planner.money.rent import usual_candidate
 from planner.physics.training.evaluate import evaluate_fixed
 from planner.physics.training.question import computes, question_of
+from planner.physics.training.recipes import Recipe, with_recipe
 from planner.scenario.limits import MOST
+from planner.scenario.workload import DEFAULT_STACK, Batch, Training
 
 KEYS = {"tp": "tp", "pp": "pp", "vpp": "vpp", "cp": "cp", "ep": "ep", "dp": "dp", "mbs": "micro_batch",
         "micro_batch": "micro_batch", "zero": "zero", "schedule": "schedule", "recompute": "recompute", "sp": "sp",
@@ -115,29 +117,50 @@ def _number(said: str, text: str, expected: str, most: float = 1e6, least: float
     return value
 
 
-def estimate_of(catalog: Catalog, model: Model, node: Node, stack: Stack, *, gpus: int | None,
-                layout: Mapping[str, str], sequence_length: int, global_batch: int | None, method: str, precision: str,
-                confidence: float, trained_layers: int | None = None, steps_in_backward: bool = False) -> Assignment:
-    """Return the layout's memory, time and speed. Raises InputError naming each rule the layout breaks."""
+def idle_keys(asked: Training) -> Iterator[Idle]:
+    """Yield the keys of a training job that the estimate of one layout does not heed."""
+    method = asked.method or "pretrain"
+    yield from several("precision", asked.precision)
+    if method == "inference":
+        yield from (idle(key, "is of training, and method inference only holds the model") for key in (
+            "global_batch", "mean_length", "optimizer", "optimizer_in_backward", "loss"))
+    if method not in ("lora", "qlora"):
+        yield idle("lora_rank", f"is of methods lora and qlora, and this is {method}")
+    if asked.tokens is None:
+        yield idle("mean_length", "is of tokens, and none are given")
+
+
+def estimate_training(asked: Training, catalog: Catalog, node: str, gpus: int | None, layout: Mapping[str, str],
+                      confidence: float) -> Assignment:
+    """Return the layout's memory, time and speed. Raises InputError naming each rule the layout breaks.
+
+    Where tokens are given, also the steps that they take.
+    """
+    model, machine, method, (precision,) = (
+        catalog.model(asked.model), catalog.node(node), asked.method or "pretrain", asked.precision)
+    stack = with_recipe(catalog.recipes, catalog.stack(asked.stack or DEFAULT_STACK[method]), model,
+                        Recipe(asked.optimizer, asked.optimizer_in_backward, asked.loss))
+    sequence_length = asked.sequence_length or model.sequence_length
     row, recompute_layers = parse_layout(layout, stack, gpus)
     serving = method == "inference"
-    batch = 1 if serving else global_batch or model.global_batch
-    candidate = usual_candidate(node, catalog)
+    batch = 1 if serving else _batch(asked.global_batch or Batch(model.global_batch), row)
+    candidate = usual_candidate(machine, catalog)
     question = question_of(catalog, model, (candidate,), stack, sequence_length=sequence_length, global_batch=batch,
-                           precisions=(precision,), method=method, confidence=confidence,
-                           trained_layers=trained_layers)
+                           precisions=asked.precision, method=method, confidence=confidence, lora_rank=asked.lora_rank,
+                           trained_layers=asked.trained_layers)
     if not computes(candidate, question.rates[0], precision):
         raise MissingFact(f"GPU {candidate.gpu.name}", f"{precision} rate")
     rows = from_rows([row], batch)
     if "no_sync" not in row and stack.no_sync[0] and rows.micro_batches[0] > 1 and row.get("zero", 0) >= 2:
         rows = from_rows([row | {"no_sync": 1}], batch)
-    space = Space(model, (candidate,), (precision,), sequence_length, batch, 10**9)
-    facts = Facts(space=space, stack=stack, node_gpus=np.array([node.gpus]), clustered=np.array([True]),
+    space = Space(model, (candidate,), asked.precision, sequence_length, batch, 10**9)
+    facts = Facts(space=space, stack=stack, node_gpus=np.array([machine.gpus]), clustered=np.array([True]),
                   precisions=np.array([[True]]), fixed_gpus=None, max_nodes=None,
-                  frozen_layers=trained_layers is not None, steps_in_backward=steps_in_backward)
+                  frozen_layers=asked.trained_layers is not None, steps_in_backward=asked.optimizer_in_backward)
     broken = [name for name in violations(rows.columns, facts) if name not in ("whole_nodes", "sp_wins")]
     if broken:
-        raise InputError("the layout is not legal: " + "; ".join(f"{RULES[name].reason} ({name})" for name in broken))
+        rules = rules_of(stack)
+        raise InputError("the layout is not legal: " + "; ".join(f"{rules[name].reason} ({name})" for name in broken))
     if row.get("recompute") == 1 and not stack.selective_recompute:
         raise InputError(f"stack {stack.name} has no selective recompute")
     found = evaluate_fixed(question, rows, 0, recompute_layers)
@@ -145,10 +168,25 @@ def estimate_of(catalog: Catalog, model: Model, node: Node, stack: Stack, *, gpu
     total = int(rows.gpus[0])
     placed: dict[str, Any] = {
         "workload": f"{model.name} {method}, {sequence_length} tokens, {batch} sequences", "model": model.name,
-        "method": method, "node": node.name, "gpu": candidate.gpu.name, "nodes": -(-total // node.gpus), "gpus": total,
+        "method": method, "node": machine.name, "gpu": candidate.gpu.name, "nodes": -(-total // machine.gpus),
+        "gpus": total,
         "stack": stack.name,
         "layout": layout_of(question, rows, 0, found), "memory": memory_of(found),
-        "time": time_of(found, found.step.seconds, None, residual)}
+        "time": time_of(found, found.step.seconds, _steps(asked, sequence_length, batch), residual)}
     if serving:
         return ServingAssignment(**placed)
     return TrainingAssignment(**placed, sequence_length=sequence_length, global_batch=batch)
+
+
+def _batch(asked: Batch, row: Mapping[str, float]) -> int:
+    """Return the batch that is asked for, or within its tolerance the nearest that the layout divides."""
+    each = int(row["dp"] * row.get("micro_batch", 1))
+    nearest = max(1, round(asked.sequences / each)) * each
+    return nearest if abs(nearest - asked.sequences) <= asked.tolerance * asked.sequences else asked.sequences
+
+
+def _steps(asked: Training, sequence_length: int, batch: int) -> int | None:
+    if asked.tokens is None:
+        return None
+    sequences = -(-processed(asked, sequence_length) // sequence_length)
+    return -(-sequences // batch)

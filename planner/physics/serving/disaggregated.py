@@ -52,4 +52,4 @@ def disaggregated(d: Deployment, prefill: Pool, decode: Pool, demand: Demand, mo
     waiting = np.maximum(0.0, demand.clients / held - demand.clients / rate)
     ahead = d.law.handover_burst * np.maximum(0.0, demand.clients - 1) * service
     ttft = started + np.maximum(ahead, response - service) + waiting
-    return Service(held, held * demand.output, ttft, tpot, batch)
+    return Service(held, held * demand.output, ttft, tpot, batch, alone)

@@ -30,6 +30,25 @@ class Demand:
     """Tokens proposed ahead in a step."""
     accepted: float = 0.0
     """Probability that one is right, those before it being so."""
+    hits: float = 0.0
+    """Share of prompt tokens that a cache holds; lengths are then means of requests whose spread follows."""
+    input_cv: float = 0.0
+    output_cv: float = 0.0
+
+    @property
+    def context(self) -> Floats:
+        """Tokens in the cache of a sequence that decodes: half way through an answer, long ones being there longer."""
+        return self.input + self.output * (1 + self.output_cv**2) / 2
+
+    @property
+    def behind(self) -> Floats:
+        """Tokens before one of a prompt that is computed, on average; long prompts have more such tokens."""
+        return self.input * (1 + self.input_cv**2) * (1 + self.hits) / 2
+
+    @property
+    def prompt(self) -> Floats:
+        """Prompt tokens that no cache holds."""
+        return np.maximum(1.0, self.input * (1 - self.hits)) if self.hits else self.input
 
     @property
     def gain(self) -> float:
@@ -46,6 +65,8 @@ class Service:
     ttft: Floats
     tpot: Floats
     batch: Floats
+    own: Floats
+    """Mean seconds of a prompt's own steps, which grow with its length."""
 
 
 def decode_step(d: Deployment, rows: Replicas, demand: Demand, batch: Floats) -> Floats:
@@ -56,7 +77,7 @@ def decode_step(d: Deployment, rows: Replicas, demand: Demand, batch: Floats) ->
 
 def mixed_step(d: Deployment, rows: Replicas, demand: Demand, batch: Floats, prompt: Floats) -> Floats:
     """Return seconds of a step that has `prompt` prompt tokens beside `batch` decoding sequences."""
-    load = Load(batch, demand.input + demand.output / 2, prompt, demand.input / 2, 1.0 + demand.drafts)
+    load = Load(batch, demand.context, prompt, demand.behind, 1.0 + demand.drafts)
     return step_times(d, rows, load).total
 
 
@@ -64,7 +85,7 @@ def step_and_prompt(d: Deployment, rows: Replicas, demand: Demand, batch: Floats
     """Return seconds for a token of `batch` sequences, those that a prompt adds to its steps, and those steps whole."""
     # every copy of attention and every stage works on a prompt of its own
     copies = (rows.dp * rows.pp).astype(np.float64)
-    each, many = np.minimum(d.engine.chunk, demand.input), len(rows)
+    each, many = np.minimum(d.engine.chunk, demand.prompt), len(rows)
     beside = np.zeros(many) if d.engine.prefill_first else batch
     both = np.tile(np.arange(many), 2)
     twice = replace(demand, input=demand.input[both], output=demand.output[both], clients=demand.clients[both])
@@ -72,7 +93,7 @@ def step_and_prompt(d: Deployment, rows: Replicas, demand: Demand, batch: Floats
     found = mixed_step(d, rows.take(both), twice, np.concatenate([batch, beside]),
                        np.concatenate([np.zeros(many), each * copies]))
     plain, mixed = found[:many], found[many:]
-    steps = demand.input / each
+    steps = demand.prompt / each
     added = mixed if d.engine.prefill_first else mixed - plain
     return plain / demand.gain, steps * added / copies, steps * mixed
 
@@ -88,7 +109,7 @@ def static(d: Deployment, rows: Replicas, demand: Demand, most: Floats) -> Servi
     tpot = decode_step(d, rows, demand, batch)
     latency = turns * (first + (demand.output - 1) * tpot)
     rate = demand.clients / latency
-    return Service(rate, rate * demand.output, first + d.engine.request, tpot, batch)
+    return Service(rate, rate * demand.output, first + d.engine.request, tpot, batch, first)
 
 
 def closed(d: Deployment, rows: Replicas, demand: Demand, most: Floats) -> Service:
@@ -105,7 +126,7 @@ def closed(d: Deployment, rows: Replicas, demand: Demand, most: Floats) -> Servi
         batch = np.maximum(0.5 * batch + 0.5 * held, 0.5)
     tpot = step + batch * added / later
     waiting = np.maximum(0.0, demand.clients - most) / rate
-    return Service(rate, rate * demand.output, ttft + waiting, tpot, batch)
+    return Service(rate, rate * demand.output, ttft + waiting, tpot, batch, whole)
 
 
 def offline(d: Deployment, rows: Replicas, demand: Demand, most: Floats) -> Service:
@@ -114,4 +135,4 @@ def offline(d: Deployment, rows: Replicas, demand: Demand, most: Floats) -> Serv
     step, added, whole = step_and_prompt(d, rows, demand, batch)
     later = np.maximum(demand.output - 1, 1.0)
     rate = 1 / (added + later * step / batch)
-    return Service(rate, rate * demand.output, whole, step + batch * added / later, batch)
+    return Service(rate, rate * demand.output, whole, step + batch * added / later, batch, whole)

@@ -65,7 +65,6 @@ class FleetProblem:
     offers: tuple[FleetOffer, ...]
     objective: Goal = "cost"
     deadline_us: int | None = None
-    deadline_on: Literal["duration", "upper"] = "upper"
     budget_cents: int | None = None
     max_gpus: int | None = None
     max_nodes: int | None = None
@@ -90,10 +89,6 @@ class FleetProblem:
             )
             for workload, columns in enumerate(self.workloads)
         )
-
-    def finish_us(self, column: Column) -> int:
-        """Return the duration that the deadline is held against."""
-        return column.upper_us if self.deadline_on == "upper" else column.duration_us
 
 
 @dataclass(frozen=True, slots=True)

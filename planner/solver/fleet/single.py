@@ -41,7 +41,7 @@ def single(runs: Sequence[Column], open_bound: int | None, offers: tuple[FleetOf
         return Single("infeasible" if open_bound is None else "undecided", bound=open_bound)
     problem = FleetProblem(
         workloads=(undominated(runs),), offers=offers, objective=objective, deadline_us=limits.deadline_us,
-        deadline_on="upper", budget_cents=limits.budget_cents, max_power_w=limits.max_power_w)
+        budget_cents=limits.budget_cents, max_power_w=limits.max_power_w)
     found = exhaustive_fleet(problem)
     if found.value is None or found.bound is None:
         raise RuntimeError(f"the fleet model ended {found.status} over {len(runs)} columns that fit")

@@ -237,7 +237,7 @@ def _host_fits(question: Question, rows: Layouts, memory: MemoryTerms) -> Mask:
     return fits
 
 
-def host_layers(question: Question, rows: Layouts, memory: MemoryTerms, row: int) -> int:
+def host_layers(question: Question, memory: MemoryTerms, row: int) -> int:
     """Return how many layers a stage may hold before what its node offloads outgrows the host or its flash."""
     most = question.shape.layers
     for per_layer, capacity in ((memory.host_per_layer[row], memory.host_capacity[row]),

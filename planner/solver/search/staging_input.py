@@ -38,7 +38,7 @@ def staging_problem(question: Question, rows: Layouts, time: TimeTerms, memory: 
     equal = bool(splits_evenly(v, order))
     even = [int(n) for n in even_layers(question.shape.layers, p)]
     layers, parts = question.shape.layers, int(bubble_parts(rows.vpp[row], rows.schedule[row]))
-    most = layers if shared else host_layers(question, rows, memory, row)
+    most = layers if shared else host_layers(question, memory, row)
     layer, capacity = float(time.layer[row]), max(0.0, float(memory.capacity[row]))
     added, extra = time.take(np.array([row])).added[0].tolist(), [float(x) for x in end_seconds(time, rows, row)]
     kept, state, every = memory.kept[row].tolist(), float(memory.layer.held(persist)[row]), float(

@@ -26,7 +26,7 @@ def test_is_proven(name: str) -> None:
     found = answer(name)
     assert found.status in ("optimal", "infeasible")
     if found.status == "infeasible":
-        # a single GPU, or two: whether they hold the level depends on the constants
+        # a single GPU, or two: whether they meet the targets depends on the constants
         assert name in ("gpt-oss-120b-one-h100", "70b-int4-two-4090")
         assert found.infeasible is not None
         assert found.infeasible.because

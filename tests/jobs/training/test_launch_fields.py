@@ -6,7 +6,7 @@ import pytest
 
 from planner.answer.assignment import ServingAssignment, TrainingAssignment
 from planner.answer.layout import Layout
-from planner.ask.estimate import Estimating
+from planner.ask.estimate import estimating
 from planner.ask.plan import make_plan
 from planner.catalog.load import Catalog
 from planner.scenario.load import load_scenario
@@ -16,7 +16,9 @@ CATALOG = Catalog()
 
 def layout(stack: str = "megatron-core", model: str = "llama-3.1-8b", gpus: int = 8, length: int = 8192,
            **axes: str) -> Layout:
-    return Estimating(CATALOG, model, "dgx-h100", gpus, axes, length, 64, "pretrain", stack, "bf16", 0.95)().layout
+    values = {"workload.model": model, "workload.sequence_length": length, "workload.global_batch": 64,
+              "workload.stack": stack, "limits.gpus": gpus}
+    return estimating(None, values, CATALOG, node="dgx-h100", layout=axes, labels={})().layout
 
 
 def test_sequence_parallelism_is_on_where_tensors_are_split_and_it_is_not_turned_off() -> None:
@@ -60,6 +62,7 @@ def test_a_plan_says_what_it_is_of_and_how_it_is_saved() -> None:
 
 
 def test_what_holds_a_model_for_inference_is_serving() -> None:
-    made = Estimating(CATALOG, "llama-3.1-8b", "dgx-h100", 1, {}, 8192, None, "inference", None, "bf16", 0.95)()
+    values = {"workload.model": "llama-3.1-8b", "workload.method": "inference", "limits.gpus": 1}
+    made = estimating(None, values, CATALOG, node="dgx-h100", layout={}, labels={})()
     assert isinstance(made, ServingAssignment)
     assert (made.kind, made.method, made.model, made.serving) == ("serving", "inference", "llama-3.1-8b", None)

@@ -11,9 +11,11 @@ from pydantic import ConfigDict, Field
 
 from planner.answer.first_edition import upgraded
 from planner.answer.schema import Plan
-from planner.sweep.task import Outcome, Task
-from planner.sweep.variants import Variant
+from planner.answer.shown import Shown, Table
+from planner.sweeping.task import Outcome, Task
+from planner.sweeping.variants import Variant
 from planner.text_io import json_text
+from planner.units import plural
 from planner.yaml_io import Frozen, absent
 
 SCHEMA = "planner.sweep/1"
@@ -36,6 +38,31 @@ class SweepLine(Frozen):
     """As planner plan --json prints it; none where the variant ended with an error."""
     error: str | None = Field(default=None, exclude_if=absent)
     """What it ended with; elsewhere left out."""
+
+
+class Sweep(Shown, Frozen):
+    """All variants of a question, in their order."""
+
+    lines: tuple[SweepLine, ...]
+    """One a variant."""
+
+    def headline(self) -> str:
+        """Return how many variants have a proven answer, and how many ended with an error."""
+        proven = sum(line.plan is not None and line.plan.status in PROVEN for line in self.lines)
+        errors = sum(line.error is not None for line in self.lines)
+        failed = f", {errors:,} with an error" if errors else ""
+        return f"{plural(len(self.lines), 'variant')}, {proven:,} proven{failed}"
+
+    def table(self) -> Table:
+        """Return one row a variant."""
+        varied = list(self.lines[0].variant) if self.lines else []
+        return ((*varied, "answer"), [
+            (*line.variant.values(), line.plan.headline() if line.plan else line.error) for line in self.lines])
+
+    def records(self) -> list[Mapping[str, object]]:
+        """Return one row an assignment or alternative of a variant; one alone where there is no plan."""
+        return [{**line.variant, "status": line.plan.status if line.plan else None, "error": line.error, **row}
+                for line in self.lines for row in ((line.plan.records() if line.plan else None) or [{}])]
 
 
 class WrongLine(ValueError):

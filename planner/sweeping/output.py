@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from planner.errors import InputError
-from planner.sweep.line import Kept, WrongLine, is_cut, kept
-from planner.sweep.task import Task
+from planner.sweeping.line import Kept, WrongLine, is_cut, kept
+from planner.sweeping.task import Task
 from planner.text_io import io_error, real
 
 LONGEST = 64 * 2**20

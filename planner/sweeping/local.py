@@ -9,8 +9,8 @@ from functools import partial
 
 from planner.catalog.load import Catalog
 from planner.process.workers import LostWorker, Workers
-from planner.sweep.answering import answer
-from planner.sweep.task import Answers, Outcome, Task, Terms
+from planner.sweeping.answering import answer
+from planner.sweeping.task import Answers, Outcome, Task, Terms
 
 
 def cores() -> int:

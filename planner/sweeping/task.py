@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.scenario.default import Default
-from planner.scenario.load import load_any
+from planner.scenario.load import Reference, load_any
 from planner.scenario.scenario import AnyScenario
-from planner.sweep.variants import Variant, Varied, overrides, variants
+from planner.sweeping.variants import Variant, Varied, overrides, variants
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +53,17 @@ Answers = Callable[[Sequence[Task]], Iterator[Outcome]]
 """What an engine is: tasks in, outcomes out as they are done, in any order."""
 
 
-def tasks(reference: str, axes: Sequence[Varied], catalog: Catalog) -> list[Task]:
-    """Return every variant of a scenario, resolved. Raises InputError that names the --vary at fault."""
-    labels = {one.path: f"--vary {one.path}" for one in axes}
+def tasks(reference: Reference, axes: Sequence[Varied], catalog: Catalog,
+          also: Mapping[str, object] | None = None, names: Mapping[str, str] | None = None) -> list[Task]:
+    """Return every variant of a scenario, resolved. Raises InputError that names the --vary at fault.
+
+    `also` holds values by path that every variant has, and `names` what messages call them.
+    """
+    labels = {**(names or {}), **{one.path: f"--vary {one.path}" for one in axes}}
     found: list[Task] = []
     asked: dict[str, Variant] = {}
     for index, variant in enumerate(variants(axes)):
-        scenario, defaults = load_any(reference, overrides(variant), catalog, labels=labels)
+        scenario, defaults = load_any(reference, {**(also or {}), **overrides(variant)}, catalog, labels=labels)
         task = Task(index, variant, scenario, tuple(defaults))
         same = asked.setdefault(json.dumps(task.question, sort_keys=True), variant)
         if same is not variant:

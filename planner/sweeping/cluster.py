@@ -12,8 +12,8 @@ from importlib import import_module
 from typing import Any
 
 from planner.errors import InputError
-from planner.sweep.answering import answer
-from planner.sweep.task import Answers, Outcome, Task, Terms
+from planner.sweeping.answering import answer
+from planner.sweeping.task import Answers, Outcome, Task, Terms
 from planner.version import __version__
 
 CONNECT_SECONDS = 8

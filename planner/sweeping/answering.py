@@ -10,7 +10,7 @@ from planner.ask.account import Interrupted
 from planner.ask.plan import make_plan
 from planner.catalog.load import Catalog
 from planner.errors import InputError, PlannerError
-from planner.sweep.task import Outcome, Task, Terms
+from planner.sweeping.task import Outcome, Task, Terms
 
 
 def answer(task: Task, terms: Terms, catalog: Catalog | None = None) -> Outcome:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from planner.sweep.line import line_of
-from planner.sweep.output import Output
-from planner.sweep.task import Answers, Task, spelled
+from planner.sweeping.line import line_of
+from planner.sweeping.output import Output
+from planner.sweeping.task import Answers, Task, spelled
 
 STOPPED = ("feasible", "undecided")
 """Statuses of plans whose search was stopped before a proof."""

@@ -1,0 +1,1 @@
+"""Python: the public functions, and how their arguments are read."""

@@ -1,0 +1,161 @@
+"""Arguments of the public functions: read as people give them, refused by name with what was expected."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TypeVar
+
+from planner.ask.estimate import layout_text
+from planner.catalog.load import Catalog
+from planner.errors import InputError, UnknownName
+from planner.scenario.load import Reference
+from planner.units import SECONDS, parse
+
+FilePath = str | PathLike[str]
+Asked = FilePath | Mapping[str, object]
+"""A scenario: a file, the name of a shipped one, or what a file holds."""
+MOST_WORKERS = 256
+T = TypeVar("T")
+
+
+def wrong(name: str, value: object, expected: str) -> InputError:
+    """Return the error for an argument of another type or out of range."""
+    try:
+        got = repr(value)
+    except Exception:  # whatever somebody's own repr raises
+        got = type(value).__name__
+    return InputError(f"{name}: expected {expected}, got {got}")
+
+
+def path(name: str, value: object) -> Path:
+    """Return a file or folder. Raises InputError for what names none."""
+    if not isinstance(value, str | PathLike):
+        raise wrong(name, value, "a path")
+    text = os.fspath(value)
+    if not isinstance(text, str) or not text or "\0" in text:
+        raise wrong(name, value, "a path as text")
+    return Path(text)
+
+
+def reference(value: object) -> Reference:
+    """Return a scenario as `load_any` takes it."""
+    if value is None or isinstance(value, Mapping):
+        return value
+    if not isinstance(value, str | PathLike):
+        raise wrong("scenario", value, "a file, the name of a shipped scenario, or a mapping such as a file holds")
+    path("scenario", value)
+    return os.fspath(value)
+
+
+def catalog(folders: object) -> Catalog:
+    """Return the shipped catalog with folders on top: one, or several of which the later wins."""
+    several = [folders] if isinstance(folders, str | PathLike) else listed("catalogs", folders, "folders")
+    return Catalog([path("catalogs", folder) for folder in several])
+
+
+def listed(name: str, value: object, what: str) -> list[object]:
+    """Return an argument that is several of something."""
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        raise wrong(name, value, f"a list of {what}")
+    return list(value)
+
+
+def seconds(name: str, value: object) -> float | None:
+    """Return a time limit: None, a number of seconds, or a duration with its unit."""
+    if isinstance(value, str):
+        try:
+            return parse(value, SECONDS, "duration", "90 s")
+        except ValueError as error:
+            raise InputError(f"{name}: {error}") from None
+    if value is None:
+        return None
+    # what overflows a float is no time limit either
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1e12 or math.isnan(value):
+        raise wrong(name, value, "seconds above zero, or a duration such as '90 s'")
+    return float(value)
+
+
+def workers(value: object) -> int:
+    """Return a number of processes."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_WORKERS:
+        raise wrong("workers", value, f"a whole number from 1 to {MOST_WORKERS}")
+    return value
+
+
+def one_of(name: str, value: object, known: Sequence[str]) -> str | None:
+    """Return None, or one of some words."""
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise wrong(name, value, " or ".join(map(repr, known)))
+    if value not in known:
+        raise UnknownName(name, value, known)
+    return value
+
+
+def words(name: str, value: object, example: str) -> list[str]:
+    """Return a list of words: text with commas, a sequence of text, or None for an empty one."""
+    if value is None:
+        return []
+    parts = value.split(",") if isinstance(value, str) else listed(name, value, f"text, such as {example}")
+    return [text(name, part, example).strip() for part in parts]
+
+
+def text(name: str, value: object, example: str) -> str:
+    """Return an argument that is text."""
+    if not isinstance(value, str):
+        raise wrong(name, value, f"text such as {example}")
+    return value
+
+
+def choices(value: object) -> list[str]:
+    """Return what explain is asked about: a choice (`"tp=4,pp=2"`, `{"tp": 4}`), or several."""
+    if value is None:
+        return []
+    several = [value] if isinstance(value, str | Mapping) else listed("why_not", value, "choices, such as 'tp=4,pp=2'")
+    return [",".join(f"{axis}={_scalar('why_not', chosen)}" for axis, chosen in one.items())
+            if isinstance(one, Mapping) else text("why_not", one, "'tp=4,pp=2'") for one in several]
+
+
+def axes(value: object) -> dict[str, str]:
+    """Return a layout: `{"tp": 8, "pp": 4}`, "tp=8,pp=4", or None."""
+    if value is None or isinstance(value, str):
+        return layout_text(value or "")
+    if not isinstance(value, Mapping):
+        raise wrong("layout", value, "axes and their values, such as {'tp': 8} or 'tp=8'")
+    return {text("layout", axis, "'tp'"): _scalar("layout", one) for axis, one in value.items()}
+
+
+def varied(value: object, paths: Mapping[str, str]) -> list[str]:
+    """Return what a sweep varies as `PATH=V1,V2`: from such text, or from paths or names with their values."""
+    if isinstance(value, Mapping):
+        return [f"{paths.get(text('vary', name, 'limits.deadline'), name)}={','.join(map(_value, _several(values)))}"
+                for name, values in value.items()]
+    return [text("vary", one, "'limits.deadline=30d,60d'")
+            for one in ([value] if isinstance(value, str) else listed("vary", value, "'PATH=V1,V2'"))]
+
+
+def _several(values: object) -> list[object]:
+    return [*values.split(",")] if isinstance(values, str) else listed("vary", values, "values")
+
+
+def _value(value: object) -> str:
+    """Return a value as --vary has it: one of a list path may be a list itself."""
+    if isinstance(value, list | tuple):
+        return "+".join(_value(one) for one in value)
+    written = _scalar("vary", value)
+    if "," in written:
+        raise wrong("vary", value, "values without a comma")
+    return written
+
+
+def _scalar(name: str, value: object) -> str:
+    if isinstance(value, bool):
+        return str(int(value))
+    if not isinstance(value, str | int | float):
+        raise wrong(name, value, "text or numbers as values")
+    return str(value)

@@ -1,0 +1,141 @@
+"""The public functions. Each returns what the command of its name prints with `--json`, as a typed, frozen object."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+
+from planner.answer.assignment import Assignment
+from planner.answer.comparison import Comparison
+from planner.answer.explanation import Explanation
+from planner.answer.schema import Plan
+from planner.answer.validation import Validation
+from planner.api import arguments
+from planner.api.arguments import Asked, FilePath
+from planner.ask.estimate import estimating
+from planner.ask.plan import make_plan
+from planner.errors import InputError
+from planner.jobs.solved import effort_of
+from planner.scenario.flags import FLAGS, NAMES, by_path
+from planner.scenario.load import load_any, shipped
+from planner.scenario.scenario import AnyScenario
+from planner.sweeping.line import Sweep
+
+
+def plan(scenario: Asked | None = None, *, catalogs: FilePath | Iterable[FilePath] = (),
+         time_limit: float | str | None = None, prefer: str | None = None, pareto: str | Iterable[str] | None = None,
+         workers: int = 1, replay: FilePath | None = None, **values: object) -> Plan:
+    """Return the cheapest (or fastest, or smallest) plan for a question, with its proof.
+
+    `scenario` is a file, the name of a shipped one, or what a file holds as a mapping. `values` are the flags of
+    `planner plan`, underscored (`model="llama-3.1-70b", tokens=15e12, deadline="60 d"`), and override it; quantities
+    carry their units. `time_limit` is in seconds or has a unit; `prefer="simple"` takes the simplest of the tied
+    layouts; `pareto="cost,days"` gives the exact frontier of trade-offs as alternatives; `workers` processes share the
+    search out; a service's plan is replayed on the trace `replay`. The plan's `status` says whether it is proven,
+    infeasible or undecided. Raises PlannerError where the input is wrong.
+    """
+    catalog, limit = arguments.catalog(catalogs), arguments.seconds("time_limit", time_limit)
+    simple = arguments.one_of("prefer", prefer, ["simple"]) is not None
+    measures, crew = arguments.words("pareto", pareto, "'cost,days'"), arguments.workers(workers)
+    trace = None if replay is None else arguments.path("replay", replay)
+    overrides, names = by_path(values, "argument of planner.plan")
+    question, defaults = load_any(arguments.reference(scenario), overrides, catalog, labels=_labels(names))
+    return make_plan(question, catalog, defaults=defaults, time_limit=limit, simple=simple, pareto=measures,
+                     workers=crew, replay=trace)
+
+
+def estimate(scenario: Asked | None = None, node: str | None = None,
+             layout: Mapping[str, object] | str | None = None, *, catalogs: FilePath | Iterable[FilePath] = (),
+             **values: object) -> Assignment:
+    """Return whether one layout fits, how fast it is, and where bytes and seconds go.
+
+    `scenario` is as for `plan`, or the name of a model; `values` are the same keywords (`gpus` are GPUs in all,
+    `sequence_length` is in tokens, `global_batch` in sequences, `confidence` that of the memory verdict), of which
+    those that have no effect on an estimate are refused by name. `node` is a node type. `layout` holds axis values as
+    in `planner estimate --layout` (`{"tp": 8, "pp": 4}`); what is left out is 1. Its kind follows the values: with
+    `input`, `output`, `concurrency`, ... it is of a service. Raises PlannerError.
+    """
+    if node is None:
+        raise InputError("node: an estimate needs a node type, such as node='dgx-h100'")
+    overrides, names = by_path(values, "argument of planner.estimate")
+    asked = arguments.reference(scenario)
+    if isinstance(asked, str) and not _names_a_scenario(asked):
+        if "workload.model" in overrides:
+            raise InputError(f"scenario: no file and no shipped scenario is named {asked!r}, and model is given too")
+        asked, overrides = None, {"workload.model": asked, **overrides}
+    return estimating(asked, overrides, arguments.catalog(catalogs), node=arguments.text("node", node, "'dgx-h100'"),
+                      layout=arguments.axes(layout), labels=_labels(names))()
+
+
+def compare(scenario: Asked | None = None, *, catalogs: FilePath | Iterable[FilePath] = (),
+            time_limit: float | str | None = None, workers: int = 1, **values: object) -> Comparison:
+    """Return every candidate with every offer, each at its own best plan; those without one say why.
+
+    `scenario`, `values`, `time_limit` and `workers` are as for `plan`. Raises PlannerError.
+    """
+    from planner.ask.compare import compare as compared
+    from planner.ask.compare import comparison_of
+
+    catalog = arguments.catalog(catalogs)
+    effort = effort_of(arguments.seconds("time_limit", time_limit), arguments.workers(workers))
+    overrides, names = by_path(values, "argument of planner.compare")
+    question, _ = load_any(arguments.reference(scenario), overrides, catalog, labels=_labels(names))
+    return comparison_of(compared(question, catalog, effort))
+
+
+def explain(scenario: Asked | None = None, *, why_not: str | Mapping[str, object] | Iterable[object] = (),
+            catalogs: FilePath | Iterable[FilePath] = (), time_limit: float | str | None = None, workers: int = 1,
+            **values: object) -> Explanation:
+    """Return which limits bind and what one unit more is worth, why not another choice, or why there is no plan.
+
+    `why_not` is a choice that the plan does not make (`"tp=4,pp=2"` or `{"gpu": "a100"}`), or several; `scenario`,
+    `values`, `time_limit` and `workers` are as for `plan`. Raises PlannerError.
+    """
+    from planner.ask.explain.explain import explain as explained
+
+    catalog, choices = arguments.catalog(catalogs), arguments.choices(why_not)
+    effort = effort_of(arguments.seconds("time_limit", time_limit), arguments.workers(workers))
+    overrides, names = by_path(values, "argument of planner.explain")
+    asked = arguments.reference(scenario)
+
+    def ask(replaced: Mapping[str, str]) -> AnyScenario:
+        labels = _labels(names) | {path: f"why_not ({path})" for path in replaced}
+        return load_any(asked, overrides | dict(replaced), catalog, labels=labels)[0]
+
+    return explained(ask, catalog, choices, effort)
+
+
+def sweep(scenario: Asked | None = None, *, vary: Mapping[str, object] | str | Iterable[str],
+          catalogs: FilePath | Iterable[FilePath] = (), time_limit: float | str | None = None, workers: int = 1,
+          **values: object) -> Sweep:
+    """Return the plan of every combination of the values that `vary` names: what if.
+
+    `vary` maps scenario paths or keywords to what they take in turn (`{"deadline": ["30 d", "60 d"]}`), or is text as
+    for `--vary`; a value of a list may be a list. `time_limit` holds for each variant, and `workers` processes answer
+    them; `scenario` and `values` are as for `plan`. A variant that cannot be answered has its `error`. Raises
+    PlannerError where the question is wrong.
+    """
+    from planner.sweeping.collected import collected
+    from planner.sweeping.variants import varied
+
+    overrides, names = by_path(values, "argument of planner.sweep")
+    axes = varied(arguments.varied(vary, NAMES))
+    return collected(arguments.reference(scenario), axes, arguments.catalog(catalogs), overrides, _labels(names),
+                     arguments.seconds("time_limit", time_limit), arguments.workers(workers))
+
+
+def validate(evidence: FilePath, *, catalogs: FilePath | Iterable[FilePath] = ()) -> Validation:
+    """Return predicted against measured for an evidence CSV. Raises PlannerError."""
+    from planner.ask.validate import validate_file
+
+    return validate_file(arguments.path("evidence", evidence), arguments.catalog(catalogs))
+
+
+def _labels(names: Mapping[str, str]) -> dict[str, str]:
+    """Return what messages call scenario values: the name that was used, else that of the keyword."""
+    return {path: name for name, path in FLAGS.items()} | dict(names)
+
+
+def _names_a_scenario(asked: str) -> bool:
+    """Say whether text is a file or a shipped scenario, and so no model."""
+    return asked.endswith((".yaml", ".yml")) or os.path.isfile(asked) or asked.lower() in shipped()

@@ -1,0 +1,143 @@
+"""The one table of what a question may be told beside a file: each a flag, a file key and a keyword of one name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, get_args
+
+from planner.catalog.hardware import Precision
+from planner.errors import InputError, UnknownName
+from planner.scenario.limits import Objective
+from planner.scenario.serving import CacheFormat, Disaggregated
+from planner.scenario.workload import Loss, Method, Optimizer
+from planner.yaml_io import MAX_DEPTH
+
+LARGEST_BITS = 128
+"""Of a whole number; no count comes near."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """One value of a scenario that can be given alone."""
+
+    path: str
+    """Where a file has it."""
+    help: str
+    metavar: str = ""
+    choices: tuple[str, ...] = ()
+    many: bool = False
+    """Repeatable, and a list in a file."""
+    switch: bool = False
+    """Given without a value."""
+    also: str = ""
+    """Another name that means the same: the key of a file where that is longer."""
+
+
+def _of(block: str, **flags: Flag) -> dict[str, Flag]:
+    return {name: Flag(f"{block}{flag.path or name}", flag.help, flag.metavar, flag.choices, flag.many, flag.switch,
+                       flag.also) for name, flag in flags.items()}
+
+
+TABLE: dict[str, Flag] = {
+    **_of("workload.",
+          model=Flag("", "Short name or Hugging Face id.", "NAME"),
+          method=Flag("", "From scratch, all weights tuned, or adapters trained.", choices=get_args(Method)),
+          tokens=Flag("", "Tokens to train on: 15T, 300 G.", "COUNT"),
+          seq_len=Flag("sequence_length", "Sequence length. Default: by model.", "TOKENS", also="sequence_length"),
+          global_batch=Flag("", "Sequences in a step. Default: by model.", "SEQUENCES"),
+          mean_length=Flag("", "Mean length of a sample, if each is padded to the sequence length.", "TOKENS"),
+          stack=Flag("", "Training framework. Default: megatron-core.", "NAME"),
+          precision=Flag("", f"{', '.join(get_args(Precision))}. Default: bf16.", "FORMAT,..", many=True),
+          optimizer=Flag("", "Instead of the stack's AdamW.", choices=get_args(Optimizer)),
+          optimizer_in_backward=Flag("", "Step during backward, freeing each gradient at once.", switch=True),
+          loss=Flag("", "Kernel of the cross entropy. Default: the stack's.", choices=get_args(Loss)),
+          lora_rank=Flag("", "Rank of adapters. Default: 16.", "N"),
+          trained_layers=Flag("", "Train only the last N layers and the head. Default: all.", "N"),
+          rate=Flag("", "Serve this many requests: 20 (per second), or 300 requests/min.", "RATE"),
+          concurrency=Flag("", "Requests in flight, instead of a rate.", "N"),
+          input=Flag("", "Prompt tokens per request.", "TOKENS"),
+          output=Flag("", "Output tokens per request.", "TOKENS"),
+          arrivals=Flag("", "Gaps between requests: poisson (default), or their variation as cv=2.", "HOW"),
+          day=Flag("", "24 factors of the rate, one per hour from midnight.", "F,.."),
+          ttft=Flag("", "Latency target (SLO) for the first token, at p95: 2s, '2 s at p99'.", "TIME"),
+          tpot=Flag("", "Latency target (SLO) per token after the first, at p95: 50ms.", "TIME"),
+          quantization=Flag("", "Formats allowed for the weights: bf16, fp8, int8, int4, nvfp4, .... Default: as "
+                            "published.", "FORMAT,..", many=True),
+          kv_cache=Flag("", "Format of the KV cache. Default: the engine's own.", choices=get_args(CacheFormat)),
+          engine=Flag("", "Inference engine. Default: vllm.", "NAME"),
+          engine_version=Flag("", "Release of the engine. Default: the newest in the catalog.", "X.Y"),
+          prefix_hits=Flag("", "Share of prompt tokens found in the prefix cache: 70%.", "SHARE"),
+          speculative=Flag("", "Tokens drafted in a step, and the share accepted: 3:0.7.", "N:SHARE"),
+          headroom=Flag("", "Extra load to withstand, as a share of the rate: 20%.", "SHARE"),
+          spare_replicas=Flag("", "Replicas that may fail with the latency targets still met.", "N"),
+          max_model_len=Flag("", "Longest request accepted, with its output. Default: as asked.", "TOKENS"),
+          length_classes=Flag("", "Classes of prompt length, each with its own replicas: 1, 2 or 4.", "N"),
+          disaggregated=Flag("", "Prefill and decode on separate replicas. Default: no.",
+                             choices=get_args(Disaggregated))),
+    "on": Flag("hardware.candidates", "Node types, GPUs, or 8xh100; repeatable. Default: every node type with an "
+               "admitted offer.", "NAME,..", many=True, also="candidates"),
+    **_of("sourcing.",
+          provider=Flag("rent.providers", "Only offers of these providers.", "NAME,..", many=True, also="providers"),
+          region=Flag("rent.regions", "Only offers in these regions.", "NAME,..", many=True, also="regions"),
+          terms=Flag("rent.terms", "on-demand (default), spot, reserved-1y, ...", "TERM,..", many=True),
+          price_age=Flag("", "Warn about prices older than this.", "DAYS")),
+    **_of("limits.",
+          deadline=Flag("", "Longest duration: 60d.", "TIME"),
+          budget=Flag("", "Highest cost: 12MUSD.", "MONEY"),
+          gpus=Flag("", "Exactly this many GPUs; for a service, at most this many.", "N"),
+          max_gpus=Flag("", "At most this many GPUs.", "N"),
+          max_nodes=Flag("", "At most this many nodes.", "N"),
+          max_power=Flag("", "At most this power of all nodes under load: 2MW.", "POWER")),
+    "objective": Flag("objective", "What to minimize. Default: cost.", choices=get_args(Objective)),
+    "confidence": Flag("confidence", "Confidence of the memory verdict, 0.5 to 1. Default: 0.95.", "SHARE"),
+}
+"""Name -> what it sets. A value that is not listed here (a trace, owned nodes) is given in a file or a mapping."""
+FLAGS: dict[str, str] = {name: flag.path for name, flag in TABLE.items()}
+"""Name -> the scenario value that it sets."""
+NAMES: dict[str, str] = FLAGS | {flag.also: flag.path for flag in TABLE.values() if flag.also}
+"""The same with the other names."""
+
+
+def by_path(values: Mapping[str, object], what: str) -> tuple[dict[str, object], dict[str, str]]:
+    """Return keywords as values by scenario path, those that are not None, and the name by which each was given.
+
+    Raises UnknownName ("argument of planner.plan", which is `what`), and InputError where two names mean the same.
+    """
+    found: dict[str, object] = {}
+    names: dict[str, str] = {}
+    for name, value in values.items():
+        if name not in NAMES:
+            raise UnknownName(what, name, NAMES)
+        if value is None:
+            continue
+        path = NAMES[name]
+        if path in found:
+            raise InputError(f"{names[path]} and {name} mean the same: give one of them")
+        found[path], names[path] = plain(value, name), name
+    return found, names
+
+
+def plain(value: object, name: str, depth: int = 0) -> Any:  # noqa: ANN401 - as a file would hold it
+    """Return a value as a file would hold it: text, numbers, lists and mappings. Raises InputError for any other."""
+    if depth > MAX_DEPTH:
+        raise InputError(f"{name}: nested deeper than {MAX_DEPTH} levels")
+    if value is None or isinstance(value, str | bool):
+        return value
+    if isinstance(value, Integral) and int(value).bit_length() <= LARGEST_BITS:
+        return int(value)
+    if isinstance(value, Real) and not isinstance(value, Integral):
+        return float(value)
+    if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+        return {key: plain(inner, f"{name}.{key}" if depth or name == "scenario" else name, depth + 1)
+                for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(inner, name, depth + 1) for inner in value]
+    raise InputError(f"{name}: expected text, a number, or a list or mapping of these, got {_kind(value)}")
+
+
+def _kind(value: object) -> str:
+    if isinstance(value, Integral):
+        return f"a number of more than {LARGEST_BITS} bits"
+    return "keys that are not text" if isinstance(value, Mapping) else f"a value of type {type(value).__name__}"

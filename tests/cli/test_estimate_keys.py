@@ -1,0 +1,124 @@
+"""Every key of a question counts in an estimate, or is refused by name; none is passed over in silence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner import estimate
+from planner.cli.estimate import command as estimate_command
+from planner.cli.plan import command as plan_command
+from planner.errors import InputError
+from planner.scenario.flags import TABLE
+
+TRAINING: dict[str, Any] = {"tokens": "1 G", "seq_len": 512, "global_batch": 16, "method": "full"}
+OTHER_TRAINING: dict[str, Any] = {
+    "model": "qwen2.5-0.5b", "method": "lora", "tokens": "2 G", "seq_len": 1024, "global_batch": 32, "mean_length": 300,
+    "stack": "fsdp2", "precision": "fp16", "optimizer": "lion", "optimizer_in_backward": True, "loss": "chunked",
+    "lora_rank": 64, "trained_layers": 2, "gpus": 2, "confidence": 0.6}
+SERVED: dict[str, Any] = {"input": {"mean": 500, "cv": 0.5}, "output": 100}
+OTHER_SERVED: dict[str, Any] = {
+    "model": "qwen2.5-0.5b", "rate": 9, "concurrency": 9, "input": {"mean": 500, "cv": 1.5},
+    "output": {"mean": 100, "cv": 1.5}, "arrivals": "cv=3", "day": [1] * 23 + [2], "ttft": "1 s", "tpot": "50 ms",
+    "quantization": "fp8", "kv_cache": "fp8", "engine": "sglang", "engine_version": "0.6.0", "prefix_hits": "70%",
+    "speculative": "3:0.7", "headroom": "20%", "spare_replicas": 1, "max_model_len": 900, "length_classes": 2,
+    "disaggregated": "only", "gpus": 2, "confidence": 0.6}
+LOADS: dict[str, dict[str, Any]] = {"rate": {"rate": 5}, "concurrency": {"concurrency": 16}, "most": {}}
+CHOOSING = ("on", "provider", "region", "terms", "price_age", "deadline", "budget", "max_gpus", "max_nodes",
+            "max_power", "objective")
+
+
+def counts_or_is_refused(name: str, value: object, base: dict[str, Any]) -> str:
+    """Return what becomes of a key: counts, or refused."""
+    # a step in backward has one micro-batch
+    base = base | ({"layout": "mbs=16"} if name == "optimizer_in_backward" else {})
+    before = estimate("gpt2", "dgx-h100", **base)
+    asked: dict[str, Any] = {"scenario": "gpt2", **base, name: value}
+    if name == "model":
+        asked["scenario"] = asked.pop("model")
+    try:
+        after = estimate(node="dgx-h100", **asked)
+    except InputError as error:
+        return "refused" if name in str(error) else f"fails: {error}"
+    assert after != before
+    return "counts"
+
+
+@pytest.mark.parametrize("name", OTHER_TRAINING)
+def test_a_key_of_training_counts_or_is_refused(name: str) -> None:
+    expected = "refused" if name == "lora_rank" else "counts"
+    assert counts_or_is_refused(name, OTHER_TRAINING[name], TRAINING) == expected
+
+
+@pytest.mark.parametrize("load", LOADS)
+@pytest.mark.parametrize("name", OTHER_SERVED)
+def test_a_key_of_a_service_counts_or_is_refused(name: str, load: str) -> None:
+    found = counts_or_is_refused(name, OTHER_SERVED[name], SERVED | LOADS[load])
+    assert found in ("counts", "refused")
+    if name in ("input", "output", "prefix_hits", "speculative", "gpus"):
+        assert found == "counts"
+
+
+def test_every_key_is_tried_here() -> None:
+    assert set(TABLE) == {*OTHER_TRAINING, *OTHER_SERVED, *CHOOSING}
+
+
+@pytest.mark.parametrize("name", CHOOSING)
+def test_what_only_a_choice_depends_on_is_refused(planner: Any, name: str) -> None:
+    ran = planner("estimate", "--model", "gpt2", "--node", "dgx-h100", f"--{name.replace('_', '-')}",
+                  {"price_age": "3", "objective": "cost"}.get(name, "x"))
+    assert (ran.code, ran.out) == (2, "")
+    assert f"--{name.replace('_', '-')}: does nothing to an estimate" in ran.err
+
+
+def test_the_rank_of_adapters_counts_where_there_are_some() -> None:
+    small, large = (estimate("gpt2", "dgx-h100", method="lora", lora_rank=rank) for rank in (8, 256))
+    assert small.memory.peak_bytes < large.memory.peak_bytes
+
+
+@pytest.mark.parametrize(("name", "value"), [("optimizer", "lion"), ("global_batch", 64), ("mean_length", 300),
+                                             ("optimizer_in_backward", True), ("loss", "fused")])
+def test_what_trains_is_refused_where_nothing_does(name: str, value: object) -> None:
+    with pytest.raises(InputError, match=rf"^{name}: does nothing to this estimate"):
+        estimate("gpt2", "dgx-h100", method="inference", **{name: value})
+
+
+def test_a_batch_within_its_tolerance_is_one_that_the_layout_divides() -> None:
+    layout = {"tp": 1, "dp": 7}
+    with pytest.raises(InputError, match="batch"):
+        estimate("gpt2", "dgx-h100", layout, global_batch=64)
+    found = estimate("gpt2", "dgx-h100", layout, global_batch="64 sequences +- 2%")
+    assert found.layout.micro_batches * found.layout.dp == 63
+
+
+@pytest.mark.parametrize(("key", "values"), [("precision: [bf16, fp8]", "bf16, fp8"), ("precision: [bf16]", "")])
+def test_formats_to_choose_from_are_named_where_they_are_written(planner: Any, tmp_path: Path, key: str, values: str
+                                                                 ) -> None:
+    path = tmp_path / "job.yaml"
+    path.write_text(f"workload:\n  model: gpt2\n  tokens: 1 G\n  {key}\n")
+    ran = planner("estimate", path, "--node", "dgx-h100")
+    assert ran.code == (2 if values else 0)
+    assert f"job.yaml:4: workload.precision: an estimate is for one format, got {values}" in ran.err or not values
+
+
+def test_targets_of_a_file_are_for_plans_and_said_so(planner: Any, tmp_path: Path) -> None:
+    path = tmp_path / "chat.yaml"
+    path.write_text("workload: {kind: serving, model: gpt2, rate: 5, input: 500, output: 100, ttft: 1 s, "
+                    "headroom: 20%}\nlimits: {budget: 50 USD/h}\n")
+    ran = planner("estimate", path, "--node", "dgx-h100")
+    assert ran.code == 0
+    assert "warning: ttft, headroom of the scenario have no effect on an estimate" in ran.err
+    assert planner("estimate", path, "--node", "dgx-h100", "--ttft", "2 s").code == 2
+    path.write_text(path.read_text().replace("ttft: 1 s", "disaggregated: only"))
+    refused = planner("estimate", path, "--node", "dgx-h100")
+    assert refused.code == 2
+    assert "chat.yaml:1: workload.disaggregated: does nothing to this estimate" in refused.err
+
+
+def test_the_commands_have_every_flag_under_the_name_of_its_key() -> None:
+    for command in (plan_command, estimate_command):
+        options = {option for parameter in command.params for option in parameter.opts}
+        names = [*TABLE, *(flag.also for flag in TABLE.values() if flag.also)]
+        assert {"--" + name.replace("_", "-") for name in names} <= options
