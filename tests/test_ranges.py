@@ -37,6 +37,8 @@ def test_numbers_are_found_wherever_they_are():
     ("stacks", "megatron-core", "live_layers", 1e9, "less than or equal to 100"),
     ("engines", "vllm", "block", 10**12, "less than or equal to"),
     ("calibration", "gpu-hopper", "gemm.bf16", 1e9, "less than or equal to 1.2"),
+    ("calibration", "gpu-hopper", "gemm.bf16", 1e-300, "greater than or equal to 0.0001"),
+    ("calibration", "gpu-hopper", "memory", 1e-300, "greater than or equal to 0.0001"),
     ("calibration", "kernels", "tile", 0, "greater than 0")])
 def test_a_figure_outside_its_range_is_refused_with_the_bound(kind, name, path, value, said, capsys):
     entry = dict(read(data_root("catalogs") / kind / f"{name}.yaml").data)

@@ -21,10 +21,10 @@ class ArchitectureRates(Sourced):
     """What large products reach in a benchmark, on parts whose own `gemm_efficiency` is not known."""
     sustained: dict[Precision, Share] = Field(default={}, validate_default=True)
     """Share of that which they keep in training, at the clocks that power leaves; 1 where not stated."""
-    attention_forward: float = Field(gt=0, le=1)
-    attention_backward: float = Field(gt=0, le=1)
+    attention_forward: float = Field(ge=1e-4, le=1)
+    attention_backward: float = Field(ge=1e-4, le=1)
     """Backward attention rate over forward rate."""
-    memory: float = Field(gt=0, le=1)
+    memory: float = Field(ge=1e-4, le=1)
 
     @field_validator("sustained")
     @classmethod
@@ -55,19 +55,19 @@ class KernelShape(Sourced):
     launches_per_forward: float = Field(gt=1, le=100)
     """Kernels that a layer launches forward and backward, over those forward."""
     attention_half_sequence: Annotated[float, Field(ge=0, le=1e9)]
-    attention_backward_flops: float = Field(gt=0, le=100)
+    attention_backward_flops: float = Field(ge=1e-4, le=100)
     """FLOPs of fused attention backward over forward: five products for two."""
-    unfused_attention: float = Field(gt=0, le=1)
+    unfused_attention: float = Field(ge=1e-4, le=1)
     """Share of the peak that the batched products of unfused attention reach."""
     unfused_attention_passes: Passes
     """Times unfused attention moves its 16-bit scores through memory forward: mask, softmax, dropout."""
-    scan: float = Field(gt=0, le=1)
+    scan: float = Field(ge=1e-4, le=1)
     """Share of the 16-bit peak that the products of a recurrence reach."""
     scan_chunk: Few
     """Tokens that kernels of a recurrence work on at once."""
     scan_launches: float = Field(ge=0, le=1e4)
     """Kernels of a recurrence, forward."""
-    scan_backward: float = Field(gt=0, le=100)
+    scan_backward: float = Field(ge=1e-4, le=100)
     """Time of a recurrence backward over forward."""
     scan_passes: Passes
     """Times what is projected for a recurrence, and what it returns, pass through memory forward."""
@@ -77,7 +77,7 @@ class KernelShape(Sourced):
     """Bytes moved forward per element of queries, keys and values: rotated or copied."""
     embedding_bytes: Passes
     """Bytes moved per element of an embedding, looked up and its gradient added."""
-    elementwise_backward: float = Field(gt=0, le=100)
+    elementwise_backward: float = Field(ge=1e-4, le=100)
     """Bytes that elementwise work moves backward over forward."""
     recompute: dict[RecomputeModule, Annotated[float, Field(ge=0, le=1)]]
     """Of modules that are parts of others, their share of those: moe_act of routed experts, mla_up_proj of attention's
@@ -89,9 +89,9 @@ class KernelShape(Sourced):
     optimizer_bytes_per_parameter: Passes
     host_adam_bytes_per_parameter: Passes
     """Host memory traffic of one CPU Adam update over what the host's datasheet bandwidth sustains."""
-    host_memory_share: float = Field(gt=0, le=1)
+    host_memory_share: float = Field(ge=1e-4, le=1)
     """Share of host memory that a job may pin."""
-    resolution: float = Field(gt=0, lt=1)
+    resolution: float = Field(ge=1e-4, lt=1)
     """Relative difference in step time below which two layouts are told apart no better than by chance."""
     jitter_per_doubling: Annotated[float, Field(ge=0, le=1)]
     """Step time lost to stragglers for each doubling of the nodes."""
@@ -100,7 +100,7 @@ class KernelShape(Sourced):
 class Collectives(Sourced):
     """What collectives reach beside the curves and links of fabrics."""
 
-    tree: float = Field(gt=0, le=1)
+    tree: float = Field(ge=1e-4, le=1)
     """Share of a ring's rate that an adapter keeps in a tree of nodes."""
     ring_exposed: float = Field(ge=0, le=1)
     """Share of a ring exchange of keys and values that no compute hides: the first block."""
@@ -110,7 +110,7 @@ class Reliability(Sourced):
     """Failures and what they cost a run."""
 
     gpu_hours_per_interruption: Hours
-    hardware_share: float = Field(gt=0, le=1)
+    hardware_share: float = Field(ge=1e-4, le=1)
     """Interruptions that take a node away until it is repaired."""
     repair: Seconds
     restart: Seconds
@@ -119,7 +119,7 @@ class Reliability(Sourced):
     """Of spot nodes whose offer does not say it: how long until the provider takes one back."""
     replace: Seconds
     """Until another spot node takes its place."""
-    spare_confidence: float = Field(gt=0, lt=1)
+    spare_confidence: float = Field(ge=1e-4, lt=1)
     """Probability that the spares on hand cover the nodes under repair."""
 
 
@@ -137,11 +137,11 @@ class Residual(Frozen):
     """Whether the model is a mixture of experts."""
     regime: str | None = None
     rows: Rows
-    q05: Annotated[float, Field(gt=0, le=1e6)]
-    q10: Annotated[float, Field(gt=0, le=1e6)]
-    q50: Annotated[float, Field(gt=0, le=1e6)]
-    q90: Annotated[float, Field(gt=0, le=1e6)]
-    q95: Annotated[float, Field(gt=0, le=1e6)]
+    q05: Annotated[float, Field(ge=1e-4, le=1e6)]
+    q10: Annotated[float, Field(ge=1e-4, le=1e6)]
+    q50: Annotated[float, Field(ge=1e-4, le=1e6)]
+    q90: Annotated[float, Field(ge=1e-4, le=1e6)]
+    q95: Annotated[float, Field(ge=1e-4, le=1e6)]
 
 
 TRAITS = ("stack", "architecture", "model", "method", "quantity", "engine", "kind", "regime")

@@ -127,8 +127,8 @@ class Engine(Sourced):
     """One inference engine. `fraction_of` says of what `memory_fraction` is a share."""
 
     fraction_of: Shared
-    memory_fraction: float = Field(gt=0, le=1)
-    memory_fraction_most: float | None = Field(default=None, gt=0, le=1)
+    memory_fraction: float = Field(ge=1e-4, le=1)
+    memory_fraction_most: float | None = Field(default=None, ge=1e-4, le=1)
     """A larger fraction that still leaves room for what the engine does not count, for caches that are too small."""
     block: Width
     """Tokens of a cache block."""

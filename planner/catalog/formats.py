@@ -20,14 +20,14 @@ from planner.yaml_io import Frozen
 class WeightFormat(Frozen):
     """Bytes of one weight of a quantized matrix with its share of the scales, and of any other weight."""
 
-    matrix: float = Field(gt=0, le=64)
-    other: float = Field(default=2.0, gt=0, le=64)
+    matrix: float = Field(ge=1e-4, le=64)
+    other: float = Field(default=2.0, ge=1e-4, le=64)
     experts_alone: bool = False
     """Whether only routed experts are quantized, as in gpt-oss."""
-    attention: float | None = Field(default=None, gt=0, le=64)
+    attention: float | None = Field(default=None, ge=1e-4, le=64)
     """Of matrices of attention, where they are kept apart from the rest."""
-    embedding: float | None = Field(default=None, gt=0, le=64)
-    head: float | None = Field(default=None, gt=0, le=64)
+    embedding: float | None = Field(default=None, ge=1e-4, le=64)
+    head: float | None = Field(default=None, ge=1e-4, le=64)
     """Of the token table and the output matrix, where they are quantized too."""
     activation: float = Field(default=0.0, ge=0, le=64)
     """Bytes of an element of the copy that products in eight or four bits read in place of activations."""
@@ -50,8 +50,8 @@ class WeightFormat(Frozen):
 class GgufKind(Frozen):
     """Bytes of a matrix weight and of a weight of the token table in one of llama.cpp's kinds."""
 
-    matrix: float = Field(gt=0, le=64)
-    table: float = Field(gt=0, le=64)
+    matrix: float = Field(ge=1e-4, le=64)
+    table: float = Field(ge=1e-4, le=64)
 
 
 class CacheRules(Frozen):
@@ -70,7 +70,7 @@ class CacheRules(Frozen):
 class StoredCache(CacheRules):
     """The same with the bytes of one element of keys and values, scales included."""
 
-    element: float = Field(gt=0, le=64)
+    element: float = Field(ge=1e-4, le=64)
 
 
 class Formats(Sourced):

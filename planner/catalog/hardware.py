@@ -81,7 +81,7 @@ class Fabric(Sourced):
     """Scale-up: a switch, links between all, the hybrid cube mesh of eight V100, bridges between neighbors, or none."""
     bandwidth: ByteRate | None = None
     """Scale-up: per GPU and direction. Scale-out takes it from the node's NICs."""
-    efficiency: float = Field(gt=0, le=1.2)
+    efficiency: float = Field(ge=1e-4, le=1.2)
     """Bus bandwidth of large messages over wire bandwidth."""
     latency: Seconds
     """Fixed time of one small collective (scale-up) or of one network hop (scale-out)."""

@@ -18,10 +18,11 @@ Parameters: TypeAlias = Annotated[int, Field(gt=0, le=10**16)]
 Rows: TypeAlias = Annotated[int, Field(ge=1, le=10**9)]
 """Of evidence."""
 Factor: TypeAlias = Annotated[float, Field(ge=1e-4, le=1e4)]
-"""A figure over another of its kind."""
+"""A figure over another of its kind. No ratio or share of the catalog is below 1e-4: others come of a slip, and
+numbers made with them leave the range of floats."""
 Passes: TypeAlias = Annotated[float, Field(ge=0, le=1e4)]
 """Times through memory, bytes an element, or lengths at which something is half as good."""
-Share: TypeAlias = Annotated[float, Field(gt=0, le=1.2)]
+Share: TypeAlias = Annotated[float, Field(ge=1e-4, le=1.2)]
 """Of a rate on paper; measured ones lie a little above some."""
 Held: TypeAlias = Annotated[float, Field(ge=0, le=64)]
 """Bytes of a weight, an element or a parameter's states."""

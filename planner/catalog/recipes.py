@@ -14,7 +14,7 @@ from planner.yaml_io import Frozen
 class TrainedBytes(Frozen):
     """Bytes of each parameter that trains beside a frozen base."""
 
-    weight: float = Field(gt=0, le=64)
+    weight: float = Field(ge=1e-4, le=64)
     gradient: Held
     moments: Held
 

@@ -23,17 +23,17 @@ class ServingLaw(Sourced):
     """Exponent of the norm that joins a product's compute and memory time: large takes the larger, 1 adds them."""
     expert_rows: Width
     """Rows of the smallest tile of a product of experts."""
-    expanded: float = Field(gt=0, le=1)
+    expanded: float = Field(ge=1e-4, le=1)
     """Share of their rate that products keep whose 4-bit weights are expanded to 16 bits on the way."""
-    latent: float = Field(gt=0, le=1)
+    latent: float = Field(ge=1e-4, le=1)
     """Share of the 16-bit peak that decoding over latent vectors (MLA) reaches."""
     latent_gaps: Annotated[float, Field(ge=1, le=1e4)]
     """Gaps between kernels in a layer of latent attention over those in another: it has more of them."""
-    alike: float = Field(gt=0, le=1)
+    alike: float = Field(ge=1e-4, le=1)
     """Exponent of the rows of a step in the number of experts they choose: tokens are alike, and choose alike."""
     imbalance: Annotated[float, Field(ge=1, le=1e4)]
     """Work of the busiest rank over the mean under expert parallelism."""
-    one_shot: float = Field(gt=0, le=1)
+    one_shot: float = Field(ge=1e-4, le=1)
     """Share of a scale-up link that a kernel of one-shot or two-shot all-reduce reaches."""
     one_shot_bytes: Bytes
     """Largest message that such a kernel takes."""
@@ -56,7 +56,7 @@ class ServiceLevel(Frozen):
     scenario: Literal["server", "interactive"]
     ttft: Seconds
     tpot: Seconds
-    quantile: float = Field(gt=0, lt=1)
+    quantile: float = Field(ge=1e-4, lt=1)
     """Share of requests that stay within them."""
     input_cv: Annotated[float, Field(ge=0, le=100)]
     output_cv: Annotated[float, Field(ge=0, le=100)]

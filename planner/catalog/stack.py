@@ -22,8 +22,8 @@ Degree = Literal["tp", "cp", "dp", "ep", "pp", "vpp", "zero", "hsdp", "micro_bat
 class StateBytes(Frozen):
     """Bytes per parameter of one precision recipe: compute weight, accumulated gradient, master copy, both moments."""
 
-    weight: Annotated[float, Field(gt=0, le=64)]
-    gradient: Annotated[float, Field(gt=0, le=64)]
+    weight: Annotated[float, Field(ge=1e-4, le=64)]
+    gradient: Annotated[float, Field(ge=1e-4, le=64)]
     master: Annotated[float, Field(ge=0, le=64)]
     moments: Annotated[float, Field(ge=0, le=64)]
 
@@ -49,7 +49,7 @@ class ExpertKernels(Frozen):
     """Times the routed tokens pass through memory, forward and backward, to be sorted by expert and back."""
     biased_passes: Passes
     """The same, added where experts have biases: no fused kernel adds them or takes their gradient."""
-    plain_passes: Annotated[float, Field(gt=0, le=1e4)]
+    plain_passes: Annotated[float, Field(ge=1e-4, le=1e4)]
     """Times the activation of ungated experts passes through memory, forward and backward; gated ones are fused."""
     imbalance: Annotated[float, Field(ge=1, le=1e4)] = 1.0
     """Tokens of the busiest GPU over the mean; 1 where the router is balanced by force, as in benchmarks."""
@@ -129,14 +129,14 @@ class Stack(Sourced):
     states: dict[Precision, StateBytes]
     gradients_persist: bool
     """Gradient buffers live through forward (Megatron, DeepSpeed) or are freed by the step (plain PyTorch)."""
-    reduce_bytes: Annotated[float, Field(gt=0, le=64)]
+    reduce_bytes: Annotated[float, Field(ge=1e-4, le=64)]
     """Bytes per element of the gradient reduction."""
     fused_norm_and_activation: bool
     gathered_norm_outputs: bool = False
     """Saves the norm outputs gathered over tensor parallelism rather than sharded (DTensor style)."""
-    live_layers: Annotated[float, Field(gt=0, le=100)]
+    live_layers: Annotated[float, Field(ge=1e-4, le=100)]
     """Saved sets a layer holds while its backward runs: the saved tensors and their gradients."""
-    live_mlp: float = Field(default=1.0, gt=0, le=1)
+    live_mlp: float = Field(default=1.0, ge=1e-4, le=1)
     """Share of the feed-forward's saved set that is live at once: less where it works through the sequence in tiles."""
     loss_bytes_per_logit: Annotated[float, Field(ge=0, le=1000)]
     vocab_parallel_loss: bool
