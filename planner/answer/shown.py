@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from importlib import import_module
@@ -21,22 +22,22 @@ Table = tuple[Sequence[str], Sequence[Sequence[object]]]
 """Heads of columns, and rows of cells."""
 
 
-class Shown:
+class Shown(ABC):
     """What every answer of `import planner` can do: show itself in short, and become a data frame."""
 
     __slots__ = ()
 
+    @abstractmethod
     def headline(self) -> str:
         """Return the status and the headline figures on one line."""
-        raise NotImplementedError
 
+    @abstractmethod
     def table(self) -> Table:
         """Return what a notebook shows of it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def records(self) -> list[Mapping[str, object]]:
         """Return the rows of its data frame."""
-        raise NotImplementedError
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.headline()}>"

@@ -16,7 +16,6 @@ from planner.jobs.quanta import prices, quanta, shared_out, used_by
 from planner.money.rent import RentalOffer
 from planner.scenario.limits import Limits
 from planner.solver.check import check_cover
-from planner.solver.fleet.cover import cover
 from planner.solver.fleet.covering import LIMITED, Column, Cover, Covered, Supply
 from planner.solver.fleet.single import single
 from planner.solver.quantize import DURATION_QUANTUM, price
@@ -230,7 +229,7 @@ class Fleet:
         for _ in range(STEPS):
             middle = (low + high) / 2
             needs = tuple(tuple(int(need * middle) for need in service) for service in problem.needs)
-            met = cover(replace(problem, needs=needs)).value is not None
+            met = _covered(replace(problem, needs=needs)).value is not None
             low, high = (middle, high) if met else (low, middle)
         return low
 
@@ -245,7 +244,7 @@ class Fleet:
         """Return the fleet with its proof. Raises RuntimeError where a check contradicts it, which is a defect."""
         if self.demands:
             problem = self.problem(admitted, limits)
-            covered = cover(problem, self.settings)
+            covered = _covered(problem, self.settings)
             if wrong := check_cover(problem, covered):
                 raise RuntimeError(f"an independent check contradicts the solver: {wrong[0]}")
             return Solution(covered.status, covered.value, covered.bound, covered=covered)
@@ -259,6 +258,13 @@ class Fleet:
         offer = None if column is None else next(
             (one for one in self.terms.market.offers if one.candidate == column.candidate), None)
         return Solution(found.status, found.value, found.bound, None if column is None else Run(0, column, offer))
+
+
+def _covered(problem: Cover, settings: Settings = LIMITED) -> Covered:
+    # CP-SAT takes half a second to load, and neither one run nor an estimate needs it
+    from planner.solver.fleet.cover import cover
+
+    return cover(problem, settings)
 
 
 def _least(*limits: int | None) -> int | None:

@@ -35,6 +35,13 @@ def test_help_and_import_are_quick_because_nothing_heavy_is_imported(code):
     assert not [name for name in ("numpy", "pydantic", "ortools", "yaml", "rich") if f" {name}\n" in imported]
 
 
+@pytest.mark.parametrize("argv", [ONE, ["plan", "--model", "gpt2", "--tokens", "1G", "--on", "h100-sxm-1x", "-q"]])
+def test_one_layout_and_one_run_are_answered_without_loading_cp_sat(argv):
+    imported = python(f"from planner.cli.main import main; assert main({argv}) == 0").stderr
+    assert " ortools\n" not in imported
+    assert "planner.jobs.fleet\n" in imported
+
+
 def test_help_is_quick_because_little_is_imported_at_all():
     """Wall clock is the machine's; what is imported is ours. Python with site-packages and click are most of it."""
     code = ("import runpy, sys\nbefore = set(sys.modules)\nsys.argv = ['planner', '--help']\n"
