@@ -9,7 +9,7 @@ import click
 from planner.cli.options import common, console, is_quiet, open_catalog, warn
 from planner.cli.printing import say, say_json, say_yaml
 from planner.cli.progress import bar
-from planner.cli.question import asking, question
+from planner.cli.question import any_question, asking
 from planner.errors import EXIT_INFEASIBLE, EXIT_INTERRUPTED, EXIT_OK, EXIT_STOPPED
 from planner.scenario.load import to_yaml
 
@@ -36,7 +36,7 @@ def command(scenario: str | None, prefer: str | None, pareto: str | None, time_l
     with --rate, --input and --output for a service.
     """
     catalog = open_catalog(catalogs)
-    asked, defaults = question(scenario, flags, catalog)
+    asked, defaults = any_question(scenario, flags, catalog)
     if show_scenario:
         say_yaml(to_yaml(asked))
         return EXIT_OK

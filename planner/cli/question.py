@@ -11,7 +11,8 @@ from planner.catalog.load import Catalog
 from planner.cli import options
 from planner.scenario.default import Defaults
 from planner.scenario.flags import FLAGS, TABLE, Flag
-from planner.scenario.load import load_any
+from planner.scenario.load import load_question, only_one
+from planner.scenario.portfolio import Portfolio
 from planner.scenario.scenario import AnyScenario
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -68,5 +69,12 @@ def overrides(flags: Mapping[str, object]) -> dict[str, object]:
 def question(scenario: str | None, flags: Mapping[str, object], catalog: Catalog,
              replaced: Mapping[str, str] | None = None) -> tuple[AnyScenario, Defaults]:
     """Return the question asked and its defaults; `replaced` holds values by path that override both."""
+    asked, defaults = any_question(scenario, flags, catalog, replaced)
+    return only_one(asked), defaults
+
+
+def any_question(scenario: str | None, flags: Mapping[str, object], catalog: Catalog,
+                 replaced: Mapping[str, str] | None = None) -> tuple[AnyScenario | Portfolio, Defaults]:
+    """Return the same, of one workload or of a portfolio of jobs."""
     labels = LABELS | {path: f"--why-not ({path})" for path in replaced or {}}
-    return load_any(scenario, overrides(flags) | dict(replaced or {}), catalog, labels=labels)
+    return load_question(scenario, overrides(flags) | dict(replaced or {}), catalog, labels=labels)

@@ -15,8 +15,9 @@ from planner.scenario.limits import Limits, Objective
 from planner.simulate.trace import Trace
 from planner.solver.settings import UNLIMITED, Effort
 
-Depth: TypeAlias = Literal["each", "best", "any"]
-"""What is looked for: the best on every candidate, the best of all, or anything that keeps the limits."""
+Depth: TypeAlias = Literal["each", "best", "any", "shared"]
+"""What is looked for: the best on every candidate, the best of all, anything that keeps the limits, or of every
+candidate all that may be of use to jobs that share it: the fastest with every number of GPUs."""
 Progress: TypeAlias = Callable[[float], None]
 Picked: TypeAlias = Run | Pick
 Held: TypeAlias = Mapping[str, str]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from planner.answer.assignment import Assignment
 from planner.catalog.load import Catalog
 from planner.jobs.idle import Idle
-from planner.jobs.job import Terms
+from planner.jobs.job import Job, Terms
 from planner.jobs.market import Market, market_of, unpriced
 from planner.jobs.serving.estimate import estimate_serving
 from planner.jobs.serving.estimate import idle_keys as idle_serving
@@ -18,12 +18,14 @@ from planner.jobs.training.job import training_job
 from planner.jobs.training.one_layout import estimate_training
 from planner.jobs.training.one_layout import idle_keys as idle_training
 from planner.physics.shapes import parameters
+from planner.scenario.limits import Deadline, Limits, ServingLimits
+from planner.scenario.portfolio import Portfolio
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario
 from planner.scenario.serving import Serving
 from planner.scenario.workload import Method
 from planner.yaml_io import Frozen
 
-__all__ = ["MOST_HOLDING", "asks_what_holds", "estimate_of", "holding", "idle_in", "question_of"]
+__all__ = ["MOST_HOLDING", "asks_what_holds", "estimate_of", "holding", "idle_in", "jobs_of", "question_of"]
 METHODS: tuple[Method, ...] = ("inference", "qlora", "lora", "full")
 
 
@@ -43,6 +45,22 @@ def _training(scenario: Scenario, catalog: Catalog, market: Market) -> Question:
     job = training_job(scenario.name, scenario.workload, catalog, Terms(market, scenario.limits, scenario.objective),
                        scenario.confidence)
     return Question(scenario, catalog, (job,), job.terms)
+
+
+def jobs_of(portfolio: Portfolio, catalog: Catalog, market: Market) -> list[Job]:
+    """Return every job of a portfolio on the market of the distinct hardware; a run may take as long as it has."""
+    limits, horizon = portfolio.limits, portfolio.horizon
+    most = {"max_gpus": limits.max_gpus, "max_nodes": limits.max_nodes, "max_power": limits.max_power}
+    jobs: list[Job] = []
+    for asked in portfolio.jobs:
+        if isinstance(asked.workload, Serving):
+            jobs.append(serving_job(asked.name, asked.workload, catalog, Terms(market, ServingLimits(), "cost")))
+            continue
+        until = horizon.end if asked.deadline is None or asked.late is not None else asked.deadline
+        window = (until - (asked.release or horizon.start)).total_seconds()
+        terms = Terms(market, Limits(deadline=Deadline(window), **most), "cost")
+        jobs.append(training_job(asked.name, asked.workload, catalog, terms, portfolio.confidence))
+    return jobs
 
 
 def estimate_of(scenario: AnyScenario, catalog: Catalog, node: str, layout: Mapping[str, str]) -> Assignment:

@@ -93,6 +93,22 @@ def pareto(question: Question, space: Space, job: Job, source: Source, measures:
     return [stairs.points[point] for point in sorted(stairs.points)], frontier
 
 
+def fastest_by_gpus(question: Question, space: Space, job: Job, source: Source, effort: Effort = UNLIMITED) -> Frontier:
+    """Return of every candidate the layouts that no other one beats in GPUs and time at once.
+
+    Nodes, spares and power grow with the GPUs, and energy is power for that time, so that none of the layouts left out
+    is better in any of these. It is exact unless the account has an open bound.
+    """
+    frontier = Search(question, space, job, effort, leaders=lambda sizes: Staircase(("gpus", "time"))).run(source)
+    best: dict[int, list[StagedLayout]] = {}
+    for one in sorted(frontier.found, key=lambda one: (one.column.gpus, one.column.duration_us, one.key)):
+        mine = best.setdefault(one.column.candidate, [])
+        if not mine or one.column.duration_us < mine[-1].column.duration_us:
+            mine.append(one)
+    frontier.found = [one for candidate in sorted(best) for one in best[candidate]]
+    return frontier
+
+
 def parse_measures(names: Iterable[str]) -> tuple[Goal, ...]:
     """Return the measures meant by `cost, days, gpus, energy`. Raises ValueError."""
     known: dict[str, Goal] = {"cost": "cost", "days": "time", "time": "time", "gpus": "gpus", "energy": "energy"}
