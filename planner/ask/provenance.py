@@ -19,9 +19,9 @@ def provenance_of(scenario: AnyScenario | Portfolio, catalog: Catalog, defaults:
 
     simple: the plan is another than the optimum, the simplest of those tied with it.
     """
-    return Provenance(scenario=scenario.model_dump(mode="json", exclude_none=True, by_alias=True), defaults=tuple(defaults),
-                      catalog_digest=catalog.digest, versions=_versions(), prefer="simple" if simple else None,
-                      pareto=pareto)
+    return Provenance(scenario=scenario.model_dump(mode="json", exclude_none=True, by_alias=True),
+                      defaults=tuple(defaults), catalog_digest=catalog.digest, versions=_versions(),
+                      prefer="simple" if simple else None, pareto=pareto)
 
 
 def _versions() -> dict[str, str]:

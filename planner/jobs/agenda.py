@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from planner.catalog.calibration import Reliability
-from planner.errors import Unsupported
 from planner.jobs.columns import MICRO, Columns, Demand, ReplicaColumn
 from planner.jobs.job import Job
 from planner.jobs.market import Market
+from planner.jobs.offering import Offering, spread
 from planner.jobs.pools import Supplier
 from planner.scenario.moment import months_since
 from planner.scenario.portfolio import Portfolio, PortfolioJob
@@ -29,12 +29,7 @@ from planner.solver.fleet.schedule import (
     Service,
     Task,
 )
-from planner.solver.quantize import DURATION_QUANTUM, cost_cents, duration_limit, price
 
-MOST_OPTIONS = 8
-"""Columns of a job offered on one pool, evenly over the numbers of nodes; the plan counts those left out."""
-MOST_ENDLESS = 12
-"""The same over all pools whose nodes are taken as needed."""
 MONTHS_OF_QUARTER = 3
 
 
@@ -70,8 +65,10 @@ class Agenda:
     services: tuple[Standing, ...]
     left_out: int = 0
     """Columns that were not offered."""
-    empty: tuple[int, ...] = field(default=())
+    empty: tuple[int, ...] = ()
     """Jobs without any column on any pool."""
+    ceilings: tuple[str, ...] = ()
+    """Names of the problem's ceilings."""
 
     def label(self, item: Item) -> str:
         """Return what an instance is called."""
@@ -82,7 +79,7 @@ class Agenda:
         """Return the date of a second of the horizon."""
         return self.portfolio.horizon.start + timedelta(seconds=second)
 
-    def without(self, job: int) -> Agenda:
+    def alone(self, job: int) -> Agenda:
         """Return the agenda of one job alone: what waits for others does no longer."""
         kept = [at for at, item in enumerate(self.items) if item.job == job]
         problem = replace(self.problem, tasks=tuple(replace(self.problem.tasks[at], after=()) for at in kept),
@@ -101,7 +98,7 @@ def agenda_of(portfolio: Portfolio, jobs: Sequence[Job], columns: Sequence[Colum
     services: list[Service] = []
     left_out, empty = 0, []
     instances: dict[str, range] = {}
-    offering = _Offering(portfolio, suppliers, reliability)
+    offering = Offering(portfolio, suppliers, reliability)
     for at in _in_order(portfolio):
         asked, mine = portfolio.jobs[at], columns[at]
         if mine.demands:
@@ -112,7 +109,7 @@ def agenda_of(portfolio: Portfolio, jobs: Sequence[Job], columns: Sequence[Colum
             empty += [] if found else [at]
             continue
         options = offering.options(mine)
-        kept = _spread(options, suppliers)
+        kept = spread(options, suppliers)
         left_out += len(options) - len(kept)
         empty += [] if kept else [at]
         first = len(tasks)
@@ -122,13 +119,14 @@ def agenda_of(portfolio: Portfolio, jobs: Sequence[Job], columns: Sequence[Colum
                                tuple(other for name in asked.after for other in instances[name])))
         instances[asked.name] = range(first, len(tasks))
     horizon, limits = portfolio.horizon, portfolio.limits
+    ceilings = dict(_ceilings(portfolio, suppliers))
     last = max([horizon.periods, *(lot.end for one in suppliers for lot in one.pool.lots)])
     problem = Problem(
         horizon.periods, round(horizon.period), tuple(one.pool for one in suppliers), tuple(tasks), tuple(services),
-        tuple(_ceilings(portfolio, suppliers)), None if limits.budget is None else math.floor(limits.budget * MICRO),
+        tuple(ceilings.values()), None if limits.budget is None else math.floor(limits.budget * MICRO),
         () if limits.budget_by_quarter is None else tuple(_quarters(portfolio, last, limits.budget_by_quarter)))
     return Agenda(portfolio, tuple(jobs), tuple(columns), market, tuple(suppliers), problem, tuple(items),
-                  tuple(standing), left_out, tuple(empty))
+                  tuple(standing), left_out, tuple(empty), tuple(ceilings))
 
 
 def _in_order(portfolio: Portfolio) -> Iterator[int]:
@@ -139,113 +137,6 @@ def _in_order(portfolio: Portfolio) -> Iterator[int]:
         numbers.remove(at)
         done.add(portfolio.jobs[at].name)
         yield at
-
-
-@dataclass(frozen=True, slots=True)
-class _Offering:
-    """Turns columns into options and blocks, on every pool of their hardware."""
-
-    portfolio: Portfolio
-    suppliers: Sequence[Supplier]
-    reliability: Reliability
-
-    def options(self, columns: Columns) -> list[tuple[Option, Column]]:
-        """Return every run on every pool that has as many nodes, none as good as another in all that counts."""
-        found = []
-        for column in columns.runs:
-            for at, supplier in enumerate(self.suppliers):
-                if supplier.offer.candidate != column.candidate:
-                    continue
-                most = supplier.most
-                if most is None or column.rented_nodes <= most:
-                    found.append((self._option(at, supplier, column), column))
-        return [one for number, one in enumerate(found) if not any(
-            self._stands_for(other[0], one[0], first=at < number) for at, other in enumerate(found) if at != number)]
-
-    def _option(self, at: int, supplier: Supplier, column: Column) -> Option:
-        each, nodes = supplier.pool.micro_usd_per_node_hour, column.rented_nodes
-        seconds = math.ceil(column.duration_us * DURATION_QUANTUM - DURATION_QUANTUM / 2)
-        write = column.checkpoint_bytes / (self.reliability.checkpoint_write_per_node * column.nodes)
-        pause = math.ceil(write + self.reliability.restart)
-        paid = max(column.duration_us, duration_limit(supplier.offer.commitment))
-        cents = 0 if supplier.pool.lots else cost_cents(nodes, price(supplier.offer.usd_per_node_hour), paid)
-        return Option(at, nodes, max(1, seconds), cents * CENT, pause, -(-nodes * each * pause // HOUR_SECONDS))
-
-    def _stands_for(self, other: Option, one: Option, *, first: bool) -> bool:
-        """Say whether `other` is as good in all that counts; of equals the first."""
-        pools = [self.suppliers[option.pool] for option in (other, one)]
-        if other.pool != one.pool and not all(pool.pool.is_endless for pool in pools):
-            return False
-        limits, quota = self.portfolio.limits, self.portfolio.sourcing.rent.quota if self.portfolio.sourcing.rent else {}
-        shared = [pool.node if pool.node in quota else "" for pool in pools]
-        if shared[0] not in ("", shared[1]):
-            return False
-        counts = other.pool == one.pool and not pools[0].pool.is_endless or bool(
-            shared[0]) or limits.max_nodes is not None
-        mine, theirs = [(option.micro_usd, option.seconds, option.nodes if counts else 0,
-                         option.nodes * pool.pool.watts if limits.max_power is not None else 0,
-                         option.nodes * pool.pool.gpus if limits.max_gpus is not None else 0)
-                        for option, pool in ((one, pools[1]), (other, pools[0]))]
-        return all(a <= b for a, b in zip(theirs, mine, strict=True)) and (theirs != mine or first)
-
-    def blocks(self, asked: PortfolioJob, columns: Columns) -> list[tuple[Block, ReplicaColumn, int]]:
-        """Return whole nodes filled with replicas of one layout, on every pool; with the replicas of each block.
-
-        Raises Unsupported for a service without replicas that answer whole requests.
-        """
-        whole = [column for demand, column in columns.replicas if demand == 0 and column.role == "whole"]
-        if columns.replicas and not whole:
-            raise Unsupported(f"prefill and decode on separate replicas in a portfolio ({asked.name}): leave "
-                              "disaggregated out")
-        found: list[tuple[Block, ReplicaColumn, int]] = []
-        for at, supplier in enumerate(self.suppliers):
-            best: dict[int, tuple[Block, ReplicaColumn, int]] = {}
-            for column in sorted(whole, key=lambda one: one.plainness):
-                if column.candidate != supplier.offer.candidate:
-                    continue
-                nodes, each = -(-column.gpus // supplier.pool.gpus), max(1, supplier.pool.gpus // column.gpus)
-                rate = each * math.floor(column.rate * MICRO)
-                if rate > (best[nodes][0].micro_rate if nodes in best else 0):
-                    best[nodes] = Block(at, nodes, rate), column, each
-            found += [one for nodes, one in sorted(best.items()) if not any(
-                fewer < nodes and other[0].micro_rate * nodes >= one[0].micro_rate * fewer
-                for fewer, other in best.items())]
-        return [one for number, one in enumerate(found) if not any(
-            self._cheaper(other[0], one[0], first=at < number) for at, other in enumerate(found) if at != number)]
-
-    def _cheaper(self, other: Block, one: Block, *, first: bool) -> bool:
-        """Say whether a block can always stand for another: on nodes taken as needed, no dearer and as strong."""
-        pools = [self.suppliers[block.pool].pool for block in (other, one)]
-        limits = self.portfolio.limits
-        limited = any((limits.max_gpus, limits.max_nodes, limits.max_power)) or bool(
-            self.portfolio.sourcing.rent and self.portfolio.sourcing.rent.quota)
-        if limited or not all(pool.is_endless for pool in pools):
-            return False
-        theirs, mine = [(block.nodes * pool.micro_usd_per_node_hour, -block.micro_rate)
-                        for block, pool in zip((other, one), pools, strict=True)]
-        return theirs[0] <= mine[0] and theirs[1] <= mine[1] and (theirs != mine or first)
-
-
-def _spread(options: Sequence[tuple[Option, Column]], suppliers: Sequence[Supplier]) -> list[tuple[Option, Column]]:
-    """Return few options of every pool: the cheapest, the fastest, the smallest, and some evenly between."""
-    groups: dict[int, list[tuple[Option, Column]]] = {}
-    for one in options:
-        pool = one[0].pool
-        groups.setdefault(-1 if suppliers[pool].pool.is_endless else pool, []).append(one)
-    kept = []
-    for pool, mine in sorted(groups.items()):
-        most = MOST_ENDLESS if pool < 0 else MOST_OPTIONS
-        mine.sort(key=lambda one: (one[0].seconds, one[0].nodes, one[0].pool, one[1].key))
-        cheapest = min(range(len(mine)), key=lambda at: (mine[at][0].micro_usd, mine[at][0].seconds))
-        smallest = min(range(len(mine)), key=lambda at: (mine[at][0].nodes, mine[at][0].seconds))
-        chosen = {0, cheapest, smallest, len(mine) - 1}
-        steps = [math.log(max(1, one[0].seconds)) for one in mine]
-        for number in range(1, most - 1):
-            wanted = steps[0] + (steps[-1] - steps[0]) * number / (most - 1)
-            if len(chosen) < most:
-                chosen.add(min(range(len(mine)), key=lambda at: abs(steps[at] - wanted)))
-        kept += [one for at, one in enumerate(mine) if len(mine) <= most or at in chosen]
-    return kept
 
 
 def _instances(portfolio: Portfolio, asked: PortfolioJob) -> Iterator[tuple[int | None, datetime]]:
@@ -297,23 +188,25 @@ def _loads(portfolio: Portfolio, asked: PortfolioJob, demand: Demand,
     return [Load(tuple(periods), needs[key]) for key, periods in alike.items()]
 
 
-def _ceilings(portfolio: Portfolio, suppliers: Sequence[Supplier]) -> Iterator[Ceiling]:
+def _ceilings(portfolio: Portfolio, suppliers: Sequence[Supplier]) -> Iterator[tuple[str, Ceiling]]:
+    """Yield what all pools together take at most, by name."""
     limits, rent = portfolio.limits, portfolio.sourcing.rent
     for node, most in sorted(rent.quota.items()) if rent else ():
         weights = tuple(int(one.is_rented and one.node == node) for one in suppliers)
         if any(weights):
-            yield Ceiling(weights, most, held=True)
+            yield f"quota.{node}", Ceiling(weights, most, held=True)
     if limits.max_nodes is not None:
-        yield Ceiling((1,) * len(suppliers), limits.max_nodes)
+        yield "max_nodes", Ceiling((1,) * len(suppliers), limits.max_nodes)
     if limits.max_gpus is not None:
-        yield Ceiling(tuple(one.pool.gpus for one in suppliers), limits.max_gpus)
+        yield "max_gpus", Ceiling(tuple(one.pool.gpus for one in suppliers), limits.max_gpus)
     if limits.max_power is not None:
-        yield Ceiling(tuple(one.pool.watts for one in suppliers), math.floor(limits.max_power))
+        yield "max_power", Ceiling(tuple(one.pool.watts for one in suppliers), math.floor(limits.max_power))
 
 
 def _quarters(portfolio: Portfolio, periods: int, usd: float) -> Iterator[Purse]:
     """Yield every calendar quarter that money may be spent in."""
-    start, end = portfolio.horizon.start, portfolio.horizon.start + timedelta(seconds=periods * portfolio.horizon.period)
+    start = portfolio.horizon.start
+    end = start + timedelta(seconds=periods * portfolio.horizon.period)
     begin = start
     while begin < end:
         month = (begin.month - 1) // MONTHS_OF_QUARTER * MONTHS_OF_QUARTER + MONTHS_OF_QUARTER + 1

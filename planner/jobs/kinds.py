@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 
 from planner.answer.assignment import Assignment
@@ -49,16 +50,19 @@ def _training(scenario: Scenario, catalog: Catalog, market: Market) -> Question:
 
 def jobs_of(portfolio: Portfolio, catalog: Catalog, market: Market) -> list[Job]:
     """Return every job of a portfolio on the market of the distinct hardware; a run may take as long as it has."""
-    limits, horizon = portfolio.limits, portfolio.horizon
-    most = {"max_gpus": limits.max_gpus, "max_nodes": limits.max_nodes, "max_power": limits.max_power}
+    horizon = portfolio.horizon
+    most = {name: getattr(portfolio.limits, name) for name in ("max_gpus", "max_nodes", "max_power")}
     jobs: list[Job] = []
     for asked in portfolio.jobs:
         if isinstance(asked.workload, Serving):
             jobs.append(serving_job(asked.name, asked.workload, catalog, Terms(market, ServingLimits(), "cost")))
             continue
         until = horizon.end if asked.deadline is None or asked.late is not None else asked.deadline
-        window = (until - (asked.release or horizon.start)).total_seconds()
-        terms = Terms(market, Limits(deadline=Deadline(window), **most), "cost")
+        # jobs start with a period
+        release = ((asked.release or horizon.start) - horizon.start).total_seconds() / horizon.period
+        window = max((until - horizon.start).total_seconds() - math.ceil(release) * horizon.period, 1.0)
+        limits = Limits().model_copy(update={"deadline": Deadline(window), **most})
+        terms = Terms(market, limits, "cost", min(horizon.period, window))
         jobs.append(training_job(asked.name, asked.workload, catalog, terms, portfolio.confidence))
     return jobs
 

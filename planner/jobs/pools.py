@@ -70,7 +70,7 @@ def suppliers_of(portfolio: Portfolio, catalog: Catalog) -> tuple[Market, list[S
     # columns are searched once for each kind of hardware, whoever offers it
     most = {at: _most([one for one in suppliers if one.offer.candidate == at], portfolio) for at in range(len(kinds))}
     offers = tuple(replace(next(one.offer for one in suppliers if one.offer.candidate == at), nodes=most[at],
-                           commitment=0.0) for at in range(len(kinds)))
+                           commitment=0.0, estate=None) for at in range(len(kinds)))
     return replace(found, candidates=candidates, offers=offers, every_offer=tuple(numbered)), suppliers
 
 

@@ -235,7 +235,7 @@ class Portfolio(Frozen):
                     raise ValueError(f"{where}: after: {other!r} is {known}")
             for key in ("release", "deadline", "from_"):
                 moment = getattr(job, key)
-                if moment is not None and not (self.horizon.start <= moment <= self.horizon.end) or (
+                if (moment is not None and not (self.horizon.start <= moment <= self.horizon.end)) or (
                         moment == self.horizon.start and key == "deadline"):
                     raise ValueError(f"{where}: {key.removesuffix('_')} {written(moment)} is outside the horizon, "
                                      f"{written(self.horizon.start)} to {written(self.horizon.end)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from planner.solver.fleet.schedule import CENT, DAY_SECONDS, Placed, Pool, Problem, Schedule, Task
+from planner.solver.fleet.schedule import CENT, DAY_SECONDS, Ceiling, Placed, Pool, Problem, Purse, Schedule, Task
 
 
 def check_schedule(problem: Problem, found: Schedule) -> list[str]:
@@ -18,8 +18,7 @@ def check_schedule(problem: Problem, found: Schedule) -> list[str]:
     if problem.budget is not None and paid > problem.budget:
         wrong.append(f"{paid} micro-USD against a budget of {problem.budget}")
     for purse in problem.purses:
-        within = sum((usd * Fraction(max(0, min(end, purse.end) - max(start, purse.start)), end - start)
-                      for usd, start, end in entries), Fraction())
+        within = spent_within(problem, found, purse)
         if within > purse.micro_usd:
             wrong.append(f"{float(within)} micro-USD between seconds {purse.start} and {purse.end}, "
                          f"at most {purse.micro_usd}")
@@ -38,17 +37,8 @@ def spent(problem: Problem, found: Schedule) -> Iterator[tuple[int, int, int]]:
     """Yield everything that is paid: micro-USD, and the seconds from and to which it is spread evenly."""
     size = problem.period_seconds
     for task, placed in zip(problem.tasks, found.tasks, strict=True):
-        if placed is None:
-            continue
-        usd = placed.cost(task)
-        if len(placed.runs) == 1:
-            yield usd, placed.runs[0][0] * size, placed.end(problem, task)
-            continue
-        periods = sum(end - start for start, end in placed.runs)
-        done = 0
-        for start, end in placed.runs:
-            before, done = done, done + end - start
-            yield usd * done // periods - usd * before // periods, start * size, end * size
+        if placed is not None:
+            yield from _spent_on(problem, task, placed)
     for service, counts in zip(problem.services, found.services, strict=True):
         for load, rows in zip(service.loads, counts, strict=True):
             usd = sum(hours * count * block.nodes * problem.pools[block.pool].micro_usd_per_node_hour
@@ -60,6 +50,23 @@ def spent(problem: Problem, found: Schedule) -> Iterator[tuple[int, int, int]]:
         for lot, nodes in zip(pool.lots, counts_of, strict=True):
             if nodes:
                 yield lot.cost(nodes), lot.start * size, lot.end * size
+
+
+def spent_within(problem: Problem, found: Schedule, purse: Purse) -> Fraction:
+    """Return the micro-USD that are spent between two seconds."""
+    return sum((usd * Fraction(max(0, min(end, purse.end) - max(start, purse.start)), end - start)
+                for usd, start, end in spent(problem, found)), Fraction())
+
+
+def _spent_on(problem: Problem, task: Task, placed: Placed) -> Iterator[tuple[int, int, int]]:
+    usd, size = placed.cost(task), problem.period_seconds
+    if len(placed.runs) == 1:
+        yield usd, placed.runs[0][0] * size, placed.end(problem, task)
+        return
+    periods, done = sum(end - start for start, end in placed.runs), 0
+    for start, end in placed.runs:
+        before, done = done, done + end - start
+        yield usd * done // periods - usd * before // periods, start * size, end * size
 
 
 def used(problem: Problem, found: Schedule) -> list[list[int]]:
@@ -151,13 +158,18 @@ def _capacity(problem: Problem, found: Schedule) -> Iterator[str]:
             yield from (f"pool {at}: {taken} nodes of {limit} in period {period}"
                         for period, (taken, limit) in enumerate(zip(mine, most, strict=True)) if taken > limit)
     for ceiling in problem.ceilings:
-        for period in range(problem.periods):
-            total = 0
-            for pool, weight, mine, most in zip(problem.pools, ceiling.weights, nodes, held, strict=True):
-                counted = most if ceiling.held and pool.lots and most is not None else mine
-                total += weight * counted[period]
-            if total > ceiling.most:
-                yield f"{total} against a limit of {ceiling.most} in period {period}"
+        yield from (f"{total} against a limit of {ceiling.most} in period {period}"
+                    for period, total in enumerate(total_of(problem, found, ceiling)) if total > ceiling.most)
+
+
+def total_of(problem: Problem, found: Schedule, ceiling: Ceiling) -> list[int]:
+    """Return what all pools take of a ceiling in each period."""
+    nodes = used(problem, found)
+    held = [there(problem, pool, counts) for pool, counts in zip(problem.pools, found.lots, strict=True)]
+    counted = [most if ceiling.held and pool.lots and most is not None else mine
+               for pool, mine, most in zip(problem.pools, nodes, held, strict=True)]
+    return [sum(weight * mine[period] for weight, mine in zip(ceiling.weights, counted, strict=True))
+            for period in range(problem.periods)]
 
 
 def there(problem: Problem, pool: Pool, counts: tuple[int, ...]) -> list[int] | None:

@@ -11,9 +11,6 @@ from ortools.sat.python import cp_model
 
 from planner.solver.settings import Settings, Status
 
-INTERLEAVED = 8
-"""Ways to search that one worker takes turns with."""
-
 
 @dataclass(frozen=True, slots=True)
 class Ending:
@@ -45,9 +42,6 @@ def run(model: cp_model.CpModel, objective: cp_model.LinearExprT, settings: Sett
     solver.parameters.random_seed = settings.seed
     # else every solve leaves Ctrl-C at its default behind, which ends the process without an answer
     solver.parameters.catch_sigint_signal = False
-    if settings.interleaved:
-        solver.parameters.interleave_search = True
-        solver.parameters.num_workers = INTERLEAVED
     if settings.deterministic_limit is not None:
         solver.parameters.max_deterministic_time = settings.deterministic_limit
     status = solver.solve(model)

@@ -19,8 +19,6 @@ class Settings:
     deterministic_limit: float | None = None
     seed: int = 0
     workers: int = 1
-    interleaved: bool = False
-    """Whether the one worker takes turns with several ways to search, which finds schedules sooner."""
 
 
 class OutOfTime(Exception):

@@ -1,6 +1,6 @@
 """Small seeded questions of many jobs on one fleet, and every answer to them tried: no solver, no shared predicates."""
 
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 from random import Random
 
 from planner.solver.fleet.schedule import Block, Ceiling, Load, Lot, Option, Pool, Problem, Service, Task
@@ -72,7 +72,7 @@ def ways(problem: Problem, task: Task) -> list:
         if task.may_pause and (pool.capacity is not None or pool.lots):
             for count in range(2, problem.periods + 1):
                 for chosen in combinations(range(first, problem.periods), count):
-                    breaks = sum(b - a > 1 for a, b in zip(chosen, chosen[1:], strict=False))
+                    breaks = sum(b - a > 1 for a, b in pairwise(chosen))
                     work = option.seconds + breaks * option.resume_seconds
                     end = (chosen[-1] + 1) * size
                     if breaks and (count - 1) * size < work <= count * size and end <= until:
@@ -102,57 +102,61 @@ def covers(problem: Problem, service: Service, load: Load) -> list:
         g != f and all(x <= y for x, y in zip(g[0], f[0], strict=True)) and g[1] <= f[1] for g in found))
 
 
-def cheapest(problem: Problem) -> int | None:
-    """Return the least micro-USD of any schedule; none where there is none."""
-    size, best = problem.period_seconds, None
-    loads = [(load, covers(problem, service, load)) for service in problem.services for load in service.loads]
-    all_lots = [[(p, lot) for lot in pool.lots] for p, pool in enumerate(problem.pools)]
-    flat = [one for lots in all_lots for one in lots]
-    supplies = []
+def supplies_of(problem: Problem) -> list:
+    """Return every number of nodes of every lot: money, and nodes by pool and period; the cheapest first."""
+    flat, found = [(p, lot) for p, pool in enumerate(problem.pools) for lot in pool.lots], []
     for counts in product(*(range(lot.most + 1) for _, lot in flat)):
-        held = [[0] * problem.periods for _ in problem.pools]
-        usd = 0
+        held, usd = [[0] * problem.periods for _ in problem.pools], 0
         for n, (p, lot) in zip(counts, flat, strict=True):
             usd += (n * lot.micro_usd[0]) if len(lot.micro_usd) == 1 else lot.micro_usd[n]
             for t in range(lot.start, min(lot.end, problem.periods)):
                 held[p][t] += n
-        supplies.append((usd, held))
-    supplies.sort(key=lambda s: s[0])
+        found.append((usd, held))
+    return sorted(found, key=lambda one: one[0])
+
+
+def done(problem: Problem, picked: tuple) -> tuple | None:
+    """Return money, prices of what is late or rejected, and nodes of one way for each task; none where one is early."""
+    money = priced = 0
+    nodes = [[0] * problem.periods for _ in problem.pools]
+    for task, way in zip(problem.tasks, picked, strict=True):
+        if way is None:
+            priced += task.worth
+            continue
+        option, inside, start, end, usd = way
+        if any(picked[other] is None or picked[other][3] > start for other in task.after):
+            return None
+        money += usd
+        if task.due is not None and end > task.due:
+            priced += -(-(end - task.due) * task.late_cents_per_day // 86400) * 10_000
+        for t in inside:
+            nodes[option.pool][t] += option.nodes
+    return money, priced, nodes
+
+
+def cheapest(problem: Problem) -> int | None:
+    """Return the least micro-USD of any schedule; none where there is none."""
+    best, supplies = None, supplies_of(problem)
+    loads = [(load, covers(problem, service, load)) for service in problem.services for load in service.loads]
     choices = [ways(problem, task) + ([None] if task.worth is not None else []) for task in problem.tasks]
     for picked in product(*choices):
-        money = priced = 0
-        fine = True
-        nodes = [[0] * problem.periods for _ in problem.pools]
-        for task, way in zip(problem.tasks, picked, strict=True):
-            if way is None:
-                priced += task.worth
-                continue
-            option, inside, start, end, usd = way
-            money += usd
-            if task.due is not None and end > task.due:
-                priced += -(-(end - task.due) * task.late_cents_per_day // 86400) * 10_000
-            for other in task.after:
-                fine &= picked[other] is not None and picked[other][3] <= start
-            for t in inside:
-                nodes[option.pool][t] += option.nodes
-        if not fine or (best is not None and money + priced >= best):
+        tasks = done(problem, picked)
+        if tasks is None:
             continue
+        money, priced, nodes = tasks
         for served in product(*(options for _, options in loads)):
             paid = money + sum(usd for _, usd in served)
             total = [list(row) for row in nodes]
             for (load, _), (more, _) in zip(loads, served, strict=True):
-                for t in load.periods:
-                    for p, n in enumerate(more):
-                        total[p][t] += n
+                for t, p in product(load.periods, range(len(more))):
+                    total[p][t] += more[p]
             for usd, held in supplies:
-                if best is not None and paid + usd + priced >= best:
-                    break
-                if problem.budget is not None and paid + usd > problem.budget:
+                dear = best is not None and paid + usd + priced >= best
+                if dear or (problem.budget is not None and paid + usd > problem.budget):
                     break
                 if fits(problem, total, held):
                     best = paid + usd + priced
                     break
-    assert size
     return best
 
 

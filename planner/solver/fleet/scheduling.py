@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import replace
+
+from ortools.sat.python import cp_model
 
 from planner.solver.check_schedule import check_schedule
 from planner.solver.engine import Ending, run
 from planner.solver.fleet.schedule import Placed, Problem, Runs, Schedule, Task, late_cost, lateness
-from planner.solver.fleet.scheduling_model import Model, TaskVars, runs_of
+from planner.solver.fleet.scheduling_model import Model, runs_of
+from planner.solver.fleet.scheduling_tasks import TaskVars
 from planner.solver.settings import Effort, Settings
 
-LIMITED = Settings(deterministic_limit=30.0, interleaved=True)
-"""Half a minute to two."""
+LIMITED = Settings(deterministic_limit=20.0)
+"""About a minute."""
 LEAST_SECONDS = 1.0
 """Left to it where the search for columns took all the time there was."""
-TIDIED = Settings(deterministic_limit=4.0, interleaved=True)
+TIDIED = Settings(deterministic_limit=4.0)
 
 
-def schedule(problem: Problem, settings: Settings = LIMITED, known: Schedule | None = None) -> Schedule:
-    """Return the cheapest schedule; among the cheapest one whose tasks end early, as far as a short search goes.
-
-    known: a schedule to start from.
-    """
+def schedule(problem: Problem, settings: Settings = LIMITED) -> Schedule:
+    """Return the cheapest schedule; among the cheapest one whose tasks end early, as far as a short search goes."""
     stated = Model(problem)
-    if known is not None:
-        hint(stated, known)
     ending = run(stated.model, stated.objective(), settings)
     if ending.value is None:
         return Schedule(ending.status, bound=ending.bound)
@@ -33,51 +32,38 @@ def schedule(problem: Problem, settings: Settings = LIMITED, known: Schedule | N
     return _earlier(problem, found) if problem.tasks else found
 
 
-def hint(stated: Model, known: Schedule) -> None:
-    """Search from a known schedule on."""
-    model = stated.model
+def _decided(stated: Model, known: Schedule) -> Iterator[tuple[cp_model.IntVar, int, bool]]:
+    """Yield variables with their values in a schedule, and whether each is about when, and not about what."""
     for mine, placed in zip(stated.tasks, known.tasks, strict=True):
-        for at, one in enumerate(mine.whole):
-            model.add_hint(one, placed is not None and placed.option == at and len(placed.runs) == 1)
+        runs = () if placed is None else placed.runs
+        option = None if placed is None else placed.option
+        yield from ((one, int(option == at and len(runs) == 1), False) for at, one in enumerate(mine.whole))
         for at, one in mine.by_pauses.items():
-            paused = placed is not None and placed.option == at and len(placed.runs) > 1
-            model.add_hint(one, paused)
-            active = {p for start, end in placed.runs for p in range(start, end)} if paused and placed else set()
-            for period, runs in mine.paused[at].items():
-                model.add_hint(runs, period in active)
-        if placed is not None:
-            model.add_hint(mine.start, placed.runs[0][0])
+            paused = option == at and len(runs) > 1
+            active = {period for start, end in runs for period in range(start, end)} if paused else set()
+            yield one, int(paused), False
+            yield from ((one, int(period in active), True) for period, one in mine.paused[at].items())
+        if runs:
+            yield mine.start, runs[0][0], True
     for service, counts in zip(stated.counts, known.services, strict=True):
         for load, rows in zip(service, counts, strict=True):
             for variables, values in zip(load, rows, strict=True):
-                for variable, value in zip(variables, values, strict=True):
-                    model.add_hint(variable, value)
-    for variables, values in zip(stated.lots, known.lots, strict=True):
-        for variable, value in zip(variables, values, strict=True):
-            model.add_hint(variable, value)
+                yield from ((one, value, False) for one, value in zip(variables, values, strict=True))
+    for variables, nodes in zip(stated.lots, known.lots, strict=True):
+        yield from ((one, value, False) for one, value in zip(variables, nodes, strict=True))
 
 
 def _earlier(problem: Problem, found: Schedule) -> Schedule:
     """Return a schedule that costs no more, by the same options, services and lots, and whose tasks end earlier."""
     assert found.value is not None
     stated = Model(problem)
-    model = stated.model
-    for mine, placed in zip(stated.tasks, found.tasks, strict=True):
-        for at, one in enumerate(mine.whole):
-            model.add(one == (placed is not None and placed.option == at and len(placed.runs) == 1))
-        for at, one in mine.by_pauses.items():
-            model.add(one == (placed is not None and placed.option == at and len(placed.runs) > 1))
-    for service, counts in zip(stated.counts, found.services, strict=True):
-        for load, rows in zip(service, counts, strict=True):
-            for variables, values in zip(load, rows, strict=True):
-                for variable, value in zip(variables, values, strict=True):
-                    model.add(variable == value)
-    for variables, values in zip(stated.lots, found.lots, strict=True):
-        for variable, value in zip(variables, values, strict=True):
-            model.add(variable == value)
-    model.add(stated.objective() <= found.value)
-    hint(stated, found)
-    ending = run(model, sum(mine.start + mine.ends for mine in stated.tasks), TIDIED)
+    for variable, value, is_when in _decided(stated, found):
+        if is_when:
+            stated.model.add_hint(variable, value)
+        else:
+            stated.model.add(variable == value)
+    stated.model.add(stated.objective() <= found.value)
+    ending = run(stated.model, sum(mine.start + mine.ends for mine in stated.tasks), TIDIED)
     if ending.value is None:
         return found
     tidied = _read(problem, stated, ending)
