@@ -18,12 +18,11 @@ from planner.jobs.job import Progress, Replaying
 from planner.jobs.kinds import asks_what_holds, question_of
 from planner.jobs.solved import Question, effort_of, solve
 from planner.scenario.default import Default
-from planner.scenario.portfolio import Portfolio
-from planner.scenario.scenario import AnyScenario
+from planner.scenario.portfolio import AnyQuestion, Portfolio
 from planner.simulate.reading import read_trace
 
 
-def make_plan(scenario: AnyScenario | Portfolio, catalog: Catalog, *, defaults: Sequence[Default] = (),
+def make_plan(scenario: AnyQuestion, catalog: Catalog, *, defaults: Sequence[Default] = (),
               time_limit: float | None = None, simple: bool = False, pareto: Sequence[str] = (),
               workers: int = 1, replay: Path | None = None, progress: Progress | None = None) -> Plan:
     """Return the proven plan for a resolved scenario. Raises PlannerError where the input is wrong.

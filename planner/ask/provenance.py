@@ -8,12 +8,11 @@ from importlib import metadata
 from planner.answer.schema import Measure, Provenance
 from planner.catalog.load import Catalog
 from planner.scenario.default import Default
-from planner.scenario.portfolio import Portfolio
-from planner.scenario.scenario import AnyScenario
+from planner.scenario.portfolio import AnyQuestion
 from planner.version import __version__
 
 
-def provenance_of(scenario: AnyScenario | Portfolio, catalog: Catalog, defaults: Sequence[Default], *,
+def provenance_of(scenario: AnyQuestion, catalog: Catalog, defaults: Sequence[Default], *,
                   simple: bool = False, pareto: tuple[Measure, ...] | None = None) -> Provenance:
     """Return what the answer rests on: the resolved question, defaults, catalog and versions.
 

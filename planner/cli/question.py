@@ -12,7 +12,7 @@ from planner.cli import options
 from planner.scenario.default import Defaults
 from planner.scenario.flags import FLAGS, TABLE, Flag
 from planner.scenario.load import load_question, only_one
-from planner.scenario.portfolio import Portfolio
+from planner.scenario.portfolio import AnyQuestion
 from planner.scenario.scenario import AnyScenario
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -74,7 +74,7 @@ def question(scenario: str | None, flags: Mapping[str, object], catalog: Catalog
 
 
 def any_question(scenario: str | None, flags: Mapping[str, object], catalog: Catalog,
-                 replaced: Mapping[str, str] | None = None) -> tuple[AnyScenario | Portfolio, Defaults]:
+                 replaced: Mapping[str, str] | None = None) -> tuple[AnyQuestion, Defaults]:
     """Return the same, of one workload or of a portfolio of jobs."""
     labels = LABELS | {path: f"--why-not ({path})" for path in replaced or {}}
     return load_question(scenario, overrides(flags) | dict(replaced or {}), catalog, labels=labels)

@@ -119,6 +119,7 @@ def agenda_of(portfolio: Portfolio, jobs: Sequence[Job], columns: Sequence[Colum
                                tuple(other for name in asked.after for other in instances[name])))
         instances[asked.name] = range(first, len(tasks))
     horizon, limits = portfolio.horizon, portfolio.limits
+    suppliers = [_capped(at, one, tasks, services) for at, one in enumerate(suppliers)]
     ceilings = dict(_ceilings(portfolio, suppliers))
     last = max([horizon.periods, *(lot.end for one in suppliers for lot in one.pool.lots)])
     problem = Problem(
@@ -127,6 +128,18 @@ def agenda_of(portfolio: Portfolio, jobs: Sequence[Job], columns: Sequence[Colum
         () if limits.budget_by_quarter is None else tuple(_quarters(portfolio, last, limits.budget_by_quarter)))
     return Agenda(portfolio, tuple(jobs), tuple(columns), market, tuple(suppliers), problem, tuple(items),
                   tuple(standing), left_out, tuple(empty), tuple(ceilings))
+
+
+def _capped(at: int, supplier: Supplier, tasks: Sequence[Task], services: Sequence[Service]) -> Supplier:
+    """Return a pool without lots of more nodes than all that is offered on it could ever use at once."""
+    most = sum(max((option.nodes for option in task.options if option.pool == at), default=0) for task in tasks)
+    for service in services:
+        peak = max((need for load in service.loads for need, _ in load.needs), default=0)
+        most += max((-(-peak // block.micro_rate) * block.nodes for block in service.blocks if block.pool == at),
+                    default=0)
+    lots = tuple(replace(lot, most=min(lot.most, most), micro_usd=lot.micro_usd[:max(2, most + 1)])
+                 for lot in supplier.pool.lots if most)
+    return replace(supplier, pool=replace(supplier.pool, lots=lots)) if most else supplier
 
 
 def _in_order(portfolio: Portfolio) -> Iterator[int]:

@@ -16,7 +16,7 @@ from planner.errors import InputError, UnknownName, Unsupported
 from planner.scenario.default import Defaults
 from planner.scenario.flags import FLAGS, plain
 from planner.scenario.pool import ANY
-from planner.scenario.portfolio import Portfolio
+from planner.scenario.portfolio import AnyQuestion, Portfolio
 from planner.scenario.resolve import NO_FILE, resolve, resolve_portfolio, resolve_serving, resolve_work
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario, only_training
 from planner.scenario.serving import Serving
@@ -43,7 +43,7 @@ def load_any(reference: Reference, overrides: Mapping[str, object], catalog: Cat
     return only_one(scenario), defaults
 
 
-def only_one(scenario: AnyScenario | Portfolio) -> AnyScenario:
+def only_one(scenario: AnyQuestion) -> AnyScenario:
     """Return a question of one workload, or of services that share a pool. Raises Unsupported for a portfolio."""
     if isinstance(scenario, Portfolio):
         raise Unsupported("a portfolio (jobs:) here: planner plan answers it; give one workload")
@@ -51,7 +51,7 @@ def only_one(scenario: AnyScenario | Portfolio) -> AnyScenario:
 
 
 def load_question(reference: Reference, overrides: Mapping[str, object], catalog: Catalog, *,
-                  labels: Mapping[str, str] | None = None) -> tuple[AnyScenario | Portfolio, Defaults]:
+                  labels: Mapping[str, str] | None = None) -> tuple[AnyQuestion, Defaults]:
     """Return a question as `load_any` does, of one workload or of a portfolio of jobs. Raises InputError."""
     document = _document(reference, overrides, labels or {})
     if kind_of(document) == "portfolio":
@@ -211,7 +211,7 @@ def _put(data: object, path: Sequence[str], value: object) -> object:
     return {**inner, path[0]: _put(inner.get(path[0]), path[1:], value)}
 
 
-def to_yaml(scenario: AnyScenario | Portfolio) -> str:
+def to_yaml(scenario: AnyQuestion) -> str:
     """Return `scenario` as a file that reads back to the same scenario; what is open or empty is left out."""
     return dump(_stated(scenario.model_dump(mode="json", exclude_none=True, by_alias=True,
                                             exclude_unset=isinstance(scenario, Portfolio))))

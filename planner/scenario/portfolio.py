@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from planner.scenario.limits import MOST, Buy, Hardware, Rent, Sourcing
 from planner.scenario.moment import Growth, Moment, PerDay, Span, written
+from planner.scenario.scenario import AnyScenario
 from planner.scenario.serving import Serving
 from planner.scenario.workload import Training
 from planner.units import HOUR, Usd, Watts, Whole
@@ -251,3 +252,6 @@ class Portfolio(Frozen):
                 del waits[name]
         if waits:
             raise ValueError(f"jobs: {', '.join(waits)} wait for each other in a circle (after)")
+
+
+AnyQuestion: TypeAlias = AnyScenario | Portfolio

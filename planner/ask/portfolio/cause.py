@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
 from planner.answer.schema import Infeasible, Relaxation
 from planner.jobs.agenda import Agenda
-from planner.jobs.columns import MICRO
+from planner.jobs.columns import MICRO, Columns
 from planner.scenario.moment import written
 from planner.solver.check_schedule import spent, spent_within, total_of
+from planner.solver.column import Column
 from planner.solver.fleet.schedule import DAY_SECONDS, Problem, Schedule, Task
 from planner.solver.minimal import minimal
 from planner.solver.quantize import DURATION_QUANTUM
@@ -44,19 +45,42 @@ def _nothing_does(agenda: Agenda, number: int, effort: Effort) -> Infeasible:
     said = job.miss(columns, lambda change: False)
     if said is not None:
         return said.model_copy(update={"because": tuple(f"{asked.name}: {one}" for one in said.because)})
-    deadline = job.terms.limits.deadline
-    terms = replace(job.terms, objective="time",
-                    limits=job.terms.limits.model_copy(update={"deadline": None}))
-    found = job.under(terms).columns(effort, "best")
-    if deadline is None or not found.runs:
+    limits = job.terms.limits
+    held = [name for name in ("deadline", "max_power", "max_gpus", "max_nodes") if getattr(limits, name) is not None]
+
+    def without(*names: str) -> Columns:
+        terms = replace(job.terms, objective="time" if "deadline" in names else "gpus",
+                        limits=limits.model_copy(update=dict.fromkeys(names)))
+        return job.under(terms).columns(effort, "best")
+
+    if not without(*held).runs:
         because, nearest = job.short(columns)
         return Infeasible(because=(f"{asked.name}: no layout fits on any of the nodes there may be", *because),
                           nearest=nearest)
-    least = min(column.duration_us for column in found.runs) * DURATION_QUANTUM
-    return Infeasible(
-        because=(f"{asked.name}: no layout finishes in the {show_within(deadline.seconds)} that it has",),
-        nearest=f"{show_within(least)} instead of {show_within(deadline.seconds)}",
-        relaxations=tuple(_later(agenda, number, least)))
+    enough = {name: found.runs for name in held if (found := without(name)).runs}
+    relaxations = [one for name, runs in enough.items() for one in _lifted(agenda, number, name, runs)]
+    if "deadline" in enough and limits.deadline is not None:
+        least, given = _least(enough["deadline"]), limits.deadline.seconds
+        return Infeasible(because=(f"{asked.name}: no layout finishes in the {show_within(given)} that it has",),
+                          nearest=f"{show_within(least)} instead of {show_within(given)}",
+                          relaxations=tuple(relaxations))
+    kept = " and ".join(f"{name} {_asked(agenda, name)}" for name in held if name != "deadline")
+    return Infeasible(because=(f"{asked.name}: no layout keeps {kept}",), relaxations=tuple(relaxations))
+
+
+def _least(runs: Sequence[Column]) -> float:
+    """Return the seconds of the fastest run."""
+    return min(column.duration_us for column in runs) * DURATION_QUANTUM
+
+
+def _lifted(agenda: Agenda, number: int, name: str, runs: Sequence[Column]) -> Iterator[Relaxation]:
+    """Yield what one limit would have to be for the best of the runs that there are without it."""
+    if name == "deadline":
+        yield from _later(agenda, number, _least(runs))
+        return
+    best = min(runs, key=lambda one: one.power_w)
+    enough = {"max_power": f"{best.power_w:,} W", "max_gpus": f"{best.gpus:,}", "max_nodes": f"{best.rented_nodes:,}"}
+    yield Relaxation(limit=name, from_=_asked(agenda, name), to=enough[name])
 
 
 def _later(agenda: Agenda, number: int, seconds: float) -> Iterator[Relaxation]:
