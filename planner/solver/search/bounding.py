@@ -13,6 +13,7 @@ from planner.physics.training.memory import memory_terms
 from planner.physics.training.question import Question
 from planner.solver.search.bounds import Bound, bound, time_bound
 from planner.solver.search.found import Batch, Frontier
+from planner.solver.search.holding import least_short
 from planner.solver.search.job import Keys, Pricing
 
 
@@ -56,7 +57,13 @@ class Bounding:
             if not len(mine):
                 continue
             now = at.take(mine)
-            terms, memory = time.take(mine), memory_terms(self.question, now)
+            memory = memory_terms(self.question, now)
+            holds = least_short(self.question, now, memory) <= 0
+            open_[number, mine] = True
+            if not holds.all():
+                self.out.removed["memory"] += int((~holds).sum())
+                mine, now, memory = mine[holds], now.take(holds), memory.take(np.flatnonzero(holds))
+            terms = time.take(mine)
             if level != NOTHING:
                 terms = offloaded(self.question, now, terms)
             bounds = bound(self.question, now, terms, memory)
@@ -64,7 +71,6 @@ class Bounding:
             keep = bounds.fits & self.within_limits(keys, "_with_memory")
             self.out.fit += int(bounds.fits.sum())
             self.out.removed["memory"] += int((~bounds.fits).sum())
-            self._note_memory(now, bounds)
             open_[number, mine] = self._short(now, terms, bounds)
             parts.append((now, terms, memory, mine, keys, keep))
         for now, terms, memory, mine, keys, keep in parts:
@@ -73,11 +79,3 @@ class Bounding:
     def _short(self, rows: Layouts, time: TimeTerms, known: Bound) -> Mask:
         """Return where the bound already shows that memory costs time, or everything."""
         return ~known.fits | (known.step > time_bound(self.question, rows, time))
-
-    def _note_memory(self, rows: Layouts, known: Bound) -> None:
-        """Remember the layout that misses memory by least, for the explanation of an infeasible question."""
-        if known.fits.all():
-            return
-        short = np.where(known.fits, np.inf, known.short)
-        row = int(np.argmin(short))
-        self.out.note_memory(float(short[row]), rows.row(row))

@@ -24,6 +24,7 @@ from planner.solver.search.bounds import stem_bound, time_bound
 from planner.solver.search.candidate_run import Run, by_candidate, near_leaders
 from planner.solver.search.floor import floor
 from planner.solver.search.found import Batch, Frontier
+from planner.solver.search.holding import stems_short
 from planner.solver.search.job import Job, Keys, Pricing, identity, joined_keys
 from planner.solver.search.leaders import SORTED, Keeping, leading
 from planner.solver.search.refine import refined_bound
@@ -101,7 +102,7 @@ class Search:
                 self._candidates(parts, source)
                 parts, begun = [], set()
             begun |= candidates
-            parts.append(self._within_limits(stems, source.points))
+            parts.append(self._within_limits(stems, source))
             if self.alone or sum(len(part) for part, _ in parts) > SIDE_BY_SIDE:
                 self._candidates(parts, source)
                 parts, begun = [], set()
@@ -151,22 +152,26 @@ class Search:
         """Return every layout whose bound without memory is at most `most` in the objective's quantum."""
         tables = []
         for stems in together(source, 0, self.effort.check):
-            mine, keys = self._within_limits(stems, source.points)
+            mine, keys = self._within_limits(stems, source)
             rows = source.grow(mine.take(np.flatnonzero(keys.first <= most)))
             bounds = time_bound(self.question, rows, time_terms(self.question, rows))
             tables.append(rows.take(np.flatnonzero(self.pricing.least(rows, bounds).first <= most)))
         return joined(tables)
 
-    def _within_limits(self, stems: Layouts, points: int) -> tuple[Layouts, Keys]:
+    def _within_limits(self, stems: Layouts, source: Source) -> tuple[Layouts, Keys]:
         """Return the stems that can meet every limit, with their keys; in chunks, so that memory stays small."""
         parts = []
         for start in range(0, max(1, len(stems)), CHUNK):
             self.effort.check()
             chunk = stems.take(np.arange(start, min(start + CHUNK, len(stems)))) if len(stems) > CHUNK else stems
+            held = np.flatnonzero(
+                stems_short(self.question, self.levels, self.space.flash, chunk, source.stages(chunk)) <= 0)
+            self.out.removed["states"] += (len(chunk) - len(held)) * source.points
+            chunk = chunk.take(held)
             keys = self.pricing.least(chunk, stem_bound(self.question, chunk))
-            within = self.bounding.within_limits(keys, points=points)
+            within = self.bounding.within_limits(keys, points=source.points)
             near = within & near_leaders(self.kept, chunk, keys)
-            self.out.removed["bound"] += int(within.sum() - near.sum()) * points
+            self.out.removed["bound"] += int(within.sum() - near.sum()) * source.points
             keep = np.flatnonzero(near)
             parts.append((chunk.take(keep), keys.take(keep)))
         return joined([table for table, _ in parts]), joined_keys([keys for _, keys in parts])
