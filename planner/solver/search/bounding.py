@@ -6,15 +6,22 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from planner.layouts.offload import NOTHING, Level, allowed
+from planner.layouts.axes import Space
+from planner.layouts.offload import NOTHING, Level, allowed, levels
 from planner.layouts.table import Ints, Layouts, Mask
 from planner.physics.training.estimate import TimeTerms, offloaded
 from planner.physics.training.memory import memory_terms
 from planner.physics.training.question import Question
 from planner.solver.search.bounds import Bound, bound, time_bound
 from planner.solver.search.found import Batch, Frontier
-from planner.solver.search.holding import least_short
+from planner.solver.search.holding import least_short, stems_short
 from planner.solver.search.job import Keys, Pricing
+from planner.solver.search.source import Source
+
+
+def offers(question: Question, space: Space) -> tuple[Level, ...]:
+    """Return the levels of offload to look at: where nothing trains, weights are held where they are used."""
+    return (NOTHING,) if question.tuning.forward_only else levels(space, question.stack)
 
 
 class Bounding:
@@ -37,6 +44,12 @@ class Bounding:
                     self.out.removed[name + suffix] += int(late.sum()) * points
                     keep &= ~late
         return keep
+
+    def holdable(self, stems: Layouts, source: Source) -> Layouts:
+        """Return the stems from which something may grow that its GPUs hold; count the others."""
+        held = np.flatnonzero(stems_short(self.question, self.levels, self.flash, stems, source.stages(stems)) <= 0)
+        self.out.removed["states"] += (len(stems) - len(held)) * source.points
+        return stems.take(held)
 
     def batches(self, rows: Layouts, time: TimeTerms, known: Ints) -> Iterator[tuple[Batch, Keys, Mask]]:
         """Yield the rows at every level of offload not in `known` yet, each with keys and what may be staged.

@@ -14,17 +14,16 @@ from functools import partial
 import numpy as np
 
 from planner.layouts.axes import Space
-from planner.layouts.offload import NOTHING, Level, level_of, levels
+from planner.layouts.offload import Level, level_of
 from planner.layouts.table import Ints, Layouts, Mask, joined
 from planner.physics.training.estimate import TimeTerms, time_terms
 from planner.physics.training.question import Question
 from planner.process.workers import told_to_stop
-from planner.solver.search.bounding import Bounding
+from planner.solver.search.bounding import Bounding, offers
 from planner.solver.search.bounds import stem_bound, time_bound
 from planner.solver.search.candidate_run import Run, by_candidate, near_leaders
 from planner.solver.search.floor import floor
 from planner.solver.search.found import Batch, Frontier
-from planner.solver.search.holding import stems_short
 from planner.solver.search.job import Job, Keys, Pricing, identity, joined_keys
 from planner.solver.search.leaders import SORTED, Keeping, leading
 from planner.solver.search.refine import refined_bound
@@ -41,11 +40,6 @@ SIDE_BY_SIDE = 2**18
 """Stems of candidates searched together: what is computed at once costs little more than for one."""
 BLOCK = 128
 """Rows whose bounds are refined at once."""
-
-
-def offers(question: Question, space: Space) -> tuple[Level, ...]:
-    """Return the levels of offload to look at: where nothing trains, weights are held where they are used."""
-    return (NOTHING,) if question.tuning.forward_only else levels(space, question.stack)
 
 
 class Search:
@@ -164,10 +158,7 @@ class Search:
         for start in range(0, max(1, len(stems)), CHUNK):
             self.effort.check()
             chunk = stems.take(np.arange(start, min(start + CHUNK, len(stems)))) if len(stems) > CHUNK else stems
-            held = np.flatnonzero(
-                stems_short(self.question, self.levels, self.space.flash, chunk, source.stages(chunk)) <= 0)
-            self.out.removed["states"] += (len(chunk) - len(held)) * source.points
-            chunk = chunk.take(held)
+            chunk = self.bounding.holdable(chunk, source)
             keys = self.pricing.least(chunk, stem_bound(self.question, chunk))
             within = self.bounding.within_limits(keys, points=source.points)
             near = within & near_leaders(self.kept, chunk, keys)

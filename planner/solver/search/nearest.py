@@ -10,8 +10,9 @@ from planner.layouts.table import Layouts, joined
 from planner.physics.training.estimate import time_terms
 from planner.physics.training.memory import memory_terms
 from planner.physics.training.question import Question
+from planner.solver.search.bounding import offers
 from planner.solver.search.bounds import bound
-from planner.solver.search.frontier import CHUNK, offers
+from planner.solver.search.frontier import CHUNK
 from planner.solver.search.holding import stems_short
 from planner.solver.search.source import grid_source, together
 from planner.solver.settings import UNLIMITED, Effort
