@@ -226,7 +226,7 @@ class TrainingJob:
     def short(self, columns: Columns) -> tuple[list[str], str | None]:
         """Return what lacks memory, and the nearest miss."""
         assert isinstance(columns, Searched)
-        return short_of_memory(self.question, columns.frontier)
+        return short_of_memory(self.question, columns.grid, columns.frontier)
 
     @property
     def axes(self) -> Collection[str]:
