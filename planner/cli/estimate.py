@@ -45,6 +45,7 @@ def command(scenario: str | None, node: str, layout: str, largest: Measured | No
                      largest=largest)
     if ask.left_to_plan:
         warn([f"{', '.join(ask.left_to_plan)} of the scenario have no effect on an estimate"])
+    warn(ask.notes)
     confidence = ask.scenario.confidence
     if largest is None:
         assignment = ask()
