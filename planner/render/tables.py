@@ -25,6 +25,8 @@ from planner.render.sentence import (
 )
 from planner.render.serving import capacity_sentence
 
+HELD_BY = ("\n* with something on the host or on flash, as the layout says, which costs time; in brackets with everything on "
+           "the GPUs; - nothing in the searched space fits")
 MOST_LEVERS = 3
 """Savings named under an estimate."""
 
@@ -42,7 +44,7 @@ def render_plan(plan: Plan, console: Console) -> None:
     if asks_what_holds(plan) and plan.assignments:
         page.paragraph(holding_sentence(plan), "bold")
         show_holding(page, plan)
-        page.paragraph("\n* with optimizer states on the host; - nothing in the searched space fits")
+        page.paragraph(HELD_BY)
         show_provenance(page, plan.provenance)
         return
     page.paragraph(plan_sentence(plan), "bold red" if plan.infeasible else "bold")
