@@ -150,5 +150,8 @@ class Alone(Job, Protocol):
     def trade_offs(self, measures: Sequence[Objective], effort: Effort) -> tuple[Columns, list[Run]]:
         """Return the exact frontier of the measures, the best by the first one first, unless a bound is left open."""
 
+    def closest(self, columns: Columns) -> Assignment | None:
+        """Return the layout that misses memory by least, in full; none where no layout is legal."""
+
     def beside(self, columns: Columns, run: Run, best: Assignment) -> Alternative:
         """Return a run beside the best one, with why it lost."""

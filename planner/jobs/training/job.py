@@ -27,7 +27,7 @@ from planner.jobs.training.facts import (
 )
 from planner.jobs.training.knobs import knobs_of
 from planner.jobs.training.lacking import broken_rules, short_of_memory
-from planner.jobs.training.one_layout import AXES, axis_value
+from planner.jobs.training.one_layout import AXES, axis_value, estimate_training, layout_of_row
 from planner.jobs.training.runners_up import alternative_of, next_best, runners_up
 from planner.layouts.axes import SCHEDULES
 from planner.layouts.enumerate import Grid
@@ -133,13 +133,13 @@ class TrainingJob:
         terms, held = self.terms, quanta(self.terms.limits)
         reclaims = {offer.candidate: offer.node_hours_per_reclaim for offer in terms.market.offers}
         return SearchJob(
-            tokens=processed(self.asked, self.question.sequence_length),
+            tokens=processed(self.asked, self.question.sequence_length, self.question.global_batch),
             sequence_length=self.question.sequence_length, checkpoint_bytes=self.checkpoint_bytes,
             reliability=self.catalog.reliability, objective=terms.objective, offers=prices(terms),
             reclaims=tuple(reclaims.get(at, float("inf")) for at in range(len(terms.market.candidates)))
             if reclaims else (),
             upper=self._upper(), deadline_us=held.deadline_us, budget_cents=held.budget_cents,
-            max_power_w=held.max_power_w, timed=self.asked.tokens is not None)
+            max_power_w=held.max_power_w, timed=self.asked.tokens is not None or terms.objective == "time")
 
     @property
     def checkpoint_bytes(self) -> float:
@@ -204,6 +204,16 @@ class TrainingJob:
         account.found = points
         runs = [Run(0, one.column, self._offer(one.column.candidate)) for one in points]
         return self._searched(grid, account), runs
+
+    def closest(self, columns: Columns) -> Assignment | None:
+        """Return the layout that misses memory by least, in full; none where no layout is legal."""
+        assert isinstance(columns, Searched)
+        nearest = columns.frontier.nearest_memory
+        if nearest is None:
+            return None
+        asked = self.asked.model_copy(update={"stack": self.stack.name})
+        node = self.terms.market.candidates[int(nearest[1]["candidate"])].node.name
+        return estimate_training(asked, self.catalog, node, None, layout_of_row(nearest[1]), self.confidence)
 
     def beside(self, columns: Columns, run: Run, best: Assignment) -> Alternative:
         """Return a run beside the best one, with why it lost."""
