@@ -56,7 +56,8 @@ class Estimating:
         if found is not None:
             return Estimated(found)
         best = fastest(on_node(asked, self.catalog, self.node), asked.limits.gpus, open_layout(layout))
-        return replace(best, assignment=with_steps(best.assignment, asked.workload))
+        training = only_training(asked, "the best layout").workload
+        return replace(best, assignment=with_steps(best.assignment, training))
 
     @property
     def rate(self) -> float | None:

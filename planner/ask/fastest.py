@@ -34,16 +34,16 @@ def fastest(question: Question, gpus: int | None, held: Held) -> Estimated:
         solved = _solved(question, held, Limits(max_gpus=size))
     (columns,), (job,) = solved.columns, solved.question.jobs
     kept = f" with {', '.join(f'{axis} {value}' for axis, value in held.items())}" if held else ""
-    searched = f"{columns.account.legal:,} legal layouts were searched"
     if solved.picks:
         (found,) = solved.assignments()
         idle = f" ({size - found.gpus} of the node stay idle)" if gpus is None and found.gpus < size else ""
         return Estimated(found, (f"Chosen: the fastest layout{kept} that fits on {plural(found.gpus, 'GPU')}{idle}; "
-                                 f"{searched}",))
+                                 f"{columns.account.legal:,} legal layouts were searched",))
     nearest = _closest(solved)
     if nearest is None:
         raise _illegal(solved)
-    return Estimated(nearest, (f"{'; '.join(job.short(columns)[0])}; {searched}{kept}".capitalize(),))
+    return Estimated(nearest, (f"Searched {columns.account.legal:,} legal layouts{kept}: "
+                               f"{'; '.join(job.short(columns)[0])}",))
 
 
 def _solved(question: Question, held: Held, limits: Limits) -> Solved:

@@ -44,13 +44,13 @@ def hold(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], e
             proven &= solved.columns[0].open_bound is None
             if solved.picks:
                 best += solved.assignments()
-                fewest = [best[-1], *_other_kinds(solved, best[-1])]
-                others += fewest[1:]
-                if any(map(_outside, fewest)):
+                kinds = _other_kinds(solved, best[-1])
+                others += kinds
+                if outside := {one.gpu: one for one in (best[-1], *kinds) if one.layout.offload.to != "none"}:
                     inside = solve(question, effort, held=INSIDE)
                     accounts.append(inside.columns[0].account)
                     proven &= inside.columns[0].open_bound is None
-                    others += _on_gpus_alone(inside, {one.gpu: one for one in fewest if _outside(one)})
+                    others += _on_gpus_alone(inside, outside)
                 break
             without.append(f"{method} of {model}" if several else method)
     total = float(sum(assignment.gpus for assignment in best))
@@ -68,11 +68,6 @@ def hold(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], e
         search=account.model_copy(update={"domains": {}}),
         infeasible=None if best or nothing is None else Infeasible(because=(nothing,)),
         provenance=provenance_of(scenario, catalog, defaults))
-
-
-def _outside(one: Assignment) -> bool:
-    """Say whether a layout keeps anything on the host or on flash."""
-    return one.layout.offload.to != "none"
 
 
 def _on_gpus_alone(inside: Solved, outside: Mapping[str, Assignment]) -> list[Alternative]:

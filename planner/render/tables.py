@@ -25,8 +25,8 @@ from planner.render.sentence import (
 )
 from planner.render.serving import capacity_sentence
 
-HELD_BY = ("\n* with something on the host or on flash, as the layout says, which costs time; in brackets with everything on "
-           "the GPUs; - nothing in the searched space fits")
+HELD_BY = ("\n* with something on the host or on flash, as the layout says, which costs time; in brackets all "
+           "on the GPUs; - nothing in the searched space fits")
 MOST_LEVERS = 3
 """Savings named under an estimate."""
 

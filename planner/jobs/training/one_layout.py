@@ -85,18 +85,18 @@ def open_layout(layout: Mapping[str, str]) -> Mapping[str, str]:
         if key not in KEYS:
             raise UnknownName("layout axis", key, KEYS)
         if key == "shard" or (key == "recompute" and text.isdecimal()):
-            raise InputError(f"--layout {key}={text}: needs a layout of a stated number of GPUs: give dp, or tp, pp and "
-                             "cp with --gpus")
+            raise InputError(f"--layout {key}={text}: needs a layout with a stated number of GPUs: give dp, or tp, pp "
+                             "and cp with --gpus")
         axis_value(key, text)
     return layout
 
 
 def layout_of_row(row: Mapping[str, float]) -> dict[str, str]:
     """Return a row of the search as `--layout` states it, with every layer recomputed in full."""
-    names = {"mbs": "micro_batch", **{axis: axis for axis in ("tp", "pp", "vpp", "cp", "ep", "dp", "zero", "sp", "no_sync")}}
+    plain = ("tp", "pp", "vpp", "cp", "ep", "dp", "micro_batch", "zero", "sp", "no_sync")
     shares = {"offload_optimizer": "offload", "offload_parameters": "offload_parameters",
               "offload_activations": "offload_activations"}
-    return {**{key: f"{row[axis]:g}" for key, axis in (names | shares).items()},
+    return {**{key: f"{row[axis]:g}" for key, axis in (dict(zip(plain, plain, strict=True)) | shares).items()},
             "schedule": SCHEDULES[int(row["schedule"])], "recompute": RECOMPUTE[max(int(row["recompute"]), 0) or 2],
             "offload_to": "nvme" if row["nvme"] else "host", "shard": f"{row['dp'] * row['cp'] / row['hsdp']:g}"}
 

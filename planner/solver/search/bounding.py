@@ -75,9 +75,12 @@ class Bounding:
         return ~known.fits | (known.step > time_bound(self.question, rows, time))
 
     def _note_memory(self, rows: Layouts, known: Bound) -> None:
-        """Remember the layout that misses memory by least, for the explanation of an infeasible question."""
+        """Remember the layouts that miss memory by least, for the explanation of an infeasible question."""
         if known.fits.all():
             return
-        short = np.where(known.fits, np.inf, known.short)
-        row = int(np.argmin(short))
-        self.out.note_memory(float(short[row]), rows.row(row))
+        on_host = ~known.fits & (known.short == 0)
+        short = np.where(on_host, known.outside, known.short)
+        for mine, note in ((~known.fits & ~on_host, self.out.note_memory), (on_host, self.out.note_host)):
+            if mine.any():
+                row = int(np.argmin(np.where(mine, short, np.inf)))
+                note(float(short[row]), rows.row(row))

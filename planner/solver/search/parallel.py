@@ -118,4 +118,6 @@ def _joined(parts: Sequence[Frontier]) -> Frontier:
             whole.note_open(part.open_bound)
         if part.nearest_memory is not None:
             whole.note_memory(*part.nearest_memory)
+        if part.nearest_host is not None:
+            whole.note_host(*part.nearest_host)
     return whole
