@@ -15,6 +15,7 @@ from planner.physics.training.evaluate import Evaluation, evaluate_fixed
 from planner.physics.training.question import Question
 from planner.solver.minimal import minimal
 from planner.solver.search.found import Frontier
+from planner.solver.search.nearest import nearest
 from planner.solver.settings import Effort
 from planner.units import show_bytes
 
@@ -25,12 +26,13 @@ FAR = 4
 
 def broken_rules(grid: Grid, effort: Effort) -> list[str]:
     """Return the rules that together leave no legal layout; none where there are some. Raises OutOfTime."""
-    if not _empty(grid.facts, frozenset(), effort):
+    whole = Grid(grid.facts)
+    if not whole.is_empty(effort.check):
         return []
-    held = [name for name in grid.removed if name not in LIMIT_RULES]
-    all_held = frozenset(grid.rules) - LIMIT_RULES
+    held = [name for name in whole.removed if name not in LIMIT_RULES]
+    all_held = frozenset(whole.rules) - LIMIT_RULES
     names = minimal(held, lambda rules: not _empty(grid.facts, all_held - set(rules), effort))
-    return [f"{grid.rules[name].reason} ({name}: {grid.removed[name]:,} layouts)" for name in names]
+    return [f"{whole.rules[name].reason} ({name}: {whole.removed[name]:,} layouts)" for name in names]
 
 
 def _empty(facts: Facts, skipped: frozenset[str], effort: Effort) -> bool:
@@ -38,21 +40,24 @@ def _empty(facts: Facts, skipped: frozenset[str], effort: Effort) -> bool:
     return Grid(replace(facts, skipped=skipped)).is_empty(effort.check)
 
 
-def nearest_of(frontier: Frontier) -> dict[str, float] | None:
-    """Return the layout that misses memory by least; one that GPUs hold comes first, as hosts can be given more."""
-    host, gpu = frontier.nearest_host, frontier.nearest_memory
-    if host is not None and (gpu is None or host[0] <= FAR - 1 or host[0] <= gpu[0]):
-        return host[1]
-    return None if gpu is None else gpu[1]
+def nearest_of(question: Question, grid: Grid) -> tuple[dict[str, float] | None, bool]:
+    """Return the layout that misses memory by least, and whether it is the host's.
+
+    One that GPUs hold comes first where the host could hold it with up to FAR times as much: hosts can be given more.
+    """
+    found = nearest(question, Grid(grid.facts))
+    if found.host is not None and (found.gpu is None or found.host[0] < FAR - 1):
+        return found.host[1], True
+    return (None, False) if found.gpu is None else (found.gpu[1], False)
 
 
-def short_of_memory(question: Question, frontier: Frontier) -> tuple[list[str], str | None]:
+def short_of_memory(question: Question, grid: Grid, frontier: Frontier) -> tuple[list[str], str | None]:
     """Explain that nothing fits, by the layout that misses by least with everything recomputed, and by how much.
 
     What binds leads: memory of the GPU, of the host, or flash.
     """
-    row = nearest_of(frontier)
-    if row is None or frontier.fit:
+    row, outside = (None, False) if frontier.fit else nearest_of(question, grid)
+    if row is None:
         return ["what fits in memory is too slow, too dear or too large"], None
     memory, candidate = _leanest(question, row).memory, question.candidates[int(row["candidate"])]
     gpus = int(row["tp"] * row["cp"] * row["pp"] * row["dp"])
@@ -63,17 +68,17 @@ def short_of_memory(question: Question, frontier: Frontier) -> tuple[list[str], 
     places = (("host memory", memory.host_per_node, memory.host_usable),
               ("flash", memory.nvme_per_node, memory.nvme_usable))
     where, held, has = max(places, key=lambda place: place[1] / max(place[2], 1.0))
-    if held > has and frontier.nearest_host is not None and row is frontier.nearest_host[1]:
+    if held > has and outside:
         total = f" of {show_bytes(candidate.node.cpu.memory)}" if where == "host memory" else ""
         return ([f"no layout fits in memory: {where} binds; {on}keeps {show_bytes(held)} there, where "
                  f"{candidate.node.name} has {show_bytes(has)}{total} for it; the GPU needs {whole}"],
                 f"{show_bytes(held - has)} more {where} per node")
-    nearest = f"{show_bytes(max(memory.peak - memory.usable, 0.0))} more memory per GPU"
+    miss = f"{show_bytes(max(memory.peak - memory.usable, 0.0))} more memory per GPU"
     if memory.peak > FAR * memory.usable:
-        nearest += f"; about {ceil(memory.peak * gpus / memory.usable):,} such GPUs would hold the states"
-    outside = "" if not held else (f"; it keeps {show_bytes(held)} in {where}" + (
+        miss += f"; about {ceil(memory.peak * gpus / memory.usable):,} such GPUs would hold the states"
+    kept = "" if not held else (f"; it keeps {show_bytes(held)} in {where}" + (
         f", which has {show_bytes(has)} for it" if held > has else ""))
-    return [f"no layout fits in memory: GPU memory binds; {on}needs {whole} ({largest}){outside}"], nearest
+    return [f"no layout fits in memory: GPU memory binds; {on}needs {whole} ({largest}){kept}"], miss
 
 
 def counts_of(facts: Facts, most: int) -> list[int]:

@@ -42,12 +42,13 @@ def mixes(stack: Stack, recompute: int) -> tuple[tuple[int, ...], ...]:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Least step seconds of each row, whether any split can hold its memory, and by what share of what there is memory
-    is short: of the mean stage's GPU (none where GPUs hold every stage), and of host or flash.
+    """Least step seconds of each row; whether any split can hold its memory, and of the GPUs alone; allocated bytes
+    short on average, and the share by which host or flash is.
     """
 
     step: Floats
     fits: Mask
+    on_gpus: Mask
     short: Floats
     outside: Floats
 
@@ -142,8 +143,7 @@ def bound(question: Question, rows: Layouts, time: TimeTerms, memory: MemoryTerm
     fixed = splits_evenly(rows.vpp, rows.schedule)
     extra = np.where(fixed, found.recompute, np.where(deficit > 0, deficit * found.slope * price, 0.0))
     held, outside = found.holds & (fixed | (found.room >= layers)), _host_short(question, rows, memory)
-    short = np.where(held, 0.0, np.maximum(found.short / np.maximum(memory.capacity, 1.0), 1e-9))
-    return Bound(_step(question, rows, time, extra, found.slowest), held & (outside <= 0), short, outside)
+    return Bound(_step(question, rows, time, extra, found.slowest), held & (outside <= 0), held, found.short, outside)
 
 
 @dataclass(frozen=True, slots=True)

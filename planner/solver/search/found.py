@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from planner.layouts.table import Ints, Layouts
 from planner.physics.training.estimate import TimeTerms
@@ -12,9 +11,6 @@ from planner.physics.training.memory import MemoryTerms
 from planner.solver import staging
 from planner.solver.column import Column
 from planner.solver.search.job import Key
-
-Nearest: TypeAlias = tuple[float, dict[str, float]]
-"""By what share something is short, and the layout."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,24 +56,7 @@ class Frontier:
     interrupted: bool = False
     open_bound: Key | None = None
     """Least key among layouts not yet staged when time ran out; none where the search ended."""
-    nearest_memory: Nearest | None = None
-    """By what share memory of GPUs is short, and the layout that misses by least."""
-    nearest_host: Nearest | None = None
-    """The same of layouts that GPUs hold, where host memory or flash is short."""
 
     def note_open(self, key: Key) -> None:
         """Remember that nothing tighter than `key` is known of what was not staged."""
         self.open_bound = min(key, self.open_bound or key)
-
-    def note_memory(self, short: float, layout: dict[str, float]) -> None:
-        """Remember the layout that misses memory of GPUs by least."""
-        self.nearest_memory = _nearer(self.nearest_memory, (short, layout))
-
-    def note_host(self, short: float, layout: dict[str, float]) -> None:
-        """Remember the layout that GPUs hold and the host misses by least."""
-        self.nearest_host = _nearer(self.nearest_host, (short, layout))
-
-
-def _nearer(held: Nearest | None, found: Nearest) -> Nearest:
-    """Return what misses by less; of equals on several candidates, that of the first."""
-    return found if held is None or (found[0], found[1]["candidate"]) < (held[0], held[1]["candidate"]) else held
