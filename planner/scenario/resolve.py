@@ -12,12 +12,13 @@ from planner.scenario.demand import Arrivals, Level
 from planner.scenario.pool import named, pool, text
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario
 from planner.scenario.serving import Serving
-from planner.scenario.workload import DEFAULT_STACK, Batch
+from planner.scenario.usual import usual
+from planner.scenario.workload import DEFAULT_STACK
 from planner.yaml_io import Document
 
 _WHY = {"method": "the default where tokens are given", "stack": "the default for the method",
-        "precision": "others are searched only if listed", "sequence_length": "the model's default",
-        "global_batch": "the model's default", "engine": "the default engine", "kv_cache": "the engine's default",
+        "precision": "others are searched only if listed", "engine": "the default engine",
+        "kv_cache": "the engine's default",
         "quantization": "the format in which the model is published or named",
         "arrivals": "requests arrive independently"}
 """Why a value is taken that the question leaves open."""
@@ -45,14 +46,15 @@ def resolve(scenario: Scenario, catalog: Catalog, document: Document = NO_FILE) 
         chosen["method"] = method = work.method or "pretrain"
         with named(document, "workload", "stack"):
             chosen["stack"] = catalog.stack(work.stack or DEFAULT_STACK[method]).name
-    chosen |= {"precision": work.precision, "sequence_length": work.sequence_length or model.sequence_length}
+    typical = usual(model, work.method, catalog.recipes)
+    chosen |= {"precision": work.precision, "sequence_length": work.sequence_length or typical.sequence_length}
     if work.tokens is not None:
-        chosen["global_batch"] = work.global_batch or Batch(model.global_batch)
+        chosen["global_batch"] = work.global_batch or typical.global_batch
     elif scenario.objective != "gpus" and "objective" in scenario.model_fields_set:
         raise document.error(("objective",), f"objective: {scenario.objective} needs workload.tokens; without tokens "
                              "the question is the fewest GPUs that hold the model")
     stated = {name for name in work.model_fields_set if getattr(work, name) is not None}
-    defaults += _said(chosen, stated)
+    defaults += _said(chosen, stated, {"sequence_length": typical.why, "global_batch": typical.why})
     # what holds a model is no question of offers, so every kind of GPU is a candidate
     found = pool(scenario.hardware, scenario.sourcing, catalog, document, defaults, priced=work.tokens is not None)
     return scenario.model_copy(update={
@@ -122,9 +124,9 @@ def resolve_service(service: Serving, catalog: Catalog, document: Document = NO_
     return service.model_copy(update=chosen), defaults
 
 
-def _said(chosen: Mapping[str, object], stated: set[str]) -> Defaults:
+def _said(chosen: Mapping[str, object], stated: set[str], why: Mapping[str, str] | None = None) -> Defaults:
     """Return what was chosen and not stated, with the reason."""
-    return [Default(name=name, value=text(value), why=_WHY.get(name, "the default"))
+    return [Default(name=name, value=text(value), why=(_WHY | dict(why or {})).get(name, "the default"))
             for name, value in chosen.items() if name not in stated]
 
 

@@ -18,6 +18,8 @@ Method = Literal["pretrain", "full", "lora", "qlora", "inference"]
 DEFAULT_STACK = {"pretrain": "megatron-core", "full": "megatron-core", "lora": "hf-peft", "qlora": "hf-peft",
                  "inference": "megatron-core"}
 """Stack by method, where none is named."""
+TUNING = ("full", "lora", "qlora")
+"""Methods that start from trained weights."""
 _BATCH = re.compile(r"([\d_,]+) ?(?:sequences|seqs)? ?(?:(?:\+-|\+/-|±) ?(\d+(?:\.\d+)?) ?%)?", re.ASCII)
 TRAINABLE = ("bf16", "fp16", "fp8", "mxfp8", "fp4", "fp32", "tf32")
 MOST_SEQUENCES = 10**6
@@ -80,9 +82,9 @@ class Training(Frozen):
     tokens: Annotated[Tokens, Field(le=10**16)] | None = None
     """None asks for the fewest GPUs of each kind that hold the model."""
     sequence_length: SequenceLength | None = None
-    """Tokens of a sequence; none means the model's default."""
+    """Tokens of a sequence; none means the model's default, of fine-tuning at most 4,096."""
     global_batch: GlobalBatch | None = None
-    """Sequences of a step: 2048, or 2048 sequences +- 2%; none means the model's default."""
+    """Sequences of a step: 2048, or 2048 sequences +- 2%; none means the model's default, of fine-tuning 128."""
     precision: tuple[Precision, ...] = Field(default=("bf16",), min_length=1)
     """Formats of matrix products that are searched."""
     stack: str | None = None

@@ -37,6 +37,7 @@ from planner.physics.training.question import Question, quantile, question_of
 from planner.physics.training.recipes import Recipe, with_recipe
 from planner.scenario.default import Default, Defaults
 from planner.scenario.limits import Objective
+from planner.scenario.usual import usual
 from planner.scenario.workload import DEFAULT_STACK, Batch, Training
 from planner.solver.check import check_staging
 from planner.solver.search.found import Frontier, StagedLayout
@@ -225,7 +226,7 @@ class TrainingJob:
     def short(self, columns: Columns) -> tuple[list[str], str | None]:
         """Return what lacks memory, and the nearest miss."""
         assert isinstance(columns, Searched)
-        return short_of_memory(self.question, columns.frontier)
+        return short_of_memory(self.question, columns.grid, columns.frontier)
 
     @property
     def axes(self) -> Collection[str]:
@@ -280,8 +281,9 @@ def training_job(name: str, asked: Training, catalog: Catalog, terms: Terms, con
     model, candidates = catalog.model(asked.model), terms.market.candidates
     stack = with_recipe(catalog.recipes, catalog.stack(asked.stack or DEFAULT_STACK[method]), model,
                         Recipe(asked.optimizer, asked.optimizer_in_backward, asked.loss))
-    sequence = asked.sequence_length or model.sequence_length
-    batch = Batch(1) if method == "inference" else asked.global_batch or Batch(model.global_batch)
+    typical = usual(model, method, catalog.recipes)
+    sequence = asked.sequence_length or typical.sequence_length
+    batch = Batch(1) if method == "inference" else asked.global_batch or typical.global_batch
     question = question_of(catalog, model, candidates, stack, sequence_length=sequence, global_batch=batch.sequences,
                            precisions=asked.precision, method=method, confidence=confidence,
                            lora_rank=asked.lora_rank, trained_layers=asked.trained_layers)
