@@ -88,7 +88,7 @@ def test_wrong_counts_are_refused(text):
 
 @pytest.mark.parametrize("text", ["10 bilion", "15 X", "5x"])
 def test_an_error_is_one_short_sentence(text):
-    with pytest.raises(ValueError, match="write|did you mean") as caught:
+    with pytest.raises(ValueError, match=r"write|did you mean") as caught:
         parse_count(text)
     assert len(str(caught.value)) < 90
 

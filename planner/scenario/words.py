@@ -22,7 +22,8 @@ def _formats(names: tuple[str, ...]) -> dict[str, str]:
 SYNONYMS: Mapping[str, tuple[tuple[str, ...], Mapping[str, str]]] = {
     "workload.method": (get_args(Method), {
         "pretrain": "pretraining fromscratch cpt continuedpretraining",
-        "full": "sft finetune finetuning fullfinetune fullfinetuning fullft fft fullparameter fullweights supervisedfinetuning",
+        "full": "sft finetune finetuning fullfinetune fullfinetuning fullft fft fullparameter fullweights "
+                "supervisedfinetuning",
         "lora": "loraft lorafinetuning peft adapter adapters", "qlora": "qlorafinetuning",
         "inference": "infer serving serve"}),
     "workload.precision": (get_args(Precision), _formats(get_args(Precision))),
@@ -30,7 +31,8 @@ SYNONYMS: Mapping[str, tuple[tuple[str, ...], Mapping[str, str]]] = {
         "bf16": "bfloat16 fp16 float16 none 16bit", "int8": "8bit w8a8", "int4": "4bit awq gptq gptqint4",
         "nvfp4": "fp4", "gptq-int8": "int8gptq", "nf4": "bnb bitsandbytes"}),
     "workload.kv_cache": (get_args(CacheFormat), {
-        "auto": "default", "bf16": "bfloat16 fp16 float16 16bit", "fp8": "fp8e4m3 fp8e5m2 float8 8bit", "nvfp4": "fp4"}),
+        "auto": "default", "bf16": "bfloat16 fp16 float16 16bit", "fp8": "fp8e4m3 fp8e5m2 float8 8bit",
+        "nvfp4": "fp4"}),
     "workload.optimizer": (get_args(Optimizer), {
         "adamw": "adam adamwtorch adamwtorchfused adamwfused fusedadamw fusedadam",
         "adamw-8bit": "adam8bit 8bitadam 8bitadamw adamwbnb8bit bnbadamw8bit", "adamw-4bit": "4bitadamw adam4bit",

@@ -52,8 +52,8 @@ def _global_batch(value: object) -> Batch:
     else:
         tolerance = 0.0
     if isinstance(value, str) and "tok" in value.lower():
-        raise ValueError(f"{value.strip()!r}: a global batch is counted in sequences, so divide by the sequence length: "
-                         "16.8 M tokens of 8,192 are '2048 sequences'")
+        raise ValueError(f"{value.strip()!r}: a global batch is counted in sequences, so divide by the sequence "
+                         "length: 16.8 M tokens of 8,192 are '2048 sequences'")
     sequences = parse_count(value, "global batch", "2048 sequences", SEQUENCES)
     if sequences > MOST_SEQUENCES or tolerance > WIDEST:
         raise ValueError(f"a global batch is at most {MOST_SEQUENCES:,} sequences +- {WIDEST:.0%}")

@@ -124,7 +124,8 @@ TOKEN_RATE = Units({"tokens/s": 1.0}, {
 USD = Units({p + "USD": f for p, f in DECIMAL.items()}, dict(_scaled(_SPOKEN, ("USD",))))
 _EUROS = dict.fromkeys(("euro", "euros", "eur", "\N{EURO SIGN}"), "prices are in USD")
 MONEY = Units(USD, USD.spoken, _EUROS | dict.fromkeys(("/h", "/month", "per hour"),
-              "a budget is of the whole job, such as '500 USD'") | {"G": "write '{0} billion USD'"}, bare="USD", dollars=True)
+              "a budget is of the whole job, such as '500 USD'") | {"G": "write '{0} billion USD'"},
+              bare="USD", dollars=True)
 """What a question says of money; a fact names its currency."""
 _HOURS = {word: factor / 3600.0 for word, factor in _TIME_WORDS.items() if factor >= 3600.0}
 USD_PER_HOUR = Units({"USD/h": 1.0}, {f"{scale}USD/{time}": by / hours for scale, by in (DECIMAL | _SPOKEN).items()

@@ -1,4 +1,4 @@
-"""People's own words for methods, formats, hardware and lengths: one name for each, the same in flags, files and Python."""
+"""People's own words for methods, formats, hardware and lengths: one name for each, in flags, files and Python."""
 
 import pytest
 
