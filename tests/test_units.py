@@ -41,7 +41,8 @@ UNITS = {"bytes": (BYTES, ("TB", "GB", "GiB", "MiB", "B")),
     ("$20/h", MONEY_PER_HOUR, 20.0), ("20 dollars per hour", MONEY_PER_HOUR, 20.0),
     ("7200 USD/month", MONEY_PER_HOUR, 10.0), ("300/min", REQUEST_RATE, 5.0), ("5 rps", REQUEST_RATE, 5.0),
     ("86.4k requests per day", REQUEST_RATE, 1.0), ("25 tok/s", TOKEN_RATE, 25.0), ("25 tps", TOKEN_RATE, 25.0),
-    ("700 W", WATTS, 700.0), ("2 megawatts", WATTS, 2e6), ("2MW", WATTS, 2e6), ("1e3 kW", WATTS, 1e6), (".5 h", SECONDS, 1800.0),
+    ("700 W", WATTS, 700.0), ("2 megawatts", WATTS, 2e6), ("2MW", WATTS, 2e6), ("1e3 kW", WATTS, 1e6),
+    (".5 h", SECONDS, 1800.0),
 ])
 def test_a_number_with_its_unit_is_read_into_base_units(text, units, value):
     assert parse(text, units, "quantity", "1 x") == value
@@ -52,7 +53,8 @@ def test_a_number_with_its_unit_is_read_into_base_units(text, units, value):
     (True, BYTES, "needs a unit"), ("80", BYTES, "has no unit"), ("80G", BYTES, "unknown unit 'G'"),
     ("80 gb", BYTES, "unknown unit 'gb'"), ("80 Gb", BYTES, "unknown unit 'Gb'"),
     ("400 Gb/s", BYTE_RATE, "unknown unit 'Gb/s'"), ("400 GB", BYTE_RATE, "unknown unit 'GB'"),
-    ("3 dayz", SECONDS, "did you mean '3 day"), ("30m", SECONDS, "write '30 min' or '30 months'"), ("-3 d", SECONDS, "above zero"),
+    ("3 dayz", SECONDS, "did you mean '3 day"), ("30m", SECONDS, "write '30 min' or '30 months'"),
+    ("-3 d", SECONDS, "above zero"),
     ("0 d", SECONDS, "above zero"),
     ("nan d", SECONDS, "is not a"), ("inf d", SECONDS, "is not a"),
     ("1e999 d", SECONDS, "above zero and finite"),
