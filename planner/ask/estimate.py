@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from planner.answer.assignment import Assignment
+from planner.ask.fastest import Estimated, fastest
 from planner.ask.largest import Largest, largest_model, largest_of, largest_sequence
 from planner.ask.levers import Lever, levers
 from planner.catalog.load import Catalog
 from planner.errors import InputError
-from planner.jobs.kinds import estimate_of, idle_in
+from planner.jobs.kinds import estimate_of, idle_in, on_node
+from planner.jobs.training.one_layout import open_layout, with_steps
 from planner.layouts.axes import divisors
 from planner.physics.shapes import parameters
-from planner.scenario.load import Reference, load_work
+from planner.scenario.load import Reference, load_work, thousands
+from planner.scenario.pool import node_named
 from planner.scenario.scenario import AnyScenario, ServingScenario, only_training
 
 MOST_MICRO_BATCH = 4096
@@ -35,14 +38,29 @@ class Estimating:
     layout: Mapping[str, str]
     left_to_plan: tuple[str, ...] = ()
     """Keys of the work that the scenario states for plans."""
+    notes: tuple[str, ...] = ()
+    """What the question may not have meant."""
 
     def __call__(self, layout: Mapping[str, str] | None = None, **work: Any) -> Assignment:  # noqa: ANN401 - keys
         """Return the estimate, with some keys of the workload changed. Raises InputError for an illegal layout."""
+        return self.answer(layout, **work).assignment
+
+    def answer(self, layout: Mapping[str, str] | None = None, **work: Any) -> Estimated:  # noqa: ANN401 - keys
+        """Return the estimate and how its layout was chosen, with some keys of the workload changed.
+
+        Raises InputError for an illegal layout.
+        """
         asked = self.scenario
         if work:
             changed = only_training(asked, "the largest that fits").workload.model_copy(update=work)
             asked = asked.model_copy(update={"workload": changed})
-        return estimate_of(asked, self.catalog, self.node, self.layout if layout is None else layout)
+        layout = self.layout if layout is None else layout
+        found = estimate_of(asked, self.catalog, self.node, layout)
+        if found is not None:
+            return Estimated(found)
+        best = fastest(on_node(asked, self.catalog, self.node), asked.limits.gpus, open_layout(layout))
+        training = only_training(asked, "the best layout").workload
+        return replace(best, assignment=with_steps(best.assignment, training))
 
     @property
     def rate(self) -> float | None:
@@ -88,7 +106,8 @@ def estimating(reference: Reference, overrides: Mapping[str, object], catalog: C
     for one in found:
         if not one.left_to_plan or one.path in overrides:
             raise document.error(one.path.split("."), one.why)
-    return Estimating(scenario, catalog, node, layout, tuple(one.key for one in found))
+    return Estimating(scenario, catalog, node_named(node, catalog), layout, tuple(one.key for one in found),
+                      tuple(f"{one.name} is {one.value}: {one.why}" for one in thousands(document)))
 
 
 def layout_text(text: str) -> dict[str, str]:
