@@ -16,7 +16,8 @@ from planner.jobs.kinds import estimate_of, idle_in, on_node, replica_on
 from planner.jobs.training.one_layout import open_layout, with_steps
 from planner.layouts.axes import divisors
 from planner.physics.shapes import parameters
-from planner.scenario.load import Reference, load_work
+from planner.scenario.load import Reference, load_work, thousands
+from planner.scenario.pool import node_named
 from planner.scenario.scenario import AnyScenario, ServingScenario, only_training
 
 MOST_MICRO_BATCH = 4096
@@ -37,6 +38,8 @@ class Estimating:
     layout: Mapping[str, str]
     left_to_plan: tuple[str, ...] = ()
     """Keys of the work that the scenario states for plans."""
+    notes: tuple[str, ...] = ()
+    """What the question may not have meant."""
 
     def __call__(self, layout: Mapping[str, str] | None = None, **work: Any) -> Assignment:  # noqa: ANN401 - keys
         """Return the estimate, with some keys of the workload changed. Raises InputError for an illegal layout."""
@@ -118,7 +121,8 @@ def estimating(reference: Reference, overrides: Mapping[str, object], catalog: C
     for one in found:
         if not one.left_to_plan or one.path in overrides:
             raise document.error(one.path.split("."), one.why)
-    return Estimating(scenario, catalog, node, layout, tuple(one.key for one in found))
+    return Estimating(scenario, catalog, node_named(node, catalog), layout, tuple(one.key for one in found),
+                      tuple(f"{one.name} is {one.value}: {one.why}" for one in thousands(document)))
 
 
 def layout_text(text: str) -> dict[str, str]:

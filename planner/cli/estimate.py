@@ -47,6 +47,7 @@ def command(scenario: str | None, node: str, nodes: int | None, layout: str, lar
                      largest=largest, nodes=nodes)
     if ask.left_to_plan:
         warn([f"{', '.join(ask.left_to_plan)} of the scenario have no effect on an estimate"])
+    warn(ask.notes)
     confidence, chosen = ask.scenario.confidence, tuple[str, ...]()
     if largest is None:
         answer = ask.answer()

@@ -33,7 +33,8 @@ def question_of(scenario: AnyScenario, catalog: Catalog) -> Question:
     """Look up everything a scenario names. Raises PlannerError where it cannot be asked."""
     if isinstance(scenario, ServingScenario):
         daily = any(asked.day for asked in scenario.services)
-        market = market_of(scenario.hardware.candidates, scenario.sourcing, catalog, daily=daily)
+        market = market_of(scenario.hardware.candidates, scenario.sourcing, catalog, daily=daily,
+                           by_provider=bool(scenario.limits.one_provider))
         terms = Terms(market, scenario.limits, scenario.objective)
         return Question(scenario, catalog, tuple(
             serving_job(asked.label, asked, catalog, terms) for asked in scenario.services), terms)
