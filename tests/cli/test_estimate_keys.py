@@ -27,7 +27,7 @@ OTHER_SERVED: dict[str, Any] = {
     "disaggregated": "only", "gpus": 2, "confidence": 0.6}
 LOADS: dict[str, dict[str, Any]] = {"rate": {"rate": 5}, "concurrency": {"concurrency": 16}, "most": {}}
 CHOOSING = ("on", "provider", "region", "terms", "price_age", "deadline", "budget", "max_gpus", "max_nodes",
-            "max_power", "objective")
+            "max_power", "objective", "one_provider", "homogeneous")
 
 
 def counts_or_is_refused(name: str, value: object, base: dict[str, Any]) -> str:
@@ -67,8 +67,8 @@ def test_every_key_is_tried_here() -> None:
 
 @pytest.mark.parametrize("name", CHOOSING)
 def test_what_only_a_choice_depends_on_is_refused(planner: Any, name: str) -> None:
-    ran = planner("estimate", "--model", "gpt2", "--node", "dgx-h100", f"--{name.replace('_', '-')}",
-                  {"price_age": "3", "objective": "cost"}.get(name, "x"))
+    value = [] if TABLE[name].switch else [{"price_age": "3", "objective": "cost"}.get(name, "x")]
+    ran = planner("estimate", "--model", "gpt2", "--node", "dgx-h100", f"--{name.replace('_', '-')}", *value)
     assert (ran.code, ran.out) == (2, "")
     assert f"--{name.replace('_', '-')}: does nothing to an estimate" in ran.err
 
