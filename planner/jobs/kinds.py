@@ -9,7 +9,7 @@ from planner.catalog.load import Catalog
 from planner.jobs.idle import Idle
 from planner.jobs.job import Terms
 from planner.jobs.market import Market, market_of, unpriced
-from planner.jobs.serving.estimate import estimate_serving
+from planner.jobs.serving.estimate import best_replica, estimate_serving
 from planner.jobs.serving.estimate import idle_keys as idle_serving
 from planner.jobs.serving.job import serving_job
 from planner.jobs.solved import Question
@@ -24,7 +24,8 @@ from planner.scenario.serving import Serving
 from planner.scenario.workload import Method
 from planner.yaml_io import Frozen
 
-__all__ = ["MOST_HOLDING", "asks_what_holds", "estimate_of", "holding", "idle_in", "on_node", "question_of"]
+__all__ = ["MOST_HOLDING", "asks_what_holds", "estimate_of", "holding", "idle_in", "on_node", "question_of",
+           "replica_on"]
 METHODS: tuple[Method, ...] = ("inference", "qlora", "lora", "full")
 
 
@@ -54,10 +55,15 @@ def estimate_of(scenario: AnyScenario, catalog: Catalog, node: str, layout: Mapp
     """
     gpus = scenario.limits.gpus
     if isinstance(scenario, ServingScenario):
-        return estimate_serving(scenario.services[0], catalog, node, gpus, layout)
+        return estimate_serving(scenario.services[0], catalog, node, gpus, layout) if layout else None
     if not is_whole(layout, catalog.node(node).gpus, gpus):
         return None
     return estimate_training(scenario.workload, catalog, node, gpus, layout, scenario.confidence)
+
+
+def replica_on(scenario: ServingScenario, catalog: Catalog, node: str) -> tuple[Assignment, str]:
+    """Return the best replicas of a service on a node type, and how they were chosen. Raises PlannerError."""
+    return best_replica(scenario.services[0], catalog, node, scenario.limits.gpus)
 
 
 def on_node(scenario: AnyScenario, catalog: Catalog, node: str) -> Question:

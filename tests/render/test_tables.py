@@ -82,7 +82,7 @@ def test_no_line_is_wider_than_80_columns_and_nothing_is_cut(view: str, encoding
 
 
 @pytest.mark.parametrize("width", [64, 80])
-@pytest.mark.parametrize("view", sorted(VIEWS.keys() - {"render_plan"}))
+@pytest.mark.parametrize("view", sorted(VIEWS.keys() - {"render_plan", "render_fleet"}))
 def test_a_narrow_console_loses_no_word(view: str, width: int) -> None:
     def words(columns: int) -> list[str]:
         return sorted(w for w in printed(VIEWS[view], width=columns).split() if w[0] not in "█─")
