@@ -6,7 +6,9 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from planner.catalog.architecture import Model
 from planner.catalog.load import Catalog, data_root
+from planner.errors import Unsupported
 from planner.scenario.default import Default, Defaults
 from planner.scenario.demand import Arrivals, Level
 from planner.scenario.pool import named, pool, text
@@ -38,10 +40,11 @@ def resolve(scenario: Scenario, catalog: Catalog, document: Document = NO_FILE) 
     """
     work, defaults = scenario.workload, Defaults()
     with named(document, "workload", "model"):
-        models = [catalog.model(name) for name in work.models]
+        models = [reads_text(catalog.model(name)) for name in work.models]
     # several are compared at a length that all of them have
     model = min(models, key=lambda one: one.sequence_length)
     chosen: dict[str, object] = {"model": ", ".join(one.name for one in models)}
+    defaults += _text_part(models)
     if work.tokens is not None:
         chosen["method"] = method = work.method or "pretrain"
         with named(document, "workload", "stack"):
@@ -56,7 +59,8 @@ def resolve(scenario: Scenario, catalog: Catalog, document: Document = NO_FILE) 
     stated = {name for name in work.model_fields_set if getattr(work, name) is not None}
     defaults += _said(chosen, stated, {"sequence_length": typical.why, "global_batch": typical.why})
     # what holds a model is no question of offers, so every kind of GPU is a candidate
-    found = pool(scenario.hardware, scenario.sourcing, catalog, document, defaults, priced=work.tokens is not None)
+    found = pool(scenario.hardware, scenario.sourcing, scenario.limits, catalog, document, defaults,
+                 priced=work.tokens is not None)
     return scenario.model_copy(update={
         "objective": scenario.objective if work.tokens is not None else "gpus",
         "workload": work.model_copy(update=chosen), **found}), defaults
@@ -76,7 +80,7 @@ def resolve_serving(scenario: ServingScenario, catalog: Catalog, document: Docum
         services = {"workloads": tuple(service for service, _ in found)}
         defaults += [one.model_copy(update={"name": f"{service.label}.{one.name}"})
                      for service, decided in found for one in decided]
-    update = pool(scenario.hardware, scenario.sourcing, catalog, document, defaults)
+    update = pool(scenario.hardware, scenario.sourcing, scenario.limits, catalog, document, defaults)
     return scenario.model_copy(update={**services, **update}), defaults
 
 
@@ -94,7 +98,7 @@ def resolve_work(scenario: AnyScenario, catalog: Catalog, document: Document = N
     if len(work.models) > 1:
         raise document.error(("workload", "model"), f"one model at a time is estimated, got {', '.join(work.models)}")
     with named(document, "workload", "model"):
-        chosen = {"model": catalog.model(work.models[0]).name}
+        chosen = {"model": reads_text(catalog.model(work.models[0])).name}
     if work.stack is not None:
         with named(document, "workload", "stack"):
             chosen["stack"] = catalog.stack(work.stack).name
@@ -105,7 +109,7 @@ def resolve_service(service: Serving, catalog: Catalog, document: Document = NO_
                     at: tuple[str | int, ...] = ("workload",)) -> tuple[Serving, Defaults]:
     """Return one service resolved, and what decided it; `at` is where the document has it. Raises InputError."""
     with named(document, *at, "model"):
-        model = catalog.model(service.model)
+        model = reads_text(catalog.model(service.model))
     with named(document, *at, "engine"):
         engine = catalog.engine(service.engine)
     chosen: dict[str, object] = {
@@ -115,13 +119,25 @@ def resolve_service(service: Serving, catalog: Catalog, document: Document = NO_
         chosen["arrivals"] = service.arrivals or Arrivals()
     stated = {name for name in service.model_fields_set if getattr(service, name) is not None}
     shown = chosen if "arrivals" not in chosen else {**chosen, "arrivals": "poisson"}
-    defaults = _said(shown, stated)
+    defaults = _said(shown, stated) + _text_part([model])
     if any(level.at is None for _, level in service.levels):
         defaults.append(Default(name="percentile", value="p95", why="for latency targets that state none"))
     chosen |= {name: Level(level.seconds, level.percentile) for name, level in service.levels if level.at is None}
     if service.trace is not None:
         chosen["trace"] = _found(service.trace, document, (*at, "trace"))
     return service.model_copy(update=chosen), defaults
+
+
+def reads_text(model: Model) -> Model:
+    """Return a model asked about for its text. Raises Unsupported for one made to see, naming its text model."""
+    if model.tower is not None and model.like is not None:
+        raise Unsupported(f"{model.name}: its vision tower is not modeled; its text part alone is {model.like}")
+    return model
+
+
+def _text_part(models: Sequence[Model]) -> Defaults:
+    return [Default(name="model part", value="text", why=f"the vision tower of {model.name} is not modeled")
+            for model in models if model.tower is not None]
 
 
 def _said(chosen: Mapping[str, object], stated: set[str], why: Mapping[str, str] | None = None) -> Defaults:
