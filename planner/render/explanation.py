@@ -63,7 +63,7 @@ def _show_choice(page: Page, one: WhyNot) -> None:
     page.paragraph(f"{one.verdict.capitalize()}: {one.because}")
     if one.assignment is not None and one.verdict != "is the plan":
         a = one.assignment
-        page.facts([("best with it", f"{a.nodes:,} x {a.node}, {brief(a.layout)}"), ("offer", a.offer or "-")])
+        page.facts([("best with it", f"{a.nodes:,} x {a.node}, {brief(a)}"), ("offer", a.offer or "-")])
     if one.infeasible is not None:
         show_infeasible(page, one.infeasible)
 
@@ -83,4 +83,4 @@ def _show_worth(page: Page, explanation: Explanation) -> None:
     serves = explanation.assignments and explanation.assignments[0].kind == "serving"
     page.heading(f"What the limits cost in {MONTH_DAYS:g} days" if serves else "What the limits cost")
     page.table((Column("limit"), Column("given"), Column("used"), Column("binds"), Column("one unit more saves"),
-                Column("without it saves")), [row(one) for one in explanation.worth], gap=1)
+                Column("without it saves")), [row(one) for one in explanation.worth])

@@ -10,6 +10,9 @@ from planner.units import GIB
 
 METHODS = {"inference": "inference", "qlora": "QLoRA", "lora": "LoRA", "full": "full", "pretrain": "pre-training"}
 
+MOST_KINDS = 18
+"""Kinds of GPUs in the table; the others are behind -v."""
+
 
 def asks_what_holds(plan: Plan) -> bool:
     """Say whether the question left the amount of work open, so that only memory is asked."""
@@ -35,35 +38,42 @@ def _called(a: Assignment, plan: Plan) -> str:
     return f"{method} {a.model}" if "," in plan.provenance.scenario["workload"]["model"] else method
 
 
-def show_holding(page: Page, plan: Plan) -> None:
+def show_holding(page: Page, plan: Plan, *, full: bool) -> None:
     """Print a table of GPU kinds by method where one model was asked for, and the layouts of the fewest."""
     if "," not in plan.provenance.scenario["workload"]["model"]:
-        _show_kinds(page, plan)
+        _show_kinds(page, plan, None if full else MOST_KINDS)
     page.heading("Layouts of the fewest")
     page.facts([(_called(a, plan),
-                 f"{a.gpus} x {a.gpu}: {brief(a.layout)}, {a.memory.peak_bytes / GIB:.1f} GiB per GPU ({a.stack})")
+                 f"{a.gpus} x {a.gpu}: {brief(a)}, {a.memory.peak_bytes / GIB:.1f} GiB per GPU ({a.stack})")
                 for a in plan.assignments])
 
 
-def _show_kinds(page: Page, plan: Plan) -> None:
+def _show_kinds(page: Page, plan: Plan, most: int | None) -> None:
     methods = [a.workload for a in plan.assignments]
-    found: dict[str, dict[str, Assignment]] = {}
+    found: dict[str, dict[str, list[Assignment]]] = {}
     for assignment in (*plan.assignments, *plan.alternatives):
-        found.setdefault(assignment.gpu, {})[assignment.workload] = assignment
+        found.setdefault(assignment.gpu, {}).setdefault(assignment.workload, []).append(assignment)
     work = plan.provenance.scenario["workload"]
     page.heading(f"GPUs needed, at {work['sequence_length']} tokens a sequence")
     columns = [Column("GPU"), Column("usable GiB", True), *(Column(METHODS.get(m, m), True) for m in methods)]
     kinds = sorted(found, key=lambda gpu: (-_usable(found[gpu]), gpu))
+    shown = kinds[:most]
     page.table(columns, [[gpu, f"{_usable(found[gpu]) / GIB:.1f}", *(_count(found[gpu].get(m)) for m in methods)]
-                         for gpu in kinds])
+                         for gpu in shown])
+    page.paragraph("* with something on the host or on flash, which costs time; in brackets with nothing there; "
+                   "- nothing in the searched space fits"
+                   + (f"; {len(kinds) - len(shown)} smaller GPUs with -v" if len(shown) < len(kinds) else ""))
 
 
-def _usable(methods: dict[str, Assignment]) -> int:
-    return next(iter(methods.values())).memory.usable_bytes
+def _usable(methods: dict[str, list[Assignment]]) -> int:
+    return next(iter(methods.values()))[0].memory.usable_bytes
 
 
-def _count(assignment: Assignment | None) -> str:
-    """Return the count, marked where the host must hold optimizer states; none where nothing in the space fits."""
-    if assignment is None:
+def _count(found: list[Assignment] | None) -> str:
+    """Return the fewest GPUs, and where these need the host's memory or flash those that do not."""
+    if found is None:
         return "-"
-    return f"{assignment.gpus:,}" + ("*" if assignment.layout.offload.optimizer > 0 else "")
+    fewest, *alone = found
+    if fewest.layout.offload.to == "none":
+        return f"{fewest.gpus:,}"
+    return f"{fewest.gpus:,}* ({', '.join(f'{one.gpus:,}' for one in alone) or '-'})"

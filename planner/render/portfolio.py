@@ -9,7 +9,6 @@ from planner.answer.assignment import Assignment
 from planner.answer.schema import Plan
 from planner.render.figures import percent
 from planner.render.page import Column, Page
-from planner.render.proof import show_provenance
 from planner.units import DAY, plural, show_seconds
 
 CELLS = 48
@@ -64,7 +63,6 @@ def show_portfolio(page: Page, plan: Plan) -> None:
                 ("columns", f"{plan.search.staged:,} layouts staged exactly; {left:,} columns were left out, evenly "
                  "between those that were offered"),
                 ("search time", show_seconds(plan.search.wall_seconds))])
-    show_provenance(page, plan.provenance)
 
 
 def _span(plan: Plan) -> tuple[datetime, datetime]:

@@ -15,7 +15,6 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2})?", re.ASCII)
 _GROWTH = re.compile(r"([+-]?\d+(?:\.\d+)?) ?% ?(?:/|per|a) ?(month|year)", re.IGNORECASE | re.ASCII)
 WEEK = 7 * DAY
 MONTHS = 12
-SPANS = SECONDS | {"day": DAY, "days": DAY, "hour": HOUR, "hours": HOUR, "w": WEEK, "week": WEEK, "weeks": WEEK}
 PER_DAY = {f"{usd}/{time}": factor * DAY / seconds for usd, factor in USD.items()
            for time, seconds in (("d", DAY), ("day", DAY), ("h", HOUR), ("week", WEEK), ("w", WEEK))}
 
@@ -61,7 +60,7 @@ def _growth(value: object) -> float:
 Growth = Annotated[float, PlainValidator(_growth, json_schema_input_type=str),
                    PlainSerializer(lambda share: f"{share * 100:.10g}%/month", return_type=str)]
 """Share by which a rate grows from month to month."""
-Span = Annotated[float, Quantity(SPANS, "span of time", "52 weeks", "d", "h", "min", "s", least="1 s", most="36525 d")]
+Span = Annotated[float, Quantity(SECONDS, "span of time", "52 weeks", "d", "h", "min", "s", least="1 s", most="36525 d")]
 PerDay = Annotated[float, Quantity(PER_DAY, "price of a day", "20,000 USD/d", "USD/d", least="0.01 USD/d",
                                    most="1,000,000,000 USD/d")]
 

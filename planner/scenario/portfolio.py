@@ -12,7 +12,7 @@ from planner.scenario.moment import Growth, Moment, PerDay, Span, written
 from planner.scenario.scenario import AnyScenario
 from planner.scenario.serving import Serving
 from planner.scenario.workload import Training
-from planner.units import HOUR, Usd, Watts, Whole
+from planner.units import HOUR, Gpus, Money, Nodes, Watts
 from planner.yaml_io import Frozen
 
 MOST_PERIODS = 1500
@@ -67,13 +67,13 @@ class PortfolioJob(Frozen):
     """It must have ended by then; with `late`, it is late from then on."""
     late: PerDay | None = None
     """Price of each day after the deadline, which is then not hard."""
-    worth: Usd | None = None
+    worth: Money | None = None
     """It may be rejected, which forgoes this much; none: it must be done."""
     after: tuple[str, ...] = ()
     """Jobs that must have ended before it starts."""
     may_pause: bool = False
     """Whether it may be interrupted and resumed, for a checkpoint and a restart each time, on nodes that are there."""
-    count: Annotated[Whole, Field(gt=0, le=MOST_JOBS)] | None = None
+    count: Annotated[int, Field(gt=0, le=MOST_JOBS)] | None = None
     """How many alike; with `every`, at most so many."""
     every: Span | None = None
     """Released again after so long, as long as another such span ends within the horizon."""
@@ -126,7 +126,7 @@ class Owned(Frozen):
 
     node: str
     """Node type."""
-    nodes: Annotated[Whole, Field(gt=0, le=MOST)]
+    nodes: Annotated[Nodes, Field(gt=0, le=MOST)]
     """How many."""
     maintenance: tuple[Moment, ...] | None = Field(default=None, min_length=2, max_length=2)
     """First and last day on which none of them works."""
@@ -147,7 +147,7 @@ class Owned(Frozen):
 class PortfolioRent(Rent):
     """Which offers may be rented, and how many nodes of a type at once."""
 
-    quota: dict[str, Annotated[Whole, Field(gt=0, le=MOST)]] = Field(default_factory=dict)
+    quota: dict[str, Annotated[Nodes, Field(gt=0, le=MOST)]] = Field(default_factory=dict)
     """Most nodes of a node type that are rented at any time, over all its offers."""
 
 
@@ -190,13 +190,13 @@ class PortfolioSourcing(Sourcing):
 class PortfolioLimits(Frozen):
     """Upper bounds on all jobs together; none means no bound."""
 
-    budget: Usd | None = None
+    budget: Money | None = None
     """Most money spent in all."""
-    budget_by_quarter: Usd | None = None
+    budget_by_quarter: Money | None = None
     """Most money spent in any calendar quarter."""
-    max_gpus: Annotated[Whole, Field(gt=0, le=MOST)] | None = None
+    max_gpus: Annotated[Gpus, Field(gt=0, le=MOST)] | None = None
     """Most GPUs at work at any time."""
-    max_nodes: Annotated[Whole, Field(gt=0, le=MOST)] | None = None
+    max_nodes: Annotated[Nodes, Field(gt=0, le=MOST)] | None = None
     """Most nodes at work at any time, spares included."""
     max_power: Watts | None = None
     """Maximum power of all nodes at work, under load."""

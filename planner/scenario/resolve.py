@@ -6,20 +6,23 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from planner.catalog.architecture import Model
 from planner.catalog.load import Catalog, data_root
+from planner.errors import Unsupported
 from planner.scenario.default import Default, Defaults
 from planner.scenario.demand import Arrivals, Level
-from planner.scenario.limits import Sourcing
+from planner.scenario.limits import Limits, Sourcing
 from planner.scenario.pool import named, pool, text
 from planner.scenario.portfolio import Portfolio
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario
 from planner.scenario.serving import Serving
-from planner.scenario.workload import DEFAULT_STACK, Batch, Training
+from planner.scenario.usual import usual
+from planner.scenario.workload import DEFAULT_STACK, Training
 from planner.yaml_io import Document
 
 _WHY = {"method": "the default where tokens are given", "stack": "the default for the method",
-        "precision": "others are searched only if listed", "sequence_length": "the model's default",
-        "global_batch": "the model's default", "engine": "the default engine", "kv_cache": "the engine's default",
+        "precision": "others are searched only if listed", "engine": "the default engine",
+        "kv_cache": "the engine's default",
         "quantization": "the format in which the model is published or named",
         "arrivals": "requests arrive independently"}
 """Why a value is taken that the question leaves open."""
@@ -43,7 +46,8 @@ def resolve(scenario: Scenario, catalog: Catalog, document: Document = NO_FILE) 
                              "the question is the fewest GPUs that hold the model")
     resolved, defaults = resolve_training(work, catalog, document)
     # what holds a model is no question of offers, so every kind of GPU is a candidate
-    found = pool(scenario.hardware, scenario.sourcing, catalog, document, defaults, priced=work.tokens is not None)
+    found = pool(scenario.hardware, scenario.sourcing, scenario.limits, catalog, document, defaults,
+                 priced=work.tokens is not None)
     return scenario.model_copy(update={
         "objective": scenario.objective if work.tokens is not None else "gpus",
         "workload": resolved, **found}), defaults
@@ -53,19 +57,22 @@ def resolve_training(work: Training, catalog: Catalog, document: Document = NO_F
                      at: tuple[str | int, ...] = ("workload",)) -> tuple[Training, Defaults]:
     """Return a training job resolved, and what decided it; `at` is where the document has it. Raises InputError."""
     with named(document, *at, "model"):
-        models = [catalog.model(name) for name in work.models]
+        models = [reads_text(catalog.model(name)) for name in work.models]
     # several are compared at a length that all of them have
     model = min(models, key=lambda one: one.sequence_length)
     chosen: dict[str, object] = {"model": ", ".join(one.name for one in models)}
+    defaults = [*_text_part(models)]
     if work.tokens is not None:
         chosen["method"] = method = work.method or "pretrain"
         with named(document, *at, "stack"):
             chosen["stack"] = catalog.stack(work.stack or DEFAULT_STACK[method]).name
-    chosen |= {"precision": work.precision, "sequence_length": work.sequence_length or model.sequence_length}
+    typical = usual(model, work.method, catalog.recipes)
+    chosen |= {"precision": work.precision, "sequence_length": work.sequence_length or typical.sequence_length}
     if work.tokens is not None:
-        chosen["global_batch"] = work.global_batch or Batch(model.global_batch)
+        chosen["global_batch"] = work.global_batch or typical.global_batch
     stated = {name for name in work.model_fields_set if getattr(work, name) is not None}
-    return work.model_copy(update=chosen), _said(chosen, stated)
+    defaults += _said(chosen, stated, {"sequence_length": typical.why, "global_batch": typical.why})
+    return work.model_copy(update=chosen), defaults
 
 
 def resolve_portfolio(portfolio: Portfolio, catalog: Catalog, document: Document = NO_FILE
@@ -91,13 +98,16 @@ def resolve_portfolio(portfolio: Portfolio, catalog: Catalog, document: Document
                 quota[catalog.node(name).name] = most
         rent = rent.model_copy(update={"quota": quota})
     sourcing = sourcing.model_copy(update={"own": tuple(own), "rent": rent})
-    found = pool(portfolio.hardware, sourcing.undated, catalog, document, defaults)
-    plain = found["sourcing"]
+    given = Limits().model_copy(update={"max_gpus": portfolio.limits.max_gpus})
+    found = pool(portfolio.hardware, sourcing.undated, given, catalog, document, defaults)
+    plain, limits = found["sourcing"], found["limits"]
     assert isinstance(plain, Sourcing)
+    assert isinstance(limits, Limits)
     if rent is not None and plain.rent is not None:
         rent = rent.model_copy(update={"providers": plain.rent.providers, "regions": plain.rent.regions})
     return portfolio.model_copy(update={
         "jobs": tuple(jobs), "hardware": found["hardware"],
+        "limits": portfolio.limits.model_copy(update={"max_gpus": limits.max_gpus}),
         "sourcing": sourcing.model_copy(update={"rent": rent})}), defaults
 
 
@@ -115,7 +125,7 @@ def resolve_serving(scenario: ServingScenario, catalog: Catalog, document: Docum
         services = {"workloads": tuple(service for service, _ in found)}
         defaults += [one.model_copy(update={"name": f"{service.label}.{one.name}"})
                      for service, decided in found for one in decided]
-    update = pool(scenario.hardware, scenario.sourcing, catalog, document, defaults)
+    update = pool(scenario.hardware, scenario.sourcing, scenario.limits, catalog, document, defaults)
     return scenario.model_copy(update={**services, **update}), defaults
 
 
@@ -133,7 +143,7 @@ def resolve_work(scenario: AnyScenario, catalog: Catalog, document: Document = N
     if len(work.models) > 1:
         raise document.error(("workload", "model"), f"one model at a time is estimated, got {', '.join(work.models)}")
     with named(document, "workload", "model"):
-        chosen = {"model": catalog.model(work.models[0]).name}
+        chosen = {"model": reads_text(catalog.model(work.models[0])).name}
     if work.stack is not None:
         with named(document, "workload", "stack"):
             chosen["stack"] = catalog.stack(work.stack).name
@@ -144,7 +154,7 @@ def resolve_service(service: Serving, catalog: Catalog, document: Document = NO_
                     at: tuple[str | int, ...] = ("workload",)) -> tuple[Serving, Defaults]:
     """Return one service resolved, and what decided it; `at` is where the document has it. Raises InputError."""
     with named(document, *at, "model"):
-        model = catalog.model(service.model)
+        model = reads_text(catalog.model(service.model))
     with named(document, *at, "engine"):
         engine = catalog.engine(service.engine)
     chosen: dict[str, object] = {
@@ -154,7 +164,7 @@ def resolve_service(service: Serving, catalog: Catalog, document: Document = NO_
         chosen["arrivals"] = service.arrivals or Arrivals()
     stated = {name for name in service.model_fields_set if getattr(service, name) is not None}
     shown = chosen if "arrivals" not in chosen else {**chosen, "arrivals": "poisson"}
-    defaults = _said(shown, stated)
+    defaults = _said(shown, stated) + _text_part([model])
     if any(level.at is None for _, level in service.levels):
         defaults.append(Default(name="percentile", value="p95", why="for latency targets that state none"))
     chosen |= {name: Level(level.seconds, level.percentile) for name, level in service.levels if level.at is None}
@@ -163,9 +173,21 @@ def resolve_service(service: Serving, catalog: Catalog, document: Document = NO_
     return service.model_copy(update=chosen), defaults
 
 
-def _said(chosen: Mapping[str, object], stated: set[str]) -> Defaults:
+def reads_text(model: Model) -> Model:
+    """Return a model asked about for its text. Raises Unsupported for one made to see, naming its text model."""
+    if model.tower is not None and model.like is not None:
+        raise Unsupported(f"{model.name}: its vision tower is not modeled; its text part alone is {model.like}")
+    return model
+
+
+def _text_part(models: Sequence[Model]) -> Defaults:
+    return [Default(name="model part", value="text", why=f"the vision tower of {model.name} is not modeled")
+            for model in models if model.tower is not None]
+
+
+def _said(chosen: Mapping[str, object], stated: set[str], why: Mapping[str, str] | None = None) -> Defaults:
     """Return what was chosen and not stated, with the reason."""
-    return [Default(name=name, value=text(value), why=_WHY.get(name, "the default"))
+    return [Default(name=name, value=text(value), why=(_WHY | dict(why or {})).get(name, "the default"))
             for name, value in chosen.items() if name not in stated]
 
 

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, PlainSerializer, PlainValidator, fie
 
 from planner.catalog.hardware import Precision
 from planner.units import Tokens, parse_count, trimmed
+from planner.units.reading import SEQUENCES
 from planner.yaml_io import Frozen
 
 Optimizer = Literal["adamw", "adamw-8bit", "adamw-4bit", "sgd-momentum", "lion", "muon", "adafactor",
@@ -18,7 +19,9 @@ Method = Literal["pretrain", "full", "lora", "qlora", "inference"]
 DEFAULT_STACK = {"pretrain": "megatron-core", "full": "megatron-core", "lora": "hf-peft", "qlora": "hf-peft",
                  "inference": "megatron-core"}
 """Stack by method, where none is named."""
-_BATCH = re.compile(r"([\d_,]+) ?(?:sequences|seqs)? ?(?:(?:\+-|\+/-|±) ?(\d+(?:\.\d+)?) ?%)?", re.ASCII)
+TUNING = ("full", "lora", "qlora")
+"""Methods that start from trained weights."""
+_BATCH = re.compile(r"([^+±]+)(?:(?:\+-|\+/-|±) ?(\d+(?:\.\d+)?) ?%)?", re.ASCII)
 TRAINABLE = ("bf16", "fp16", "fp8", "mxfp8", "fp4", "fp32", "tf32")
 MOST_SEQUENCES = 10**6
 LONGEST = 10**8
@@ -48,7 +51,10 @@ def _global_batch(value: object) -> Batch:
         value, tolerance = match.group(1), float(match.group(2) or 0) / 100
     else:
         tolerance = 0.0
-    sequences = parse_count(value, "global batch", "2048 sequences")
+    if isinstance(value, str) and "tok" in value.lower():
+        raise ValueError(f"{value.strip()!r}: a global batch is counted in sequences, so divide by the sequence "
+                         "length: 16.8 M tokens of 8,192 are '2048 sequences'")
+    sequences = parse_count(value, "global batch", "2048 sequences", SEQUENCES)
     if sequences > MOST_SEQUENCES or tolerance > WIDEST:
         raise ValueError(f"a global batch is at most {MOST_SEQUENCES:,} sequences +- {WIDEST:.0%}")
     return Batch(sequences, tolerance)
@@ -80,9 +86,9 @@ class Training(Frozen):
     tokens: Annotated[Tokens, Field(le=10**16)] | None = None
     """None asks for the fewest GPUs of each kind that hold the model."""
     sequence_length: SequenceLength | None = None
-    """Tokens of a sequence; none means the model's default."""
+    """Tokens of a sequence; none means the model's default, of fine-tuning at most 4,096."""
     global_batch: GlobalBatch | None = None
-    """Sequences of a step: 2048, or 2048 sequences +- 2%; none means the model's default."""
+    """Sequences of a step: 2048, or 2048 sequences +- 2%; none means the model's default, of fine-tuning 128."""
     precision: tuple[Precision, ...] = Field(default=("bf16",), min_length=1)
     """Formats of matrix products that are searched."""
     stack: str | None = None

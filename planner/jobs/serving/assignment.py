@@ -62,6 +62,8 @@ class Placed:
     purchase: Bought | None = None
     prompts: tuple[int, int | None] | None = None
     """Tokens of the prompts that they answer, where not all: from, and up to and with."""
+    idle: int = 0
+    """GPUs of the nodes that no replica of anything uses; of several that share nodes the first says so."""
 
 
 def served_assignment(workload: str, stack: str, d: Deployment, rows: Replicas, held: Capacity, delivered: Delivered,
@@ -83,6 +85,7 @@ def served_assignment(workload: str, stack: str, d: Deployment, rows: Replicas, 
     watts = nodes * placed.part * (power.idle + load * (power.load - power.idle))
     return ServingAssignment(
         workload=workload, model=d.model.name, node=candidate.node.name, gpu=candidate.gpu.name, nodes=nodes, gpus=gpus,
+        idle_gpus=placed.idle,
         offer=offer.label if offer else None, sourcing=offer.how if offer else None, usd_per_node_hour=usd, stack=stack,
         layout=_layout(d, rows, placed.replicas, delivered.batch), memory=_memory(d, held, fits=bool(fits)),
         time=_time(d, rows, delivered, tokens, interval),
@@ -101,10 +104,16 @@ def served_assignment(workload: str, stack: str, d: Deployment, rows: Replicas, 
         purchase=placed.purchase)
 
 
+def batch_of(sequences: float, dp: int, pp: int) -> float:
+    """Return the sequences that decode at once as an assignment has them: alike on all copies and stages."""
+    return float(max(1, round(sequences / (dp * pp))) * dp * pp)
+
+
 def _layout(d: Deployment, rows: Replicas, replicas: int, batch: float) -> Layout:
     tp, pp, dp, ep = (int(column[0]) for column in (rows.tp, rows.pp, rows.dp, rows.ep))
     return Layout(tp=tp, pp=pp, vpp=1, cp=1, ep=ep, dp=dp * replicas, shard=1, zero=0,
-                  micro_batch=max(1, round(batch / (dp * pp))), micro_batches=pp, recompute="none", precision=d.format,
+                  micro_batch=round(batch_of(batch, dp, pp) / (dp * pp)), micro_batches=pp,
+                  recompute="none", precision=d.format,
                   expert_tp=tp * dp // ep if d.model.mixes_experts else None)
 
 
