@@ -14,6 +14,7 @@ from planner.errors import InputError
 from planner.jobs.kinds import estimate_of, idle_in
 from planner.layouts.axes import divisors
 from planner.physics.shapes import parameters
+from planner.scenario.configs.read import Config
 from planner.scenario.load import Reference, load_work
 from planner.scenario.scenario import AnyScenario, ServingScenario, only_training
 
@@ -71,8 +72,11 @@ class Estimating:
 
 
 def estimating(reference: Reference, overrides: Mapping[str, object], catalog: Catalog, *, node: str,
-               layout: Mapping[str, str], labels: Mapping[str, str], largest: Measured | None = None) -> Estimating:
+               layout: Mapping[str, str], labels: Mapping[str, str], largest: Measured | None = None,
+               config: Config | None = None) -> Estimating:
     """Return the question, from the same values as a plan's; a model that `largest` looks for need not be given.
+
+    `config` is that of a framework or an engine, whose values and layout hold where none are given.
 
     Raises InputError for what is stated and does nothing to an estimate: whatever an override says so, and of a file
     what describes the work. What a file says of offers, limits, targets and the objective is there for plans.
@@ -81,6 +85,9 @@ def estimating(reference: Reference, overrides: Mapping[str, object], catalog: C
         if not path.startswith(HEARD):
             raise InputError(f"{labels.get(path, path)}: does nothing to an estimate, which is of the node and the "
                              "layout named; planner plan chooses by it")
+    if config is not None:
+        labels = {**labels, **config.labels(overrides)}
+        overrides, layout = config.alone(reference).asked(overrides, layout, catalog.node(node).gpus, catalog)
     if largest == "model" and reference is None:
         overrides = {"workload.model": catalog.names("models")[0], **overrides}
     scenario, document = load_work(reference, overrides, catalog, labels=labels)
