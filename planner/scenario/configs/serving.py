@@ -36,3 +36,10 @@ def lengths(reading: Reading, longest: int | None, key: str) -> None:
     reading.put("workload.output", answer, "output")
     reading.defaults.append(f"prompts of {prompt} tokens and answers of {answer}, as vllm bench serve has them "
                             "(--input and --output say otherwise)")
+
+
+def degree(reading: Reading, axis: str, *keys: str) -> int:
+    """Put down a degree, 1 too: an engine splits nothing of itself."""
+    value = reading.degree(axis, *keys)
+    reading.axis(axis, value, keys[0])
+    return value

@@ -20,16 +20,16 @@ def read(reading: Reading) -> None:
     reading.get("m")
     serving.model(reading, reading.text("model-path", "model"), "model-path")
     serving.lengths(reading, reading.number("context-length"), "context-length")
-    tp = reading.degree("tp", "tp-size", "tp", "tensor-parallel-size")
-    pp = reading.degree("pp", "pp-size", "pipeline-parallel-size")
+    tp = serving.degree(reading, "tp", "tp-size", "tp", "tensor-parallel-size")
+    pp = serving.degree(reading, "pp", "pp-size", "pipeline-parallel-size")
     copies = reading.number("dp-size", "dp", "data-parallel-size") or 1
     if reading.on("enable-dp-attention"):
         # copies of attention share the GPUs of the experts
-        reading.layout.pop("tp", None)
+        reading.axis("tp", 1, "enable-dp-attention")
         reading.axis("dp", tp, "enable-dp-attention")
         reading.axis("ep", tp, "enable-dp-attention")
-    elif copies > 1:
-        reading.gpus = tp * pp * copies
+        copies = 1
+    reading.gpus = tp * pp * copies
 
 
 READER = Reader("an SGLang command", tells, read)

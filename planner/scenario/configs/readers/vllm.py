@@ -27,15 +27,14 @@ def read(reading: Reading) -> None:
         named = next(iter(reading.source.words[after:]), None) if after else next(iter(words), None)
     serving.model(reading, named, "model")
     serving.lengths(reading, reading.number("max-model-len"), "max-model-len")
-    tp = reading.degree("tp", "tensor-parallel-size", "tp")
-    pp = reading.degree("pp", "pipeline-parallel-size", "pp")
+    tp = serving.degree(reading, "tp", "tensor-parallel-size", "tp")
+    pp = serving.degree(reading, "pp", "pipeline-parallel-size", "pp")
     copies = reading.number("data-parallel-size", "dp") or 1
     experts = reading.on("enable-expert-parallel", "ep")
-    if copies > 1:
-        reading.gpus = tp * pp * copies
-        if experts and tp == 1:
-            reading.axis("dp", copies, "data-parallel-size")
-            reading.axis("ep", copies, "enable-expert-parallel")
+    reading.gpus = tp * pp * copies
+    if experts and copies > 1 and tp == 1:
+        reading.axis("dp", copies, "data-parallel-size")
+        reading.axis("ep", copies, "enable-expert-parallel")
 
 
 READER = Reader("a vLLM command", tells, read)
