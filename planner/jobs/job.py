@@ -12,6 +12,7 @@ from planner.jobs.columns import Columns, Pick, Processed, Run
 from planner.jobs.market import Market
 from planner.scenario.default import Defaults
 from planner.scenario.limits import Limits, Objective
+from planner.scenario.workload import Batch
 from planner.simulate.trace import Trace
 from planner.solver.settings import UNLIMITED, Effort
 
@@ -44,6 +45,20 @@ class Replaying:
 
 
 @dataclass(frozen=True, slots=True)
+class Tried:
+    """What replays showed of the replicas of a demand, in the order of its picks. Rates are of one replica."""
+
+    meets: bool
+    """Whether every target is met."""
+    asked: tuple[float, ...]
+    """Requests/s that each gets."""
+    held: tuple[float, ...]
+    """Of these what it holds within the targets."""
+    requests: int
+    """Replayed in all."""
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
     """What is different in a question that is asked again."""
 
@@ -51,6 +66,8 @@ class Change:
     """By name; None lifts one."""
     memory: float = 0.0
     """Bytes more on every GPU."""
+    host: float = 0.0
+    """Bytes more of every node's host memory."""
     nics: float = 0.0
     """Bytes/s more of every network adapter."""
     own: int | None = 0
@@ -134,6 +151,18 @@ class Job(Protocol):
 
 
 @runtime_checkable
+class Replayed(Job, Protocol):
+    """A service, whose requests can be replayed on a part of a fleet."""
+
+    def tried(self, picks: Sequence[Pick], factor: float, given: Trace | None) -> Tried:
+        """Return what replays show of the picks of one demand, at its rate times a factor; given: a trace to hold."""
+
+    @property
+    def has_trace(self) -> bool:
+        """Whether the requests are those of a trace, so that what one layout holds of them tells of all."""
+
+
+@runtime_checkable
 class Alone(Job, Protocol):
     """A job that ends, and may be asked for more where it has the fleet to itself."""
 
@@ -149,6 +178,16 @@ class Alone(Job, Protocol):
 
     def trade_offs(self, measures: Sequence[Objective], effort: Effort) -> tuple[Columns, list[Run]]:
         """Return the exact frontier of the measures, the best by the first one first, unless a bound is left open."""
+
+    def closest(self, columns: Columns) -> Assignment | None:
+        """Return the layout that misses memory by least, in full; none where no layout is legal."""
+
+    def counts(self, most: int) -> Sequence[int]:
+        """Return the numbers of GPUs up to `most` that its rules admit, rising; other limits of the fleet hold."""
+
+    @property
+    def batch(self) -> Batch | None:
+        """The sequences of a step that are asked for; none where nothing is trained."""
 
     def beside(self, columns: Columns, run: Run, best: Assignment) -> Alternative:
         """Return a run beside the best one, with why it lost."""

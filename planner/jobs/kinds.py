@@ -9,21 +9,23 @@ from planner.catalog.load import Catalog
 from planner.jobs.idle import Idle
 from planner.jobs.job import Terms
 from planner.jobs.market import Market, market_of, unpriced
-from planner.jobs.serving.estimate import estimate_serving
+from planner.jobs.serving.estimate import best_replica, estimate_serving
 from planner.jobs.serving.estimate import idle_keys as idle_serving
 from planner.jobs.serving.job import serving_job
 from planner.jobs.solved import Question
 from planner.jobs.training.facts import MOST_HOLDING
 from planner.jobs.training.job import training_job
-from planner.jobs.training.one_layout import estimate_training
+from planner.jobs.training.one_layout import estimate_training, is_whole
 from planner.jobs.training.one_layout import idle_keys as idle_training
+from planner.money.rent import usual_candidate
 from planner.physics.shapes import parameters
-from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario
+from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario, only_training
 from planner.scenario.serving import Serving
 from planner.scenario.workload import Method
 from planner.yaml_io import Frozen
 
-__all__ = ["MOST_HOLDING", "asks_what_holds", "estimate_of", "holding", "idle_in", "question_of"]
+__all__ = ["MOST_HOLDING", "asks_what_holds", "estimate_of", "holding", "idle_in", "on_node", "question_of",
+           "replica_on"]
 METHODS: tuple[Method, ...] = ("inference", "qlora", "lora", "full")
 
 
@@ -31,7 +33,8 @@ def question_of(scenario: AnyScenario, catalog: Catalog) -> Question:
     """Look up everything a scenario names. Raises PlannerError where it cannot be asked."""
     if isinstance(scenario, ServingScenario):
         daily = any(asked.day for asked in scenario.services)
-        market = market_of(scenario.hardware.candidates, scenario.sourcing, catalog, daily=daily)
+        market = market_of(scenario.hardware.candidates, scenario.sourcing, catalog, daily=daily,
+                           by_provider=bool(scenario.limits.one_provider))
         terms = Terms(market, scenario.limits, scenario.objective)
         return Question(scenario, catalog, tuple(
             serving_job(asked.label, asked, catalog, terms) for asked in scenario.services), terms)
@@ -45,12 +48,30 @@ def _training(scenario: Scenario, catalog: Catalog, market: Market) -> Question:
     return Question(scenario, catalog, (job,), job.terms)
 
 
-def estimate_of(scenario: AnyScenario, catalog: Catalog, node: str, layout: Mapping[str, str]) -> Assignment:
-    """Return one layout of the work on a node type, in full; `limits.gpus` are its GPUs. Raises PlannerError."""
+def estimate_of(scenario: AnyScenario, catalog: Catalog, node: str, layout: Mapping[str, str]) -> Assignment | None:
+    """Return one layout of the work on a node type, in full; none where the layout leaves the GPUs open.
+
+    `limits.gpus` are its GPUs. Raises PlannerError.
+    """
     gpus = scenario.limits.gpus
     if isinstance(scenario, ServingScenario):
-        return estimate_serving(scenario.services[0], catalog, node, gpus, layout)
+        return estimate_serving(scenario.services[0], catalog, node, gpus, layout) if layout else None
+    if not is_whole(layout, catalog.node(node).gpus, gpus):
+        return None
     return estimate_training(scenario.workload, catalog, node, gpus, layout, scenario.confidence)
+
+
+def replica_on(scenario: ServingScenario, catalog: Catalog, node: str) -> tuple[Assignment, str]:
+    """Return the best replicas of a service on a node type, and how they were chosen. Raises PlannerError."""
+    return best_replica(scenario.services[0], catalog, node, scenario.limits.gpus)
+
+
+def on_node(scenario: AnyScenario, catalog: Catalog, node: str) -> Question:
+    """Return the question how fast one step of a training job is on a node type, whatever it costs."""
+    asked = only_training(scenario, "the best layout")
+    work = asked.workload.model_copy(update={"tokens": None, "mean_length": None})
+    market = Market((usual_candidate(catalog.node(node), catalog),))
+    return _training(asked.model_copy(update={"workload": work, "objective": "time"}), catalog, market)
 
 
 def idle_in(scenario: AnyScenario) -> list[Idle]:

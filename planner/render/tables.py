@@ -105,21 +105,28 @@ def _show_end(page: Page, plan: Plan, *, full: bool) -> None:
 
 
 def render_estimate(assignment: Assignment, console: Console, confidence: float | None = None,
-                    levers: Sequence[Lever] = (), *, full: bool = False) -> None:
+                    levers: Sequence[Lever] = (), chosen: Sequence[str] = (), *, full: bool = False) -> None:
     """Print whether the layout fits and how fast it is, then the figures.
 
-    `confidence` is that of the memory verdict, 0 to 1; it is named where given.
+    `confidence` is that of the memory verdict, 0 to 1; it is named where given. chosen: how the layout was come by.
     """
     page = Page(console)
     page.paragraph(estimate_sentence(assignment, confidence), "bold")
+    for line in chosen:
+        page.paragraph(line)
     if levers:
         page.paragraph(levers_sentence(levers[:MOST_LEVERS]))
     (show_assignment if full else show_summary)(page, assignment, confidence)
 
 
-def render_service(assignment: Assignment, console: Console, asked: float | None = None, *, full: bool = False
-                   ) -> None:
-    """Print what one layout of a service holds and how fast it is, then the figures; `asked` are requests/s."""
+def render_service(assignment: Assignment, console: Console, asked: float | None = None, chosen: Sequence[str] = (), *,
+                   offline: bool = False, full: bool = False) -> None:
+    """Print what one layout of a service holds and how fast it is, then the figures; `asked` are requests/s.
+
+    chosen: how the layout was come by. offline: whether no load was given.
+    """
     page = Page(console)
-    page.paragraph(capacity_sentence(assignment, asked), "bold")
+    page.paragraph(capacity_sentence(assignment, asked, offline=offline), "bold")
+    for line in chosen:
+        page.paragraph(line)
     (show_assignment if full else show_summary)(page, assignment, None)

@@ -163,7 +163,7 @@ def test_full_tuning_of_70b_on_one_rtx_4090_does_not_fit() -> None:
                   hardware__candidates="rtx-4090-1x", limits__max_gpus=None, limits__deadline=None)
     assert answer.status == "infeasible"
     assert answer.infeasible is not None
-    assert "does not fit" in answer.infeasible.because[0] or "no layout fits in memory" in answer.infeasible.because[0]
+    assert "no layout fits in memory: GPU memory binds" in answer.infeasible.because[0]
     assert answer.infeasible.nearest is not None
     assert "GiB more memory" in answer.infeasible.nearest
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from planner.answer.assignment import Alternative, Assignment
 from planner.answer.schema import Infeasible
-from planner.answer.schema import Search as Account
 from planner.catalog.architecture import Model
 from planner.catalog.calibration import Residual
 from planner.catalog.load import Catalog
@@ -26,10 +25,10 @@ from planner.jobs.training.facts import (
     stored,
 )
 from planner.jobs.training.knobs import knobs_of
-from planner.jobs.training.lacking import broken_rules, short_of_memory
-from planner.jobs.training.one_layout import AXES, axis_value
+from planner.jobs.training.lacking import broken_rules, counts_of, nearest_of, short_of_memory
+from planner.jobs.training.one_layout import AXES, axis_value, estimate_training, layout_of_row
 from planner.jobs.training.runners_up import alternative_of, next_best, runners_up
-from planner.layouts.axes import SCHEDULES
+from planner.jobs.training.searched import Searched, searched
 from planner.layouts.enumerate import Grid
 from planner.layouts.rules import Facts
 from planner.money.rent import RentalOffer
@@ -40,7 +39,6 @@ from planner.scenario.limits import Objective
 from planner.scenario.usual import usual
 from planner.scenario.workload import DEFAULT_STACK, Batch, Training
 from planner.solver.check import check_staging
-from planner.solver.search.found import Frontier, StagedLayout
 from planner.solver.search.frontier import Search
 from planner.solver.search.job import Job as SearchJob
 from planner.solver.search.parallel import search_grid
@@ -49,26 +47,6 @@ from planner.solver.search.simplest import simplest
 from planner.solver.search.source import grid_source
 from planner.solver.search.staging_input import staging_problem
 from planner.solver.settings import UNLIMITED, Effort
-
-MOST_COLUMNS = 900
-"""Columns offered to the fleet; those left out are worse in the order it sorts by, hence never its choice."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Searched(Columns):
-    """Columns with the layouts behind them, and the account of their search."""
-
-    frontier: Frontier
-    grid: Grid
-
-    @property
-    def interrupted(self) -> bool:
-        """Whether Ctrl-C ended their search, or that for what comes next."""
-        return self.frontier.interrupted
-
-    def layout(self, run: Run) -> StagedLayout:
-        """Return the layout of a run."""
-        return next(one for one in self.frontier.found if one.column.key == run.column.key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +89,7 @@ class TrainingJob:
             frontier = Search(self.question, facts.space, self.search, effort, first=True).run(grid_source(grid))
         else:
             frontier = search_grid(self.question, grid, self.search, effort, each=depth == "each")
-        return self._searched(grid, frontier)
-
-    def _searched(self, grid: Grid, frontier: Frontier) -> Searched:
-        leaders = sorted(frontier.found, key=lambda one: one.key)[:MOST_COLUMNS]
-        return Searched(runs=tuple(one.column for one in leaders), frontier=frontier, grid=grid,
-                        open_bound=None if frontier.open_bound is None else frontier.open_bound[0],
-                        account=self._account(grid, frontier))
+        return searched(grid, frontier)
 
     def held(self, held: Held = NOTHING_HELD) -> Facts:
         """Return what rules look up, with axes held, on the candidates that some offer has."""
@@ -134,13 +106,13 @@ class TrainingJob:
         terms, held = self.terms, quanta(self.terms.limits)
         reclaims = {offer.candidate: offer.node_hours_per_reclaim for offer in terms.market.offers}
         return SearchJob(
-            tokens=processed(self.asked, self.question.sequence_length),
+            tokens=processed(self.asked, self.question.sequence_length, self.question.global_batch),
             sequence_length=self.question.sequence_length, checkpoint_bytes=self.checkpoint_bytes,
             reliability=self.catalog.reliability, objective=terms.objective, offers=prices(terms),
             reclaims=tuple(reclaims.get(at, float("inf")) for at in range(len(terms.market.candidates)))
             if reclaims else (),
             upper=self._upper(), deadline_us=held.deadline_us, budget_cents=held.budget_cents,
-            max_power_w=held.max_power_w, timed=self.asked.tokens is not None)
+            max_power_w=held.max_power_w, timed=self.asked.tokens is not None or terms.objective == "time")
 
     @property
     def checkpoint_bytes(self) -> float:
@@ -204,7 +176,27 @@ class TrainingJob:
         points, account = pareto(self.question, grid.facts.space, self.search, grid_source(grid), measures, effort)
         account.found = points
         runs = [Run(0, one.column, self._offer(one.column.candidate)) for one in points]
-        return self._searched(grid, account), runs
+        return searched(grid, account), runs
+
+    def closest(self, columns: Columns) -> Assignment | None:
+        """Return the layout that misses memory by least, in full; none where no layout is legal."""
+        assert isinstance(columns, Searched)
+        row, _ = nearest_of(self.question, columns.grid)
+        if row is None:
+            return None
+        asked = self.asked.model_copy(update={"stack": self.stack.name})
+        node = self.terms.market.candidates[int(row["candidate"])].node.name
+        return estimate_training(asked, self.catalog, node, None, layout_of_row(row), self.confidence)
+
+    def counts(self, most: int) -> Sequence[int]:
+        """Return the numbers of GPUs up to `most` that its rules admit, rising."""
+        return counts_of(self.held(), most)
+
+    @property
+    def batch(self) -> Batch | None:
+        """The sequences of a step that are asked for; none where nothing is trained."""
+        space = self.facts.space
+        return None if self.question.tuning.forward_only else Batch(space.global_batch, space.tolerance)
 
     def beside(self, columns: Columns, run: Run, best: Assignment) -> Alternative:
         """Return a run beside the best one, with why it lost."""
@@ -263,16 +255,6 @@ class TrainingJob:
         if deadline is None or deadline.confidence is None:
             return (1.0,) * len(self.terms.market.candidates)
         return tuple(quantile(residual, deadline.confidence) for residual in self.residuals)
-
-    def _account(self, grid: Grid, frontier: Frontier) -> Account:
-        removed = {**grid.removed, **{name: count for name, count in frontier.removed.items() if count}}
-        space = grid.facts.space
-        names = {"candidate": [c.label for c in space.candidates], "precision": list(space.precisions),
-                 "schedule": [SCHEDULES[order] for order in space.schedules],
-                 "recompute": ["none", "selective", "full", "per layer"]}
-        domains = {axis: tuple(names.get(axis, values)) for axis, values in grid.domains.items()}
-        return Account(layouts=grid.size, legal=grid.grown, fit=frontier.fit, removed=removed, staged=frontier.staged,
-                       domains=domains)
 
 
 def training_job(name: str, asked: Training, catalog: Catalog, terms: Terms, confidence: float) -> TrainingJob:
