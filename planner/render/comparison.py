@@ -7,7 +7,7 @@ from rich.console import Console
 from planner.ask.compare import Compared
 from planner.ask.money_trace import trace
 from planner.ask.tornado import tornado
-from planner.render.comparison_lines import show_lines
+from planner.render.comparison_lines import show_lines, whence
 from planner.render.figures import days
 from planner.render.page import Column, Page
 from planner.render.served_comparison import of_services, render_services, services_line
@@ -131,13 +131,13 @@ def _margin(page: Page, found: list[Compared]) -> None:
     plans = sorted((one.row.cost_usd, at) for at, one in enumerate(found) if one.row.cost_usd is not None)
     if len(plans) < 2 or plans[1][0] <= plans[0][0] or plans[0][0] <= 0:
         return
-    rise, (best, after) = plans[1][0] / plans[0][0] - 1, (found[at].row for _, at in plans[:2])
+    rise, (best, after) = plans[1][0] / plans[0][0] - 1, (found[at] for _, at in plans[:2])
     by = f"by {rise:.1%}" if rise < 9 else f"{1 + rise:,.0f} times"
-    offer, a = found[plans[0][1]].offer, found[plans[0][1]].assignment
-    idle = offer is not None and a is not None and offer.commitment > (a.duration_days or 0.0) * DAY
-    slower = "" if idle else f", as it would at an MFU of {(best.mfu or 0) / (1 + rise):.2f}"
-    page.paragraph(f"{best.node}, {best.offer}, costs least until its cost rises {by}{slower}; then {after.node}, "
-                   f"{after.offer}, does")
+    idle = best.offer is not None and best.assignment is not None and (
+        best.offer.commitment > (best.assignment.duration_days or 0.0) * DAY)
+    slower = "" if idle else f" (an MFU of {(best.row.mfu or 0) / (1 + rise):.2f})"
+    page.paragraph(f"\n{best.row.node} ({whence(best)}) stays cheapest until its cost rises {by}{slower}; then "
+                   f"{after.row.node} ({whence(after)}) is")
 
 
 def _row(one: Compared) -> tuple[str, ...]:

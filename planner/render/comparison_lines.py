@@ -33,7 +33,7 @@ def show_lines(page: Page, found: Sequence[Compared]) -> None:
     if without:
         page.heading("Without a plan")
         for one in without[:MOST_REASONS]:
-            name = f"{' ' * INDENT}{one.row.node}, {_from(one)}: "
+            name = f"{' ' * INDENT}{one.row.node}, {whence(one)}: "
             page.paragraph(name + shortened(one.row.why_not or "", page.console.width - len(name)))
         if len(without) > MOST_REASONS:
             page.paragraph(f"{' ' * INDENT}{len(without) - MOST_REASONS} more with -v")
@@ -45,7 +45,7 @@ SERVED = ("GPUs", "USD/h", "TTFT", "TPOT", "USD/M output")
 
 def _row(one: Compared, *, served: bool) -> tuple[str, ...]:
     row = one.row
-    return (row.node, _from(one), f"{row.gpus:,}", *(_served(one) if served else _trained(one)))
+    return (row.node, whence(one), f"{row.gpus:,}", *(_served(one) if served else _trained(one)))
 
 
 def _trained(one: Compared) -> tuple[str, ...]:
@@ -63,7 +63,7 @@ def _served(one: Compared) -> tuple[str, ...]:
             f"{row.serving.usd_per_million_output_tokens:,.3g}" if row.serving else "-")
 
 
-def _from(one: Compared) -> str:
+def whence(one: Compared) -> str:
     """Return the provider, with terms that are not the usual; or whose the nodes are."""
     if one.offer is None:
         return "not offered"

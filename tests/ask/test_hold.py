@@ -107,8 +107,9 @@ def fewest(model: str, on: str, length: str, method: str) -> float:
 @pytest.mark.parametrize("on", ["rtx-4090-8x", "dgx-h100"])
 def test_what_is_more_to_hold_needs_no_fewer_gpus(on: str) -> None:
     """By method on one stack, and by sequence length: more is kept, so no fewer GPUs hold it."""
-    counts = {(method, length): fewest("llama-3.1-8b", on, length, method) for method in METHODS for length in ("4096", "16384")}
-    for length in ("4096", "16384"):
+    lengths = ("4096", "16384")
+    counts = {(method, length): fewest("llama-3.1-8b", on, length, method) for method in METHODS for length in lengths}
+    for length in lengths:
         by_method = [counts[method, length] for method in METHODS]
         assert by_method == sorted(by_method)
     assert all(counts[method, "4096"] <= counts[method, "16384"] for method in METHODS)
