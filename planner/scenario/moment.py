@@ -60,7 +60,8 @@ def _growth(value: object) -> float:
 Growth = Annotated[float, PlainValidator(_growth, json_schema_input_type=str),
                    PlainSerializer(lambda share: f"{share * 100:.10g}%/month", return_type=str)]
 """Share by which a rate grows from month to month."""
-Span = Annotated[float, Quantity(SECONDS, "span of time", "52 weeks", "d", "h", "min", "s", least="1 s", most="36525 d")]
+Span = Annotated[float, Quantity(SECONDS, "span of time", "52 weeks", "d", "h", "min", "s", least="1 s",
+                                 most="36525 d")]
 PerDay = Annotated[float, Quantity(PER_DAY, "price of a day", "20,000 USD/d", "USD/d", least="0.01 USD/d",
                                    most="1,000,000,000 USD/d")]
 
