@@ -83,22 +83,22 @@ def render_plan(plan: Plan, console: Console, *, full: bool = False) -> None:
         show_assignment(page, assignment, confidence)
     show_proof(page, plan)
     if trades(plan):
-        show_trade_offs(page, plan)
+        show_trade_offs(page, plan, full=True)
     else:
         show_alternatives(page, plan)
     _show_end(page, plan, full=True)
 
 
 def _show_short(page: Page, plan: Plan, confidence: float | None) -> None:
-    if len(plan.assignments) == 1:
+    if len(plan.assignments) == 1 and not trades(plan):
         show_summary(page, plan.assignments[0], confidence, proof_line(plan))
     else:
-        if plan.assignments:
+        if len(plan.assignments) > 1:
             show_each(page, plan.assignments)
         page.console.print()
         page.facts([("proof", proof_line(plan))])
     if trades(plan):
-        show_trade_offs(page, plan)
+        show_trade_offs(page, plan, full=False)
     elif plan.assignments:
         show_runners_up(page, plan)
     _show_end(page, plan, full=False)
