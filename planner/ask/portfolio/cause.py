@@ -54,9 +54,9 @@ def _nothing_does(agenda: Agenda, number: int, effort: Effort) -> Infeasible:
         return job.under(terms).columns(effort, "best")
 
     if not without(*held).runs:
-        because, nearest = job.short(columns)
-        return Infeasible(because=(f"{asked.name}: no layout fits on any of the nodes there may be", *because),
-                          nearest=nearest)
+        short = job.short(columns)
+        return Infeasible(because=(f"{asked.name}: no layout fits on any of the nodes there may be: {short.because}",),
+                          nearest=short.nearest)
     enough = {name: found.runs for name in held if (found := without(name)).runs}
     relaxations = [one for name, runs in enough.items() for one in _lifted(agenda, number, name, runs)]
     if "deadline" in enough and limits.deadline is not None:
