@@ -11,7 +11,9 @@ from planner.catalog.load import Catalog, data_root
 from planner.errors import Unsupported
 from planner.scenario.default import Default, Defaults
 from planner.scenario.demand import Arrivals, Level
+from planner.scenario.files import found
 from planner.scenario.pool import named, pool, text
+from planner.scenario.samples import in_tokens
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario
 from planner.scenario.serving import Serving
 from planner.scenario.usual import usual
@@ -38,7 +40,7 @@ def resolve(scenario: Scenario, catalog: Catalog, document: Document = NO_FILE) 
 
     `document` is where the scenario was read, for messages. Raises InputError.
     """
-    work, defaults = scenario.workload, Defaults()
+    work, defaults = in_tokens(scenario.workload, catalog.recipes, document)
     with named(document, "workload", "model"):
         models = [reads_text(catalog.model(name)) for name in work.models]
     # several are compared at a length that all of them have
@@ -59,11 +61,11 @@ def resolve(scenario: Scenario, catalog: Catalog, document: Document = NO_FILE) 
     stated = {name for name in work.model_fields_set if getattr(work, name) is not None}
     defaults += _said(chosen, stated, {"sequence_length": typical.why, "global_batch": typical.why})
     # what holds a model is no question of offers, so every kind of GPU is a candidate
-    found = pool(scenario.hardware, scenario.sourcing, scenario.limits, catalog, document, defaults,
-                 priced=work.tokens is not None)
+    supply = pool(scenario.hardware, scenario.sourcing, scenario.limits, catalog, document, defaults,
+                  priced=work.tokens is not None)
     return scenario.model_copy(update={
         "objective": scenario.objective if work.tokens is not None else "gpus",
-        "workload": work.model_copy(update=chosen), **found}), defaults
+        "workload": work.model_copy(update=chosen), **supply}), defaults
 
 
 def resolve_serving(scenario: ServingScenario, catalog: Catalog, document: Document = NO_FILE
@@ -75,11 +77,11 @@ def resolve_serving(scenario: ServingScenario, catalog: Catalog, document: Docum
         services: dict[str, object] = {"workload": service}
         defaults += decided
     else:
-        found = [resolve_service(one, catalog, document, ("workloads", at))
+        resolved = [resolve_service(one, catalog, document, ("workloads", at))
                  for at, one in enumerate(scenario.workloads)]
-        services = {"workloads": tuple(service for service, _ in found)}
+        services = {"workloads": tuple(service for service, _ in resolved)}
         defaults += [one.model_copy(update={"name": f"{service.label}.{one.name}"})
-                     for service, decided in found for one in decided]
+                     for service, decided in resolved for one in decided]
     update = pool(scenario.hardware, scenario.sourcing, scenario.limits, catalog, document, defaults)
     return scenario.model_copy(update={**services, **update}), defaults
 
@@ -94,7 +96,7 @@ def resolve_work(scenario: AnyScenario, catalog: Catalog, document: Document = N
             raise document.error(("workloads",), "one service at a time is estimated, and the scenario has several")
         service, _ = resolve_service(scenario.workload, catalog, document)
         return scenario.model_copy(update={"workload": service})
-    work = scenario.workload
+    work, _ = in_tokens(scenario.workload, catalog.recipes, document)
     if len(work.models) > 1:
         raise document.error(("workload", "model"), f"one model at a time is estimated, got {', '.join(work.models)}")
     with named(document, "workload", "model"):
@@ -158,15 +160,7 @@ def trace_file(trace: str) -> Path:
 
 
 def _found(trace: str, document: Document, at: tuple[str | int, ...]) -> str:
-    """Return an absolute path, or of a trace that comes with the planner the one below its scenarios.
-
-    A relative path is seen from the scenario file, or from here where a flag gives it.
-    """
-    beside = os.path.dirname(document.file) if at not in document.labels else ""
-    shipped = str(data_root("scenarios"))
-    for folder in (beside, shipped):
-        path = os.path.abspath(os.path.join(folder, trace))
-        if os.path.isfile(path):
-            inside = path.startswith(os.path.abspath(shipped) + os.sep)
-            return Path(os.path.relpath(path, shipped)).as_posix() if inside else path
-    raise document.error(at, f"no such file {trace!r}: a path is seen from the folder of the scenario")
+    """Return an absolute path, or of a trace that comes with the planner the one below its scenarios."""
+    path, shipped = str(found(trace, document, at)), str(data_root("scenarios"))
+    inside = path.startswith(os.path.abspath(shipped) + os.sep)
+    return Path(os.path.relpath(path, shipped)).as_posix() if inside else path
