@@ -82,8 +82,10 @@ def latencies(serving: Serving) -> tuple[list[str], list[list[str]]]:
     were; what a target asks for beside p50 and p95 is a column.
     """
     found = serving.replayed
-    rows = (("first token (TTFT)", serving.ttft_seconds, found and found.ttft_seconds),
-            ("each token (TPOT)", serving.tpot_seconds, found and found.tpot_seconds))
+    rows = [("first token (TTFT)", serving.ttft_seconds, found and found.ttft_seconds),
+            ("each token (TPOT)", serving.tpot_seconds, found and found.tpot_seconds)]
+    if serving.e2e_seconds is not None:
+        rows.append(("last token (E2E)", serving.e2e_seconds, found and found.e2e_seconds))
     asked = [each.asked for _, each, _ in rows if each.asked]
     columns = ["p50", "p95", *sorted({one.at for one in asked} - {"p50", "p95"})]
     ways = ["computed", "replayed"] if found else ["computed"]
@@ -176,6 +178,8 @@ def _step(time: Time) -> Iterator[tuple[str, str]]:
 
 def _served(a: Assignment, serving: Serving) -> Iterator[tuple[str, str]]:
     tokens = serving.output_tokens_per_second_per_gpu * a.gpus
+    if serving.users is not None:
+        yield "users", f"{serving.users:,.4g} at once, each waiting for the answer before the next question"
     yield "requests", (f"{serving.requests_per_second:,.4g} requests/s{prompts_of(a)} over "
                        f"{plural(serving.replicas, 'replica')}")
     yield "output", (f"{serving.output_tokens_per_second_per_gpu:,.0f} output tokens/s/GPU, {show_count(tokens)} "

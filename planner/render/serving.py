@@ -32,8 +32,9 @@ def serving_sentence(plan: Plan) -> str:
         rate = max(sum(a.serving.requests_per_second for a in mine if a.serving and a.serving.role != role)
                    for role in ("prefill", "decode"))
         fleet = " and ".join(_fleet(a) for a in mine)
-        parts.append(f"{fleet} {'serves' if len(mine) == 1 and _alone(mine[0]) else 'serve'} {rate:,.4g} requests/s "
-                     f"of {name}")
+        users = sum(a.serving.users or 0.0 for a in mine if a.serving)
+        load = f"{users:,.0f} users ({rate:,.4g} requests/s)" if users else f"{rate:,.4g} requests/s"
+        parts.append(f"{fleet} {'serves' if len(mine) == 1 and _alone(mine[0]) else 'serve'} {load} of {name}")
     cost = hourly(plan)
     daily = any(a.serving and a.serving.nodes_by_hour for a in plan.assignments)
     price = "" if cost is None else f" for {show_usd(cost)}/h"

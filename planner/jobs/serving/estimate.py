@@ -13,7 +13,7 @@ from planner.errors import InputError
 from planner.jobs.columns import ReplicaColumn
 from planner.jobs.idle import Idle, idle, several
 from planner.jobs.serving.assignment import Delivered, Placed, served_assignment
-from planner.jobs.serving.delivered import SHOWN, each_token, first_token, working
+from planner.jobs.serving.delivered import SHOWN, each_token, first_token, whole_answer, working
 from planner.jobs.serving.options import deployment, held, interval
 from planner.jobs.serving.service import Service, service_of
 from planner.money.rent import usual_candidate
@@ -30,9 +30,9 @@ AXES = ("tp", "pp", "ep", "dp")
 def idle_keys(asked: Serving) -> Iterator[Idle]:
     """Yield the keys of a service that an estimate does not heed: it is of one layout that answers whole requests."""
     yield from (idle(key, "is what a plan keeps to; an estimate says what the layout does", left_to_plan=True)
-                for key in ("ttft", "tpot", "day", "headroom", "spare_replicas"))
+                for key in ("ttft", "tpot", "e2e", "day", "headroom", "spare_replicas"))
     yield from (idle(key, "is for a plan: an estimate is for one layout that answers every request whole")
-                for key in ("length_classes", "disaggregated"))
+                for key in ("length_classes", "disaggregated", "documents"))
     yield from several("quantization", asked.quantization or ())
     yield idle("confidence", "is of a training job's memory: what an engine allocates is its own choice", of_work=False)
 
@@ -88,12 +88,13 @@ def _delivered(service: Service, d: Deployment, rows: Replicas, mean: Capacity, 
                fits: bool) -> Delivered:
     """Return what one of the replicas does at its share of the load."""
     stream, most = service.stream, np.maximum(1.0, np.minimum(mean.concurrency, d.engine.sequences * rows.dp))
-    if service.rate is not None and fits:
+    if service.rate is not None and service.asked.concurrency is None and fits:
         column = ReplicaColumn(0, d.format, "whole", int(rows.tp[0]), int(rows.pp[0]), int(rows.ep[0]), int(rows.dp[0]),
                                0.0, 0.0, float(most[0]))
         found = working(d, column, service, service.rate / replicas)
         return Delivered(float(found.rate[0]), float(found.batch[0]), stream.context, first_token(found, service),
-                         each_token(found, service), stream.input, stream.output)
+                         each_token(found, service), stream.input, stream.output, e2e=whole_answer(found, service),
+                         users=None if service.asked.users is None else service.rate / replicas)
     clients = (service.asked.concurrency or 0) / replicas
     demand = Demand(np.full(1, stream.input), np.full(1, stream.output), np.full(1, max(clients, 1.0)), stream.drafts,
                     stream.accepted, stream.hits, stream.input_cv, stream.output_cv)

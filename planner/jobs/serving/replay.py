@@ -25,12 +25,12 @@ from planner.physics.serving.step import Load, step_times
 from planner.simulate.fleet import Group, Transfer, simulate
 from planner.simulate.outcome import Outcome
 from planner.simulate.steps import ReplicaKind
-from planner.simulate.trace import Lengths, Trace, synthetic
+from planner.simulate.trace import Lengths, Trace, synthetic, thinking
 
 POINTS = 40
 """Points of a table of steps."""
-REQUESTS = 4000
-"""Of a replay without a trace."""
+REQUESTS, USER_ASKS, MOST_REQUESTS = 4000, 4, 40_000
+"""Of a replay without a trace; of a closed loop so many for each user."""
 GRAIN = 64
 """Tokens to which the cached part of a prompt is rounded."""
 Progress = Callable[[float], None]
@@ -127,8 +127,11 @@ def replay(catalog: Catalog, service: Service, candidates: Sequence[Candidate], 
     groups = [Group(kind_of(catalog, service, candidates[pick.column.candidate], pick), pick.replicas,
                     pick.column.role, weight=pick.column.rate)
               for pick in picks]
-    return simulate(trace or requests_of(service), groups, policy, _transfer(catalog, service, candidates, picks),
-                    progress)
+    trace, asked = trace or requests_of(service), service.asked
+    users = None if asked.clients is None else thinking(asked.clients, asked.think or 0.0, len(trace))
+    found = simulate(trace, groups, policy, _transfer(catalog, service, candidates, picks), progress, users)
+    # a closed loop begins with all users at once
+    return found if users is None else found.after(min(users.count, len(trace) // 2))
 
 
 def requests_of(service: Service, trace: Trace | None = None) -> Trace:
@@ -141,7 +144,8 @@ def requests_of(service: Service, trace: Trace | None = None) -> Trace:
         assert asked.input is not None
         assert asked.output is not None
         lengths = Lengths(asked.input.mean, asked.input.cv), Lengths(asked.output.mean, asked.output.cv)
-        trace = synthetic(asked.rate or 1.0, lengths, asked.gap_cv, count=REQUESTS)
+        count = min(max(REQUESTS, USER_ASKS * (asked.clients or 0)), MOST_REQUESTS)
+        trace = synthetic(asked.rate or 1.0, lengths, asked.gap_cv, count=count)
     return trace if service.prompts is None else trace.of_prompts(*service.prompts)
 
 
@@ -178,6 +182,7 @@ def replayed(outcome: Outcome, service: Service) -> Replayed:
                     preempted=int(outcome.preemptions.sum()),
                     ttft_seconds=percentiles(partial(outcome.within, "ttft"), asked.ttft),
                     tpot_seconds=percentiles(lambda q: _number(outcome.within("tpot", q)), asked.tpot),
+                    e2e_seconds=None if asked.e2e is None else percentiles(partial(outcome.within, "e2e"), asked.e2e),
                     output_tokens_per_second=outcome.output_tokens_per_second,
                     share_within_level=share_within(outcome, service),
                     busy_share=outcome.busy_share)
@@ -186,7 +191,7 @@ def replayed(outcome: Outcome, service: Service) -> Replayed:
 def share_within(outcome: Outcome, service: Service) -> float:
     """Return the share of requests within the service's limits."""
     limits = {name: level.seconds for name, level in service.asked.levels}
-    return outcome.share_meeting(limits.get("ttft"), limits.get("tpot"))
+    return outcome.share_meeting(**limits)
 
 
 def _number(value: float) -> float:
