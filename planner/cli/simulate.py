@@ -17,8 +17,8 @@ from planner.simulate.router import POLICIES
 @click.command("simulate")
 @click.argument("plan", type=click.Path(path_type=Path))
 @click.option("--trace", type=click.Path(path_type=Path), metavar="FILE",
-              help="Requests: a CSV in the format of Azure's LLM inference traces, or Mooncake's JSON lines. Default: what "
-              "the plan's service is asked for.")
+              help="Requests: a CSV in the format of Azure's LLM inference traces, or Mooncake's JSON lines. "
+              "Default: what the plan's service is asked for.")
 @click.option("--workload", metavar="NAME", help="The service to replay, in a plan with several.")
 @click.option("--policy", type=click.Choice(sorted(POLICIES)), default="least-outstanding", show_default=True,
               help="How requests are routed to replicas.")

@@ -224,10 +224,17 @@ def _cost(a: Assignment) -> Iterator[tuple[str, str]]:
         paid, used = (show_seconds(each * DAY) for each in (a.commitment.paid_days, a.commitment.used_days))
         yield "commitment", f"{paid} paid for ({a.commitment.term}), {used} used"
     if a.cost_usd is not None:
-        yield "cost", f"{a.cost_usd:,.2f} USD" + (f" in {MONTH_DAYS:g} days" if a.serving else _per_tokens(a))
+        yield "cost", f"{a.cost_usd:,.2f} USD" + (f" in {MONTH_DAYS:g} days" if is_endless(a) else _per_tokens(a))
+
+
+def is_endless(a: Assignment) -> bool:
+    """Say whether it is of a service, which does not end: its cost is that of a month."""
+    return a.serving is not None and a.serving.documents is None
 
 
 def _per_tokens(a: Assignment) -> str:
+    if a.serving is not None:
+        return f", {show_usd((a.cost_usd or 0.0) / (a.serving.documents or 1) * 1000)} per 1,000 documents"
     tokens = a.time.tokens_per_second_per_gpu * a.gpus * a.time.step_seconds * (a.time.steps or 0)
     return f", {show_usd((a.cost_usd or 0.0) / tokens * 1e6)} per million tokens" if tokens else ""
 

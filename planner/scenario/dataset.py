@@ -49,9 +49,9 @@ def read_samples(path: Path, tokenizer: str | None, characters_per_token: float)
     for at, row in enumerate(rows, 1):
         column, tokens = _tokens(row, count, counted=tokenizer is None)
         if tokens is None:
-            raise InputError(f"sample {at} has no column of tokens ({', '.join(COUNTS[:3])}, ..., input_ids) and none of "
-                             f"text (text, messages, ...): {', '.join(map(str, list(row)[:6])) or 'it is empty'}",
-                             file=str(path))
+            there = ", ".join(map(str, list(row)[:6])) or "it is empty"
+            raise InputError(f"sample {at} has no column of tokens ({', '.join(COUNTS[:3])}, ..., input_ids) and none "
+                             f"of text (text, messages, ...): {there}", file=str(path))
         if tokens >= 1:
             lengths.append(tokens)
         how = how or (f"column {column}" if column in (*COUNTS, *IDS) else f"text in {column}, {said}")
@@ -101,7 +101,8 @@ def _object(line: str, path: Path, number: int) -> Mapping[str, Any]:
     except (ValueError, RecursionError):
         row = None
     if not isinstance(row, dict):
-        raise InputError("expected a JSON object on each line, such as {\"text\": \"...\"}", file=str(path), line=number)
+        raise InputError("expected a JSON object on each line, such as {\"text\": \"...\"}", file=str(path),
+                         line=number)
     return row
 
 
@@ -120,8 +121,8 @@ def _parquet(path: Path) -> Iterator[Mapping[str, Any]]:
 
 def _tokenizer(name: str) -> Tokenize:
     """Return what counts the tokens of text: a tokenizer.json, or a tokenizer on the Hugging Face Hub."""
-    library = _library("tokenizers", "tokenizer: counting needs the tokenizers library: pip install 'planner[datasets]', "
-                       "or give a column of token counts")
+    library = _library("tokenizers", "tokenizer: counting needs the tokenizers library: "
+                       "pip install 'planner[datasets]', or give a column of token counts")
     try:
         loaded = library.Tokenizer.from_file(name) if Path(name).is_file() else library.Tokenizer.from_pretrained(name)
     except Exception as error:  # the library raises bare Exceptions

@@ -14,9 +14,10 @@ from planner.yaml_io import Document
 def in_tokens(work: Training, recipes: Recipes, document: Document) -> tuple[Training, Defaults]:
     """Return a job that says its tokens, and where they are from; one asked for by tokens or by neither as it is.
 
-    Samples are padded to the longest length that is known, of the file or as stated, unless they are to be packed; where
-    none is known they are packed. Raises InputError.
+    Samples are padded to the longest length that is known, of the file or as stated, unless they are to be packed;
+    where none is known they are packed. Raises InputError.
     """
+    longest: int | None
     if work.dataset is not None:
         path = found(work.dataset, document, ("workload", "dataset"))
         read = read_samples(path, work.tokenizer, recipes.text.characters_per_token)
@@ -36,7 +37,7 @@ def in_tokens(work: Training, recipes: Recipes, document: Document) -> tuple[Tra
     if work.packing is None:
         share = "" if packed or longest is None else f", {mean / longest:.0%} of their tokens real"
         said.append(Default(name="packing", value="packed" if packed else f"padded to {longest:,}{share}",
-                            why="no longest sample is known" if packed else "packing: true fills sequences with samples"))
+                            why="no longest sample is known" if packed else "packing fills sequences with samples"))
     update = {"epochs": None, "samples": None, "dataset": None, "tokenizer": None, "packing": None, "tokens": tokens,
               "mean_length": None if packed else mean}
     if work.dataset is not None and not packed:

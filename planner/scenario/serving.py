@@ -171,8 +171,8 @@ class Serving(Frozen):
     def _one_kind_of_load(self) -> Serving:
         given = [name for name in LOADS if getattr(self, name) is not None]
         if len(given) > 1:
-            raise ValueError(f"{' and '.join(given)} are given: a service has one of {', '.join(LOADS)}, or none for as "
-                             "many requests as go")
+            raise ValueError(f"{' and '.join(given)} are given: a service has one of {', '.join(LOADS)}, or none for "
+                             "as many requests as go")
         if self.think is not None and self.users is None:
             raise ValueError("think is of users, and none are given")
         for loads, what, keys in _APART:

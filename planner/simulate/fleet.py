@@ -72,7 +72,7 @@ class _Fleet:
         self.think = None if users is None else users.think.tolist()
         self.asked = 0
         self.coming: list[float] = []
-        """When requests are asked, earliest first: all of an open loop, of a closed one those that somebody thinks about."""
+        """When requests of a closed loop are asked that somebody thinks about, earliest first."""
         for _ in range(0 if users is None else min(users.count, len(trace))):
             self._ask_after(0.0)
         self.arrival, self.input, self.output = trace.arrival.tolist(), trace.input.tolist(), trace.output.tolist()
@@ -115,8 +115,6 @@ class _Fleet:
                 job = Job(request, self.input[request], self.output[request], 1)
                 self._place(self.decode, self.decode.may(job.input, job.input + job.output - 1), job, now, touched)
             while self._coming(at) == now:
-                if self.think is not None:
-                    self.arrival[at] = heapq.heappop(self.coming)
                 self._enter(at, now, touched)
                 at += 1
             for replica in touched:
@@ -138,6 +136,8 @@ class _Fleet:
             self.asked += 1
 
     def _enter(self, request: int, now: float, touched: list[Replica]) -> None:
+        if self.think is not None:
+            self.arrival[request] = heapq.heappop(self.coming)
         prompt, answer = self.input[request], self.output[request]
         whole = prompt + answer - 1
         groups = self.entry.may(prompt, whole)

@@ -45,10 +45,10 @@ class Outcome:
         """Return what was found with so many seconds more before every first token, outside the steps."""
         return replace(self, ttft=self.ttft + seconds, e2e=self.e2e + seconds)
 
-    def after(self, first: int) -> Outcome:
-        """Return what was found of the requests from number `first` on, in the time in which they were asked."""
-        columns = {name: getattr(self, name)[first:] for name in _ROWS}
-        return replace(self, **columns, seconds=float(self.arrival[-1] - self.arrival[first]))
+    def within_ends(self, many: int) -> Outcome:
+        """Return what was found but for so many requests at either end, in the time in which the others were asked."""
+        columns = {name: getattr(self, name)[many:-many] for name in _ROWS}
+        return replace(self, **columns, seconds=float(self.arrival[-many] - self.arrival[many]))
 
     def percentiles(self, latency: Latency) -> dict[str, float]:
         """Return p50, p90, p95, p99 and mean of a latency, in seconds; nan where no request has it."""

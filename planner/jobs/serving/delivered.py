@@ -64,7 +64,8 @@ def delivered_of(service: Service, rate: float, mine: Served, prefill: Served, d
     """Return what a replica delivers; of pools apart TTFT is of the one that prefills, TPOT of the one that decodes."""
     stream = service.stream
     users = None if service.asked.clients is None else rate
-    return Delivered(rate if users is None else float(mine.rate[0]), 0.0 if role == "prefill" else float(mine.batch[0]), stream.context,
+    return Delivered(rate if users is None else float(mine.rate[0]),
+                     0.0 if role == "prefill" else float(mine.batch[0]), stream.context,
                      first_token(prefill, service), each_token(decode, service),
                      0.0 if role == "decode" else stream.input,
                      1.0 if role == "prefill" else stream.output, float(mine.prompts[0]),

@@ -20,6 +20,7 @@ from planner.layouts.table import Floats, Mask
 from planner.physics.serving.apart import decoding, prefilling
 from planner.physics.serving.deployment import Deployment, Replicas
 from planner.physics.serving.level import Served, Stream, served
+from planner.physics.serving.steady import Demand, offline
 
 DEGREES = (1, 2, 4, 8, 16)
 STAGES = (1, 2, 4, 8)
@@ -34,7 +35,9 @@ BUSIEST = 0.98
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """Seconds that TTFT, TPOT and a whole answer may take, each at a share of requests (none: on average); none is no limit."""
+    """Seconds that TTFT, TPOT and a whole answer may take, each at a share of requests (none: on average); none is no
+    limit.
+    """
 
     ttft: tuple[float, float | None] | None
     tpot: tuple[float, float | None] | None
@@ -151,8 +154,8 @@ def span(role: Role, most: Floats) -> tuple[Floats, Floats]:
 
 def largest(d: Deployment, role: Role, rows: Replicas, stream: Stream, level: Level,
             most: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return the largest rate (or users) at which each row meets the targets, its load, and the sequences there at once in all
-    but a hundredth of the time; zeros where even a light load is too much.
+    """Return the largest rate (or users) at which each row meets the targets, its load, and the sequences there
+    at once in all but a hundredth of the time; zeros where even a light load is too much.
 
     `most` sequences may be there.
     """
@@ -173,6 +176,14 @@ def largest(d: Deployment, role: Role, rows: Replicas, stream: Stream, level: Le
         crowd = np.where(better, found.crowd.reshape(-1, GRID)[at], crowd)
         low, high = steps[at], steps[at[0], np.minimum(at[1] + 1, GRID - 1)]
     return rate, load, crowd
+
+
+def queued(d: Deployment, rows: Replicas, stream: Stream, most: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return the same where every request is there at the start: no target, and as many sequences as may be there."""
+    same = np.ones(len(rows))
+    found = offline(d, rows, Demand(same * stream.input, same * stream.output, most, stream.drafts, stream.accepted,
+                                    stream.hits, stream.input_cv, stream.output_cv), most)
+    return found.requests, found.batch, most
 
 
 def idle(d: Deployment, rows: Replicas, stream: Stream, level: Level) -> Nearest:

@@ -130,8 +130,8 @@ def replay(catalog: Catalog, service: Service, candidates: Sequence[Candidate], 
     trace, asked = trace or requests_of(service), service.asked
     users = None if asked.clients is None else thinking(asked.clients, asked.think or 0.0, len(trace))
     found = simulate(trace, groups, policy, _transfer(catalog, service, candidates, picks), progress, users)
-    # a closed loop begins with all users at once
-    return found if users is None else found.after(min(users.count, len(trace) // 2))
+    # a closed loop begins with all users at once, and ends with fewer and fewer
+    return found if users is None else found.within_ends(max(1, min(users.count, len(trace) // 4)))
 
 
 def requests_of(service: Service, trace: Trace | None = None) -> Trace:

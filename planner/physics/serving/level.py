@@ -218,7 +218,8 @@ def served(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Serv
     slope = (step(1.5 * many, zero) - step(0.5 * many, zero)) / many / gain
     left = np.maximum(1 - rate * cost, 1 - STEEPEST)
     # users who wait for an answer ask no more until they have it
-    asks = zero if stream.think is None else (over_all(own) + wait + later * plain / gain / left) / max(stream.think, 1e-9)
+    answer = over_all(own) + wait + later * plain / gain / left
+    asks = zero if stream.think is None else answer / max(stream.think, 1e-9)
     spread = crowding(stream, batch, np.clip(slope * gain * many / plain, 0.0, STEEPEST), left, asks)
     # prompts that come while a step has some go into the next together
     many_at_once = np.clip(1 + rate * steps * mixed / pp, 1.0, d.engine.chunk * dp / each)
@@ -277,7 +278,7 @@ def waiting(stream: Stream, busy: Floats, service: Floats) -> Floats:
 
 
 def at_rate(work: Callable[[Floats], Served], rate: float, low: float, high: float) -> Served:
-    """Return what one layout does at a rate, or with so many users: `work` at the load, between two, that has as many."""
+    """Return what one layout does at a rate, or with so many users: `work` at the load, between two, of as many."""
     for _ in range(3):
         steps = np.geomspace(low, max(high, 1.001 * low), LOADS)
         at = int(np.clip(np.searchsorted(work(steps).carried, rate), 1, len(steps) - 1))
