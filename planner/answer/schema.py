@@ -42,6 +42,17 @@ class Objective(Frozen):
                 "gpus": f"{self.value:,.0f} GPUs", "energy_kwh": show_kwh(self.value)}[self.name]
 
 
+class ByReplay(Frozen):
+    """What replays say of a fleet of services, beside the proof by computed latencies."""
+
+    met: bool
+    """Whether the fleet meets every latency target."""
+    gap: float = Field(ge=0)
+    """By what share of the objective a fleet that no replay has refuted may be below it."""
+    missed: tuple[str, ...] = ()
+    """The targets that the fleet misses, with what the replay has: empty where it meets all."""
+
+
 class Search(Frozen):
     """The search: layouts in the space, what each rule removed, what was solved."""
 
@@ -126,6 +137,8 @@ class Plan(Shown, Frozen):
     """Warnings, one sentence each."""
     objective: Objective
     """What was minimized, and how far the proof goes."""
+    by_replay: ByReplay | None = Field(default=None, exclude_if=absent)
+    """What replays say of the fleet; the key is left out where nothing is replayed."""
     assignments: tuple[Annotated[Assignment, Field(discriminator="kind")], ...] = ()
     """The plan: one or more per workload; empty without a plan."""
     alternatives: tuple[Annotated[Alternative, Field(discriminator="kind")], ...] = ()

@@ -10,7 +10,7 @@ from planner.jobs.idle import Idle
 from planner.jobs.job import Terms
 from planner.jobs.market import Market, market_of, unpriced
 from planner.jobs.serving.batch import batch_job
-from planner.jobs.serving.estimate import estimate_serving
+from planner.jobs.serving.estimate import best_replica, estimate_serving
 from planner.jobs.serving.estimate import idle_keys as idle_serving
 from planner.jobs.serving.job import serving_job
 from planner.jobs.solved import Question
@@ -20,12 +20,14 @@ from planner.jobs.training.one_layout import estimate_training, is_whole
 from planner.jobs.training.one_layout import idle_keys as idle_training
 from planner.money.rent import usual_candidate
 from planner.physics.shapes import parameters
+from planner.scenario.limits import ServingLimits
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario, only_training
 from planner.scenario.serving import Serving
 from planner.scenario.workload import Method
 from planner.yaml_io import Frozen
 
-__all__ = ["MOST_HOLDING", "asks_what_holds", "estimate_of", "holding", "idle_in", "on_node", "question_of"]
+__all__ = ["MOST_HOLDING", "asks_what_holds", "estimate_of", "holding", "idle_in", "on_node", "question_of",
+           "replica_on"]
 METHODS: tuple[Method, ...] = ("inference", "qlora", "lora", "full")
 
 
@@ -33,7 +35,9 @@ def question_of(scenario: AnyScenario, catalog: Catalog) -> Question:
     """Look up everything a scenario names. Raises PlannerError where it cannot be asked."""
     if isinstance(scenario, ServingScenario):
         daily = any(asked.day for asked in scenario.services)
-        market = market_of(scenario.hardware.candidates, scenario.sourcing, catalog, daily=daily)
+        market = market_of(scenario.hardware.candidates, scenario.sourcing, catalog, daily=daily,
+                           by_provider=isinstance(scenario.limits, ServingLimits)
+                           and bool(scenario.limits.one_provider))
         terms = Terms(market, scenario.limits, scenario.objective)
         if scenario.workload is not None and scenario.workload.documents is not None:
             return Question(scenario, catalog, (batch_job(scenario.workload.label, scenario.workload, catalog, terms),),
@@ -57,10 +61,15 @@ def estimate_of(scenario: AnyScenario, catalog: Catalog, node: str, layout: Mapp
     """
     gpus = scenario.limits.gpus
     if isinstance(scenario, ServingScenario):
-        return estimate_serving(scenario.services[0], catalog, node, gpus, layout)
+        return estimate_serving(scenario.services[0], catalog, node, gpus, layout) if layout else None
     if not is_whole(layout, catalog.node(node).gpus, gpus):
         return None
     return estimate_training(scenario.workload, catalog, node, gpus, layout, scenario.confidence)
+
+
+def replica_on(scenario: ServingScenario, catalog: Catalog, node: str) -> tuple[Assignment, str]:
+    """Return the best replicas of a service on a node type, and how they were chosen. Raises PlannerError."""
+    return best_replica(scenario.services[0], catalog, node, scenario.limits.gpus)
 
 
 def on_node(scenario: AnyScenario, catalog: Catalog, node: str) -> Question:

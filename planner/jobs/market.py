@@ -40,10 +40,12 @@ class Market:
         return tuple(sorted({offer.candidate for offer in self.offers})) or tuple(range(len(self.candidates)))
 
 
-def market_of(nodes: Iterable[str], sourcing: Sourcing, catalog: Catalog, *, daily: bool = False) -> Market:
+def market_of(nodes: Iterable[str], sourcing: Sourcing, catalog: Catalog, *, daily: bool = False,
+              by_provider: bool = False) -> Market:
     """Return the candidates of these node types with their offers.
 
     daily: the load changes over the day, so that nodes paid by the hour compete with those always paid for.
+    by_provider: a fleet has one provider, so that the offers of each compete.
     Raises InputError where no candidate has a usable offer.
     """
     # sorted, so that the order in which candidates are listed decides nothing
@@ -54,8 +56,9 @@ def market_of(nodes: Iterable[str], sourcing: Sourcing, catalog: Catalog, *, dai
                          "price of the catalog, and nothing is rented where sourcing.rent is not given")
     if not candidates:
         raise InputError(f"no candidate has a usable offer: {', '.join(dropped)} with terms {terms}")
-    return Market(tuple(candidates), tuple(cheapest(offers, daily=daily)), tuple(offers), tuple(dropped),
-                  notes_of(offers, dropped, sourcing))
+    competing = cheapest(offers, daily=daily, by_provider=by_provider)
+    notes = notes_of(offers, dropped, sourcing)
+    return Market(tuple(candidates), tuple(competing), tuple(offers), tuple(dropped), notes)
 
 
 def unpriced(nodes: Iterable[str], catalog: Catalog) -> Market:
@@ -76,11 +79,11 @@ def is_always(offer: RentalOffer) -> bool:
     return offer.how in ALWAYS or offer.commitment > 0
 
 
-def cheapest(offers: Sequence[RentalOffer], *, daily: bool = False) -> list[RentalOffer]:
+def cheapest(offers: Sequence[RentalOffer], *, daily: bool = False, by_provider: bool = False) -> list[RentalOffer]:
     """Return the cheapest offer of each candidate: a dearer one that pays the same way can never win."""
-    best: dict[tuple[int, bool], RentalOffer] = {}
+    best: dict[tuple[int, bool, str], RentalOffer] = {}
     for offer in sorted(offers, key=lambda one: (one.usd_per_node_hour, one.label)):
-        best.setdefault((offer.candidate, daily and is_always(offer)), offer)
+        best.setdefault((offer.candidate, daily and is_always(offer), offer.provider if by_provider else ""), offer)
     return [best[key] for key in sorted(best)]
 
 

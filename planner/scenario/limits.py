@@ -75,6 +75,10 @@ class ServingLimits(Limits):
 
     budget: BudgetPerHour | None = None
     """Highest cost of an hour: 500 USD/h."""
+    one_provider: bool | None = None
+    """Whether all nodes come from one provider; what is owned and what is bought count as one each."""
+    homogeneous: bool | None = None
+    """Whether all replicas run on one type of node."""
 
     @field_validator("deadline", mode="before")
     @classmethod

@@ -29,8 +29,10 @@ from planner.simulate.trace import Lengths, Trace, synthetic, thinking
 
 POINTS = 40
 """Points of a table of steps."""
-REQUESTS, USER_ASKS, MOST_REQUESTS = 4000, 4, 40_000
-"""Of a replay without a trace; of a closed loop so many for each user."""
+REQUESTS = 4000
+"""Of a replay without a trace, at least."""
+LIVES, USER_ASKS, MOST_REQUESTS = 8, 4, 16000
+"""Times as long as a request may take that requests arrive for, requests of each user, and how many at most."""
 GRAIN = 64
 """Tokens to which the cached part of a prompt is rounded."""
 Progress = Callable[[float], None]
@@ -124,18 +126,36 @@ def kind_of(catalog: Catalog, service: Service, candidate: Candidate, pick: Pick
 def replay(catalog: Catalog, service: Service, candidates: Sequence[Candidate], picks: Sequence[Pick],
            trace: Trace | None = None, policy: str = "least-outstanding", progress: Progress | None = None) -> Outcome:
     """Replay a service's picks on a trace; on its own, or one drawn as the service asks, where none is given."""
-    groups = [Group(kind_of(catalog, service, candidates[pick.column.candidate], pick), pick.replicas,
-                    pick.column.role, weight=pick.column.rate)
-              for pick in picks]
-    trace, asked = trace or requests_of(service), service.asked
-    users = None if asked.clients is None else thinking(asked.clients, asked.think or 0.0, len(trace))
-    found = simulate(trace, groups, policy, _transfer(catalog, service, candidates, picks), progress, users)
+    return run(service, groups_of(catalog, service, candidates, picks), trace or requests_of(service), policy,
+               transfer_of(catalog, service, candidates, picks), progress)
+
+
+def run(service: Service, groups: Sequence[Group], trace: Trace, policy: str = "least-outstanding",
+        transfer: Transfer | None = None, progress: Progress | None = None, share: float = 1.0) -> Outcome:
+    """Replay a trace on groups of replicas; where users ask, each asks when answered, whenever the trace has it.
+
+    share: of the users that these replicas have.
+    """
+    asked = service.asked
+    if asked.clients is None:
+        return simulate(trace, groups, policy, transfer, progress)
+    users = thinking(max(1, round(asked.clients * share)), asked.think or 0.0, len(trace))
+    found = simulate(trace, groups, policy, transfer, progress, users)
     # a closed loop begins with all users at once, and ends with fewer and fewer
-    return found if users is None else found.within_ends(max(1, min(users.count, len(trace) // 4)))
+    return found.within_ends(max(1, min(users.count, len(trace) // 4)))
 
 
-def requests_of(service: Service, trace: Trace | None = None) -> Trace:
-    """Return what a service answers of a trace, else of its own, else of requests drawn as it asks, always the same.
+def groups_of(catalog: Catalog, service: Service, candidates: Sequence[Candidate], picks: Sequence[Pick]
+              ) -> list[Group]:
+    """Return the picks as the simulator runs them."""
+    return [Group(kind_of(catalog, service, candidates[pick.column.candidate], pick), pick.replicas,
+                  pick.column.role, weight=pick.column.rate) for pick in picks]
+
+
+def requests_of(service: Service, trace: Trace | None = None, seed: int = 0) -> Trace:
+    """Return what a service answers of a trace, else of its own, else of requests drawn as it asks, alike for a seed.
+
+    Of long answers at a high rate more are drawn, so that the replicas fill.
     """
     asked = service.asked
     if trace is None and service.trace is not None:
@@ -144,13 +164,17 @@ def requests_of(service: Service, trace: Trace | None = None) -> Trace:
         assert asked.input is not None
         assert asked.output is not None
         lengths = Lengths(asked.input.mean, asked.input.cv), Lengths(asked.output.mean, asked.output.cv)
-        count = min(max(REQUESTS, USER_ASKS * (asked.clients or 0)), MOST_REQUESTS)
-        trace = synthetic(asked.rate or 1.0, lengths, asked.gap_cv, count=count)
+        rate = asked.rate or 1.0
+        there = sum(level.seconds * (asked.output.mean if name == "tpot" else 1) for name, level in asked.levels)
+        most = max(REQUESTS, LIVES * rate * there, USER_ASKS * (asked.clients or 0))
+        count = int(min(most, MOST_REQUESTS))
+        trace = synthetic(rate, lengths, asked.gap_cv, count=count, seed=seed)
     return trace if service.prompts is None else trace.of_prompts(*service.prompts)
 
 
-def _transfer(catalog: Catalog, service: Service, candidates: Sequence[Candidate],
+def transfer_of(catalog: Catalog, service: Service, candidates: Sequence[Candidate],
               picks: Sequence[Pick]) -> Transfer | None:
+    """Return the seconds of sending a cache from replicas that prefill; none where nothing is sent."""
     senders = [pick for pick in picks if pick.column.role == "prefill"]
     if not senders:
         return None

@@ -14,9 +14,7 @@ CHAT = {"model": "llama-3.1-8b", "input": 1000, "output": 200}
 
 
 @pytest.mark.parametrize(("asked", "on"), [
-    ({"users": 200, "think": "20 s", "ttft": "1 s", "tpot": "50 ms"}, "h100-sxm-1x"),
     ({"users": "20 users", "think": "5 s", "e2e": "20 s"}, "l4-1x"),
-    ({"users": 4, "think": "2 s"}, "l4-1x"),
     ({"users": 64, "input": {"mean": 1000, "cv": 0.5}, "output": {"mean": 300, "cv": 0.5}}, "h100-sxm-1x"),
 ])
 def test_users_are_served_as_a_replay_of_them_is(asked, on):
@@ -38,7 +36,7 @@ def test_users_are_served_as_a_replay_of_them_is(asked, on):
 
 def test_more_users_and_less_thinking_cost_no_less():
     costs = [planner.plan(**CHAT, users=users, think=think, tpot="30 ms", on="h100-sxm-1x").assignments[0].nodes
-             for users, think in ((100, "60 s"), (1000, "10 s"))]
+             for users, think in ((50, "60 s"), (500, "9 s"))]
     assert costs == sorted(costs)
     assert costs[0] < costs[-1]
 
