@@ -58,8 +58,9 @@ def make_plan(scenario: AnyScenario, catalog: Catalog, *, defaults: Sequence[Def
     made = tuple(shown.assignments(replaying))
     by_replay = _by_replay(settled, made)
     status = "feasible" if by_replay is not None and not by_replay.met and solved.status == "optimal" else solved.status
-    plan = Plan(status=status, notes=(*question.terms.market.notes, *more), objective=solved.objective,
-                by_replay=by_replay, assignments=made,
+    plan = Plan(status=status, notes=(*question.terms.market.notes, *more),
+                objective=solved.objective.model_copy(update={"by_replay": by_replay}),
+                assignments=made,
                 alternatives=tuple(alternatives_of(solved, shown, plain)) if made else (),
                 search=search_of(solved, time.monotonic() - started), infeasible=infeasible_of(solved),
                 provenance=provenance_of(scenario, catalog, (*defaults, *decided(shown)), simple=shown is not solved))

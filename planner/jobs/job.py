@@ -89,6 +89,18 @@ class Knob:
     without: Change
 
 
+@dataclass(frozen=True, slots=True)
+class Short:
+    """What lacks memory, in words, and by how much the nearest layout misses."""
+
+    because: str
+    nearest: str | None = None
+    memory: float = 0.0
+    """Bytes more on its GPUs with which it would fit, as to them."""
+    host: float = 0.0
+    """Bytes more of its nodes' host memory."""
+
+
 class Job(Protocol):
     """One piece of work of a question, resolved against the catalog, on the terms of the question."""
 
@@ -129,7 +141,7 @@ class Job(Protocol):
     def broken(self, columns: Columns, effort: Effort) -> list[str]:
         """Return the rules that together leave no legal layout; empty where there are some. Raises OutOfTime."""
 
-    def short(self, columns: Columns) -> tuple[list[str], str | None]:
+    def short(self, columns: Columns) -> Short:
         """Return what lacks memory, and the nearest miss."""
 
     @property

@@ -58,7 +58,7 @@ def _status(plan: Plan) -> str:
         return "proven infeasible: no layout in the space meets every limit"
     if value is None:
         return "stopped before a plan was found"
-    seen = plan.by_replay
+    seen = plan.objective.by_replay
     if seen is not None and not seen.met:
         return f"no fleet found that meets every target by replay: {objective(name, value)}"
     if plan.status == "optimal":
@@ -80,7 +80,7 @@ def proof_line(plan: Plan) -> str:
 
 def _replayed(plan: Plan) -> str:
     """Return what replays add to a proof by computed latencies."""
-    seen, name = plan.by_replay, plan.objective.name
+    seen, name = plan.objective.by_replay, plan.objective.name
     if seen is None or not seen.met or plan.status != "optimal":
         return ""
     return f"; {_LEAST[name]} by formula, and by replay within {percent(seen.gap)}"

@@ -53,9 +53,10 @@ def serving_sentence(plan: Plan) -> str:
     price = "" if cost is None else f" for {show_usd(cost)}/h"
     if cost is not None and (daily or len(plan.assignments) > 1):
         price = f", {show_usd(cost)}/h in all" + (" on average over the day" if daily else "")
-    if plan.by_replay is not None and not plan.by_replay.met:
+    seen = plan.objective.by_replay
+    if seen is not None and not seen.met:
         best = "Misses its targets"
-        proof = f"by replay: {'; '.join(plan.by_replay.missed) or 'not within every target on other requests'}"
+        proof = f"by replay: {'; '.join(seen.missed) or 'not within every target on other requests'}"
     return f"{best}: {'; '.join(parts)}{price} ({proof})"
 
 

@@ -11,7 +11,7 @@ from planner.answer.schema import Infeasible, Search
 from planner.catalog.load import Catalog
 from planner.errors import InputError, UnknownName
 from planner.jobs.columns import Columns, Demand, Pick, Processed, ReplicaColumn
-from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Picked, Replaying, Terms, Tried
+from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Picked, Replaying, Short, Terms, Tried
 from planner.jobs.serving.answers import assignments, month_of
 from planner.jobs.serving.knobs import knobs_of
 from planner.jobs.serving.misses import answerable, nothing_meets
@@ -108,9 +108,9 @@ class ServingJob:
         """Return nothing: some layout of every model is legal."""
         return []
 
-    def short(self, columns: Columns) -> tuple[list[str], str | None]:
-        """Return nothing: what lacks memory is told by `miss`."""
-        return [], None
+    def short(self, columns: Columns) -> Short:
+        """Return nothing more: what lacks memory is told by `miss`."""
+        return Short("nothing holds it")
 
     @property
     def axes(self) -> Collection[str]:
