@@ -18,7 +18,7 @@ from planner.answer.schema import Infeasible, Search
 from planner.catalog.load import Catalog
 from planner.errors import Unsupported
 from planner.jobs.columns import Columns, Processed, ReplicaColumn, Run
-from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Picked, Replaying, Terms
+from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Picked, Replaying, Short, Terms
 from planner.jobs.quanta import quanta, used_by
 from planner.jobs.serving.assignment import Delivered, Placed, served_assignment
 from planner.jobs.serving.misses import nothing_meets
@@ -152,9 +152,9 @@ class BatchJob:
         """Return nothing: some layout of every model is legal."""
         return []
 
-    def short(self, columns: Columns) -> tuple[list[str], str | None]:
-        """Return nothing: what lacks memory is told by `miss`."""
-        return [], None
+    def short(self, columns: Columns) -> Short:
+        """Return nothing more: what lacks memory is told by `miss`."""
+        return Short("nothing holds it")
 
     @property
     def axes(self) -> Collection[str]:
