@@ -11,15 +11,18 @@ from planner.units import show_count
 from planner.yaml_io import Document
 
 
-def in_tokens(work: Training, recipes: Recipes, document: Document) -> tuple[Training, Defaults]:
+def in_tokens(work: Training, recipes: Recipes, document: Document, at: tuple[str | int, ...] = ("workload",)
+              ) -> tuple[Training, Defaults]:
     """Return a job that says its tokens, and where they are from; one asked for by tokens or by neither as it is.
+
+    `at` is where the document has it.
 
     Samples are padded to the longest length that is known, of the file or as stated, unless they are to be packed;
     where none is known they are packed. Raises InputError.
     """
     longest: int | None
     if work.dataset is not None:
-        path = found(work.dataset, document, ("workload", "dataset"))
+        path = found(work.dataset, document, (*at, "dataset"))
         read = read_samples(path, work.tokenizer, recipes.text.characters_per_token)
         lengths = read.cut(work.sequence_length)
         count, longest, total, how = len(lengths), max(lengths), sum(lengths), read.how
