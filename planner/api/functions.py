@@ -17,7 +17,7 @@ from planner.ask.plan import make_plan
 from planner.errors import InputError
 from planner.jobs.solved import effort_of
 from planner.scenario.flags import FLAGS, NAMES, by_path
-from planner.scenario.load import load_any, shipped
+from planner.scenario.load import load_any, load_question, shipped
 from planner.scenario.scenario import AnyScenario
 from planner.sweeping.line import Sweep
 
@@ -44,7 +44,7 @@ def plan(scenario: Asked | None = None, *, catalogs: FilePath | Iterable[FilePat
     if config is not None:
         labels |= config.labels(overrides)
         overrides = config.alone(scenario).values(overrides, catalog)
-    question, defaults = load_any(arguments.reference(scenario), overrides, catalog, labels=labels)
+    question, defaults = load_question(arguments.reference(scenario), overrides, catalog, labels=labels)
     return make_plan(question, catalog, defaults=defaults, time_limit=limit, simple=simple, pareto=measures,
                      workers=crew, replay=trace)
 

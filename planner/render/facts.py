@@ -120,7 +120,7 @@ def _hardware(a: Assignment) -> Iterator[tuple[str, str]]:
     yield "GPUs", f"{a.gpus:,} x {a.gpu}"
     yield "nodes", f"{a.nodes:,} x {a.node}" + (f" and {a.spare_nodes:,} spare" if a.spare_nodes else "")
     if a.idle_gpus:
-        yield "idle", f"{idle(a)}, though paid for"
+        yield "idle", f"{plural(a.idle_gpus, 'GPU')}, paid for and unused"
 
 
 def _layout(a: Assignment) -> Iterator[tuple[str, str]]:
@@ -240,11 +240,6 @@ def _purchase(a: Assignment) -> Iterator[tuple[str, str]]:
     yield "running", f"{show_usd(bought.opex_usd_per_month)} of that per month (electricity to staff)"
     yield "per hour", (f"{show_usd(bought.usd_per_useful_gpu_hour)} per useful GPU-hour with the nodes "
                       f"{bought.utilization:.0%} in use")
-
-
-def idle(a: Assignment) -> str:
-    """Return how many GPUs of the nodes have nothing to do."""
-    return f"{plural(a.idle_gpus, 'GPU')} of {plural(a.nodes, 'node')} idle"
 
 
 def bill(bought: Bought) -> list[tuple[str, str, str, str]]:

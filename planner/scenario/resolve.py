@@ -11,11 +11,13 @@ from planner.catalog.load import Catalog, data_root
 from planner.errors import Unsupported
 from planner.scenario.default import Default, Defaults
 from planner.scenario.demand import Arrivals, Level
+from planner.scenario.limits import Limits, Sourcing
 from planner.scenario.pool import named, pool, text
+from planner.scenario.portfolio import Portfolio
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario
 from planner.scenario.serving import Serving
 from planner.scenario.usual import usual
-from planner.scenario.workload import DEFAULT_STACK
+from planner.scenario.workload import DEFAULT_STACK, Training
 from planner.yaml_io import Document
 
 _WHY = {"method": "the default where tokens are given", "stack": "the default for the method",
@@ -38,32 +40,75 @@ def resolve(scenario: Scenario, catalog: Catalog, document: Document = NO_FILE) 
 
     `document` is where the scenario was read, for messages. Raises InputError.
     """
-    work, defaults = scenario.workload, Defaults()
-    with named(document, "workload", "model"):
-        models = [reads_text(catalog.model(name)) for name in work.models]
-    # several are compared at a length that all of them have
-    model = min(models, key=lambda one: one.sequence_length)
-    chosen: dict[str, object] = {"model": ", ".join(one.name for one in models)}
-    defaults += _text_part(models)
-    if work.tokens is not None:
-        chosen["method"] = method = work.method or "pretrain"
-        with named(document, "workload", "stack"):
-            chosen["stack"] = catalog.stack(work.stack or DEFAULT_STACK[method]).name
-    typical = usual(model, work.method, catalog.recipes)
-    chosen |= {"precision": work.precision, "sequence_length": work.sequence_length or typical.sequence_length}
-    if work.tokens is not None:
-        chosen["global_batch"] = work.global_batch or typical.global_batch
-    elif scenario.objective != "gpus" and "objective" in scenario.model_fields_set:
+    work = scenario.workload
+    if work.tokens is None and scenario.objective != "gpus" and "objective" in scenario.model_fields_set:
         raise document.error(("objective",), f"objective: {scenario.objective} needs workload.tokens; without tokens "
                              "the question is the fewest GPUs that hold the model")
-    stated = {name for name in work.model_fields_set if getattr(work, name) is not None}
-    defaults += _said(chosen, stated, {"sequence_length": typical.why, "global_batch": typical.why})
+    resolved, defaults = resolve_training(work, catalog, document)
     # what holds a model is no question of offers, so every kind of GPU is a candidate
     found = pool(scenario.hardware, scenario.sourcing, scenario.limits, catalog, document, defaults,
                  priced=work.tokens is not None)
     return scenario.model_copy(update={
         "objective": scenario.objective if work.tokens is not None else "gpus",
-        "workload": work.model_copy(update=chosen), **found}), defaults
+        "workload": resolved, **found}), defaults
+
+
+def resolve_training(work: Training, catalog: Catalog, document: Document = NO_FILE,
+                     at: tuple[str | int, ...] = ("workload",)) -> tuple[Training, Defaults]:
+    """Return a training job resolved, and what decided it; `at` is where the document has it. Raises InputError."""
+    with named(document, *at, "model"):
+        models = [reads_text(catalog.model(name)) for name in work.models]
+    # several are compared at a length that all of them have
+    model = min(models, key=lambda one: one.sequence_length)
+    chosen: dict[str, object] = {"model": ", ".join(one.name for one in models)}
+    defaults = [*_text_part(models)]
+    if work.tokens is not None:
+        chosen["method"] = method = work.method or "pretrain"
+        with named(document, *at, "stack"):
+            chosen["stack"] = catalog.stack(work.stack or DEFAULT_STACK[method]).name
+    typical = usual(model, work.method, catalog.recipes)
+    chosen |= {"precision": work.precision, "sequence_length": work.sequence_length or typical.sequence_length}
+    if work.tokens is not None:
+        chosen["global_batch"] = work.global_batch or typical.global_batch
+    stated = {name for name in work.model_fields_set if getattr(work, name) is not None}
+    defaults += _said(chosen, stated, {"sequence_length": typical.why, "global_batch": typical.why})
+    return work.model_copy(update=chosen), defaults
+
+
+def resolve_portfolio(portfolio: Portfolio, catalog: Catalog, document: Document = NO_FILE
+                      ) -> tuple[Portfolio, Defaults]:
+    """Return the same for many jobs: every workload, the hardware, and what is owned or has a quota by its name."""
+    defaults, jobs = Defaults(), []
+    for at, job in enumerate(portfolio.jobs):
+        where = ("jobs", at, "workload")
+        work, decided = (resolve_training(job.workload, catalog, document, where)
+                         if isinstance(job.workload, Training)
+                         else resolve_service(job.workload, catalog, document, where))
+        jobs.append(job.model_copy(update={"workload": work}))
+        defaults += [one.model_copy(update={"name": f"{job.name}.{one.name}"}) for one in decided]
+    sourcing, own = portfolio.sourcing, []
+    for number, one in enumerate(sourcing.own):
+        with named(document, "sourcing", "own", number, "node"):
+            own.append(one.model_copy(update={"node": catalog.node(one.node).name}))
+    rent = sourcing.rent
+    if rent is not None:
+        quota = {}
+        for name, most in rent.quota.items():
+            with named(document, "sourcing", "rent", "quota", name):
+                quota[catalog.node(name).name] = most
+        rent = rent.model_copy(update={"quota": quota})
+    sourcing = sourcing.model_copy(update={"own": tuple(own), "rent": rent})
+    given = Limits().model_copy(update={"max_gpus": portfolio.limits.max_gpus})
+    found = pool(portfolio.hardware, sourcing.undated, given, catalog, document, defaults)
+    plain, limits = found["sourcing"], found["limits"]
+    assert isinstance(plain, Sourcing)
+    assert isinstance(limits, Limits)
+    if rent is not None and plain.rent is not None:
+        rent = rent.model_copy(update={"providers": plain.rent.providers, "regions": plain.rent.regions})
+    return portfolio.model_copy(update={
+        "jobs": tuple(jobs), "hardware": found["hardware"],
+        "limits": portfolio.limits.model_copy(update={"max_gpus": limits.max_gpus}),
+        "sourcing": sourcing.model_copy(update={"rent": rent})}), defaults
 
 
 def resolve_serving(scenario: ServingScenario, catalog: Catalog, document: Document = NO_FILE
