@@ -10,6 +10,7 @@ from planner.catalog.load import Catalog
 from planner.jobs.idle import Idle
 from planner.jobs.job import Job, Terms
 from planner.jobs.market import Market, market_of, unpriced
+from planner.jobs.serving.batch import batch_job
 from planner.jobs.serving.estimate import best_replica, estimate_serving
 from planner.jobs.serving.estimate import idle_keys as idle_serving
 from planner.jobs.serving.job import serving_job
@@ -37,8 +38,12 @@ def question_of(scenario: AnyScenario, catalog: Catalog) -> Question:
     if isinstance(scenario, ServingScenario):
         daily = any(asked.day for asked in scenario.services)
         market = market_of(scenario.hardware.candidates, scenario.sourcing, catalog, daily=daily,
-                           by_provider=bool(scenario.limits.one_provider))
+                           by_provider=isinstance(scenario.limits, ServingLimits)
+                           and bool(scenario.limits.one_provider))
         terms = Terms(market, scenario.limits, scenario.objective)
+        if scenario.workload is not None and scenario.workload.documents is not None:
+            return Question(scenario, catalog, (batch_job(scenario.workload.label, scenario.workload, catalog, terms),),
+                            terms)
         return Question(scenario, catalog, tuple(
             serving_job(asked.label, asked, catalog, terms) for asked in scenario.services), terms)
     market = market_of(scenario.hardware.candidates, scenario.sourcing, catalog)

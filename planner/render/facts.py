@@ -82,8 +82,10 @@ def latencies(serving: Serving) -> tuple[list[str], list[list[str]]]:
     were; what a target asks for beside p50 and p95 is a column.
     """
     found = serving.replayed
-    rows = (("first token (TTFT)", serving.ttft_seconds, found and found.ttft_seconds),
-            ("each token (TPOT)", serving.tpot_seconds, found and found.tpot_seconds))
+    rows = [("first token (TTFT)", serving.ttft_seconds, found and found.ttft_seconds),
+            ("each token (TPOT)", serving.tpot_seconds, found and found.tpot_seconds)]
+    if serving.e2e_seconds is not None:
+        rows.append(("last token (E2E)", serving.e2e_seconds, found and found.e2e_seconds))
     asked = [each.asked for _, each, _ in rows if each.asked]
     columns = ["p50", "p95", *sorted({one.at for one in asked} - {"p50", "p95"})]
     ways = ["computed", "replayed"] if found else ["computed"]
@@ -176,6 +178,8 @@ def _step(time: Time) -> Iterator[tuple[str, str]]:
 
 def _served(a: Assignment, serving: Serving) -> Iterator[tuple[str, str]]:
     tokens = serving.output_tokens_per_second_per_gpu * a.gpus
+    if serving.users is not None:
+        yield "users", f"{serving.users:,.4g} at once, each waiting for the answer before the next question"
     yield "requests", (f"{serving.requests_per_second:,.4g} requests/s{prompts_of(a)} over "
                        f"{plural(serving.replicas, 'replica')}")
     yield "output", (f"{serving.output_tokens_per_second_per_gpu:,.0f} output tokens/s/GPU, {show_count(tokens)} "
@@ -220,10 +224,17 @@ def _cost(a: Assignment) -> Iterator[tuple[str, str]]:
         paid, used = (show_seconds(each * DAY) for each in (a.commitment.paid_days, a.commitment.used_days))
         yield "commitment", f"{paid} paid for ({a.commitment.term}), {used} used"
     if a.cost_usd is not None:
-        yield "cost", f"{a.cost_usd:,.2f} USD" + (f" in {MONTH_DAYS:g} days" if a.serving else _per_tokens(a))
+        yield "cost", f"{a.cost_usd:,.2f} USD" + (f" in {MONTH_DAYS:g} days" if is_endless(a) else _per_tokens(a))
+
+
+def is_endless(a: Assignment) -> bool:
+    """Say whether it is of a service, which does not end: its cost is that of a month."""
+    return a.serving is not None and a.serving.documents is None
 
 
 def _per_tokens(a: Assignment) -> str:
+    if a.serving is not None:
+        return f", {show_usd((a.cost_usd or 0.0) / (a.serving.documents or 1) * 1000)} per 1,000 documents"
     tokens = a.time.tokens_per_second_per_gpu * a.gpus * a.time.step_seconds * (a.time.steps or 0)
     return f", {show_usd((a.cost_usd or 0.0) / tokens * 1e6)} per million tokens" if tokens else ""
 

@@ -36,7 +36,8 @@ def show_summary(page: Page, a: Assignment, confidence: float | None, proof: str
     page.blocks(_memory(a, confidence), _time(a))
     if a.serving is not None:
         page.console.print()
-        show_latencies(page, a.serving)
+        if a.serving.documents is None:
+            show_latencies(page, a.serving)
     page.console.print()
     wanted = _TRAINED if a.serving is None else _SERVED
     speed = [(label, value) for (group, label), value in said.items() if group == "performance" and label in wanted]
