@@ -14,9 +14,9 @@ from planner.jobs.serving.estimate import idle_keys as idle_serving
 from planner.jobs.serving.job import serving_job
 from planner.jobs.solved import Question
 from planner.jobs.training.facts import MOST_HOLDING
-from planner.jobs.training.job import training_job
 from planner.jobs.training.one_layout import estimate_training
 from planner.jobs.training.one_layout import idle_keys as idle_training
+from planner.jobs.training.stacks import training_of
 from planner.physics.shapes import parameters
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario
 from planner.scenario.serving import Serving
@@ -40,8 +40,8 @@ def question_of(scenario: AnyScenario, catalog: Catalog) -> Question:
 
 
 def _training(scenario: Scenario, catalog: Catalog, market: Market) -> Question:
-    job = training_job(scenario.name, scenario.workload, catalog, Terms(market, scenario.limits, scenario.objective),
-                       scenario.confidence)
+    job = training_of(scenario.name, scenario.workload, catalog, Terms(market, scenario.limits, scenario.objective),
+                      scenario.confidence)
     return Question(scenario, catalog, (job,), job.terms)
 
 

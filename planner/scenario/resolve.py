@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from planner.catalog.load import Catalog, data_root
 from planner.scenario.default import Default, Defaults
@@ -12,10 +13,10 @@ from planner.scenario.demand import Arrivals, Level
 from planner.scenario.pool import named, pool, text
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario
 from planner.scenario.serving import Serving
-from planner.scenario.workload import DEFAULT_STACK, Batch
+from planner.scenario.workload import AUTO, Batch, Training
 from planner.yaml_io import Document
 
-_WHY = {"method": "the default where tokens are given", "stack": "the default for the method",
+_WHY = {"method": "the default where tokens are given", "stack": "in use for the method",
         "precision": "others are searched only if listed", "sequence_length": "the model's default",
         "global_batch": "the model's default", "engine": "the default engine", "kv_cache": "the engine's default",
         "quantization": "the format in which the model is published or named",
@@ -42,9 +43,8 @@ def resolve(scenario: Scenario, catalog: Catalog, document: Document = NO_FILE) 
     model = min(models, key=lambda one: one.sequence_length)
     chosen: dict[str, object] = {"model": ", ".join(one.name for one in models)}
     if work.tokens is not None:
-        chosen["method"] = method = work.method or "pretrain"
-        with named(document, "workload", "stack"):
-            chosen["stack"] = catalog.stack(work.stack or DEFAULT_STACK[method]).name
+        chosen["method"] = work.method or "pretrain"
+    chosen["stack"] = _stacks(work, catalog, document)
     chosen |= {"precision": work.precision, "sequence_length": work.sequence_length or model.sequence_length}
     if work.tokens is not None:
         chosen["global_batch"] = work.global_batch or Batch(model.global_batch)
@@ -52,12 +52,26 @@ def resolve(scenario: Scenario, catalog: Catalog, document: Document = NO_FILE) 
         raise document.error(("objective",), f"objective: {scenario.objective} needs workload.tokens; without tokens "
                              "the question is the fewest GPUs that hold the model")
     stated = {name for name in work.model_fields_set if getattr(work, name) is not None}
-    defaults += _said(chosen, stated)
+    defaults += _said({**chosen, **_usual(chosen, catalog)}, stated)
     # what holds a model is no question of offers, so every kind of GPU is a candidate
     found = pool(scenario.hardware, scenario.sourcing, catalog, document, defaults, priced=work.tokens is not None)
     return scenario.model_copy(update={
         "objective": scenario.objective if work.tokens is not None else "gpus",
         "workload": work.model_copy(update=chosen), **found}), defaults
+
+
+def _stacks(work: Training, catalog: Catalog, document: Document) -> tuple[str, ...]:
+    """Return the stacks named, by their catalog names; `auto` as it is."""
+    with named(document, "workload", "stack"):
+        return work.stack if work.stack == (AUTO,) else tuple(dict.fromkeys(
+            catalog.stack(name).name for name in work.stack))
+
+
+def _usual(chosen: Mapping[str, Any], catalog: Catalog) -> dict[str, object]:
+    """Return what defaults say of the stacks: those in use for the method, where it is known and none is named."""
+    if chosen["stack"] != (AUTO,) or "method" not in chosen:
+        return {}
+    return {"stack": tuple(one.name for one in catalog.usual_stacks(chosen["method"]))}
 
 
 def resolve_serving(scenario: ServingScenario, catalog: Catalog, document: Document = NO_FILE
@@ -92,10 +106,8 @@ def resolve_work(scenario: AnyScenario, catalog: Catalog, document: Document = N
     if len(work.models) > 1:
         raise document.error(("workload", "model"), f"one model at a time is estimated, got {', '.join(work.models)}")
     with named(document, "workload", "model"):
-        chosen = {"model": catalog.model(work.models[0]).name}
-    if work.stack is not None:
-        with named(document, "workload", "stack"):
-            chosen["stack"] = catalog.stack(work.stack).name
+        chosen: dict[str, object] = {"model": catalog.model(work.models[0]).name}
+    chosen["stack"] = _stacks(work, catalog, document)
     return scenario.model_copy(update={"workload": work.model_copy(update=chosen)})
 
 

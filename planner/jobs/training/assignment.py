@@ -44,6 +44,8 @@ class Context:
     offers: Sequence[RentalOffer]
     residuals: Sequence[Residual]
     """Of step time, by candidate."""
+    validated: bool = True
+    """Whether speeds of the stack were measured."""
 
     def offer(self, candidate: int) -> RentalOffer:
         """Return the cheapest offer of a candidate."""

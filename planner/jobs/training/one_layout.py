@@ -14,6 +14,7 @@ from planner.errors import InputError, MissingFact, UnknownName
 from planner.jobs.idle import Idle, idle, several
 from planner.jobs.training.assignment import layout_of, memory_of, time_of
 from planner.jobs.training.facts import processed
+from planner.jobs.training.in_use import first_stack
 from planner.layouts.axes import RECOMPUTE, SCHEDULES, Space
 from planner.layouts.enumerate import violations
 from planner.layouts.rules import Facts, rules_of
@@ -23,7 +24,7 @@ from planner.physics.training.evaluate import evaluate_fixed
 from planner.physics.training.question import computes, question_of
 from planner.physics.training.recipes import Recipe, with_recipe
 from planner.scenario.limits import MOST
-from planner.scenario.workload import DEFAULT_STACK, Batch, Training
+from planner.scenario.workload import Batch, Training
 
 KEYS = {"tp": "tp", "pp": "pp", "vpp": "vpp", "cp": "cp", "ep": "ep", "dp": "dp", "mbs": "micro_batch",
         "micro_batch": "micro_batch", "zero": "zero", "schedule": "schedule", "recompute": "recompute", "sp": "sp",
@@ -138,7 +139,7 @@ def estimate_training(asked: Training, catalog: Catalog, node: str, gpus: int | 
     """
     model, machine, method, (precision,) = (
         catalog.model(asked.model), catalog.node(node), asked.method or "pretrain", asked.precision)
-    stack = with_recipe(catalog.recipes, catalog.stack(asked.stack or DEFAULT_STACK[method]), model,
+    stack = with_recipe(catalog.recipes, catalog.stack(first_stack(asked, catalog)), model,
                         Recipe(asked.optimizer, asked.optimizer_in_backward, asked.loss))
     sequence_length = asked.sequence_length or model.sequence_length
     row, recompute_layers = parse_layout(layout, stack, gpus)

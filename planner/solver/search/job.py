@@ -37,6 +37,8 @@ class Job:
     deadline_us: int | None = None
     budget_cents: int | None = None
     max_power_w: int | None = None
+    place: int = 0
+    """Of its stack among those that are searched: of equals the first one's are taken."""
     timed: bool = True
     """False where nothing but the number of GPUs is asked, so that a faster GPU is no better."""
 
@@ -185,7 +187,7 @@ class Pricing:
         micros = duration_use(seconds) if self.job.timed else 0
         power = int(np.ceil(self.candidates[candidate].node.power.load * (nodes + spares)))
         return Column(
-            key=identity(rows, row), candidate=candidate, nodes=nodes, spare_nodes=spares, gpus=gpus,
+            key=identity(rows, row, self.job.place), candidate=candidate, nodes=nodes, spare_nodes=spares, gpus=gpus,
             duration_us=micros, upper_us=max(micros, duration_use(seconds * self.job.upper[candidate])),
             energy_wh=-(-power * micros // (3600 * 10**6)),
             power_w=power, checkpoint_bytes=int(self.job.checkpoint_bytes),
@@ -201,9 +203,9 @@ def complexities(rows: Layouts) -> Ints:
     return found
 
 
-def identity(rows: Layouts, row: int) -> int:
-    """Return a number that tells layouts apart whatever order they come in, for the last tie-break."""
-    code = 0
+def identity(rows: Layouts, row: int, place: int = 0) -> int:
+    """Return a number that tells layouts (of the stack at a place) apart in any order, for the last tie-break."""
+    code = place
     for axis in ("candidate", "tp", "cp", "pp", "vpp", "ep", "dp", "micro_batch", "zero", "precision"):
         code = code * 2**18 + int(getattr(rows, axis)[row])
     rest = (rows.schedule[row], rows.no_sync[row], rows.hsdp[row], 1 - rows.sp[row], abs(rows.recompute[row]))
