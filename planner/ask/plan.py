@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from planner.answer.schema import Plan
-from planner.ask.account import decided, finished, search_of
+from planner.ask.account import finished, search_of, unvalidated, with_decided
 from planner.ask.alternatives import alternatives_of
 from planner.ask.explain.cause import infeasible_of
 from planner.ask.provenance import provenance_of
@@ -16,7 +16,7 @@ from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.jobs.job import Progress, Replaying
 from planner.jobs.kinds import asks_what_holds, question_of
-from planner.jobs.solved import Question, effort_of, solve
+from planner.jobs.solved import Question, effort_of, solve_lifted
 from planner.scenario.default import Default
 from planner.scenario.scenario import AnyScenario
 from planner.simulate.reading import read_trace
@@ -47,14 +47,14 @@ def make_plan(scenario: AnyScenario, catalog: Catalog, *, defaults: Sequence[Def
         from planner.ask.pareto import trade_offs  # another search, asked for by name
 
         return trade_offs(question, pareto, defaults, effort)
-    solved = solve(question, effort, so_far=True)
+    solved = solve_lifted(question, effort, so_far=True)
     shown, more = simplest(solved) if simple else (solved, ())
     made = tuple(shown.assignments(replaying))
-    plan = Plan(status=solved.status, notes=(*question.terms.market.notes, *more), objective=solved.objective,
-                assignments=made,
+    plan = Plan(status=solved.status, notes=(*question.terms.market.notes, *unvalidated(made), *more),
+                objective=solved.objective, assignments=made,
                 alternatives=tuple(alternatives_of(solved, shown)) if made else (),
                 search=search_of(solved, time.monotonic() - started), infeasible=infeasible_of(solved),
-                provenance=provenance_of(scenario, catalog, (*defaults, *decided(shown)), simple=shown is not solved))
+                provenance=provenance_of(scenario, catalog, with_decided(defaults, shown), simple=shown is not solved))
     return finished(plan, solved)
 
 

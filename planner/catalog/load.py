@@ -178,6 +178,10 @@ class Catalog(Calibrated):
         used = [stack for stack in self.all("stacks", Stack) if method in stack.used_for]
         return sorted(used, key=lambda stack: (stack.used_for[method], stack.name))
 
+    def last_stacks(self, method: Method) -> list[Stack]:
+        """Return the stacks that have a method, and that few use for it."""
+        return [stack for stack in self.all("stacks", Stack) if method in stack.last_resort_for]
+
     def site(self, name: str) -> Site:
         """Return a site by name or alias; raises UnknownName."""
         return self._find("sites", name, Site, "site")

@@ -89,6 +89,8 @@ class Stack(Sourced):
     """Another stack, which has whatever this one does not state, but for what it is used for."""
     used_for: dict[Method, Annotated[int, Field(ge=1, le=100)]] = Field(default={})
     """Methods that people train with it, and its place among the stacks that they use: `stack: auto` searches these."""
+    last_resort_for: tuple[Method, ...] = ()
+    """Methods that it has and few use it for: `stack: auto` searches it where no stack in use has a plan."""
     zero_stages: tuple[Literal[0, 1, 2, 3], ...]
     zero_with_pipeline: Literal[0, 1, 2, 3]
     """Highest ZeRO stage that the framework allows together with pipeline parallelism."""

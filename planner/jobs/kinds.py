@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from planner.answer.assignment import Assignment
 from planner.catalog.load import Catalog
+from planner.catalog.stack import Method
 from planner.jobs.idle import Idle
 from planner.jobs.job import Terms
 from planner.jobs.market import Market, market_of, unpriced
@@ -20,7 +21,6 @@ from planner.jobs.training.stacks import training_of
 from planner.physics.shapes import parameters
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario
 from planner.scenario.serving import Serving
-from planner.scenario.workload import Method
 from planner.yaml_io import Frozen
 
 __all__ = ["MOST_HOLDING", "asks_what_holds", "estimate_of", "holding", "idle_in", "question_of"]
@@ -35,7 +35,10 @@ def question_of(scenario: AnyScenario, catalog: Catalog) -> Question:
         terms = Terms(market, scenario.limits, scenario.objective)
         return Question(scenario, catalog, tuple(
             serving_job(asked.label, asked, catalog, terms) for asked in scenario.services), terms)
-    market = market_of(scenario.hardware.candidates, scenario.sourcing, catalog)
+    limits = scenario.limits
+    # one machine, unless the question says how large it may be
+    machines = 1 if limits.gpus is limits.max_gpus is limits.max_nodes is None else None
+    market = market_of(scenario.hardware.candidates, scenario.sourcing, catalog, machines=machines)
     return _training(scenario, catalog, market)
 
 

@@ -9,9 +9,9 @@ from planner.catalog.hardware import Node
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.layouts.candidate import Candidate
-from planner.money.rent import RentalOffer, candidates_with_offers, notes_of, usual_candidate
+from planner.money.rent import RentalOffer, candidates_with_offers, notes_of, taken_as_owned, usual_candidate
 from planner.scenario.default import Default
-from planner.scenario.limits import Sourcing
+from planner.scenario.limits import Rent, Sourcing
 
 ALWAYS = frozenset({"buy", "owned"})
 
@@ -40,11 +40,13 @@ class Market:
         return tuple(sorted({offer.candidate for offer in self.offers})) or tuple(range(len(self.candidates)))
 
 
-def market_of(nodes: Iterable[str], sourcing: Sourcing, catalog: Catalog, *, daily: bool = False) -> Market:
+def market_of(nodes: Iterable[str], sourcing: Sourcing, catalog: Catalog, *, daily: bool = False,
+              machines: int | None = None) -> Market:
     """Return the candidates of these node types with their offers.
 
-    daily: the load changes over the day, so that nodes paid by the hour compete with those always paid for.
-    Raises InputError where no candidate has a usable offer.
+    daily: the load changes over the day, so that nodes paid by the hour compete with those always paid for. Nodes that
+    nobody offers at all are left out; where there are no others, they are taken as the user's own, `machines` of each.
+    Raises InputError where no candidate has an offer of those that are asked for.
     """
     # sorted, so that the order in which candidates are listed decides nothing
     candidates, offers, dropped = candidates_with_offers(sorted(set(nodes)), sourcing, catalog)
@@ -52,6 +54,9 @@ def market_of(nodes: Iterable[str], sourcing: Sourcing, catalog: Catalog, *, dai
     if not candidates and sourcing.rent is None:
         raise InputError(f"no candidate is at hand: none of {', '.join(dropped)} is under sourcing.own, or bought at a "
                          "price of the catalog, and nothing is rented where sourcing.rent is not given")
+    if not candidates and sourcing.rent == Rent():
+        candidates, offers = taken_as_owned(dropped, sourcing, catalog, machines)
+        dropped = []
     if not candidates:
         raise InputError(f"no candidate has a usable offer: {', '.join(dropped)} with terms {terms}")
     return Market(tuple(candidates), tuple(cheapest(offers, daily=daily)), tuple(offers), tuple(dropped),

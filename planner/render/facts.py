@@ -137,6 +137,8 @@ def _step(time: Time) -> Iterator[tuple[str, str]]:
     low, high = (show_seconds(s) for s in time.interval90_seconds)
     yield "compute", f"{time.model_tflops_per_gpu:,.0f} TFLOP/s/GPU, MFU {time.mfu:.3f}"
     yield "step", f"{show_seconds(time.step_seconds)}, 90% interval {low} to {high}"
+    if time.evidence is not None and not time.evidence.validated:
+        yield "evidence", "speed not validated for this stack: no measured run of it by this method"
 
 
 def _served(a: Assignment, serving: Serving) -> Iterator[tuple[str, str]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
@@ -12,12 +11,11 @@ from planner.catalog.load import Catalog
 from planner.catalog.price import Purchase
 from planner.errors import InputError, UnknownName
 from planner.scenario.default import Default, Defaults
-from planner.scenario.limits import Hardware, Rent, Sourcing
+from planner.scenario.limits import COUNTED, Hardware, Rent, Sourcing
 from planner.yaml_io import Document, Frozen
 
 ANY = "any"
 """The candidate that stands for every node type with an admitted offer; used where no hardware is named."""
-_COUNTED = re.compile(r"(\d{1,9}) ?x ?(\S.*)", re.IGNORECASE | re.ASCII)
 E = TypeVar("E")
 
 
@@ -49,7 +47,12 @@ def pool(hardware: Hardware, sourcing: Sourcing, catalog: Catalog, document: Doc
         bought = [catalog.node(one.node).name for one in catalog.all("purchases", Purchase)] if sourcing.buy else []
         return sorted({*own, *bought, *(_offered(rent, catalog) if rent is not None else ())})
 
-    candidates = _candidates(hardware.candidates, everything, catalog, document)
+    named_nodes = _candidates(hardware.candidates, everything, catalog, document)
+    if rent is None and own and not sourcing.buy and not own.keys() >= set(named_nodes):
+        # who names other nodes beside those at hand would rent them
+        rent = Rent()
+        defaults.append(Default(name="rent", value=text(rent.terms), why="candidates are named that are not owned"))
+    candidates = tuple(dict.fromkeys((*named_nodes, *own)))
     if ANY in hardware.candidates:
         defaults.append(Default(
             name="candidates", value=text(candidates) if priced else "every GPU of the catalog",
@@ -65,10 +68,11 @@ def text(value: object) -> str:
 
 def _owned(sourcing: Sourcing, catalog: Catalog, document: Document, defaults: Defaults) -> dict[str, int]:
     """Return the owned nodes by their catalog names; the site is said where it decides."""
-    own = {}
+    own: dict[str, int] = {}
     for name, count in sourcing.own.items():
-        with named(document, "sourcing", "own", name):
-            own[catalog.node(name).name] = count
+        with named(document, "sourcing", "own", *([name] if ("sourcing", "own") not in document.labels else [])):
+            node, nodes = owned_nodes(name, count, catalog)
+        own[node] = own.get(node, 0) + nodes
     if own:
         with named(document, "sourcing", "site"):
             site = catalog.site(sourcing.site)
@@ -131,7 +135,7 @@ def candidate_nodes(names: Sequence[str], catalog: Catalog) -> list[str]:
 def _nodes_named(name: str, catalog: Catalog) -> list[str]:
     if (node := _known(catalog.node, name)) is not None:
         return [node.name]
-    counted = _COUNTED.fullmatch(" ".join(name.split()))
+    counted = COUNTED.fullmatch(" ".join(name.split()))
     gpu = _known(catalog.gpu, counted.group(2) if counted else name)
     nodes = catalog.all("nodes", Node)
     if gpu is None:
@@ -142,6 +146,26 @@ def _nodes_named(name: str, catalog: Catalog) -> list[str]:
         known = [f"{node.gpus}x{gpu.name}" for node in having]
         raise UnknownName("hardware (the GPU exists, but no such node type)", name, known)
     return fitting
+
+
+def owned_nodes(name: str, count: int, catalog: Catalog) -> tuple[str, int]:
+    """Return a node type and how many are meant by `count` of `name`: of nodes, or of GPUs, in the largest nodes that
+    so many fill.
+
+    Raises UnknownName, also for a number of GPUs that no nodes have.
+    """
+    for spelling, nodes in ((name, count), (f"{count}x{name}", 1)):
+        if (node := _known(catalog.node, spelling)) is not None:
+            return node.name, nodes
+    if _known(catalog.gpu, name) is None:
+        return candidate_nodes([name], catalog)[0], count
+    sizes = [(catalog.node(one).gpus, one) for one in candidate_nodes([name], catalog)]
+    filled = [(size, one) for size, one in sizes if count % size == 0]
+    if not filled:
+        raise UnknownName("hardware (the GPU exists, but no such number of them in nodes)", f"{count}x{name}",
+                          [f"{size}x{one}" for size, one in sizes])
+    size, node_name = min(filled, key=lambda one: (-one[0], one[1]))
+    return node_name, count // size
 
 
 def _known(find_entry: Callable[[str], E], name: str) -> E | None:

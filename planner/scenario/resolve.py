@@ -16,7 +16,7 @@ from planner.scenario.serving import Serving
 from planner.scenario.workload import AUTO, Batch, Training
 from planner.yaml_io import Document
 
-_WHY = {"method": "the default where tokens are given", "stack": "in use for the method",
+_WHY = {"method": "the default where tokens are given", "stack": "the first of those in use for the method",
         "precision": "others are searched only if listed", "sequence_length": "the model's default",
         "global_batch": "the model's default", "engine": "the default engine", "kv_cache": "the engine's default",
         "quantization": "the format in which the model is published or named",
@@ -68,10 +68,10 @@ def _stacks(work: Training, catalog: Catalog, document: Document) -> tuple[str, 
 
 
 def _usual(chosen: Mapping[str, Any], catalog: Catalog) -> dict[str, object]:
-    """Return what defaults say of the stacks: those in use for the method, where it is known and none is named."""
+    """Return the stack that defaults name until the search has decided: the most usual one, where none is named."""
     if chosen["stack"] != (AUTO,) or "method" not in chosen:
         return {}
-    return {"stack": tuple(one.name for one in catalog.usual_stacks(chosen["method"]))}
+    return {"stack": catalog.usual_stacks(chosen["method"])[0].name}
 
 
 def resolve_serving(scenario: ServingScenario, catalog: Catalog, document: Document = NO_FILE

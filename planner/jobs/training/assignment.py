@@ -16,7 +16,7 @@ from planner.answer.assignment import (
     TrainingAssignment,
 )
 from planner.answer.bought import bought_of
-from planner.answer.breakdown import Median, Memory, MemoryComponents, Time, TimeComponents
+from planner.answer.breakdown import Evidence, Median, Memory, MemoryComponents, Time, TimeComponents
 from planner.answer.layout import ContextMethod, Layout, Offload, RecomputeLayers, Stage
 from planner.catalog.calibration import Residual
 from planner.layouts.axes import SCHEDULES, lead_modes
@@ -109,7 +109,8 @@ def memory_of(evaluation: Evaluation) -> Memory:
                                 reserved=round(evaluation.memory.reserved), device=round(evaluation.memory.device)))
 
 
-def time_of(evaluation: Evaluation, step_seconds: float, steps: int | None, residual: Residual) -> Time:
+def time_of(evaluation: Evaluation, step_seconds: float, steps: int | None, residual: Residual, *,
+            validated: bool) -> Time:
     """Return the time of a step; `step_seconds` is the staged value, whose rounding up goes to `other`."""
     parts = dict(evaluation.step.components)
     parts["other"] += step_seconds - evaluation.step.seconds
@@ -117,7 +118,8 @@ def time_of(evaluation: Evaluation, step_seconds: float, steps: int | None, resi
     return Time(step_seconds=step_seconds, components=TimeComponents(**parts), steps=steps,
                 tokens_per_second_per_gpu=evaluation.tokens_per_second_per_gpu / slower,
                 model_tflops_per_gpu=evaluation.model_flops_per_gpu / slower / 1e12, mfu=evaluation.mfu / slower,
-                interval90_seconds=(step_seconds * residual.q05, step_seconds * residual.q95))
+                interval90_seconds=(step_seconds * residual.q05, step_seconds * residual.q95),
+                evidence=Evidence(rows=residual.rows if validated else 0, validated=validated))
 
 
 def assignment_of(context: Context, found: StagedLayout) -> Assignment:
@@ -137,7 +139,8 @@ def assignment_of(context: Context, found: StagedLayout) -> Assignment:
         "sourcing": offer.how if offer else None,
         "usd_per_node_hour": _price(context, found) if offer else None, "stack": context.question.stack.name,
         "layout": layout_of(context.question, found.batch.rows, found.row, evaluation), "memory": memory_of(evaluation),
-        "time": time_of(evaluation, found.step_seconds, steps if offer else None, context.residuals[column.candidate]),
+        "time": time_of(evaluation, found.step_seconds, steps if offer else None, context.residuals[column.candidate],
+                        validated=context.validated),
         "goodput": found.goodput if offer else None, "duration_days": days if offer else None,
         "cost_usd": found.cents / 100 if offer else None, "energy_kwh": column.energy_wh / 1000 if offer else None,
         "purchase": bought_of(estate, column.rented_nodes, column.gpus, found.goodput) if estate else None}

@@ -15,14 +15,15 @@ def stacks_of(asked: Training, catalog: Catalog) -> list[list[str]]:
 
     What the question names is one group. Of `auto` those with a measured speed come first: a stack that was never
     measured does not win by an optimistic prediction, and does not leave the question without an answer. Where only
-    memory counts, all are alike.
+    memory counts, those are alike. Those that few use come last.
     """
     if asked.stack != (AUTO,):
         return [list(asked.stack)]
     method = asked.method or "pretrain"
     usual = catalog.usual_stacks(method)
     measured = [one.name for one in usual if asked.tokens is None or has_evidence(catalog, one, method)]
-    return [group for group in (measured, [one.name for one in usual if one.name not in measured]) if group]
+    others = [one.name for one in usual if one.name not in measured]
+    return [group for group in (measured, others, [one.name for one in catalog.last_stacks(method)]) if group]
 
 
 def first_stack(asked: Training, catalog: Catalog) -> str:

@@ -8,7 +8,6 @@ from typing import Any
 
 from planner.answer.assignment import Alternative, Assignment
 from planner.answer.schema import Infeasible
-from planner.answer.schema import Search as Account
 from planner.catalog.architecture import Model
 from planner.catalog.calibration import Residual
 from planner.catalog.load import Catalog
@@ -18,12 +17,12 @@ from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Picked, Re
 from planner.jobs.quanta import prices, quanta
 from planner.jobs.training.assignment import Context, assignment_of
 from planner.jobs.training.facts import MOST_GPUS, checkpoint_bytes, facts_of, most_gpus, processed, stored
-from planner.jobs.training.knobs import knobs_of
 from planner.jobs.training.in_use import has_evidence
+from planner.jobs.training.knobs import knobs_of
 from planner.jobs.training.lacking import broken_rules, short_of_memory
 from planner.jobs.training.one_layout import AXES, axis_value
 from planner.jobs.training.runners_up import alternative_of, next_best, runners_up
-from planner.layouts.axes import SCHEDULES
+from planner.jobs.training.searched import Searched, searched
 from planner.layouts.enumerate import Grid
 from planner.layouts.rules import Facts
 from planner.money.rent import RentalOffer
@@ -33,7 +32,7 @@ from planner.scenario.default import Default, Defaults
 from planner.scenario.limits import Objective
 from planner.scenario.workload import Batch, Training
 from planner.solver.check import check_staging
-from planner.solver.search.found import Frontier, StagedLayout
+from planner.solver.search.found import StagedLayout
 from planner.solver.search.frontier import Search
 from planner.solver.search.job import Job as SearchJob
 from planner.solver.search.parallel import search_grid
@@ -42,26 +41,6 @@ from planner.solver.search.simplest import simplest
 from planner.solver.search.source import grid_source
 from planner.solver.search.staging_input import staging_problem
 from planner.solver.settings import UNLIMITED, Effort
-
-MOST_COLUMNS = 900
-"""Columns offered to the fleet; those left out are worse in the order it sorts by, hence never its choice."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Searched(Columns):
-    """Columns with the layouts behind them, and the account of their search."""
-
-    frontier: Frontier
-    grid: Grid
-
-    @property
-    def interrupted(self) -> bool:
-        """Whether Ctrl-C ended their search, or that for what comes next."""
-        return self.frontier.interrupted
-
-    def layout(self, run: Run) -> StagedLayout:
-        """Return the layout of a run."""
-        return next(one for one in self.frontier.found if one.column.key == run.column.key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +90,7 @@ class TrainingJob:
             frontier = Search(self.question, facts.space, self.search, effort, first=True).run(grid_source(grid))
         else:
             frontier = search_grid(self.question, grid, self.search, effort, each=depth == "each", known=known)
-        return self._searched(grid, frontier)
+        return searched(grid, frontier)
 
     def best_on(self, candidate: int, effort: Effort) -> StagedLayout | None:
         """Return the best layout on one candidate; none where there is none, or the time is up before it is known."""
@@ -119,12 +98,6 @@ class TrainingJob:
         facts = replace(facts, space=replace(facts.space, only={**facts.space.only, "candidate": (candidate,)}))
         found = search_grid(self.question, Grid(facts), self.search, effort, each=False)
         return min(found.found, key=lambda one: one.key) if found.found and found.open_bound is None else None
-
-    def _searched(self, grid: Grid, frontier: Frontier) -> Searched:
-        leaders = sorted(frontier.found, key=lambda one: one.key)[:MOST_COLUMNS]
-        return Searched(runs=tuple(one.column for one in leaders), frontier=frontier, grid=grid,
-                        open_bound=None if frontier.open_bound is None else frontier.open_bound[0],
-                        account=self._account(grid, frontier))
 
     def held(self, held: Held = NOTHING_HELD) -> Facts:
         """Return what rules look up, with axes held, on the candidates that some offer has."""
@@ -221,7 +194,7 @@ class TrainingJob:
                                  known)
         account.found = points
         runs = [Run(0, one.column, self._offer(one.column.candidate)) for one in points]
-        return self._searched(grid, account), runs
+        return searched(grid, account), runs
 
     def beside(self, columns: Columns, run: Run, best: Assignment) -> Alternative:
         """Return a run beside the best one, with why it lost."""
@@ -238,6 +211,10 @@ class TrainingJob:
     def broken(self, columns: Columns, effort: Effort) -> list[str]:
         """Return the rules that together leave no legal layout; empty where there are some. Raises OutOfTime."""
         assert isinstance(columns, Searched)
+        return list(self.broken_rules(columns, effort).values())
+
+    def broken_rules(self, columns: Searched, effort: Effort) -> dict[str, str]:
+        """Return them by name. Raises OutOfTime."""
         return broken_rules(columns.grid, effort)
 
     def short(self, columns: Columns) -> tuple[list[str], str | None]:
@@ -280,16 +257,6 @@ class TrainingJob:
         if deadline is None or deadline.confidence is None:
             return (1.0,) * len(self.terms.market.candidates)
         return tuple(quantile(residual, deadline.confidence) for residual in self.residuals)
-
-    def _account(self, grid: Grid, frontier: Frontier) -> Account:
-        removed = {**grid.removed, **{name: count for name, count in frontier.removed.items() if count}}
-        space = grid.facts.space
-        names = {"candidate": [c.label for c in space.candidates], "precision": list(space.precisions),
-                 "schedule": [SCHEDULES[order] for order in space.schedules],
-                 "recompute": ["none", "selective", "full", "per layer"]}
-        domains = {axis: tuple(names.get(axis, values)) for axis, values in grid.domains.items()}
-        return Account(layouts=grid.size, legal=grid.grown, fit=frontier.fit, removed=removed, staged=frontier.staged,
-                       domains=domains)
 
 
 def training_job(name: str, asked: Training, catalog: Catalog, terms: Terms, confidence: float, stack_name: str,

@@ -21,14 +21,14 @@ FAR = 4
 """Peak over usable memory above which more memory per GPU is no answer, and more GPUs are named."""
 
 
-def broken_rules(grid: Grid, effort: Effort) -> list[str]:
-    """Return the rules that together leave no legal layout; none where there are some. Raises OutOfTime."""
+def broken_rules(grid: Grid, effort: Effort) -> dict[str, str]:
+    """Return the rules that together leave no legal layout, in words; none where there are some. Raises OutOfTime."""
     if not _empty(grid.facts, frozenset(), effort):
-        return []
+        return {}
     held = [name for name in grid.removed if name not in LIMIT_RULES]
     all_held = frozenset(grid.rules) - LIMIT_RULES
     names = minimal(held, lambda rules: not _empty(grid.facts, all_held - set(rules), effort))
-    return [f"{grid.rules[name].reason} ({name}: {grid.removed[name]:,} layouts)" for name in names]
+    return {name: f"{grid.rules[name].reason} ({name}: {grid.removed[name]:,} layouts)" for name in names}
 
 
 def _empty(facts: Facts, skipped: frozenset[str], effort: Effort) -> bool:

@@ -14,7 +14,7 @@ from planner.errors import InputError, MissingFact, UnknownName
 from planner.jobs.idle import Idle, idle, several
 from planner.jobs.training.assignment import layout_of, memory_of, time_of
 from planner.jobs.training.facts import processed
-from planner.jobs.training.in_use import first_stack
+from planner.jobs.training.in_use import first_stack, has_evidence
 from planner.layouts.axes import RECOMPUTE, SCHEDULES, Space
 from planner.layouts.enumerate import violations
 from planner.layouts.rules import Facts, rules_of
@@ -173,7 +173,8 @@ def estimate_training(asked: Training, catalog: Catalog, node: str, gpus: int | 
         "gpus": total,
         "stack": stack.name,
         "layout": layout_of(question, rows, 0, found), "memory": memory_of(found),
-        "time": time_of(found, found.step.seconds, _steps(asked, sequence_length, batch), residual)}
+        "time": time_of(found, found.step.seconds, _steps(asked, sequence_length, batch), residual,
+                        validated=has_evidence(catalog, stack, method))}
     if serving:
         return ServingAssignment(**placed)
     return TrainingAssignment(**placed, sequence_length=sequence_length, global_batch=batch)

@@ -18,11 +18,12 @@ from planner.jobs.columns import Columns, Processed, Run, joined
 from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Picked, Replaying, Terms
 from planner.jobs.training.assignment import assignment_of
 from planner.jobs.training.in_use import stacks_of
-from planner.jobs.training.job import MOST_COLUMNS, Searched, TrainingJob, training_job
+from planner.jobs.training.job import TrainingJob, training_job
 from planner.jobs.training.runners_up import alternative_of, next_best, runners_up
-from planner.scenario.default import Defaults
+from planner.jobs.training.searched import MOST_COLUMNS, Searched
+from planner.scenario.default import Default, Defaults
 from planner.scenario.limits import Objective
-from planner.scenario.workload import Training
+from planner.scenario.workload import AUTO, Training
 from planner.solver.search.found import StagedLayout
 from planner.solver.settings import UNLIMITED, Effort
 
@@ -176,13 +177,14 @@ class ByStack:
         Raises OutOfTime.
         """
         assert isinstance(columns, FoundByStack)
-        lines: list[str] = []
+        broken: dict[str, dict[str, str]] = {}
         for job, found in columns.parts:
-            broken = job.broken(found, effort)
-            if not broken:
+            broken[job.stack.name] = rules = job.broken_rules(found, effort)
+            if not rules:
                 return []
-            lines += [f"{job.stack.name}: {line}" for line in broken]
-        return lines
+        first = broken[self.first.stack.name]
+        alike = [line for name, line in first.items() if all(name in rules for rules in broken.values())]
+        return alike or [f"{stack}: {line}" for stack, rules in broken.items() for line in rules.values()]
 
     def short(self, columns: Columns) -> tuple[list[str], str | None]:
         """Return what lacks memory, and the nearest miss, by the stack that misses by least."""
@@ -214,8 +216,13 @@ class ByStack:
     def decided(self, columns: Columns) -> Defaults:
         """Return what decided beside the defaults of the question: how far the search went, how many can be bought."""
         assert isinstance(columns, FoundByStack)
-        found = [one for job, mine in columns.parts for one in job.decided(mine)]
-        return list({one.name: one for one in found}.values())
+        parts = columns.parts
+        found = {one.name: one for job, mine in parts for one in job.decided(mine)}
+        if self.first.asked.stack == (AUTO,):
+            names = ", ".join(job.stack.name for job, _ in parts)
+            best = columns.owner(columns.runs[0].key)[0].stack.name if columns.runs else names
+            found["stack"] = Default(name="stack", value=best, why=f"the best of those in use: {names}")
+        return list(found.values())
 
 
 def _together(parts: Sequence[tuple[TrainingJob, Searched]]) -> FoundByStack:

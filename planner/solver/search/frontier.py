@@ -60,8 +60,7 @@ class Search:
         """Start a search for the `count` best of each candidate; `only` is the one level of offload to look at.
 
         first: stop at the first layout that keeps every limit. leaders: makes what decides which layouts are of
-        interest, from the GPU counts of a candidate's stems; where not given, the best are. known: what another search
-        found, by stacks of its own: what is no better is of no interest.
+        interest, from the GPU counts of a candidate's stems; where not given, the best are. known: what must be beaten.
         """
         self.question, self.job, self.effort = question, job, effort
         self.pricing = Pricing(job, question.candidates)

@@ -63,7 +63,8 @@ def _searched(question: Question, grid: Grid, job: Job, effort: Effort, known: S
         return _ordered(Search(question, grid.facts.space, job, effort,
                                leaders=None if each else lambda sizes: shared, known=known).run(grid_source(grid)))
     shares = [tuple(candidates[at::workers]) for at in range(workers)]
-    parts, interrupted = _parts([partial(_part, question, grid.facts, job, effort, share, [*map(alone, known)]) for share in shares])
+    rivals = [*map(alone, known)]
+    parts, interrupted = _parts([partial(_part, question, grid.facts, job, effort, share, rivals) for share in shares])
     for part in parts:
         grid.removed.update(part.removed)
         grid.grown += part.grown

@@ -1,0 +1,50 @@
+"""What the search of one stack found: columns for the fleet, with the layouts behind them and the account."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from planner.answer.schema import Search as Account
+from planner.jobs.columns import Columns, Run
+from planner.layouts.axes import SCHEDULES
+from planner.layouts.enumerate import Grid
+from planner.solver.search.found import Frontier, StagedLayout
+
+MOST_COLUMNS = 900
+"""Columns offered to the fleet; those left out are worse in the order it sorts by, hence never its choice."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Searched(Columns):
+    """Columns with the layouts behind them, and the account of their search."""
+
+    frontier: Frontier
+    grid: Grid
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended their search, or that for what comes next."""
+        return self.frontier.interrupted
+
+    def layout(self, run: Run) -> StagedLayout:
+        """Return the layout of a run."""
+        return next(one for one in self.frontier.found if one.column.key == run.column.key)
+
+
+def searched(grid: Grid, frontier: Frontier) -> Searched:
+    """Return what was found on a grid as columns, the best first."""
+    leaders = sorted(frontier.found, key=lambda one: one.key)[:MOST_COLUMNS]
+    return Searched(runs=tuple(one.column for one in leaders), frontier=frontier, grid=grid,
+                    open_bound=None if frontier.open_bound is None else frontier.open_bound[0],
+                    account=_account(grid, frontier))
+
+
+def _account(grid: Grid, frontier: Frontier) -> Account:
+    removed = {**grid.removed, **{name: count for name, count in frontier.removed.items() if count}}
+    space = grid.facts.space
+    names = {"candidate": [c.label for c in space.candidates], "precision": list(space.precisions),
+             "schedule": [SCHEDULES[order] for order in space.schedules],
+             "recompute": ["none", "selective", "full", "per layer"]}
+    domains = {axis: tuple(names.get(axis, values)) for axis, values in grid.domains.items()}
+    return Account(layouts=grid.size, legal=grid.grown, fit=frontier.fit, removed=removed, staged=frontier.staged,
+                   domains=domains)
