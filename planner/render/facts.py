@@ -129,6 +129,9 @@ def _trained(a: Assignment) -> Iterator[tuple[str, str]]:
             f"one every {show_seconds(often.seconds_between)}; a {show_bytes(often.checkpoint_bytes)} checkpoint every "
             f"{show_seconds(often.checkpoint_interval_seconds)}, written in "
             f"{show_seconds(often.checkpoint_write_seconds)}; a restart takes {show_seconds(often.restart_seconds)}")
+        if often.missing_spares:
+            yield "repairs", (f"while it runs of {a.spare_nodes or 'none'}: it waits {percent(often.repair_share)} of "
+                              f"the time, which {plural(often.missing_spares, 'more spare')} would save")
     if a.duration_days is not None:
         yield "duration", days(a.duration_days)
 

@@ -165,11 +165,13 @@ def _price(context: Context, found: StagedLayout) -> float:
 
 def _failures(context: Context, rows: Layouts) -> Failures:
     """Return how often a run of one row is interrupted, and how it is saved."""
-    between, interval, write = (
-        float(one[0]) for one in Pricing(context.job, context.question.candidates).interruptions(rows))
+    pricing = Pricing(context.job, context.question.candidates)
+    between, interval, write = (float(one[0]) for one in pricing.interruptions(rows))
+    missing = int((pricing.usual_spares(rows) - pricing.spares(rows))[0])
     return Failures(seconds_between=between, checkpoint_bytes=context.job.checkpoint_bytes,
                     checkpoint_interval_seconds=interval, checkpoint_write_seconds=write,
-                    restart_seconds=context.job.reliability.restart)
+                    restart_seconds=context.job.reliability.restart, missing_spares=missing,
+                    repair_share=1 - float(pricing.running(rows)[0]) if missing else 0.0)
 
 
 def _commitment(context: Context, found: StagedLayout) -> Commitment | None:
