@@ -245,6 +245,11 @@ def show_count(value: float) -> str:
     return f"{value:,.0f}"
 
 
+def show_more(excess: float) -> str:
+    """Write a relative difference: `+13.7%`, or `82x` where the whole is ten times as much or more."""
+    return f"{excess:+.1%}" if excess < 9 else f"{1 + excess:,.0f}x"
+
+
 def plural(count: int, noun: str) -> str:
     """Return `1 node`, `448 nodes`, `2 copies`."""
     if count == 1:

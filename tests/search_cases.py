@@ -8,7 +8,8 @@ from functools import cache
 
 import numpy as np
 
-from planner.catalog.architecture import Attention, Block, Mlp, Model
+from planner.catalog.architecture import Block, Mlp, Model
+from planner.catalog.attention import Attention
 from planner.catalog.load import Catalog
 from planner.layouts.axes import SCHEDULES, Space
 from planner.layouts.candidate import Candidate

@@ -16,7 +16,8 @@ from itertools import product
 
 import numpy as np
 
-from planner.catalog.architecture import Attention, Block, Mlp, Model, MoeMlp
+from planner.catalog.architecture import Block, Mlp, Model, MoeMlp
+from planner.catalog.attention import Attention
 from planner.catalog.stack import Stack
 from planner.layouts.axes import AXES, SCHEDULES, Space, column_type, domain
 from planner.layouts.candidate import Candidate

@@ -28,6 +28,9 @@ COUNTED = {"gpus": "GPUs", "nodes": "node types", "fabrics": "fabrics", "prices"
            "stacks": "training stacks", "engines": "inference engines", "models": "models"}
 SOURCES = 5
 """Rows of the README that have a source left out: of each row its own, and those of docs/transfer.md."""
+GENERATED = "generated"
+"""In the place of a file: the block is what a command prints on a screen, to the letter, or where it ends with `...`
+its first paragraph; PLANNER_UPDATE_GOLDEN=1 writes it."""
 EXIT = re.compile(r"\s# exit (\d+)$")
 
 
@@ -49,12 +52,12 @@ def place(path):
 
 
 def blocks(page, language):
-    return [body for tag, _, body in FENCE.findall(page.read_text()) if tag == language]
+    return [body for tag, name, body in FENCE.findall(page.read_text()) if tag == language and name != GENERATED]
 
 
 def files(page):
     """Return (path, text) of the blocks that name a file."""
-    return [(name, body) for _, name, body in FENCE.findall(page.read_text()) if name]
+    return [(name, body) for _, name, body in FENCE.findall(page.read_text()) if name not in ("", GENERATED)]
 
 
 def examples():
@@ -103,6 +106,33 @@ def test_example_runs_and_shows_what_the_page_shows(example, capsys, monkeypatch
             found = printed.find(piece, at)
             assert found >= 0, f"{piece!r} is not in the output, or not in this order:\n{captured.err}{captured.out}"
             at = found + len(piece)
+
+
+def generated():
+    for page in PAGES:
+        for _, name, body in FENCE.findall(page.read_text()):
+            if name == GENERATED:
+                yield pytest.param(page, body, id=f"{place(page)}: {body.splitlines()[0]}")
+
+
+@pytest.mark.parametrize(("page", "body"), list(generated()))
+def test_generated_example_is_what_is_printed(page, body, capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PLANNER_CATALOGS", raising=False)
+    monkeypatch.setenv("COLUMNS", "80")
+    for name, text in files(page):
+        if not name.startswith(SHIPPED):
+            (tmp_path / name).write_text(text)
+    command, rest = re.match(r"(\$ (?:[^\n]*\\\n)*[^\n]*\n)(.*)", body, re.DOTALL).groups()
+    code = EXIT.search(command.strip())
+    argv = shlex.split(EXIT.sub("", command.strip()).replace("\\\n", " "))[2:]
+    assert main(argv) == int(code[1] if code else 0)
+    printed = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    if rest.endswith("...\n"):
+        printed = [*printed[:printed.index("")], "..."]
+    if os.environ.get("PLANNER_UPDATE_GOLDEN"):
+        page.write_text(page.read_text().replace(body, command + "\n".join(printed) + "\n"))
+    assert page.read_text().count(command + "\n".join(printed) + "\n```") == 1
 
 
 @pytest.mark.parametrize("page", PAGES, ids=place)

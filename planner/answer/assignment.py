@@ -27,6 +27,10 @@ DIGITS = 1e-12
 """What products of floats lose, relative: more than a cent of sums above a trillion."""
 
 
+def _none(count: int) -> bool:
+    return count == 0
+
+
 class Failures(Frozen):
     """How often a run is interrupted and checkpointed."""
 
@@ -75,6 +79,8 @@ class Placement(Shown, Frozen):
     """GPUs in the layout: tp x pp x cp x dp."""
     spare_nodes: int = Field(default=0, ge=0)
     """Extra nodes, also paid for, that replace failed ones."""
+    idle_gpus: int = Field(default=0, ge=0, exclude_if=_none)
+    """GPUs of these nodes that nothing uses, though they are paid for; the key is left out where there are none."""
     offer: str | None = None
     """Provider, instance, region and terms."""
     usd_per_node_hour: float | None = Field(default=None, ge=0)
@@ -207,6 +213,10 @@ Assignment = TrainingAssignment | ServingAssignment
 """What is placed, told apart by `kind`; a new kind of work is one more member here and below."""
 
 
+SIMPLEST = "simplest of the tied"
+"""How the reason of the simplest layout begins, which says that it is tied."""
+
+
 class Runner(Frozen):
     """What an alternative says beside its assignment."""
 
@@ -214,6 +224,14 @@ class Runner(Frozen):
     """The reason it lost."""
     tied: bool = False
     """The difference to the plan is below the prediction's resolution."""
+    fleet: int | None = Field(default=None, gt=0, exclude_if=absent)
+    """Number of the fleet that it is a part of, where several assignments are one alternative; else left out."""
+
+
+    @property
+    def reason(self) -> str:
+        """The reason, and whether it is tied."""
+        return f"tied, {self.why}" if self.tied and not self.why.startswith(SIMPLEST) else self.why
 
 
 class TrainingAlternative(Runner, TrainingAssignment):
@@ -227,8 +245,8 @@ class ServingAlternative(Runner, ServingAssignment):
 Alternative = TrainingAlternative | ServingAlternative
 
 
-def alternative(assignment: Assignment, why: str, *, tied: bool = False) -> Alternative:
+def alternative(assignment: Assignment, why: str, *, tied: bool = False, fleet: int | None = None) -> Alternative:
     """Return an assignment as one that lost."""
     if isinstance(assignment, TrainingAssignment):
-        return TrainingAlternative(**dict(assignment), why=why, tied=tied)
-    return ServingAlternative(**dict(assignment), why=why, tied=tied)
+        return TrainingAlternative(**dict(assignment), why=why, tied=tied, fleet=fleet)
+    return ServingAlternative(**dict(assignment), why=why, tied=tied, fleet=fleet)

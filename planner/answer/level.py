@@ -13,6 +13,17 @@ def _is_whole(role: str) -> bool:
     return role == "whole"
 
 
+class Asked(Frozen):
+    """A latency where its target is set, beside the target."""
+
+    at: str
+    """p99, say, or mean."""
+    seconds: float
+    """The latency there."""
+    target_seconds: float
+    """What it may be."""
+
+
 class Percentiles(Frozen):
     """Median and 95th percentile over requests, in seconds."""
 
@@ -20,6 +31,8 @@ class Percentiles(Frozen):
     """Median, in seconds."""
     p95: float
     """95th percentile, in seconds."""
+    asked: Asked | None = Field(default=None, exclude_if=absent)
+    """At the percentile of the latency target; the key is left out where none is set."""
 
 
 class Replayed(Frozen):

@@ -6,24 +6,38 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TypeAlias
 
-from planner.answer.assignment import Alternative, Assignment, alternative
+from planner.answer.assignment import SIMPLEST, Alternative, Assignment, alternative
 from planner.jobs.columns import Pick, ReplicaColumn
 from planner.jobs.solved import Solved
+from planner.units import show_more
 
 MOST_ALTERNATIVES = 6
+SAME = 5e-4
+"""Relative difference that no printed figure shows."""
+MEASURED = {"cost": "cost", "time": "time", "gpus": "GPUs", "energy": "energy"}
 Kind: TypeAlias = tuple[int, str]
 """A candidate, and the format of weights."""
 
 
-def alternatives_of(solved: Solved, shown: Solved) -> list[Alternative]:
-    """Return what comes next, best first; where the simplest of the tied is shown, the optimum leads."""
-    lead = [] if shown is solved else [
+def alternatives_of(solved: Solved, shown: Solved, simple: Solved) -> list[Alternative]:
+    """Return what comes next, best first; before that the simplest of the tied, or where it is shown the optimum."""
+    lead = _simplest(solved, simple) if shown is solved else [
         alternative(one, "the proven optimum; --prefer simple took the simplest of the tied",
                     tied=solved.question.terms.objective != "gpus") for one in solved.assignments()]
     optimal = [one.layout for one in lead]
     found = _other_fleets(shown) if shown.alone is None else shown.alone.alternatives(
         shown.columns[0], shown.picks, solved.effort, proven=solved.status == "optimal")
     return [*lead, *(one for one in found if one.layout not in optimal)]
+
+
+def _simplest(solved: Solved, simple: Solved) -> list[Alternative]:
+    """Return the simplest of the tied with its price; nothing where that is the plan."""
+    best, value = solved.solution.value, simple.solution.value
+    if simple is solved or not best or value is None or simple.picks == solved.picks:
+        return []
+    more, what = value / best - 1, MEASURED[solved.question.terms.objective]
+    price = f"{show_more(more)} {what}" if more >= SAME else f"same {what}"
+    return [alternative(one, f"{SIMPLEST}: {price}", tied=True) for one in simple.assignments()]
 
 
 def _other_fleets(solved: Solved) -> list[Alternative]:
@@ -46,7 +60,8 @@ def _other_fleets(solved: Solved) -> list[Alternative]:
         if len(made) + len(shown) > MOST_ALTERNATIVES:
             break
         more = (other.solution.value or 0) / best - 1
-        made += [_alternative(one, more, len(shown) - 1, solved) for one in shown]
+        fleet = len(seen) if len(shown) > 1 else None
+        made += [_alternative(one, more, fleet, solved) for one in shown]
     return made
 
 
@@ -60,8 +75,8 @@ def _is_kind(kind: Kind, column: ReplicaColumn) -> bool:
     return (column.candidate, column.format) == kind
 
 
-def _alternative(one: Assignment, more: float, others: int, solved: Solved) -> Alternative:
-    what = {"cost": "cost", "gpus": "GPUs", "energy": "energy"}[solved.question.terms.objective]
+def _alternative(one: Assignment, more: float, fleet: int | None, solved: Solved) -> Alternative:
+    what = MEASURED[solved.question.terms.objective]
     tied = more < solved.question.catalog.kernels.resolution
-    together = f", with the {others} other{'s' if others > 1 else ''} of its fleet" if others else ""
-    return alternative(one, f"{more:+.1%} {what}{together}", tied=tied)
+    why = f"{show_more(more)} {what}" if abs(more) >= SAME else f"same {what}"
+    return alternative(one, why, tied=tied, fleet=fleet)

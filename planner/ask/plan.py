@@ -11,7 +11,7 @@ from planner.ask.account import finished, search_of, unvalidated, with_decided
 from planner.ask.alternatives import alternatives_of
 from planner.ask.explain.cause import infeasible_of
 from planner.ask.provenance import provenance_of
-from planner.ask.simple import simplest
+from planner.ask.simple import simplest, tells_apart
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.jobs.job import Progress, Replaying
@@ -48,11 +48,12 @@ def make_plan(scenario: AnyScenario, catalog: Catalog, *, defaults: Sequence[Def
 
         return trade_offs(question, pareto, defaults, effort)
     solved = solve_lifted(question, effort, so_far=True)
-    shown, more = simplest(solved) if simple else (solved, ())
+    plain, more = simplest(solved) if simple or tells_apart(solved) else (solved, ())
+    shown, more = (plain, more) if simple else (solved, ())
     made = tuple(shown.assignments(replaying))
     plan = Plan(status=solved.status, notes=(*question.terms.market.notes, *unvalidated(made), *more),
                 objective=solved.objective, assignments=made,
-                alternatives=tuple(alternatives_of(solved, shown)) if made else (),
+                alternatives=tuple(alternatives_of(solved, shown, plain)) if made else (),
                 search=search_of(solved, time.monotonic() - started), infeasible=infeasible_of(solved),
                 provenance=provenance_of(scenario, catalog, with_decided(defaults, shown), simple=shown is not solved))
     return finished(plan, solved)

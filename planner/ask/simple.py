@@ -20,6 +20,11 @@ def only(question: Question, option: str) -> Alone:
     return alone
 
 
+def tells_apart(solved: Solved) -> bool:
+    """Say whether the plan is of a job of which some layouts are tied: of GPUs, as of services, one more is more."""
+    return solved.question.terms.objective != "gpus" and alone_in(solved.question) is not None
+
+
 def simplest(solved: Solved) -> tuple[Solved, tuple[str, ...]]:
     """Return the simplest plan within the resolution of the prediction, and what the user should know.
 

@@ -9,85 +9,14 @@ from __future__ import annotations
 from math import gcd
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import Field, Tag, model_validator
 
+from planner.catalog.attention import AnyAttention, Attention, CompressedAttention, LatentAttention, by_kind
 from planner.catalog.ranges import Parameters, Width
-from planner.catalog.recurrence import DeltaNet, Mamba, Mamba2
+from planner.catalog.recurrence import DeltaNet, Kda, Mamba, Mamba2
 from planner.catalog.sourced import Sourced
 from planner.catalog.tower import Tower
 from planner.yaml_io import Frozen
-
-
-class Attention(Frozen):
-    """Multi-head or grouped-query attention. `window` is the sliding window in tokens, none for full attention."""
-
-    kind: Literal["gqa"] = "gqa"
-    heads: int = Field(gt=0, le=100_000)
-    kv_heads: int = Field(gt=0, le=100_000)
-    head_dim: Width
-    v_head_dim: Width | None = None
-    """Width of a value head where it is not that of a query and key head."""
-    bias: Literal["none", "qkv", "qkvo"] = "none"
-    qk_norm: bool | Literal["full"] = False
-    """A norm on queries and keys: true for one as wide as a head, full for one over all heads together."""
-    gate: bool = False
-    """A gate on the output, as wide as the queries and from the same input."""
-    sinks: bool = False
-    """One learned logit a head that takes probability and gives nothing."""
-    window: Width | None = None
-    chunk: Width | None = None
-    """Attention stays inside fixed chunks of this many tokens."""
-
-    @model_validator(mode="after")
-    def _groups(self) -> Attention:
-        if self.heads % self.kv_heads:
-            raise ValueError(f"heads {self.heads} is not a multiple of kv_heads {self.kv_heads}")
-        if self.window and self.chunk:
-            raise ValueError("window and chunk exclude each other")
-        return self
-
-    @property
-    def value_dim(self) -> int:
-        """Width of a value head."""
-        return self.v_head_dim or self.head_dim
-
-
-class Indexer(Frozen):
-    """The small attention that picks the `top` tokens sparse attention reads (DeepSeek-V3.2, GLM-5)."""
-
-    heads: int = Field(gt=0, le=100_000)
-    head_dim: Width
-    top: Width
-
-
-class LatentAttention(Frozen):
-    """Multi-head latent attention (MLA): keys and values from one narrow vector a token, norms on the ranks."""
-
-    kind: Literal["mla"]
-    heads: int = Field(gt=0, le=100_000)
-    q_lora_rank: Width | None = None
-    """Rank of the query projection; none for one full matrix."""
-    kv_lora_rank: Width
-    qk_nope: Width
-    qk_rope: Width
-    v_head: Width
-    indexer: Indexer | None = None
-
-    @model_validator(mode="after")
-    def _indexer_reads_the_query_rank(self) -> LatentAttention:
-        if self.indexer and self.q_lora_rank is None:
-            raise ValueError("an indexer needs q_lora_rank, from which its queries come")
-        return self
-
-    @property
-    def kv_heads(self) -> int:
-        """Key-value heads after expansion: one for each query head."""
-        return self.heads
-
-    @property
-    def query_dim(self) -> int:
-        """Width of a query head."""
-        return self.qk_nope + self.qk_rope
 
 
 class Mlp(Frozen):
@@ -133,21 +62,12 @@ class MoeMlp(Frozen):
         return self.shared_experts * (self.shared_ffn or self.ffn)
 
 
-def _by_kind(kinds: str, default: str = "") -> Discriminator:
-    """Return how pydantic tells one class from another: by `kind`, which may have a default."""
-    def kind(value: object) -> str:
-        return str(value.get("kind", default) if isinstance(value, dict) else getattr(value, "kind", default))
-    return Discriminator(kind, custom_error_type="unknown_kind", custom_error_message=f"expected kind: {kinds}")
-
-
-AnyAttention: TypeAlias = Annotated[Annotated[Attention, Tag("gqa")] | Annotated[LatentAttention, Tag("mla")],
-                                    _by_kind("gqa or mla", default="gqa")]
 AnyRecurrence: TypeAlias = Annotated[
-    Annotated[Mamba, Tag("mamba")] | Annotated[Mamba2, Tag("mamba2")] | Annotated[DeltaNet, Tag("deltanet")],
-    _by_kind("mamba, mamba2 or deltanet")]
+    Annotated[Mamba, Tag("mamba")] | Annotated[Mamba2, Tag("mamba2")] | Annotated[DeltaNet, Tag("deltanet")]
+    | Annotated[Kda, Tag("kda")], by_kind("mamba, mamba2, deltanet or kda")]
 AnyMlp: TypeAlias = Annotated[
     Annotated[Mlp, Tag("plain")] | Annotated[Mlp, Tag("gated")] | Annotated[MoeMlp, Tag("moe")],
-    _by_kind("plain, gated or moe")]
+    by_kind("plain, gated or moe")]
 
 
 class Block(Frozen):
@@ -160,6 +80,10 @@ class Block(Frozen):
     mlp: AnyMlp | None = None
     parallel: bool = False
     """Attention and feed-forward read the same input (Falcon, GPT-NeoX, Command-R)."""
+    products: tuple[tuple[Width, Width], ...] = ()
+    """Inputs and outputs of further products of every token, whole on every rank: gates, joined residual streams."""
+    vectors: Annotated[int, Field(ge=0, le=10**9)] = 0
+    """Further parameters outside any matrix: scales, inner norms."""
     norms: Annotated[int, Field(ge=0, le=100)] | None = None
     """Norms as wide as the model in one layer; by default one for attention or recurrence, one for the mlp."""
 
@@ -167,8 +91,8 @@ class Block(Frozen):
     def _does_something(self) -> Block:
         if self.attention and self.recurrence:
             raise ValueError("a layer has attention or a recurrence, not both: write two blocks")
-        if not (self.attention or self.recurrence or self.mlp):
-            raise ValueError("a layer needs attention, a recurrence or an mlp")
+        if not (self.attention or self.recurrence or self.mlp or self.products):
+            raise ValueError("a layer needs attention, a recurrence, an mlp or products")
         if self.parallel and not ((self.attention or self.recurrence) and self.mlp):
             raise ValueError("parallel needs attention or a recurrence, and an mlp")
         return self
@@ -185,12 +109,14 @@ class Block(Frozen):
         """Query and key-value heads: what tensor parallelism hands out whole; zeros where a layer has none."""
         mixer = self.attention or self.recurrence
         match mixer:
-            case Attention() | LatentAttention():
+            case Attention() | LatentAttention() | CompressedAttention():
                 return mixer.heads, mixer.kv_heads
             case Mamba2():
                 return mixer.heads, mixer.groups
             case DeltaNet():
                 return mixer.value_heads, mixer.key_heads
+            case Kda():
+                return mixer.heads, mixer.heads
             case _:
                 return 0, 0
 
@@ -203,10 +129,14 @@ class Model(Sourced):
     hidden: int = Field(gt=0, le=10**7)
     vocab: int = Field(gt=0, le=10**9)
     tied: bool
-    norm: Literal["rmsnorm", "layernorm", "layernorm-nobias"]
+    norm: Literal["rmsnorm", "layernorm", "layernorm-nobias", "unscaled"]
     positions: Literal["rope", "learned", "alibi", "none"] = "rope"
     position_rows: Annotated[int, Field(ge=0, le=10**9)] = 0
     embedding_norm: bool = False
+    input_parameters: Annotated[int, Field(ge=0, le=10**13)] = 0
+    """Ahead of the layers beside token and position table: tables of each layer, projections of the embedding."""
+    output_parameters: Annotated[int, Field(ge=0, le=10**13)] = 0
+    """Behind the layers beside norm and output matrix: its bias, what joins residual streams."""
     blocks: tuple[Block, ...] = Field(min_length=1)
     order: str = ""
     """The layers as one symbol each, spaces aside; empty where the blocks simply follow one another."""
@@ -214,7 +144,7 @@ class Model(Sourced):
     """Multi-token-prediction modules that `parameters` includes, each with a layer like the last one."""
     tower: Tower | None = None
     parameters: Parameters | None = None
-    stored: Literal["bf16", "fp8", "mxfp4", "w4a16"] = "bf16"
+    stored: Literal["bf16", "fp8", "int8", "mxfp4", "nvfp4", "w4a16"] = "bf16"
     """Format of the weights as they are published."""
     sequence_length: int = Field(gt=0, le=10**8)
     """Default training length in tokens."""

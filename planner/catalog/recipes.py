@@ -19,6 +19,17 @@ class TrainedBytes(Frozen):
     moments: Held
 
 
+class UsualTuning(Frozen):
+    """What a fine-tuning run takes unless it is told."""
+
+    example: str
+    """Whose recipe it is, as a reason says it."""
+    sequence_length: int = Field(gt=0, le=10**8)
+    """Tokens, of a model that reads as many."""
+    global_batch: int = Field(gt=0, le=10**6)
+    """Sequences."""
+
+
 class Recipes(Sourced):
     """Bytes by the names of optimizers, losses and quantized bases."""
 
@@ -37,3 +48,4 @@ class Recipes(Sourced):
     """Of an embedding or head that trains beside adapters."""
     adapter_input: Held
     """Saved per element of an adapted input, over the frozen layer's own: dropout copy, mask and cast."""
+    tuning: UsualTuning

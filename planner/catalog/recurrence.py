@@ -46,3 +46,17 @@ class DeltaNet(Frozen):
     key_dim: Width
     value_dim: Width
     conv: Width
+
+
+class Kda(Frozen):
+    """Kimi delta attention: a delta rule whose forget gate, like its output gate, is a low-rank product a channel."""
+
+    kind: Literal["kda"]
+    heads: int = Field(gt=0, le=100_000)
+    head_dim: Width
+    conv: Width
+
+    @property
+    def inner(self) -> int:
+        """Width of queries, of keys and of values."""
+        return self.heads * self.head_dim

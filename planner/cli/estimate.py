@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planner.cli.options import common, console, is_quiet, open_catalog, warn
+from planner.cli.options import common, console, is_quiet, is_verbose, open_catalog, warn
 from planner.cli.printing import note, say, say_json
 from planner.cli.question import LABELS, overrides, question_options
 from planner.errors import EXIT_OK
@@ -62,7 +62,8 @@ def command(scenario: str | None, node: str, layout: str, largest: Measured | No
     elif is_quiet():
         say(capacity_sentence(assignment, rate) if assignment.serving else estimate_sentence(assignment, confidence))
     elif assignment.serving:
-        render_service(assignment, console(), rate)
+        render_service(assignment, console(), rate, full=is_verbose())
     else:
-        render_estimate(assignment, console(), confidence, () if largest else ask.levers(assignment))
+        render_estimate(assignment, console(), confidence, () if largest else ask.levers(assignment),
+                        full=is_verbose())
     return EXIT_OK

@@ -39,7 +39,7 @@ def common(function: F) -> F:
         click.option("-q", "--quiet", is_flag=True, expose_value=False, callback=_quiet,
                      help="Only the answer, no warnings."),
         click.option("-v", "--verbose", is_flag=True, expose_value=False, callback=_verbose,
-                     help="Progress on stderr, and tracebacks of bugs."),
+                     help="The answer in full, progress on stderr, and tracebacks of bugs."),
     )):
         function = option(function)
     return function

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from planner.cli.options import common, console, is_quiet, open_catalog, warn
+from planner.cli.options import common, console, is_quiet, is_verbose, open_catalog, warn
 from planner.cli.printing import say, say_json, say_yaml
 from planner.cli.progress import bar
 from planner.cli.question import asking, question
@@ -60,5 +60,5 @@ def command(scenario: str | None, prefer: str | None, pareto: str | None, time_l
     elif is_quiet():
         say(render_answer_line(plan))
     else:
-        render_plan(plan, console())
+        render_plan(plan, console(), full=is_verbose())
     return EXIT_INTERRUPTED if interrupted else EXIT_CODES[plan.status]

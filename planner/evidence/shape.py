@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from planner.catalog.architecture import Attention, Block, Mlp, Model, MoeMlp
+from planner.catalog.architecture import Block, Mlp, Model, MoeMlp
+from planner.catalog.attention import Attention
 from planner.catalog.load import Catalog
 from planner.catalog.quirk import Sources
 from planner.evidence.rows import Run

@@ -129,6 +129,8 @@ class Pick:
     """Nodes of the offer in all, at their busiest."""
     buys: int = 0
     """GPUs at work on them, where the offer is to buy; of several picks the first says so."""
+    idle: int = 0
+    """GPUs of the nodes that nothing uses at the busiest hour; of several picks the first says so."""
 
     @property
     def usd_per_node_hour(self) -> float:

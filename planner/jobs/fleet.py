@@ -172,8 +172,12 @@ class Fleet:
             count, paid = most if most[0] else (max(mine)[0], 0.0)
             working = sum(self.pairs[other].column.gpus * max(found.replicas[other]) for other in keys)
             buys = working if offer.estate is not None and not number else 0
+            busiest = found.nodes[at].index(max(found.nodes[at]))
+            idle = 0 if number else max(nodes) * size - sum(
+                self.pairs[other].column.gpus * found.replicas[other][busiest] for other in keys)
             yield Pick(*one.owner, one.column, offer, max(found.replicas[key]), count, tuple(on for on, _ in mine),
-                       paid / count, sum(pays for _, pays in mine) / len(mine) / max(paid, 1e-9), max(nodes), buys)
+                       paid / count, sum(pays for _, pays in mine) / len(mine) / max(paid, 1e-9), max(nodes), buys,
+                       idle)
 
     def _nodes_by_hour(self, found: Covered) -> dict[int, tuple[int, ...]]:
         """Return the nodes of each offer in every hour; one figure where every hour is alike."""

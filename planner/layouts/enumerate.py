@@ -17,7 +17,7 @@ import numpy as np
 from planner.layouts.axes import AXES, LATE_AXES, STAGED, Axis, column_type, domain, micro_batches
 from planner.layouts.offload import OFFLOAD_AXES, levels
 from planner.layouts.rules import SPLIT_BY, Columns, Facts, Rule, rules_of
-from planner.layouts.table import Ints, Layouts, constant, joined
+from planner.layouts.table import Ints, Layouts, Mask, constant, joined
 
 LAZY_AXES = frozenset(OFFLOAD_AXES)
 """Axes multiplied in by the search only where a layout without them could still win."""
@@ -95,6 +95,15 @@ class Grid:
         columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         self.grown += len(columns["dp"])
         return self._table(columns)
+
+    def zero_stages(self, stems: Layouts) -> Iterator[tuple[int, Mask]]:
+        """Yield the ZeRO stages, each with the stems that may have it."""
+        known = {axis.name for axis in EARLY} | {"zero"}
+        rules = [rule for rule in self.rules.values() if "zero" in rule.axes and known.issuperset(rule.axes)
+                 and rule.name not in self.facts.skipped]
+        for stage in map(int, self.domains["zero"]):
+            columns = stems.columns | {"zero": np.full(len(stems), stage)}
+            yield stage, np.logical_and.reduce([rule.passes(columns, self.facts) for rule in rules])
 
     def is_empty(self, check: Callable[[], None]) -> bool:
         """Say whether no layout is legal; `check` is that of `stems`."""

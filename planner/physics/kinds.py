@@ -6,16 +6,14 @@ from collections import Counter
 from dataclasses import dataclass
 
 from planner.catalog.architecture import (
-    AnyAttention,
     AnyRecurrence,
-    Attention,
     Block,
-    Indexer,
-    LatentAttention,
     Model,
     MoeMlp,
 )
-from planner.catalog.recurrence import DeltaNet, Mamba, Mamba2
+from planner.catalog.attention import AnyAttention, Attention, CompressedAttention, Indexer, LatentAttention
+from planner.catalog.recurrence import DeltaNet, Kda, Mamba, Mamba2
+from planner.errors import Unsupported
 from planner.physics.layers import Experts, LayerKind, Linear, Scan, Shape
 from planner.physics.shapes import (
     embedding_parameters,
@@ -28,10 +26,10 @@ from planner.physics.shapes import (
 
 
 def _gqa(attention: Attention, hidden: int) -> tuple[tuple[Linear, ...], int]:
-    q, k = attention.heads * attention.head_dim, attention.kv_heads * attention.head_dim
-    v, out = attention.kv_heads * attention.value_dim, attention.heads * attention.value_dim
-    gate = out if attention.gate else 0
-    return (Linear(hidden, q + k + v + gate, "column"), Linear(out, hidden, "row")), k + v
+    queries, out = attention.heads * attention.head_dim, attention.heads * attention.value_dim
+    computed = queries + attention.kv_heads * attention.projected + (out if attention.gate else 0)
+    read = attention.kv_heads * (attention.head_dim + attention.value_dim)
+    return (Linear(hidden, computed, "column"), Linear(out, hidden, "row")), read
 
 
 def _mla(attention: LatentAttention, hidden: int) -> tuple[tuple[Linear, ...], int]:
@@ -48,7 +46,9 @@ def _mla(attention: LatentAttention, hidden: int) -> tuple[tuple[Linear, ...], i
 
 
 def _attention(attention: AnyAttention, hidden: int) -> tuple[tuple[Linear, ...], int]:
-    """Return the products of attention, and the width of a token's expanded keys and values."""
+    """Return the products of attention, and the width of a token's expanded keys and values. Raises Unsupported."""
+    if isinstance(attention, CompressedAttention):
+        raise Unsupported("compressed sparse attention (DeepSeek-V4) is counted but its cost is not modeled")
     return _gqa(attention, hidden) if isinstance(attention, Attention) else _mla(attention, hidden)
 
 
@@ -72,6 +72,12 @@ def _scan(recurrence: AnyRecurrence, hidden: int) -> tuple[tuple[Linear, ...], S
             projected = channels + values + 2 * recurrence.value_heads
             scan = Scan(values, recurrence.key_dim, channels, projected)
             linears = (Linear(hidden, projected, "column"),)
+        case Kda():
+            # a forget gate and an output gate a channel, each of a rank that every GPU computes whole
+            inner, rank = recurrence.inner, recurrence.head_dim
+            scan = Scan(inner, rank, 3 * inner, 3 * inner + 2 * inner + recurrence.heads)
+            linears = (Linear(hidden, 3 * inner + recurrence.heads, "column"), Linear(hidden, 2 * rank, "none"),
+                       Linear(rank, 2 * inner, "column"))
     return (*linears, Linear(scan.inner, hidden, "row")), scan
 
 
@@ -97,15 +103,18 @@ def _mixer(block: Block, model: Model) -> _Mixer:
         return _Mixer(linears, scan=scan)
     linears, key_value = _attention(attention, model.hidden)
     if isinstance(attention, LatentAttention):
-        if attention.indexer is not None:
-            index = attention.indexer
+        index = attention.indexer
+        if index is not None and not index.shared:
             linears += (Linear(attention.q_lora_rank or 0, index.heads * index.head_dim, "none"),
                         Linear(model.hidden, index.head_dim + index.heads, "none"))
         latent = attention.kv_lora_rank + attention.qk_rope + (attention.q_lora_rank or 0)
         return _Mixer(linears, attention.heads, attention.query_dim, attention.v_head, key_value, latent,
                       indexer=attention.indexer)
+    assert isinstance(attention, Attention)
+    if attention.indexer is not None:
+        linears += (Linear(model.hidden, (attention.indexer.heads + 1) * attention.indexer.head_dim, "none"),)
     return _Mixer(linears, attention.heads, attention.head_dim, attention.value_dim, key_value,
-                  window=attention.window or attention.chunk)
+                  window=attention.window or attention.chunk, indexer=attention.indexer)
 
 
 def counted_layers(model: Model) -> tuple[tuple[Block, int], ...]:
@@ -122,23 +131,24 @@ def _counted(order: tuple[Block, ...]) -> tuple[tuple[Block, int], ...]:
 def kind_of(block: Block, model: Model) -> LayerKind:
     """Return one block as a layer kind. Raises Unsupported by name for what the physics does not cover."""
     mixer, mlp, h = _mixer(block, model), block.mlp, model.hidden
-    ffn, gated, experts, routing, expert = 0, False, None, [], 0
+    ffn, gated, experts, expert = 0, False, None, 0
+    further = [Linear(*product, "none") for product in block.products]
     if isinstance(mlp, MoeMlp):
         ffn, gated = mlp.shared_width, mlp.gated
         experts = Experts(mlp.experts, mlp.experts_per_token, mlp.latent or h, mlp.ffn, mlp.gated,
                           mlp.bias)
-        routing = [Linear(h, mlp.experts, "none")]
+        further += [Linear(h, mlp.experts, "none")]
         if mlp.latent:
-            routing += [Linear(h, mlp.latent, "none"), Linear(mlp.latent, h, "none")]
+            further += [Linear(h, mlp.latent, "none"), Linear(mlp.latent, h, "none")]
         expert = mlp.experts * expert_matrices(mlp, h)
     elif mlp is not None:
         ffn, gated = mlp.ffn, mlp.kind == "gated"
     fan = 2 if gated else 1
     dense = [Linear(h, fan * ffn, "column"), Linear(ffn, h, "row")] if ffn else []
-    whole = sum(linear.k * linear.n for linear in (*mixer.linears, *routing) if linear.split == "none")
+    whole = sum(linear.k * linear.n for linear in (*mixer.linears, *further) if linear.split == "none")
     parts = sum(part is not None for part in (block.attention or block.recurrence, mlp))
     return LayerKind(
-        attention=mixer.linears, mlp=(*dense, *routing), experts=experts, heads=mixer.heads, query_dim=mixer.query_dim,
+        attention=mixer.linears, mlp=(*dense, *further), experts=experts, heads=mixer.heads, query_dim=mixer.query_dim,
         value_dim=mixer.value_dim, key_value_width=mixer.key_value, latent_width=mixer.latent, window=mixer.window,
         norms=block.norm_count, exchanges=1 if block.parallel else parts, ffn=ffn, fan=fan,
         split_matrices=layer_matrices(block, model) - whole - expert, whole_matrices=whole, expert_matrices=expert,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from planner.catalog.architecture import Indexer
+from planner.catalog.attention import Indexer
 
 Split = Literal["column", "row", "none"]
 

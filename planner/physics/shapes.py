@@ -7,26 +7,27 @@ Source of the counts: the tensors of the published checkpoints; tests hold them 
 from __future__ import annotations
 
 from planner.catalog.architecture import (
-    AnyAttention,
     AnyMlp,
     AnyRecurrence,
     Block,
-    Indexer,
-    LatentAttention,
     Mlp,
     Model,
     MoeMlp,
 )
-from planner.catalog.recurrence import DeltaNet, Mamba, Mamba2
+from planner.catalog.attention import AnyAttention, CompressedAttention, Indexer, LatentAttention
+from planner.catalog.recurrence import DeltaNet, Kda, Mamba, Mamba2
 
 
 def attention_matrices(attention: AnyAttention, hidden: int) -> int:
     """Return the weights of the query, key, value and output projections (and gate, ranks, indexer) of one layer."""
     if isinstance(attention, LatentAttention):
         return _latent_matrices(attention, hidden)
-    q, k = attention.heads * attention.head_dim, attention.kv_heads * attention.head_dim
-    v, out = attention.kv_heads * attention.value_dim, attention.heads * attention.value_dim
-    return hidden * (q + k + v + out + (out if attention.gate else 0))
+    if isinstance(attention, CompressedAttention):
+        return _compressed_matrices(attention, hidden)
+    queries, out = attention.heads * attention.head_dim, attention.heads * attention.value_dim
+    computed = attention.kv_heads * attention.projected
+    index = (attention.indexer.heads + 1) * attention.indexer.head_dim if attention.indexer else 0
+    return hidden * (queries + computed + out + (out if attention.gate else 0) + index)
 
 
 def _latent_matrices(attention: LatentAttention, hidden: int) -> int:
@@ -37,19 +38,49 @@ def _latent_matrices(attention: LatentAttention, hidden: int) -> int:
     return query + keys_values + attention.heads * attention.v_head * hidden + index
 
 
+def _compressed_matrices(attention: CompressedAttention, hidden: int) -> int:
+    wide, index = attention.heads * attention.head_dim, attention.indexer
+    queries = attention.q_lora_rank * (hidden + wide)
+    output = attention.o_lora_rank * (wide + attention.o_groups * hidden)
+    picks = _indexer_matrices(index, attention.q_lora_rank, hidden) - hidden * index.head_dim if index else 0
+    pooled = sum(2 * hidden * width for width in _pooled(attention))
+    return queries + hidden * attention.head_dim + output + picks + pooled
+
+
+def _pooled(attention: CompressedAttention) -> tuple[int, ...]:
+    """Return the widths that runs of tokens are pooled from: of key and index key, twice where they overlap."""
+    if attention.ratio is None:
+        return ()
+    index = attention.indexer
+    return (2 * attention.head_dim, 2 * index.head_dim) if index else (attention.head_dim,)
+
+
+def _compressed_vectors(attention: CompressedAttention) -> int:
+    """Return the norms, sinks and positions inside a run of compressed sparse attention."""
+    pooled, index = _pooled(attention), attention.indexer.head_dim if attention.indexer else 0
+    norms = attention.q_lora_rank + attention.head_dim + (attention.head_dim + index if pooled else 0)
+    return norms + attention.heads + (attention.ratio or 0) * sum(pooled)
+
+
 def _indexer_matrices(indexer: Indexer, rank: int, hidden: int) -> int:
+    if indexer.shared:
+        return 0
     return rank * indexer.heads * indexer.head_dim + hidden * (indexer.head_dim + indexer.heads)
 
 
 def _attention_vectors(attention: AnyAttention, hidden: int) -> int:
     """Return the biases, inner norms and sinks of one layer's attention."""
     if isinstance(attention, LatentAttention):
-        index = 2 * attention.indexer.head_dim if attention.indexer else 0
+        index = 2 * attention.indexer.held if attention.indexer else 0
         return (attention.q_lora_rank or 0) + attention.kv_lora_rank + index
+    if isinstance(attention, CompressedAttention):
+        return _compressed_vectors(attention)
     q, k = attention.heads * attention.head_dim, attention.kv_heads * attention.head_dim
-    qkv = q + k + attention.kv_heads * attention.value_dim
+    qkv = q + attention.kv_heads * attention.projected
     biases = {"none": 0, "qkv": qkv, "qkvo": qkv + hidden}[attention.bias]
     qk_norm = {False: 0, True: 2 * attention.head_dim, "full": q + k}[attention.qk_norm]
+    qk_norm -= attention.borrowed * (qk_norm - (q if attention.qk_norm == "full" else qk_norm // 2))
+    qk_norm += 2 * attention.indexer.head_dim if attention.indexer else 0
     return biases + qk_norm + (attention.heads if attention.sinks else 0)
 
 
@@ -60,6 +91,9 @@ def recurrence_matrices(recurrence: AnyRecurrence, hidden: int) -> int:
         return recurrence.inner * (3 * hidden + steps + recurrence.dt_rank)
     if isinstance(recurrence, Mamba2):
         return hidden * (recurrence.inner + _convolved(recurrence) + recurrence.heads + recurrence.inner)
+    if isinstance(recurrence, Kda):
+        inner, rank = recurrence.inner, recurrence.head_dim
+        return hidden * (4 * inner + recurrence.heads + 2 * rank) + 2 * rank * inner
     values = recurrence.value_heads * recurrence.value_dim
     return hidden * (_convolved(recurrence) + 2 * values + 2 * recurrence.value_heads)
 
@@ -70,6 +104,8 @@ def _convolved(recurrence: AnyRecurrence) -> int:
         return recurrence.inner
     if isinstance(recurrence, Mamba2):
         return recurrence.inner + 2 * recurrence.groups * recurrence.state
+    if isinstance(recurrence, Kda):
+        return 3 * recurrence.inner
     return 2 * recurrence.key_heads * recurrence.key_dim + recurrence.value_heads * recurrence.value_dim
 
 
@@ -78,6 +114,8 @@ def _recurrence_vectors(recurrence: AnyRecurrence) -> int:
     convolution = recurrence.conv * _convolved(recurrence)
     if isinstance(recurrence, DeltaNet):
         return convolution + 2 * recurrence.value_heads + recurrence.value_dim
+    if isinstance(recurrence, Kda):
+        return convolution + recurrence.inner + recurrence.heads + recurrence.head_dim
     convolution += _convolved(recurrence)
     if isinstance(recurrence, Mamba2):
         return convolution + 3 * recurrence.heads + recurrence.inner
@@ -110,20 +148,21 @@ def _expert_vectors(mlp: MoeMlp, hidden: int) -> int:
 
 
 def norm_width(model: Model) -> int:
-    """Return the parameters of one normalization: scale, and shift for layer norm."""
-    return model.hidden * (2 if model.norm == "layernorm" else 1)
+    """Return the parameters of one normalization: scale, and shift for layer norm, or neither."""
+    return model.hidden * {"layernorm": 2, "unscaled": 0}.get(model.norm, 1)
 
 
 def layer_matrices(block: Block, model: Model) -> int:
     """Return the weights of all matrices of one layer of `block`."""
     return ((attention_matrices(block.attention, model.hidden) if block.attention else 0)
             + (recurrence_matrices(block.recurrence, model.hidden) if block.recurrence else 0)
-            + (mlp_matrices(block.mlp, model.hidden) if block.mlp else 0))
+            + (mlp_matrices(block.mlp, model.hidden) if block.mlp else 0)
+            + sum(inputs * outputs for inputs, outputs in block.products))
 
 
 def vector_parameters(block: Block, model: Model) -> int:
     """Return what tensor parallelism does not split evenly in one layer: norms, biases, what a recurrence keeps."""
-    return (block.norm_count * norm_width(model)
+    return (block.norm_count * norm_width(model) + block.vectors
             + (_attention_vectors(block.attention, model.hidden) if block.attention else 0)
             + (_recurrence_vectors(block.recurrence) if block.recurrence else 0)
             + (_mlp_vectors(block.mlp, model.hidden) if block.mlp else 0))
@@ -144,14 +183,14 @@ def idle_parameters(block: Block, model: Model) -> int:
 
 
 def embedding_parameters(model: Model) -> int:
-    """Return the token and position tables and the norm behind them."""
+    """Return the token and position tables, the norm behind them, and what else lies ahead of the layers."""
     norm = norm_width(model) if model.embedding_norm else 0
-    return (model.vocab + model.position_rows) * model.hidden + norm
+    return (model.vocab + model.position_rows) * model.hidden + norm + model.input_parameters
 
 
 def head_parameters(model: Model) -> int:
     """Return the final norm, and the output matrix where it is not the token table."""
-    return norm_width(model) + (0 if model.tied else model.vocab * model.hidden)
+    return norm_width(model) + model.output_parameters + (0 if model.tied else model.vocab * model.hidden)
 
 
 def prediction_parameters(model: Model) -> int:

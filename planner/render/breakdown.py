@@ -7,14 +7,15 @@ from itertools import groupby
 from planner.answer.assignment import Assignment
 from planner.answer.breakdown import Memory, Time
 from planner.answer.layout import Stage
-from planner.render.facts import Fact, bill, facts, levels, memory_parts, time_parts
+from planner.answer.level import Serving
+from planner.render.facts import LONG, Fact, bill, facts, latencies, memory_parts, time_parts
 from planner.render.figures import milliseconds, percent
 from planner.render.layout_text import uneven
 from planner.render.page import Column, Page
 from planner.units import GIB
 
 _BAR = Column("", style="blue")
-_VERDICT = {"fits": "green", "tight": "yellow", "does not fit": "red"}
+VERDICT = {"fits": "green", "tight": "yellow", "does not fit": "red"}
 _MODES = ("none", "selective", "full")
 
 
@@ -39,9 +40,7 @@ def show_assignment(page: Page, a: Assignment, confidence: float | None) -> None
     _show(page, groups["performance"])
     if a.serving is not None:
         page.heading("Latency")
-        heads = ["computed", "replayed"] if a.serving.replayed else ["computed"]
-        page.table([Column(""), *(column for head in heads for column in (Column(f"{head} p50", True),
-                                                                          Column("p95", True)))], levels(a.serving))
+        show_latencies(page, a.serving)
         _show(page, groups.get("level", []))
     if "cost" in groups:
         page.heading("Cost")
@@ -53,6 +52,12 @@ def show_assignment(page: Page, a: Assignment, confidence: float | None) -> None
                    bill(a.purchase))
 
 
+def show_latencies(page: Page, serving: Serving) -> None:
+    """Print targets and latencies."""
+    heads, rows = latencies(serving)
+    page.table([Column(""), *(Column(head.replace(" ", "\n", head != "target"), True) for head in heads)], rows)
+
+
 def _show(page: Page, group: list[Fact]) -> None:
     if group:
         page.facts([(fact.label, fact.value) for fact in group])
@@ -60,7 +65,7 @@ def _show(page: Page, group: list[Fact]) -> None:
 
 def _show_memory(page: Page, memory: Memory, confidence: float | None) -> None:
     """Print device memory of the worst stage by component, against what is usable."""
-    page.heading(f"Memory per GPU: {memory.fits}{at_confidence(confidence)}", _VERDICT[memory.fits])
+    page.heading(f"Memory per GPU: {memory.fits}{at_confidence(confidence)}", VERDICT[memory.fits])
     usable = memory.usable_bytes
     rows = [(part.label, part.number, percent(part.share), page.bar(part.share)) for part in memory_parts(memory)]
     free = usable - memory.peak_bytes
@@ -73,8 +78,9 @@ def _show_time(page: Page, time: Time) -> None:
     """Print the exposed seconds of a step by component."""
     page.heading("Step time (exposed: overlapped time is not counted)")
     rows = [(part.label, part.number, percent(part.share), page.bar(part.share)) for part in time_parts(time)]
-    rows.append(("step", milliseconds(time.step_seconds, time.step_seconds), percent(1.0), ""))
-    page.table((Column("component"), Column("ms", True), Column("share", True), _BAR), rows, totals=1)
+    whole, unit = time.step_seconds, "s" if time.step_seconds >= LONG else "ms"
+    rows.append(("step", f"{whole:,.1f}" if unit == "s" else milliseconds(whole, whole), percent(1.0), ""))
+    page.table((Column("component"), Column(unit, True), Column("share", True), _BAR), rows, totals=1)
 
 
 def _show_stages(page: Page, stages: tuple[Stage, ...]) -> None:

@@ -63,7 +63,7 @@ def _show_choice(page: Page, one: WhyNot) -> None:
     page.paragraph(f"{one.verdict.capitalize()}: {one.because}")
     if one.assignment is not None and one.verdict != "is the plan":
         a = one.assignment
-        page.facts([("best with it", f"{a.nodes:,} x {a.node}, {brief(a.layout)}"), ("offer", a.offer or "-")])
+        page.facts([("best with it", f"{a.nodes:,} x {a.node}, {brief(a)}"), ("offer", a.offer or "-")])
     if one.infeasible is not None:
         show_infeasible(page, one.infeasible)
 

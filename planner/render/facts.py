@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from planner.answer.assignment import Assignment, TrainingAssignment
 from planner.answer.bought import Bought
 from planner.answer.breakdown import Memory, Time
-from planner.answer.level import Replayed, Serving
+from planner.answer.level import Percentiles, Replayed, Serving
 from planner.answer.show_as import Group, ShowAs
 from planner.jobs.serving.assignment import MONTH_DAYS
 from planner.render.figures import days, in_unit, milliseconds, percent
@@ -18,6 +18,8 @@ from planner.units import DAY, GIB, plural, show_bytes, show_count, show_seconds
 _LABELS = {"kv_cache": "key-value cache", "communication_buffers": "communication buffers"}
 _EXCHANGES = {"ring": "keys and values go round a ring", "all-to-all": "all-to-alls of heads (Ulysses)",
               "all-gather": "all keys and values are gathered"}
+LONG = 60
+"""Seconds of a step from which its parts are in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,26 +51,57 @@ def facts(a: Assignment, confidence: float | None = None) -> list[Fact]:
             for label, value in (*pairs, *_shown(a, group))]
 
 
-def memory_parts(memory: Memory) -> list[Part]:
-    """Return what takes a GPU's memory; shares are of what is usable."""
-    return [Part(_label(name), f"{size / GIB:,.2f}", "GiB", size / memory.usable_bytes)
-            for name, size in memory.components.model_dump().items() if size]
+def memory_parts(memory: Memory, most: int | None = None) -> list[Part]:
+    """Return what takes a GPU's memory, at most so many parts; shares are of what is usable."""
+    return [Part(label, f"{size / GIB:,.2f}", "GiB", size / memory.usable_bytes)
+            for label, size in _largest(memory.components.model_dump(), most)]
 
 
-def time_parts(time: Time) -> list[Part]:
-    """Return what takes the time of a step."""
+def time_parts(time: Time, most: int | None = None) -> list[Part]:
+    """Return what takes the time of a step, in at most so many parts."""
     step = time.step_seconds
-    return [Part(_label(name), milliseconds(seconds, step), "ms", seconds / step)
-            for name, seconds in time.components.model_dump().items() if seconds]
+    if step >= LONG:
+        return [Part(label, f"{seconds:,.1f}", "s", seconds / step)
+                for label, seconds in _largest(time.components.model_dump(), most)]
+    return [Part(label, milliseconds(seconds, step), "ms", seconds / step)
+            for label, seconds in _largest(time.components.model_dump(), most)]
 
 
-def levels(serving: Serving) -> list[list[str]]:
-    """Return TTFT and TPOT, half and 95% of requests as computed, and as replayed where they were."""
+def _largest(parts: dict[str, float], most: int | None) -> list[tuple[str, float]]:
+    """Return what is not zero as it stands; of more than `most` the smallest together, last."""
+    there = [(_label(name), amount) for name, amount in parts.items() if amount]
+    if most is None or len(there) <= most:
+        return there
+    others = sorted(there, key=lambda part: part[1])[:len(there) - most + 1]
+    kept = [part for part in there if part not in others]
+    return [*kept, (f"{len(others)} others", sum(amount for _, amount in others))]
+
+
+def latencies(serving: Serving) -> tuple[list[str], list[list[str]]]:
+    """Return heads and rows of TTFT and TPOT: the target, and the percentiles as computed, and as replayed where they
+    were; what a target asks for beside p50 and p95 is a column.
+    """
     found = serving.replayed
-    rows = (("time to first token", serving.ttft_seconds, found and found.ttft_seconds),
-            ("time per output token", serving.tpot_seconds, found and found.tpot_seconds))
-    return [[label, *(show_seconds(end) for each in (computed, replayed) if each for end in (each.p50, each.p95))]
-            for label, computed, replayed in rows]
+    rows = (("first token (TTFT)", serving.ttft_seconds, found and found.ttft_seconds),
+            ("each token (TPOT)", serving.tpot_seconds, found and found.tpot_seconds))
+    asked = [each.asked for _, each, _ in rows if each.asked]
+    columns = ["p50", "p95", *sorted({one.at for one in asked} - {"p50", "p95"})]
+    ways = ["computed", "replayed"] if found else ["computed"]
+    heads = [*(["target"] if asked else []), *(f"{way} {column}" for way in ways for column in columns)]
+    return heads, [[label, *([_target(computed)] if asked else []),
+                    *(_at(each, column) for each in (computed, replayed) if each for column in columns)]
+                   for label, computed, replayed in rows]
+
+
+def _target(computed: Percentiles) -> str:
+    return f"{show_seconds(computed.asked.target_seconds)} at {computed.asked.at}" if computed.asked else "none"
+
+
+def _at(each: Percentiles, column: str) -> str:
+    found: float | None = getattr(each, column, None)
+    if found is None and each.asked and each.asked.at == column:
+        found = each.asked.seconds
+    return "-" if found is None else show_seconds(found)
 
 
 def _shown(a: Assignment, group: Group) -> Iterator[tuple[str, str]]:
@@ -86,6 +119,8 @@ def _label(name: str) -> str:
 def _hardware(a: Assignment) -> Iterator[tuple[str, str]]:
     yield "GPUs", f"{a.gpus:,} x {a.gpu}"
     yield "nodes", f"{a.nodes:,} x {a.node}" + (f" and {a.spare_nodes:,} spare" if a.spare_nodes else "")
+    if a.idle_gpus:
+        yield "idle", f"{idle(a)}, though paid for"
 
 
 def _layout(a: Assignment) -> Iterator[tuple[str, str]]:
@@ -210,6 +245,11 @@ def _purchase(a: Assignment) -> Iterator[tuple[str, str]]:
     yield "running", f"{show_usd(bought.opex_usd_per_month)} of that per month (electricity to staff)"
     yield "per hour", (f"{show_usd(bought.usd_per_useful_gpu_hour)} per useful GPU-hour with the nodes "
                       f"{bought.utilization:.0%} in use")
+
+
+def idle(a: Assignment) -> str:
+    """Return how many GPUs of the nodes have nothing to do."""
+    return f"{plural(a.idle_gpus, 'GPU')} of {plural(a.nodes, 'node')} idle"
 
 
 def bill(bought: Bought) -> list[tuple[str, str, str, str]]:

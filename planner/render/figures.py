@@ -47,6 +47,8 @@ def objective(name: str, value: float) -> str:
     """Write an objective's value as solved, with its unit; a duration up, so that it is kept."""
     unit, decimals = _UNITS[name]
     if name == "duration_days":
+        if value < 2:
+            return days(value)
         return f"{round_up(value, decimals):,} {unit}"
     return f"{value:,.{decimals}f} {unit}"
 

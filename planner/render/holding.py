@@ -10,6 +10,9 @@ from planner.units import GIB
 
 METHODS = {"inference": "inference", "qlora": "QLoRA", "lora": "LoRA", "full": "full", "pretrain": "pre-training"}
 
+MOST_KINDS = 18
+"""Kinds of GPUs in the table; the others are behind -v."""
+
 
 def asks_what_holds(plan: Plan) -> bool:
     """Say whether the question left the amount of work open, so that only memory is asked."""
@@ -35,17 +38,17 @@ def _called(a: Assignment, plan: Plan) -> str:
     return f"{method} {a.model}" if "," in plan.provenance.scenario["workload"]["model"] else method
 
 
-def show_holding(page: Page, plan: Plan) -> None:
+def show_holding(page: Page, plan: Plan, *, full: bool) -> None:
     """Print a table of GPU kinds by method where one model was asked for, and the layouts of the fewest."""
     if "," not in plan.provenance.scenario["workload"]["model"]:
-        _show_kinds(page, plan)
+        _show_kinds(page, plan, None if full else MOST_KINDS)
     page.heading("Layouts of the fewest")
     page.facts([(_called(a, plan),
-                 f"{a.gpus} x {a.gpu}: {brief(a.layout)}, {a.memory.peak_bytes / GIB:.1f} GiB per GPU ({a.stack})")
+                 f"{a.gpus} x {a.gpu}: {brief(a)}, {a.memory.peak_bytes / GIB:.1f} GiB per GPU ({a.stack})")
                 for a in plan.assignments])
 
 
-def _show_kinds(page: Page, plan: Plan) -> None:
+def _show_kinds(page: Page, plan: Plan, most: int | None) -> None:
     methods = [a.workload for a in plan.assignments]
     found: dict[str, dict[str, Assignment]] = {}
     for assignment in (*plan.assignments, *plan.alternatives):
@@ -54,8 +57,11 @@ def _show_kinds(page: Page, plan: Plan) -> None:
     page.heading(f"GPUs needed, at {work['sequence_length']} tokens a sequence")
     columns = [Column("GPU"), Column("usable GiB", True), *(Column(METHODS.get(m, m), True) for m in methods)]
     kinds = sorted(found, key=lambda gpu: (-_usable(found[gpu]), gpu))
+    shown = kinds[:most]
     page.table(columns, [[gpu, f"{_usable(found[gpu]) / GIB:.1f}", *(_count(found[gpu].get(m)) for m in methods)]
-                         for gpu in kinds])
+                         for gpu in shown])
+    page.paragraph("* with optimizer states on the host; - nothing in the searched space fits"
+                   + (f"; {len(kinds) - len(shown)} smaller GPUs with -v" if len(shown) < len(kinds) else ""))
 
 
 def _usable(methods: dict[str, Assignment]) -> int:

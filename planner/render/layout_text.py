@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from planner.answer.assignment import Assignment
 from planner.answer.layout import Layout, Stage
 from planner.render.figures import share_of
@@ -12,18 +14,24 @@ _SHARDED = {1: "optimizer states", 2: "optimizer states and gradients",
 _KEPT = {"none": "no recompute", "selective": "selective recompute", "full": "full recompute",
          "mixed": "recompute chosen by layer"}
 
-
-def degrees(layout: Layout) -> str:
-    """Return the degrees whose product is the GPU count: `TP 4 x PP 5 x CP 1 x DP 128`."""
-    return f"TP {layout.tp} x PP {layout.pp} x CP {layout.cp} x DP {layout.dp}"
+_AXES = {"tp": "TP {}", "pp": "PP {}", "vpp": "VPP {}", "cp": "CP {}", "ep": "EP {}", "zero": "ZeRO {}",
+         "micro_batch": "micro-batch {}", "shard": "sharded over {}", "schedule": "{}"}
 
 
-def brief(layout: Layout) -> str:
-    """Return what tells a layout from its neighbors, for a narrow column; degrees of one are left out."""
+def degrees(a: Assignment) -> str:
+    """Return the degrees above one, of a service those of a replica: `TP 4 PP 5 DP 128`."""
+    layout = a.layout
     names = {"TP": layout.tp, "PP": layout.pp, "VPP": layout.vpp, "CP": layout.cp, "EP": layout.ep,
-             "DP": layout.dp}
-    parts = [" ".join(f"{label} {value}" for label, value in names.items() if value > 1) or "one GPU"]
-    if layout.zero:
+             "DP": layout.dp // (a.serving.replicas if a.serving else 1)}
+    return " ".join(f"{label} {value}" for label, value in names.items() if value > 1) or "one GPU"
+
+
+def brief(a: Assignment) -> str:
+    """Return what tells a layout from its neighbors, for a narrow column; degrees of one are left out."""
+    if a.serving is not None:
+        return f"{plural(a.serving.replicas, 'replica')} of {degrees(a)}, {a.layout.precision}"
+    layout, parts = a.layout, [degrees(a)]
+    if layout.zero and layout.shard > 1:
         parts.append(f"ZeRO {layout.zero}")
     if layout.micro_batch > 1:
         parts.append(f"micro-batch {layout.micro_batch}")
@@ -32,10 +40,33 @@ def brief(layout: Layout) -> str:
     return ", ".join(parts + _offloads(layout))
 
 
+def differences(a: Assignment, other: Assignment) -> Iterator[str]:
+    """Yield the axes in which a layout is not as another, of what was chosen and not what followed from it."""
+    mine, theirs = a.layout, other.layout
+    if mine.offload != theirs.offload:
+        yield " and ".join(_offloads(mine)) or "no offload"
+    for name in ("tp", "pp", "vpp", "cp", "ep", "zero", "recompute", "micro_batch", "shard", "schedule", "no_sync",
+                 "sequence_parallel"):
+        value: object = getattr(mine, name)
+        if value == getattr(theirs, name) or (a.serving is not None and name == "micro_batch"):
+            continue
+        if name == "recompute":
+            yield _KEPT[mine.recompute]
+        elif name == "zero" and not value:
+            yield "no ZeRO"
+        else:
+            yield _AXES[name].format(value) if name in _AXES else f"{name} {'on' if value else 'off'}"
+
+
 def axes(assignment: Assignment) -> str:
     """Return every axis of a layout."""
-    layout = assignment.layout
-    parts = [f"{degrees(layout)} = {plural(assignment.gpus, 'GPU')}", f"EP {layout.ep}"]
+    layout, service = assignment.layout, assignment.serving
+    dp = layout.dp // (service.replicas if service else 1)
+    each = f"TP {layout.tp} x PP {layout.pp} x CP {layout.cp} x DP {dp}"
+    if service:
+        each = f"each replica TP {layout.tp} x PP {layout.pp}" + (f" x DP {dp} of attention" if dp > 1 else "")
+    gpus = assignment.gpus // (service.replicas if service else 1)
+    parts = [f"{each} = {plural(gpus, 'GPU')}", f"EP {layout.ep}"]
     if layout.expert_tp is not None and layout.expert_tp > 1:
         parts.append(f"expert TP {layout.expert_tp}")
     if assignment.kind == "training":
@@ -72,10 +103,14 @@ def _pipeline_words(layout: Layout) -> str:
 
 def _copies_words(assignment: Assignment) -> str:
     layout = assignment.layout
+    if assignment.serving is not None:
+        each = layout.dp // assignment.serving.replicas
+        attention = f"{plural(each, 'copy')} of attention in each of " if each > 1 else ""
+        return attention + plural(assignment.serving.replicas, "replica")
     if assignment.kind == "serving":
-        return plural(layout.dp, "replica")
+        return plural(layout.dp, "copy") + " of the model"
     work = f"{plural(layout.micro_batches, 'micro-batch')} of {plural(layout.micro_batch, 'sequence')} a step"
-    sharded = f", {_SHARDED[layout.zero]} sharded over {layout.shard} GPUs" if layout.zero else ""
+    sharded = f", {_SHARDED[layout.zero]} sharded over {layout.shard} GPUs" if layout.zero and layout.shard > 1 else ""
     copies = plural(layout.dp, "copy") if layout.dp > 1 else "one copy"
     return f"{copies} of the model, {work} for each{sharded}"
 

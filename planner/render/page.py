@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rich import box
-from rich.console import Console
+from rich.console import Console, Group
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -19,6 +19,8 @@ from planner.text_io import visible
 
 BAR_CELLS = 30
 """Cells of a bar at a share of one, on a console of 80 columns or more."""
+BESIDE = 80
+"""Columns from which two blocks stand side by side."""
 LEAST_SHARE = 0.005
 """Share of the whole below which a bar would say more than there is."""
 
@@ -29,6 +31,15 @@ class Column:
 
     label: str
     figure: bool = False
+    style: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A small table under a heading: label, figure, share."""
+
+    heading: str
+    rows: Sequence[tuple[str, str, str]]
     style: str = ""
 
 
@@ -78,6 +89,27 @@ class Page:
         for index, row in enumerate(rows):
             table.add_row(*(self.text(cell) for cell in row), end_section=index == len(rows) - totals - 1)
         self.console.print(Padding(table, (0, 0, 0, 1), expand=False))
+
+    def blocks(self, left: Block, right: Block) -> None:
+        """Print two blocks side by side, or one under the other where the console is too narrow."""
+        made = [self._block(block) for block in (left, right)]
+        if self.console.width < BESIDE:
+            for one in made:
+                self.console.print(one)
+            return
+        beside = Table.grid(padding=(0, 3, 0, 0))
+        beside.add_row(*made)
+        self.console.print(beside)
+
+    def _block(self, block: Block) -> Group:
+        grid = Table.grid(padding=(0, 1, 0, 0))
+        grid.add_column(no_wrap=True, style="dim")
+        for _ in range(2):
+            grid.add_column(no_wrap=True, justify="right")
+        for row in block.rows:
+            grid.add_row(*map(self.text, row))
+        return Group(self.text(block.heading, f"bold {block.style}".strip()),
+                     Padding(grid, (0, 0, 0, 2), expand=False))
 
     def bar(self, share: float) -> str:
         """Return a bar as long as `share` (0 to 1); less than LEAST_SHARE shows nothing."""

@@ -39,7 +39,7 @@ def show_trade_offs(page: Page, plan: Plan) -> None:
     measures = [*names, *(name for name in _FIELDS if name not in names)]
     columns = (Column("point"), *(Column(name, True) for name in measures), Column("hardware and layout"))
     page.table(columns, [(_mark(at), *(_SHOWN[name](_value(one, name)) for name in measures),
-                          f"{one.nodes:,} x {one.node}, {brief(one.layout)}") for at, one in enumerate(points)])
+                          f"{one.nodes:,} x {one.node}, {brief(one)}") for at, one in enumerate(points)])
 
 
 def _value(one: Assignment, name: str) -> float:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from planner.answer.assignment import Alternative
 from planner.answer.schema import Infeasible, Plan, Provenance
-from planner.render.figures import objective, percent, values
+from planner.jobs.serving.assignment import MONTH_DAYS
+from planner.render.figures import days, objective, percent, values
 from planner.render.layout_text import brief
 from planner.render.page import Column, Page
 from planner.render.serving import is_service
@@ -55,11 +58,20 @@ def _status(plan: Plan) -> str:
     if value is None:
         return "stopped before a plan was found"
     if plan.status == "optimal":
-        return f"proven optimal: exact value {objective(name, value)} = exact bound"
+        month = f" in {MONTH_DAYS:g} days" if is_service(plan) and name != "gpus" else ""
+        return f"proven optimal: exact value {objective(name, value)}{month} = exact bound"
     if bound is None:
         return f"not proven: value {objective(name, value)}, no bound"
     gap = "" if plan.objective.gap is None else f", gap {percent(plan.objective.gap)}"
     return f"not proven: value {objective(name, value)}, bound {objective(name, bound)}{gap}"
+
+
+def proof_line(plan: Plan) -> str:
+    """Return status and search in one line."""
+    search = plan.search
+    between = " over" if plan.status == "optimal" else ";"
+    looked = f"{between} {search.layouts:,} layouts" if search.layouts else ""
+    return _status(plan).replace("exact value ", "") + looked
 
 
 def show_alternatives(page: Page, plan: Plan) -> None:
@@ -68,22 +80,38 @@ def show_alternatives(page: Page, plan: Plan) -> None:
         return
     page.heading("Alternatives")
     offers = {a.offer for a in plan.assignments}
-    columns = (Column("hardware and layout"), Column("days", True), Column("cost", True),
+    columns = (Column("hardware and layout"), Column("time", True), Column("cost", True),
                Column("why not chosen"))
     page.table(columns, [_alternative(a, a.offer not in offers) for a in plan.alternatives], gap=1)
 
 
 def _alternative(a: Alternative, other_offer: bool) -> tuple[str, str, str, str]:
     hardware = f"{a.nodes:,} x {a.node}" + (f" ({a.offer})" if a.offer and other_offer else "")
-    return (f"{hardware}, {brief(a.layout)}", "-" if a.duration_days is None else f"{a.duration_days:,.1f}",
-            "-" if a.cost_usd is None else show_usd(a.cost_usd), ("tied: " if a.tied else "") + a.why)
+    return (f"{hardware}, {brief(a)}", "-" if a.duration_days is None else days(a.duration_days),
+            "-" if a.cost_usd is None else show_usd(a.cost_usd), a.reason)
+
+
+def show_defaults(page: Page, provenance: Provenance, most: int | None = None) -> None:
+    """Print the defaults that decided, those that several services share once; of lists longer than `most` the length.
+    """
+    said: dict[str, list[str]] = {}
+    for one in provenance.defaults:
+        named = one.value.split(",")
+        value = ", ".join(named) if most is None or len(named) <= most else f"{len(named)} in all"
+        said.setdefault(f"{value} ({one.why})", []).append(one.name)
+    if said:
+        page.heading("Defaults that decided")
+        page.facts([(_together(names), value) for value, names in said.items()])
+
+
+def _together(names: Sequence[str]) -> str:
+    """Return `chat.engine, code.engine` as `engine`."""
+    return ", ".join(names) if len(names) == 1 else ", ".join(dict.fromkeys(name.split(".")[-1] for name in names))
 
 
 def show_provenance(page: Page, provenance: Provenance) -> None:
     """Print the defaults that decided, and which facts and programs answered."""
-    if provenance.defaults:
-        page.heading("Defaults that decided")
-        page.facts([(one.name, f"{one.value} ({one.why})") for one in provenance.defaults])
+    show_defaults(page, provenance)
     parts = [f"catalog {provenance.catalog_digest[:_DIGEST_SHOWN]}"] if provenance.catalog_digest else []
     parts += [f"{name} {version}" for name, version in provenance.versions.items()]
     page.console.print()

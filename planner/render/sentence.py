@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from planner.answer.assignment import Assignment
+from planner.answer.assignment import Assignment, TrainingAssignment
 from planner.answer.schema import Infeasible, Plan
 from planner.ask.largest import Largest
 from planner.ask.levers import Lever
@@ -155,8 +155,16 @@ def _one(a: Assignment) -> str:
 
 def _finished(a: Assignment, several: bool) -> str:
     verb = "finish" if several else "finishes"
-    line = "" if a.duration_days is None else f" {verb} in {days(a.duration_days)}"
+    work = f" {a.time.steps:,} steps{batch(a)}" if a.time.steps else ""
+    line = "" if a.duration_days is None else f" {verb}{work} in {days(a.duration_days)}"
     return line if a.cost_usd is None else f"{line} for {show_usd(a.cost_usd)}"
+
+
+def batch(a: Assignment) -> str:
+    """Return the batch and length of a step."""
+    if not isinstance(a, TrainingAssignment) or a.global_batch is None or a.sequence_length is None:
+        return ""
+    return f" of {plural(a.global_batch, 'sequence')} of {a.sequence_length:,} tokens"
 
 
 def _several(assignments: tuple[Assignment, ...]) -> str:

@@ -48,7 +48,7 @@ def _row(one: Compared) -> tuple[str, ...]:
     assert served is not None
     assert row.cost_usd is not None
     assert row.duration_days is not None
-    layouts = "; ".join(f"{brief(a.layout)}, {a.layout.precision}" for a in one.assignments)
+    layouts = "; ".join(brief(a) for a in one.assignments)
     levels = [a.serving for a in one.assignments if a.serving]
     ttft, tpot = (max(getattr(level, name).p95 for level in levels) for name in ("ttft_seconds", "tpot_seconds"))
     return (f"{row.node}, {row.offer}\n{layouts}", f"{row.gpus:,}", f"{row.cost_usd / row.duration_days / 24:,.2f}",

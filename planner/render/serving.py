@@ -32,7 +32,7 @@ def serving_sentence(plan: Plan) -> str:
         rate = max(sum(a.serving.requests_per_second for a in mine if a.serving and a.serving.role != role)
                    for role in ("prefill", "decode"))
         fleet = " and ".join(_fleet(a) for a in mine)
-        parts.append(f"{fleet} {'serves' if len(mine) == 1 and mine[0].nodes == 1 else 'serve'} {rate:,.4g} requests/s "
+        parts.append(f"{fleet} {'serves' if len(mine) == 1 and _alone(mine[0]) else 'serve'} {rate:,.4g} requests/s "
                      f"of {name}")
     cost = hourly(plan)
     daily = any(a.serving and a.serving.nodes_by_hour for a in plan.assignments)
@@ -69,6 +69,10 @@ def hourly(plan: Plan) -> float | None:
     if plan.objective.name == "cost_usd" and plan.objective.value is not None:
         return plan.objective.value / MONTH_DAYS / HOURS
     return sum((a.usd_per_node_hour or 0.0) * (a.nodes + a.spare_nodes) for a in plan.assignments)
+
+
+def _alone(a: Assignment) -> bool:
+    return a.serving is None or a.serving.replicas == 1
 
 
 def _fleet(a: Assignment) -> str:

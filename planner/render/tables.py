@@ -14,7 +14,15 @@ from planner.render.holding import asks_what_holds, holding_sentence, show_holdi
 from planner.render.layout_text import prompts_of
 from planner.render.page import Page
 from planner.render.pareto import show_trade_offs, trades
-from planner.render.proof import show_alternatives, show_infeasible, show_proof, show_provenance
+from planner.render.proof import (
+    proof_line,
+    show_alternatives,
+    show_defaults,
+    show_infeasible,
+    show_proof,
+    show_provenance,
+)
+from planner.render.runners_up import show_runners_up
 from planner.render.sentence import (
     close_call_sentence,
     estimate_sentence,
@@ -24,9 +32,13 @@ from planner.render.sentence import (
     plan_sentence,
 )
 from planner.render.serving import capacity_sentence
+from planner.render.summary import show_each, show_summary
 
 MOST_LEVERS = 3
 """Savings named under an estimate."""
+MOST_LISTED = 4
+"""Values of a default that are listed on a screen."""
+MORE = "-v shows everything: all axes, the search, every alternative"
 
 
 def render_answer_line(plan: Plan) -> str:
@@ -36,14 +48,13 @@ def render_answer_line(plan: Plan) -> str:
     return infeasible_sentence(plan.infeasible) if plan.infeasible else plan_sentence(plan)
 
 
-def render_plan(plan: Plan, console: Console) -> None:
-    """Print the answer, then layout, memory, time, cost, proof, alternatives and defaults."""
+def render_plan(plan: Plan, console: Console, *, full: bool = False) -> None:
+    """Print the answer, then layout, memory, time, cost, proof, alternatives and defaults; in full, or on a screen."""
     page = Page(console)
     if asks_what_holds(plan) and plan.assignments:
         page.paragraph(holding_sentence(plan), "bold")
-        show_holding(page, plan)
-        page.paragraph("\n* with optimizer states on the host; - nothing in the searched space fits")
-        show_provenance(page, plan.provenance)
+        show_holding(page, plan, full=full)
+        _show_end(page, plan, full=full)
         return
     page.paragraph(plan_sentence(plan), "bold red" if plan.infeasible else "bold")
     if (reminder := no_deadline_sentence(plan)) is not None:
@@ -54,6 +65,9 @@ def render_plan(plan: Plan, console: Console) -> None:
         show_infeasible(page, plan.infeasible)
     given = plan.provenance.scenario.get("confidence")
     confidence = float(given) if isinstance(given, int | float) else None
+    if not full:
+        _show_short(page, plan, confidence)
+        return
     for assignment in plan.assignments:
         if len(plan.assignments) > 1:
             page.heading(f"{assignment.workload}: {assignment.gpus:,} {assignment.gpu} GPUs{prompts_of(assignment)}",
@@ -64,11 +78,34 @@ def render_plan(plan: Plan, console: Console) -> None:
         show_trade_offs(page, plan)
     else:
         show_alternatives(page, plan)
-    show_provenance(page, plan.provenance)
+    _show_end(page, plan, full=True)
+
+
+def _show_short(page: Page, plan: Plan, confidence: float | None) -> None:
+    if len(plan.assignments) == 1:
+        show_summary(page, plan.assignments[0], confidence, proof_line(plan))
+    else:
+        if plan.assignments:
+            show_each(page, plan.assignments)
+        page.console.print()
+        page.facts([("proof", proof_line(plan))])
+    if trades(plan):
+        show_trade_offs(page, plan)
+    elif plan.assignments:
+        show_runners_up(page, plan)
+    _show_end(page, plan, full=False)
+
+
+def _show_end(page: Page, plan: Plan, *, full: bool) -> None:
+    if full:
+        show_provenance(page, plan.provenance)
+        return
+    show_defaults(page, plan.provenance, MOST_LISTED)
+    page.paragraph(MORE, "dim")
 
 
 def render_estimate(assignment: Assignment, console: Console, confidence: float | None = None,
-                    levers: Sequence[Lever] = ()) -> None:
+                    levers: Sequence[Lever] = (), *, full: bool = False) -> None:
     """Print whether the layout fits and how fast it is, then the figures.
 
     `confidence` is that of the memory verdict, 0 to 1; it is named where given.
@@ -77,11 +114,12 @@ def render_estimate(assignment: Assignment, console: Console, confidence: float 
     page.paragraph(estimate_sentence(assignment, confidence), "bold")
     if levers:
         page.paragraph(levers_sentence(levers[:MOST_LEVERS]))
-    show_assignment(page, assignment, confidence)
+    (show_assignment if full else show_summary)(page, assignment, confidence)
 
 
-def render_service(assignment: Assignment, console: Console, asked: float | None = None) -> None:
+def render_service(assignment: Assignment, console: Console, asked: float | None = None, *, full: bool = False
+                   ) -> None:
     """Print what one layout of a service holds and how fast it is, then the figures; `asked` are requests/s."""
     page = Page(console)
     page.paragraph(capacity_sentence(assignment, asked), "bold")
-    show_assignment(page, assignment, None)
+    (show_assignment if full else show_summary)(page, assignment, None)

@@ -7,18 +7,21 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from planner.catalog.architecture import Model
 from planner.catalog.load import Catalog, data_root
+from planner.errors import Unsupported
 from planner.scenario.default import Default, Defaults
 from planner.scenario.demand import Arrivals, Level
 from planner.scenario.pool import named, pool, text
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario
 from planner.scenario.serving import Serving
-from planner.scenario.workload import AUTO, Batch, Training
+from planner.scenario.usual import usual
+from planner.scenario.workload import AUTO, Training
 from planner.yaml_io import Document
 
 _WHY = {"method": "the default where tokens are given", "stack": "the first of those in use for the method",
-        "precision": "others are searched only if listed", "sequence_length": "the model's default",
-        "global_batch": "the model's default", "engine": "the default engine", "kv_cache": "the engine's default",
+        "precision": "others are searched only if listed", "engine": "the default engine",
+        "kv_cache": "the engine's default",
         "quantization": "the format in which the model is published or named",
         "arrivals": "requests arrive independently"}
 """Why a value is taken that the question leaves open."""
@@ -38,21 +41,24 @@ def resolve(scenario: Scenario, catalog: Catalog, document: Document = NO_FILE) 
     """
     work, defaults = scenario.workload, Defaults()
     with named(document, "workload", "model"):
-        models = [catalog.model(name) for name in work.models]
+        models = [reads_text(catalog.model(name)) for name in work.models]
     # several are compared at a length that all of them have
     model = min(models, key=lambda one: one.sequence_length)
     chosen: dict[str, object] = {"model": ", ".join(one.name for one in models)}
+    defaults += _text_part(models)
     if work.tokens is not None:
         chosen["method"] = work.method or "pretrain"
     chosen["stack"] = _stacks(work, catalog, document)
-    chosen |= {"precision": work.precision, "sequence_length": work.sequence_length or model.sequence_length}
+    typical = usual(model, work.method, catalog.recipes)
+    chosen |= {"precision": work.precision, "sequence_length": work.sequence_length or typical.sequence_length}
     if work.tokens is not None:
-        chosen["global_batch"] = work.global_batch or Batch(model.global_batch)
+        chosen["global_batch"] = work.global_batch or typical.global_batch
     elif scenario.objective != "gpus" and "objective" in scenario.model_fields_set:
         raise document.error(("objective",), f"objective: {scenario.objective} needs workload.tokens; without tokens "
                              "the question is the fewest GPUs that hold the model")
     stated = {name for name in work.model_fields_set if getattr(work, name) is not None}
-    defaults += _said({**chosen, **_usual(chosen, catalog)}, stated)
+    said = {**chosen, **_usual(chosen, catalog)}
+    defaults += _said(said, stated, {"sequence_length": typical.why, "global_batch": typical.why})
     # what holds a model is no question of offers, so every kind of GPU is a candidate
     found = pool(scenario.hardware, scenario.sourcing, catalog, document, defaults, priced=work.tokens is not None)
     return scenario.model_copy(update={
@@ -106,7 +112,7 @@ def resolve_work(scenario: AnyScenario, catalog: Catalog, document: Document = N
     if len(work.models) > 1:
         raise document.error(("workload", "model"), f"one model at a time is estimated, got {', '.join(work.models)}")
     with named(document, "workload", "model"):
-        chosen: dict[str, object] = {"model": catalog.model(work.models[0]).name}
+        chosen: dict[str, object] = {"model": reads_text(catalog.model(work.models[0])).name}
     chosen["stack"] = _stacks(work, catalog, document)
     return scenario.model_copy(update={"workload": work.model_copy(update=chosen)})
 
@@ -115,7 +121,7 @@ def resolve_service(service: Serving, catalog: Catalog, document: Document = NO_
                     at: tuple[str | int, ...] = ("workload",)) -> tuple[Serving, Defaults]:
     """Return one service resolved, and what decided it; `at` is where the document has it. Raises InputError."""
     with named(document, *at, "model"):
-        model = catalog.model(service.model)
+        model = reads_text(catalog.model(service.model))
     with named(document, *at, "engine"):
         engine = catalog.engine(service.engine)
     chosen: dict[str, object] = {
@@ -125,7 +131,7 @@ def resolve_service(service: Serving, catalog: Catalog, document: Document = NO_
         chosen["arrivals"] = service.arrivals or Arrivals()
     stated = {name for name in service.model_fields_set if getattr(service, name) is not None}
     shown = chosen if "arrivals" not in chosen else {**chosen, "arrivals": "poisson"}
-    defaults = _said(shown, stated)
+    defaults = _said(shown, stated) + _text_part([model])
     if any(level.at is None for _, level in service.levels):
         defaults.append(Default(name="percentile", value="p95", why="for latency targets that state none"))
     chosen |= {name: Level(level.seconds, level.percentile) for name, level in service.levels if level.at is None}
@@ -134,9 +140,21 @@ def resolve_service(service: Serving, catalog: Catalog, document: Document = NO_
     return service.model_copy(update=chosen), defaults
 
 
-def _said(chosen: Mapping[str, object], stated: set[str]) -> Defaults:
+def reads_text(model: Model) -> Model:
+    """Return a model asked about for its text. Raises Unsupported for one made to see, naming its text model."""
+    if model.tower is not None and model.like is not None:
+        raise Unsupported(f"{model.name}: its vision tower is not modeled; its text part alone is {model.like}")
+    return model
+
+
+def _text_part(models: Sequence[Model]) -> Defaults:
+    return [Default(name="model part", value="text", why=f"the vision tower of {model.name} is not modeled")
+            for model in models if model.tower is not None]
+
+
+def _said(chosen: Mapping[str, object], stated: set[str], why: Mapping[str, str] | None = None) -> Defaults:
     """Return what was chosen and not stated, with the reason."""
-    return [Default(name=name, value=text(value), why=_WHY.get(name, "the default"))
+    return [Default(name=name, value=text(value), why=(_WHY | dict(why or {})).get(name, "the default"))
             for name, value in chosen.items() if name not in stated]
 
 

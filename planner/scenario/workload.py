@@ -25,6 +25,8 @@ Optimizer = Literal["adamw", "adamw-8bit", "adamw-4bit", "sgd-momentum", "lion",
 Loss = Literal["plain", "chunked", "fused"]
 AUTO = "auto"
 """In place of stacks: all that people use for the method."""
+TUNING = ("full", "lora", "qlora")
+"""Methods that start from trained weights."""
 _BATCH = re.compile(r"([\d_,]+) ?(?:sequences|seqs)? ?(?:(?:\+-|\+/-|±) ?(\d+(?:\.\d+)?) ?%)?", re.ASCII)
 TRAINABLE = ("bf16", "fp16", "fp8", "mxfp8", "fp4", "fp32", "tf32")
 MOST_SEQUENCES = 10**6
@@ -103,9 +105,9 @@ class Training(Frozen):
     tokens: Annotated[Tokens, Field(le=10**16)] | None = None
     """None asks for the fewest GPUs of each kind that hold the model."""
     sequence_length: SequenceLength | None = None
-    """Tokens of a sequence; none means the model's default."""
+    """Tokens of a sequence; none means the model's default, of fine-tuning at most 4,096."""
     global_batch: GlobalBatch | None = None
-    """Sequences of a step: 2048, or 2048 sequences +- 2%; none means the model's default."""
+    """Sequences of a step: 2048, or 2048 sequences +- 2%; none means the model's default, of fine-tuning 128."""
     precision: tuple[Precision, ...] = Field(default=("bf16",), min_length=1)
     """Formats of matrix products that are searched."""
     stack: Stacks = (AUTO,)

@@ -54,6 +54,14 @@ class Outcome:
         found = np.percentile(values, PERCENTILES)
         return {f"p{p}": float(v) for p, v in zip(PERCENTILES, found, strict=True)} | {"mean": float(values.mean())}
 
+    def within(self, latency: Latency, share: float | None) -> float:
+        """Return the seconds that a share of requests stay within, or their mean for None; nan where none has it."""
+        column: Floats = getattr(self, latency)
+        values = column[~np.isnan(column)]
+        if not len(values):
+            return float("nan")
+        return float(values.mean() if share is None else np.percentile(values, 100 * share))
+
     @property
     def busy_share(self) -> float:
         """Share of the time of all replicas in which a step ran."""

@@ -57,7 +57,8 @@ def assignment(scale: float = 1.0, price: float = 28.0, **changes: Any) -> dict[
         "nodes": 448, "gpus": 3584, "spare_nodes": 2, "offer": "nebius gpu-h200-sxm-8 eu-north1 on-demand",
         "usd_per_node_hour": price, "stack": "megatron-core", "layout": LAYOUT, "memory": memory(),
         "time": time(scale), "serving": None, "goodput": GOODPUT, "energy_kwh": 4_212_345.6 * scale,
-    } | changes
+    } | ({"sequence_length": 8192, "global_batch": 2048} if changes.get("kind", "training") == "training" else {}
+         ) | changes
     if "duration_days" not in fields:
         days = STEPS * fields["time"].step_seconds / GOODPUT / 86400
         fields["duration_days"] = days

@@ -8,7 +8,8 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from planner.catalog.architecture import Attention, Block, Mlp, Model
+from planner.catalog.architecture import Block, Mlp, Model
+from planner.catalog.attention import Attention
 from planner.layouts.table import from_rows
 from planner.physics.layers import LayerKind
 from planner.physics.training.activations import saved_per_token

@@ -6,7 +6,8 @@ import pytest
 from pydantic import ValidationError
 
 from planner import plan
-from planner.catalog.architecture import Attention, Block, Model
+from planner.catalog.architecture import Block, Model
+from planner.catalog.attention import Attention
 from planner.catalog.load import Catalog
 from planner.errors import Unsupported
 from planner.physics.kinds import shape_of
@@ -127,7 +128,7 @@ def test_layers_keep_their_order() -> None:
     ({"symbol": "L", "attention": PLAIN}, {"order": "LL"}, "occurs 2 times"),
     ({"symbol": "L", "attention": PLAIN}, {"order": "X"}, "no block has the symbol"),
     ({"attention": PLAIN}, {"order": "L"}, "symbol of its own"),
-    ({}, {}, "needs attention, a recurrence or an mlp"),
+    ({}, {}, "needs attention, a recurrence, an mlp or products"),
     ({"attention": PLAIN, "parallel": True}, {}, "parallel needs"),
     ({"attention": PLAIN | {"window": 2, "chunk": 2}}, {}, "exclude each other"),
     ({"attention": MLA | {"indexer": {"heads": 1, "head_dim": 1, "top": 1}}}, {}, "needs q_lora_rank"),

@@ -35,7 +35,7 @@ def unusual() -> Plan:
 
 def text_of(plan: Plan) -> str:
     console = Console(file=io.StringIO(), width=200)
-    render_plan(plan, console)
+    render_plan(plan, console, full=True)
     return " ".join(console.file.getvalue().split())  # type: ignore[attr-defined]
 
 

@@ -25,7 +25,7 @@ from tests.answer.example_plan import (
 from tests.render.golden import check, printed
 
 USABLE = 79 * 2**30
-VIEWS: dict[str, Callable[[Console], None]] = {
+SHORT: dict[str, Callable[[Console], None]] = {
     "render_plan": lambda c: render_plan(example_plan(), c),
     "render_infeasible": lambda c: render_plan(infeasible_plan(), c),
     "render_estimate": lambda c: render_estimate(estimate(), c, 0.95),
@@ -33,6 +33,14 @@ VIEWS: dict[str, Callable[[Console], None]] = {
         estimate(memory=memory("does not fit", USABLE, activations=60_000_000_000)), c, 0.95),
     "render_serving": lambda c: render_estimate(serving_assignment(), c, 0.95),
 }
+FULL: dict[str, Callable[[Console], None]] = {
+    "render_plan_full": lambda c: render_plan(example_plan(), c, full=True),
+    "render_estimate_full": lambda c: render_estimate(estimate(), c, 0.95, full=True),
+    "render_serving_full": lambda c: render_estimate(serving_assignment(), c, 0.95, full=True),
+}
+VIEWS = SHORT | FULL
+SCREEN = 45
+"""Lines of a default answer at most."""
 
 
 def _several() -> Plan:
@@ -43,6 +51,11 @@ def _several() -> Plan:
 @pytest.mark.parametrize("view", VIEWS)
 def test_golden(view: str) -> None:
     check(f"{view}.txt", printed(VIEWS[view]))
+
+
+@pytest.mark.parametrize("view", SHORT)
+def test_a_default_answer_fits_a_screen(view: str) -> None:
+    assert len(printed(SHORT[view]).splitlines()) <= SCREEN
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii", "cp1252"])
@@ -56,7 +69,7 @@ def test_no_line_is_wider_than_80_columns_and_nothing_is_cut(view: str, encoding
 
 
 @pytest.mark.parametrize("width", [64, 80])
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("view", sorted(VIEWS.keys() - {"render_plan"}))
 def test_a_narrow_console_loses_no_word(view: str, width: int) -> None:
     def words(columns: int) -> list[str]:
         return sorted(w for w in printed(VIEWS[view], width=columns).split() if w[0] not in "█─")
@@ -69,7 +82,7 @@ def test_a_terminal_gets_color_and_no_color_is_respected() -> None:
     for no_color in ("", "1"):
         console = Console(file=io.StringIO(), width=80, force_terminal=True, color_system="standard",
                           _environ={"NO_COLOR": no_color, "TERM": "xterm-256color"})
-        render_estimate(estimate(), console)
+        render_estimate(estimate(), console, full=True)
         assert isinstance(console.file, io.StringIO)
         texts[no_color] = console.file.getvalue()
     assert "\x1b[34m" in texts[""]
@@ -94,7 +107,8 @@ def test_zero_components_are_left_out() -> None:
 def test_answer_line_of_a_plan() -> None:
     assert render_answer_line(example_plan()) == (
         "Cheapest: 448 nodes of dgx-h200 (3,584 h200-sxm GPUs) and 2 spares from nebius gpu-h200-sxm-8 "
-        "eu-north1 on-demand at 28.00 USD/h per node finish in 55.0 days for 16.61 MUSD (proven optimal)")
+        "eu-north1 on-demand at 28.00 USD/h per node finish 894,070 steps of 2,048 sequences of 8,192 tokens in "
+        "55.0 days for 16.61 MUSD (proven optimal)")
 
 
 def test_answer_line_of_a_no() -> None:
@@ -121,7 +135,8 @@ def test_answer_line_without_a_plan() -> None:
 def test_several_workloads_are_summed_and_shown_one_by_one() -> None:
     assert render_answer_line(_several()) == (
         "Cheapest: 2 workloads on 900 nodes (7,168 GPUs) for 33.23 MUSD (proven optimal)")
-    assert printed(lambda c: render_plan(_several(), c)).count("Layout (megatron-core)") == 2
+    assert printed(lambda c: render_plan(_several(), c, full=True)).count("Layout (megatron-core)") == 2
+    assert printed(lambda c: render_plan(_several(), c)).count("448 x dgx-h200, TP 4") == 2
 
 
 def test_one_node_is_written_in_the_singular() -> None:
@@ -130,7 +145,7 @@ def test_one_node_is_written_in_the_singular() -> None:
     plan = example_plan()
     single = plan.model_copy(update={"assignments": (plan.assignments[0].model_copy(update=fields),)})
     assert "1 node of dgx-h200 (8 h200-sxm GPUs) from" in render_answer_line(single)
-    assert "per node finishes in" in render_answer_line(single)
+    assert "per node finishes 894,070 steps" in render_answer_line(single)
 
 
 def test_least_energy_says_what_it_takes_and_what_the_cheapest_would_cost() -> None:

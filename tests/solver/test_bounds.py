@@ -16,6 +16,7 @@ from planner.physics.training.estimate import time_terms
 from planner.physics.training.memory import memory_terms
 from planner.solver import staging
 from planner.solver.search.bounds import bound, stem_bound, time_bound
+from planner.solver.search.holding import least_short, stems_short
 from planner.solver.search.job import Keys, Pricing
 from planner.solver.search.refine import refined_bound
 from planner.solver.search.staging_input import staging_problem
@@ -30,28 +31,34 @@ def stems_of(rows: Layouts) -> list[tuple[float, ...]]:
     return list(zip(*(getattr(rows, axis.name).tolist() for axis in EARLY), strict=True))
 
 
-def grown(case: Case | Small) -> Iterator[tuple[Layouts, Floats]]:
-    """Yield the layouts of a case at each level of offload, with the bounds of the stems they grow from."""
+def grown(case: Case | Small) -> Iterator[tuple[Layouts, Floats, Floats]]:
+    """Yield the layouts of a case at each level of offload, with what bounds time and memory of their stems."""
     grid = Grid(case.facts)
+    every = levels(case.space, case.question.stack)
     for alike, group in grid.stems():
         stems = joined([group.replace(candidate=np.full(len(group), one, np.int64)) for one in alike])
         least = dict(zip(stems_of(stems), stem_bound(case.question, stems).tolist(), strict=True))
+        short = stems_short(case.question, every, case.space.flash, stems, grid.zero_stages(stems))
+        lacks = dict(zip(stems_of(stems), short.tolist(), strict=True))
         rows = grid.grow(stems)
-        bounds = np.array([least[stem] for stem in stems_of(rows)])
-        for level in levels(case.space, case.question.stack):
+        bounds, shorts = (np.array([of[stem] for stem in stems_of(rows)]) for of in (least, lacks))
+        for level in every:
             now = level.on(rows)
             legal = allowed(now.columns, case.question.stack, case.space.flash)
             if legal.any():
-                yield now.take(legal), bounds[legal]
+                yield now.take(legal), bounds[legal], shorts[legal]
 
 
 def checked(case: Case | Small, most: int) -> tuple[int, int]:
     """Check every layout of a case; return how many, and how many fit of up to `most` staged in each table."""
     seen = fitted = 0
     question, pricing = case.question, Pricing(case.job, case.question.candidates)
-    for rows, stem in grown(case):
+    for rows, stem, short in grown(case):
         time, memory = time_terms(question, rows), memory_terms(question, rows)
         known, refined = bound(question, rows, time, memory), refined_bound(question, rows, time, memory)
+        own = least_short(question, rows, memory)
+        assert np.all(short <= own + 1e-9 * np.abs(memory.capacity))
+        assert not np.any(known.fits & (own > 0))
         steps = (stem, time_bound(question, rows, time), known.step, refined)
         for less, more in pairwise(steps):
             assert np.all(less <= more * HAIR)
@@ -107,7 +114,7 @@ def test_bounds_and_staging_agree_on_whose_stages_are_equal(equal: tuple[int, ..
     for seed in (20_007, 20_017, 20_270, 20_299):
         case = small_case(seed)
         fitted += checked(case, 20)[1]
-        for rows, _ in grown(case):
+        for rows, _, _ in grown(case):
             time, memory = time_terms(case.question, rows), memory_terms(case.question, rows)
             even = schedule.splits_evenly(rows.vpp, rows.schedule)
             for row in range(len(rows)):

@@ -11,9 +11,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from planner.catalog.architecture import Model
-from planner.catalog.importers.hf_families import FAMILIES
+from planner.catalog.importers.hf_families import FAMILIES, unknown
 from planner.catalog.importers.hf_reading import read_config, read_object
-from planner.errors import InputError, UnknownName
+from planner.catalog.importers.hf_stored import stored
+from planner.errors import InputError
 from planner.text_io import real
 from planner.yaml_io import dump, parse, validate
 
@@ -23,23 +24,36 @@ SEQUENCE_LENGTH, GLOBAL_BATCH = 8192, 1024
 """Training set-up assumed of a model whose config states none; no longer than its positions."""
 
 
-def import_config(path: Path, as_of: str) -> Model:
+SEES = frozenset({"vision_config", "visual", "mm_vision_tower", "audio_config"})
+"""Keys of a config that has more than a language model."""
+WITH_IMAGES = frozenset({"gemma3", "gemma4", "llama4", "mistral3", "kimi_k25", "minimax_m3_vl", "qwen3_5",
+                         "qwen3_5_moe"})
+"""Language models that can read images too; their text part is what the entry is of."""
+
+
+def import_config(path: Path, as_of: str, text_only: bool = False) -> Model:
     """Return the model that a config.json describes. Raises InputError with file and key.
 
-    as_of: the date to record, year-month-day.
+    as_of: the date to record, year-month-day; text_only: the language model of one that is made to see or to hear.
     """
     config = read_config(path)
+    beside = path.parent / "hf_quant_config.json"
+    if "quantization_config" not in config and beside.exists():
+        config["quantization_config"] = read_object(beside).get("quantization")
     own = config.get("ssm_cfg")
     # the authors' own checkpoints of Mamba-2 name it nowhere else
     kind = config.get("model_type") or ("mamba2" if isinstance(own, dict) and own.get("layer") == "Mamba2" else None)
     if not isinstance(kind, str):
         raise InputError("expected model_type, which names the architecture", file=str(path))
-    if kind not in FAMILIES:
-        raise UnknownName(f"not supported: {path}: model_type", kind, FAMILIES)
+    named = str(read_object(path).get("model_type", kind))
+    sees = next((key for key in sorted(SEES) if config.get(key)), None)
+    if sees and not text_only and named not in WITH_IMAGES:
+        raise InputError(f"not supported: model_type {named}: {sees}: the vision tower is not modeled; --text-only "
+                         "imports the language model alone", file=str(path))
     try:
-        shape = FAMILIES[kind](config)
+        shape, assumption = (FAMILIES[kind](config), "") if kind in FAMILIES else unknown(config)
         entry = {"hidden": config.get("hidden_size"), "vocab": config.get("vocab_size"), "norm": "rmsnorm"} | shape
-        model = Model.model_validate(entry | _head(config, path, as_of))
+        model = Model.model_validate(entry | _head(config, path, as_of, assumption, sees))
         # what is written is what a catalog reads
         return validate(parse(dump(model.model_dump(mode="json", exclude_defaults=True)), str(path)), Model)
     except KeyError as error:
@@ -50,10 +64,13 @@ def import_config(path: Path, as_of: str) -> Model:
         given = f", got {str(first['input'])[:40]}" if isinstance(first["input"], int | float | str) else ""
         raise InputError(f"model_type {kind}: {where}: {first['msg']}{given}", file=str(path)) from None
     except (TypeError, ArithmeticError, AttributeError, ValueError) as error:
-        raise InputError(f"model_type {kind}: the values do not fit together: {error}", file=str(path)) from None
+        raise InputError(f"not supported: model_type {kind}: {error}", file=str(path)) from None
 
 
-def _head(config: Mapping[str, Any], path: Path, as_of: str) -> dict[str, Any]:
+def _head(config: Mapping[str, Any], path: Path, as_of: str, assumption: str, sees: str | None) -> dict[str, Any]:
+    kept, doubt = stored(config)
+    notes = [assumption, f"text part alone: {sees} is not modeled" if sees else "", doubt]
+    note = "; ".join(filter(None, notes))
     named = config.get("_name_or_path") or real(path).parent.name
     longest = config.get("max_position_embeddings") or config.get("n_positions") or SEQUENCE_LENGTH
     assumed = {"source": "not in the config; change it to yours", "as_of": as_of, "kind": "assumed"}
@@ -62,6 +79,7 @@ def _head(config: Mapping[str, Any], path: Path, as_of: str) -> dict[str, Any]:
         "name": re.sub(r"[^a-z0-9.]+", "-", str(named).rsplit("/", maxsplit=1)[-1].lower()).strip("-.")[:MOST_NAME]
         .strip("-.") or "imported",
         "hf_id": hf_id, "source": f"{path.name} of Hugging Face", "as_of": as_of, "kind": "quoted",
+        "stored": kept, **({"note": note} if note else {}),
         "sequence_length": min(int(longest), SEQUENCE_LENGTH), "global_batch": GLOBAL_BATCH,
         "facts": {"sequence_length": assumed, "global_batch": assumed}}
 

@@ -1,12 +1,22 @@
-"""Parts of a layer that most Hugging Face configs spell alike."""
+"""Parts of a layer that most Hugging Face configs spell alike, and models of layers of one kind or of several."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 Config = Mapping[str, Any]
 Entry = dict[str, Any]
+OLD = {"hidden_size": ("n_embd", "d_model", "n_embed"), "num_hidden_layers": ("n_layer", "n_layers", "num_layers"),
+       "num_attention_heads": ("n_head", "n_heads"), "max_position_embeddings": ("n_positions", "seq_length")}
+"""Names that older configs have for the usual ones."""
+
+
+def usual(c: Config) -> Config:
+    """Return a config with the usual names beside the old ones; what has either keeps its value."""
+    return {**{name: next(c[old] for old in known if c.get(old)) for name, known in OLD.items()
+               if not c.get(name) and any(c.get(old) for old in known)},
+            **{key: value for key, value in c.items() if value is not None}}
 
 
 def attention(c: Config, **changes: object) -> Entry:
@@ -16,6 +26,53 @@ def attention(c: Config, **changes: object) -> Entry:
             "head_dim": c.get("head_dim") or c["hidden_size"] // heads} | changes
 
 
-def gated(c: Config) -> Entry:
+def gated(c: Config, **changes: object) -> Entry:
     """Return a gated feed-forward."""
-    return {"kind": "gated", "ffn": c["intermediate_size"], "bias": bool(c.get("mlp_bias", False))}
+    return {"kind": "gated", "ffn": c["intermediate_size"], "bias": bool(c.get("mlp_bias", False))} | changes
+
+
+def mixture(c: Config, experts: str, ffn: str = "intermediate_size", **changes: object) -> Entry:
+    """Return a mixture of experts; their count and width are keys of the config, the count by any of its names."""
+    count = c.get(experts) or c.get("num_local_experts") or c.get("num_experts") or c[experts]
+    return {"kind": "moe", "experts": count, "experts_per_token": c["num_experts_per_tok"], "ffn": c[ffn]} | changes
+
+
+def of(c: Config, blocks: list[Entry]) -> Entry:
+    """Return a model of these blocks."""
+    return {"blocks": blocks, "tied": bool(c.get("tie_word_embeddings", False))}
+
+
+def one(c: Config, attention: Entry, mlp: Entry, **changes: object) -> Entry:
+    """Return a model of equal layers."""
+    return of(c, [{"count": c["num_hidden_layers"], "attention": attention, "mlp": mlp, **changes}])
+
+
+def several(c: Config, layers: Sequence[Entry]) -> Entry:
+    """Return a model of layers in their order, equal ones as one block; those that hold nothing are left out."""
+    kinds: list[Entry] = []
+    order = ""
+    for layer in layers:
+        if not layer:
+            continue
+        if layer not in kinds:
+            kinds.append(layer)
+        order += chr(ord("A") + kinds.index(layer))
+    blocks = [{"count": order.count(chr(ord("A") + i)), "symbol": chr(ord("A") + i), **kind}
+              for i, kind in enumerate(kinds)]
+    return of(c, blocks) | ({"order": order} if len(blocks) > 1 else {})
+
+
+def windowed(entry: Entry, kinds: Sequence[str], window: int, key: str = "window") -> Entry:
+    """Split the only block into windowed layers and full ones, as `kinds` names every layer."""
+    block = entry["blocks"][0]
+    near = block | {"attention": block["attention"] | {key: window}}
+    layers = [near if "sliding" in kind or "chunk" in kind else block for kind in kinds]
+    plain = [{k: v for k, v in layer.items() if k != "count"} for layer in layers]
+    return entry | several({}, plain) | {"tied": entry["tied"]}
+
+
+def in_turn(c: Config, full_every: int) -> list[str]:
+    """Return the kinds of the layers: as the config lists them, or every so many-th full and the others windowed."""
+    listed: list[str] | None = c.get("layer_types")
+    return listed or ["full_attention" if (i + 1) % full_every == 0 else "sliding_attention"
+                      for i in range(c["num_hidden_layers"])]

@@ -54,7 +54,7 @@ def _service(catalog: Catalog, service: Service, candidates: Sequence[Candidate]
         placed = Placed(pick.replicas, pick.nodes, pick.offer, pick.usd_per_node_hour, pick.part, daily, pick.share,
                         pick.column.role, pick.column.settings,
                         bought_of(pick.offer.estate, pick.together, pick.buys, 1.0)
-                        if pick.offer.estate is not None and pick.buys else None, service.prompts)
+                        if pick.offer.estate is not None and pick.buys else None, service.prompts, pick.idle)
         capacity = held(catalog, service, d, pick.column.rows, service.mean_length, pick.column.settings)
         made.append(served_assignment(
             service.asked.label, service.asked.engine, d, pick.column.rows, capacity,

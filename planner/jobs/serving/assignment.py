@@ -62,6 +62,8 @@ class Placed:
     purchase: Bought | None = None
     prompts: tuple[int, int | None] | None = None
     """Tokens of the prompts that they answer, where not all: from, and up to and with."""
+    idle: int = 0
+    """GPUs of the nodes that no replica of anything uses; of several that share nodes the first says so."""
 
 
 def served_assignment(workload: str, stack: str, d: Deployment, rows: Replicas, held: Capacity, delivered: Delivered,
@@ -83,6 +85,7 @@ def served_assignment(workload: str, stack: str, d: Deployment, rows: Replicas, 
     watts = nodes * placed.part * (power.idle + load * (power.load - power.idle))
     return ServingAssignment(
         workload=workload, model=d.model.name, node=candidate.node.name, gpu=candidate.gpu.name, nodes=nodes, gpus=gpus,
+        idle_gpus=placed.idle,
         offer=offer.label if offer else None, sourcing=offer.how if offer else None, usd_per_node_hour=usd, stack=stack,
         layout=_layout(d, rows, placed.replicas, delivered.batch), memory=_memory(d, held, fits=bool(fits)),
         time=_time(d, rows, delivered, tokens, interval),

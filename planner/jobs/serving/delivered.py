@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from planner.answer.level import Percentiles
+from planner.answer.level import Asked, Percentiles
 from planner.jobs.columns import ReplicaColumn
 from planner.jobs.serving.assignment import Delivered
 from planner.jobs.serving.rates import span, work
@@ -12,6 +14,7 @@ from planner.jobs.serving.service import Service
 from planner.layouts.table import Floats
 from planner.physics.serving.deployment import Deployment
 from planner.physics.serving.level import Served, at_rate
+from planner.scenario.demand import Level
 
 SHOWN = (0.5, 0.95)
 """The percentiles that plans say."""
@@ -28,16 +31,27 @@ def working(d: Deployment, column: ReplicaColumn, service: Service, rate: float)
     return at_rate(at, rate, float(low[0]), float(high[0]))
 
 
-def first_token(found: Served) -> Percentiles:
-    """Return TTFT at the percentiles that plans say."""
-    p50, p95 = (float(found.ttft_at(q)[0]) for q in SHOWN)
-    return Percentiles(p50=p50, p95=p95)
+def percentiles(at: Callable[[float | None], float], target: Level | None) -> Percentiles:
+    """Return a latency at the percentiles that plans say, and at that of its target; `at` takes a share, or none for
+    the mean.
+    """
+    p50, p95 = (at(q) for q in SHOWN)
+    if target is None:
+        return Percentiles(p50=p50, p95=p95)
+    named = target.percentile
+    found = at(None) if named is None else at(named / 100)
+    asked = Asked(at="mean" if named is None else f"p{named:.10g}", seconds=found, target_seconds=target.seconds)
+    return Percentiles(p50=p50, p95=p95, asked=asked)
 
 
-def each_token(found: Served) -> Percentiles:
-    """Return TPOT at the percentiles that plans say."""
-    p50, p95 = (float(found.tpot_at(q)[0]) for q in SHOWN)
-    return Percentiles(p50=p50, p95=p95)
+def first_token(found: Served, service: Service) -> Percentiles:
+    """Return TTFT as plans say it."""
+    return percentiles(lambda q: float(found.ttft_at(q)[0]), service.asked.ttft)
+
+
+def each_token(found: Served, service: Service) -> Percentiles:
+    """Return TPOT as plans say it."""
+    return percentiles(lambda q: float(found.tpot_at(q)[0]), service.asked.tpot)
 
 
 def delivered_of(service: Service, rate: float, mine: Served, prefill: Served, decode: Served,
@@ -45,5 +59,6 @@ def delivered_of(service: Service, rate: float, mine: Served, prefill: Served, d
     """Return what a replica delivers; of pools apart TTFT is of the one that prefills, TPOT of the one that decodes."""
     stream = service.stream
     return Delivered(rate, 0.0 if role == "prefill" else float(mine.batch[0]), stream.context,
-                     first_token(prefill), each_token(decode), 0.0 if role == "decode" else stream.input,
+                     first_token(prefill, service), each_token(decode, service),
+                     0.0 if role == "decode" else stream.input,
                      1.0 if role == "prefill" else stream.output, float(mine.prompts[0]))

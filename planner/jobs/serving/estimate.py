@@ -92,8 +92,8 @@ def _delivered(service: Service, d: Deployment, rows: Replicas, mean: Capacity, 
         column = ReplicaColumn(0, d.format, "whole", int(rows.tp[0]), int(rows.pp[0]), int(rows.ep[0]), int(rows.dp[0]),
                                0.0, 0.0, float(most[0]))
         found = working(d, column, service, service.rate / replicas)
-        return Delivered(float(found.rate[0]), float(found.batch[0]), stream.context, first_token(found),
-                         each_token(found), stream.input, stream.output)
+        return Delivered(float(found.rate[0]), float(found.batch[0]), stream.context, first_token(found, service),
+                         each_token(found, service), stream.input, stream.output)
     clients = (service.asked.concurrency or 0) / replicas
     demand = Demand(np.full(1, stream.input), np.full(1, stream.output), np.full(1, max(clients, 1.0)), stream.drafts,
                     stream.accepted, stream.hits, stream.input_cv, stream.output_cv)

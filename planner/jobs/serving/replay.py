@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from planner.answer.level import Percentiles, Replayed
+from planner.answer.level import Replayed
 from planner.catalog.load import Catalog
 from planner.jobs.columns import Pick
+from planner.jobs.serving.delivered import percentiles
 from planner.jobs.serving.options import deployment, held
 from planner.jobs.serving.service import Service
 from planner.layouts.candidate import Candidate
@@ -171,11 +173,11 @@ def outside(catalog: Catalog, service: Service, candidates: Sequence[Candidate],
 
 def replayed(outcome: Outcome, service: Service) -> Replayed:
     """Return the percentiles of a replay as a plan says them."""
-    ttft, tpot = outcome.percentiles("ttft"), outcome.percentiles("tpot")
+    asked = service.asked
     return Replayed(requests=len(outcome.arrival), rejected=int(outcome.rejected.sum()),
                     preempted=int(outcome.preemptions.sum()),
-                    ttft_seconds=Percentiles(p50=ttft["p50"], p95=ttft["p95"]),
-                    tpot_seconds=Percentiles(p50=_number(tpot["p50"]), p95=_number(tpot["p95"])),
+                    ttft_seconds=percentiles(partial(outcome.within, "ttft"), asked.ttft),
+                    tpot_seconds=percentiles(lambda q: _number(outcome.within("tpot", q)), asked.tpot),
                     output_tokens_per_second=outcome.output_tokens_per_second,
                     share_within_level=share_within(outcome, service),
                     busy_share=outcome.busy_share)

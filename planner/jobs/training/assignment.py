@@ -135,7 +135,8 @@ def assignment_of(context: Context, found: StagedLayout) -> Assignment:
     placed: dict[str, Any] = {
         "workload": context.name, "model": context.model, "method": context.method,
         "node": candidate.node.name, "gpu": candidate.gpu.name, "nodes": column.nodes,
-        "gpus": column.gpus, "spare_nodes": column.spare_nodes if offer else 0, "offer": offer.label if offer else None,
+        "gpus": column.gpus, "idle_gpus": column.nodes * candidate.node.gpus - column.gpus if offer else 0,
+        "spare_nodes": column.spare_nodes if offer else 0, "offer": offer.label if offer else None,
         "sourcing": offer.how if offer else None,
         "usd_per_node_hour": _price(context, found) if offer else None, "stack": context.question.stack.name,
         "layout": layout_of(context.question, found.batch.rows, found.row, evaluation), "memory": memory_of(evaluation),

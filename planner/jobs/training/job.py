@@ -19,7 +19,7 @@ from planner.jobs.training.assignment import Context, assignment_of
 from planner.jobs.training.facts import MOST_GPUS, checkpoint_bytes, facts_of, most_gpus, processed, stored
 from planner.jobs.training.in_use import has_evidence
 from planner.jobs.training.knobs import knobs_of
-from planner.jobs.training.lacking import broken_rules, short_of_memory
+from planner.jobs.training.lacking import Lack, broken_rules, short_of_memory
 from planner.jobs.training.one_layout import AXES, axis_value
 from planner.jobs.training.runners_up import alternative_of, next_best, runners_up
 from planner.jobs.training.searched import Searched, searched
@@ -30,6 +30,7 @@ from planner.physics.training.question import Question, quantile, question_of
 from planner.physics.training.recipes import Recipe, with_recipe
 from planner.scenario.default import Default, Defaults
 from planner.scenario.limits import Objective
+from planner.scenario.usual import usual
 from planner.scenario.workload import Batch, Training
 from planner.solver.check import check_staging
 from planner.solver.search.found import StagedLayout
@@ -183,6 +184,11 @@ class TrainingJob:
         run = Run(run.job, found.column, self._offer(found.column.candidate))
         return replace(columns, frontier=frontier), run, found.key[0]
 
+    @property
+    def is_usual(self) -> bool:
+        """Whether its stack is no last resort."""
+        return (self.asked.method or "pretrain") not in self.stack.last_resort_for
+
     def trade_offs(self, measures: Sequence[Objective], effort: Effort, known: Sequence[StagedLayout] = ()
                    ) -> tuple[Searched, list[Run]]:
         """Return the exact frontier of the measures, the best by the first one first, unless a bound is left open.
@@ -220,7 +226,12 @@ class TrainingJob:
     def short(self, columns: Columns) -> tuple[list[str], str | None]:
         """Return what lacks memory, and the nearest miss."""
         assert isinstance(columns, Searched)
-        return short_of_memory(self.question, columns.frontier)
+        lack = self.lack(columns)
+        return lack.because, lack.nearest
+
+    def lack(self, columns: Searched) -> Lack:
+        """Return the same with the bytes short."""
+        return short_of_memory(self.question, columns.grid, columns.frontier)
 
     @property
     def axes(self) -> Collection[str]:
@@ -266,8 +277,9 @@ def training_job(name: str, asked: Training, catalog: Catalog, terms: Terms, con
     model, candidates = catalog.model(asked.model), terms.market.candidates
     stack = with_recipe(catalog.recipes, catalog.stack(stack_name), model,
                         Recipe(asked.optimizer, asked.optimizer_in_backward, asked.loss))
-    sequence = asked.sequence_length or model.sequence_length
-    batch = Batch(1) if method == "inference" else asked.global_batch or Batch(model.global_batch)
+    typical = usual(model, method, catalog.recipes)
+    sequence = asked.sequence_length or typical.sequence_length
+    batch = Batch(1) if method == "inference" else asked.global_batch or typical.global_batch
     question = question_of(catalog, model, candidates, stack, sequence_length=sequence, global_batch=batch.sequences,
                            precisions=asked.precision, method=method, confidence=confidence,
                            lora_rank=asked.lora_rank, trained_layers=asked.trained_layers)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from math import ceil
+from typing import NamedTuple
 
 from planner.layouts.axes import RECOMPUTE
 from planner.layouts.enumerate import Grid
@@ -13,6 +15,7 @@ from planner.physics.training.evaluate import Evaluation, evaluate_fixed
 from planner.physics.training.question import Question
 from planner.solver.minimal import minimal
 from planner.solver.search.found import Frontier
+from planner.solver.search.nearest import nearest
 from planner.solver.settings import Effort
 from planner.units import show_bytes
 
@@ -23,12 +26,13 @@ FAR = 4
 
 def broken_rules(grid: Grid, effort: Effort) -> dict[str, str]:
     """Return the rules that together leave no legal layout, in words; none where there are some. Raises OutOfTime."""
-    if not _empty(grid.facts, frozenset(), effort):
+    whole = Grid(grid.facts)
+    if not whole.is_empty(effort.check):
         return {}
-    held = [name for name in grid.removed if name not in LIMIT_RULES]
-    all_held = frozenset(grid.rules) - LIMIT_RULES
+    held = [name for name in whole.removed if name not in LIMIT_RULES]
+    all_held = frozenset(whole.rules) - LIMIT_RULES
     names = minimal(held, lambda rules: not _empty(grid.facts, all_held - set(rules), effort))
-    return {name: f"{grid.rules[name].reason} ({name}: {grid.removed[name]:,} layouts)" for name in names}
+    return {name: f"{whole.rules[name].reason} ({name}: {whole.removed[name]:,} layouts)" for name in names}
 
 
 def _empty(facts: Facts, skipped: frozenset[str], effort: Effort) -> bool:
@@ -36,11 +40,19 @@ def _empty(facts: Facts, skipped: frozenset[str], effort: Effort) -> bool:
     return Grid(replace(facts, skipped=skipped)).is_empty(effort.check)
 
 
-def short_of_memory(question: Question, frontier: Frontier) -> tuple[list[str], str | None]:
+class Lack(NamedTuple):
+    """What lacks memory: bytes short per GPU (below zero where it is the host, or other layouts fit), and in words."""
+
+    short: float
+    because: list[str]
+    nearest: str | None = None
+
+
+def short_of_memory(question: Question, grid: Grid, frontier: Frontier) -> Lack:
     """Explain that nothing fits, by the layout that misses by least with everything recomputed, and by how much."""
-    if frontier.nearest_memory is None or frontier.fit:
-        return ["what fits in memory is too slow, too dear or too large"], None
-    _, row = frontier.nearest_memory
+    row = None if frontier.fit else nearest(question, Grid(grid.facts))
+    if row is None:
+        return Lack(-math.inf, ["what fits in memory is too slow, too dear or too large"])
     found = _leanest(question, row)
     candidate = question.candidates[int(row["candidate"])]
     short = found.memory.peak - found.memory.usable
@@ -51,10 +63,10 @@ def short_of_memory(question: Question, frontier: Frontier) -> tuple[list[str], 
                f"{show_bytes(found.memory.peak)} of {show_bytes(found.memory.usable)} usable per GPU ({largest})"]
     if found.memory.host_per_node > question.kernels.host_memory_share * candidate.node.cpu.memory:
         because.append(f"its offloaded states need {show_bytes(found.memory.host_per_node)} of host memory per node")
-    nearest = f"{show_bytes(max(short, 0.0))} more memory per GPU"
+    miss = f"{show_bytes(max(short, 0.0))} more memory per GPU"
     if found.memory.peak > FAR * found.memory.usable:
-        nearest += f"; about {ceil(found.memory.peak * gpus / found.memory.usable):,} such GPUs would hold the states"
-    return because, nearest
+        miss += f"; about {ceil(found.memory.peak * gpus / found.memory.usable):,} such GPUs would hold the states"
+    return Lack(short, because, miss)
 
 
 def _leanest(question: Question, row: dict[str, float]) -> Evaluation:

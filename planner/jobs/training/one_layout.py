@@ -24,6 +24,7 @@ from planner.physics.training.evaluate import evaluate_fixed
 from planner.physics.training.question import computes, question_of
 from planner.physics.training.recipes import Recipe, with_recipe
 from planner.scenario.limits import MOST
+from planner.scenario.usual import usual
 from planner.scenario.workload import Batch, Training
 
 KEYS = {"tp": "tp", "pp": "pp", "vpp": "vpp", "cp": "cp", "ep": "ep", "dp": "dp", "mbs": "micro_batch",
@@ -141,10 +142,11 @@ def estimate_training(asked: Training, catalog: Catalog, node: str, gpus: int | 
         catalog.model(asked.model), catalog.node(node), asked.method or "pretrain", asked.precision)
     stack = with_recipe(catalog.recipes, catalog.stack(first_stack(asked, catalog)), model,
                         Recipe(asked.optimizer, asked.optimizer_in_backward, asked.loss))
-    sequence_length = asked.sequence_length or model.sequence_length
+    typical = usual(model, method, catalog.recipes)
+    sequence_length = asked.sequence_length or typical.sequence_length
     row, recompute_layers = parse_layout(layout, stack, gpus)
     serving = method == "inference"
-    batch = 1 if serving else _batch(asked.global_batch or Batch(model.global_batch), row)
+    batch = 1 if serving else _batch(asked.global_batch or typical.global_batch, row)
     candidate = usual_candidate(machine, catalog)
     question = question_of(catalog, model, (candidate,), stack, sequence_length=sequence_length, global_batch=batch,
                            precisions=asked.precision, method=method, confidence=confidence, lora_rank=asked.lora_rank,

@@ -13,7 +13,7 @@ from planner.solver.search.found import Frontier, StagedLayout
 from planner.solver.search.frontier import Search
 from planner.solver.search.source import grid_source
 from planner.solver.settings import Effort
-from planner.units import DAY, show_kwh, show_usd, show_within
+from planner.units import DAY, show_kwh, show_more, show_usd, show_within
 
 MOST_ALTERNATIVES = 8
 LEAST_COUNT = 3
@@ -97,7 +97,7 @@ def _why(best: Assignment, this: Assignment, objective: str, excess: float) -> s
         return f"{this.gpus} {this.gpu} GPUs against {best.gpus} {best.gpu}"
     if abs(excess) < TOLD_APART:
         return f"same {_MEASURES[objective]}; {_otherwise(best, this, objective)}"
-    lead = f"{_more(excess)} {_MEASURES[objective]}"
+    lead = f"{show_more(excess)} {_MEASURES[objective]}"
     if objective == "gpus":
         return f"{lead}: {this.gpus:,} against {best.gpus:,}"
     if best.node == this.node and best.offer == this.offer:
@@ -119,7 +119,7 @@ def _otherwise(best: Assignment, this: Assignment, objective: str) -> str:
     for other in ("cost", "gpus", "time"):
         excess = _value(this, other) / max(_value(best, other), 1e-9) - 1
         if other != objective and excess >= TOLD_APART:
-            return f"{_more(excess)} {_MEASURES[other]}: {_SHOWN[other](this)} against {_SHOWN[other](best)}"
+            return f"{show_more(excess)} {_MEASURES[other]}: {_SHOWN[other](this)} against {_SHOWN[other](best)}"
     behind = f"behind by less than {TOLD_APART:.2%}"
     cost = _value(this, "cost")
     if cost < _value(best, "cost") * (1 - TOLD_APART):
@@ -127,11 +127,6 @@ def _otherwise(best: Assignment, this: Assignment, objective: str) -> str:
     if this.nodes + this.spare_nodes > best.nodes + best.spare_nodes:
         return f"more nodes: {this.nodes + this.spare_nodes:,} against {best.nodes + best.spare_nodes:,}"
     return f"{behind}, or harder to set up"
-
-
-def _more(excess: float) -> str:
-    """Write a relative difference: `+13.7%`, or `82x` where the whole is ten times as much or more."""
-    return f"{excess:+.1%}" if excess < 9 else f"{1 + excess:,.0f}x"
 
 
 def _hours(a: Assignment) -> str:

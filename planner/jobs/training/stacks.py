@@ -118,12 +118,12 @@ class ByStack:
     def alternatives(self, columns: Columns, picks: Sequence[Picked], effort: Effort, *, proven: bool
                      ) -> list[Alternative]:
         """Return the best on other hardware, then other sizes and layouts of the same, and on that the best of every
-        other stack, with why each lost.
+        other stack that is not a last resort, with why each lost.
         """
         assert isinstance(columns, FoundByStack)
         ((run, (job, mine)),) = _owned(columns, picks)
         best = mine.layout(run)
-        others = [(other, found) for other in self.jobs if proven and other.place != job.place
+        others = [(other, found) for other in self.jobs if proven and other.place != job.place and other.is_usual
                   and (found := other.best_on(best.column.candidate, effort)) is not None]
         more = next_best(job.context, mine.grid.facts, mine.frontier, best, effort) if proven else []
         by_key = {one.column.key: other for other, found in columns.parts for one in found.frontier.found}
@@ -189,10 +189,10 @@ class ByStack:
     def short(self, columns: Columns) -> tuple[list[str], str | None]:
         """Return what lacks memory, and the nearest miss, by the stack that misses by least."""
         assert isinstance(columns, FoundByStack)
-        job, found = min(columns.parts, key=_shortage)
-        because, nearest = job.short(found)
-        names = ", ".join(other.stack.name for other, _ in columns.parts)
-        return [*because, f"stacks searched: {names}; the leanest is {job.stack.name}"], nearest
+        name, lack = min(((job.stack.name, job.lack(found)) for job, found in columns.parts),
+                         key=lambda one: one[1].short)
+        names = ", ".join(job.stack.name for job, _ in columns.parts)
+        return [*lack.because, f"stacks searched: {names}; the leanest is {name}"], lack.nearest
 
     @property
     def axes(self) -> Collection[str]:
@@ -240,12 +240,6 @@ def _owned(columns: Columns, picks: Sequence[Picked]) -> Iterator[tuple[Run, tup
     """Yield the runs among what was picked, each with the job and the columns that it is of."""
     assert isinstance(columns, FoundByStack)
     yield from ((run, columns.owner(run.column.key)) for run in picks if isinstance(run, Run))
-
-
-def _shortage(part: tuple[TrainingJob, Searched]) -> float:
-    """Return the bytes that the layout nearest to fitting is short of; below all where some fit."""
-    frontier = part[1].frontier
-    return -1.0 if frontier.fit else float("inf") if frontier.nearest_memory is None else frontier.nearest_memory[0]
 
 
 def training_of(name: str, asked: Training, catalog: Catalog, terms: Terms, confidence: float) -> TrainingJob | ByStack:

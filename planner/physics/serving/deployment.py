@@ -8,7 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from planner.catalog.architecture import AnyAttention, Attention, LatentAttention, Model
+from planner.catalog.architecture import Model
+from planner.catalog.attention import AnyAttention, Attention, LatentAttention
 from planner.catalog.calibration import ArchitectureRates, Collectives, KernelShape
 from planner.catalog.formats import StoredCache, WeightFormat
 from planner.catalog.hardware import Gpu

@@ -11,9 +11,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from planner.catalog.architecture import AnyAttention, AnyRecurrence, Attention, LatentAttention, Model
+from planner.catalog.architecture import AnyRecurrence, Model
+from planner.catalog.attention import AnyAttention, Attention, CompressedAttention, LatentAttention
 from planner.catalog.formats import CacheRules, StoredCache
-from planner.catalog.recurrence import DeltaNet, Mamba
+from planner.catalog.recurrence import DeltaNet, Kda, Mamba
+from planner.errors import Unsupported
 from planner.layouts.table import Floats, Ints
 
 
@@ -77,12 +79,14 @@ class _Kind:
 
 def attention_bytes(attention: AnyAttention, cache: StoredCache, cut: Cut) -> Floats:
     """Return bytes that a token takes in one layer on a GPU: heads whole, a latent on every rank."""
+    if isinstance(attention, CompressedAttention):
+        raise Unsupported("a cache of compressed sparse attention")
+    index = attention.indexer.held + cache.index_scale if attention.indexer and attention.indexer.held else 0
     if isinstance(attention, LatentAttention):
-        index = attention.indexer.head_dim + cache.index_scale if attention.indexer else 0
         held: Floats = ((attention.kv_lora_rank + attention.qk_rope) * cache.element + index) / cut.context
         return held
     width = attention.head_dim + attention.value_dim
-    shared: Floats = np.ceil(attention.kv_heads / cut.heads) * width * cache.element / cut.context
+    shared: Floats = (np.ceil(attention.kv_heads / cut.heads) * width * cache.element + index) / cut.context
     return shared
 
 
@@ -93,6 +97,8 @@ def state_bytes(recurrence: AnyRecurrence, rules: CacheRules, cut: Cut) -> Float
     elif isinstance(recurrence, DeltaNet):
         inner, state = recurrence.value_heads * recurrence.value_dim, recurrence.key_dim
         convolved = inner + 2 * recurrence.key_heads * recurrence.key_dim
+    elif isinstance(recurrence, Kda):
+        inner, state, convolved = recurrence.inner, recurrence.head_dim, 3 * recurrence.inner
     else:
         inner, state = recurrence.inner, recurrence.state
         convolved = inner + 2 * recurrence.groups * recurrence.state
@@ -158,6 +164,8 @@ def _kinds(model: Model, cache: StoredCache, cut: Cut, drafts: int) -> list[_Kin
     for block in model.blocks:
         layers = block.count + (drafts if block == last else 0)
         if isinstance(block.attention, Attention):
+            if block.attention.borrowed:
+                continue
             kind = _Kind(layers, nothing + attention_bytes(block.attention, cache, cut), nothing,
                          block.attention.window, block.attention.chunk)
         elif block.attention:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from planner.catalog.architecture import Attention, LatentAttention
+from planner.catalog.attention import Attention, LatentAttention
 from planner.layouts.table import Floats
 from planner.physics import collectives
 from planner.physics.layers import Experts, Linear
@@ -159,8 +159,8 @@ def _decode(d: Deployment, on: _On, rows: Replicas, layer: Layer, load: Load, sh
         width = 2 * attention.kv_lora_rank + attention.qk_rope
         flops = 2 * sequences * read * np.ceil(attention.heads / rows.tp) * width
         took = np.maximum(took, flops / (on.peak * d.law.latent))
-        if kind.indexer is not None:
-            took = took + sequences * load.context * kind.indexer.head_dim / on.cache
+    if kind.indexer is not None:
+        took = took + sequences * load.context * kind.indexer.held / on.cache
     return took
 
 
@@ -174,7 +174,7 @@ def _prompts(d: Deployment, on: _On, rows: Replicas, layer: Layer, load: Load, s
     width = (kind.query_width + kind.value_width) / 2 / rows.tp
     took: Floats = 4 * tokens * layer.reads(load.behind) * width / on.attention
     if kind.indexer is not None:
-        took = took + 2 * tokens * load.behind * kind.indexer.heads * kind.indexer.head_dim / on.attention
+        took = took + 2 * tokens * load.behind * kind.indexer.heads * kind.indexer.held / on.attention
     return took
 
 

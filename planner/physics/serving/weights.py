@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from planner.catalog.architecture import Attention, LatentAttention, Model
+from planner.catalog.architecture import Model
+from planner.catalog.attention import Attention, LatentAttention
 from planner.catalog.formats import WeightFormat
 from planner.layouts.table import Floats, Ints
 from planner.physics.kinds import counted_layers, shape_of
@@ -40,10 +41,10 @@ def weight_bytes(model: Model, weights: WeightFormat, tp: Ints, pp: Ints, data: 
 
 
 def _without_indexers(model: Model) -> Model:
-    """Return the model with full latent attention, whose layers the physics reads alike for every model."""
+    """Return the model with full attention, whose layers the physics reads alike for every model."""
     blocks = tuple(
         block.model_copy(update={"attention": block.attention.model_copy(update={"indexer": None})})
-        if isinstance(block.attention, LatentAttention) else block for block in model.blocks)
+        if isinstance(block.attention, Attention | LatentAttention) else block for block in model.blocks)
     return model.model_copy(update={"blocks": blocks})
 
 
@@ -92,7 +93,6 @@ def _copies(model: Model, weights: WeightFormat, cut: Cut) -> Floats:
     for block, count in counted_layers(model):
         attention = block.attention
         if isinstance(attention, Attention):
-            width = attention.head_dim + attention.value_dim
             held = np.ceil(attention.kv_heads / cut.heads) - attention.kv_heads / cut.heads
-            extra += count * held * width * model.hidden * weights.of_attention
+            extra += count * held * attention.projected * model.hidden * weights.of_attention
     return extra

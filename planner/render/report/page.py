@@ -20,13 +20,13 @@ from planner.catalog.sourced import Sourced
 from planner.errors import UnknownName
 from planner.layouts.candidate import Candidate
 from planner.money.rent import offered, usual_candidate
-from planner.render.facts import Fact, Part, bill, facts, levels, memory_parts, time_parts
-from planner.render.figures import percent
+from planner.render.facts import Fact, Part, bill, facts, latencies, memory_parts, time_parts
+from planner.render.figures import days, percent
 from planner.render.layout_text import brief
 from planner.render.report.money import by_days_and_cost, rent_against_buy
 from planner.render.tables import render_answer_line
 from planner.render.topology_svg import topology_svg
-from planner.units import GIB, round_up, show_seconds, show_usd
+from planner.units import GIB, show_seconds, show_usd
 
 
 def report(plan: Plan, catalog: Catalog) -> str:
@@ -38,7 +38,7 @@ def report(plan: Plan, catalog: Catalog) -> str:
     return pages.get_template("page.html.j2").render(
         plan=plan, first=first, sentence=render_answer_line(plan), rest=[_held(one) for one in plan.assignments[1:]],
         name=plan.provenance.scenario.get("name", "Plan"),
-        facts=_grouped(first) if first else {}, levels=levels(first.serving) if first and first.serving else [],
+        facts=_grouped(first) if first else {}, levels=latencies(first.serving) if first and first.serving else None,
         memory=_memory(first.memory) if first else [], time=time_parts(first.time) if first else [],
         bill=bill(first.purchase) if first and first.purchase else [],
         others=[_other(one) for one in plan.alternatives],
@@ -68,13 +68,13 @@ def _memory(memory: Memory) -> list[Part]:
 
 def _held(a: Assignment) -> tuple[str, str, str]:
     """Return a further assignment as name, hardware and layout."""
-    return a.workload, f"{a.gpus:,} x {a.gpu}", brief(a.layout)
+    return a.workload, f"{a.gpus:,} x {a.gpu}", brief(a)
 
 
 def _other(a: Alternative) -> dict[str, Any]:
-    return {"hardware": f"{a.nodes:,} x {a.node}", "offer": a.offer or "", "layout": brief(a.layout),
-            "days": "" if a.duration_days is None else f"{round_up(a.duration_days, 1):,}",
-            "cost": "" if a.cost_usd is None else show_usd(a.cost_usd), "why": ("tied: " if a.tied else "") + a.why}
+    return {"hardware": f"{a.nodes:,} x {a.node}", "offer": a.offer or "", "layout": brief(a),
+            "days": "" if a.duration_days is None else days(a.duration_days),
+            "cost": "" if a.cost_usd is None else show_usd(a.cost_usd), "why": a.reason}
 
 
 def _candidate(a: Assignment, catalog: Catalog) -> Candidate | None:

@@ -6,14 +6,22 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from planner.layouts.offload import NOTHING, Level, allowed
+from planner.layouts.axes import Space
+from planner.layouts.offload import NOTHING, Level, allowed, levels
 from planner.layouts.table import Ints, Layouts, Mask
 from planner.physics.training.estimate import TimeTerms, offloaded
 from planner.physics.training.memory import memory_terms
 from planner.physics.training.question import Question
 from planner.solver.search.bounds import Bound, bound, time_bound
 from planner.solver.search.found import Batch, Frontier
+from planner.solver.search.holding import least_short, stems_short
 from planner.solver.search.job import Keys, Pricing
+from planner.solver.search.source import Source
+
+
+def offers(question: Question, space: Space) -> tuple[Level, ...]:
+    """Return the levels of offload to look at: where nothing trains, weights are held where they are used."""
+    return (NOTHING,) if question.tuning.forward_only else levels(space, question.stack)
 
 
 class Bounding:
@@ -37,6 +45,12 @@ class Bounding:
                     keep &= ~late
         return keep
 
+    def holdable(self, stems: Layouts, source: Source) -> Layouts:
+        """Return the stems from which something may grow that its GPUs hold; count the others."""
+        held = np.flatnonzero(stems_short(self.question, self.levels, self.flash, stems, source.stages(stems)) <= 0)
+        self.out.removed["states"] += (len(stems) - len(held)) * source.points
+        return stems.take(held)
+
     def batches(self, rows: Layouts, time: TimeTerms, known: Ints) -> Iterator[tuple[Batch, Keys, Mask]]:
         """Yield the rows at every level of offload not in `known` yet, each with keys and what may be staged.
 
@@ -56,7 +70,13 @@ class Bounding:
             if not len(mine):
                 continue
             now = at.take(mine)
-            terms, memory = time.take(mine), memory_terms(self.question, now)
+            memory = memory_terms(self.question, now)
+            holds = least_short(self.question, now, memory) <= 0
+            open_[number, mine] = True
+            if not holds.all():
+                self.out.removed["memory"] += int((~holds).sum())
+                mine, now, memory = mine[holds], now.take(holds), memory.take(np.flatnonzero(holds))
+            terms = time.take(mine)
             if level != NOTHING:
                 terms = offloaded(self.question, now, terms)
             bounds = bound(self.question, now, terms, memory)
@@ -64,7 +84,6 @@ class Bounding:
             keep = bounds.fits & self.within_limits(keys, "_with_memory")
             self.out.fit += int(bounds.fits.sum())
             self.out.removed["memory"] += int((~bounds.fits).sum())
-            self._note_memory(now, bounds)
             open_[number, mine] = self._short(now, terms, bounds)
             parts.append((now, terms, memory, mine, keys, keep))
         for now, terms, memory, mine, keys, keep in parts:
@@ -73,11 +92,3 @@ class Bounding:
     def _short(self, rows: Layouts, time: TimeTerms, known: Bound) -> Mask:
         """Return where the bound already shows that memory costs time, or everything."""
         return ~known.fits | (known.step > time_bound(self.question, rows, time))
-
-    def _note_memory(self, rows: Layouts, known: Bound) -> None:
-        """Remember the layout that misses memory by least, for the explanation of an infeasible question."""
-        if known.fits.all():
-            return
-        short = np.where(known.fits, np.inf, known.short)
-        row = int(np.argmin(short))
-        self.out.note_memory(float(short[row]), rows.row(row))

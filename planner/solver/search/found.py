@@ -56,15 +56,7 @@ class Frontier:
     interrupted: bool = False
     open_bound: Key | None = None
     """Least key among layouts not yet staged when time ran out; none where the search ended."""
-    nearest_memory: tuple[float, dict[str, float]] | None = None
-    """Allocated bytes short, and the layout that misses memory by least."""
 
     def note_open(self, key: Key) -> None:
         """Remember that nothing tighter than `key` is known of what was not staged."""
         self.open_bound = min(key, self.open_bound or key)
-
-    def note_memory(self, short: float, layout: dict[str, float]) -> None:
-        """Remember the layout that misses memory by least; of equals on several candidates, that of the first."""
-        held = self.nearest_memory
-        if held is None or (short, layout["candidate"]) < (held[0], held[1]["candidate"]):
-            self.nearest_memory = short, layout

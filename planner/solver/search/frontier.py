@@ -14,12 +14,12 @@ from functools import partial
 import numpy as np
 
 from planner.layouts.axes import Space
-from planner.layouts.offload import NOTHING, Level, level_of, levels
+from planner.layouts.offload import Level, level_of
 from planner.layouts.table import Ints, Layouts, Mask, joined
 from planner.physics.training.estimate import TimeTerms, time_terms
 from planner.physics.training.question import Question
 from planner.process.workers import told_to_stop
-from planner.solver.search.bounding import Bounding
+from planner.solver.search.bounding import Bounding, offers
 from planner.solver.search.bounds import stem_bound, time_bound
 from planner.solver.search.candidate_run import Run, by_candidate, near_leaders
 from planner.solver.search.floor import floor
@@ -40,11 +40,6 @@ SIDE_BY_SIDE = 2**18
 """Stems of candidates searched together: what is computed at once costs little more than for one."""
 BLOCK = 128
 """Rows whose bounds are refined at once."""
-
-
-def offers(question: Question, space: Space) -> tuple[Level, ...]:
-    """Return the levels of offload to look at: where nothing trains, weights are held where they are used."""
-    return (NOTHING,) if question.tuning.forward_only else levels(space, question.stack)
 
 
 class Search:
@@ -103,7 +98,7 @@ class Search:
                 self._candidates(parts, source)
                 parts, begun = [], set()
             begun |= candidates
-            parts.append(self._within_limits(stems, source.points))
+            parts.append(self._within_limits(stems, source))
             if self.alone or sum(len(part) for part, _ in parts) > SIDE_BY_SIDE:
                 self._candidates(parts, source)
                 parts, begun = [], set()
@@ -153,22 +148,23 @@ class Search:
         """Return every layout whose bound without memory is at most `most` in the objective's quantum."""
         tables = []
         for stems in together(source, 0, self.effort.check):
-            mine, keys = self._within_limits(stems, source.points)
+            mine, keys = self._within_limits(stems, source)
             rows = source.grow(mine.take(np.flatnonzero(keys.first <= most)))
             bounds = time_bound(self.question, rows, time_terms(self.question, rows))
             tables.append(rows.take(np.flatnonzero(self.pricing.least(rows, bounds).first <= most)))
         return joined(tables)
 
-    def _within_limits(self, stems: Layouts, points: int) -> tuple[Layouts, Keys]:
+    def _within_limits(self, stems: Layouts, source: Source) -> tuple[Layouts, Keys]:
         """Return the stems that can meet every limit, with their keys; in chunks, so that memory stays small."""
         parts = []
         for start in range(0, max(1, len(stems)), CHUNK):
             self.effort.check()
             chunk = stems.take(np.arange(start, min(start + CHUNK, len(stems)))) if len(stems) > CHUNK else stems
+            chunk = self.bounding.holdable(chunk, source)
             keys = self.pricing.least(chunk, stem_bound(self.question, chunk))
-            within = self.bounding.within_limits(keys, points=points)
+            within = self.bounding.within_limits(keys, points=source.points)
             near = within & near_leaders(self.kept, chunk, keys)
-            self.out.removed["bound"] += int(within.sum() - near.sum()) * points
+            self.out.removed["bound"] += int(within.sum() - near.sum()) * source.points
             keep = np.flatnonzero(near)
             parts.append((chunk.take(keep), keys.take(keep)))
         return joined([table for table, _ in parts]), joined_keys([keys for _, keys in parts])

@@ -26,7 +26,7 @@ from planner.solver.settings import Effort
 PATIENCE = 5.0
 """Seconds that processes have to end after Ctrl-C with what they have; those that take longer are ended without."""
 
-UNGROWN = ("deadline", "budget", "power", "owned", "bound", "time")
+UNGROWN = ("deadline", "budget", "power", "owned", "states", "bound", "time")
 """Why the search drops a stem before it is grown, in grid points."""
 
 
@@ -125,6 +125,4 @@ def _joined(parts: Sequence[Frontier]) -> Frontier:
         whole.interrupted |= part.interrupted
         if part.open_bound is not None:
             whole.note_open(part.open_bound)
-        if part.nearest_memory is not None:
-            whole.note_memory(*part.nearest_memory)
     return whole

@@ -11,8 +11,9 @@ import numpy as np
 
 from planner.layouts.axes import Space
 from planner.physics.training.question import Question
+from planner.solver.search.bounding import offers
 from planner.solver.search.found import StagedLayout
-from planner.solver.search.frontier import Search, offers
+from planner.solver.search.frontier import Search
 from planner.solver.search.job import Job, complexities
 from planner.solver.search.source import Source, table_source
 from planner.solver.settings import UNLIMITED, Effort, OutOfTime

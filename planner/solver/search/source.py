@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.layouts.enumerate import Grid
-from planner.layouts.table import Layouts, joined
+from planner.layouts.table import Layouts, Mask, joined
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,17 +21,20 @@ class Source:
     stems: Callable[[Callable[[], None]], Iterable[tuple[list[int], Layouts]]]
     grow: Callable[[Layouts], Layouts]
     points: int
+    stages: Callable[[Layouts], Iterable[tuple[int, Mask]]]
+    """The ZeRO stages that rows may grow into, each with those that may have it."""
 
 
 def grid_source(grid: Grid) -> Source:
     """Return the stems of a whole grid."""
-    return Source(grid.stems, grid.grow, grid.points_per_stem)
+    return Source(grid.stems, grid.grow, grid.points_per_stem, grid.zero_stages)
 
 
 def table_source(layouts: Layouts) -> Source:
     """Return rows that are grown already, by candidate."""
     alike = [([int(one)], layouts.take(layouts.candidate == one)) for one in np.unique(layouts.candidate)]
-    return Source(lambda check: alike, lambda rows: rows, 1)
+    return Source(lambda check: alike, lambda rows: rows, 1,
+                  lambda rows: [(stage, rows.zero == stage) for stage in np.unique(rows.zero).tolist()])
 
 
 def together(source: Source, most: int, check: Callable[[], None] = lambda: None) -> Iterator[Layouts]:

@@ -1,0 +1,105 @@
+"""The next best in a line each: what it is, how long, for how much, and why it lost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from planner.answer.assignment import Alternative, Assignment
+from planner.answer.schema import Plan
+from planner.render.figures import days
+from planner.render.layout_text import differences
+from planner.render.page import Page
+from planner.units import show_usd
+
+MOST = 3
+"""Alternatives shown; the others are behind -v."""
+DIFFERENCES = 2
+"""Axes named of a layout on the same hardware."""
+GAP = 2
+_BREAKS = (" against ", " at ", "; ", ": ", ", ")
+"""Where a reason may end, and still be one."""
+
+
+def show_runners_up(page: Page, plan: Plan) -> None:
+    """Print the first alternatives, none with the same text as another."""
+    fleets = list(_fleets(plan))
+    lines = list(_lines(fleets, plan))[:MOST]
+    if not lines:
+        return
+    more = len(fleets) - len(lines)
+    page.heading("Alternatives" + (f" ({more} more with -v)" if more > 0 else ""))
+    widths = [max(len(line[at]) for line in lines) for at in range(3)]
+    room = page.console.width - sum(widths) - (len(widths) + 1) * GAP
+    for name, time, cost, why in lines:
+        page.paragraph(" " * GAP + (" " * GAP).join(
+            (f"{name:<{widths[0]}}", f"{time:>{widths[1]}}", f"{cost:>{widths[2]}}", shortened(why, room))))
+
+
+def _fleets(plan: Plan) -> Iterator[list[Alternative]]:
+    """Yield the alternatives, those together that are one fleet."""
+    for _, together in groupby(enumerate(plan.alternatives), lambda item: item[1].fleet or -item[0]):
+        yield [one for _, one in together]
+
+
+def _lines(fleets: Sequence[Sequence[Alternative]], plan: Plan) -> Iterator[tuple[str, str, str, str]]:
+    """Yield the lines, with the provider where two have the same name, and each text once."""
+    seen: set[str] = set()
+    for fleet in fleets:
+        name, time, cost, why = _line(fleet, plan)
+        if name in seen:
+            name += f", {_from(fleet[0])}"
+        if name not in seen:
+            seen.add(name)
+            yield name, time, cost, why
+
+
+def _from(one: Assignment) -> str:
+    return {"buy": "bought", "owned": "owned"}.get(one.sourcing or "", (one.offer or "").split(" ")[0])
+
+
+def _line(fleet: Sequence[Alternative], plan: Plan) -> tuple[str, str, str, str]:
+    first, gpus = fleet[0], Counter[str]()
+    for one in fleet:
+        gpus[one.gpu] += one.gpus
+    name = " + ".join(f"{count:,} x {gpu}" for gpu, count in gpus.items()) + f", {first.layout.precision}"
+    if len(fleet) == 1:
+        name = _name(first, next((a for a in plan.assignments if a.workload == first.workload), plan.assignments[0]))
+    return (name, "" if first.serving or first.duration_days is None else days(first.duration_days),
+            _cost(fleet), first.reason)
+
+
+def _cost(fleet: Sequence[Alternative]) -> str:
+    """Return the cost, of a service that of an hour."""
+    if fleet[0].serving is None:
+        return "" if fleet[0].cost_usd is None else show_usd(fleet[0].cost_usd)
+    return show_usd(sum((one.usd_per_node_hour or 0.0) * one.nodes for one in fleet)) + "/h"
+
+
+def _name(one: Alternative, best: Assignment) -> str:
+    """Return what tells an alternative from the plan: hardware, whose it is, or what of the layout is not the same."""
+    parts = []
+    if (one.node, one.nodes, one.gpus) != (best.node, best.nodes, best.gpus):
+        parts.append(f"{one.gpus:,} x {one.gpu}")
+    if one.offer != best.offer and (parts == [] or one.sourcing != best.sourcing):
+        parts.append(_from(one))
+    if not parts:
+        parts = list(differences(one, best))[:DIFFERENCES]
+    if one.layout.precision != best.layout.precision:
+        parts.append(one.layout.precision)
+    return ", ".join(parts) or "same axes, other stages"
+
+
+def shortened(text: str, room: int) -> str:
+    """Return as much of a reason as there is room for, ending where a clause does; its first clause in any case."""
+    ends = sorted({at for mark in _BREAKS for at in _found(text, mark)} | {len(text)})
+    fitting = [end for end in ends if end <= room]
+    return text[:fitting[-1] if fitting else ends[0]]
+
+
+def _found(text: str, mark: str) -> Iterator[int]:
+    at = text.find(mark)
+    while at >= 0:
+        yield at
+        at = text.find(mark, at + 1)

@@ -1,0 +1,121 @@
+"""Assignments in short: the layout in words, memory and time side by side, and the figures that people ask for first.
+
+What is here is a choice among the facts of `facts.py`; the others are behind `-v`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from planner.answer.assignment import Assignment
+from planner.answer.level import Percentiles
+from planner.render.breakdown import VERDICT, at_confidence, show_latencies
+from planner.render.facts import facts, idle, memory_parts, time_parts
+from planner.render.figures import days, percent
+from planner.render.layout_text import brief, degrees, prompts_of
+from planner.render.page import Block, Column, Page
+from planner.render.serving import ROLES
+from planner.units import GIB, show_bytes, show_seconds, show_usd
+
+MOST_PARTS = 6
+"""Rows of a block of memory or time: the largest, and the others in one."""
+MOST_LINES = 8
+"""Assignments that have a line each; of more the first."""
+_TRAINED = {"tokens": "", "compute": "", "step": "step ", "goodput": ""}
+"""Labels of facts on speed that are shown, and what is put before them in one line."""
+_SERVED = ("requests", "output", "cache")
+"""The same for a service, a line each."""
+
+
+def show_summary(page: Page, a: Assignment, confidence: float | None, proof: str = "") -> None:
+    """Print one assignment in about 25 lines, with the proof of a plan."""
+    said = {(fact.group, fact.label): fact.value for fact in facts(a, confidence)}
+    page.heading(f"Layout ({a.stack}): {brief(a)}")
+    if a.serving is None or a.gpus > a.serving.replicas:
+        page.paragraph(said["layout", "in words"])
+    page.console.print()
+    page.blocks(_memory(a, confidence), _time(a))
+    if a.serving is not None:
+        page.console.print()
+        show_latencies(page, a.serving)
+    page.console.print()
+    wanted = _TRAINED if a.serving is None else _SERVED
+    speed = [(label, value) for (group, label), value in said.items() if group == "performance" and label in wanted]
+    cost = [value for (group, label), value in said.items() if group == "cost" and label != "offer"]
+    if a.serving is None:
+        speed = [("speed", "; ".join(f"{_TRAINED[label]}{value}" for label, value in speed))]
+    rows = [*speed, ("cost", "; ".join(cost)), ("replay", said.get(("level", "replayed"), "")),
+            ("idle", said.get(("hardware", "idle"), ""))]
+    if a.purchase is not None:
+        rows.append(("bought", f"{said['purchase', 'capital']}; {said['purchase', 'per hour']}"))
+    page.facts([row for row in (*rows, ("proof", proof)) if row[1]])
+
+
+def _memory(a: Assignment, confidence: float | None) -> Block:
+    memory = a.memory
+    rows = [(part.label, f"{part.number} {part.unit}", percent(part.share))
+            for part in memory_parts(memory, MOST_PARTS)]
+    free = memory.usable_bytes - memory.peak_bytes
+    rows.append(("free" if free >= 0 else "missing", f"{abs(free) / GIB:,.2f} GiB",
+                 percent(abs(free) / memory.usable_bytes)))
+    if memory.host_bytes_per_node:
+        rows.append(("host memory, a node", show_bytes(memory.host_bytes_per_node), ""))
+    sure = at_confidence(confidence if a.serving is None else None)
+    return Block(f"Memory per GPU: {memory.fits}{sure}", rows, VERDICT[memory.fits])
+
+
+def _time(a: Assignment) -> Block:
+    step = a.time
+    rows = [(part.label, f"{part.number} {part.unit}", percent(part.share)) for part in time_parts(step, MOST_PARTS)]
+    return Block(f"{'Step' if a.serving is None else 'Decode step'}: {show_seconds(step.step_seconds)}", rows)
+
+
+def show_each(page: Page, assignments: Sequence[Assignment]) -> None:
+    """Print several assignments, a line each."""
+    shown = assignments[:MOST_LINES]
+    page.console.print()
+    if any(a.serving is None for a in shown):
+        columns = (Column("workload"), Column("hardware and layout"), Column("time", True), Column("cost", True))
+        page.table(columns, [(a.workload, f"{a.nodes:,} x {a.node}, {degrees(a)}",
+                              "-" if a.duration_days is None else days(a.duration_days),
+                              "-" if a.cost_usd is None else show_usd(a.cost_usd)) for a in shown])
+    else:
+        _show_fleet(page, shown)
+    if len(assignments) > len(shown):
+        page.paragraph(f"{len(assignments) - len(shown)} more with -v")
+
+
+def _show_fleet(page: Page, shown: Sequence[Assignment]) -> None:
+    """Print replicas of services: what, where, how many requests, and how fast at the asked percentile."""
+    found = [[_asked(each) for each in (a.serving.ttft_seconds, a.serving.tpot_seconds)] for a in shown if a.serving]
+    # the percentile is in the head where every service has the same
+    at = [sorted({pair[which][0] for pair in found}) for which in range(2)]
+    heads = [f"{name}\n{one[0]}" if len(one) == 1 else name for name, one in zip(("TTFT", "TPOT"), at, strict=True)]
+    columns = (Column("service"), Column("replicas"), Column("requests/s", True), Column(heads[0], True),
+               Column(heads[1], True), Column("USD/h", True))
+    rows = []
+    for a, pair in zip(shown, found, strict=True):
+        seconds = [time if len(one) == 1 else f"{time} {name}" for (name, time), one in zip(pair, at, strict=True)]
+        rows.append((*_line(a), *seconds, _hourly(a)))
+    page.table(columns, rows)
+    left = [f"{idle(a)} ({a.workload})" for a in shown if a.idle_gpus]
+    if left:
+        page.paragraph("Paid for: " + "; ".join(left))
+
+
+def _line(a: Assignment) -> tuple[str, str, str]:
+    served = a.serving
+    assert served is not None
+    each = a.gpus // served.replicas
+    return (f"{a.workload}{ROLES[served.role]}{prompts_of(a)}",
+            f"{served.replicas:,} x {each} {a.gpu}, {a.layout.precision}", f"{served.requests_per_second:,.4g}")
+
+
+def _hourly(a: Assignment) -> str:
+    return "-" if a.usd_per_node_hour is None else f"{a.usd_per_node_hour * (a.nodes + a.spare_nodes):,.2f}"
+
+
+def _asked(found: Percentiles) -> tuple[str, str]:
+    """Return the latency at the percentile of its target, p95 where there is none."""
+    at, seconds = (found.asked.at, found.asked.seconds) if found.asked else ("p95", found.p95)
+    return at, show_seconds(seconds)

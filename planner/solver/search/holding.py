@@ -1,0 +1,67 @@
+"""What cannot be held however it is sharded, offloaded and recomputed: stems that need not be grown, rows not bounded.
+
+A layout holds at least the states of its layers and of both ends of its pipeline, and what it gathers of them. Neither
+depends on the order of the pipeline's work or on what is recomputed, so that one test at the leanest ZeRO stage and
+offload speaks for all that grows from a stem.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from planner.layouts.axes import RECOMPUTE
+from planner.layouts.offload import OFFLOAD_AXES, Level, allowed
+from planner.layouts.table import Floats, Ints, Layouts, Mask, distinct
+from planner.physics.training.memory import MemoryTerms, memory_terms
+from planner.physics.training.question import Question
+
+HAIR = 1e-9
+"""Relative slack for what floats lose."""
+STATES = ("candidate", "precision", "tp", "cp", "ep", "dp", "pp")
+"""Axes of a stem that decide its states and the memory they lie in."""
+
+
+def least_short(question: Question, rows: Layouts, memory: MemoryTerms) -> Floats:
+    """Return the bytes that the average stage of each row is short of at least; what is above zero cannot fit."""
+    persist = question.stack.gradients_persist
+    layer, first, last = (states.held(persist) for states in (memory.layer, memory.first, memory.last))
+    states = (question.shape.layers * layer + first + last) / rows.pp
+    found: Floats = states * (1 - HAIR) + memory.gathered - memory.capacity
+    return found
+
+
+def stems_short(question: Question, levels: Sequence[Level], flash: Mask, stems: Layouts,
+                stages: Iterable[tuple[int, Mask]]) -> Floats:
+    """Return the bytes that the average stage of whatever grows from each stem is short of at least.
+
+    levels: the levels of offload that are searched; flash: which candidates have NVMe; stages: ZeRO stages, each with
+    the stems that may have it.
+    """
+    short, leaner = np.full(len(stems), np.inf), np.zeros(len(stems), bool)
+    for stage, has in sorted(stages, key=lambda one: -one[0]):
+        # below ZeRO-2 nothing is gathered, so that sharding the optimizer only holds less
+        left = np.flatnonzero(has & ~leaner)
+        leaner |= has & (stage <= 1)
+        if not len(left):
+            continue
+        columns: list[Ints] = [getattr(stems, name)[left] for name in STATES]
+        first, place = distinct(*columns)
+        rows = _leanest(question, levels, flash, stems.take(left[first]), stage)
+        # one group shards most; groups of one rank need no buckets
+        for copies in (np.ones_like(rows.dp), rows.dp * rows.cp)[:1 + question.stack.hybrid_shard]:
+            at = rows.replace(hsdp=copies)
+            short[left] = np.minimum(short[left], least_short(question, at, memory_terms(question, at))[place])
+    return short
+
+
+def _leanest(question: Question, levels: Sequence[Level], flash: Mask, rows: Layouts, stage: int) -> Layouts:
+    """Return the rows at a ZeRO stage with the largest share of everything offloaded that is allowed there."""
+    rows = rows.replace(zero=np.full(len(rows), stage), recompute=np.full(len(rows), RECOMPUTE.index("full")))
+    shares = {name: np.zeros(len(rows)) for name in OFFLOAD_AXES[:3]}
+    for level in levels:
+        can = allowed(level.on(rows).columns, question.stack, flash)
+        for name, share in zip(shares, level.values, strict=False):
+            shares[name] = np.maximum(shares[name], can * share)
+    return rows.replace(**shares)
