@@ -76,7 +76,8 @@ def test_prices_are_of_whole_instances_and_known_instances_bring_their_network(t
     assert offers(imported) == {
         ("p5.48xlarge", "us-east-1", term): {
             "instance": "p5.48xlarge", "node": "dgx-h100", "region": "us-east-1", "term": term, "price": price,
-            "nics": {"count": 32, "bandwidth": "12.5 GB/s"}, "fabric": "efa-v2"}
+            "host": {"memory": "2048 GiB", "vcpus": 192}, "nics": {"count": 32, "bandwidth": "12.5 GB/s"},
+            "fabric": "efa-v2"}
         for term, price in (("on-demand", "55.04 USD/h"), ("spot", "17 USD/h"))}
     assert imported.prices is not None
     assert (imported.prices.name, imported.prices.as_of, imported.prices.kind) == ("aws", "2026-11", "quoted")
@@ -183,6 +184,7 @@ def test_hosts_and_accelerators_of_one_zone_are_added_up(tmp_path: Path) -> None
         ("a3-megagpu-8g", "us-central1", "on-demand"): ("dgx-h100", "80 USD/h"),
         ("g2-standard-48", "us-central1", "on-demand"): ("l4-4x", "4 USD/h")}
     assert found["a3-highgpu-8g", "us-central1", "on-demand"]["fabric"] == "ethernet-100"
+    assert found["g2-standard-48", "us-central1", "on-demand"]["host"] == {"vcpus": 48, "memory": "192 GiB"}
     assert reasons(imported) == {4: "no GPU", 6: "no GPU", 12: "an accelerator whose host is not told"}
 
 

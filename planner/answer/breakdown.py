@@ -65,6 +65,10 @@ class Memory(Frozen):
     """Pinned host memory for offloaded data, for all GPUs of a node; 0 without offload."""
     nvme_bytes_per_node: int = Field(default=0, ge=0)
     """Flash for offloaded data, for all GPUs of a node; 0 without offload to flash."""
+    host_usable_bytes: int | None = Field(default=None, exclude=True)
+    """What a node's host has for offloaded data; not part of the JSON, as what follows."""
+    nvme_usable_bytes: int | None = Field(default=None, exclude=True)
+    """The same of its flash."""
     median: Median | None = Field(default=None, exclude=True)
     """Not part of the JSON."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planner.answer.assignment import Assignment
 from planner.answer.schema import Plan, Search
 from planner.jobs.columns import joined
 from planner.jobs.market import price_dates
@@ -38,13 +37,6 @@ def decided(solved: Solved) -> Defaults:
 def with_decided(defaults: Sequence[Default], solved: Solved) -> Defaults:
     """Return the defaults of a question with what decided beside them, in place of those of the same name."""
     return list({one.name: one for one in (*defaults, *decided(solved))}.values())
-
-
-def unvalidated(made: Sequence[Assignment]) -> list[str]:
-    """Return a warning for each stack whose speed no measured run is held against."""
-    stacks = {a.stack for a in made if a.time.evidence is not None and not a.time.evidence.validated}
-    return [f"speed not validated for stack {name}: no measured run of it by this method is in the evidence"
-            for name in sorted(stacks)]
 
 
 def search_of(solved: Solved, seconds: float) -> Search:

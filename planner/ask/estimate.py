@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from planner.answer.assignment import Assignment
+from planner.ask.fastest import Estimated, fastest
 from planner.ask.largest import Largest, largest_model, largest_of, largest_sequence
 from planner.ask.levers import Lever, levers
 from planner.catalog.load import Catalog
 from planner.errors import InputError
-from planner.jobs.kinds import estimate_of, idle_in
+from planner.jobs.kinds import estimate_of, idle_in, on_node
+from planner.jobs.training.one_layout import open_layout, with_steps
 from planner.layouts.axes import divisors
 from planner.physics.shapes import parameters
 from planner.scenario.load import Reference, load_work
@@ -38,11 +40,24 @@ class Estimating:
 
     def __call__(self, layout: Mapping[str, str] | None = None, **work: Any) -> Assignment:  # noqa: ANN401 - keys
         """Return the estimate, with some keys of the workload changed. Raises InputError for an illegal layout."""
+        return self.answer(layout, **work).assignment
+
+    def answer(self, layout: Mapping[str, str] | None = None, **work: Any) -> Estimated:  # noqa: ANN401 - keys
+        """Return the estimate and how its layout was chosen, with some keys of the workload changed.
+
+        Raises InputError for an illegal layout.
+        """
         asked = self.scenario
         if work:
             changed = only_training(asked, "the largest that fits").workload.model_copy(update=work)
             asked = asked.model_copy(update={"workload": changed})
-        return estimate_of(asked, self.catalog, self.node, self.layout if layout is None else layout)
+        layout = self.layout if layout is None else layout
+        found = estimate_of(asked, self.catalog, self.node, layout)
+        if found is not None:
+            return Estimated(found)
+        best = fastest(on_node(asked, self.catalog, self.node), asked.limits.gpus, open_layout(layout))
+        training = only_training(asked, "the best layout").workload
+        return replace(best, assignment=with_steps(best.assignment, training))
 
     @property
     def rate(self) -> float | None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from planner.answer.assignment import Alternative, Assignment
+from planner.answer.assignment import Alternative, Assignment, alternative
 from planner.answer.schema import Infeasible, Objective, Plan, Search, Status
 from planner.ask.provenance import provenance_of
 from planner.catalog.load import Catalog
@@ -17,10 +17,14 @@ from planner.scenario.default import Default
 from planner.scenario.scenario import AnyScenario
 from planner.solver.settings import UNLIMITED, Effort
 
+INSIDE = {"offload_optimizer": "0", "offload_parameters": "0", "offload_activations": "0"}
+"""Layouts that keep everything on the GPUs."""
+
 
 def hold(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], effort: Effort = UNLIMITED) -> Plan:
     """Return the fewest GPUs that hold the model, one assignment a method; other GPU kinds are the alternatives.
 
+    Where the fewest keep something on the host, the fewest that need no host are an alternative too.
     Of several models the largest that fits is answered for. Every count is proven: no layout of the space on fewer
     GPUs of that kind fits at the asked confidence; unless a time limit cut a search short, which the status says.
     """
@@ -39,7 +43,13 @@ def hold(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], e
             proven &= solved.columns[0].open_bound is None
             if solved.picks:
                 best += solved.assignments()
-                others += _other_kinds(solved, best[-1])
+                kinds = _other_kinds(solved, best[-1])
+                others += kinds
+                if outside := {one.gpu: one for one in (best[-1], *kinds) if one.layout.offload.to != "none"}:
+                    inside = solve(question, effort, held=INSIDE)
+                    accounts.append(inside.columns[0].account)
+                    proven &= inside.columns[0].open_bound is None
+                    others += _on_gpus_alone(inside, outside)
                 break
             without.append(f"{method} of {model}" if several else method)
     total = float(sum(assignment.gpus for assignment in best))
@@ -57,6 +67,16 @@ def hold(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], e
         search=account.model_copy(update={"domains": {}}),
         infeasible=None if best or nothing is None else Infeasible(because=(nothing,)),
         provenance=provenance_of(scenario, catalog, defaults))
+
+
+def _on_gpus_alone(inside: Solved, outside: Mapping[str, Assignment]) -> list[Alternative]:
+    """Return the fewest GPUs with nothing outside them, of every kind (by GPU) whose fewest keep something there."""
+    if inside.solution.run is None:
+        return []
+    (found,) = inside.assignments()
+    kinds = [alternative(found, ""), *_other_kinds(inside, found)]
+    return [one.model_copy(update={"why": f"nothing outside the GPUs: {one.gpus:,} against {outside[one.gpu].gpus:,}"})
+            for one in kinds if one.gpu in outside]
 
 
 def _other_kinds(solved: Solved, best: Assignment) -> list[Alternative]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from planner.answer.schema import Plan
-from planner.ask.account import finished, search_of, unvalidated, with_decided
+from planner.ask.account import finished, search_of, with_decided
 from planner.ask.alternatives import alternatives_of
 from planner.ask.explain.cause import infeasible_of
 from planner.ask.provenance import provenance_of
@@ -51,7 +51,7 @@ def make_plan(scenario: AnyScenario, catalog: Catalog, *, defaults: Sequence[Def
     plain, more = simplest(solved) if simple or tells_apart(solved) else (solved, ())
     shown, more = (plain, more) if simple else (solved, ())
     made = tuple(shown.assignments(replaying))
-    plan = Plan(status=solved.status, notes=(*question.terms.market.notes, *unvalidated(made), *more),
+    plan = Plan(status=solved.status, notes=(*question.terms.market.notes, *more),
                 objective=solved.objective, assignments=made,
                 alternatives=tuple(alternatives_of(solved, shown, plain)) if made else (),
                 search=search_of(solved, time.monotonic() - started), infeasible=infeasible_of(solved),

@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from planner.catalog.hardware import Nics
+from planner.catalog.hardware import Nics, Node
 from planner.catalog.ranges import Few, Hours
 from planner.catalog.sourced import AsOf, Kind, Sourced
-from planner.units import DAY, KgPerKwh, Seconds, Usd, UsdPerHour, UsdPerKw, UsdPerKwh, UsdPerKwMonth, Watts
+from planner.units import DAY, Bytes, KgPerKwh, Seconds, Usd, UsdPerHour, UsdPerKw, UsdPerKwh, UsdPerKwMonth, Watts
 from planner.yaml_io import Frozen
 
 Term = Literal["on-demand", "spot", "reserved-1y", "reserved-3y", "capacity-block"]
@@ -19,8 +19,30 @@ MINIMUM: dict[Term, float] = {"reserved-1y": 365 * DAY, "reserved-3y": 3 * 365 *
 """Seconds for which a term is paid at least; EC2 Capacity Blocks are of whole days."""
 
 
+class Host(Frozen):
+    """What a provider states of an instance's host; what it leaves out is as in the node type."""
+
+    memory: Bytes | None = None
+    vcpus: Few | None = None
+    disk: Literal["none"] | Bytes | None = None
+    """Local flash, all drives together."""
+
+    def of(self, node: Node) -> Node:
+        """Return a node type with this host: a smaller disk is slower in proportion."""
+        update: dict[str, object] = {}
+        if self.memory is not None:
+            update["cpu"] = node.cpu.model_copy(update={"memory": self.memory})
+        if self.disk == "none":
+            update["nvme"] = None
+        elif self.disk is not None and node.nvme is not None:
+            share = min(1.0, self.disk / node.nvme.capacity)
+            update["nvme"] = node.nvme.model_copy(update={
+                "capacity": self.disk, "read": share * node.nvme.read, "write": share * node.nvme.write})
+        return node.model_copy(update=update) if update else node
+
+
 class Offer(Frozen):
-    """One instance of one provider: a whole node per hour. It may bring other NICs or another fabric than its node."""
+    """One instance of one provider: a whole node per hour. It may bring another host, NICs or fabric than its node."""
 
     instance: str
     node: str
@@ -29,6 +51,7 @@ class Offer(Frozen):
     price: UsdPerHour
     cluster: bool = True
     """Whether several can be joined into one job over the fabric; a lone pod can not."""
+    host: Host | None = None
     nics: Nics | None = None
     fabric: str | None = None
     minimum: Seconds | None = None

@@ -47,7 +47,8 @@ def command(scenario: str | None, node: str, layout: str, largest: Measured | No
         warn([f"{', '.join(ask.left_to_plan)} of the scenario have no effect on an estimate"])
     confidence = ask.scenario.confidence
     if largest is None:
-        assignment = ask()
+        answer = ask.answer()
+        assignment = answer.assignment
     else:
         found = ask.largest(largest)
         (note if as_json else say)(largest_sentence(largest, found))
@@ -64,6 +65,7 @@ def command(scenario: str | None, node: str, layout: str, largest: Measured | No
     elif assignment.serving:
         render_service(assignment, console(), rate, full=is_verbose())
     else:
-        render_estimate(assignment, console(), confidence, () if largest else ask.levers(assignment),
-                        full=is_verbose())
+        chosen = answer.why if largest is None else ()
+        levers = () if largest or chosen else ask.levers(assignment)
+        render_estimate(assignment, console(), confidence, levers, chosen, full=is_verbose())
     return EXIT_OK

@@ -12,6 +12,7 @@ from planner.jobs.columns import Columns, Pick, Processed, Run
 from planner.jobs.market import Market
 from planner.scenario.default import Defaults
 from planner.scenario.limits import Limits, Objective
+from planner.scenario.workload import Batch
 from planner.simulate.trace import Trace
 from planner.solver.settings import UNLIMITED, Effort
 
@@ -51,6 +52,8 @@ class Change:
     """By name; None lifts one."""
     memory: float = 0.0
     """Bytes more on every GPU."""
+    host: float = 0.0
+    """Bytes more of every node's host memory."""
     nics: float = 0.0
     """Bytes/s more of every network adapter."""
     own: int | None = 0
@@ -149,6 +152,16 @@ class Alone(Job, Protocol):
 
     def trade_offs(self, measures: Sequence[Objective], effort: Effort) -> tuple[Columns, list[Run]]:
         """Return the exact frontier of the measures, the best by the first one first, unless a bound is left open."""
+
+    def closest(self, columns: Columns) -> Assignment | None:
+        """Return the layout that misses memory by least, in full; none where no layout is legal."""
+
+    def counts(self, most: int) -> Sequence[int]:
+        """Return the numbers of GPUs up to `most` that its rules admit, rising; other limits of the fleet hold."""
+
+    @property
+    def batch(self) -> Batch | None:
+        """The sequences of a step that are asked for; none where nothing is trained."""
 
     def beside(self, columns: Columns, run: Run, best: Assignment) -> Alternative:
         """Return a run beside the best one, with why it lost."""

@@ -15,15 +15,16 @@ from planner.jobs.serving.estimate import idle_keys as idle_serving
 from planner.jobs.serving.job import serving_job
 from planner.jobs.solved import Question
 from planner.jobs.training.facts import MOST_HOLDING
-from planner.jobs.training.one_layout import estimate_training
+from planner.jobs.training.one_layout import estimate_training, is_whole
 from planner.jobs.training.one_layout import idle_keys as idle_training
 from planner.jobs.training.stacks import training_of
+from planner.money.rent import usual_candidate
 from planner.physics.shapes import parameters
-from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario
+from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario, only_training
 from planner.scenario.serving import Serving
 from planner.yaml_io import Frozen
 
-__all__ = ["MOST_HOLDING", "asks_what_holds", "estimate_of", "holding", "idle_in", "question_of"]
+__all__ = ["MOST_HOLDING", "asks_what_holds", "estimate_of", "holding", "idle_in", "on_node", "question_of"]
 METHODS: tuple[Method, ...] = ("inference", "qlora", "lora", "full")
 
 
@@ -48,12 +49,25 @@ def _training(scenario: Scenario, catalog: Catalog, market: Market) -> Question:
     return Question(scenario, catalog, (job,), job.terms)
 
 
-def estimate_of(scenario: AnyScenario, catalog: Catalog, node: str, layout: Mapping[str, str]) -> Assignment:
-    """Return one layout of the work on a node type, in full; `limits.gpus` are its GPUs. Raises PlannerError."""
+def estimate_of(scenario: AnyScenario, catalog: Catalog, node: str, layout: Mapping[str, str]) -> Assignment | None:
+    """Return one layout of the work on a node type, in full; none where the layout leaves the GPUs open.
+
+    `limits.gpus` are its GPUs. Raises PlannerError.
+    """
     gpus = scenario.limits.gpus
     if isinstance(scenario, ServingScenario):
         return estimate_serving(scenario.services[0], catalog, node, gpus, layout)
+    if not is_whole(layout, catalog.node(node).gpus, gpus):
+        return None
     return estimate_training(scenario.workload, catalog, node, gpus, layout, scenario.confidence)
+
+
+def on_node(scenario: AnyScenario, catalog: Catalog, node: str) -> Question:
+    """Return the question how fast one step of a training job is on a node type, whatever it costs."""
+    asked = only_training(scenario, "the best layout")
+    work = asked.workload.model_copy(update={"tokens": None, "mean_length": None})
+    market = Market((usual_candidate(catalog.node(node), catalog),))
+    return _training(asked.model_copy(update={"workload": work, "objective": "time"}), catalog, market)
 
 
 def idle_in(scenario: AnyScenario) -> list[Idle]:

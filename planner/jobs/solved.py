@@ -155,11 +155,13 @@ def _limit(limits: Limits, name: str, value: float | None) -> object:
 def _market(market: Market, change: Change) -> Market:
     offers = tuple(replace(offer, nodes=None if change.own is None else (offer.nodes or 0) + change.own)
                    if offer.how == "owned" else offer for offer in market.offers) if change.own != 0 else market.offers
-    if not change.memory and not change.nics:
+    if not (change.memory or change.host or change.nics):
         return replace(market, offers=offers)
     return replace(market, offers=offers, candidates=tuple(_candidate(one, change) for one in market.candidates))
 
 
 def _candidate(one: Candidate, change: Change) -> Candidate:
     gpu = one.gpu.model_copy(update={"usable_memory": one.gpu.usable_memory + change.memory})
-    return replace(one, gpu=gpu, nics=one.nics.model_copy(update={"bandwidth": one.nics.bandwidth + change.nics}))
+    cpu = one.node.cpu.model_copy(update={"memory": one.node.cpu.memory + change.host})
+    return replace(one, gpu=gpu, node=one.node.model_copy(update={"cpu": cpu}),
+                   nics=one.nics.model_copy(update={"bandwidth": one.nics.bandwidth + change.nics}))

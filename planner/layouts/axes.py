@@ -36,8 +36,6 @@ class Space:
     """Share by which a layout's batch may miss the global batch."""
     hybrid_shard: bool = False
     """Whether the stack can shard within groups and replicate over them."""
-    offload_weights: bool = True
-    """Whether weights may leave the GPU; where only memory is asked they may not, or any GPU would hold any model."""
     sequence_parallel: tuple[int, ...] = (1,)
     """Whether norms are split with tensor parallelism (1), where the stack can; 0 is searched where it could win."""
 
@@ -136,7 +134,7 @@ AXES: tuple[Axis, ...] = (
          lambda s: [STAGED, STAGED_LEAD] if s.model.leading_layers else [STAGED]),
     Axis("offload", "offload", "share of the optimizer states kept and stepped on the host", lambda s: [0.0, 0.5, 1.0]),
     Axis("offload_parameters", "offload of weights", "share of the weights kept outside the GPU, fetched by layer",
-         lambda s: [0, 1] if s.offload_weights else [0]),
+         lambda s: [0, 1]),
     Axis("offload_activations", "offload of activations", "share of full recompute's checkpoints kept on the host",
          lambda s: [0, 1]),
     Axis("nvme", "NVMe", "where offloaded states and weights lie: 0 host memory, 1 local flash", lambda s: [0, 1]),

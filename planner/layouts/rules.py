@@ -36,7 +36,7 @@ class Facts:
     skipped: frozenset[str] = frozenset()
     """Rules that do not apply, where the question is which of them leave nothing."""
     partial_nodes: bool = False
-    """Whether a layout smaller than a node may leave the rest of it idle."""
+    """Whether a layout smaller than a node, or of a number of GPUs that is asked for, may leave the rest idle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,8 @@ _RULES: tuple[Rule, ...] = (
     Rule("fixed_gpus", ("tp", "cp", "dp", "pp"), "not the GPU count that was asked for",
          lambda c, f: (gpus(c) == f.fixed_gpus) if f.fixed_gpus else np.ones(len(c["pp"]), bool)),
     Rule("whole_nodes", ("candidate", "tp", "cp", "dp", "pp"), "the GPUs must fill whole nodes",
-         lambda c, f: (gpus(c) % _per_node(c, f) == 0) | (f.partial_nodes & (gpus(c) < _per_node(c, f)))),
+         lambda c, f: (gpus(c) % _per_node(c, f) == 0) | (f.partial_nodes & (
+             (gpus(c) < _per_node(c, f)) | (f.fixed_gpus is not None)))),
     Rule("max_nodes", ("candidate", "tp", "cp", "dp", "pp"), "more nodes than the limit allows",
          lambda c, f: gpus(c) <= (f.max_nodes or 10**9) * _per_node(c, f)),
     Rule("one_node", ("candidate", "tp", "cp", "dp", "pp"), "single nodes without a fabric never form a cluster",

@@ -72,8 +72,8 @@ def candidates_with_offers(nodes: list[str], sourcing: Sourcing, catalog: Catalo
                            ) -> tuple[list[Candidate], list[RentalOffer], list[str]]:
     """Return the candidates that are owned, bought or rented, their offers, and the nodes without any.
 
-    Offers of one node type that bring the same fabric and NICs, commit for as long and are taken back as often share a
-    candidate; owned nodes are one of their own, as are bought ones.
+    Offers of one node type that bring the same host, fabric and NICs, commit for as long and are taken back as often
+    share a candidate; owned nodes are one of their own, as are bought ones.
     """
     rent = sourcing.rent
     candidates: list[Candidate] = []
@@ -217,7 +217,8 @@ def _admits(rent: Rent, offer: Offer) -> bool:
 
 def _candidate(offer: Offer, catalog: Catalog) -> Candidate:
     node = catalog.node(offer.node)
-    return Candidate(node=node, gpu=catalog.gpu(node.gpu), nics=offer.nics or node.nics,
+    return Candidate(node=offer.host.of(node) if offer.host else node, gpu=catalog.gpu(node.gpu),
+                     nics=offer.nics or node.nics,
                      scaleup=catalog.fabric(node.scaleup) if node.scaleup else None,
                      fabric=catalog.fabric(offer.fabric or node.fabric), clustered=offer.cluster)
 

@@ -50,9 +50,9 @@ def show_holding(page: Page, plan: Plan, *, full: bool) -> None:
 
 def _show_kinds(page: Page, plan: Plan, most: int | None) -> None:
     methods = [a.workload for a in plan.assignments]
-    found: dict[str, dict[str, Assignment]] = {}
+    found: dict[str, dict[str, list[Assignment]]] = {}
     for assignment in (*plan.assignments, *plan.alternatives):
-        found.setdefault(assignment.gpu, {})[assignment.workload] = assignment
+        found.setdefault(assignment.gpu, {}).setdefault(assignment.workload, []).append(assignment)
     work = plan.provenance.scenario["workload"]
     page.heading(f"GPUs needed, at {work['sequence_length']} tokens a sequence")
     columns = [Column("GPU"), Column("usable GiB", True), *(Column(METHODS.get(m, m), True) for m in methods)]
@@ -60,16 +60,20 @@ def _show_kinds(page: Page, plan: Plan, most: int | None) -> None:
     shown = kinds[:most]
     page.table(columns, [[gpu, f"{_usable(found[gpu]) / GIB:.1f}", *(_count(found[gpu].get(m)) for m in methods)]
                          for gpu in shown])
-    page.paragraph("* with optimizer states on the host; - nothing in the searched space fits"
+    page.paragraph("* with something on the host or on flash, which costs time; in brackets with nothing there; "
+                   "- nothing in the searched space fits"
                    + (f"; {len(kinds) - len(shown)} smaller GPUs with -v" if len(shown) < len(kinds) else ""))
 
 
-def _usable(methods: dict[str, Assignment]) -> int:
-    return next(iter(methods.values())).memory.usable_bytes
+def _usable(methods: dict[str, list[Assignment]]) -> int:
+    return next(iter(methods.values()))[0].memory.usable_bytes
 
 
-def _count(assignment: Assignment | None) -> str:
-    """Return the count, marked where the host must hold optimizer states; none where nothing in the space fits."""
-    if assignment is None:
+def _count(found: list[Assignment] | None) -> str:
+    """Return the fewest GPUs, and where these need the host's memory or flash those that do not."""
+    if found is None:
         return "-"
-    return f"{assignment.gpus:,}" + ("*" if assignment.layout.offload.optimizer > 0 else "")
+    fewest, *alone = found
+    if fewest.layout.offload.to == "none":
+        return f"{fewest.gpus:,}"
+    return f"{fewest.gpus:,}* ({', '.join(f'{one.gpus:,}' for one in alone) or '-'})"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from planner.answer.assignment import Assignment, TrainingAssignment
+from planner.answer.breakdown import Memory
 from planner.answer.schema import Infeasible, Plan
 from planner.ask.largest import Largest
 from planner.ask.levers import Lever
@@ -125,13 +126,22 @@ def levers_sentence(levers: Sequence[Lever]) -> str:
     return f"Largest lever: {'; '.join(shown)}"
 
 
+def _outside(memory: Memory) -> list[str]:
+    """Return what a layout keeps outside the GPU that is more than there is."""
+    places = (("host memory", memory.host_bytes_per_node, memory.host_usable_bytes),
+              ("flash", memory.nvme_bytes_per_node, memory.nvme_usable_bytes))
+    return [f"{show_bytes(needs)} of {where} per node, and {show_bytes(has)} are there for it"
+            for where, needs, has in places if has is not None and needs > has]
+
+
 def estimate_sentence(assignment: Assignment, confidence: float | None) -> str:
     """Return whether the layout fits, and how fast it is if it does."""
     memory, time = assignment.memory, assignment.time
     used = f"{memory.peak_bytes / GIB:.1f} of {show_bytes(memory.usable_bytes)}{at_confidence(confidence)}"
     if memory.fits == "does not fit":
         missing = memory.peak_bytes - memory.usable_bytes
-        return f"Does not fit: {used}" + (f", {show_bytes(missing)} too much" if missing > 0 else "")
+        on_gpu = used + (f", {show_bytes(missing)} too much" if missing > 0 else "")
+        return "Does not fit: " + "; ".join([on_gpu, *_outside(memory)][::1 if missing > 0 else -1])
     if memory.fits == "tight":
         used += f", {show_bytes(memory.peak_bytes - memory.components.reserve)} expected"
     return (f"{memory.fits.capitalize()}: {used}; {time.tokens_per_second_per_gpu:,.0f} tokens/s/GPU, "

@@ -105,13 +105,15 @@ def _show_end(page: Page, plan: Plan, *, full: bool) -> None:
 
 
 def render_estimate(assignment: Assignment, console: Console, confidence: float | None = None,
-                    levers: Sequence[Lever] = (), *, full: bool = False) -> None:
+                    levers: Sequence[Lever] = (), chosen: Sequence[str] = (), *, full: bool = False) -> None:
     """Print whether the layout fits and how fast it is, then the figures.
 
-    `confidence` is that of the memory verdict, 0 to 1; it is named where given.
+    `confidence` is that of the memory verdict, 0 to 1; it is named where given. chosen: how the layout was come by.
     """
     page = Page(console)
     page.paragraph(estimate_sentence(assignment, confidence), "bold")
+    for line in chosen:
+        page.paragraph(line)
     if levers:
         page.paragraph(levers_sentence(levers[:MOST_LEVERS]))
     (show_assignment if full else show_summary)(page, assignment, confidence)

@@ -67,14 +67,27 @@ def test_an_amount_of_work_is_needed_for_money_and_time() -> None:
 
 
 def test_of_several_models_the_largest_that_fits_is_named() -> None:
-    """Full training of 70B takes 16 bytes a parameter and more; eight H100 with the host's memory hold it, not 405B."""
+    """Full training of 70B takes 16 bytes a parameter and more; eight H100 with the host's memory hold it, not 405B,
+    whose 0.8 TB of frozen weights the host can hold for adapters.
+    """
     plan = hold("llama-3.1-8b, llama-3.1-405b, llama-3.1-70b", "dgx-h100", limits__max_gpus="8",
                 workload__sequence_length="4096")
     assert [a.workload for a in plan.assignments] == [
-        "inference llama-3.1-70b", "qlora llama-3.1-405b", "lora llama-3.1-70b", "full llama-3.1-70b"]
+        "inference llama-3.1-70b", "qlora llama-3.1-405b", "lora llama-3.1-405b", "full llama-3.1-70b"]
     assert holding_sentence(plan).startswith("Largest that fits on at most 8 GPUs: inference llama-3.1-70b ")
     assert [note for note in plan.notes if "full of llama-3.1-405b" in note]
     assert [(a.method, a.model) for a in plan.assignments][1] == ("qlora", "llama-3.1-405b")
+
+
+def test_two_24_gb_cards_tune_70b_by_qlora_with_the_host() -> None:
+    """Two RTX 4090 with FSDP and CPU offload tune Llama 2 70B (fsdp_qlora, answer.ai, 2024); alone 35 GB need more."""
+    plan = hold("llama-2-70b", "2x4090", workload__method="qlora")
+    (fewest,), (alone,) = plan.assignments, plan.alternatives
+    assert fewest.gpus <= 2
+    assert fewest.layout.offload.parameters == 1
+    assert 35e9 < fewest.memory.host_bytes_per_node < 128 * 2**30
+    assert alone.gpus > 2
+    assert alone.layout.offload.to == "none"
 
 
 def test_several_models_take_no_tokens() -> None:

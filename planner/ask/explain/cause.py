@@ -7,26 +7,17 @@ has a plan once it is lifted too. What is left is verified: held alone, it still
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import ceil
 
 from planner.answer.schema import Infeasible, Relaxation
-from planner.ask.explain.wording import MOST_STEPS, advised, asked_limit
+from planner.ask.explain.relaxing import MEASURES, possible, relaxed
+from planner.ask.explain.wording import asked_limit
 from planner.jobs.job import ENDLESS, Change
-from planner.jobs.solved import Solved, solve
+from planner.jobs.solved import Solved
 from planner.scenario.limits import Objective
 from planner.solver.minimal import minimal
 from planner.solver.settings import OutOfTime
-from planner.units import show_bytes
 
-MEASURES: dict[str, Objective] = {"budget": "cost", "max_power": "gpus", "deadline": "time", "max_nodes": "gpus",
-                                  "max_gpus": "gpus", "gpus": "gpus"}
-"""Limits in the order in which they are given up as reasons, and the objective that finds the least value of each."""
-MOST_CHANGE = 100
-"""A limit changed by more than this many times is no advice where a smaller change is enough."""
 CUT_SHORT = "the time limit left no time for the reasons; that no plan keeps every limit is proven"
-MEMORY_STEP = 0.1e9
-"""Bytes to which a relaxation of memory is rounded up."""
-DOUBLINGS = 6
 SEVERAL = "no single limit is the cause: two or more have to change"
 
 
@@ -46,18 +37,11 @@ def infeasible_of(failed: Solved) -> Infeasible | None:
         rules = [line for job, columns in jobs for line in job.broken(columns, failed.effort)]
     except OutOfTime:
         return Infeasible(because=(CUT_SHORT,))
-    relaxations = by_change([found for name in reasons if (found := _in_time(name, failed)) is not None])
-    because = [*rules, *(line for name in reasons for line in _because(name, failed))]
+    # another batch may be divided where no layout is legal
+    relaxations = relaxed(failed, [*reasons, *(["global_batch"] if rules else [])])
+    because = [*_undivided(failed, relaxations), *rules, *(line for name in reasons for line in _because(name, failed))]
     return Infeasible(because=tuple(because) or ("no fleet of the candidates is large enough",),
                       nearest=_nearest(failed, reasons, relaxations), relaxations=tuple(relaxations))
-
-
-def possible(failed: Solved, change: Change) -> bool:
-    """Say whether the question with a change has a plan. Raises OutOfTime where the time is up before that is known."""
-    found = solve(failed.question.changed(change), failed.effort, "any", failed.held)
-    if found.status == "undecided":
-        raise OutOfTime
-    return found.solution.value is not None
 
 
 def feasible(failed: Solved, held: Sequence[str]) -> bool:
@@ -89,10 +73,10 @@ def _names(failed: Solved) -> list[str]:
     return [*limits_of(failed), *(["own"] if owned else [])]
 
 
-def by_change(found: Sequence[tuple[float, Relaxation]]) -> list[Relaxation]:
-    """Return relaxations, the smallest relative change first; out of all proportion only where no other is enough."""
-    ranked = sorted(found, key=lambda pair: pair[0])
-    return [relaxation for at, (factor, relaxation) in enumerate(ranked) if at == 0 or factor <= MOST_CHANGE]
+def _undivided(failed: Solved, relaxations: Sequence[Relaxation]) -> list[str]:
+    """Return that no layout divides the batch, where another batch is enough."""
+    return [f"no legal layout divides a global batch of {one.from_}" for one in relaxations
+            if one.limit == "global_batch"]
 
 
 def _because(name: str, failed: Solved) -> list[str]:
@@ -121,61 +105,7 @@ def _nearest(failed: Solved, reasons: Sequence[str], relaxations: Sequence[Relax
         if "memory" in reasons and (miss := job.short(columns)[1]) is not None:
             return miss
     if relaxations:
-        return f"{relaxations[0].to} instead of {relaxations[0].from_}"
+        first = relaxations[0]
+        either = [one.to for one in relaxations if one.limit == first.limit]
+        return f"{' or '.join(either)} instead of {first.from_}"
     return SEVERAL if several else None
-
-
-def _in_time(name: str, failed: Solved) -> tuple[float, Relaxation] | None:
-    """Return the relaxation of one limit; none where the time is up before it is found."""
-    try:
-        return _relaxation(name, failed)
-    except OutOfTime:
-        return None
-
-
-def _relaxation(name: str, failed: Solved) -> tuple[float, Relaxation] | None:
-    """Return the least change of one limit, all others held, that has a plan, and by how many times it changes."""
-    if name == "own":
-        return None
-    if name == "memory":
-        return _more_memory(failed)
-    goal = MEASURES[name]
-    lifted = solve(failed.question.changed(Change(limits={name: None}, objective=goal)), failed.effort, "best",
-                   failed.held)
-    if lifted.solution.value is None:
-        return None
-    least, limits = lifted.fleet.used(lifted.solution)[name], failed.question.terms.limits
-    value = getattr(limits, name)
-    asked = float(value.seconds if name == "deadline" else value)
-    for more in range(MOST_STEPS):
-        advice = advised(limits, name, least, more)
-        if advice is None:
-            return None
-        # what is confirmed is what the words read back to
-        text, changed = advice
-        if possible(failed, Change(limits={name: changed}, objective=goal)):
-            return max(changed / asked, asked / changed), Relaxation(
-                limit=name, from_=asked_limit(limits, name), to=text)
-    return None
-
-
-def _more_memory(failed: Solved) -> tuple[float, Relaxation] | None:
-    """Return the least memory more per GPU that has a plan, to the step and a 16th of itself."""
-    usable = min(one.gpu.usable_memory for one in failed.question.terms.market.candidates)
-
-    def enough(more: float) -> bool:
-        return possible(failed, Change(memory=more))
-
-    low, high = 0.0, 0.0
-    for doubling in range(DOUBLINGS):
-        low, high = high, usable / 16 * 2**doubling
-        if enough(high):
-            break
-    else:
-        return None
-    while high - low > max(MEMORY_STEP, high / 16):
-        middle = (low + high) / 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    more = ceil(high / MEMORY_STEP) * MEMORY_STEP
-    return 1 + more / usable, Relaxation(limit="memory", from_=f"{show_bytes(usable)} per GPU",
-                                         to=f"{show_bytes(usable + more)} per GPU")

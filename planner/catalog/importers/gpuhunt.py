@@ -122,7 +122,11 @@ def _quote(line: int, row: dict[str, str], file: str) -> Quote:
     if spot not in {"true", "false"}:
         raise InputError(f"spot: expected True or False, got {row['spot'][:40]!r}", file=file, line=line)
     memory = number(row, "gpu_memory", file, line)
+    host, disk = (number(row, column, file, line) for column in ("memory", "disk_size"))
     return Quote(line, row["instance_name"], row["location"], row["gpu_name"],
                  number(row, "gpu_count", file, line) or Decimal(0),
                  (("spot" if spot == "true" else "on-demand", number(row, "price", file, line)),),
-                 float(memory) if memory else None, row.get("flags", ""))
+                 float(memory) if memory else None, row.get("flags", ""),
+                 # gpuhunt counts in GB, and says 0 for a disk of which it knows nothing
+                 {"memory": host and host * 10**9, "vcpus": number(row, "cpu", file, line),
+                  "disk": disk * 10**9 if disk else None})

@@ -9,9 +9,9 @@ import csv
 import io
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
@@ -19,6 +19,7 @@ from planner.catalog.importers.node_types import NodeTypes, Open
 from planner.catalog.load import Catalog
 from planner.catalog.price import PriceList, Term
 from planner.errors import InputError
+from planner.units import BYTES, exact
 from planner.yaml_io import dump, parse, validate
 
 MAX_BYTES = 64 * 2**20
@@ -39,6 +40,8 @@ class Quote:
     prices: tuple[tuple[Term, Decimal | None], ...]
     memory_gib: float | None = None
     words: str = ""
+    host: Mapping[str, Decimal | None] = field(default_factory=dict)
+    """What the file states of the host: `memory` and `disk` in bytes (0 is no disk), `vcpus`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +129,7 @@ def price_list(quotes: Iterable[Quote], origin: Origin, catalog: Catalog, skippe
     nodes, left, rows = NodeTypes(catalog, origin.called), list(skipped), len(skipped)
     prices: dict[tuple[str, str, str, Term], list[Decimal]] = defaultdict(list)
     networks: dict[tuple[str, str], dict[str, Any]] = {}
+    hosts: dict[tuple[str, str], dict[str, list[Decimal]]] = defaultdict(lambda: defaultdict(list))
     for quote in quotes:
         rows += 1
         try:
@@ -135,13 +139,16 @@ def price_list(quotes: Iterable[Quote], origin: Origin, catalog: Catalog, skippe
             left.append(Skipped(quote.line, *reason.args))
             continue
         networks[quote.instance, node] = network
+        for name, value in quote.host.items():
+            if value is not None:
+                hosts[quote.instance, node][name].append(value)
         for term, price in stated:
             if price:
                 prices[quote.instance, node, quote.region, term].append(price)
             else:
                 left.append(Skipped(quote.line, "a price of zero", f"{quote.instance} in {quote.region}, {term}"))
     offers = [{"instance": instance, "node": node, "region": region, "term": term, **_median(quoted),
-               **deepcopy(networks[instance, node])}
+               **_host(hosts[instance, node]), **deepcopy(networks[instance, node])}
               for (instance, node, region, term), quoted in sorted(prices.items())]
     left.sort(key=lambda skip: (skip.line, skip.reason, skip.what))
     return Imported(origin, _checked(offers, origin) if offers else None, rows, tuple(left))
@@ -154,6 +161,17 @@ def _stated(quote: Quote) -> list[tuple[Term, Decimal]]:
     if not stated or not quote.region:
         raise Open("no price" if quote.region else "no region", quote.instance)
     return stated
+
+
+def _host(stated: Mapping[str, list[Decimal]]) -> dict[str, Any]:
+    """Return what all rows of an instance state of its host at least."""
+    found: dict[str, Any] = {}
+    for name, value in ((name, min(values)) for name, values in stated.items()):
+        if name == "disk" and not value:
+            found[name] = "none"
+        elif value >= 1:
+            found[name] = int(value) if name == "vcpus" else exact(float(value), BYTES, "TB", "GiB", "GB", "MiB", "B")
+    return {"host": found} if found else {}
 
 
 def _median(prices: list[Decimal]) -> dict[str, str]:

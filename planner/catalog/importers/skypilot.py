@@ -52,6 +52,7 @@ class _Row:
     price: Decimal | None
     spot: Decimal | None
     memory_gib: float | None
+    host: dict[str, Decimal | None]
 
 
 def read_skypilot(path: Path, catalog: Catalog, as_of: str, note: str, provider: str | None = None) -> Imported:
@@ -71,7 +72,19 @@ def _rows(text: str, file: str) -> Iterator[_Row]:
         yield _Row(line, row["InstanceType"], row["AcceleratorName"],
                    number(row, "AcceleratorCount", file, line) or Decimal(0),
                    (row["Region"], row.get("AvailabilityZone", "")), number(row, "Price", file, line),
-                   number(row, "SpotPrice", file, line), _memory(row.get("GpuInfo", row.get("GPUInfo", ""))))
+                   number(row, "SpotPrice", file, line), _memory(row.get("GpuInfo", row.get("GPUInfo", ""))),
+                   _host(row, file, line))
+
+
+def _host(row: dict[str, str], file: str, line: int) -> dict[str, Decimal | None]:
+    """Return what a row states of the host. A file with columns of local disks says by an empty one that there is none.
+
+    LocalDiskSize is GB of one drive (AWS), where it does not say how many there is one.
+    """
+    memory, drive = (number(row, column, file, line) for column in ("MemoryGiB", "LocalDiskSize"))
+    drives = number(row, "LocalDiskCount", file, line) or Decimal(1)
+    return {"memory": None if memory is None else memory * 2**30, "vcpus": number(row, "vCPUs", file, line),
+            "disk": (drive or Decimal(0)) * drives * 10**9 if "LocalDiskSize" in row else None}
 
 
 @lru_cache(maxsize=4096)
@@ -119,7 +132,7 @@ def _part(host: _Row, apart: dict[tuple[str, Decimal, _Place], _Row]) -> _Row | 
 
 def _quote(row: _Row) -> Quote:
     return Quote(row.line, row.instance, row.place[0], row.accelerator, row.count,
-                 (("on-demand", row.price), ("spot", row.spot)), row.memory_gib)
+                 (("on-demand", row.price), ("spot", row.spot)), row.memory_gib, host=row.host)
 
 
 def _sum(host: _Row, part: _Row) -> Quote:
@@ -127,7 +140,7 @@ def _sum(host: _Row, part: _Row) -> Quote:
     price, spot = (None if a is None or b is None else a + b if a and b else Decimal(0)
                    for a, b in ((host.price, part.price), (host.spot, part.spot)))
     return Quote(host.line, host.instance, host.place[0], part.accelerator, part.count,
-                 (("on-demand", price), ("spot", spot)), part.memory_gib)
+                 (("on-demand", price), ("spot", spot)), part.memory_gib, host=host.host)
 
 
 def _unused(parts: Iterable[_Row], used: set[int]) -> list[Skipped]:

@@ -105,6 +105,8 @@ def memory_of(evaluation: Evaluation) -> Memory:
                   peak_bytes=sum(parts.values()), components=MemoryComponents(**parts),
                   host_bytes_per_node=round(evaluation.memory.host_per_node),
                   nvme_bytes_per_node=round(evaluation.memory.nvme_per_node),
+                  host_usable_bytes=int(evaluation.memory.host_usable),
+                  nvme_usable_bytes=int(evaluation.memory.nvme_usable),
                   median=Median(allocated=round(evaluation.memory.allocated),
                                 reserved=round(evaluation.memory.reserved), device=round(evaluation.memory.device)))
 

@@ -26,13 +26,15 @@ MOST_GPUS = 131_072
 MOST_HOLDING = 1024
 """The same where the question is only what holds the model."""
 
+STEPS = 1000
+"""Of the global batch, over which speeds compare where no amount of work is given."""
+
 
 def facts_of(question: Question, model: Model, asked: Training, batch: Batch, limits: Limits) -> Facts:
     """Return the space of a job's layouts, and what rules look up."""
     stack, candidates = question.stack, question.candidates
     space = Space(model, candidates, asked.precision, question.sequence_length, batch.sequences,
                   most_gpus(asked, limits), batch.tolerance, hybrid_shard=stack.hybrid_shard,
-                  offload_weights=asked.tokens is not None,
                   no_sync=stack.accumulation, schedules=tuple(SCHEDULES.index(name) for name in stack.schedules))
     whole = _whole_sequences(question, space)
     space = replace(space, sequence_parallel=(1, 0) if len(whole) else (1,))
@@ -47,8 +49,8 @@ def facts_of(question: Question, model: Model, asked: Training, batch: Batch, li
 
 def most_gpus(asked: Training, limits: Limits) -> int:
     """Return the most GPUs that are searched."""
-    most = MOST_HOLDING if asked.tokens is None else MOST_GPUS
-    return min(limits.max_gpus or most, limits.gpus or most)
+    given = [count for count in (limits.max_gpus, limits.gpus) if count is not None]
+    return min(given, default=MOST_HOLDING if asked.tokens is None else MOST_GPUS)
 
 
 def checkpoint_bytes(stack: Stack, precision: str, question: Question) -> float:
@@ -77,9 +79,12 @@ def _whole_sequences(question: Question, space: Space) -> Ints:
     return split_code(table.columns)[faster_whole(question, table)]
 
 
-def processed(work: Training, sequence_length: int) -> int:
-    """Return the tokens that the GPUs work through: the job's, and the padding where samples are not packed."""
-    tokens = work.tokens or 1
+def processed(work: Training, sequence_length: int, global_batch: int = 1) -> int:
+    """Return the tokens that the GPUs work through: the job's, and the padding where samples are not packed.
+
+    Where none are given, those of some steps, so that speeds compare at batches within a tolerance.
+    """
+    tokens = work.tokens or STEPS * sequence_length * global_batch
     if work.mean_length is None:
         return tokens
     return -(-tokens * sequence_length // min(work.mean_length, sequence_length))

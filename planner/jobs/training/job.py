@@ -19,8 +19,8 @@ from planner.jobs.training.assignment import Context, assignment_of
 from planner.jobs.training.facts import MOST_GPUS, checkpoint_bytes, facts_of, most_gpus, processed, stored
 from planner.jobs.training.in_use import has_evidence
 from planner.jobs.training.knobs import knobs_of
-from planner.jobs.training.lacking import Lack, broken_rules, short_of_memory
-from planner.jobs.training.one_layout import AXES, axis_value
+from planner.jobs.training.lacking import broken_rules, counts_of, nearest_of, short_of_memory
+from planner.jobs.training.one_layout import AXES, axis_value, estimate_training, layout_of_row
 from planner.jobs.training.runners_up import alternative_of, next_best, runners_up
 from planner.jobs.training.searched import Searched, searched
 from planner.layouts.enumerate import Grid
@@ -115,13 +115,14 @@ class TrainingJob:
         terms, held = self.terms, quanta(self.terms.limits)
         reclaims = {offer.candidate: offer.node_hours_per_reclaim for offer in terms.market.offers}
         return SearchJob(
-            tokens=processed(self.asked, self.question.sequence_length),
+            tokens=processed(self.asked, self.question.sequence_length, self.question.global_batch),
             sequence_length=self.question.sequence_length, checkpoint_bytes=self.checkpoint_bytes,
             reliability=self.catalog.reliability, objective=terms.objective, offers=prices(terms),
             reclaims=tuple(reclaims.get(at, float("inf")) for at in range(len(terms.market.candidates)))
             if reclaims else (),
             upper=self._upper(), deadline_us=held.deadline_us, budget_cents=held.budget_cents,
-            max_power_w=held.max_power_w, place=self.place, timed=self.asked.tokens is not None)
+            max_power_w=held.max_power_w, place=self.place,
+            timed=self.asked.tokens is not None or terms.objective == "time")
 
     @property
     def checkpoint_bytes(self) -> float:
@@ -184,11 +185,6 @@ class TrainingJob:
         run = Run(run.job, found.column, self._offer(found.column.candidate))
         return replace(columns, frontier=frontier), run, found.key[0]
 
-    @property
-    def is_usual(self) -> bool:
-        """Whether its stack is no last resort."""
-        return (self.asked.method or "pretrain") not in self.stack.last_resort_for
-
     def trade_offs(self, measures: Sequence[Objective], effort: Effort, known: Sequence[StagedLayout] = ()
                    ) -> tuple[Searched, list[Run]]:
         """Return the exact frontier of the measures, the best by the first one first, unless a bound is left open.
@@ -201,6 +197,26 @@ class TrainingJob:
         account.found = points
         runs = [Run(0, one.column, self._offer(one.column.candidate)) for one in points]
         return searched(grid, account), runs
+
+    def closest(self, columns: Columns) -> Assignment | None:
+        """Return the layout that misses memory by least, in full; none where no layout is legal."""
+        assert isinstance(columns, Searched)
+        row, _ = nearest_of(self.question, columns.grid)
+        if row is None:
+            return None
+        asked = self.asked.model_copy(update={"stack": (self.stack.name,)})
+        node = self.terms.market.candidates[int(row["candidate"])].node.name
+        return estimate_training(asked, self.catalog, node, None, layout_of_row(row), self.confidence)
+
+    def counts(self, most: int) -> Sequence[int]:
+        """Return the numbers of GPUs up to `most` that its rules admit, rising."""
+        return counts_of(self.held(), most)
+
+    @property
+    def batch(self) -> Batch | None:
+        """The sequences of a step that are asked for; none where nothing is trained."""
+        space = self.facts.space
+        return None if self.question.tuning.forward_only else Batch(space.global_batch, space.tolerance)
 
     def beside(self, columns: Columns, run: Run, best: Assignment) -> Alternative:
         """Return a run beside the best one, with why it lost."""
@@ -217,21 +233,13 @@ class TrainingJob:
     def broken(self, columns: Columns, effort: Effort) -> list[str]:
         """Return the rules that together leave no legal layout; empty where there are some. Raises OutOfTime."""
         assert isinstance(columns, Searched)
-        return list(self.broken_rules(columns, effort).values())
-
-    def broken_rules(self, columns: Searched, effort: Effort) -> dict[str, str]:
-        """Return them by name. Raises OutOfTime."""
-        return broken_rules(columns.grid, effort)
+        return list(broken_rules(columns.grid, effort).values())
 
     def short(self, columns: Columns) -> tuple[list[str], str | None]:
         """Return what lacks memory, and the nearest miss."""
         assert isinstance(columns, Searched)
-        lack = self.lack(columns)
+        lack = short_of_memory(self.question, columns.grid, columns.frontier)
         return lack.because, lack.nearest
-
-    def lack(self, columns: Searched) -> Lack:
-        """Return the same with the bytes short."""
-        return short_of_memory(self.question, columns.grid, columns.frontier)
 
     @property
     def axes(self) -> Collection[str]:

@@ -7,6 +7,8 @@ from dataclasses import replace
 from math import ceil
 from typing import NamedTuple
 
+import numpy as np
+
 from planner.layouts.axes import RECOMPUTE
 from planner.layouts.enumerate import Grid
 from planner.layouts.rules import Facts
@@ -40,35 +42,66 @@ def _empty(facts: Facts, skipped: frozenset[str], effort: Effort) -> bool:
     return Grid(replace(facts, skipped=skipped)).is_empty(effort.check)
 
 
-class Lack(NamedTuple):
-    """What lacks memory: bytes short per GPU (below zero where it is the host, or other layouts fit), and in words."""
+def nearest_of(question: Question, grid: Grid) -> tuple[dict[str, float] | None, bool]:
+    """Return the layout that misses memory by least, and whether it is the host's.
 
-    short: float
+    One that GPUs hold comes first where the host could hold it with up to FAR times as much: hosts can be given more.
+    """
+    found = nearest(question, Grid(grid.facts))
+    if found.host is not None and (found.gpu is None or found.host[0] < FAR - 1):
+        return found.host[1], True
+    return (None, False) if found.gpu is None else (found.gpu[1], False)
+
+
+class Lack(NamedTuple):
+    """What lacks memory: its share above what there is (none where other layouts fit), in words, the nearest miss."""
+
+    share: float
     because: list[str]
     nearest: str | None = None
 
 
 def short_of_memory(question: Question, grid: Grid, frontier: Frontier) -> Lack:
-    """Explain that nothing fits, by the layout that misses by least with everything recomputed, and by how much."""
-    row = None if frontier.fit else nearest(question, Grid(grid.facts))
+    """Explain that nothing fits, by the layout that misses by least with everything recomputed, and by how much.
+
+    What binds leads: memory of the GPU, of the host, or flash.
+    """
+    row, outside = (None, False) if frontier.fit else nearest_of(question, grid)
     if row is None:
-        return Lack(-math.inf, ["what fits in memory is too slow, too dear or too large"])
-    found = _leanest(question, row)
-    candidate = question.candidates[int(row["candidate"])]
-    short = found.memory.peak - found.memory.usable
-    parts = sorted(found.memory.components.items(), key=lambda kv: -kv[1])[:3]
-    largest = ", ".join(f"{name.replace('_', ' ')} {show_bytes(size)}" for name, size in parts)
+        return Lack(-1.0 if frontier.fit else math.inf, ["what fits in memory is too slow, too dear or too large"])
+    memory, candidate = _leanest(question, row).memory, question.candidates[int(row["candidate"])]
     gpus = int(row["tp"] * row["cp"] * row["pp"] * row["dp"])
-    because = [f"no layout fits in memory: the leanest, on {gpus} x {candidate.gpu.name}, needs "
-               f"{show_bytes(found.memory.peak)} of {show_bytes(found.memory.usable)} usable per GPU ({largest})"]
-    if found.memory.host_per_node > question.kernels.host_memory_share * candidate.node.cpu.memory:
-        because.append(f"its offloaded states need {show_bytes(found.memory.host_per_node)} of host memory per node")
-    miss = f"{show_bytes(max(short, 0.0))} more memory per GPU"
-    if found.memory.peak > FAR * found.memory.usable:
-        miss += f"; about {ceil(found.memory.peak * gpus / found.memory.usable):,} such GPUs would hold the states"
-    return Lack(short, because, miss)
+    parts = sorted(memory.components.items(), key=lambda kv: -kv[1])[:3]
+    largest = ", ".join(f"{name.replace('_', ' ')} {show_bytes(size)}" for name, size in parts)
+    whole = f"{show_bytes(memory.peak)} of {show_bytes(memory.usable)} usable per GPU"
+    on = f"the leanest, on {gpus} x {candidate.gpu.name}, "
+    places = (("host memory", memory.host_per_node, memory.host_usable),
+              ("flash", memory.nvme_per_node, memory.nvme_usable))
+    where, held, has = max(places, key=lambda place: place[1] / max(place[2], 1.0))
+    if held > has and outside:
+        total = f" of {show_bytes(candidate.node.cpu.memory)}" if where == "host memory" else ""
+        because = (f"no layout fits in memory: {where} binds; {on}keeps {show_bytes(held)} there, where "
+                   f"{candidate.node.name} has {show_bytes(has)}{total} for it; the GPU needs {whole}")
+        return Lack(held / max(has, 1.0) - 1, [because], f"{show_bytes(held - has)} more {where} per node")
+    miss = f"{show_bytes(max(memory.peak - memory.usable, 0.0))} more memory per GPU"
+    if memory.peak > FAR * memory.usable:
+        miss += f"; about {ceil(memory.peak * gpus / memory.usable):,} such GPUs would hold the states"
+    kept = "" if not held else (f"; it keeps {show_bytes(held)} in {where}" + (
+        f", which has {show_bytes(has)} for it" if held > has else ""))
+    return Lack(memory.peak / memory.usable - 1, [
+        f"no layout fits in memory: GPU memory binds; {on}needs {whole} ({largest}){kept}"], miss)
+
+
+def counts_of(facts: Facts, most: int) -> list[int]:
+    """Return the numbers of GPUs up to `most` that some legal layout takes, rising."""
+    free = replace(facts, fixed_gpus=None, space=replace(facts.space, max_gpus=most))
+    found: set[int] = set()
+    for _, stems in Grid(free).stems():
+        found.update(np.unique(stems.gpus).tolist())
+    return sorted(found)
 
 
 def _leanest(question: Question, row: dict[str, float]) -> Evaluation:
-    rows = from_rows([{**row, "recompute": RECOMPUTE.index("full")}], question.global_batch)
+    held = max(int(row["recompute"]), 0)
+    rows = from_rows([{**row, "recompute": held or RECOMPUTE.index("full")}], question.global_batch)
     return evaluate_fixed(question, rows, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -37,6 +38,8 @@ AXES = {key: axis for key, axis in KEYS.items() if key != "shard"}
 """Choices that hold an axis of the layout."""
 
 
+DEGREES = ("tp", "pp", "cp", "dp")
+"""What the GPUs of a layout are the product of."""
 _NAMES = {"schedule": SCHEDULES, "recompute": RECOMPUTE, "offload_to": ("host", "nvme")}
 _SMALL: dict[str, tuple[str, int]] = {"zero": ("0, 1, 2 or 3", 3), "sp": ("1 or 0", 1),
                                       "no_sync": ("1 or 0", 1),
@@ -67,6 +70,37 @@ def parse_layout(layout: Mapping[str, str], stack: Stack, gpus: int | None) -> t
     row["hsdp"] = shards // shard if shard else 1
     row.setdefault("zero", _usual_zero(stack, row))
     return row, recompute_layers
+
+
+def is_whole(layout: Mapping[str, str], node_gpus: int, gpus: int | None) -> bool:
+    """Say whether a layout says how many GPUs it takes, or fills the node, so that nothing is left to choose."""
+    named = [axis for axis in DEGREES if axis in layout]
+    if not named:
+        return False
+    product = math.prod(int(axis_value(axis, layout[axis])) for axis in named)
+    return "dp" in layout or gpus is not None or product >= node_gpus
+
+
+def open_layout(layout: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the axes of a layout that leaves others open, checked. Raises InputError for what needs a whole one."""
+    for key, text in layout.items():
+        if key not in KEYS:
+            raise UnknownName("layout axis", key, KEYS)
+        if key == "shard" or (key == "recompute" and text.isdecimal()):
+            raise InputError(f"--layout {key}={text}: needs a layout with a stated number of GPUs: give dp, or tp, pp "
+                             "and cp with --gpus")
+        axis_value(key, text)
+    return layout
+
+
+def layout_of_row(row: Mapping[str, float]) -> dict[str, str]:
+    """Return a row of the search as `--layout` states it, with every layer recomputed in full."""
+    plain = ("tp", "pp", "vpp", "cp", "ep", "dp", "micro_batch", "zero", "sp", "no_sync")
+    shares = {"offload_optimizer": "offload", "offload_parameters": "offload_parameters",
+              "offload_activations": "offload_activations"}
+    return {**{key: f"{row[axis]:g}" for key, axis in (dict(zip(plain, plain, strict=True)) | shares).items()},
+            "schedule": SCHEDULES[int(row["schedule"])], "recompute": RECOMPUTE[max(int(row["recompute"]), 0) or 2],
+            "offload_to": "nvme" if row["nvme"] else "host", "shard": f"{row['dp'] * row['cp'] / row['hsdp']:g}"}
 
 
 def _fill_data_parallel(row: dict[str, float], gpus: int | None) -> None:
@@ -187,6 +221,14 @@ def _batch(asked: Batch, row: Mapping[str, float]) -> int:
     each = int(row["dp"] * row.get("micro_batch", 1))
     nearest = max(1, round(asked.sequences / each)) * each
     return nearest if abs(nearest - asked.sequences) <= asked.tolerance * asked.sequences else asked.sequences
+
+
+def with_steps(found: Assignment, asked: Training) -> Assignment:
+    """Return an estimate with the steps that the tokens of the job take, where they are given."""
+    if not isinstance(found, TrainingAssignment) or found.sequence_length is None or found.global_batch is None:
+        return found
+    steps = _steps(asked, found.sequence_length, found.global_batch)
+    return found.model_copy(update={"time": found.time.model_copy(update={"steps": steps})})
 
 
 def _steps(asked: Training, sequence_length: int, batch: int) -> int | None:

@@ -1,10 +1,10 @@
-"""What the search of one stack found: columns for the fleet, with the layouts behind them and the account."""
+"""What a search found, as the columns of a training job, and the account of what it looked at."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planner.answer.schema import Search as Account
+from planner.answer.schema import Search
 from planner.jobs.columns import Columns, Run
 from planner.layouts.axes import SCHEDULES
 from planner.layouts.enumerate import Grid
@@ -32,19 +32,19 @@ class Searched(Columns):
 
 
 def searched(grid: Grid, frontier: Frontier) -> Searched:
-    """Return what was found on a grid as columns, the best first."""
+    """Return what a search of a grid found as columns, best first."""
     leaders = sorted(frontier.found, key=lambda one: one.key)[:MOST_COLUMNS]
     return Searched(runs=tuple(one.column for one in leaders), frontier=frontier, grid=grid,
                     open_bound=None if frontier.open_bound is None else frontier.open_bound[0],
                     account=_account(grid, frontier))
 
 
-def _account(grid: Grid, frontier: Frontier) -> Account:
+def _account(grid: Grid, frontier: Frontier) -> Search:
     removed = {**grid.removed, **{name: count for name, count in frontier.removed.items() if count}}
     space = grid.facts.space
     names = {"candidate": [c.label for c in space.candidates], "precision": list(space.precisions),
              "schedule": [SCHEDULES[order] for order in space.schedules],
              "recompute": ["none", "selective", "full", "per layer"]}
     domains = {axis: tuple(names.get(axis, values)) for axis, values in grid.domains.items()}
-    return Account(layouts=grid.size, legal=grid.grown, fit=frontier.fit, removed=removed, staged=frontier.staged,
-                   domains=domains)
+    return Search(layouts=grid.size, legal=grid.grown, fit=frontier.fit, removed=removed, staged=frontier.staged,
+                  domains=domains)

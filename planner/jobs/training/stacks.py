@@ -17,13 +17,14 @@ from planner.errors import PlannerError, Unsupported
 from planner.jobs.columns import Columns, Processed, Run, joined
 from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Picked, Replaying, Terms
 from planner.jobs.training.assignment import assignment_of
-from planner.jobs.training.in_use import stacks_of
+from planner.jobs.training.in_use import is_usual, stacks_of
 from planner.jobs.training.job import TrainingJob, training_job
+from planner.jobs.training.lacking import broken_rules, short_of_memory
 from planner.jobs.training.runners_up import alternative_of, next_best, runners_up
 from planner.jobs.training.searched import MOST_COLUMNS, Searched
 from planner.scenario.default import Default, Defaults
 from planner.scenario.limits import Objective
-from planner.scenario.workload import AUTO, Training
+from planner.scenario.workload import AUTO, Batch, Training
 from planner.solver.search.found import StagedLayout
 from planner.solver.settings import UNLIMITED, Effort
 
@@ -97,7 +98,8 @@ class ByStack:
         """
         parts: list[tuple[TrainingJob, Searched]] = []
         for group in self.groups:
-            for job in group:
+            # where only GPUs count, what the stacks with the fewest axes need leaves little of the others to search
+            for job in group if self.first.search.timed else sorted(group, key=_axes):
                 known = [one for _, found in parts for one in found.frontier.found]
                 parts.append((job, job.columns(effort, depth, held, known)))
                 if depth == "any" and parts[-1][1].runs:
@@ -123,7 +125,8 @@ class ByStack:
         assert isinstance(columns, FoundByStack)
         ((run, (job, mine)),) = _owned(columns, picks)
         best = mine.layout(run)
-        others = [(other, found) for other in self.jobs if proven and other.place != job.place and other.is_usual
+        others = [(other, found) for other in self.jobs
+                  if proven and other.place != job.place and is_usual(other.asked, other.stack)
                   and (found := other.best_on(best.column.candidate, effort)) is not None]
         more = next_best(job.context, mine.grid.facts, mine.frontier, best, effort) if proven else []
         by_key = {one.column.key: other for other, found in columns.parts for one in found.frontier.found}
@@ -162,6 +165,21 @@ class ByStack:
             found.frontier.found = [one for one in points if one.column.key in mine[job.place] - earlier]
         return _together(parts), runs
 
+    def closest(self, columns: Columns) -> Assignment | None:
+        """Return the layout that misses memory by least, in full; none where no layout is legal by any stack."""
+        assert isinstance(columns, FoundByStack)
+        found = [one for job, mine in columns.parts if (one := job.closest(mine)) is not None]
+        return min(found, key=lambda one: one.memory.peak_bytes / one.memory.usable_bytes, default=None)
+
+    def counts(self, most: int) -> Sequence[int]:
+        """Return the numbers of GPUs up to `most` that the rules of some stack admit, rising."""
+        return sorted({count for job in self.jobs for count in job.counts(most)})
+
+    @property
+    def batch(self) -> Batch | None:
+        """The sequences of a step that are asked for; none where nothing is trained."""
+        return self.first.batch
+
     def beside(self, columns: Columns, run: Run, best: Assignment) -> Alternative:
         """Return a run beside the best one, with why it lost."""
         ((_, (job, found)),) = _owned(columns, [run])
@@ -179,18 +197,20 @@ class ByStack:
         assert isinstance(columns, FoundByStack)
         broken: dict[str, dict[str, str]] = {}
         for job, found in columns.parts:
-            broken[job.stack.name] = rules = job.broken_rules(found, effort)
+            broken[job.stack.name] = rules = broken_rules(found.grid, effort)
             if not rules:
                 return []
-        first = broken[self.first.stack.name]
-        alike = [line for name, line in first.items() if all(name in rules for rules in broken.values())]
-        return alike or [f"{stack}: {line}" for stack, rules in broken.items() for line in rules.values()]
+        first, *others = broken
+        alike = [line for name, line in broken[first].items() if all(name in rules for rules in broken.values())]
+        return alike or [*(f"{line}, with {first}" for line in broken[first].values()),
+                         f"so do rules of {', '.join(others)} leave none of theirs"]
 
     def short(self, columns: Columns) -> tuple[list[str], str | None]:
         """Return what lacks memory, and the nearest miss, by the stack that misses by least."""
         assert isinstance(columns, FoundByStack)
-        name, lack = min(((job.stack.name, job.lack(found)) for job, found in columns.parts),
-                         key=lambda one: one[1].short)
+        name, lack = min(((job.stack.name, short_of_memory(job.question, found.grid, found.frontier))
+                          for job, found in columns.parts),
+                         key=lambda one: one[1].share)
         names = ", ".join(job.stack.name for job, _ in columns.parts)
         return [*lack.because, f"stacks searched: {names}; the leanest is {name}"], lack.nearest
 
@@ -225,6 +245,11 @@ class ByStack:
         return list(found.values())
 
 
+def _axes(job: TrainingJob) -> tuple[bool, bool, bool]:
+    """Say which kinds of parallelism a job's stack has, those with the most layouts first."""
+    return job.stack.pipeline, job.stack.tensor_parallel, job.stack.context_parallel
+
+
 def _together(parts: Sequence[tuple[TrainingJob, Searched]]) -> FoundByStack:
     """Return what several stacks found as one: the best first."""
     leaders = sorted((one for _, found in parts for one in found.frontier.found), key=lambda one: one.key)
@@ -250,7 +275,7 @@ def training_of(name: str, asked: Training, catalog: Catalog, terms: Terms, conf
     made: list[tuple[TrainingJob, ...]] = []
     refused: PlannerError | None = None
     place = 0
-    for group in stacks_of(asked, catalog):
+    for group in stacks_of(asked, catalog, timed=asked.tokens is not None or terms.objective == "time"):
         jobs = []
         for stack in group:
             try:

@@ -42,11 +42,15 @@ def mixes(stack: Stack, recompute: int) -> tuple[tuple[int, ...], ...]:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Least step seconds of each row, whether any split can hold its memory, and allocated bytes short on average."""
+    """Least step seconds of each row; whether any split can hold its memory, and of the GPUs alone; allocated bytes
+    short on average, and the share by which host or flash is.
+    """
 
     step: Floats
     fits: Mask
+    on_gpus: Mask
     short: Floats
+    outside: Floats
 
 
 def time_bound(question: Question, rows: Layouts, time: TimeTerms) -> Floats:
@@ -138,9 +142,8 @@ def bound(question: Question, rows: Layouts, time: TimeTerms, memory: MemoryTerm
     deficit = np.maximum(0.0, layers - found.free)
     fixed = splits_evenly(rows.vpp, rows.schedule)
     extra = np.where(fixed, found.recompute, np.where(deficit > 0, deficit * found.slope * price, 0.0))
-    fits = found.holds & (fixed | (found.room >= layers))
-    return Bound(_step(question, rows, time, extra, found.slowest), fits & _host_fits(question, rows, memory),
-                 found.short)
+    held, outside = found.holds & (fixed | (found.room >= layers)), _host_short(question, rows, memory)
+    return Bound(_step(question, rows, time, extra, found.slowest), held & (outside <= 0), held, found.short, outside)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,16 +228,20 @@ def _seconds_per_byte(time: TimeTerms, memory: MemoryTerms, allowed: list[int]) 
     return np.where(np.isfinite(price), price, 0.0)
 
 
-def _host_fits(question: Question, rows: Layouts, memory: MemoryTerms) -> Mask:
-    """Say whether host and flash can hold what the average node offloads; the last node may hold fewer stages."""
+def _host_short(question: Question, rows: Layouts, memory: MemoryTerms) -> Floats:
+    """Return by what share of itself host or flash is too small for what the average node offloads; the last node may
+    hold fewer stages.
+    """
     node = np.minimum(rows.gpus, np.array([c.node.gpus for c in question.candidates])[rows.candidate])
     ranks = rows.gpus // rows.pp
     stages = np.maximum(node // ranks, 1)
     shared = question.shape.layers / np.ceil(rows.pp / stages) * ranks / node
     layers = np.where(stages > 1, shared, question.shape.layers / rows.pp)
-    fits: Mask = ((memory.host_per_layer * layers <= memory.host_capacity)
-                  & (memory.nvme_per_layer * layers <= memory.nvme_capacity))
-    return fits
+    # a node without flash is asked for none
+    host, flash = (held * layers / np.maximum(capacity, 1.0) for held, capacity in (
+        (memory.host_per_layer, memory.host_capacity), (memory.nvme_per_layer, memory.nvme_capacity)))
+    short: Floats = np.maximum(host, flash) - 1
+    return short
 
 
 def host_layers(question: Question, memory: MemoryTerms, row: int) -> int:

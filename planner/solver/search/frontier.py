@@ -25,7 +25,7 @@ from planner.solver.search.candidate_run import Run, by_candidate, near_leaders
 from planner.solver.search.floor import floor
 from planner.solver.search.found import Batch, Frontier, StagedLayout
 from planner.solver.search.job import Job, Keys, Pricing, identity, joined_keys
-from planner.solver.search.leaders import SORTED, Keeping, leading
+from planner.solver.search.leaders import SORTED, Keeping, beaten_by_fewer, leading
 from planner.solver.search.refine import refined_bound
 from planner.solver.search.source import Source, together
 from planner.solver.search.stage_row import stage_row
@@ -62,13 +62,12 @@ class Search:
         self.out = Frontier()
         self.space = space
         self.first, self.leaders = first, leaders or partial(leading, count)
-        # what one candidate teaches about the next is worth more than company
-        self.alone = first or leaders is not None
+        self.alone = first or leaders is not None  # what one candidate teaches about the next is worth more
         self.seen: set[int] = set()
         self.levels = offers(question, space) if only is None else (only,)
         self.bounding = Bounding(question, self.pricing, self.levels, space.flash, self.out)
         self.kept: dict[int, Keeping] = {}
-        for one in known:
+        for one in known if job.timed else map(beaten_by_fewer, known):
             self.kept.setdefault(one.column.candidate, self.leaders(np.zeros(0, np.int64))).offer(one)
         self.runs: dict[int, Run] = {}
         self.batches: list[Batch] = []

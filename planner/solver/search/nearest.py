@@ -1,12 +1,15 @@
-"""The layout that misses memory by least, where none fits."""
+"""The layouts that miss memory by least, where none fits: of GPUs, and of the host where GPUs suffice."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
 from planner.layouts.enumerate import Grid
 from planner.layouts.offload import Level, allowed
-from planner.layouts.table import Layouts, joined
+from planner.layouts.table import Floats, Layouts, Mask, joined
 from planner.physics.training.estimate import time_terms
 from planner.physics.training.memory import memory_terms
 from planner.physics.training.question import Question
@@ -23,8 +26,30 @@ GROWN = 64
 """Stems grown at once."""
 
 
-def nearest(question: Question, grid: Grid, effort: Effort = UNLIMITED) -> dict[str, float] | None:
-    """Return the layout of the grid that misses memory by least, None where there is no layout. Raises OutOfTime."""
+Miss: TypeAlias = tuple[float, dict[str, float]]
+"""By how much a layout misses, and the layout."""
+
+
+@dataclass(slots=True)
+class Nearest:
+    """Layouts that miss by least; none where no layout misses so."""
+
+    gpu: Miss | None = None
+    """Bytes that its GPUs are short of on average."""
+    host: Miss | None = None
+    """By what share host memory or flash is too small for a layout that GPUs hold."""
+
+    def take(self, found: Nearest) -> None:
+        """Keep the nearer of each; of equals on several candidates, that of the first."""
+        self.gpu, self.host = _nearer(self.gpu, found.gpu), _nearer(self.host, found.host)
+
+
+def _nearer(*misses: Miss | None) -> Miss | None:
+    return min((one for one in misses if one is not None), key=lambda one: (one[0], one[1]["candidate"]), default=None)
+
+
+def nearest(question: Question, grid: Grid, effort: Effort = UNLIMITED) -> Nearest:
+    """Return the layouts of the grid that miss memory by least. Raises OutOfTime."""
     space, source = grid.facts.space, grid_source(grid)
     every = offers(question, space)
     tables: list[Layouts] = []
@@ -33,29 +58,34 @@ def nearest(question: Question, grid: Grid, effort: Effort = UNLIMITED) -> dict[
         short = stems_short(question, every, space.flash, stems, source.stages(stems))
         kept = np.argsort(short, kind="stable")[:MOST]
         tables, shorts = [*tables, stems.take(kept)], np.concatenate([shorts, short[kept]])
+    best = Nearest()
     if not len(shorts):
-        return None
+        return best
     order, stems = np.argsort(shorts, kind="stable")[:MOST], joined(tables)
-    best: tuple[float, dict[str, float]] | None = None
     for start in range(0, len(order), GROWN):
         effort.check()
         block = order[start:start + GROWN]
         # what lacks more for its states alone is no nearer
-        if best is not None and shorts[block[0]] > best[0]:
+        if best.gpu is not None and shorts[block[0]] > max(best.gpu[0], 0.0):
             break
         rows = source.grow(stems.take(block))
-        found = [one for level in every if (one := _shortest(question, rows, level, grid)) is not None]
-        best = min([*found, *([] if best is None else [best])], key=lambda one: (one[0], one[1]["candidate"]),
-                   default=None)
-    return None if best is None else best[1]
+        for level in every:
+            best.take(_shortest(question, rows, level, grid))
+    return best
 
 
-def _shortest(question: Question, rows: Layouts, level: Level, grid: Grid) -> tuple[float, dict[str, float]] | None:
-    """Return bytes short and the row that is short of least at a level of offload; none where no row may have it."""
+def _shortest(question: Question, rows: Layouts, level: Level, grid: Grid) -> Nearest:
+    """Return the rows that miss by least at a level of offload."""
     at = level.on(rows)
     at = at.take(np.flatnonzero(allowed(at.columns, question.stack, grid.facts.space.flash)))
     if not len(at):
+        return Nearest()
+    found = bound(question, at, time_terms(question, at), memory_terms(question, at))
+    return Nearest(_least(at, found.short, ~found.on_gpus), _least(at, found.outside, found.on_gpus & ~found.fits))
+
+
+def _least(rows: Layouts, short: Floats, of: Mask) -> Miss | None:
+    if not of.any():
         return None
-    short = bound(question, at, time_terms(question, at), memory_terms(question, at)).short
-    row = int(np.argmin(short))
-    return float(short[row]), at.row(row)
+    row = int(np.argmin(np.where(of, short, np.inf)))
+    return float(short[row]), rows.row(row)

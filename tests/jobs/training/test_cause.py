@@ -6,7 +6,7 @@ import pytest
 
 from planner import plan
 from planner.answer.schema import Plan, Relaxation
-from planner.ask.explain.cause import by_change
+from planner.ask.explain.relaxing import by_change
 
 DEADLINE, GPUS, BUDGET = (Relaxation(limit=name, from_="a", to="b") for name in ("deadline", "max_gpus", "budget"))
 

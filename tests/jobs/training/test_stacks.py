@@ -81,7 +81,7 @@ def test_stacks_without_a_measured_speed_come_behind_those_with_one() -> None:
     assert [one for group in found for one in group][:1] == ["megatron-core"]
     assert "deepspeed" in found[1]
     assert "deepspeed" not in found[0]
-    assert "deepspeed" in stacks_of(Training(model="llama-3.1-8b", method="full"), Catalog())[0]
+    assert "deepspeed" in stacks_of(Training(model="llama-3.1-8b", method="full"), Catalog(), timed=False)[0]
     assert found[-1] == ["llmq"]
 
 
@@ -91,7 +91,6 @@ def test_a_no_does_not_depend_on_a_default_stack() -> None:
     (best,) = answer.assignments
     assert best.time.evidence is not None
     assert not best.time.evidence.validated
-    assert any("speed not validated" in note for note in answer.notes)
     assert {one.name: one.value for one in answer.provenance.defaults}["stack"] == best.stack
     assert plan(**TUNE, on="rtx-4090-1x", stack=["megatron-core", "fsdp2"]).status == "infeasible"
 

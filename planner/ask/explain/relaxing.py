@@ -1,0 +1,189 @@
+"""The least change of one limit, all others held, with which a question has a plan; each is solved with before it is
+said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from math import ceil
+
+from planner.answer.schema import Relaxation
+from planner.ask.explain.wording import MOST_STEPS, advised, asked_limit
+from planner.jobs.job import Change
+from planner.jobs.solved import Solved, solve
+from planner.scenario.limits import Objective
+from planner.scenario.workload import Batch
+from planner.solver.settings import OutOfTime
+from planner.units import show_bytes
+
+MEASURES: dict[str, Objective] = {"budget": "cost", "max_power": "gpus", "deadline": "time", "max_nodes": "gpus",
+                                  "max_gpus": "gpus", "gpus": "gpus"}
+"""Limits in the order in which they are given up as reasons, and the objective that finds the least value of each."""
+MOST_CHANGE = 100
+"""A limit changed by more than this many times is no advice where a smaller change is enough."""
+MEMORY_STEP = 0.1e9
+"""Bytes to which a relaxation of memory is rounded up."""
+DOUBLINGS, HALVINGS = 6, 10
+TRIED = 6
+"""Numbers of GPUs on either side of the one asked for that are tried."""
+WIDEST = 8.0
+"""Share of the batch by which another one may miss it."""
+Found = tuple[float, Relaxation]
+"""By how many times a limit changes, and the change."""
+
+
+def possible(failed: Solved, change: Change) -> bool:
+    """Say whether the question with a change has a plan. Raises OutOfTime where the time is up before that is known."""
+    return _found(failed, change).solution.value is not None
+
+
+def relaxed(failed: Solved, reasons: Sequence[str]) -> list[Relaxation]:
+    """Return the changes of one reason each that are enough, the smallest first; what time leaves out is left out."""
+    return by_change([one for name in reasons for one in _in_time(name, failed)])
+
+
+def by_change(found: Sequence[Found]) -> list[Relaxation]:
+    """Return relaxations, the smallest relative change first; out of all proportion only where no other is enough."""
+    ranked = sorted(found, key=lambda pair: pair[0])
+    return [relaxation for at, (factor, relaxation) in enumerate(ranked) if at == 0 or factor <= MOST_CHANGE]
+
+
+def _found(failed: Solved, change: Change) -> Solved:
+    found = solve(failed.question.changed(change), failed.effort, "any", failed.held)
+    if found.status == "undecided":
+        raise OutOfTime
+    return found
+
+
+def _in_time(name: str, failed: Solved) -> Iterator[Found]:
+    try:
+        yield from _relaxations(name, failed)
+    except OutOfTime:
+        return
+
+
+def _relaxations(name: str, failed: Solved) -> Iterator[Found]:
+    """Yield the changes of one reason that are enough alone."""
+    if name == "own":
+        return
+    if name == "memory":
+        yield from _more_memory(failed)
+    elif name == "global_batch":
+        yield from _other_batch(failed)
+    elif name == "gpus" and failed.alone is not None:
+        yield from _other_counts(failed)
+    else:
+        yield from _least(name, failed)
+
+
+def _least(name: str, failed: Solved) -> Iterator[Found]:
+    """Yield the least of a limit that is enough."""
+    least = _least_of(name, failed)
+    if least is None:
+        return
+    limits = failed.question.terms.limits
+    value = getattr(limits, name)
+    asked = float(value.seconds if name == "deadline" else value)
+    for more in range(MOST_STEPS):
+        advice = advised(limits, name, least, more)
+        if advice is None:
+            return
+        # what is confirmed is what the words read back to
+        text, changed = advice
+        if possible(failed, Change(limits={name: changed}, objective=MEASURES[name])):
+            yield max(changed / asked, asked / changed), Relaxation(
+                limit=name, from_=asked_limit(limits, name), to=text)
+            return
+
+
+def _least_of(name: str, failed: Solved) -> float | None:
+    """Return what the best plan without a limit takes of it; none where there is none."""
+    lifted = solve(failed.question.changed(Change(limits={name: None}, objective=MEASURES[name])), failed.effort,
+                   "best", failed.held)
+    used: dict[str, float] = {} if lifted.solution.value is None else lifted.fleet.used(lifted.solution)
+    return used.get(name)
+
+
+def _other_counts(failed: Solved) -> Iterator[Found]:
+    """Yield the nearest numbers of GPUs that have a plan, below and above the one asked for."""
+    asked, least, alone = failed.question.terms.limits.gpus, _least_of("gpus", failed), failed.alone
+    if least is None or asked is None or alone is None:
+        return
+    if least > asked:
+        sides: list[list[int]] = [[int(least)]]
+    else:
+        counts = alone.counts(2 * asked)
+        sides = [[one for one in reversed(counts) if least <= one < asked], [one for one in counts if one > asked]]
+    for side in sides:
+        near = _first(side, lambda count: possible(failed, Change(limits={"gpus": count})))
+        if near is not None:
+            yield max(near / asked, asked / near), Relaxation(limit="gpus", from_=f"{asked:,}", to=f"{near:,}")
+
+
+def _first(values: Sequence[int], works: Callable[[int], bool]) -> int | None:
+    """Return the first value that works; beyond the first few, ones ever further apart are tried, then those between.
+    """
+    for value in values[:TRIED]:
+        if works(value):
+            return value
+    low, high = TRIED - 1, 2 * TRIED
+    while high < len(values) and not works(values[high]):
+        low, high = high, 2 * high
+    if high >= len(values):
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if works(values[middle]) else (middle, high)
+    return values[high]
+
+
+def _other_batch(failed: Solved) -> Iterator[Found]:
+    """Yield the nearest global batch that has a plan."""
+    alone = failed.alone
+    if alone is None or alone.batch is None:
+        return
+    asked, name = alone.batch, alone.name
+
+    def within(share: float) -> int | None:
+        found = _found(failed, Change(work={name: {"global_batch": Batch(asked.sequences, share)}}))
+        return found.assignments()[0].global_batch if found.picks else None  # type: ignore[union-attr]
+
+    low, high = asked.tolerance, max(2 * asked.tolerance, 1 / asked.sequences, 1e-3)
+    while (near := within(high)) is None and high < WIDEST:
+        low, high = high, 2 * high
+    for _ in range(HALVINGS):
+        if near is None or (high - low) * asked.sequences < 1:
+            break
+        closer = within((low + high) / 2)
+        low, high, near = ((low + high) / 2, high, near) if closer is None else (low, (low + high) / 2, closer)
+    if near is not None and possible(failed, Change(work={name: {"global_batch": Batch(near, asked.tolerance)}})):
+        yield max(near / asked.sequences, asked.sequences / near), Relaxation(
+            limit="global_batch", from_=str(asked), to=str(Batch(near, asked.tolerance)))
+
+
+def _more_memory(failed: Solved) -> Iterator[Found]:
+    """Yield the least memory more per GPU, and of the host, that has a plan, to the step and a 16th of itself."""
+    candidates = failed.question.terms.market.candidates
+    gpu, host = min(one.gpu.usable_memory for one in candidates), min(one.node.cpu.memory for one in candidates)
+    on_gpu = _least_more(gpu, lambda more: possible(failed, Change(memory=more)))
+    on_host = _least_more(host, lambda more: possible(failed, Change(host=more)))
+    for limit, there, per, more in (("memory", gpu, "GPU", on_gpu), ("host_memory", host, "node", on_host)):
+        if more is not None:
+            yield 1 + more / there, Relaxation(limit=limit, from_=f"{show_bytes(there)} per {per}",
+                                               to=f"{show_bytes(there + more)} per {per}")
+
+
+def _least_more(there: float, enough: Callable[[float], bool]) -> float | None:
+    """Return how much more than `there` is enough; none where even many times as much is not."""
+    low, high = 0.0, 0.0
+    for doubling in range(DOUBLINGS):
+        low, high = high, there / 16 * 2**doubling
+        if enough(high):
+            break
+    else:
+        return None
+    while high - low > max(MEMORY_STEP, high / 16):
+        middle = (low + high) / 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    steps: int = ceil(high / MEMORY_STEP)
+    return steps * MEMORY_STEP

@@ -1,0 +1,61 @@
+"""The fastest layout of a training job on a node type, where an estimate leaves the layout open."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from planner.answer.assignment import Assignment
+from planner.ask.explain.cause import infeasible_of
+from planner.errors import InputError
+from planner.jobs.job import Held
+from planner.jobs.solved import Question, Solved, solve
+from planner.scenario.limits import Limits
+from planner.units import plural
+
+
+@dataclass(frozen=True, slots=True)
+class Estimated:
+    """An estimate, and where its layout was left open how it was chosen."""
+
+    assignment: Assignment
+    why: tuple[str, ...] = ()
+    """What was chosen, or what binds where nothing that was searched fits."""
+
+
+def fastest(question: Question, gpus: int | None, held: Held) -> Estimated:
+    """Return the fastest layout that fits on `gpus` GPUs with some axes held, or what comes nearest where none does.
+
+    question: of one training job on one node type; without a number of GPUs all of the node work, or as many as some
+    layout can use. Raises InputError where no layout is legal.
+    """
+    size = question.terms.market.candidates[0].node.gpus
+    solved = _solved(question, held, Limits(gpus=gpus or size))
+    if gpus is None and not solved.picks and _closest(solved) is None:
+        solved = _solved(question, held, Limits(max_gpus=size))
+    (columns,), (job,) = solved.columns, solved.question.jobs
+    kept = f" with {', '.join(f'{axis} {value}' for axis, value in held.items())}" if held else ""
+    if solved.picks:
+        (found,) = solved.assignments()
+        idle = f" ({size - found.gpus} of the node stay idle)" if gpus is None and found.gpus < size else ""
+        return Estimated(found, (f"Chosen: the fastest layout{kept} that fits on {plural(found.gpus, 'GPU')}{idle}; "
+                                 f"{columns.account.legal:,} legal layouts were searched",))
+    nearest = _closest(solved)
+    if nearest is None:
+        raise _illegal(solved)
+    return Estimated(nearest, (f"Searched {columns.account.legal:,} legal layouts{kept}: "
+                               f"{'; '.join(job.short(columns)[0])}",))
+
+
+def _solved(question: Question, held: Held, limits: Limits) -> Solved:
+    return solve(question.under(replace(question.terms, limits=limits)), held=held)
+
+
+def _closest(solved: Solved) -> Assignment | None:
+    return solved.alone.closest(solved.columns[0]) if solved.alone else None
+
+
+def _illegal(solved: Solved) -> InputError:
+    cause = infeasible_of(solved)
+    assert cause is not None
+    changes = " or ".join(f"{one.limit} {one.to}" for one in cause.relaxations)
+    return InputError(f"no layout is legal: {'; '.join(cause.because)}" + (f": {changes} has one" if changes else ""))
