@@ -14,7 +14,7 @@ from planner.scenario.demand import Gaps, Latency, Rate, Share
 from planner.scenario.lengths import Lengths
 from planner.scenario.limits import BudgetPerHour, Limits
 from planner.scenario.workload import GlobalBatch
-from planner.units import MAX_LENGTH
+from planner.units.reading import MAX_LENGTH
 from tests.patterns import patterns, runs_away
 
 PLANNER = Path(__file__).parents[1] / "planner"
@@ -22,7 +22,7 @@ FOUND = [(f"{path.relative_to(PLANNER)}:{line}", *rest) for path in sorted(PLANN
          for line, *rest in patterns(path)]
 QUANTITIES: dict[str, Any] = {
     name: kind for name, kind in vars(units).items()
-    if get_origin(kind) is Annotated and kind is not units.Whole} | {
+    if get_origin(kind) is Annotated and kind not in (units.Gpus, units.Nodes)} | {
     "Latency": Latency, "Gaps": Gaps, "Rate": Rate, "Share": Share, "Lengths": Lengths, "GlobalBatch": GlobalBatch,
     "BudgetPerHour": BudgetPerHour, "Deadline": Limits.model_fields["deadline"].rebuild_annotation()}
 LONG = 100_000

@@ -9,14 +9,16 @@ import pytest
 from planner.answer.schema import Plan
 from planner.ask.plan import make_plan
 from planner.catalog.load import Catalog
+from planner.render.tables import render_plan
 from planner.scenario.load import load_any, load_scenario, shipped, to_yaml
 from planner.yaml_io import parse, validate
+from tests.render.golden import printed
 
 
 @cache
 def answer(name: str) -> Plan:
     catalog = Catalog()
-    scenario, defaults = load_scenario(name, {}, catalog)
+    scenario, defaults = load_any(name, {}, catalog)
     return make_plan(scenario, catalog, defaults=defaults)
 
 
@@ -36,6 +38,13 @@ def test_resolved_scenario_round_trips(name: str) -> None:
     scenario, _ = load_any(name, {}, Catalog())
     again = validate(parse(to_yaml(scenario), "shown"), type(scenario))
     assert again.model_dump() == scenario.model_dump()
+
+
+@pytest.mark.parametrize("name", [*shipped("training"), "405b-fp8-one-node"])
+def test_the_default_answer_fits_a_screen(name: str) -> None:
+    lines = printed(lambda console: render_plan(answer(name), console)).splitlines()
+    assert len(lines) <= 45
+    assert max(map(len, lines)) <= 80
 
 
 def hours(plan: Plan) -> float:

@@ -47,13 +47,14 @@ def plan(scenario: Asked | None = None, *, catalogs: FilePath | Iterable[FilePat
 def estimate(scenario: Asked | None = None, node: str | None = None,
              layout: Mapping[str, object] | str | None = None, *, catalogs: FilePath | Iterable[FilePath] = (),
              **values: object) -> Assignment:
-    """Return whether one layout fits, how fast it is, and where bytes and seconds go.
+    """Return whether a job or a service fits on a node type, how fast it is, and where bytes and seconds go.
 
     `scenario` is as for `plan`, or the name of a model; `values` are the same keywords (`gpus` are GPUs in all,
     `sequence_length` is in tokens, `global_batch` in sequences, `confidence` that of the memory verdict), of which
     those that have no effect on an estimate are refused by name. `node` is a node type. `layout` holds axis values as
-    in `planner estimate --layout` (`{"tp": 8, "pp": 4}`); what is left out is 1. Its kind follows the values: with
-    `input`, `output`, `concurrency`, ... it is of a service. Raises PlannerError.
+    in `planner estimate --layout` (`{"tp": 8, "pp": 4}`); left out it is the best on all GPUs of the node, and what a
+    part of one leaves open is the fastest. Its kind follows the values: with `input`, `output`, `concurrency`, ... it
+    is of a service. Raises PlannerError.
     """
     if node is None:
         raise InputError("node: an estimate needs a node type, such as node='dgx-h100'")

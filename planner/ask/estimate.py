@@ -12,11 +12,12 @@ from planner.ask.largest import Largest, largest_model, largest_of, largest_sequ
 from planner.ask.levers import Lever, levers
 from planner.catalog.load import Catalog
 from planner.errors import InputError
-from planner.jobs.kinds import estimate_of, idle_in, on_node
+from planner.jobs.kinds import estimate_of, idle_in, on_node, replica_on
 from planner.jobs.training.one_layout import open_layout, with_steps
 from planner.layouts.axes import divisors
 from planner.physics.shapes import parameters
-from planner.scenario.load import Reference, load_work
+from planner.scenario.load import Reference, load_work, thousands
+from planner.scenario.pool import node_named
 from planner.scenario.scenario import AnyScenario, ServingScenario, only_training
 
 MOST_MICRO_BATCH = 4096
@@ -37,6 +38,8 @@ class Estimating:
     layout: Mapping[str, str]
     left_to_plan: tuple[str, ...] = ()
     """Keys of the work that the scenario states for plans."""
+    notes: tuple[str, ...] = ()
+    """What the question may not have meant."""
 
     def __call__(self, layout: Mapping[str, str] | None = None, **work: Any) -> Assignment:  # noqa: ANN401 - keys
         """Return the estimate, with some keys of the workload changed. Raises InputError for an illegal layout."""
@@ -55,15 +58,24 @@ class Estimating:
         found = estimate_of(asked, self.catalog, self.node, layout)
         if found is not None:
             return Estimated(found)
+        if isinstance(asked, ServingScenario):
+            replicas, why = replica_on(asked, self.catalog, self.node)
+            return Estimated(replicas, (why,))
         best = fastest(on_node(asked, self.catalog, self.node), asked.limits.gpus, open_layout(layout))
-        training = only_training(asked, "the best layout").workload
-        return replace(best, assignment=with_steps(best.assignment, training))
+        return replace(best, assignment=with_steps(best.assignment, asked.workload))
 
     @property
     def rate(self) -> float | None:
         """Requests/s that a service is asked for; none for another load or kind."""
         scenario = self.scenario
         return scenario.services[0].rate if isinstance(scenario, ServingScenario) else None
+
+    @property
+    def is_offline(self) -> bool:
+        """Whether no load is given of a service, so that what it can do at most is estimated."""
+        scenario = self.scenario
+        return isinstance(scenario, ServingScenario) and all(
+            load is None for one in scenario.services for load in (one.rate, one.concurrency, one.trace))
 
     def levers(self, now: Assignment) -> list[Lever]:
         """Return what single changes of the layout would save."""
@@ -86,9 +98,11 @@ class Estimating:
 
 
 def estimating(reference: Reference, overrides: Mapping[str, object], catalog: Catalog, *, node: str,
-               layout: Mapping[str, str], labels: Mapping[str, str], largest: Measured | None = None) -> Estimating:
+               layout: Mapping[str, str], labels: Mapping[str, str], largest: Measured | None = None,
+               nodes: int | None = None) -> Estimating:
     """Return the question, from the same values as a plan's; a model that `largest` looks for need not be given.
 
+    nodes: all GPUs of so many nodes, instead of `limits.gpus`.
     Raises InputError for what is stated and does nothing to an estimate: whatever an override says so, and of a file
     what describes the work. What a file says of offers, limits, targets and the objective is there for plans.
     """
@@ -96,6 +110,10 @@ def estimating(reference: Reference, overrides: Mapping[str, object], catalog: C
         if not path.startswith(HEARD):
             raise InputError(f"{labels.get(path, path)}: does nothing to an estimate, which is of the node and the "
                              "layout named; planner plan chooses by it")
+    if nodes is not None:
+        if "limits.gpus" in overrides:
+            raise InputError(f"{labels.get('limits.gpus', 'gpus')} and nodes are both given: one says how many GPUs")
+        overrides = {**overrides, "limits.gpus": nodes * catalog.node(node).gpus}
     if largest == "model" and reference is None:
         overrides = {"workload.model": catalog.names("models")[0], **overrides}
     scenario, document = load_work(reference, overrides, catalog, labels=labels)
@@ -103,7 +121,8 @@ def estimating(reference: Reference, overrides: Mapping[str, object], catalog: C
     for one in found:
         if not one.left_to_plan or one.path in overrides:
             raise document.error(one.path.split("."), one.why)
-    return Estimating(scenario, catalog, node, layout, tuple(one.key for one in found))
+    return Estimating(scenario, catalog, node_named(node, catalog), layout, tuple(one.key for one in found),
+                      tuple(f"{one.name} is {one.value}: {one.why}" for one in thousands(document)))
 
 
 def layout_text(text: str) -> dict[str, str]:

@@ -26,7 +26,7 @@ from planner.catalog.price import PriceList, Purchase, Site
 from planner.catalog.quirk import Quirks, Sources
 from planner.catalog.sourced import Sourced
 from planner.catalog.speed import Speeds
-from planner.catalog.spelling import canonical
+from planner.catalog.spelling import canonical, joined, only
 from planner.catalog.stack import Method, Stack
 from planner.errors import InputError, UnknownName
 from planner.text_io import read_bytes
@@ -134,7 +134,9 @@ class Catalog(Calibrated):
         for spelling in (name, name.lower(), wanted):
             if spelling in self.files(kind):
                 return self._read(kind, spelling, model)
-        known = self._spellings(kind, model).get(wanted)
+        spellings = self._spellings(kind, model)
+        # llama3.1:8b, TensorRT LLM: what only signs and spaces tell from one entry alone
+        known = spellings.get(wanted) or only({spellings[one] for one in spellings if joined(one) == joined(wanted)})
         return None if known is None else self._read(kind, known, model)
 
     def _spellings(self, kind: str, model: type[S]) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 _SAME_SHAPE = re.compile(
     r"-(instruct|chat|it|hf|base|dynamic|fp8|fp4|nvfp4|mxfp4|awq|gptq|bnb|nf4|int4|int8|4bit|8bit|(quantized\.)?w\d+a\d+)"
@@ -14,3 +15,13 @@ def canonical(name: str) -> str:
     """Return the form in which names are compared: lower case, no organization, `-Instruct` and the like dropped."""
     plain = name.strip().rsplit("/", maxsplit=1)[-1].lower().replace("_", "-").replace(" ", "-")
     return _SAME_SHAPE.sub("", plain).removeprefix("meta-")
+
+
+def joined(name: str) -> str:
+    """Return a name's letters and digits."""
+    return "".join(filter(str.isalnum, name))
+
+
+def only(names: Collection[str]) -> str | None:
+    """Return the one name that there is; none of several or of none."""
+    return next(iter(names)) if len(names) == 1 else None

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from planner.cli.options import common, console, is_quiet, open_catalog, warn
+from planner.cli.options import common, console, is_quiet, is_verbose, open_catalog, warn
 from planner.cli.printing import say, say_json
 from planner.cli.question import asking, question
 from planner.errors import EXIT_INFEASIBLE, EXIT_OK, EXIT_STOPPED
@@ -36,7 +36,7 @@ def command(scenario: str | None, trace: bool, time_limit: float | None, workers
     elif is_quiet():
         say(render_comparison_line(found))
     else:
-        render_comparison(found, console(), traced=trace)
+        render_comparison(found, console(), traced=trace, full=is_verbose())
     return _exit({one.row.status for one in found})
 
 

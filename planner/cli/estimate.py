@@ -11,6 +11,7 @@ from planner.cli.options import common, console, is_quiet, is_verbose, open_cata
 from planner.cli.printing import note, say, say_json
 from planner.cli.question import LABELS, overrides, question_options
 from planner.errors import EXIT_OK
+from planner.scenario.limits import MOST
 
 if TYPE_CHECKING:
     from planner.ask.estimate import Measured
@@ -18,21 +19,22 @@ if TYPE_CHECKING:
 
 @click.command("estimate")
 @click.option("--node", required=True, metavar="NAME", help="Node type.")
+@click.option("--nodes", type=click.IntRange(1, MOST), metavar="N", help="All GPUs of N nodes, instead of --gpus.")
 @click.option("--layout", default="", metavar="AXIS=VALUE,..", help="tp=8,pp=4,vpp=2,cp=1,mbs=1,zero=1,"
               "schedule=gpipe,recompute=selective,sp=1,shard=8,no_sync=1,offload_optimizer=0.5,"
-              "offload_parameters=1,offload_activations=1,offload_to=nvme. Default: 1 or off; sp and no_sync as in the "
-              "stack. For a service: tp, pp, ep, dp.")
+              "offload_parameters=1,offload_activations=1,offload_to=nvme; for a service tp, pp, ep, dp. Default: the "
+              "best on all GPUs of the node. With dp, --gpus or as many GPUs as a node, the rest is 1 or off.")
 @click.option("--max", "largest", type=click.Choice(["micro-batch", "sequence", "model"]),
               help="Find the largest that fits, and estimate it; --max model needs no --model.")
 @question_options
 @common
-def command(scenario: str | None, node: str, layout: str, largest: Measured | None, as_json: bool,
+def command(scenario: str | None, node: str, nodes: int | None, layout: str, largest: Measured | None, as_json: bool,
             catalogs: tuple[Path, ...], **flags: object) -> int:
-    """Say whether one layout fits, how fast it is, and where bytes and seconds go.
+    """Say whether a job or a service fits on a node type, how fast it is, and where bytes and seconds go.
 
-    SCENARIO is a file or the name of a shipped scenario; flags override it, or stand alone. --gpus is the total
-    number of GPUs; by default, what the layout needs. A layout that does not fit is an answer: exit code 0. With
-    --rate, --concurrency, --input, ... the estimate is for a service.
+    SCENARIO is a file or the name of a shipped scenario; flags override it, or stand alone. The layout is the fastest
+    on all GPUs of the node, or on --gpus in all; --layout keeps some of its axes, or all. What does not fit is an
+    answer: exit code 0. With --rate, --concurrency, --input, ... the estimate is for a service.
     """
     from planner.answer.schema import to_json
     from planner.ask.estimate import estimating, layout_text
@@ -42,13 +44,14 @@ def command(scenario: str | None, node: str, layout: str, largest: Measured | No
 
     axes = layout_text(layout)
     ask = estimating(scenario, overrides(flags), open_catalog(catalogs), node=node, layout=axes, labels=LABELS,
-                     largest=largest)
+                     largest=largest, nodes=nodes)
     if ask.left_to_plan:
         warn([f"{', '.join(ask.left_to_plan)} of the scenario have no effect on an estimate"])
-    confidence = ask.scenario.confidence
+    warn(ask.notes)
+    confidence, chosen = ask.scenario.confidence, tuple[str, ...]()
     if largest is None:
         answer = ask.answer()
-        assignment = answer.assignment
+        assignment, chosen = answer.assignment, answer.why
     else:
         found = ask.largest(largest)
         (note if as_json else say)(largest_sentence(largest, found))
@@ -61,11 +64,11 @@ def command(scenario: str | None, node: str, layout: str, largest: Measured | No
     if as_json:
         say_json(to_json(assignment))
     elif is_quiet():
-        say(capacity_sentence(assignment, rate) if assignment.serving else estimate_sentence(assignment, confidence))
+        say(capacity_sentence(assignment, rate, offline=ask.is_offline) if assignment.serving
+            else estimate_sentence(assignment, confidence))
     elif assignment.serving:
-        render_service(assignment, console(), rate, full=is_verbose())
+        render_service(assignment, console(), rate, chosen, offline=ask.is_offline, full=is_verbose())
     else:
-        chosen = answer.why if largest is None else ()
         levers = () if largest or chosen else ask.levers(assignment)
         render_estimate(assignment, console(), confidence, levers, chosen, full=is_verbose())
     return EXIT_OK

@@ -37,6 +37,21 @@ def _commands() -> dict[str, str]:
 
 COMMANDS = _commands()
 """Command -> one line of help. The command lives in `planner.cli.<name>` as `command`."""
+EXAMPLES = """Four questions to begin with:
+
+  planner plan --model llama-3.1-70b --tokens 1T --deadline "60 days" --on h100,h200,b200
+      how many GPUs, which, from whom, and how long
+
+  planner plan --model llama-3.1-70b --method qlora --on rtx-4090
+      the fewest of these GPUs that hold the model
+
+  planner plan --model llama-3.1-8b --rate 5 --input 1000 --output 200 --ttft 1s --tpot 50ms --on l4,l40s,h100
+      what serves 5 requests/s within 1 s and 50 ms per token
+
+  planner compare --model llama-3.1-8b --method lora --epochs 3 --samples 50k --mean-length 600 --on a100,h100
+      what each of these would take and cost
+
+planner --help lists the commands, planner plan --help what a question may say."""
 FEW_COLLECTIONS = 200_000
 """New objects after which unreachable cycles are looked for."""
 
@@ -137,16 +152,19 @@ def everywhere(function: F) -> F:
     return function
 
 
-@click.group(cls=LazyGroup,
+@click.group(cls=LazyGroup, invoke_without_command=True,
              context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, prog_name="planner")
 @everywhere
-def group() -> None:
+@click.pass_context
+def group(ctx: click.Context) -> None:
     """GPU-cluster capacity planner: the cheapest GPUs, and the sharding layout on them, that do the work.
 
     Exit codes: 0 answered, 2 the input is wrong, 3 proven infeasible, 4 stopped before a proof, 70 a bug,
     74 the system could not read or write.
     """
+    if ctx.invoked_subcommand is None:
+        printing.say(EXAMPLES)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -39,7 +39,8 @@ def _click_option(name: str, flag: Flag) -> Callable[[F], F]:
     if flag.switch:
         return click.option(*declared, is_flag=True, default=None, help=flag.help)
     if flag.choices:
-        return click.option(*declared, type=click.Choice(flag.choices), help=flag.help)
+        # the words of a value are checked with the scenario, which knows their synonyms
+        return click.option(*declared, metavar=f"[{'|'.join(flag.choices)}]", help=flag.help)
     return click.option(*declared, multiple=flag.many, metavar=flag.metavar, help=flag.help, **_OWN.get(name, {}))
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from planner.answer.objective import amount
 from planner.jobs.columns import MICRO, Columns, Demand, Pick, ReplicaColumn, Run
@@ -14,7 +14,7 @@ from planner.jobs.job import Picked, Terms
 from planner.jobs.market import is_always
 from planner.jobs.quanta import prices, quanta, shared_out, used_by
 from planner.money.rent import RentalOffer
-from planner.scenario.limits import Limits
+from planner.scenario.limits import Limits, ServingLimits
 from planner.solver.check import check_cover
 from planner.solver.fleet.covering import LIMITED, Column, Cover, Covered, Supply
 from planner.solver.fleet.single import single
@@ -108,7 +108,12 @@ class Fleet:
             objective=self.terms.objective,  # type: ignore[arg-type]
             micro_budget=None if limits.budget is None else math.floor(limits.budget * MICRO),
             max_gpus=_least(limits.gpus, limits.max_gpus), max_nodes=limits.max_nodes,
-            max_watts=None if limits.max_power is None else int(limits.max_power))
+            max_watts=None if limits.max_power is None else int(limits.max_power),
+            one_provider=self._alike(limits, "one_provider"), homogeneous=self._alike(limits, "homogeneous"))
+
+    @staticmethod
+    def _alike(limits: Limits, what: Literal["one_provider", "homogeneous"]) -> bool:
+        return isinstance(limits, ServingLimits) and bool(getattr(limits, what))
 
     @cached_property
     def pairs(self) -> list[Offered]:
@@ -125,12 +130,19 @@ class Fleet:
         here, there = (self.terms.market.offers[at] for at in (one.at, other.at))
         if one.at == other.at or one.owner != other.owner or mine.role != theirs.role or mine.gpus != theirs.gpus:
             return False
+        if self._alike(self.terms.limits, "one_provider") and there.provider != here.provider:
+            return False
+        if self._alike(self.terms.limits, "homogeneous") and self._node(there) != self._node(here):
+            return False
         if there.nodes is not None or there.estate is not None or is_always(there) != is_always(here):
             return False
         nodes = [self.terms.market.candidates[offer.candidate].node for offer in (here, there)]
         prices = (there.usd_per_node_hour, other.at), (here.usd_per_node_hour, one.at)
         return (nodes[0].gpus == nodes[1].gpus and nodes[0].power.load >= nodes[1].power.load
                 and theirs.rate >= mine.rate and prices[0] < prices[1])
+
+    def _node(self, offer: RentalOffer) -> str:
+        return self.terms.market.candidates[offer.candidate].node.name
 
     def _supply(self, at: int) -> Supply:
         offer = self.terms.market.offers[at]
@@ -139,9 +151,9 @@ class Fleet:
         always = is_always(offer)
         if estate is None:
             return Supply(at, lambda nodes: nodes * each, offer.nodes or MOST_BOUGHT**2, node.gpus,
-                          round(node.power.load), always)
+                          round(node.power.load), always, provider=offer.provider, node=node.name)
         return Supply(at, lambda nodes: nodes * estate(nodes), min(offer.nodes or MOST_BOUGHT, MOST_BOUGHT), node.gpus,
-                      round(node.power.load), always, linear=False)
+                      round(node.power.load), always, linear=False, provider=offer.provider, node=node.name)
 
     def picks(self, found: Solution) -> list[Picked]:
         """Return what was decided, job by job; of replicas those that answer most first."""

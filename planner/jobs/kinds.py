@@ -10,7 +10,7 @@ from planner.catalog.stack import Method
 from planner.jobs.idle import Idle
 from planner.jobs.job import Terms
 from planner.jobs.market import Market, market_of, unpriced
-from planner.jobs.serving.estimate import estimate_serving
+from planner.jobs.serving.estimate import best_replica, estimate_serving
 from planner.jobs.serving.estimate import idle_keys as idle_serving
 from planner.jobs.serving.job import serving_job
 from planner.jobs.solved import Question
@@ -24,7 +24,8 @@ from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario, on
 from planner.scenario.serving import Serving
 from planner.yaml_io import Frozen
 
-__all__ = ["MOST_HOLDING", "asks_what_holds", "estimate_of", "holding", "idle_in", "on_node", "question_of"]
+__all__ = ["MOST_HOLDING", "asks_what_holds", "estimate_of", "holding", "idle_in", "on_node", "question_of",
+           "replica_on"]
 METHODS: tuple[Method, ...] = ("inference", "qlora", "lora", "full")
 
 
@@ -32,7 +33,8 @@ def question_of(scenario: AnyScenario, catalog: Catalog) -> Question:
     """Look up everything a scenario names. Raises PlannerError where it cannot be asked."""
     if isinstance(scenario, ServingScenario):
         daily = any(asked.day for asked in scenario.services)
-        market = market_of(scenario.hardware.candidates, scenario.sourcing, catalog, daily=daily)
+        market = market_of(scenario.hardware.candidates, scenario.sourcing, catalog, daily=daily,
+                           by_provider=bool(scenario.limits.one_provider))
         terms = Terms(market, scenario.limits, scenario.objective)
         return Question(scenario, catalog, tuple(
             serving_job(asked.label, asked, catalog, terms) for asked in scenario.services), terms)
@@ -56,10 +58,15 @@ def estimate_of(scenario: AnyScenario, catalog: Catalog, node: str, layout: Mapp
     """
     gpus = scenario.limits.gpus
     if isinstance(scenario, ServingScenario):
-        return estimate_serving(scenario.services[0], catalog, node, gpus, layout)
+        return estimate_serving(scenario.services[0], catalog, node, gpus, layout) if layout else None
     if not is_whole(layout, catalog.node(node).gpus, gpus):
         return None
     return estimate_training(scenario.workload, catalog, node, gpus, layout, scenario.confidence)
+
+
+def replica_on(scenario: ServingScenario, catalog: Catalog, node: str) -> tuple[Assignment, str]:
+    """Return the best replicas of a service on a node type, and how they were chosen. Raises PlannerError."""
+    return best_replica(scenario.services[0], catalog, node, scenario.limits.gpus)
 
 
 def on_node(scenario: AnyScenario, catalog: Catalog, node: str) -> Question:

@@ -41,11 +41,12 @@ class Market:
 
 
 def market_of(nodes: Iterable[str], sourcing: Sourcing, catalog: Catalog, *, daily: bool = False,
-              machines: int | None = None) -> Market:
+              by_provider: bool = False, machines: int | None = None) -> Market:
     """Return the candidates of these node types with their offers.
 
-    daily: the load changes over the day, so that nodes paid by the hour compete with those always paid for. Nodes that
-    nobody offers at all are left out; where there are no others, they are taken as the user's own, `machines` of each.
+    daily: the load changes over the day, so that nodes paid by the hour compete with those always paid for.
+    by_provider: a fleet has one provider, so that the offers of each compete. Nodes that nobody offers at all are left
+    out; where there are no others, they are taken as the user's own, `machines` of each.
     Raises InputError where no candidate has an offer of those that are asked for.
     """
     # sorted, so that the order in which candidates are listed decides nothing
@@ -59,8 +60,9 @@ def market_of(nodes: Iterable[str], sourcing: Sourcing, catalog: Catalog, *, dai
         dropped = []
     if not candidates:
         raise InputError(f"no candidate has a usable offer: {', '.join(dropped)} with terms {terms}")
-    return Market(tuple(candidates), tuple(cheapest(offers, daily=daily)), tuple(offers), tuple(dropped),
-                  notes_of(offers, dropped, sourcing))
+    competing = cheapest(offers, daily=daily, by_provider=by_provider)
+    notes = notes_of(offers, dropped, sourcing)
+    return Market(tuple(candidates), tuple(competing), tuple(offers), tuple(dropped), notes)
 
 
 def unpriced(nodes: Iterable[str], catalog: Catalog) -> Market:
@@ -81,11 +83,11 @@ def is_always(offer: RentalOffer) -> bool:
     return offer.how in ALWAYS or offer.commitment > 0
 
 
-def cheapest(offers: Sequence[RentalOffer], *, daily: bool = False) -> list[RentalOffer]:
+def cheapest(offers: Sequence[RentalOffer], *, daily: bool = False, by_provider: bool = False) -> list[RentalOffer]:
     """Return the cheapest offer of each candidate: a dearer one that pays the same way can never win."""
-    best: dict[tuple[int, bool], RentalOffer] = {}
+    best: dict[tuple[int, bool, str], RentalOffer] = {}
     for offer in sorted(offers, key=lambda one: (one.usd_per_node_hour, one.label)):
-        best.setdefault((offer.candidate, daily and is_always(offer)), offer)
+        best.setdefault((offer.candidate, daily and is_always(offer), offer.provider if by_provider else ""), offer)
     return [best[key] for key in sorted(best)]
 
 

@@ -7,11 +7,14 @@ from rich.console import Console
 from planner.ask.compare import Compared
 from planner.ask.money_trace import trace
 from planner.ask.tornado import tornado
+from planner.render.comparison_lines import show_lines, whence
 from planner.render.figures import days
 from planner.render.page import Column, Page
 from planner.render.served_comparison import of_services, render_services, services_line
 from planner.units import DAY, round_up, show_kwh, show_usd
 
+MOST_BOUGHT = 4
+"""Purchases on a screen."""
 CELLS = 12
 """Of the longest bar."""
 
@@ -27,8 +30,11 @@ def render_comparison_line(found: list[Compared]) -> str:
             f"{days(best.row.duration_days)} for {show_usd(best.row.cost_usd)}")
 
 
-def render_comparison(found: list[Compared], console: Console, *, traced: bool = False) -> None:
-    """Print the comparison; traced: with the lines that lead each figure back to the catalog."""
+def render_comparison(found: list[Compared], console: Console, *, traced: bool = False, full: bool = False) -> None:
+    """Print the comparison, in full or on a screen; traced: with the lines that lead figures back to the catalog."""
+    if not full:
+        _show_short(Page(console), found, traced=traced)
+        return
     if of_services(found):
         render_services(found, console)
         return
@@ -45,10 +51,25 @@ def render_comparison(found: list[Compared], console: Console, *, traced: bool =
         page.heading("Without a plan")
         page.facts([(f"{one.row.node}", f"{one.row.offer or 'not offered'}: {one.row.why_not}") for one in without])
     if traced:
-        page.heading("Where the figures come from")
-        for one in found:
-            for at, line in enumerate(trace(one)):
-                page.paragraph(f"{one.row.node}, {one.row.offer}: {line}" if at == 0 else f"  {line}")
+        _show_trace(page, found)
+
+
+def _show_short(page: Page, found: list[Compared], *, traced: bool) -> None:
+    page.paragraph(render_comparison_line(found), "bold")
+    show_lines(page, found)
+    _purchases(page, found, MOST_BOUGHT)
+    if not of_services(found):
+        _margin(page, found)
+    if traced:
+        _show_trace(page, found)
+    page.paragraph("-v shows intervals, energy, sensitivity and every row", "dim")
+
+
+def _show_trace(page: Page, found: list[Compared]) -> None:
+    page.heading("Where the figures come from")
+    for one in found:
+        for at, line in enumerate(trace(one)):
+            page.paragraph(f"{one.row.node}, {one.row.offer}: {line}" if at == 0 else f"  {line}")
 
 
 def _span(one: Compared) -> str:
@@ -60,7 +81,7 @@ def _span(one: Compared) -> str:
     return f"{speed.low:,.4g} to {speed.high:,.4g}"
 
 
-def _purchases(page: Page, found: list[Compared]) -> None:
+def _purchases(page: Page, found: list[Compared], most: int | None = None) -> None:
     """Print what buying binds, and when it pays."""
     bought = [(one, one.assignment.purchase) for one in found if one.assignment and one.assignment.purchase]
     if not bought:
@@ -73,7 +94,7 @@ def _purchases(page: Page, found: list[Compared]) -> None:
          f"{what.usd_per_useful_gpu_hour:,.2f}",
          _when(one, "never" if one.row.break_even_months is None else f"{one.row.break_even_months:,.1f} months"),
          _when(one, "never" if one.break_even_utilization is None else f"{one.break_even_utilization:.0%} in use"))
-        for one, what in bought], gap=1)
+        for one, what in bought[:most]], gap=1 if most is None else 0)
     rent = next((one.rent_usd for one, _ in bought if one.rent_usd is not None), None)
     if rent is not None:
         page.paragraph(f"Against the cheapest rented plan above, job after job: {show_usd(rent)} each. After: "
@@ -110,13 +131,13 @@ def _margin(page: Page, found: list[Compared]) -> None:
     plans = sorted((one.row.cost_usd, at) for at, one in enumerate(found) if one.row.cost_usd is not None)
     if len(plans) < 2 or plans[1][0] <= plans[0][0] or plans[0][0] <= 0:
         return
-    rise, (best, after) = plans[1][0] / plans[0][0] - 1, (found[at].row for _, at in plans[:2])
+    rise, (best, after) = plans[1][0] / plans[0][0] - 1, (found[at] for _, at in plans[:2])
     by = f"by {rise:.1%}" if rise < 9 else f"{1 + rise:,.0f} times"
-    offer, a = found[plans[0][1]].offer, found[plans[0][1]].assignment
-    idle = offer is not None and a is not None and offer.commitment > (a.duration_days or 0.0) * DAY
-    slower = "" if idle else f", as it would at an MFU of {(best.mfu or 0) / (1 + rise):.2f}"
-    page.paragraph(f"{best.node}, {best.offer}, costs least until its cost rises {by}{slower}; then {after.node}, "
-                   f"{after.offer}, does")
+    idle = best.offer is not None and best.assignment is not None and (
+        best.offer.commitment > (best.assignment.duration_days or 0.0) * DAY)
+    slower = "" if idle else f" (an MFU of {(best.row.mfu or 0) / (1 + rise):.2f})"
+    page.paragraph(f"\n{best.row.node} ({whence(best)}) stays cheapest until its cost rises {by}{slower}; then "
+                   f"{after.row.node} ({whence(after)}) is")
 
 
 def _row(one: Compared) -> tuple[str, ...]:

@@ -83,4 +83,4 @@ def _show_worth(page: Page, explanation: Explanation) -> None:
     serves = explanation.assignments and explanation.assignments[0].kind == "serving"
     page.heading(f"What the limits cost in {MONTH_DAYS:g} days" if serves else "What the limits cost")
     page.table((Column("limit"), Column("given"), Column("used"), Column("binds"), Column("one unit more saves"),
-                Column("without it saves")), [row(one) for one in explanation.worth], gap=1)
+                Column("without it saves")), [row(one) for one in explanation.worth])

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from planner.answer.assignment import Assignment
 from planner.answer.layout import Layout, Stage
+from planner.answer.level import Percentiles
 from planner.render.figures import share_of
-from planner.units import plural
+from planner.units import plural, show_seconds
 
 _SHARDED = {1: "optimizer states", 2: "optimizer states and gradients",
             3: "optimizer states, gradients and weights"}
@@ -137,3 +138,9 @@ def prompts_of(a: Assignment) -> str:
     low, high = prompts
     return (f" for prompts from {low:,} tokens" if high is None else f" for prompts up to {high:,} tokens" if low == 1
             else f" for prompts of {low:,} to {high:,} tokens")
+
+
+def asked_latency(found: Percentiles) -> tuple[str, str]:
+    """Return the percentile of a latency's target, p95 where there is none, and the latency there."""
+    at, seconds = (found.asked.at, found.asked.seconds) if found.asked else ("p95", found.p95)
+    return at, show_seconds(seconds)

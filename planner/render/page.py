@@ -90,6 +90,16 @@ class Page:
             table.add_row(*(self.text(cell) for cell in row), end_section=index == len(rows) - totals - 1)
         self.console.print(Padding(table, (0, 0, 0, 1), expand=False))
 
+    def lines(self, columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
+        """Print a table of a line a row, as narrow as can be."""
+        grid = Table(box=None, padding=(0, 1), collapse_padding=False, pad_edge=False, show_edge=False)
+        for column in columns:
+            grid.add_column(self.text(column.label), justify="right" if column.figure else "left",
+                            no_wrap=column.figure, overflow="fold", header_style="dim")
+        for row in rows:
+            grid.add_row(*map(self.text, row))
+        self.console.print(Padding(grid, (0, 0, 0, 2), expand=False))
+
     def blocks(self, left: Block, right: Block) -> None:
         """Print two blocks side by side, or one under the other where the console is too narrow."""
         made = [self._block(block) for block in (left, right)]

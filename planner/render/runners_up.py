@@ -18,7 +18,7 @@ MOST = 3
 DIFFERENCES = 2
 """Axes named of a layout on the same hardware."""
 GAP = 2
-_BREAKS = (" against ", " at ", "; ", ": ", ", ")
+_BREAKS = (" against ", " at ", "; ", ": ", ", ", " (")
 """Where a reason may end, and still be one."""
 
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from planner.answer.assignment import Assignment
+from planner.answer.level import Serving
 from planner.answer.schema import Plan
 from planner.jobs.serving.assignment import MONTH_DAYS
+from planner.jobs.serving.estimate import ANSWERED
 from planner.render.layout_text import prompts_of
 from planner.units import plural, show_bytes, show_seconds, show_usd
 
 BEST = {"cost_usd": "Cheapest", "duration_days": "Fastest", "gpus": "Fewest GPUs", "energy_kwh": "Least energy"}
 ROLES = {"whole": "", "prefill": " for prefill", "decode": " for decode"}
 HOURS = 24
-HELD = 0.99
-"""Share of an asked rate at which it counts as answered."""
 
 
 def is_service(plan: Plan) -> bool:
@@ -44,8 +44,10 @@ def serving_sentence(plan: Plan) -> str:
     return f"{best}: {'; '.join(parts)}{price} ({proof})"
 
 
-def capacity_sentence(assignment: Assignment, asked: float | None = None) -> str:
-    """Return what one layout holds, as engines print it, and how fast it is there; `asked` requests/s may be too many.
+def capacity_sentence(assignment: Assignment, asked: float | None = None, *, offline: bool = False) -> str:
+    """Return what one layout holds, as engines print it, how fast it is there, and which latency targets it meets.
+
+    asked: requests/s, which may be too many. offline: whether no load was given.
     """
     memory, serving = assignment.memory, assignment.serving
     assert serving is not None
@@ -53,13 +55,27 @@ def capacity_sentence(assignment: Assignment, asked: float | None = None) -> str
         return (f"Does not fit: with {show_bytes(memory.components.weights)} of weights, a GPU has room for "
                 f"{serving.kv_tokens:,} KV tokens, too few for one request")
     fits = f"Fits: {serving.kv_tokens:,} KV tokens per replica, maximum concurrency {serving.max_batch:,}"
-    if asked is not None and serving.requests_per_second < HELD * asked:
+    if asked is not None and serving.requests_per_second < ANSWERED * asked:
         return (f"{fits}; {asked:,.4g} requests/s are too many: about {serving.requests_per_second:,.4g} are answered, "
-                "and the queue grows")
+                "and the queue grows" + (", so that no latency target is met" if _targets(serving) else ""))
+    load = "; no load is given, so this is the offline maximum, with every request queued" if offline else ""
     return (f"{fits}; TTFT "
             f"{show_seconds(serving.ttft_seconds.p50)}, TPOT {show_seconds(serving.tpot_seconds.p50)}, "
             f"{serving.output_tokens_per_second_per_gpu:,.0f} output tokens/s/GPU at "
-            f"{serving.requests_per_second:,.4g} requests/s")
+            f"{serving.requests_per_second:,.4g} requests/s{load}{_targets(serving)}")
+
+
+def _targets(serving: Serving) -> str:
+    """Return which latency targets are met, and by how much the others are missed; empty where none is set."""
+    said = []
+    for name, latency in (("TTFT", serving.ttft_seconds), ("TPOT", serving.tpot_seconds)):
+        if (asked := latency.asked) is not None:
+            over = asked.seconds - asked.target_seconds
+            share = over / asked.target_seconds
+            verdict = "met" if over <= 0 else f"missed by {show_seconds(over)} ({share:+.0%})"
+            said.append(f"{name} {show_seconds(asked.seconds)} of {show_seconds(asked.target_seconds)} at {asked.at} "
+                        f"{verdict}")
+    return "".join(f"; {one}" for one in said)
 
 
 def hourly(plan: Plan) -> float | None:

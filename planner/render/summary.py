@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planner.answer.assignment import Assignment
-from planner.answer.level import Percentiles
 from planner.render.breakdown import VERDICT, at_confidence, show_latencies
 from planner.render.facts import facts, idle, memory_parts, time_parts
 from planner.render.figures import days, percent
-from planner.render.layout_text import brief, degrees, prompts_of
+from planner.render.layout_text import asked_latency, brief, degrees, prompts_of
 from planner.render.page import Block, Column, Page
 from planner.render.serving import ROLES
 from planner.units import GIB, show_bytes, show_seconds, show_usd
@@ -87,7 +86,8 @@ def show_each(page: Page, assignments: Sequence[Assignment]) -> None:
 
 def _show_fleet(page: Page, shown: Sequence[Assignment]) -> None:
     """Print replicas of services: what, where, how many requests, and how fast at the asked percentile."""
-    found = [[_asked(each) for each in (a.serving.ttft_seconds, a.serving.tpot_seconds)] for a in shown if a.serving]
+    served = [a.serving for a in shown if a.serving]
+    found = [[asked_latency(each) for each in (one.ttft_seconds, one.tpot_seconds)] for one in served]
     # the percentile is in the head where every service has the same
     at = [sorted({pair[which][0] for pair in found}) for which in range(2)]
     heads = [f"{name}\n{one[0]}" if len(one) == 1 else name for name, one in zip(("TTFT", "TPOT"), at, strict=True)]
@@ -113,9 +113,3 @@ def _line(a: Assignment) -> tuple[str, str, str]:
 
 def _hourly(a: Assignment) -> str:
     return "-" if a.usd_per_node_hour is None else f"{a.usd_per_node_hour * (a.nodes + a.spare_nodes):,.2f}"
-
-
-def _asked(found: Percentiles) -> tuple[str, str]:
-    """Return the latency at the percentile of its target, p95 where there is none."""
-    at, seconds = (found.asked.at, found.asked.seconds) if found.asked else ("p95", found.p95)
-    return at, show_seconds(seconds)

@@ -119,9 +119,14 @@ def render_estimate(assignment: Assignment, console: Console, confidence: float 
     (show_assignment if full else show_summary)(page, assignment, confidence)
 
 
-def render_service(assignment: Assignment, console: Console, asked: float | None = None, *, full: bool = False
-                   ) -> None:
-    """Print what one layout of a service holds and how fast it is, then the figures; `asked` are requests/s."""
+def render_service(assignment: Assignment, console: Console, asked: float | None = None, chosen: Sequence[str] = (), *,
+                   offline: bool = False, full: bool = False) -> None:
+    """Print what one layout of a service holds and how fast it is, then the figures; `asked` are requests/s.
+
+    chosen: how the layout was come by. offline: whether no load was given.
+    """
     page = Page(console)
-    page.paragraph(capacity_sentence(assignment, asked), "bold")
+    page.paragraph(capacity_sentence(assignment, asked, offline=offline), "bold")
+    for line in chosen:
+        page.paragraph(line)
     (show_assignment if full else show_summary)(page, assignment, None)

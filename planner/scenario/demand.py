@@ -7,15 +7,20 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator
 
-from planner.units import DAY, REQUEST_RATE, SECONDS, exact, parse, trimmed
+from planner.units import DAY, SECONDS, exact, parse, trimmed
+from planner.units.reading import LATENCY, PER_TOKEN, REQUEST_RATE, TOKEN_RATE, Units
 
 LEAST_RATE, MOST_RATE = 1e-6, 1e9
 """Requests/s that a service lies within: one in twelve days is the least."""
 USUAL_PERCENTILE = 95.0
 _BARE = re.compile(r"[-+\d.,_eE]+", re.ASCII)
-_PERCENT = re.compile(r"(\d+(?:\.\d*)?) ?%", re.ASCII)
+_PERCENT = re.compile(r"(\d+(?:\.\d*)?) ?(?:%|percent)", re.ASCII)
+_PACE = re.compile(r"[-+\d.,_eE]+ ?t.*", re.IGNORECASE | re.ASCII)
+"""Tokens a second: no unit of time begins with t."""
 _CV = re.compile(r"cv ?= ?(\d+(?:\.\d*)?)", re.ASCII)
-_AT = re.compile(r"(.*) at (?:(mean)|p(\d+(?:\.\d+)?))", re.IGNORECASE | re.ASCII)
+_AT = re.compile(r"(?<![a-z0-9])(?:(mean|average|avg)|(median)|p(\d+(?:\.\d+)?))(?![a-z0-9])", re.IGNORECASE | re.ASCII)
+_BETWEEN = {"at", "the", "@", "<", "<=", "=", ":", "of", "under", "below"}
+"""What stands between a latency and its percentile."""
 
 
 class Level(NamedTuple):
@@ -39,21 +44,27 @@ class Level(NamedTuple):
         return f"{text} at mean" if self.at == "mean" else f"{text} at p{self.at:.10g}"
 
 
-def _level(value: object) -> Level:
+def _level(value: object, units: Units = LATENCY) -> Level:
+    """Return a latency, also of text that says tokens a second where `units` are of a token."""
     if isinstance(value, Level):
         return value
-    match = _AT.fullmatch(trimmed(value, "latency")) if isinstance(value, str) else None
-    seconds = parse(match.group(1) if match else value, SECONDS, "latency", "2 s")
+    text = trimmed(value, "latency") if isinstance(value, str) else value
+    at = _AT.search(text) if isinstance(text, str) else None
+    if at is not None and isinstance(text, str):
+        words = f"{text[:at.start()]} {text[at.end():]}".translate(dict.fromkeys(map(ord, "(),"))).split()
+        text = " ".join(word for word in words if word.lower() not in _BETWEEN)
+    if units is PER_TOKEN and isinstance(text, str) and _PACE.fullmatch(text):
+        seconds = 1 / parse(text, TOKEN_RATE, "pace", "25 tokens/s")
+    else:
+        seconds = parse(text, units, "latency", "2 s")
     if seconds > DAY:
         raise ValueError(f"{value!r}: a latency is at most a day")
-    if match is None:
+    if at is None:
         return Level(seconds)
-    if match.group(2):
-        return Level(seconds, "mean")
-    percentile = float(match.group(3))
-    if not 50 <= percentile <= 99.9:
+    percentile = 50.0 if at[2] else float(at[3] or 0)
+    if not at[1] and not 50 <= percentile <= 99.9:
         raise ValueError(f"{value!r}: the percentile must be p50 to p99.9, or mean")
-    return Level(seconds, percentile)
+    return Level(seconds, "mean" if at[1] else percentile)
 
 
 class Arrivals(NamedTuple):
@@ -84,8 +95,7 @@ def _written(arrivals: Arrivals) -> str | dict[str, int | float]:
 
 def _rate(value: object) -> float:
     """Return requests/s; a number without a unit is of these."""
-    bare = isinstance(value, int | float) or (isinstance(value, str) and _BARE.fullmatch(trimmed(value, "rate")))
-    rate = parse(f"{value} requests/s" if bare else value, REQUEST_RATE, "rate", "20 requests/s")
+    rate = parse(value, REQUEST_RATE, "rate", "20 requests/s")
     if not LEAST_RATE <= rate <= MOST_RATE:
         raise ValueError(f"a rate is {LEAST_RATE:g} to {MOST_RATE:g} requests/s, got {value!r}")
     return rate
@@ -97,6 +107,8 @@ def _share(value: object) -> object:
     match = _PERCENT.fullmatch(trimmed(value, "share"))
     if match is None and not _BARE.fullmatch(trimmed(value, "share")):
         raise ValueError(f"{value!r} is no share: write for example '30%'")
+    if match is None and "e" not in value.lower() and value.replace(".", "").isdigit() and float(value) > 1:
+        raise ValueError(f"{value!r} is more than all of it: write '{value}%'")
     return float(match.group(1)) / 100 if match else value
 
 
@@ -107,6 +119,9 @@ def _percent(value: float) -> str | float:
 
 
 Latency = Annotated[Level, PlainValidator(_level, json_schema_input_type=str), PlainSerializer(str, return_type=str)]
+TokenLatency = Annotated[Level, PlainValidator(lambda v: _level(v, PER_TOKEN), json_schema_input_type=str),
+                         PlainSerializer(str, return_type=str)]
+"""A latency per token, also as a pace: 25 tokens/s."""
 Gaps = Annotated[Arrivals, PlainValidator(_arrivals, json_schema_input_type=str | dict[str, float]),
                  PlainSerializer(_written)]
 Rate = Annotated[float, PlainValidator(_rate, json_schema_input_type=str | float),
@@ -114,3 +129,5 @@ Rate = Annotated[float, PlainValidator(_rate, json_schema_input_type=str | float
     lambda value: exact(value, REQUEST_RATE, "requests/s", "requests/min", "requests/h"), return_type=str)]
 Share = Annotated[float, BeforeValidator(_share, json_schema_input_type=str | float), PlainSerializer(_percent)]
 """A share of one, as "30%" or 0.3."""
+Confidence = Annotated[float, BeforeValidator(_share, json_schema_input_type=str | float)]
+"""The same, written as a number."""

@@ -94,6 +94,8 @@ TABLE: dict[str, Flag] = {
           gpus=Flag("", "Exactly this many GPUs; for a service, at most this many.", "N"),
           max_gpus=Flag("", "At most this many GPUs.", "N"),
           max_nodes=Flag("", "At most this many nodes.", "N"),
+          one_provider=Flag("", "For services: all nodes from one provider.", switch=True),
+          homogeneous=Flag("", "For services: all replicas on one type of node.", switch=True),
           max_power=Flag("", "At most this power of all nodes under load: 2MW.", "POWER")),
     "objective": Flag("objective", "What to minimize. Default: cost.", choices=get_args(Objective)),
     "confidence": Flag("confidence", "Confidence of the memory verdict, 0.5 to 1. Default: 0.95.", "SHARE"),

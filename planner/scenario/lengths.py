@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import PlainSerializer, PlainValidator
 
-from planner.units import TOKENS, parse, parse_count
+from planner.units import parse, parse_count
+from planner.units.reading import TOKENS
 
 MOST_TOKENS = 10**7
 """Longest prompt or answer; no model reads or writes more at once."""

@@ -8,14 +8,15 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator, field_validator, model_validator
 
 from planner.catalog.price import Term
-from planner.units import SECONDS, USD_PER_HOUR, Quantity, Seconds, Usd, Watts, Whole, exact, parse, trimmed
+from planner.units import SECONDS, Gpus, Money, Nodes, Quantity, Seconds, Watts, exact, parse, trimmed
+from planner.units.reading import MONEY_PER_HOUR
 from planner.yaml_io import Frozen
 
 MOST = 10**7
 """Largest GPU or node count a limit may name; no cluster comes near."""
 Objective = Literal["cost", "time", "gpus", "energy"]
 ServingObjective = Literal["cost", "gpus", "energy"]
-BudgetPerHour = Annotated[float, Quantity(USD_PER_HOUR, "budget for a service", "500 USD/h", "USD/h",
+BudgetPerHour = Annotated[float, Quantity(MONEY_PER_HOUR, "budget for a service", "500 USD/h", "USD/h",
                                           least="0.00001 USD/h", most="1,000,000,000 USD/h")]
 
 
@@ -33,7 +34,7 @@ class Deadline(NamedTuple):
 
 COUNTED = re.compile(r"(\d{1,9}) ?x ?(\S.*)", re.IGNORECASE | re.ASCII)
 """A number of something, as in 8xh100."""
-_AT = re.compile(r"(.*) at (\d+(?:\.\d+)?) ?%", re.ASCII)
+_AT = re.compile(r"(.*?) ?(?:@|\b(?:at|with)\b) ?(\d+(?:\.\d+)?) ?%(?: confidence| probability)?", re.ASCII)
 
 
 def _deadline(value: object) -> Deadline:
@@ -60,13 +61,13 @@ class Limits(Frozen):
     deadline: Annotated[Deadline, PlainValidator(_deadline, json_schema_input_type=str),
                         PlainSerializer(str, return_type=str)] | None = None
     """Longest duration: 60 d, or 60 d at 90%."""
-    budget: Usd | None = None
+    budget: Money | None = None
     """Highest cost: 12 MUSD."""
-    gpus: Annotated[Whole, Field(gt=0, le=MOST)] | None = None
+    gpus: Annotated[Gpus, Field(gt=0, le=MOST)] | None = None
     """Exactly this many; for a service, at most this many."""
-    max_gpus: Annotated[Whole, Field(gt=0, le=MOST)] | None = None
+    max_gpus: Annotated[Gpus, Field(gt=0, le=MOST)] | None = None
     """Most GPUs."""
-    max_nodes: Annotated[Whole, Field(gt=0, le=MOST)] | None = None
+    max_nodes: Annotated[Nodes, Field(gt=0, le=MOST)] | None = None
     """Most nodes, spares not counted."""
     max_power: Watts | None = None
     """Maximum power of all nodes under load: 2 MW."""
@@ -77,6 +78,10 @@ class ServingLimits(Limits):
 
     budget: BudgetPerHour | None = None
     """Highest cost of an hour: 500 USD/h."""
+    one_provider: bool | None = None
+    """Whether all nodes come from one provider; what is owned and what is bought count as one each."""
+    homogeneous: bool | None = None
+    """Whether all replicas run on one type of node."""
 
     @field_validator("deadline", mode="before")
     @classmethod
@@ -128,7 +133,7 @@ class Sourcing(Frozen):
     """On-demand by default; none if nodes are owned or bought and renting is not mentioned."""
     buy: Buy | None = None
     """None means buy nothing."""
-    own: Annotated[dict[str, Annotated[Whole, Field(gt=0, le=MOST)]],
+    own: Annotated[dict[str, Annotated[Nodes, Field(gt=0, le=MOST)]],
                    BeforeValidator(_owned, json_schema_input_type=dict[str, int] | str | list[str])] = Field(
         default_factory=dict)
     """Node types that you own, and how many, or GPUs: they cost their electricity. Also as 32xdgx-h100, 4x4090."""

@@ -7,25 +7,29 @@ wrong one is named as the user wrote it: by file, line and key, or by its flag.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 from planner.catalog.load import Catalog, data_root
 from planner.errors import InputError, UnknownName
-from planner.scenario.default import Defaults
+from planner.scenario.default import Default, Defaults
 from planner.scenario.flags import FLAGS, plain
 from planner.scenario.pool import ANY
 from planner.scenario.resolve import NO_FILE, resolve, resolve_serving, resolve_work
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario, only_training
 from planner.scenario.serving import Serving
+from planner.scenario.words import in_our_words
 from planner.scenario.workload import Training
+from planner.units import trimmed
 from planner.yaml_io import Document, Frozen, dump, read, validate
 
 Kind = Literal["training", "serving"]
 Reference = str | Mapping[str, object] | None
 """A file or the name of a shipped scenario, what a file holds, or nothing where values alone ask."""
 _WORK: dict[Kind, type[Frozen]] = {"training": Training, "serving": Serving}
+_THOUSANDS = re.compile(r"(?P<count>\d{1,6}) ?k(?: ?tok(?:en)?s?)?", re.IGNORECASE | re.ASCII)
 _NOUN: dict[Kind, str] = {"training": "training", "serving": "a service"}
 
 
@@ -40,9 +44,9 @@ def load_any(reference: Reference, overrides: Mapping[str, object], catalog: Cat
     """
     document = _document(reference, overrides, labels or {})
     scenario = as_scenario(document)
-    if isinstance(scenario, ServingScenario):
-        return resolve_serving(scenario, catalog, document)
-    return resolve(scenario, catalog, document)
+    resolved, defaults = (resolve_serving(scenario, catalog, document) if isinstance(scenario, ServingScenario)
+                          else resolve(scenario, catalog, document))
+    return resolved, [*defaults, *thousands(document)]
 
 
 def load_work(reference: Reference, overrides: Mapping[str, object], catalog: Catalog, *,
@@ -112,6 +116,17 @@ def kind_of(document: Document) -> Kind:
     return "training"
 
 
+def thousands(document: Document) -> Iterator[Default]:
+    """Yield the lengths written in thousands (8k) that a power of two may be meant by, with what they are."""
+    for _, work in _workloads(document.data):
+        for key in ("sequence_length", "max_model_len"):
+            found = _THOUSANDS.fullmatch(trimmed(text, key)) if isinstance(text := work.get(key), str) else None
+            count = int(found["count"]) if found else 0
+            if count.bit_count() == 1:
+                yield Default(name=key, value=f"{count:,},000 tokens",
+                              why=f"{text} is in thousands: write {count * 1024} for {count} x 1,024")
+
+
 def _of_one_kind(document: Document, kind: Kind) -> None:
     """Refuse what only the other kind of workload has."""
     other: Kind = "training" if kind == "serving" else "serving"
@@ -171,7 +186,7 @@ def merge(document: Document, overrides: Mapping[str, object], labels: Mapping[s
             data = _put(data, ["workload", "kind"], "serving")
     if isinstance(data, dict) and data.get("hardware") is None:
         data = _put(data, ["hardware", "candidates"], [ANY])
-    return Document(data, document.file, document.lines, named)
+    return Document(in_our_words(data), document.file, document.lines, named)
 
 
 def _parts(value: object) -> object:

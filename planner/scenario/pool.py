@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from planner.catalog.hardware import Gpu, Node
+from planner.catalog.importers.gpu_names import GpuNames
 from planner.catalog.load import Catalog
 from planner.catalog.price import Purchase
 from planner.errors import InputError, UnknownName
 from planner.scenario.default import Default, Defaults
-from planner.scenario.limits import COUNTED, Hardware, Rent, Sourcing
+from planner.scenario.limits import Hardware, Limits, Rent, Sourcing
 from planner.yaml_io import Document, Frozen
 
 ANY = "any"
 """The candidate that stands for every node type with an admitted offer; used where no hardware is named."""
+_COUNTED = re.compile(r"(?P<count>\d{1,9})(?: ?[x*×] ?| (?:nodes? )?(?:of )?)(?P<what>[^ ].*)", re.IGNORECASE)
+_TIMES = "x*×:"
+"""8xH100, 16 H200, 2 nodes of 8xH100; and behind the name H100x8, H100:8."""
 E = TypeVar("E")
 
 
@@ -28,11 +33,12 @@ def named(document: Document, *path: str | int) -> Iterator[None]:
         raise document.error(path, error.problem) from None
 
 
-def pool(hardware: Hardware, sourcing: Sourcing, catalog: Catalog, document: Document, defaults: Defaults, *,
-         priced: bool = True) -> dict[str, Frozen]:
+def pool(hardware: Hardware, sourcing: Sourcing, limits: Limits, catalog: Catalog, document: Document,
+         defaults: Defaults, *, priced: bool = True) -> dict[str, Frozen]:
     """Return `hardware` and `sourcing` with the catalog's names, by field; what decided is added to `defaults`.
 
-    Where the question is not `priced`, every node type of the catalog is any candidate. Raises InputError.
+    Candidates that are a cluster (16 H200) limit the GPUs, unless `limits` say how many. Where the question is not
+    `priced`, every node type of the catalog is any candidate. Raises InputError.
     """
     rent = sourcing.rent
     if rent is not None:
@@ -47,17 +53,20 @@ def pool(hardware: Hardware, sourcing: Sourcing, catalog: Catalog, document: Doc
         bought = [catalog.node(one.node).name for one in catalog.all("purchases", Purchase)] if sourcing.buy else []
         return sorted({*own, *bought, *(_offered(rent, catalog) if rent is not None else ())})
 
-    named_nodes = _candidates(hardware.candidates, everything, catalog, document)
+    named_nodes, gpus = _candidates(hardware.candidates, everything, catalog, document)
     if rent is None and own and not sourcing.buy and not own.keys() >= set(named_nodes):
         # who names other nodes beside those at hand would rent them
         rent = Rent()
         defaults.append(Default(name="rent", value=text(rent.terms), why="candidates are named that are not owned"))
     candidates = tuple(dict.fromkeys((*named_nodes, *own)))
+    if gpus is not None and limits.gpus is None and limits.max_gpus is None:
+        defaults.append(Default(name="max_gpus", value=f"{gpus:,}", why=f"as {text(hardware.candidates)} has"))
+        limits = limits.model_copy(update={"max_gpus": gpus})
     if ANY in hardware.candidates:
         defaults.append(Default(
             name="candidates", value=text(candidates) if priced else "every GPU of the catalog",
             why="every node type with an admitted offer" if priced else "memory does not depend on offers"))
-    return {"hardware": hardware.model_copy(update={"candidates": candidates}),
+    return {"hardware": hardware.model_copy(update={"candidates": candidates}), "limits": limits,
             "sourcing": sourcing.model_copy(update={"rent": rent, "own": own})}
 
 
@@ -99,15 +108,22 @@ def _offers_asked(rent: Rent, catalog: Catalog, document: Document) -> Rent:
 
 
 def _candidates(names: Sequence[str], everything: Callable[[], Sequence[str]], catalog: Catalog,
-                document: Document) -> tuple[str, ...]:
+                document: Document) -> tuple[tuple[str, ...], int | None]:
+    """Return the node types, and of clusters the GPUs that each has. Raises InputError where these differ."""
     found: dict[str, None] = {}
+    sizes: list[int | None] = []
     for at, name in enumerate(names):
         if name.lower() == ANY:
             found |= dict.fromkeys(everything())
             continue
         with named(document, "hardware", "candidates", at):
-            found |= dict.fromkeys(candidate_nodes([name], catalog))
-    return tuple(found)
+            meant = _meant(name, catalog)
+        found |= dict.fromkeys(meant.nodes)
+        sizes.append(meant.gpus)
+    if len(set(sizes)) > 1:
+        raise document.error(("hardware", "candidates"), "clusters of different size: name the GPUs, and give their "
+                             "number as max_gpus")
+    return tuple(found), sizes[0] if sizes else None
 
 
 def _offered(rent: Rent, catalog: Catalog) -> list[str]:
@@ -126,26 +142,69 @@ def candidate_nodes(names: Sequence[str], catalog: Catalog) -> list[str]:
 
     Upper and lower case are alike. Raises UnknownName, also for a GPU that no node type has in that count.
     """
-    found: dict[str, None] = {}
-    for name in names:
-        found |= dict.fromkeys(_nodes_named(name, catalog))
-    return list(found)
+    return list(dict.fromkeys(node for name in names for node in _meant(name, catalog).nodes))
 
 
-def _nodes_named(name: str, catalog: Catalog) -> list[str]:
-    if (node := _known(catalog.node, name)) is not None:
-        return [node.name]
-    counted = COUNTED.fullmatch(" ".join(name.split()))
-    gpu = _known(catalog.gpu, counted.group(2) if counted else name)
+def node_named(name: str, catalog: Catalog) -> str:
+    """Return the one node type of a name such as "8 x H100". Raises InputError where it is several."""
+    nodes = candidate_nodes([name], catalog)
+    if len(nodes) > 1:
+        raise InputError(f"{name!r} is {len(nodes)} node types: {', '.join(nodes[:4])}{', ...' if nodes[4:] else ''}; "
+                         "name one, or a GPU with its number in a node, such as 8xh100")
+    return nodes[0]
+
+
+class _Meant(NamedTuple):
+    """What somebody calls hardware: node types, and where it is a cluster of so many GPUs, how many."""
+
+    nodes: Sequence[str]
+    gpus: int | None = None
+
+
+def _meant(name: str, catalog: Catalog) -> _Meant:
+    text = " ".join(name.split())
+    if (node := _known(catalog.node, text)) is not None:
+        return _Meant([node.name])
     nodes = catalog.all("nodes", Node)
-    if gpu is None:
-        raise UnknownName("node or GPU", name, [*_spellings(nodes), *_spellings(catalog.all("gpus", Gpu))])
-    having = [node for node in nodes if catalog.gpu(node.gpu).name == gpu.name]
-    fitting = [node.name for node in having if not counted or node.gpus == int(counted.group(1))]
+    if (gpu := _gpu(text, catalog)) is not None:
+        return _Meant([node.name for node in nodes if catalog.gpu(node.gpu).name == gpu])
+    if instances := {offer.node for prices in catalog.price_lists for offer in prices.offers
+                     if offer.instance.lower() == text.lower()}:
+        return _Meant([catalog.node(node).name for node in sorted(instances)])
+    front, what = _COUNTED.fullmatch(text), text.rstrip("0123456789").rstrip()
+    for count, one in ((front["count"], front["what"]) if front else ("", ""),
+                       (text[len(what):], what[:-1].rstrip()) if what[-1:].lower() in _TIMES else ("", "")):
+        if one and count and (meant := _several(name, one, int(count), catalog)):
+            return meant
+    raise UnknownName("node or GPU", name, [*_spellings(nodes), *_spellings(catalog.all("gpus", Gpu))])
+
+
+def _several(name: str, what: str, count: int, catalog: Catalog) -> _Meant | None:
+    """Return so many of a node type or of a GPU: node types with that count, else those that make it up together."""
+    try:
+        one = _meant(what, catalog)
+    except UnknownName as error:
+        if error.name != what:
+            raise
+        return None
+    sizes = {node: catalog.node(node).gpus for node in one.nodes}
+    if _known(catalog.node, what) or _COUNTED.fullmatch(what) or one.gpus:
+        return _Meant(one.nodes, count * (one.gpus or max(sizes.values())))
+    if count in sizes.values():
+        return _Meant([node for node, gpus in sizes.items() if gpus == count])
+    # pods of one GPU make no cluster
+    fitting = [node for node, gpus in sizes.items() if gpus > 1 and not count % gpus]
     if not fitting:
-        known = [f"{node.gpus}x{gpu.name}" for node in having]
-        raise UnknownName("hardware (the GPU exists, but no such node type)", name, known)
-    return fitting
+        gpu = catalog.node(one.nodes[0]).gpu
+        raise UnknownName("hardware (the GPU exists, but no such node type)", name,
+                          [f"{gpus}x{gpu}" for gpus in sizes.values()])
+    return _Meant(fitting, count)
+
+
+def _gpu(name: str, catalog: Catalog) -> str | None:
+    """Return the GPU of a name, also as drivers and shops write it."""
+    known = _known(catalog.gpu, name)
+    return GpuNames(catalog).called(name) if known is None else known.name
 
 
 def owned_nodes(name: str, count: int, catalog: Catalog) -> tuple[str, int]:
@@ -157,7 +216,7 @@ def owned_nodes(name: str, count: int, catalog: Catalog) -> tuple[str, int]:
     for spelling, nodes in ((name, count), (f"{count}x{name}", 1)):
         if (node := _known(catalog.node, spelling)) is not None:
             return node.name, nodes
-    if _known(catalog.gpu, name) is None:
+    if _gpu(name, catalog) is None:
         return candidate_nodes([name], catalog)[0], count
     sizes = [(catalog.node(one).gpus, one) for one in candidate_nodes([name], catalog)]
     filled = [(size, one) for size, one in sizes if count % size == 0]

@@ -60,7 +60,8 @@ def resolve(scenario: Scenario, catalog: Catalog, document: Document = NO_FILE) 
     said = {**chosen, **_usual(chosen, catalog)}
     defaults += _said(said, stated, {"sequence_length": typical.why, "global_batch": typical.why})
     # what holds a model is no question of offers, so every kind of GPU is a candidate
-    found = pool(scenario.hardware, scenario.sourcing, catalog, document, defaults, priced=work.tokens is not None)
+    found = pool(scenario.hardware, scenario.sourcing, scenario.limits, catalog, document, defaults,
+                 priced=work.tokens is not None)
     return scenario.model_copy(update={
         "objective": scenario.objective if work.tokens is not None else "gpus",
         "workload": work.model_copy(update=chosen), **found}), defaults
@@ -94,7 +95,7 @@ def resolve_serving(scenario: ServingScenario, catalog: Catalog, document: Docum
         services = {"workloads": tuple(service for service, _ in found)}
         defaults += [one.model_copy(update={"name": f"{service.label}.{one.name}"})
                      for service, decided in found for one in decided]
-    update = pool(scenario.hardware, scenario.sourcing, catalog, document, defaults)
+    update = pool(scenario.hardware, scenario.sourcing, scenario.limits, catalog, document, defaults)
     return scenario.model_copy(update={**services, **update}), defaults
 
 

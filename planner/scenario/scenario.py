@@ -7,6 +7,7 @@ from typing import TypeAlias
 from pydantic import Field, model_validator
 
 from planner.errors import Unsupported
+from planner.scenario.demand import Confidence
 from planner.scenario.limits import Hardware, Limits, Objective, ServingLimits, ServingObjective, Sourcing
 from planner.scenario.serving import Serving
 from planner.scenario.workload import Training
@@ -28,7 +29,7 @@ class Scenario(Frozen):
     """What the plan must respect."""
     objective: Objective = "cost"
     """What is minimized."""
-    confidence: float = Field(default=0.95, ge=0.5, lt=1)
+    confidence: Confidence = Field(default=0.95, ge=0.5, lt=1)
     """Confidence of the memory verdict."""
 
 
@@ -49,7 +50,7 @@ class ServingScenario(Frozen):
     """What the plan must respect."""
     objective: ServingObjective = "cost"
     """What is minimized."""
-    confidence: float = Field(default=0.95, ge=0.5, lt=1)
+    confidence: Confidence = Field(default=0.95, ge=0.5, lt=1)
     """Confidence of the memory verdict."""
 
     @property

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from planner.scenario.demand import Gaps, Latency, Rate, Share
+from planner.scenario.demand import Gaps, Latency, Rate, Share, TokenLatency
 from planner.scenario.lengths import Lengths
 from planner.units import Tokens
 from planner.yaml_io import Frozen
@@ -66,7 +66,7 @@ class Serving(Frozen):
     """Factors on the rate, by hour from midnight."""
     ttft: Latency | None = None
     """Time to the first token."""
-    tpot: Latency | None = None
+    tpot: TokenLatency | None = None
     """Time per output token after the first."""
     quantization: tuple[Quantization, ...] | None = Field(default=None, min_length=1)
     """Weight formats whose quality is acceptable; none means the format in which the model is published."""

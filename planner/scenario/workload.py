@@ -18,6 +18,7 @@ from pydantic import (
 from planner.catalog.hardware import Precision
 from planner.catalog.stack import Method
 from planner.units import Tokens, parse_count, trimmed
+from planner.units.reading import SEQUENCES
 from planner.yaml_io import Frozen
 
 Optimizer = Literal["adamw", "adamw-8bit", "adamw-4bit", "sgd-momentum", "lion", "muon", "adafactor",
@@ -27,7 +28,7 @@ AUTO = "auto"
 """In place of stacks: all that people use for the method."""
 TUNING = ("full", "lora", "qlora")
 """Methods that start from trained weights."""
-_BATCH = re.compile(r"([\d_,]+) ?(?:sequences|seqs)? ?(?:(?:\+-|\+/-|±) ?(\d+(?:\.\d+)?) ?%)?", re.ASCII)
+_BATCH = re.compile(r"([^+±]+)(?:(?:\+-|\+/-|±) ?(\d+(?:\.\d+)?) ?%)?", re.ASCII)
 TRAINABLE = ("bf16", "fp16", "fp8", "mxfp8", "fp4", "fp32", "tf32")
 MOST_SEQUENCES = 10**6
 LONGEST = 10**8
@@ -57,7 +58,10 @@ def _global_batch(value: object) -> Batch:
         value, tolerance = match.group(1), float(match.group(2) or 0) / 100
     else:
         tolerance = 0.0
-    sequences = parse_count(value, "global batch", "2048 sequences")
+    if isinstance(value, str) and "tok" in value.lower():
+        raise ValueError(f"{value.strip()!r}: a global batch is counted in sequences, so divide by the sequence "
+                         "length: 16.8 M tokens of 8,192 are '2048 sequences'")
+    sequences = parse_count(value, "global batch", "2048 sequences", SEQUENCES)
     if sequences > MOST_SEQUENCES or tolerance > WIDEST:
         raise ValueError(f"a global batch is at most {MOST_SEQUENCES:,} sequences +- {WIDEST:.0%}")
     return Batch(sequences, tolerance)

@@ -152,6 +152,9 @@ def check_cover(problem: Cover, found: Covered) -> list[str]:
     nodes = [_on_supplies(problem, one) for one in counts]
     held = tuple(max(of) for of in zip(*nodes, strict=True))
     needed = _answering(problem, counts)
+    groups = {problem.alike(one) for one, most in zip(problem.supplies, held, strict=True) if most}
+    if len(groups) > 1:
+        wrong.append(f"supplies of {len(groups)} groups are used: {sorted(groups)}")
     values = []
     for p in periods:
         wrong += [f"service {at} lacks replicas in period {p}" for at in needed

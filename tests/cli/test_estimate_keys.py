@@ -27,7 +27,7 @@ OTHER_SERVED: dict[str, Any] = {
     "disaggregated": "only", "gpus": 2, "confidence": 0.6}
 LOADS: dict[str, dict[str, Any]] = {"rate": {"rate": 5}, "concurrency": {"concurrency": 16}, "most": {}}
 CHOOSING = ("on", "provider", "region", "terms", "price_age", "deadline", "budget", "max_gpus", "max_nodes",
-            "max_power", "objective")
+            "max_power", "objective", "one_provider", "homogeneous")
 
 
 def counts_or_is_refused(name: str, value: object, base: dict[str, Any]) -> str:
@@ -67,8 +67,8 @@ def test_every_key_is_tried_here() -> None:
 
 @pytest.mark.parametrize("name", CHOOSING)
 def test_what_only_a_choice_depends_on_is_refused(planner: Any, name: str) -> None:
-    ran = planner("estimate", "--model", "gpt2", "--node", "dgx-h100", f"--{name.replace('_', '-')}",
-                  {"price_age": "3", "objective": "cost"}.get(name, "x"))
+    value = [] if TABLE[name].switch else [{"price_age": "3", "objective": "cost"}.get(name, "x")]
+    ran = planner("estimate", "--model", "gpt2", "--node", "dgx-h100", f"--{name.replace('_', '-')}", *value)
     assert (ran.code, ran.out) == (2, "")
     assert f"--{name.replace('_', '-')}: does nothing to an estimate" in ran.err
 
@@ -103,14 +103,14 @@ def test_formats_to_choose_from_are_named_where_they_are_written(planner: Any, t
     assert f"job.yaml:4: workload.precision: an estimate is for one format, got {values}" in ran.err or not values
 
 
-def test_targets_of_a_file_are_for_plans_and_said_so(planner: Any, tmp_path: Path) -> None:
+def test_what_a_file_keeps_for_plans_is_said(planner: Any, tmp_path: Path) -> None:
     path = tmp_path / "chat.yaml"
     path.write_text("workload: {kind: serving, model: gpt2, rate: 5, input: 500, output: 100, ttft: 1 s, "
                     "headroom: 20%}\nlimits: {budget: 50 USD/h}\n")
     ran = planner("estimate", path, "--node", "dgx-h100")
     assert ran.code == 0
-    assert "warning: ttft, headroom of the scenario have no effect on an estimate" in ran.err
-    assert planner("estimate", path, "--node", "dgx-h100", "--ttft", "2 s").code == 2
+    assert "warning: headroom of the scenario have no effect on an estimate" in ran.err
+    assert planner("estimate", path, "--node", "dgx-h100", "--headroom", "10%").code == 2
     path.write_text(path.read_text().replace("ttft: 1 s", "disaggregated: only"))
     refused = planner("estimate", path, "--node", "dgx-h100")
     assert refused.code == 2

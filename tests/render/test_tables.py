@@ -8,7 +8,8 @@ from collections.abc import Callable
 import pytest
 from rich.console import Console
 
-from planner.answer.assignment import TrainingAlternative
+from planner.answer.assignment import TrainingAlternative, alternative
+from planner.answer.level import Asked
 from planner.answer.schema import Objective, Plan, Search
 from planner.render.figures import values
 from planner.render.page import Page
@@ -32,6 +33,7 @@ SHORT: dict[str, Callable[[Console], None]] = {
     "render_no_fit": lambda c: render_estimate(
         estimate(memory=memory("does not fit", USABLE, activations=60_000_000_000)), c, 0.95),
     "render_serving": lambda c: render_estimate(serving_assignment(), c, 0.95),
+    "render_fleet": lambda c: render_plan(_fleet(), c),
 }
 FULL: dict[str, Callable[[Console], None]] = {
     "render_plan_full": lambda c: render_plan(example_plan(), c, full=True),
@@ -41,6 +43,17 @@ FULL: dict[str, Callable[[Console], None]] = {
 VIEWS = SHORT | FULL
 SCREEN = 45
 """Lines of a default answer at most."""
+
+
+def _fleet() -> Plan:
+    """Two kinds of replicas of a service, one with a target at p99 and idle GPUs, and a fleet that lost."""
+    first, plan = serving_assignment(), example_plan()
+    assert first.serving is not None
+    slow = first.serving.ttft_seconds.model_copy(update={"asked": Asked(at="p99", seconds=1.7, target_seconds=2.0)})
+    second = first.model_copy(update={"idle_gpus": 4, "serving": first.serving.model_copy(
+        update={"ttft_seconds": slow})})
+    lost = tuple(alternative(one, "+12.0% cost", fleet=1) for one in (first, second))
+    return plan.model_copy(update={"assignments": (first, second), "alternatives": lost})
 
 
 def _several() -> Plan:
@@ -69,7 +82,7 @@ def test_no_line_is_wider_than_80_columns_and_nothing_is_cut(view: str, encoding
 
 
 @pytest.mark.parametrize("width", [64, 80])
-@pytest.mark.parametrize("view", sorted(VIEWS.keys() - {"render_plan"}))
+@pytest.mark.parametrize("view", sorted(VIEWS.keys() - {"render_plan", "render_fleet"}))
 def test_a_narrow_console_loses_no_word(view: str, width: int) -> None:
     def words(columns: int) -> list[str]:
         return sorted(w for w in printed(VIEWS[view], width=columns).split() if w[0] not in "█─")

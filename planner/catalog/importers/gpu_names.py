@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from planner.catalog.hardware import Gpu
 from planner.catalog.load import Catalog
+from planner.catalog.spelling import canonical
 from planner.units import GIB
 
 _MEMORY = re.compile(r"(\d+)gi?b")
@@ -16,7 +17,9 @@ _GLUED = re.compile(r"(.*\d[a-z]?)(sxm\d?|pcie|nvl)")
 _TOLD = re.compile(r"(?<![a-z])(sxm(?![a-z])|sxm\d(?![a-z])|pcie(?![a-z])|nvl(?![a-z0-9]))")
 _DEVICE_OF_SXM = "h100 80gb hbm3"
 """What the driver prints of an H100 SXM; the PCIe card of 80 GB has HBM2e."""
-_MAKERS = {"nvidia", "amd", "tesla", "geforce", "instinct"}
+_MAKERS = {"nvidia", "amd", "tesla", "geforce", "instinct", "gpu", "gpus", "card", "cards", "hbm2", "hbm2e",
+           "hbm3", "hbm3e"}
+"""What a name may have beside the family: makers, brands, and what its memory is made of."""
 _PART = "gcd"
 """Marks a GPU that the catalog counts by the die: without its memory, a file may count packages."""
 
@@ -75,12 +78,22 @@ class GpuNames:
     def __init__(self, catalog: Catalog) -> None:
         """Take every name and alias apart."""
         self._families: dict[str, dict[str, _Known]] = defaultdict(dict)
+        self._named: dict[str, str] = {}
         for gpu in catalog.all("gpus", Gpu):
             spellings = [_spelling(name) for name in (gpu.name, *gpu.aliases)]
             known = _Known(gpu, frozenset(form for spelling in spellings for form in spelling.forms),
                            any(_PART in spelling.family for spelling in spellings))
             for spelling in spellings:
                 self._families[spelling.family][gpu.name] = known
+            self._named |= {canonical(name): gpu.name for name in (gpu.name, *gpu.aliases)}
+
+    def called(self, name: str) -> str | None:
+        """Return the one GPU that a name may be of, such as `NVIDIA GeForce RTX 4090 24GB`; none where not just one."""
+        words = [word for word in re.split(r"[^a-z0-9]+", name.lower()) if word not in _MAKERS]
+        text = "-".join(words).rstrip("s") if words and words[-1] not in self._families else "-".join(words)
+        known = self._named.get(canonical(text))
+        found = self.candidates(text, _spelling(text).memory, text) if known is None else {known}
+        return found.pop() if len(found) == 1 else None
 
     def knows(self, name: str) -> bool:
         """Say whether the catalog has a GPU of this family."""

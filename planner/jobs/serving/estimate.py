@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 import numpy as np
@@ -13,8 +14,9 @@ from planner.errors import InputError
 from planner.jobs.columns import ReplicaColumn
 from planner.jobs.idle import Idle, idle, several
 from planner.jobs.serving.assignment import Delivered, Placed, served_assignment
-from planner.jobs.serving.delivered import SHOWN, each_token, first_token, working
+from planner.jobs.serving.delivered import each_token, first_token, percentiles, working
 from planner.jobs.serving.options import deployment, held, interval
+from planner.jobs.serving.rates import layouts
 from planner.jobs.serving.service import Service, service_of
 from planner.money.rent import usual_candidate
 from planner.physics.serving.capacity import Capacity
@@ -22,15 +24,19 @@ from planner.physics.serving.deployment import Deployment, Replicas
 from planner.physics.serving.steady import Demand, closed, offline
 from planner.physics.serving.steady import Service as Steady
 from planner.scenario.serving import Serving
+from planner.units import plural
 
 AXES = ("tp", "pp", "ep", "dp")
 """What a serving layout is made of; dp are copies of attention that share the experts, ep the ranks of these."""
+
+ANSWERED = 0.99
+"""Share of an asked rate at which it counts as answered."""
 
 
 def idle_keys(asked: Serving) -> Iterator[Idle]:
     """Yield the keys of a service that an estimate does not heed: it is of one layout that answers whole requests."""
     yield from (idle(key, "is what a plan keeps to; an estimate says what the layout does", left_to_plan=True)
-                for key in ("ttft", "tpot", "day", "headroom", "spare_replicas"))
+                for key in ("day", "headroom", "spare_replicas"))
     yield from (idle(key, "is for a plan: an estimate is for one layout that answers every request whole")
                 for key in ("length_classes", "disaggregated"))
     yield from several("quantization", asked.quantization or ())
@@ -43,19 +49,75 @@ def estimate_serving(asked: Serving, catalog: Catalog, node: str, gpus: int | No
 
     GPUs beyond those of the layout run further replicas, which share the load. Raises PlannerError.
     """
-    service = service_of(asked, catalog)
-    candidate = usual_candidate(catalog.node(node), catalog)
-    d = deployment(catalog, service, candidate, (asked.quantization or ("bf16",))[0])
+    service, d = _on(asked, catalog, node)
     rows = _rows(layout, d)
     each = int(rows.gpus[0])
     if gpus is not None and gpus % each:
         raise InputError(f"--gpus {gpus} is no multiple of the {each} GPUs of the layout")
-    replicas = (gpus or each) // each
+    return _estimated(catalog, service, d, rows, (gpus or each) // each)
+
+
+def best_replica(asked: Serving, catalog: Catalog, node: str, gpus: int | None) -> tuple[Assignment, str]:
+    """Return the best layout of the replicas that share `gpus` GPUs, or all of the node's, and how it was chosen.
+
+    Best is what meets the latency targets, or misses them by least; then at a rate what answers a request soonest, and
+    otherwise what answers most. Raises PlannerError.
+    """
+    service, d = _on(asked, catalog, node)
+    total, table = gpus or d.candidates[0].node.gpus, layouts(service.model, d.candidates[0], Counter())
+    every = [table.take(np.array([at])) for at in range(len(table))]
+    tried = [_estimated(catalog, service, d, rows, total // int(rows.gpus[0])) for rows in every
+             if total % int(rows.gpus[0]) == 0]
+    best = min(tried, key=lambda one: _rank(one, service))
+    if best.memory.fits == "fits":
+        return best, (f"Chosen: {_NAMED[_load(service)]} of {len(tried)} layouts of replicas on "
+                      f"{plural(total, 'GPU')}")
+    enough = min((int(rows.gpus[0]) for rows in every if _holds(catalog, service, d, rows)), default=None)
+    return best, f"None of {len(tried)} layouts on {plural(total, 'GPU')} holds a request" + (
+        "" if enough is None else f"; a replica of {enough} does")
+
+
+def _on(asked: Serving, catalog: Catalog, node: str) -> tuple[Service, Deployment]:
+    service = service_of(asked, catalog)
+    candidate = usual_candidate(catalog.node(node), catalog)
+    return service, deployment(catalog, service, candidate, (asked.quantization or ("bf16",))[0])
+
+
+def _holds(catalog: Catalog, service: Service, d: Deployment, rows: Replicas) -> bool:
+    return bool(held(catalog, service, d, rows, service.length).concurrency[0] >= 1)
+
+
+def _estimated(catalog: Catalog, service: Service, d: Deployment, rows: Replicas, replicas: int) -> Assignment:
+    """Return replicas of one layout, a table of one row."""
     longest, mean = (held(catalog, service, d, rows, length) for length in (service.length, service.mean_length))
     delivered = _delivered(service, d, rows, mean, replicas, fits=bool(longest.concurrency[0] >= 1))
-    nodes = -(-each * replicas // candidate.node.gpus)
+    nodes = -(-int(rows.gpus[0]) * replicas // d.candidates[0].node.gpus)
+    asked = service.asked
     return served_assignment(asked.label, asked.engine, d, rows, longest, delivered, Placed(replicas, nodes, None),
                              interval(catalog, service, d))
+
+
+_NAMED = {"rate": "the soonest to answer", "concurrency": "what answers most", "most": "what answers most"}
+
+
+def _load(service: Service) -> str:
+    return "rate" if service.rate is not None else "concurrency" if service.asked.concurrency else "most"
+
+
+def _rank(one: Assignment, service: Service) -> tuple[float, ...]:
+    """Return what sorts the better estimate first; plain layouts where nothing else tells them apart."""
+    found = one.serving
+    assert found is not None
+    plain = (one.layout.pp, one.layout.tp, one.layout.ep)
+    if one.memory.fits != "fits":
+        return (1.0, -float(found.kv_tokens), *plain)
+    targets = [latency.asked for latency in (found.ttft_seconds, found.tpot_seconds) if latency.asked is not None]
+    missed = max((max(1.0, target.seconds / target.target_seconds) for target in targets), default=1.0)
+    answered = found.requests_per_second
+    if service.rate is None or answered < ANSWERED * service.rate:
+        return (0.0, missed, 1.0, -answered, *plain)
+    soon = found.ttft_seconds.p50 + service.stream.output * found.tpot_seconds.p50
+    return (0.0, missed, 0.0, soon, *plain)
 
 
 def _rows(layout: Mapping[str, str], d: Deployment) -> Replicas:
@@ -100,11 +162,14 @@ def _delivered(service: Service, d: Deployment, rows: Replicas, mean: Capacity, 
     steady = closed(d, rows, demand, most) if clients else offline(d, rows, demand, most)
     tpot = float(steady.tpot[0])
     return Delivered(float(steady.requests[0]), float(steady.batch[0]), stream.context, _first(service, steady),
-                     Percentiles(p50=tpot, p95=tpot), stream.input, stream.output)
+                     percentiles(lambda q: tpot, service.asked.tpot), stream.input, stream.output)
 
 
 def _first(service: Service, steady: Steady) -> Percentiles:
     """Return TTFT in a steady state: a prompt's own steps take as long as it is, what it waits for is the mean."""
     mean, own, lengths = float(steady.ttft[0]), float(steady.own[0]), service.asked.input
-    p50, p95 = (mean + own * (lengths.quantile(q) / lengths.mean - 1) if lengths else mean for q in SHOWN)
-    return Percentiles(p50=p50, p95=p95)
+
+    def at(share: float | None) -> float:
+        return mean if share is None or not lengths else mean + own * (lengths.quantile(share) / lengths.mean - 1)
+
+    return percentiles(at, service.asked.ttft)

@@ -30,12 +30,36 @@ def cover(problem: Cover, settings: Settings = LIMITED) -> Covered:
     """
     if not problem.columns:
         return Covered("infeasible")
+    if problem.one_provider or problem.homogeneous:
+        return _of_one_kind(problem, settings)
     if len(problem.hours) == 1:
         return _solved(problem, settings, lambda made: [*made.then(), *made.tidy()])
     strongest = replace(problem, columns=_strongest(problem.columns))
     together = any(supply.always for supply in problem.supplies) or problem.ranges
     found = _day(strongest, settings) if together else _by_period(strongest, settings)
     return found if found.value is None else _tidied(problem, found, settings)
+
+
+def _of_one_kind(problem: Cover, settings: Settings) -> Covered:
+    """Return the best cover by supplies that are alike, of every such group in turn: the first of equals wins."""
+    groups: dict[tuple[str, str], list[Supply]] = {}
+    for supply in problem.supplies:
+        groups.setdefault(problem.alike(supply), []).append(supply)
+    found: list[Covered] = []
+    for supplies in groups.values():
+        keys = {supply.key for supply in supplies}
+        columns = tuple(column for column in problem.columns if column.supply in keys)
+        found.append(cover(replace(problem, columns=columns, supplies=tuple(supplies), one_provider=False,
+                                   homogeneous=False), settings))
+    best = _better(*found)
+    if best is None:
+        return Covered("infeasible" if all(one.status == "infeasible" for one in found) else "undecided")
+    open_bounds = [0 if one.status == "undecided" else one.bound for one in found]
+    bound = min((bound for bound in open_bounds if bound is not None), default=best.bound)
+    nothing = (0,) * len(problem.hours)
+    return replace(best, status="optimal" if bound == best.value else "feasible", bound=bound,
+                   replicas={column.key: best.replicas.get(column.key, nothing) for column in problem.columns},
+                   nodes={supply.key: best.nodes.get(supply.key, nothing) for supply in problem.supplies})
 
 
 def _strongest(columns: Sequence[Column]) -> tuple[Column, ...]:

@@ -30,6 +30,9 @@ class Supply:
     always: bool = False
     linear: bool = True
     """Whether the price is the same for every node."""
+    provider: str = ""
+    node: str = ""
+    """Whose it is, and of what type: what a cover may have one of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +62,18 @@ class Cover:
     max_gpus: int | None = None
     max_nodes: int | None = None
     max_watts: int | None = None
+    one_provider: bool = False
+    """Whether replicas are on supplies of one provider only."""
+    homogeneous: bool = False
+    """Whether replicas are on supplies of one type of node only."""
     ranges: tuple[tuple[int, int, int], ...] = ()
     """Of each service what it is of, and the first and last class of it that it answers: of those of one thing just one
     answers each class. None is that every service is needed."""
+
+
+    def alike(self, supply: Supply) -> tuple[str, str]:
+        """Return what is the same of all supplies that replicas are on."""
+        return supply.provider if self.one_provider else "", supply.node if self.homogeneous else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,12 @@
 """Quantities: the unit is part of the value as people write it, base units inside.
 
-Base units: bytes, bytes/second, FLOP/second, seconds, USD, USD/hour, watts, tokens, requests/second.
-GB is 1e9 bytes and GiB is 2**30; `Gbit/s` is a link rate, divided by eight; `GB/s` a byte rate.
+Base units: bytes, bytes/second, FLOP/second, seconds, USD, USD/hour, watts, tokens, requests/second. How text is read
+is in `reading`.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from decimal import ROUND_CEILING, Decimal
 from typing import Annotated, TypeAlias
@@ -15,89 +14,36 @@ from typing import Annotated, TypeAlias
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 from pydantic_core import core_schema
 
-_DECIMAL = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
-_BINARY = {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}
-_WRITTEN = re.compile(r"([+-]?[\d.,_]+(?:[eE][+-]?\d+)?) ?(.*)", re.ASCII)
-_NUMBER = re.compile(r"[+-]?(?:(?:\d{1,3}(?:,\d{3})+|\d[\d_]*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
-_GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+", re.ASCII)
+from planner.units.reading import (
+    BYTE_RATE,
+    BYTES,
+    DECIMAL,
+    FLOP_RATE,
+    GPUS,
+    KG_PER_KWH,
+    MAX_COUNT,
+    MONEY,
+    NODES,
+    SECONDS,
+    USD,
+    USD_PER_HOUR,
+    USD_PER_KW,
+    USD_PER_KW_MONTH,
+    USD_PER_KWH,
+    WATTS,
+    one,
+    parse,
+    parse_count,
+    trimmed,
+)
 
-BYTES = {p + "B": f for p, f in (_DECIMAL | _BINARY).items()}
-BYTE_RATE = {u + "/s": f for u, f in BYTES.items()} | {p + "bit/s": f / 8 for p, f in _DECIMAL.items()}
-FLOP_RATE = {p + "FLOP/s": f for p, f in _DECIMAL.items()}
-SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
-USD = {p + "USD": f for p, f in _DECIMAL.items()}
-USD_PER_HOUR = {"USD/h": 1.0}
-USD_PER_KWH = {"USD/kWh": 1.0}
-USD_PER_KW_MONTH = {"USD/kW-month": 1.0}
-USD_PER_KW = {"USD/kW": 1.0}
-KG_PER_KWH = {"kg/kWh": 1.0, "g/kWh": 1e-3}
-WATTS = {p + "W": f for p, f in _DECIMAL.items()}
-REQUEST_RATE = {"requests/s": 1.0, "requests/min": 1 / 60, "requests/h": 1 / 3600, "request/s": 1.0}
-_TOKENS = ("", "token", "tokens", " tokens", " token")
-TOKENS = {(p + s).strip(): f for p, f in (_DECIMAL | {"B": 1e9}).items() for s in _TOKENS}
+__all__ = ["BYTES", "BYTE_RATE", "DAY", "FLOP_RATE", "GIB", "HOUR", "KG_PER_KWH", "MAX_COUNT", "SECONDS", "USD",
+           "USD_PER_HOUR", "USD_PER_KW", "USD_PER_KWH", "USD_PER_KW_MONTH", "WATTS", "parse", "parse_count", "trimmed"]
+"""What is read elsewhere and belongs to the units all the same."""
 
 GIB = 2.0**30
-MAX_LENGTH = 100
-"""Characters of the longest quantity that anyone writes; what is longer is refused before it is looked at."""
-MAX_COUNT = 10**18
-"""Above any count of tokens or sequences that makes sense, and within 64-bit integers."""
 HOUR = 3600.0
 DAY = 86400.0
-
-
-def trimmed(text: str, what: str) -> str:
-    """Return text with single spaces inside and none around. Raises ValueError where it is too long for a quantity.
-
-    Every pattern of a quantity is matched against what this returns, so that none can run away.
-    """
-    if len(text) > MAX_LENGTH:
-        raise ValueError(f"{_one(what)} is written in at most {MAX_LENGTH} characters, got {len(text):,}")
-    return " ".join(text.split())
-
-
-def _one(what: str) -> str:
-    return f"{'an' if what[0] in 'aeio' else 'a'} {what}"
-
-
-def parse(text: object, units: Mapping[str, float], what: str, example: str) -> float:
-    """Return `text` ("141 GB", "9,841 USD") in base units, positive and finite.
-
-    Raises ValueError saying what to write instead: a bare number has no unit, `Gb/s` and `80G` are refused.
-    """
-    if not isinstance(text, str):
-        raise ValueError(f"{what} needs a unit, got {text!r}: write for example {example!r}")
-    match = _WRITTEN.fullmatch(trimmed(text, what))
-    if match is None or not _NUMBER.fullmatch(match.group(1)):
-        commas = "a comma separates thousands as in 9,841; " if match and "," in match.group(1) else ""
-        raise ValueError(f"{text!r} is not {_one(what)}: {commas}write for example {example!r}")
-    number, unit = float(match.group(1).replace("_", "").replace(",", "")), match.group(2)
-    if unit not in units:
-        given = f"unknown unit {unit!r} in {text!r}" if unit else f"{text!r} has no unit"
-        known = ", ".join(dict.fromkeys(u.strip() for u in units if u.strip()))
-        raise ValueError(f"{given}: {_one(what)} is written like {example!r} (units: {known})")
-    value = number * units[unit]
-    if not math.isfinite(value) or value <= 0:
-        raise ValueError(f"{text!r} is not {_one(what)}: it must be above zero and finite")
-    return value
-
-
-def parse_count(text: object, what: str = "count", example: str = "15 T") -> int:
-    """Return a token count: an integer, or a number with k, M, G or B, or T ("15T", "8k" is 8,000)."""
-    if isinstance(text, bool):
-        raise ValueError(f"{what} must be a number like {example!r}, got {text!r}")
-    # 10e9 is a count too where it is whole; nan and inf are none
-    if isinstance(text, float) and text.is_integer():
-        text = int(text)
-    if isinstance(text, int):
-        if not 0 < text <= MAX_COUNT:
-            raise ValueError(f"{what} must be above zero and at most {MAX_COUNT:.0e}, got {text}")
-        return text
-    value = parse(text, TOKENS, what, example)
-    if value > MAX_COUNT:
-        raise ValueError(f"{what} must be at most {MAX_COUNT:.0e}, got {text!r}")
-    if abs(value - round(value)) > 1e-6 * max(1.0, value):
-        raise ValueError(f"{what} must be a whole number, got {text!r}")
-    return round(value)
 
 
 class Quantity:
@@ -116,7 +62,7 @@ class Quantity:
         """Return a value in base units. Raises ValueError, outside the range too."""
         number = parse(value, self.units, self.what, self.example)
         if not self.least <= number <= self.most:
-            raise ValueError(f"{value!r}: {_one(self.what)} is {self.range}")
+            raise ValueError(f"{value!r}: {one(self.what)} is {self.range}")
         return number
 
     def __get_pydantic_core_schema__(self, source: object, handler: object) -> core_schema.CoreSchema:
@@ -164,6 +110,9 @@ Seconds: TypeAlias = Annotated[float, Quantity(
     SECONDS, "duration", "60 d", "d", "h", "min", "s", "ms", "us", least="0.000001 us", most="36525 d")]
 Usd: TypeAlias = Annotated[float, Quantity(
     USD, "amount of money", "12 MUSD", "MUSD", "kUSD", "USD", least="0.00001 USD", most="10 TUSD")]
+Money: TypeAlias = Annotated[float, Quantity(
+    MONEY, "amount of money", "12 MUSD", "MUSD", "kUSD", "USD", least="0.00001 USD", most="10 TUSD")]
+"""What a question says of money, in dollars whether it says so or not."""
 UsdPerKwh: TypeAlias = Annotated[float, Quantity(
     USD_PER_KWH, "energy price", "0.09 USD/kWh", "USD/kWh", least="0.00001 USD/kWh", most="1000 USD/kWh")]
 UsdPerKwMonth: TypeAlias = Annotated[float, Quantity(
@@ -181,20 +130,16 @@ Watts: TypeAlias = Annotated[float, Quantity(
 
 def _show_count(value: int) -> str | int:
     for suffix in ("T", "G", "M"):
-        if value % int(_DECIMAL[suffix]) == 0:
-            return f"{value // int(_DECIMAL[suffix])} {suffix}"
+        if value % int(DECIMAL[suffix]) == 0:
+            return f"{value // int(DECIMAL[suffix])} {suffix}"
     return value
 
 
 Tokens = Annotated[int, BeforeValidator(lambda v: parse_count(v, "token count", "15 T")), Field(ge=1, le=MAX_COUNT),
                    PlainSerializer(_show_count), WithJsonSchema({"type": ["string", "integer"]})]
-def _plain(value: object) -> object:
-    """Return text that is a whole number with thousands separators without them; anything else as it is."""
-    return value.replace(",", "") if isinstance(value, str) and _GROUPED.fullmatch(value[:MAX_LENGTH]) else value
-
-
-Whole = Annotated[int, BeforeValidator(_plain)]
-"""A whole number of things, also as it is printed: "1,024"."""
+Gpus = Annotated[int, BeforeValidator(lambda v: parse_count(v, "number of GPUs", "64", GPUS))]
+"""A number of GPUs: 1,024, or "8 GPUs"."""
+Nodes = Annotated[int, BeforeValidator(lambda v: parse_count(v, "number of nodes", "8", NODES))]
 Count = Annotated[int, BeforeValidator(lambda v: parse_count(v, "count", "2048")),
                   WithJsonSchema({"type": "integer", "minimum": 1})]
 
@@ -240,8 +185,8 @@ def show_kwh(value: float) -> str:
 def show_count(value: float) -> str:
     """Write a large count for people: 15 T, 405 G, 8.03 G."""
     for suffix in ("T", "G", "M"):
-        if value >= 0.9995 * _DECIMAL[suffix]:
-            return f"{value / _DECIMAL[suffix]:.3g} {suffix}"
+        if value >= 0.9995 * DECIMAL[suffix]:
+            return f"{value / DECIMAL[suffix]:.3g} {suffix}"
     return f"{value:,.0f}"
 
 

@@ -1,0 +1,85 @@
+"""What people call methods, formats, optimizers, terms and goals, with the one name that the planner has for each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import get_args
+
+from planner.catalog.hardware import Precision
+from planner.catalog.price import Term
+from planner.catalog.stack import Method
+from planner.scenario.limits import Objective
+from planner.scenario.serving import CacheFormat, Disaggregated, Quantization
+from planner.scenario.workload import Loss, Optimizer
+
+_PRECISIONS = {"bf16": "bfloat16", "fp16": "float16 half f16", "fp32": "float32 single f32", "fp8": "float8 f8 e4m3",
+               "int8": "8bit", "int4": "4bit", "mxfp8": "mx8"}
+
+
+def _formats(names: tuple[str, ...]) -> dict[str, str]:
+    return {name: said for name, said in _PRECISIONS.items() if name in names}
+
+
+SYNONYMS: Mapping[str, tuple[tuple[str, ...], Mapping[str, str]]] = {
+    "workload.method": (get_args(Method), {
+        "pretrain": "pretraining fromscratch cpt continuedpretraining",
+        "full": "sft finetune finetuning fullfinetune fullfinetuning fullft fft fullparameter fullweights "
+                "supervisedfinetuning",
+        "lora": "loraft lorafinetuning peft adapter adapters", "qlora": "qlorafinetuning",
+        "inference": "infer serving serve"}),
+    "workload.precision": (get_args(Precision), _formats(get_args(Precision))),
+    "workload.quantization": (get_args(Quantization), _formats(get_args(Quantization)) | {
+        "bf16": "bfloat16 fp16 float16 none 16bit", "int8": "8bit w8a8", "int4": "4bit awq gptq gptqint4",
+        "nvfp4": "fp4", "gptq-int8": "int8gptq", "nf4": "bnb bitsandbytes"}),
+    "workload.kv_cache": (get_args(CacheFormat), {
+        "auto": "default", "bf16": "bfloat16 fp16 float16 16bit", "fp8": "fp8e4m3 fp8e5m2 float8 8bit",
+        "nvfp4": "fp4"}),
+    "workload.optimizer": (get_args(Optimizer), {
+        "adamw": "adam adamwtorch adamwtorchfused adamwfused fusedadamw fusedadam",
+        "adamw-8bit": "adam8bit 8bitadam 8bitadamw adamwbnb8bit bnbadamw8bit", "adamw-4bit": "4bitadamw adam4bit",
+        "sgd-momentum": "sgd", "paged-adamw": "pagedadamw32bit", "paged-adamw-8bit": "8bitpagedadamw pagedadam8bit"}),
+    "workload.loss": (get_args(Loss), {
+        "plain": "crossentropy ce standard", "fused": "liger cce cutcrossentropy fusedlinearcrossentropy"}),
+    "workload.disaggregated": (get_args(Disaggregated), {"no": "off false none never", "allowed": "yes true on",
+                                                         "only": "always must"}),
+    "workload.arrivals": (("poisson",), {"poisson": "random exponential"}),
+    "sourcing.rent.terms": (get_args(Term), {
+        "on-demand": "payg payasyougo standard", "spot": "preemptible interruptible lowpriority",
+        "reserved-1y": "1y 1year oneyear reserved1year 1yearreserved reservedoneyear 1yrreserved",
+        "reserved-3y": "3y 3year threeyear reserved3year 3yearreserved reservedthreeyear 3yrreserved",
+        "capacity-block": "capacityblocks block"}),
+    "objective": (get_args(Objective), {
+        "cost": "cheapest cheap price money usd dollars lowestcost minimumcost mincost",
+        "time": "fastest fast speed duration quickest days hours soonest mintime",
+        "gpus": "smallest fewest fewestgpus gpu mingpus leastgpus", "energy": "greenest kwh lowestenergy leastenergy"}),
+}
+"""Scenario value -> its names, and for each the other words for it: small letters and digits, others left out."""
+
+
+def _plain(text: str) -> str:
+    return "".join(filter(str.isalnum, text.lower()))
+
+
+_MEANT = {path: {_plain(word): name for name in names for word in (name, *said.get(name, "").split())}
+          for path, (names, said) in SYNONYMS.items()}
+
+
+def in_our_words(data: object) -> object:
+    """Return what a file holds with every word that has synonyms as the one that the planner has for it."""
+    return _renamed(data, "")
+
+
+def _renamed(data: object, path: str) -> object:
+    if path == "workloads" and isinstance(data, list):
+        return [_renamed(each, "workload") for each in data]
+    if isinstance(data, dict):
+        return {key: _renamed(value, f"{path}.{key}" if path else str(key)) for key, value in data.items()}
+    return named(path, data)
+
+
+def named(path: str, value: object) -> object:
+    """Return the name of what a scenario value says, in any case and spelling; a word that is none of its as it is."""
+    if isinstance(value, list | tuple):
+        return [named(path, each) for each in value]
+    known = _MEANT.get(path)
+    return value if known is None or not isinstance(value, str) else known.get(_plain(value), value)

@@ -1,0 +1,98 @@
+"""People's own words for methods, formats, hardware and lengths: one name for each, in flags, files and Python."""
+
+import pytest
+
+from planner.catalog.load import Catalog
+from planner.errors import InputError, UnknownName
+from planner.scenario.load import load_any
+from planner.scenario.pool import candidate_nodes, node_named
+from planner.scenario.words import SYNONYMS, named
+
+CATALOG = Catalog()
+WORK = {"workload.model": "llama-3.1-8b", "workload.tokens": "1 G"}
+
+
+@pytest.mark.parametrize(("path", "said", "meant"), [
+    ("workload.method", "SFT", "full"), ("workload.method", "full fine-tuning", "full"),
+    ("workload.method", "Pre-Training", "pretrain"), ("workload.method", "q-lora", "qlora"),
+    ("workload.method", "finetune", "full"), ("workload.quantization", ["8-bit", "FP4"], ["int8", "nvfp4"]),
+    ("workload.quantization", "awq", "int4"), ("workload.optimizer", "adamw_bnb_8bit", "adamw-8bit"),
+    ("workload.precision", ["bfloat16"], ["bf16"]), ("objective", "cheapest", "cost"), ("objective", "Fastest", "time"),
+    ("sourcing.rent.terms", ["On Demand", "preemptible"], ["on-demand", "spot"]),
+    ("workload.disaggregated", "yes", "allowed"),
+    ("workload.kv_cache", "fp8_e4m3", "fp8"), ("workload.method", "nonsense", "nonsense"),
+    ("workload.model", "SFT", "SFT"),
+])
+def test_synonyms_have_one_name(path, said, meant):
+    assert named(path, said) == meant
+
+
+def test_no_synonym_means_two_things():
+    for names, words in SYNONYMS.values():
+        assert words.keys() <= set(names)
+        every = [word for said in words.values() for word in said.split()]
+        assert len(every) == len(set(every))
+
+
+@pytest.mark.parametrize("scenario", [
+    {"workload": {"model": "Llama3.1:8b", "tokens": "1 billion", "method": "sft", "stack": "trl"},
+     "hardware": {"candidates": ["8 x H100"]}, "limits": {"budget": "$500", "deadline": "2 weeks"},
+     "objective": "cheapest"}])
+def test_a_file_and_flags_say_the_same(scenario):
+    flags = {f"{block}.{key}": value for block, values in scenario.items() if isinstance(values, dict)
+             for key, value in values.items()} | {"objective": "cheapest"}
+    flat = flags | {"hardware.candidates": "8 x H100"}
+    asked, _ = load_any(scenario, {}, CATALOG)
+    assert load_any(None, flat, CATALOG)[0] == asked
+    assert (asked.workload.method, asked.workload.stack, asked.objective) == ("full", "hf-peft", "cost")
+    assert (asked.limits.budget, asked.limits.deadline.seconds) == (500.0, 14 * 86400)
+
+
+@pytest.mark.parametrize(("name", "nodes"), [
+    ("8 x H100", ["dgx-h100"]), ("8xH100-80GB", ["dgx-h100"]), ("8 h100s", ["dgx-h100"]), ("8 H100 GPUs", ["dgx-h100"]),
+    ("H100:8", ["dgx-h100"]), ("H100x8", ["dgx-h100"]), ("2x4090", ["rtx-4090-2x"]), ("p5.48xlarge", ["dgx-h100"]),
+    ("NVIDIA GeForce RTX 4090", [f"rtx-4090-{count}x" for count in (1, 2, 4, 8)]),
+    ("NVIDIA H100 80GB HBM3", ["dgx-h100", "h100-sxm-1x", "h100-sxm-4x"]),
+    ("a100 80gb", ["a100-sxm-80gb-1x", "a100-sxm-80gb-4x", "dgx-a100"]), ("1x L4", ["l4-1x"]),
+])
+def test_hardware_is_found_as_people_write_it(name, nodes):
+    assert sorted(candidate_nodes([name], CATALOG)) == nodes
+
+
+@pytest.mark.parametrize(("name", "nodes", "gpus"), [
+    ("16 H200", ("dgx-h200", "h200-sxm-2x", "h200-sxm-4x"), 16), ("2x8xH100", ("dgx-h100",), 16),
+    ("4 x dgx-h100", ("dgx-h100",), 32), ("2 nodes of 8xH100", ("dgx-h100",), 16), ("8xh100", ("dgx-h100",), None),
+])
+def test_a_cluster_limits_the_gpus_and_says_so(name, nodes, gpus):
+    asked, defaults = load_any(None, WORK | {"hardware.candidates": name}, CATALOG)
+    assert (asked.hardware.candidates, asked.limits.max_gpus) == (nodes, gpus)
+    assert ("max_gpus" in [one.name for one in defaults]) == (gpus is not None)
+    given, _ = load_any(None, WORK | {"hardware.candidates": name, "limits.gpus": "8 GPUs"}, CATALOG)
+    assert (given.limits.gpus, given.limits.max_gpus) == (8, None)
+
+
+def test_what_no_hardware_is_stays_refused():
+    for name in ("3x4090", "8xfoo", "h1000"):
+        with pytest.raises(UnknownName):
+            candidate_nodes([name], CATALOG)
+    with pytest.raises(InputError, match="clusters of different size"):
+        load_any(None, WORK | {"hardware.candidates": "16 H200,32 H200"}, CATALOG)
+    with pytest.raises(InputError, match="is 3 node types"):
+        node_named("h100", CATALOG)
+
+
+@pytest.mark.parametrize(("name", "model"), [
+    ("Llama3.1:8b", "llama-3.1-8b"), ("meta-llama/Llama-3.1-8B-Instruct", "llama-3.1-8b"),
+    ("Qwen 2.5 7B", "qwen2.5-7b"),
+    ("gpt-oss:20b", "gpt-oss-20b"), ("Qwen3-32B-AWQ", "qwen3-32b")])
+def test_models_are_found_as_people_write_them(name, model):
+    assert CATALOG.model(name).name == model
+
+
+@pytest.mark.parametrize(("written", "noted"), [("8k", "write 8192"), ("32 K", "write 32768"), ("8192", None),
+                                                ("8Ki", None), ("10k", None)])
+def test_a_length_in_thousands_says_so_where_a_power_of_two_may_be_meant(written, noted):
+    asked, defaults = load_any(None, WORK | {"workload.sequence_length": written}, CATALOG)
+    why = [one.why for one in defaults if one.name == "sequence_length"]
+    assert [noted in one for one in why] == ([True] if noted else [])
+    assert asked.workload.sequence_length in (8000, 32000, 8192, 10000)
