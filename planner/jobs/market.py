@@ -12,6 +12,7 @@ from planner.layouts.candidate import Candidate
 from planner.money.rent import RentalOffer, candidates_with_offers, notes_of, taken_as_owned, usual_candidate
 from planner.scenario.default import Default
 from planner.scenario.limits import Rent, Sourcing
+from planner.units import DAY
 
 ALWAYS = frozenset({"buy", "owned"})
 
@@ -80,7 +81,7 @@ def unpriced(nodes: Iterable[str], catalog: Catalog) -> Market:
 
 def is_always(offer: RentalOffer) -> bool:
     """Say whether an offer is paid for at every hour."""
-    return offer.how in ALWAYS or offer.commitment > 0
+    return offer.how in ALWAYS or offer.commitment >= DAY
 
 
 def cheapest(offers: Sequence[RentalOffer], *, daily: bool = False, by_provider: bool = False) -> list[RentalOffer]:

@@ -99,7 +99,7 @@ def candidates_with_offers(nodes: list[str], sourcing: Sourcing, catalog: Catalo
                     continue
                 found = True
                 reclaims = _reclaims(offer, catalog)
-                terms = _candidate(offer, catalog), offer.commitment, reclaims
+                terms = _candidate(offer, catalog), offer.commitment(prices.minimum), reclaims
                 at = next((i for i, known in rented if known == terms), len(candidates))
                 if at == len(candidates):
                     rented.append((at, terms))
@@ -107,7 +107,7 @@ def candidates_with_offers(nodes: list[str], sourcing: Sourcing, catalog: Catalo
                 offers.append(RentalOffer(prices.name, offer.instance, offer.region, offer.term,
                                           at, offer.price, offer.source or prices.source,
                                           offer.as_of or prices.as_of, offer.kind or prices.kind,
-                                          commitment=offer.commitment, node_hours_per_reclaim=reclaims))
+                                          commitment=offer.commitment(prices.minimum), node_hours_per_reclaim=reclaims))
         if not found:
             without.append(name)
     return candidates, _marked(offers, sourcing.price_age), without

@@ -151,3 +151,18 @@ def test_owned_nodes_can_all_be_used_and_the_goodput_says_what_that_costs() -> N
     within = ask(**asked, on="dgx-h100", max_power=f"{256 * 10.2}kW").assignments[0]
     assert within.nodes == 256
     assert within.spare_nodes < 2
+
+
+def test_a_provider_bills_a_least_time_that_the_offer_or_its_term_overrides() -> None:
+    """Oracle's bare metal is billed for an hour at least; most others by the minute."""
+    asked = {"model": "llama-3.1-8b", "method": "full", "tokens": "5M", "stack": "megatron-core", "on": "dgx-h100",
+             "gpus": 8}
+    dear, cheap = (ask(**asked, provider=provider).assignments[0] for provider in ("oci", "coreweave"))
+    assert isinstance(dear, TrainingAssignment)
+    assert isinstance(cheap, TrainingAssignment)
+    assert dear.commitment is not None
+    assert dear.commitment.paid_days * 24 == pytest.approx(1)
+    assert dear.cost_usd == pytest.approx(80.0, abs=0.01)
+    assert cheap.commitment is None
+    offers = {offer.term: offer for prices in Catalog().price_lists for offer in prices.offers}
+    assert (offers["on-demand"].commitment(60), offers["reserved-1y"].commitment(60)) == (60, 365 * 86400)

@@ -42,7 +42,7 @@ def test_who_names_other_nodes_beside_their_own_would_rent_them() -> None:
     assert any(one.name == "rent" for one in defaults)
 
 
-@pytest.mark.parametrize("on", ["rtx-3090-1x", "2x4090", "titan-rtx-4x", "mi300x-1x"])
+@pytest.mark.parametrize("on", ["rtx-3090-1x", "2x4090", "rtx-a5000-4x", "mi300x-1x"])
 def test_nodes_that_nobody_offers_are_the_users_own(on: str) -> None:
     answer = plan(**TUNE, on=on)
     (best,) = answer.assignments

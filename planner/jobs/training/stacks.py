@@ -203,7 +203,7 @@ class ByStack:
         first, *others = broken
         alike = [line for name, line in broken[first].items() if all(name in rules for rules in broken.values())]
         return alike or [*(f"{line}, with {first}" for line in broken[first].values()),
-                         f"so do rules of {', '.join(others)} leave none of theirs"]
+                         f"nor do the rules of {', '.join(others)} leave one"]
 
     def short(self, columns: Columns) -> tuple[list[str], str | None]:
         """Return what lacks memory, and the nearest miss, by the stack that misses by least."""
