@@ -119,7 +119,8 @@ def _space(rng: random.Random, question: Question, model: Model, only: dict[str,
                  MOST_GPUS if only else min(MOST_GPUS, rng.choice(sizes) * rng.choice((1, 1, 2, 3))),
                  tolerance=0.0 if only else rng.choice((0.0, 0.0, 0.0, 0.13, 0.3)), hybrid_shard=stack.hybrid_shard,
                  sequence_parallel=(1, 0) if stack.sequence_parallel and rng.random() < 0.3 else (1,),
-                 no_sync=stack.accumulation, schedules=tuple(SCHEDULES.index(name) for name in stack.schedules),
+                 expert_tp=(0, 1) if stack.expert_tp else (0,), no_sync=stack.accumulation,
+                 schedules=tuple(SCHEDULES.index(name) for name in stack.schedules),
                  only=only)
 
 

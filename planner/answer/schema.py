@@ -22,6 +22,17 @@ Status = Literal["optimal", "feasible", "infeasible", "undecided"]
 Measure = Literal["cost_usd", "duration_days", "gpus", "energy_kwh"]
 
 
+class ByReplay(Frozen):
+    """What replays say of a fleet of services, beside the proof by computed latencies."""
+
+    met: bool
+    """Whether the fleet meets every latency target."""
+    gap: float = Field(ge=0)
+    """By what share of the objective a fleet that no replay has refuted may be below it."""
+    missed: tuple[str, ...] = ()
+    """The targets that the fleet misses, with what the replay has: empty where it meets all."""
+
+
 class Objective(Frozen):
     """What was minimized; value and bound are the exact integers of the solved problem in the name's unit."""
 
@@ -33,6 +44,8 @@ class Objective(Frozen):
     """Lower bound: no plan in the searched space is below it; none if nothing is proven."""
     gap: float | None = None
     """(value - bound) / value, 0 when proven."""
+    by_replay: ByReplay | None = Field(default=None, exclude_if=absent)
+    """What replays say of the fleet; the key is left out where nothing is replayed."""
 
     def shown(self) -> str:
         """Return the value with its unit; empty without one."""

@@ -12,6 +12,7 @@ from typing import TypeVar
 from planner.ask.estimate import layout_text
 from planner.catalog.load import Catalog
 from planner.errors import InputError, UnknownName
+from planner.scenario.configs.read import Config, read_config
 from planner.scenario.load import Reference
 from planner.units import SECONDS, parse
 
@@ -49,6 +50,11 @@ def reference(value: object) -> Reference:
         raise wrong("scenario", value, "a file, the name of a shipped scenario, or a mapping such as a file holds")
     path("scenario", value)
     return os.fspath(value)
+
+
+def config(value: object) -> Config | None:
+    """Return the config of a framework or an engine: a file, or the line that starts it."""
+    return None if value is None else read_config(str(path("from_", value)))
 
 
 def catalog(folders: object) -> Catalog:

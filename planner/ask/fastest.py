@@ -43,7 +43,7 @@ def fastest(question: Question, gpus: int | None, held: Held) -> Estimated:
     if nearest is None:
         raise _illegal(solved)
     return Estimated(nearest, (f"Searched {columns.account.legal:,} legal layouts{kept}: "
-                               f"{'; '.join(job.short(columns)[0])}",))
+                               f"{job.short(columns).because}",))
 
 
 def _solved(question: Question, held: Held, limits: Limits) -> Solved:

@@ -6,7 +6,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from planner.answer.schema import Plan
+from planner.answer.assignment import Assignment
+from planner.answer.schema import ByReplay, Plan
 from planner.ask.account import finished, search_of, with_decided
 from planner.ask.alternatives import alternatives_of
 from planner.ask.explain.cause import infeasible_of
@@ -16,10 +17,12 @@ from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.jobs.job import Progress, Replaying
 from planner.jobs.kinds import asks_what_holds, question_of
+from planner.jobs.settle import Settled, settle
 from planner.jobs.solved import Question, effort_of, solve_lifted
 from planner.scenario.default import Default
 from planner.scenario.scenario import AnyScenario
 from planner.simulate.reading import read_trace
+from planner.units import show_seconds
 
 
 def make_plan(scenario: AnyScenario, catalog: Catalog, *, defaults: Sequence[Default] = (),
@@ -48,11 +51,16 @@ def make_plan(scenario: AnyScenario, catalog: Catalog, *, defaults: Sequence[Def
 
         return trade_offs(question, pareto, defaults, effort)
     solved = solve_lifted(question, effort, so_far=True)
+    settled = settle(solved, replaying.trace)
+    solved = settled.solved
     plain, more = simplest(solved) if simple or tells_apart(solved) else (solved, ())
     shown, more = (plain, more) if simple else (solved, ())
     made = tuple(shown.assignments(replaying))
-    plan = Plan(status=solved.status, notes=(*question.terms.market.notes, *more),
-                objective=solved.objective, assignments=made,
+    by_replay = _by_replay(settled, made)
+    status = "feasible" if by_replay is not None and not by_replay.met and solved.status == "optimal" else solved.status
+    plan = Plan(status=status, notes=(*question.terms.market.notes, *more),
+                objective=solved.objective.model_copy(update={"by_replay": by_replay}),
+                assignments=made,
                 alternatives=tuple(alternatives_of(solved, shown, plain)) if made else (),
                 search=search_of(solved, time.monotonic() - started), infeasible=infeasible_of(solved),
                 provenance=provenance_of(scenario, catalog, with_decided(defaults, shown), simple=shown is not solved))
@@ -69,3 +77,18 @@ def _replaying(question: Question, replay: Path | None, progress: Progress | Non
         raise InputError("--replay takes the requests for one service, and the scenario has several: planner simulate "
                          "--workload NAME replays them one by one")
     return Replaying(read_trace(replay), progress)
+
+
+def _by_replay(settled: Settled, made: Sequence[Assignment]) -> ByReplay | None:
+    """Return what replays say of the fleet as it is shown; none where nothing is replayed."""
+    seen_of = [(one.workload, one.serving.replayed) for one in made if one.serving and one.serving.replayed]
+    if not seen_of:
+        return None
+    # classes of prompts keep their targets together, not each
+    services = {} if any(one.serving and one.serving.prompts for one in made) else dict(seen_of)
+    missed = tuple(f"{name} {what} {show_seconds(asked.seconds)} at {asked.at}, target "
+                   f"{show_seconds(asked.target_seconds)}"
+                   for name, seen in services.items()
+                   for what, asked in (("TTFT", seen.ttft_seconds.asked), ("TPOT", seen.tpot_seconds.asked))
+                   if asked is not None and asked.seconds > asked.target_seconds)
+    return ByReplay(met=settled.met and not missed, gap=settled.gap, missed=missed)

@@ -17,7 +17,7 @@ RecomputeModule = Literal["core_attn", "layernorm", "mlp", "mlp_act", "moe", "mo
                           "every-second-matmul"]
 KeptProduct = Literal["gate", "wo", "wkv_a"]
 Method = Literal["pretrain", "full", "lora", "qlora", "inference"]
-Degree = Literal["tp", "cp", "dp", "ep", "pp", "vpp", "zero", "hsdp", "micro_batch"]
+Degree = Literal["tp", "cp", "dp", "ep", "expert_tp", "pp", "vpp", "zero", "hsdp", "micro_batch"]
 
 
 class StateBytes(Frozen):
@@ -101,6 +101,12 @@ class Stack(Sourced):
     tensor_parallel: bool
     sequence_parallel: bool
     context_parallel: bool
+    expert_parallel: bool = False
+    """Whether the experts of a layer can be shared out over GPUs."""
+    expert_tp: bool = False
+    """Whether experts can be split over fewer GPUs than other matrices, so that expert groups reach over TP ranks."""
+    precisions: tuple[Precision, ...] = ("bf16", "fp16", "tf32", "fp32")
+    """Formats of matrix products that the framework trains in."""
     context_gathered: bool = False
     """Whether keys and values are gathered whole before attention, which hides nothing, and do not go round a ring."""
     ulysses: bool = False

@@ -168,6 +168,13 @@ class Fleet:
         made.sort(key=lambda pick: (order[pick.job, pick.demand], -pick.replicas * pick.column.rate))
         return list(made)
 
+    def picks_at(self, found: Solution, hour: int) -> list[Pick]:
+        """Return the replicas of services that run in one hour, without what they pay."""
+        period = self.periods()[1][hour]
+        counts = {key: replicas[period] for key, replicas in found.covered.replicas.items() if replicas[period]}
+        return [Pick(*one.owner, one.column, self.terms.market.offers[one.at], counts[key], 0, ())
+                for key, one in enumerate(self.pairs) if key in counts]
+
     def _on_offer(self, found: Covered, at: int, keys: Sequence[int]) -> Iterator[Pick]:
         """Yield the picks of one offer, with the nodes that each is on, and pays for."""
         _, hours = self.periods()

@@ -45,6 +45,20 @@ class Replaying:
 
 
 @dataclass(frozen=True, slots=True)
+class Tried:
+    """What replays showed of the replicas of a demand, in the order of its picks. Rates are of one replica."""
+
+    meets: bool
+    """Whether every target is met."""
+    asked: tuple[float, ...]
+    """Requests/s that each gets."""
+    held: tuple[float, ...]
+    """Of these what it holds within the targets."""
+    requests: int
+    """Replayed in all."""
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
     """What is different in a question that is asked again."""
 
@@ -73,6 +87,18 @@ class Knob:
     unit: str
     more: Change
     without: Change
+
+
+@dataclass(frozen=True, slots=True)
+class Short:
+    """What lacks memory, in words, and by how much the nearest layout misses."""
+
+    because: str
+    nearest: str | None = None
+    memory: float = 0.0
+    """Bytes more on its GPUs with which it would fit, as to them."""
+    host: float = 0.0
+    """Bytes more of its nodes' host memory."""
 
 
 class Job(Protocol):
@@ -115,7 +141,7 @@ class Job(Protocol):
     def broken(self, columns: Columns, effort: Effort) -> list[str]:
         """Return the rules that together leave no legal layout; empty where there are some. Raises OutOfTime."""
 
-    def short(self, columns: Columns) -> tuple[list[str], str | None]:
+    def short(self, columns: Columns) -> Short:
         """Return what lacks memory, and the nearest miss."""
 
     @property
@@ -134,6 +160,18 @@ class Job(Protocol):
 
     def decided(self, columns: Columns) -> Defaults:
         """Return what decided beside the defaults of the question."""
+
+
+@runtime_checkable
+class Replayed(Job, Protocol):
+    """A service, whose requests can be replayed on a part of a fleet."""
+
+    def tried(self, picks: Sequence[Pick], factor: float, given: Trace | None) -> Tried:
+        """Return what replays show of the picks of one demand, at its rate times a factor; given: a trace to hold."""
+
+    @property
+    def has_trace(self) -> bool:
+        """Whether the requests are those of a trace, so that what one layout holds of them tells of all."""
 
 
 @runtime_checkable

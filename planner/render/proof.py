@@ -13,6 +13,7 @@ from planner.render.page import Column, Page
 from planner.render.serving import is_service
 from planner.units import show_seconds, show_usd
 
+_LEAST = {"cost_usd": "cheapest", "gpus": "fewest GPUs", "energy_kwh": "least energy"}
 _DIGEST_SHOWN = 12
 """Leading characters of the catalog digest that people see; the JSON has them all."""
 
@@ -30,7 +31,7 @@ def show_infeasible(page: Page, infeasible: Infeasible) -> None:
 def show_proof(page: Page, plan: Plan) -> None:
     """Print status, value against bound, and how the search narrowed down."""
     search = plan.search
-    rows = [("status", _status(plan))]
+    rows = [("status", _status(plan) + _replayed(plan))]
     if search.layouts:
         counts = f"{search.layouts:,} considered, {search.legal:,} legal, {search.fit:,} fit in memory"
         pruned = ", the others pruned by their bound" if plan.status == "optimal" else ""
@@ -57,6 +58,9 @@ def _status(plan: Plan) -> str:
         return "proven infeasible: no layout in the space meets every limit"
     if value is None:
         return "stopped before a plan was found"
+    seen = plan.objective.by_replay
+    if seen is not None and not seen.met:
+        return f"no fleet found that meets every target by replay: {objective(name, value)}"
     if plan.status == "optimal":
         month = f" in {MONTH_DAYS:g} days" if is_service(plan) and name != "gpus" else ""
         return f"proven optimal: exact value {objective(name, value)}{month} = exact bound"
@@ -71,7 +75,15 @@ def proof_line(plan: Plan) -> str:
     search = plan.search
     between = " over" if plan.status == "optimal" else ";"
     looked = f"{between} {search.layouts:,} layouts" if search.layouts else ""
-    return _status(plan).replace("exact value ", "") + looked
+    return _status(plan).replace("exact value ", "") + looked + _replayed(plan)
+
+
+def _replayed(plan: Plan) -> str:
+    """Return what replays add to a proof by computed latencies."""
+    seen, name = plan.objective.by_replay, plan.objective.name
+    if seen is None or not seen.met or plan.status != "optimal":
+        return ""
+    return f"; {_LEAST[name]} by formula, and by replay within {percent(seen.gap)}"
 
 
 def show_alternatives(page: Page, plan: Plan) -> None:

@@ -41,6 +41,10 @@ def serving_sentence(plan: Plan) -> str:
         price = f", {show_usd(cost)}/h in all" + (" on average over the day" if daily else "")
     best = BEST[plan.objective.name] if plan.status == "optimal" else "Best found"
     proof = "proven optimal" if plan.status == "optimal" else "not proven"
+    seen = plan.objective.by_replay
+    if seen is not None and not seen.met:
+        best = "Misses its targets"
+        proof = f"by replay: {'; '.join(seen.missed) or 'not within every target on other requests'}"
     return f"{best}: {'; '.join(parts)}{price} ({proof})"
 
 

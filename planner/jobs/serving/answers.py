@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from planner.answer.assignment import Assignment
 from planner.answer.bought import bought_of
@@ -10,7 +11,7 @@ from planner.answer.level import Replayed
 from planner.catalog.load import Catalog
 from planner.jobs.columns import Pick, Processed
 from planner.jobs.job import Replaying
-from planner.jobs.serving.assignment import MONTH_DAYS, Placed, served_assignment
+from planner.jobs.serving.assignment import MONTH_DAYS, Placed, batch_of, served_assignment
 from planner.jobs.serving.delivered import delivered_of, working
 from planner.jobs.serving.options import deployment, held, interval
 from planner.jobs.serving.replay import outside, replay, replayed, requests_of
@@ -37,6 +38,7 @@ def assignments(catalog: Catalog, services: Sequence[Service], candidates: Seque
 def _replayed(catalog: Catalog, service: Service, candidates: Sequence[Candidate], picks: Sequence[Pick], trace: Trace,
               replaying: Replaying | None) -> Replayed:
     progress = replaying.progress if replaying is not None else None
+    picks = at_load(catalog, service, candidates, picks)
     outcome = replay(catalog, service, candidates, picks, trace, progress=progress)
     return replayed(outcome.delayed(outside(catalog, service, candidates, picks)), service)
 
@@ -84,6 +86,19 @@ def loads(service: Service, picks: Sequence[Pick]) -> list[float]:
         weaker = 1.0 if pick.column.role == "whole" else min(mine) / mine[pick.column.role == "decode"]
         out.append(pick.column.rate * share * weaker)
     return out
+
+
+def at_load(catalog: Catalog, service: Service, candidates: Sequence[Candidate], picks: Sequence[Pick]) -> list[Pick]:
+    """Return the picks of a service with as many sequences as its load has decode: prompts run beside these."""
+    made = []
+    for pick, rate in zip(picks, loads(service, picks), strict=True):
+        column = pick.column
+        if column.role != "prefill":
+            d = deployment(catalog, service, candidates[column.candidate], column.format, column.settings)
+            there = float(working(d, column, service, rate).batch[0])
+            column = replace(column, batch=batch_of(there, column.dp, column.pp))
+        made.append(replace(pick, column=column))
+    return made
 
 
 def month_of(catalog: Catalog, services: Sequence[Service], candidates: Sequence[Candidate], picks: Sequence[Pick]

@@ -104,10 +104,16 @@ def served_assignment(workload: str, stack: str, d: Deployment, rows: Replicas, 
         purchase=placed.purchase)
 
 
+def batch_of(sequences: float, dp: int, pp: int) -> float:
+    """Return the sequences that decode at once as an assignment has them: alike on all copies and stages."""
+    return float(max(1, round(sequences / (dp * pp))) * dp * pp)
+
+
 def _layout(d: Deployment, rows: Replicas, replicas: int, batch: float) -> Layout:
     tp, pp, dp, ep = (int(column[0]) for column in (rows.tp, rows.pp, rows.dp, rows.ep))
     return Layout(tp=tp, pp=pp, vpp=1, cp=1, ep=ep, dp=dp * replicas, shard=1, zero=0,
-                  micro_batch=max(1, round(batch / (dp * pp))), micro_batches=pp, recompute="none", precision=d.format,
+                  micro_batch=round(batch_of(batch, dp, pp) / (dp * pp)), micro_batches=pp,
+                  recompute="none", precision=d.format,
                   expert_tp=tp * dp // ep if d.model.mixes_experts else None)
 
 

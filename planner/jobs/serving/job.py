@@ -11,16 +11,18 @@ from planner.answer.schema import Infeasible, Search
 from planner.catalog.load import Catalog
 from planner.errors import InputError, UnknownName
 from planner.jobs.columns import Columns, Demand, Pick, Processed, ReplicaColumn
-from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Picked, Replaying, Terms
+from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Picked, Replaying, Short, Terms, Tried
 from planner.jobs.serving.answers import assignments, month_of
 from planner.jobs.serving.knobs import knobs_of
 from planner.jobs.serving.misses import answerable, nothing_meets
 from planner.jobs.serving.options import SEQUENCES, TOKENS, Account, options
 from planner.jobs.serving.rates import DEGREES, STAGES
 from planner.jobs.serving.service import Service, services_of
+from planner.jobs.serving.trial import tried
 from planner.layouts.candidate import Candidate
 from planner.scenario.default import Default, Defaults
 from planner.scenario.serving import Serving
+from planner.simulate.trace import Trace
 from planner.solver.settings import UNLIMITED, Effort
 
 AXES = ("tp", "pp", "ep", "dp", "role")
@@ -81,6 +83,15 @@ class ServingJob:
         mine = [pick for pick in picks if isinstance(pick, Pick)]
         return assignments(self.catalog, self.services, self.terms.market.candidates, mine, replaying)
 
+    def tried(self, picks: Sequence[Pick], factor: float, given: Trace | None) -> Tried:
+        """Return what replays show of the picks of one demand, at its rate times a factor; given: a trace to hold."""
+        return tried(self.catalog, self.services[picks[0].demand], self.terms.market.candidates, picks, factor, given)
+
+    @property
+    def has_trace(self) -> bool:
+        """Whether the requests are those of a trace."""
+        return self.asked.trace is not None
+
     def faults(self, columns: Columns, picks: Sequence[Picked]) -> list[str]:
         """Return nothing: what the fleet is made of is checked as a whole."""
         return []
@@ -97,9 +108,9 @@ class ServingJob:
         """Return nothing: some layout of every model is legal."""
         return []
 
-    def short(self, columns: Columns) -> tuple[list[str], str | None]:
-        """Return nothing: what lacks memory is told by `miss`."""
-        return [], None
+    def short(self, columns: Columns) -> Short:
+        """Return nothing more: what lacks memory is told by `miss`."""
+        return Short("nothing holds it")
 
     @property
     def axes(self) -> Collection[str]:

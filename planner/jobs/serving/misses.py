@@ -14,6 +14,8 @@ from planner.layouts.candidate import Candidate
 from planner.scenario.demand import Level
 from planner.units import DAY, SECONDS, at_least, parse, show_bytes, show_seconds
 
+MOST_REASONS = 3
+"""Of an engine that runs on no candidate."""
 ROOM = 1.05
 """Over the least latency seen, so that a rate above zero meets it."""
 
@@ -35,6 +37,8 @@ def nothing_meets(name: str, catalog: Catalog, service: Service, candidates: Seq
     """
     account = Account()
     options(catalog, service, candidates, account)
+    if account.lacking and not account.nearest and not account.missing:
+        return Infeasible(because=tuple(sorted(account.lacking)[:MOST_REASONS]))
     if not account.nearest:
         missing, where = min(account.missing, default=(0.0, "the candidates"))
         lacks = f"{where} lacks {show_bytes(missing)} per GPU" if account.missing else None

@@ -30,7 +30,9 @@ from planner.simulate.trace import Lengths, Trace, synthetic
 POINTS = 40
 """Points of a table of steps."""
 REQUESTS = 4000
-"""Of a replay without a trace."""
+"""Of a replay without a trace, at least."""
+LIVES, MOST_REQUESTS = 8, 16000
+"""Times as long as a request may take that requests arrive for, and how many there are at most."""
 GRAIN = 64
 """Tokens to which the cached part of a prompt is rounded."""
 Progress = Callable[[float], None]
@@ -124,15 +126,21 @@ def kind_of(catalog: Catalog, service: Service, candidate: Candidate, pick: Pick
 def replay(catalog: Catalog, service: Service, candidates: Sequence[Candidate], picks: Sequence[Pick],
            trace: Trace | None = None, policy: str = "least-outstanding", progress: Progress | None = None) -> Outcome:
     """Replay a service's picks on a trace; on its own, or one drawn as the service asks, where none is given."""
-    groups = [Group(kind_of(catalog, service, candidates[pick.column.candidate], pick), pick.replicas,
-                    pick.column.role, weight=pick.column.rate)
-              for pick in picks]
-    return simulate(trace or requests_of(service), groups, policy, _transfer(catalog, service, candidates, picks),
-                    progress)
+    return simulate(trace or requests_of(service), groups_of(catalog, service, candidates, picks), policy,
+                    transfer_of(catalog, service, candidates, picks), progress)
 
 
-def requests_of(service: Service, trace: Trace | None = None) -> Trace:
-    """Return what a service answers of a trace, else of its own, else of requests drawn as it asks, always the same.
+def groups_of(catalog: Catalog, service: Service, candidates: Sequence[Candidate], picks: Sequence[Pick]
+              ) -> list[Group]:
+    """Return the picks as the simulator runs them."""
+    return [Group(kind_of(catalog, service, candidates[pick.column.candidate], pick), pick.replicas,
+                  pick.column.role, weight=pick.column.rate) for pick in picks]
+
+
+def requests_of(service: Service, trace: Trace | None = None, seed: int = 0) -> Trace:
+    """Return what a service answers of a trace, else of its own, else of requests drawn as it asks, alike for a seed.
+
+    Of long answers at a high rate more are drawn, so that the replicas fill.
     """
     asked = service.asked
     if trace is None and service.trace is not None:
@@ -141,12 +149,16 @@ def requests_of(service: Service, trace: Trace | None = None) -> Trace:
         assert asked.input is not None
         assert asked.output is not None
         lengths = Lengths(asked.input.mean, asked.input.cv), Lengths(asked.output.mean, asked.output.cv)
-        trace = synthetic(asked.rate or 1.0, lengths, asked.gap_cv, count=REQUESTS)
+        rate = asked.rate or 1.0
+        there = sum(level.seconds * (asked.output.mean if name == "tpot" else 1) for name, level in asked.levels)
+        count = int(min(max(REQUESTS, LIVES * rate * there), MOST_REQUESTS))
+        trace = synthetic(rate, lengths, asked.gap_cv, count=count, seed=seed)
     return trace if service.prompts is None else trace.of_prompts(*service.prompts)
 
 
-def _transfer(catalog: Catalog, service: Service, candidates: Sequence[Candidate],
+def transfer_of(catalog: Catalog, service: Service, candidates: Sequence[Candidate],
               picks: Sequence[Pick]) -> Transfer | None:
+    """Return the seconds of sending a cache from replicas that prefill; none where nothing is sent."""
     senders = [pick for pick in picks if pick.column.role == "prefill"]
     if not senders:
         return None

@@ -79,7 +79,7 @@ def layout_of(question: Question, rows: Layouts, row: int, evaluation: Evaluatio
                   offload=offload_of(outside), stages=stages, schedule=SCHEDULES[r["schedule"]],
                   sequence_parallel=r["tp"] > 1 and question.stack.sequence_parallel and bool(r["sp"]),
                   no_sync=bool(r["no_sync"]), cp_method=_exchange(question, rows.take(np.array([row]))),
-                  expert_tp=r["tp"] if any(kind.expert_matrices for kind, _ in question.shape.kinds) else None)
+                  expert_tp=int(rows.expert_split[row]) if question.shape.experts else None)
 
 
 def _exchange(question: Question, rows: Layouts) -> ContextMethod | None:

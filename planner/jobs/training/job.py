@@ -13,7 +13,7 @@ from planner.catalog.calibration import Residual
 from planner.catalog.load import Catalog
 from planner.catalog.stack import Stack
 from planner.jobs.columns import Columns, Processed, Run
-from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Picked, Replaying, Terms
+from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Picked, Replaying, Short, Terms
 from planner.jobs.quanta import prices, quanta
 from planner.jobs.training.assignment import Context, assignment_of
 from planner.jobs.training.facts import MOST_GPUS, checkpoint_bytes, facts_of, most_gpus, processed, stored
@@ -235,11 +235,10 @@ class TrainingJob:
         assert isinstance(columns, Searched)
         return list(broken_rules(columns.grid, effort).values())
 
-    def short(self, columns: Columns) -> tuple[list[str], str | None]:
+    def short(self, columns: Columns) -> Short:
         """Return what lacks memory, and the nearest miss."""
         assert isinstance(columns, Searched)
-        lack = short_of_memory(self.question, columns.grid, columns.frontier)
-        return lack.because, lack.nearest
+        return short_of_memory(self.question, columns.grid, columns.frontier)
 
     @property
     def axes(self) -> Collection[str]:

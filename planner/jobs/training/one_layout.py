@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,8 @@ from planner.scenario.limits import MOST
 from planner.scenario.usual import usual
 from planner.scenario.workload import Batch, Training
 
-KEYS = {"tp": "tp", "pp": "pp", "vpp": "vpp", "cp": "cp", "ep": "ep", "dp": "dp", "mbs": "micro_batch",
+KEYS = {"tp": "tp", "pp": "pp", "vpp": "vpp", "cp": "cp", "ep": "ep", "expert_tp": "expert_tp", "dp": "dp",
+        "mbs": "micro_batch",
         "micro_batch": "micro_batch", "zero": "zero", "schedule": "schedule", "recompute": "recompute", "sp": "sp",
         "shard": "hsdp", "no_sync": "no_sync",
         "offload_optimizer": "offload", "offload_parameters": "offload_parameters",
@@ -194,10 +196,15 @@ def estimate_training(asked: Training, catalog: Catalog, node: str, gpus: int | 
     facts = Facts(space=space, stack=stack, node_gpus=np.array([machine.gpus]), clustered=np.array([True]),
                   precisions=np.array([[True]]), fixed_gpus=None, max_nodes=None,
                   frozen_layers=asked.trained_layers is not None, steps_in_backward=asked.optimizer_in_backward)
+    if rows.expert_tp[0] == rows.tp[0]:
+        rows = rows.replace(expert_tp=np.zeros_like(rows.tp))
     broken = [name for name in violations(rows.columns, facts) if name not in ("whole_nodes", "sp_wins")]
     if broken:
         rules = rules_of(stack)
-        raise InputError("the layout is not legal: " + "; ".join(f"{rules[name].reason} ({name})" for name in broken))
+        able = [other.name for other in catalog.all("stacks", Stack)
+                if not set(violations(rows.columns, replace(facts, stack=other))) - {"whole_nodes", "sp_wins"}]
+        raise InputError("the layout is not legal: " + "; ".join(f"{rules[name].reason} ({name})" for name in broken)
+                         + (f"; stacks that run it: {', '.join(able)}" if able else ""))
     if row.get("recompute") == 1 and not stack.selective_recompute:
         raise InputError(f"stack {stack.name} has no selective recompute")
     found = evaluate_fixed(question, rows, 0, recompute_layers)

@@ -7,7 +7,7 @@ over all stacks that were searched: their columns are chosen from together.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from planner.answer.assignment import Alternative, Assignment
@@ -15,11 +15,11 @@ from planner.answer.schema import Infeasible
 from planner.catalog.load import Catalog
 from planner.errors import PlannerError, Unsupported
 from planner.jobs.columns import Columns, Processed, Run, joined
-from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Picked, Replaying, Terms
+from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Picked, Replaying, Short, Terms
 from planner.jobs.training.assignment import assignment_of
 from planner.jobs.training.in_use import is_usual, stacks_of
 from planner.jobs.training.job import TrainingJob, training_job
-from planner.jobs.training.lacking import broken_rules, short_of_memory
+from planner.jobs.training.lacking import broken_rules
 from planner.jobs.training.runners_up import alternative_of, next_best, runners_up
 from planner.jobs.training.searched import MOST_COLUMNS, Searched
 from planner.scenario.default import Default, Defaults
@@ -205,14 +205,16 @@ class ByStack:
         return alike or [*(f"{line}, with {first}" for line in broken[first].values()),
                          f"nor do the rules of {', '.join(others)} leave one"]
 
-    def short(self, columns: Columns) -> tuple[list[str], str | None]:
+    def short(self, columns: Columns) -> Short:
         """Return what lacks memory, and the nearest miss, by the stack that misses by least."""
         assert isinstance(columns, FoundByStack)
-        name, lack = min(((job.stack.name, short_of_memory(job.question, found.grid, found.frontier))
-                          for job, found in columns.parts),
-                         key=lambda one: one[1].share)
+        fitting = [job.short(found) for job, found in columns.parts if found.frontier.fit]
+        if fitting:
+            return fitting[0]
+        found = [(job.stack.name, job.short(mine)) for job, mine in columns.parts]
+        name, least = min(found, key=lambda one: (one[1].nearest is None, one[1].memory, one[1].host))
         names = ", ".join(job.stack.name for job, _ in columns.parts)
-        return [*lack.because, f"stacks searched: {names}; the leanest is {name}"], lack.nearest
+        return replace(least, because=f"{least.because}; stacks searched: {names}; the leanest is {name}")
 
     @property
     def axes(self) -> Collection[str]:

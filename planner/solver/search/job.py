@@ -223,7 +223,7 @@ class Pricing:
 def complexities(rows: Layouts) -> Ints:
     """Return how much there is to set up for each row: kinds of parallelism, ZeRO stage, interleaving, offload."""
     degrees = sum((getattr(rows, axis) > 1).astype(np.int64) for axis in ("tp", "cp", "pp", "vpp", "ep"))
-    rare = 3 * (rows.hsdp > 1) + 3 * (rows.schedule > 0) + rows.no_sync
+    rare = 3 * (rows.hsdp > 1) + (rows.expert_tp > 0) + 3 * (rows.schedule > 0) + rows.no_sync
     outside = sum((getattr(rows, axis) > 0).astype(np.int64) for axis in OFFLOAD_AXES)
     found: Ints = 10 * degrees + 3 * rows.zero + 5 * outside + rare
     return found
@@ -234,7 +234,8 @@ def identity(rows: Layouts, row: int, place: int = 0) -> int:
     code = place
     for axis in ("candidate", "tp", "cp", "pp", "vpp", "ep", "dp", "micro_batch", "zero", "precision"):
         code = code * 2**18 + int(getattr(rows, axis)[row])
-    rest = (rows.schedule[row], rows.no_sync[row], rows.hsdp[row], 1 - rows.sp[row], abs(rows.recompute[row]))
+    rest = (rows.expert_tp[row], rows.schedule[row], rows.no_sync[row], rows.hsdp[row], 1 - rows.sp[row],
+            abs(rows.recompute[row]))
     for value in (*rest, *(100 * value for value in level_of(rows, row).values)):
         code = code * 512 + int(value)
     return code

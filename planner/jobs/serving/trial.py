@@ -1,0 +1,173 @@
+"""What replicas hold by replay: whether they keep every target on requests of several seeds, and at what load they do.
+
+Requests at the start and the end of a replay find the replicas emptier than in the steady state, and do not count.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from planner.catalog.load import Catalog
+from planner.jobs.columns import Pick, Role
+from planner.jobs.job import Tried
+from planner.jobs.serving.answers import at_load, loads
+from planner.jobs.serving.replay import groups_of, outside, requests_of, transfer_of
+from planner.jobs.serving.service import Service
+from planner.layouts.candidate import Candidate
+from planner.simulate.fleet import Group, Transfer, simulate
+from planner.simulate.outcome import Latency, Outcome
+from planner.simulate.trace import Trace
+
+SEEDS = (0, 1, 2)
+"""Of the requests drawn; the first are those that the plan shows."""
+MANY = 8000
+"""Requests from which on one seed says as much as several."""
+SAMPLE = 24
+"""Replicas of a larger fleet that are replayed, with their share of the load."""
+STEPS = (0.95, 0.85, 0.7, 0.5, 0.3, 0.15, 0.05)
+"""Shares of the load that are tried in turn where all of it is too much."""
+BORDER = 0.3
+"""Share of the requests at the start, and at the end, that are left out at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Fleet:
+    """Replicas that are replayed, or of many a sample."""
+
+    service: Service
+    groups: tuple[Group, ...]
+    transfer: Transfer | None
+    delay: float
+    """Seconds before a first token outside the steps."""
+    part: float
+    """Of the load, what these replicas get."""
+
+    def excess(self, trace: Trace, load: float) -> dict[Role, float]:
+        """Return the latency over its target of each kind of replica, the worst, with arrivals so many times faster."""
+        faster = replace(trace, arrival=trace.arrival / (load * self.part))
+        found = simulate(faster, self.groups, transfer=self.transfer).delayed(self.delay)
+        inner = _inner(found) if self.service.trace is None else slice(None)
+        worst: dict[Role, float] = {group.role: 0.0 for group in self.groups}
+        # a class of prompts may miss its targets in more of its requests than all of them together
+        levels: dict[Latency, tuple[float, float | None] | None] = {
+            "ttft": self.service.level.ttft, "tpot": self.service.level.tpot}
+        for name, level in levels.items():
+            if level is None:
+                continue
+            over = _at(found, name, level[1], inner) / level[0]
+            worst |= {role: max(most, over) for role, most in worst.items()
+                      if (role, name) not in (("prefill", "tpot"), ("decode", "ttft"))}
+        return worst
+
+
+def tried(catalog: Catalog, service: Service, candidates: Sequence[Candidate], picks: Sequence[Pick], factor: float,
+          given: Trace | None = None) -> Tried:
+    """Return what replays of the picks of one service show, at its rate times a factor, with headroom and spares.
+
+    given: a trace that must be held besides.
+    """
+    service = replace(service, rate=(service.rate or 0.0) * factor)
+    left, load = _without_spares(picks, service.asked.spare_replicas), 1 + service.asked.headroom
+    if {pick.column.role for pick in picks} != {pick.column.role for pick in left}:
+        return Tried(False, (1.0,) * len(picks), (0.0,) * len(picks), 0)
+    rates = dict(zip(map(_kind, left), loads(service, left), strict=True))
+    asked = tuple(rates.get(_kind(pick), 0.0) * load for pick in picks)
+    fleet = _fleet(catalog, service, candidates, at_load(catalog, service, candidates, left))
+    traces = _traces(service, factor)
+    if given is not None:
+        traces.append(requests_of(service, given))
+    over: list[dict[Role, float]] = []
+    for trace in traces:
+        over.append(fleet.excess(trace, load))
+        if max(over[-1].values()) > 1:
+            break
+    requests, worst = sum(map(len, traces[:len(over)])), [max(one.values()) for one in over]
+    # of other requests most are within one deviation of these
+    spread = float(np.std(worst, ddof=1)) if len(worst) == len(SEEDS) else 0.0
+    if worst[-1] <= 1 and float(np.mean(worst)) + spread <= 1:
+        return Tried(True, asked, asked, requests)
+    missed = {role: max(one[role] for one in over) + spread for role in over[0]}
+    shares, more = _sustained(fleet, traces[len(over) - 1], load, missed)
+    return Tried(False, asked, tuple(rate * shares[pick.column.role] for pick, rate in zip(picks, asked, strict=True)),
+                 requests + more)
+
+
+def _kind(pick: Pick) -> tuple[object, str]:
+    return pick.column, pick.offer.label
+
+
+def _sustained(fleet: _Fleet, trace: Trace, load: float, at_one: Mapping[Role, float]) -> tuple[dict[Role, float], int]:
+    """Return what share of the load each role holds, between the loads tried, and how many requests that took."""
+    held: dict[Role, float] = {role: 1.0 for role, over in at_one.items() if over <= 1}
+    before, last, requests = dict(at_one), 1.0, 0
+    for step in STEPS:
+        if len(held) == len(at_one):
+            break
+        found = fleet.excess(trace, load * step)
+        requests += len(trace)
+        for role, over in found.items():
+            if role not in held and over <= 1:
+                # latencies over load are near a power of it between two loads
+                slope = math.log(before[role] / max(over, 1e-9)) / math.log(last / step)
+                held[role] = step * max(over, 1e-9) ** (-1 / slope)
+        before, last = found, step
+    return {role: held.get(role, 0.0) for role in at_one}, requests
+
+
+def _traces(service: Service, factor: float) -> list[Trace]:
+    """Return the requests to hold: those of a service's own trace, else some drawn by several seeds."""
+    if service.trace is not None:
+        trace = requests_of(service)
+        return [replace(trace, arrival=trace.arrival / factor)]
+    first = requests_of(service)
+    seeds = SEEDS if len(first) < MANY else SEEDS[:1]
+    drawn = (first if seed == SEEDS[0] else requests_of(service, seed=seed) for seed in seeds)
+    return [replace(trace, arrival=trace.arrival / factor) for trace in drawn]
+
+
+def _without_spares(picks: Sequence[Pick], spares: int) -> list[Pick]:
+    """Return the picks with the strongest replicas of each kind gone."""
+    left: list[Pick] = []
+    for role in dict.fromkeys(pick.column.role for pick in picks):
+        gone = spares
+        for pick in sorted((p for p in picks if p.column.role == role), key=lambda p: -p.column.rate):
+            taken = min(gone, pick.replicas)
+            gone -= taken
+            if pick.replicas > taken:
+                left.append(replace(pick, replicas=pick.replicas - taken))
+    return left
+
+
+def _fleet(catalog: Catalog, service: Service, candidates: Sequence[Candidate], picks: Sequence[Pick]) -> _Fleet:
+    many = sum(pick.replicas for pick in picks)
+    share = min(1.0, SAMPLE / many)
+    groups = groups_of(catalog, service, candidates, picks)
+    if many >= 2 * SAMPLE:
+        groups = [replace(group, replicas=max(1, round(group.replicas * share))) for group in groups]
+    whole, sample = (min(sum(count * pick.column.rate for count, pick in zip(counts, picks, strict=True)
+                             if (pick.column.role == "decode") == late)
+                         for late in sorted({pick.column.role == "decode" for pick in picks}))
+                     for counts in ([pick.replicas for pick in picks], [group.replicas for group in groups]))
+    return _Fleet(service, tuple(groups), transfer_of(catalog, service, candidates, picks),
+                  outside(catalog, service, candidates, picks), sample / whole)
+
+
+def _inner(found: Outcome) -> slice:
+    """Return the requests that came when the replicas had filled, and before the last ones."""
+    seconds = float(found.arrival[-1] - found.arrival[0])
+    ended = found.e2e[~np.isnan(found.e2e)]
+    border = min(BORDER, 2 * float(ended.mean()) / seconds) if len(ended) and seconds > 0 else 0.0
+    cut = int(border * len(found.arrival))
+    return slice(cut, len(found.arrival) - cut)
+
+
+def _at(found: Outcome, name: Latency, share: float | None, inner: slice) -> float:
+    """Return a latency at a share of the requests, or its mean; endless where some are rejected."""
+    if found.rejected.any():
+        return math.inf
+    value = replace(found, **{name: getattr(found, name)[inner]}).within(name, share)
+    return 0.0 if math.isnan(value) else value

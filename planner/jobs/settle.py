@@ -1,0 +1,182 @@
+"""The replay has the last word: a fleet of services is replayed, and searched again where it misses or less may do.
+
+What a replay shows of the replicas that missed cuts their rates, and the fleet is chosen again, until one meets every
+target. Then what would be cheaper, were rates above those computed, is replayed too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from planner.jobs.columns import Columns, Demand, Pick, ReplicaColumn
+from planner.jobs.fleet import Owner
+from planner.jobs.job import Replayed, Tried
+from planner.jobs.solved import Solved
+from planner.simulate.trace import Trace
+
+MARGIN = 1.12
+"""By how much what was not replayed may answer more than computed."""
+ROUNDS = 24
+"""Fleets that are replayed until one meets the targets."""
+REQUESTS = 60_000
+"""Replayed after that in search of cheaper fleets."""
+LEAST_CUT = 0.995
+"""What is left of a rate at most after a miss."""
+ROUNDED = 1.01
+"""Over what a replay showed, as more replicas share their load better: what is too much is replayed again."""
+SHOWN_WHOLE = 1 - 1e-6
+"""Of what is asked of a replica, from which on it holds all."""
+Key = tuple[Owner, tuple[object, ...], object]
+"""A column: its demand, layout and settings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A fleet after its replays."""
+
+    solved: Solved
+    met: bool
+    """Whether its replay meets every target."""
+    gap: float = 0.0
+    """By what share of its value a cheaper fleet that no replay has refuted may be below it."""
+
+
+@dataclass
+class _Search:
+    """What replays have shown so far."""
+
+    start: Solved
+    given: Trace | None
+    rates: dict[Key, float] = field(default_factory=dict)
+    """Of the columns that missed."""
+    needs: dict[tuple[Owner, int], float] = field(default_factory=dict)
+    """By what the need of an hour is raised, as its requests are harder to answer than those of the busiest."""
+    known: dict[object, Tried] = field(default_factory=dict)
+    requests: int = 0
+
+    def job(self, owner: Owner) -> Replayed:
+        """Return the service of a demand."""
+        job = self.start.question.jobs[owner[0]]
+        assert isinstance(job, Replayed)
+        return job
+
+    def solve(self, margin: float = 1.0) -> Solved:
+        """Return the best fleet by what is known, with columns that did not miss at `margin` times their rate."""
+        columns = tuple(self._columns(job, mine, margin) for job, mine in enumerate(self.start.columns))
+        fleet = replace(self.start.fleet, columns=columns)
+        return replace(self.start, columns=columns, fleet=fleet, solution=fleet.solve())
+
+    def _columns(self, job: int, mine: Columns, margin: float) -> Columns:
+        found = [(at, replace(column, rate=self.rates.get(_key((job, at), column), column.rate * margin)))
+                 for at, column in mine.replicas]
+        demands = tuple(self._demand(job, at, mine) for at in range(len(mine.demands)))
+        return replace(mine, replicas=tuple(one for one in found if one[1].rate > 0), demands=demands)
+
+    def _demand(self, job: int, at: int, mine: Columns) -> Demand:
+        demand = mine.demands[at]
+        more = {hour: factor for (owner, hour), factor in self.needs.items() if owner == (job, at)}
+        if demand.day is None:
+            return replace(demand, needed=demand.needed * more.get(0, 1.0))
+        return replace(demand, day=tuple(factor * more.get(hour, 1.0) for hour, factor in enumerate(demand.day)))
+
+    def misses(self, solved: Solved) -> Iterator[tuple[Owner, int, list[Pick], Tried]]:
+        """Replay a fleet hour by hour, the busiest first; yield what misses a target."""
+        for owner, hours in self._hours().items():
+            for hour in hours:
+                picks = [pick for pick in solved.fleet.picks_at(solved.solution, hour) if _owner(pick) == owner]
+                if not picks:
+                    continue
+                factor = self._factor(owner, hour)
+                key = owner, factor, tuple((_key(owner, pick.column), pick.replicas) for pick in picks)
+                if key not in self.known:
+                    self.known[key] = self.job(owner).tried(picks, factor, self.given)
+                    self.requests += self.known[key].requests
+                if not self.known[key].meets:
+                    yield owner, hour, picks, self.known[key]
+
+    def _hours(self) -> dict[Owner, list[int]]:
+        """Return for each demand one of the hours of each rate, the busiest first."""
+        found: dict[Owner, list[int]] = {}
+        for owner, demand in self.start.fleet.demands.items():
+            day = demand.day or (1.0,)
+            last = {factor: hour for hour, factor in enumerate(day) if factor}
+            found[owner] = [last[factor] for factor in sorted(last, reverse=True)]
+        return found
+
+    def _factor(self, owner: Owner, hour: int) -> float:
+        day = self.start.fleet.demands[owner].day
+        return 1.0 if day is None else day[hour]
+
+    def cut(self, owner: Owner, hour: int, picks: list[Pick], shown: Tried, *, whole: bool) -> None:
+        """Take from the replicas that missed what they do not hold; `whole`: of all that could be in their place."""
+        day = self.start.fleet.demands[owner].day
+        left = [min(held * ROUNDED / pick.column.rate, LEAST_CUT) if held < SHOWN_WHOLE * asked else 1.0
+                for pick, held, asked in zip(picks, shown.held, shown.asked, strict=True)]
+        busiest = day is None or day[hour] == max(day)
+        if min(left) > 0 and (whole or not busiest):
+            alike = [at for at, factor in enumerate(day or (1.0,)) if day is None or factor == day[hour]]
+            for one in alike:
+                self.needs[owner, one] = self.needs.get((owner, one), 1.0) / min(left)
+            return
+        for pick, part in zip(picks, left, strict=True):
+            if part < 1:
+                self.rates[_key(owner, pick.column)] = pick.column.rate * part
+
+
+def settle(solved: Solved, given: Trace | None = None) -> Settled:
+    """Return the best fleet that replays within every target, given: a trace to hold besides; training as it is."""
+    if not solved.fleet.demands or solved.solution.value is None:
+        return Settled(solved, met=True)
+    search, best = _Search(solved, given), solved
+    for _ in range(ROUNDS):
+        missed = list(search.misses(best))
+        if not missed:
+            return _cheaper(search, best)
+        if solved.effort.is_over:
+            break
+        for owner, hour, picks, shown in missed:
+            search.cut(owner, hour, picks, shown, whole=search.job(owner).has_trace)
+        again = search.solve()
+        if again.solution.value is None:
+            break
+        best = again
+    return Settled(best, met=False)
+
+
+def _cheaper(search: _Search, best: Solved) -> Settled:
+    """Return a fleet that meets the targets, or a cheaper one that does so too."""
+    margin, spent = MARGIN, search.requests
+    while best.solution.value:
+        better = search.solve(margin)
+        bound = better.solution.value
+        if bound is None or bound >= best.solution.value:
+            break
+        if search.requests - spent > REQUESTS or search.start.effort.is_over:
+            return Settled(best, met=True, gap=1 - bound / best.solution.value)
+        missed = list(search.misses(better))
+        if not missed:
+            # what they hold is at least what is asked of them, and may be still more
+            best, margin = _held(search, better), margin * MARGIN
+        for owner, hour, picks, shown in missed:
+            search.cut(owner, hour, picks, shown, whole=False)
+    return Settled(best, met=True)
+
+
+def _held(search: _Search, better: Solved) -> Solved:
+    """Return a fleet that holds more than computed, among columns at the rates that are proven by its replay."""
+    for pick in better.picks:
+        if isinstance(pick, Pick):
+            search.rates.setdefault(_key(_owner(pick), pick.column), pick.column.rate)
+    again = search.solve()
+    return again if again.solution.value == better.solution.value else better
+
+
+def _owner(pick: Pick) -> Owner:
+    return pick.job, pick.demand
+
+
+def _key(owner: Owner, column: ReplicaColumn) -> Key:
+    return owner, column.layout, column.settings
+
+

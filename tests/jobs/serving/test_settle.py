@@ -1,0 +1,67 @@
+"""The replay has the last word: plans meet their targets on other requests, and one replica fewer does not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner.ask.plan import make_plan
+from planner.jobs.serving.simulate import simulate_plan
+from planner.scenario.load import load_any
+from planner.simulate.trace import Lengths, Trace, synthetic
+from tests.jobs.serving.cases import CATALOG, resolved, write
+
+QUESTIONS: dict[str, dict[str, Any]] = {
+    "dense": {"rate": 60, "tpot": "30 ms"},
+    "a mixture nearly idle": {"model": "mixtral-8x7b", "rate": 0.26, "input": 2000, "output": 300, "tpot": "20 ms",
+                              "hardware": {"candidates": ["dgx-h100"]}},
+    "prefill apart": {"model": "llama-3.3-70b", "rate": 12, "input": 4000, "output": 200, "tpot": "40 ms",
+                      "disaggregated": "only", "hardware": {"candidates": ["dgx-h100"]}},
+}
+
+
+def drawn(asked: Any, seed: int) -> Trace:
+    """Return other requests than those that the plan was found with."""
+    lengths = Lengths(asked.input.mean, asked.input.cv), Lengths(asked.output.mean, asked.output.cv)
+    return synthetic(asked.rate, lengths, asked.gap_cv, count=4000, seed=seed)
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_a_plan_meets_its_targets_on_other_requests(name: str) -> None:
+    scenario = resolved(**QUESTIONS[name])
+    plan = make_plan(scenario, CATALOG)
+    assert plan.status == "optimal"
+    assert plan.objective.by_replay is not None
+    assert plan.objective.by_replay.met
+    for seed in (11, 12):
+        seen = simulate_plan(plan, CATALOG, drawn(scenario.services[0], seed))
+        for which, level in scenario.services[0].levels:
+            assert seen.latency_seconds[which].p95 <= 1.02 * level.seconds
+
+
+def burst(seconds: float, rates: tuple[float, float], rest: float) -> Trace:
+    """Return requests at one rate for so many seconds, and at another for the rest."""
+    first, then = (synthetic(rate, (Lengths(1000), Lengths(100)), seconds=long)
+                   for rate, long in zip(rates, (seconds, rest), strict=True))
+    return replace(first, arrival=[*first.arrival, *(then.arrival + seconds)], input=[*first.input, *then.input],
+                   output=[*first.output, *then.output])
+
+
+def test_a_burst_of_a_trace_is_held(tmp_path: Path) -> None:
+    trace = burst(45, (60, 5), 400)
+    lines = [f'{{"timestamp": {at * 1000:.3f}, "input_length": {prompt}, "output_length": {answer}}}'
+             for at, prompt, answer in zip(trace.arrival, trace.input, trace.output, strict=True)]
+    (tmp_path / "burst.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    path = write(tmp_path, rate=None, input=None, output=None, trace="burst.jsonl", ttft="1 s", tpot="40 ms")
+    scenario, _ = load_any(str(path), {}, CATALOG)
+    plan = make_plan(scenario, CATALOG)
+    seen = plan.assignments[0].serving
+    assert seen is not None
+    assert seen.replicas > 1
+    assert seen.replayed is not None
+    assert seen.replayed.ttft_seconds.p95 <= 1
+    assert plan.objective.by_replay is not None
+    assert plan.objective.by_replay.met
