@@ -115,7 +115,7 @@ def estimating(reference: Reference, overrides: Mapping[str, object], catalog: C
     if nodes is not None:
         if "limits.gpus" in overrides:
             raise InputError(f"{labels.get('limits.gpus', 'gpus')} and nodes are both given: one says how many GPUs")
-        overrides = {**overrides, "limits.gpus": nodes * catalog.node(node).gpus}
+        overrides = {**overrides, "limits.gpus": nodes * catalog.node(node_named(node, catalog)).gpus}
     if config is not None:
         labels = {**labels, **config.labels(overrides)}
         overrides, layout = config.alone(reference).asked(

@@ -20,12 +20,12 @@ from planner.jobs.kinds import asks_what_holds, question_of
 from planner.jobs.settle import Settled, settle
 from planner.jobs.solved import Question, effort_of, solve_lifted
 from planner.scenario.default import Default
-from planner.scenario.scenario import AnyScenario
+from planner.scenario.portfolio import AnyQuestion, Portfolio
 from planner.simulate.reading import read_trace
 from planner.units import show_seconds
 
 
-def make_plan(scenario: AnyScenario, catalog: Catalog, *, defaults: Sequence[Default] = (),
+def make_plan(scenario: AnyQuestion, catalog: Catalog, *, defaults: Sequence[Default] = (),
               time_limit: float | None = None, simple: bool = False, pareto: Sequence[str] = (),
               workers: int = 1, replay: Path | None = None, progress: Progress | None = None) -> Plan:
     """Return the proven plan for a resolved scenario. Raises PlannerError where the input is wrong.
@@ -35,6 +35,13 @@ def make_plan(scenario: AnyScenario, catalog: Catalog, *, defaults: Sequence[Def
     of their trade-offs. workers: processes that share the search out; they change how long it takes, not the answer.
     replay: a trace that a service's plan is replayed on; progress is called with the share done.
     """
+    if isinstance(scenario, Portfolio):
+        from planner.ask.portfolio.plan import plan_portfolio  # the other question, asked by giving jobs
+
+        given = [flag for flag, value in (("--prefer", simple), ("--pareto", pareto), ("--replay", replay)) if value]
+        if given:
+            raise InputError(f"{given[0]} applies to one workload, and the scenario is a portfolio of jobs")
+        return plan_portfolio(scenario, catalog, defaults=defaults, time_limit=time_limit, workers=workers)
     effort = effort_of(time_limit, workers)
     if asks_what_holds(scenario):
         from planner.ask.hold import hold  # the other question, asked by leaving the amount of work out

@@ -9,7 +9,7 @@ import click
 from planner.cli.options import common, console, is_quiet, is_verbose, open_catalog, warn
 from planner.cli.printing import say, say_json, say_yaml
 from planner.cli.progress import bar
-from planner.cli.question import asking, from_option, question, read_from, say_read
+from planner.cli.question import any_question, asking, from_option, read_from, say_read
 from planner.errors import EXIT_INFEASIBLE, EXIT_INTERRUPTED, EXIT_OK, EXIT_STOPPED
 from planner.scenario.load import to_yaml
 
@@ -37,7 +37,7 @@ def command(scenario: str | None, prefer: str | None, pareto: str | None, time_l
     with --rate, --input and --output for a service.
     """
     catalog, config = open_catalog(catalogs), read_from(from_)
-    asked, defaults = question(scenario, flags, catalog, config=config)
+    asked, defaults = any_question(scenario, flags, catalog, config=config)
     if show_scenario:
         say_yaml(to_yaml(asked))
         return EXIT_OK

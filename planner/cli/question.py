@@ -14,7 +14,8 @@ from planner.cli.options import PIPE_WIDTH, is_quiet
 from planner.cli.printing import note, say
 from planner.scenario.default import Defaults
 from planner.scenario.flags import FLAGS, TABLE, Flag
-from planner.scenario.load import load_any
+from planner.scenario.load import load_question, only_one
+from planner.scenario.portfolio import AnyQuestion
 from planner.scenario.scenario import AnyScenario
 from planner.text_io import visible
 
@@ -105,8 +106,16 @@ def question(scenario: str | None, flags: Mapping[str, object], catalog: Catalog
 
     `replaced` holds values by path that override both; those of `config` hold where neither says otherwise.
     """
+    asked, defaults = any_question(scenario, flags, catalog, replaced, config)
+    return only_one(asked), defaults
+
+
+def any_question(scenario: str | None, flags: Mapping[str, object], catalog: Catalog,
+                 replaced: Mapping[str, str] | None = None, config: Config | None = None
+                 ) -> tuple[AnyQuestion, Defaults]:
+    """Return the same, of one workload or of a portfolio of jobs."""
     labels = LABELS | {path: f"--why-not ({path})" for path in replaced or {}}
     values = overrides(flags) | dict(replaced or {})
     if config is not None:
         labels, values = labels | config.labels(values), config.alone(scenario).values(values, catalog)
-    return load_any(scenario, values, catalog, labels=labels)
+    return load_question(scenario, values, catalog, labels=labels)

@@ -16,8 +16,9 @@ from planner.scenario.workload import Batch
 from planner.simulate.trace import Trace
 from planner.solver.settings import UNLIMITED, Effort
 
-Depth: TypeAlias = Literal["each", "best", "any"]
-"""What is looked for: the best on every candidate, the best of all, or anything that keeps the limits."""
+Depth: TypeAlias = Literal["each", "best", "any", "shared"]
+"""What is looked for: the best on every candidate, the best of all, anything that keeps the limits, or of every
+candidate all that may be of use to jobs that share it: the fastest or cheapest with every number of GPUs."""
 Progress: TypeAlias = Callable[[float], None]
 Picked: TypeAlias = Run | Pick
 Held: TypeAlias = Mapping[str, str]
@@ -34,6 +35,8 @@ class Terms:
     market: Market
     limits: Limits
     objective: Objective
+    period: float = 0.0
+    """Seconds that nodes are counted by where jobs share them over time; a run gains nothing below that."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,7 +120,9 @@ def _scheduled(c: Columns, f: Facts) -> Mask:
     plain = c["schedule"] == 0
     dual = c["schedule"] == SCHEDULES.index("dualpipe")
     batches = _micro_batches(c, f)
-    pairs = (c["pp"] % 2 == 0) & (f.space.layers % c["pp"] == 0) & (batches >= 2 * c["pp"])
+    layers = f.space.layers
+    mirrored = (layers % c["pp"] == 0) | ((layers % 2 == 0) & (layers + 2 >= 2 * c["pp"]))
+    pairs = (c["pp"] % 2 == 0) & mirrored & (batches >= 2 * c["pp"])
     keep: Mask = plain | (has & (c["pp"] > 1) & (c["vpp"] == 1) & (~dual | pairs))
     return keep
 
@@ -191,8 +193,8 @@ _RULES: tuple[Rule, ...] = (
     Rule("interleaved_batches", ("dp", "micro_batch", "pp", "vpp"), "interleaving needs a multiple of pp micro-batches",
          lambda c, f: (c["vpp"] == 1) | (_micro_batches(c, f) % c["pp"] == 0)),
     Rule("schedule_supported", ("dp", "micro_batch", "pp", "vpp", "schedule"), "GPipe, zero-bubble and DualPipe need a "
-         "stack that has them and a pipeline without interleaving; DualPipe also an even pp that divides the layers, "
-         "and 2 x pp micro-batches",
+         "stack that has them and a pipeline without interleaving; DualPipe also an even pp, stages that are "
+         "alike from both ends, and 2 x pp micro-batches",
          _scheduled),
     Rule("zero_supported", ("zero",), "the stack does not offer this ZeRO stage",
          lambda c, f: np.isin(c["zero"], f.stack.zero_stages)),

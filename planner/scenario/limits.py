@@ -15,7 +15,6 @@ from planner.yaml_io import Frozen
 MOST = 10**7
 """Largest GPU or node count a limit may name; no cluster comes near."""
 Objective = Literal["cost", "time", "gpus", "energy"]
-ServingObjective = Literal["cost", "gpus", "energy"]
 BudgetPerHour = Annotated[float, Quantity(MONEY_PER_HOUR, "budget for a service", "500 USD/h", "USD/h",
                                           least="0.00001 USD/h", most="1,000,000,000 USD/h")]
 
@@ -87,7 +86,8 @@ class ServingLimits(Limits):
     @classmethod
     def _services_do_not_end(cls, value: object) -> object:
         if value is not None:
-            raise ValueError("a service has no deadline, it runs until it is stopped; its latencies are ttft and tpot")
+            raise ValueError("a service has no deadline, it runs until it is stopped; its latencies are ttft, tpot and "
+                             "e2e")
         return value
 
 

@@ -21,7 +21,7 @@ ROW = {"dp": 8}
 """One node of eight, all of it data parallel; what is not named is at rest."""
 GPIPE, DUALPIPE = SCHEDULES.index("gpipe"), SCHEDULES.index("dualpipe")
 FULL = RECOMPUTE.index("full")
-MIXED, ONE_KEY = catalog().model("mixtral-8x7b"), catalog().model("gemma-2b")
+MIXED, ONE_KEY, ODD = (catalog().model(name) for name in ("mixtral-8x7b", "gemma-2b", "deepseek-llm-67b"))
 ABLE: dict[str, Any] = {
     "zero_stages": (0, 1, 2, 3), "zero_with_pipeline": 1, "pipeline": True, "interleaving": True,
     "schedules": SCHEDULES, "tensor_parallel": True, "expert_parallel": True, "expert_tp": True,
@@ -95,7 +95,9 @@ EXAMPLES = (
     Example("schedule_supported", {"schedule": DUALPIPE, "pp": 4, "dp": 2, "space.global_batch": 14},
             {"space.global_batch": 16}),
     Example("schedule_supported", {"schedule": DUALPIPE, "pp": 3, "dp": 8}, {"pp": 4}),
-    Example("schedule_supported", {"schedule": DUALPIPE, "pp": 6, "dp": 4}, {"pp": 8}),
+    Example("schedule_supported", {"schedule": DUALPIPE, "pp": 2, "dp": 4, "space.model": ODD}, {"schedule": 0}),
+    Example("schedule_supported", {"schedule": DUALPIPE, "pp": 2, "dp": 4, "space.model": ODD},
+            {"pp": 6, "space.model": ONE_KEY}),
     Example("zero_supported", {"zero": 1, "stack.zero_stages": (0, 3)}, {"zero": 0}),
     Example("zero_with_pipeline", {"zero": 2, "pp": 2, "dp": 4}, {"zero": 1}),
     Example("zero_needs_shards", {"zero": 2, "tp": 8, "dp": 1}, {"zero": 1}),

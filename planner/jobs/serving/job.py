@@ -154,12 +154,9 @@ class ServingJob:
 
 def serving_job(name: str, asked: Serving, catalog: Catalog, terms: Terms) -> ServingJob:
     """Return a resolved service on its terms. Raises InputError where it has no load that a fleet could be for."""
-    if asked.concurrency is not None:
-        raise InputError(f"{asked.label}: concurrency applies to one layout, which planner estimate answers; a plan "
-                         "needs a rate or a trace")
-    if asked.rate is None and asked.trace is None:
-        raise InputError(f"{asked.label}: neither rate nor trace is given: a plan needs the load, such as rate: 20 "
-                         "requests/s; planner estimate says what one layout can serve at most")
+    if asked.rate is None and asked.trace is None and asked.clients is None:
+        raise InputError(f"{asked.label}: neither rate, users nor trace is given: a plan needs the load, such as rate: "
+                         "20 requests/s or users: 200; planner estimate says what one layout can serve at most")
     return ServingJob(name, asked, catalog, terms, tuple(services_of(asked, catalog)))
 
 

@@ -14,7 +14,7 @@ from planner.catalog.calibration import serving_interval
 from planner.catalog.load import Catalog
 from planner.errors import MissingFact, Unsupported
 from planner.jobs.columns import ReplicaColumn, Role
-from planner.jobs.serving.rates import DEGREES, STAGES, Nearest, idle, largest, layouts, undominated
+from planner.jobs.serving.rates import DEGREES, STAGES, Nearest, idle, largest, layouts, queued, undominated
 from planner.jobs.serving.service import Service
 from planner.layouts.candidate import Candidate
 from planner.layouts.table import Floats, Ints
@@ -208,7 +208,8 @@ def _answered(service: Service, blocks: Sequence[_Block], tokens: int | None,
         most = np.concatenate([block.most(tokens).max(axis=0)[fits] for block, fits in zip(mine, each, strict=True)])
         ends = np.cumsum([len(fits) for fits in each])
         for role in _roles(service):
-            results = largest(d, role, rows, service.stream, service.level, most) if len(rows) else (most,) * 3
+            results = (most,) * 3 if not len(rows) else queued(d, rows, service.stream, most) if (
+                service.asked.documents) else largest(d, role, rows, service.stream, service.level, most)
             for at, block, fits, end in zip(members, mine, each, ends, strict=True):
                 part = slice(end - len(fits), end)
                 found[at] += _columns(block, role, tokens, fits, *(values[part] for values in results))

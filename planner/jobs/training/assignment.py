@@ -131,7 +131,8 @@ def assignment_of(context: Context, found: StagedLayout) -> Assignment:
     evaluation = evaluation_of(context, found)
     candidate = context.question.candidates[column.candidate]
     rows = found.batch.rows.take(np.array([found.row]))
-    steps = int(Pricing(context.job, context.question.candidates).steps(rows)[0])
+    pricing = Pricing(context.job, context.question.candidates)
+    steps = int(pricing.steps(rows)[0])
     days = column.duration_us * DURATION_QUANTUM / DAY
     estate = offer.estate if offer else None
     placed: dict[str, Any] = {
@@ -145,7 +146,8 @@ def assignment_of(context: Context, found: StagedLayout) -> Assignment:
         "time": time_of(evaluation, found.step_seconds, steps if offer else None, context.residuals[column.candidate],
                         validated=context.validated),
         "goodput": found.goodput if offer else None, "duration_days": days if offer else None,
-        "cost_usd": found.cents / 100 if offer else None, "energy_kwh": column.energy_wh / 1000 if offer else None,
+        "cost_usd": pricing.cost(column) / 100 if offer else None,
+        "energy_kwh": column.energy_wh / 1000 if offer else None,
         "purchase": bought_of(estate, column.rented_nodes, column.gpus, found.goodput) if estate else None}
     if context.question.tuning.forward_only:
         return ServingAssignment(**placed)

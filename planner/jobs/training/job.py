@@ -33,11 +33,12 @@ from planner.scenario.limits import Objective
 from planner.scenario.usual import usual
 from planner.scenario.workload import Batch, Training
 from planner.solver.check import check_staging
+from planner.solver.quantize import duration_limit
 from planner.solver.search.found import StagedLayout
 from planner.solver.search.frontier import Search
 from planner.solver.search.job import Job as SearchJob
 from planner.solver.search.parallel import search_grid
-from planner.solver.search.pareto import pareto
+from planner.solver.search.pareto import pareto, shared
 from planner.solver.search.simplest import simplest
 from planner.solver.search.source import grid_source
 from planner.solver.search.staging_input import staging_problem
@@ -89,6 +90,9 @@ class TrainingJob:
         grid = Grid(facts)
         if depth == "any":
             frontier = Search(self.question, facts.space, self.search, effort, first=True).run(grid_source(grid))
+        elif depth == "shared":
+            frontier = shared(self.question, facts.space, self.search, grid_source(grid),
+                              duration_limit(self.terms.period), effort)
         else:
             frontier = search_grid(self.question, grid, self.search, effort, each=depth == "each", known=known)
         return searched(grid, frontier)

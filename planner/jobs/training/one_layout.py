@@ -100,7 +100,9 @@ def layout_of_row(row: Mapping[str, float]) -> dict[str, str]:
     plain = ("tp", "pp", "vpp", "cp", "ep", "dp", "micro_batch", "zero", "sp", "no_sync")
     shares = {"offload_optimizer": "offload", "offload_parameters": "offload_parameters",
               "offload_activations": "offload_activations"}
-    return {**{key: f"{row[axis]:g}" for key, axis in (dict(zip(plain, plain, strict=True)) | shares).items()},
+    # left out, experts are split as the rest is
+    named = dict(zip(plain, plain, strict=True)) | shares | ({"expert_tp": "expert_tp"} if row["expert_tp"] else {})
+    return {**{key: f"{row[axis]:g}" for key, axis in named.items()},
             "schedule": SCHEDULES[int(row["schedule"])], "recompute": RECOMPUTE[max(int(row["recompute"]), 0) or 2],
             "offload_to": "nvme" if row["nvme"] else "host", "shard": f"{row['dp'] * row['cp'] / row['hsdp']:g}"}
 

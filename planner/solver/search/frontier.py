@@ -51,18 +51,20 @@ class Search:
 
     def __init__(self, question: Question, space: Space, job: Job, effort: Effort = UNLIMITED,
                  only: Level | None = None, count: int = 1, first: bool = False,
-                 leaders: Callable[[Ints], Keeping] | None = None, known: Sequence[StagedLayout] = ()) -> None:
+                 leaders: Callable[[Ints], Keeping] | None = None, known: Sequence[StagedLayout] = (),
+                 apart: bool = True) -> None:
         """Start a search for the `count` best of each candidate; `only` is the one level of offload to look at.
 
         first: stop at the first layout that keeps every limit. leaders: makes what decides which layouts are of
         interest, from the GPU counts of a candidate's stems; where not given, the best are. known: what must be beaten.
+        apart: one candidate after the other, as it teaches what the next need not look at.
         """
         self.question, self.job, self.effort = question, job, effort
         self.pricing = Pricing(job, question.candidates)
         self.out = Frontier()
         self.space = space
         self.first, self.leaders = first, leaders or partial(leading, count)
-        self.alone = first or leaders is not None  # what one candidate teaches about the next is worth more
+        self.alone = first or (leaders is not None and apart)
         self.seen: set[int] = set()
         self.levels = offers(question, space) if only is None else (only,)
         self.bounding = Bounding(question, self.pricing, self.levels, space.flash, self.out)
