@@ -14,7 +14,7 @@ from planner.layouts.candidate import Candidate
 from planner.money.purchase import YEAR_HOURS, Estate
 from planner.money.rent import RentalOffer
 from planner.scenario.portfolio import Horizon, Owned, Portfolio, PortfolioSourcing
-from planner.solver.fleet.schedule import HOUR_SECONDS, Lot, Pool
+from planner.solver.fleet.schedule import CENT, HOUR_SECONDS, Lot, Pool
 from planner.solver.quantize import price
 
 Sourced: TypeAlias = Literal["own", "buy", "reserve", "rent", "spot"]
@@ -22,7 +22,6 @@ MOST_STARTS = 13
 """Dates at which nodes may be delivered or reserved, evenly over the horizon: about one a month of a year."""
 MOST_BOUGHT = 256
 """Nodes of one purchase."""
-MICRO = 1e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +138,7 @@ def _purchases(horizon: Horizon, sourcing: PortfolioSourcing, estate: Estate) ->
     lots = []
     for start in starts(horizon, math.ceil(delivery / horizon.period)):
         hours = (horizon.periods - start) * horizon.period / HOUR_SECONDS
-        lots.append(Lot(start, horizon.periods, tuple(math.ceil(usd * hours * MICRO) for usd in hourly), most))
+        lots.append(Lot(start, horizon.periods, tuple(math.ceil(usd * hours * 100) * CENT for usd in hourly), most))
     return lots
 
 

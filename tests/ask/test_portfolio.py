@@ -142,6 +142,14 @@ def test_a_no_names_what_binds_and_what_would_do(jobs, blocks, because, enough):
     assert [one.to for one in plan.infeasible.relaxations][:1] == ([enough] if enough else [])
 
 
+def test_without_time_for_all_columns_nothing_is_proven():
+    scenario, _ = load_question({"horizon": {"start": "2027-01-04", "length": "28 d"},
+                                 "hardware": {"candidates": ["dgx-h100"]}, "jobs": [{"name": "a", "workload": RUN}]},
+                                {}, CATALOG)
+    plan = make_plan(scenario, CATALOG, time_limit=1e-6)
+    assert (plan.status, plan.infeasible, plan.objective.bound) == ("undecided", None, None)
+
+
 def test_what_is_for_one_workload_is_refused():
     scenario, _ = load_question({"horizon": {"start": "2027-01-04", "length": "28 d"},
                                  "hardware": {"candidates": ["dgx-h100"]}, "jobs": [{"name": "a", "workload": RUN}]},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from planner.answer.schema import Objective, Plan
 from planner.ask.portfolio.cause import no_plan
@@ -28,7 +29,7 @@ def plan_portfolio(portfolio: Portfolio, catalog: Catalog, *, defaults: Sequence
     """Return the cheapest plan found for many jobs on one fleet, with its gap. Raises PlannerError for wrong input."""
     started, effort = time.monotonic(), effort_of(time_limit, workers)
     agenda = prepared(portfolio, catalog, effort)
-    found = Schedule("infeasible") if agenda.empty else solved(agenda, effort)
+    found = _so_far(agenda, Schedule("infeasible") if agenda.empty else solved(agenda, effort))
     account = joined([columns.account for columns in agenda.columns], time.monotonic() - started)
     removed = {**account.removed, **({"not_offered": agenda.left_out} if agenda.left_out else {}),
                **({"no_offer": len(agenda.market.dropped)} if agenda.market.dropped else {})}
@@ -58,6 +59,15 @@ def prepared(portfolio: Portfolio, catalog: Catalog, effort: Effort) -> Agenda:
             known[key] = job.columns(effort, "shared")
         columns.append(known[key])
     return agenda_of(portfolio, jobs, columns, market, suppliers, catalog.reliability)
+
+
+def _so_far(agenda: Agenda, found: Schedule) -> Schedule:
+    """Return a schedule without its proof where the time was over before every column was known."""
+    if all(columns.open_bound is None and not columns.interrupted for columns in agenda.columns):
+        return found
+    if found.value is None:
+        return Schedule("undecided")
+    return replace(found, status="feasible", bound=None)
 
 
 def solved(agenda: Agenda, effort: Effort) -> Schedule:

@@ -24,7 +24,7 @@ class Lot:
     start: int
     end: int
     micro_usd: tuple[int, ...]
-    """What 0, 1, 2, ... nodes cost for all that time; one figure is the price of each node."""
+    """What 0, 1, 2, ... nodes cost for all that time, whole cents; one figure is the price of each node."""
     most: int
 
     def cost(self, nodes: int) -> int:

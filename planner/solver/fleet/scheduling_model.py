@@ -47,7 +47,11 @@ class Model(TaskModel):
                                 for block, count in zip(service.blocks, row, strict=True))
                 self.paid.append(len(load.periods) * cost)
                 size = self.problem.period_seconds
-                self.spent += [(cost, period * size, (period + 1) * size) for period in load.periods]
+                self.spent += [
+                    (hours * block.nodes * self.problem.pools[block.pool].micro_usd_per_node_hour, count,
+                     period * size, (period + 1) * size)
+                    for (_, hours), row in zip(load.needs, rows, strict=True)
+                    for count, block in zip(row, service.blocks, strict=True) for period in load.periods]
                 for pool in pools:
                     self._busy(pool, load.periods, [sum(
                         block.nodes * count for block, count in zip(service.blocks, row, strict=True)
@@ -66,12 +70,13 @@ class Model(TaskModel):
         size = self.problem.period_seconds
         for pool, counts in zip(self.problem.pools, self.lots, strict=True):
             for lot, count in zip(pool.lots, counts, strict=True):
-                cost: Expr = lot.micro_usd[0] * count
+                each, times = lot.micro_usd[0], count
                 if len(lot.micro_usd) > 1:
-                    cost = self.model.new_int_var(0, max(lot.micro_usd), "")
-                    self.model.add_element(count, list(lot.micro_usd), cost)
-                self.paid.append(cost)
-                self.spent.append((cost, lot.start * size, lot.end * size))
+                    cents = [usd // CENT for usd in lot.micro_usd]
+                    each, times = CENT, self.model.new_int_var(0, max(cents), "")
+                    self.model.add_element(count, cents, times)
+                self.paid.append(each * times)
+                self.spent.append((each, times, lot.start * size, lot.end * size))
 
     def _pools(self) -> None:
         """State that no pool has more in use than there is."""
@@ -132,12 +137,12 @@ class Model(TaskModel):
             self.model.add(sum(self.paid) <= self.problem.budget)
         for purse in self.problem.purses:
             spent: list[Expr] = []
-            for amount, start, end in self.spent:
+            for each, times, start, end in self.spent:
                 inside = min(end, purse.end) - max(start, purse.start)
-                if inside > 0:
-                    # up, by a tenth of a percent at most
-                    spent.append(-(-1000 * inside // (end - start)) * amount)
-            self.model.add(sum(spent) <= 1000 * purse.micro_usd)
+                if inside > 0 and each:
+                    # in hundredths of a cent, up
+                    spent.append(-(-each * inside // ((end - start) * (CENT // 100))) * times)
+            self.model.add(sum(spent) <= purse.micro_usd // (CENT // 100))
 
     def objective(self) -> Expr:
         """Return micro-USD, with what is forgone and paid for being late."""

@@ -54,8 +54,8 @@ class TaskModel:
         self.model = cp_model.CpModel()
         self.uses: list[Use] = []
         self.paid: list[Expr] = []
-        self.spent: list[tuple[Expr, int, int]] = []
-        """What is paid, and the seconds between which."""
+        self.spent: list[tuple[int, Expr, int, int]] = []
+        """Micro-USD, how often they are paid, and the seconds between which."""
         self.tasks = [self._task(task) for task in problem.tasks]
         self._orders()
         self._alike()
@@ -148,7 +148,7 @@ class TaskModel:
             self.paid += [option.micro_usd * chosen, extra]
             if problem.purses:
                 rate = -(-option.micro_usd * size // option.seconds) + option.resume_micro_usd
-                self.spent += [(rate * active, period * size, (period + 1) * size)
+                self.spent += [(rate, active, period * size, (period + 1) * size)
                                for period, active in mine.paused[at].items()]
 
     def _spend(self, mine: TaskVars, at: int, option: Option, start: cp_model.IntVar) -> None:
@@ -163,7 +163,7 @@ class TaskModel:
             self.model.add_min_equality(high, [end, purse.end])
             hours = self.model.new_int_var(0, -(-option.seconds // HOUR_SECONDS), "")
             self.model.add(hours * HOUR_SECONDS >= high - low).only_enforce_if(mine.whole[at])
-            self.spent.append((rate * hours, purse.start, purse.end))
+            self.spent.append((rate, hours, purse.start, purse.end))
 
     def _second(self) -> cp_model.IntVar:
         return self.model.new_int_var(0, 2 * self.problem.horizon, "")
