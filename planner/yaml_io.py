@@ -45,6 +45,11 @@ def absent(value: object) -> bool:
     return value is None
 
 
+def empty(value: object) -> bool:
+    """Say whether a list has nothing in it: `exclude_if=empty` leaves its key out."""
+    return not value
+
+
 class Frozen(BaseModel):
     """Base of everything read from or written to a file: immutable, unknown keys and `true` for 1 refused.
 

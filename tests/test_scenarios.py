@@ -10,7 +10,7 @@ from planner.answer.schema import Plan
 from planner.ask.plan import make_plan
 from planner.catalog.load import Catalog
 from planner.render.tables import render_plan
-from planner.scenario.load import load_any, load_scenario, shipped, to_yaml
+from planner.scenario.load import load_question, load_scenario, shipped, to_yaml
 from planner.yaml_io import parse, validate
 from tests.render.golden import printed
 
@@ -18,7 +18,7 @@ from tests.render.golden import printed
 @cache
 def answer(name: str) -> Plan:
     catalog = Catalog()
-    scenario, defaults = load_any(name, {}, catalog)
+    scenario, defaults = load_question(name, {}, catalog)
     return make_plan(scenario, catalog, defaults=defaults)
 
 
@@ -35,7 +35,7 @@ def test_is_proven(name: str) -> None:
 
 @pytest.mark.parametrize("name", shipped())
 def test_resolved_scenario_round_trips(name: str) -> None:
-    scenario, _ = load_any(name, {}, Catalog())
+    scenario, _ = load_question(name, {}, Catalog())
     again = validate(parse(to_yaml(scenario), "shown"), type(scenario))
     assert again.model_dump() == scenario.model_dump()
 

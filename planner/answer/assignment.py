@@ -16,6 +16,7 @@ from planner.answer.bought import Bought
 from planner.answer.breakdown import RELATIVE, Memory, Time
 from planner.answer.layout import Layout
 from planner.answer.level import Serving
+from planner.answer.portfolio import Segment
 from planner.answer.show_as import ShowAs
 from planner.answer.shown import Shown, Table, flat
 from planner.solver.quantize import COST_QUANTUM, DURATION_QUANTUM
@@ -44,6 +45,10 @@ class Failures(Frozen):
     """Time to write a checkpoint."""
     restart_seconds: float = Field(ge=0)
     """Time from an interruption until the run continues."""
+    missing_spares: int = Field(default=0, ge=0, exclude_if=lambda value: value == 0)
+    """Spare nodes that would keep it going through repairs, and for which nodes or power leave no room."""
+    repair_share: float = Field(default=0.0, ge=0, lt=1, exclude_if=lambda value: value == 0)
+    """Share of time that it waits for repairs, for lack of these; in the goodput."""
 
 
 class Commitment(Frozen):
@@ -107,6 +112,18 @@ class Placement(Shown, Frozen):
     """pretrain, full, lora or qlora; inference of GPUs that only hold a model; none for a service."""
     sourcing: Literal["rent", "buy", "owned"] | None = None
     """How the nodes are obtained; none if the question is not about offers."""
+    job: str | None = Field(default=None, exclude_if=absent)
+    """In a portfolio: its job, of which `workload` is the instance."""
+    start: str | None = Field(default=None, exclude_if=absent)
+    """In a portfolio: when it starts, UTC."""
+    end: str | None = Field(default=None, exclude_if=absent)
+    """In a portfolio: when it ends, UTC."""
+    segments: tuple[Segment, ...] | None = Field(default=None, exclude_if=absent)
+    """In a portfolio: when it is on how many nodes; several are pauses between, or a service that grows."""
+    late_days: float | None = Field(default=None, ge=0, exclude_if=absent)
+    """In a portfolio: days between its deadline and its end, zero where it is in time."""
+    status: Literal["planned", "rejected"] | None = Field(default=None, exclude_if=absent)
+    """In a portfolio; what is rejected is shown on what it would cost least on."""
 
     def headline(self) -> str:
         """Return whether it fits, the GPUs, how the work is split, how fast it is, and what it costs."""

@@ -61,7 +61,7 @@ class Layout(Frozen):
     cp: int = Field(gt=0)
     """Context-parallel GPUs."""
     ep: int = Field(gt=0)
-    """Expert-parallel GPUs; divides dp x cp."""
+    """Expert-parallel GPUs; ep x expert_tp divides tp x dp x cp."""
     dp: int = Field(gt=0)
     """Data-parallel copies (serving: replicas)."""
     shard: int = Field(gt=0)
@@ -94,8 +94,9 @@ class Layout(Frozen):
 
     @model_validator(mode="after")
     def _experts_divide(self) -> Self:
-        if (self.dp * self.cp) % self.ep:
-            raise ValueError(f"ep {self.ep} must divide dp x cp = {self.dp * self.cp}")
+        ranks, group = self.tp * self.dp * self.cp, self.ep * (self.expert_tp or self.tp)
+        if ranks % group:
+            raise ValueError(f"ep x expert_tp = {group} must divide tp x dp x cp = {ranks}")
         if self.stages and len(self.stages) != self.pp:
             raise ValueError(f"{len(self.stages)} stages are listed for pp {self.pp}")
         return self

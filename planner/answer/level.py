@@ -48,6 +48,8 @@ class Replayed(Frozen):
     """Time to the first token."""
     tpot_seconds: Percentiles
     """Time per output token after the first."""
+    e2e_seconds: Percentiles | None = Field(default=None, exclude_if=absent)
+    """Time to the last token, where that has a target; elsewhere the key is left out."""
     output_tokens_per_second: float = Field(ge=0)
     """Total over all replicas."""
     share_within_level: float = Field(ge=0, le=1)
@@ -67,6 +69,12 @@ class Serving(Frozen):
     """Time to the first token."""
     tpot_seconds: Percentiles
     """Time per output token after the first."""
+    e2e_seconds: Percentiles | None = Field(default=None, exclude_if=absent)
+    """Time to the last token, where that has a target; elsewhere the key is left out."""
+    users: float | None = Field(default=None, ge=0, exclude_if=absent)
+    """Of a closed loop, over all replicas; the key is left out in an open one."""
+    documents: int | None = Field(default=None, gt=0, exclude_if=absent)
+    """Of a batch, which ends when all are answered; the key is left out where requests keep coming."""
     output_tokens_per_second_per_gpu: float = Field(ge=0)
     """At the planned load."""
     max_batch: int = Field(gt=0)

@@ -9,11 +9,12 @@ from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from planner.answer.assignment import Alternative, Assignment
 from planner.answer.first_edition import upgraded
+from planner.answer.portfolio import Cash, Period, Supply
 from planner.answer.shown import Shown, Table, flat
 from planner.scenario.default import Default
 from planner.text_io import json_text
 from planner.units import DAY, show_kwh, show_seconds, show_usd
-from planner.yaml_io import Frozen, absent
+from planner.yaml_io import Frozen, absent, empty
 
 Status = Literal["optimal", "feasible", "infeasible", "undecided"]
 """optimal: proven; feasible: a plan, no proof; infeasible: proven none; undecided: stopped with neither."""
@@ -143,6 +144,12 @@ class Plan(Shown, Frozen):
     """The plan: one or more per workload; empty without a plan."""
     alternatives: tuple[Annotated[Alternative, Field(discriminator="kind")], ...] = ()
     """Next best, best first."""
+    supply: tuple[Supply, ...] = Field(default=(), exclude_if=empty)
+    """Of a portfolio: every node that is had, and what is paid for it."""
+    periods: tuple[Period, ...] = Field(default=(), exclude_if=empty)
+    """Of a portfolio: how full every pool is."""
+    cash: tuple[Cash, ...] = Field(default=(), exclude_if=empty)
+    """Of a portfolio: money by month."""
     search: Search = Search()
     """What was looked at."""
     infeasible: Infeasible | None = None

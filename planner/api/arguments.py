@@ -12,6 +12,8 @@ from typing import TypeVar
 from planner.ask.estimate import layout_text
 from planner.catalog.load import Catalog
 from planner.errors import InputError, UnknownName
+from planner.scenario.configs.read import Config, read_config
+from planner.scenario.limits import MOST
 from planner.scenario.load import Reference
 from planner.units import SECONDS, parse
 
@@ -51,6 +53,11 @@ def reference(value: object) -> Reference:
     return os.fspath(value)
 
 
+def config(value: object) -> Config | None:
+    """Return the config of a framework or an engine: a file, or the line that starts it."""
+    return None if value is None else read_config(str(path("from_", value)))
+
+
 def catalog(folders: object) -> Catalog:
     """Return the shipped catalog with folders on top: one, or several of which the later wins."""
     several = [folders] if isinstance(folders, str | PathLike) else listed("catalogs", folders, "folders")
@@ -77,6 +84,13 @@ def seconds(name: str, value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1e12 or math.isnan(value):
         raise wrong(name, value, "seconds above zero, or a duration such as '90 s'")
     return float(value)
+
+
+def nodes(value: object) -> int | None:
+    """Return a number of nodes, or None."""
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST):
+        raise wrong("nodes", value, f"a whole number from 1 to {MOST:,}")
+    return value
 
 
 def workers(value: object) -> int:

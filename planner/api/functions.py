@@ -17,21 +17,22 @@ from planner.ask.plan import make_plan
 from planner.errors import InputError
 from planner.jobs.solved import effort_of
 from planner.scenario.flags import FLAGS, NAMES, by_path
-from planner.scenario.load import load_any, shipped
+from planner.scenario.load import load_any, load_question, shipped
 from planner.scenario.scenario import AnyScenario
 from planner.sweeping.line import Sweep
 
 
 def plan(scenario: Asked | None = None, *, catalogs: FilePath | Iterable[FilePath] = (),
          time_limit: float | str | None = None, prefer: str | None = None, pareto: str | Iterable[str] | None = None,
-         workers: int = 1, replay: FilePath | None = None, **values: object) -> Plan:
+         workers: int = 1, replay: FilePath | None = None, from_: FilePath | None = None, **values: object) -> Plan:
     """Return the cheapest (or fastest, or smallest) plan for a question, with its proof.
 
     `scenario` is a file, the name of a shipped one, or what a file holds as a mapping. `values` are the flags of
     `planner plan`, underscored (`model="llama-3.1-70b", tokens=15e12, deadline="60 d"`), and override it; quantities
     carry their units. `time_limit` is in seconds or has a unit; `prefer="simple"` takes the simplest of the tied
     layouts; `pareto="cost,days"` gives the exact frontier of trade-offs as alternatives; `workers` processes share the
-    search out; a service's plan is replayed on the trace `replay`. The plan's `status` says whether it is proven,
+    search out; a service's plan is replayed on the trace `replay`; what `from_`, the config of a framework or an
+    engine, says of the work holds where nothing else is said. The plan's `status` says whether it is proven,
     infeasible or undecided. Raises PlannerError where the input is wrong.
     """
     catalog, limit = arguments.catalog(catalogs), arguments.seconds("time_limit", time_limit)
@@ -39,22 +40,28 @@ def plan(scenario: Asked | None = None, *, catalogs: FilePath | Iterable[FilePat
     measures, crew = arguments.words("pareto", pareto, "'cost,days'"), arguments.workers(workers)
     trace = None if replay is None else arguments.path("replay", replay)
     overrides, names = by_path(values, "argument of planner.plan")
-    question, defaults = load_any(arguments.reference(scenario), overrides, catalog, labels=_labels(names))
+    labels, config = _labels(names), arguments.config(from_)
+    if config is not None:
+        labels |= config.labels(overrides)
+        overrides = config.alone(scenario).values(overrides, catalog)
+    question, defaults = load_question(arguments.reference(scenario), overrides, catalog, labels=labels)
     return make_plan(question, catalog, defaults=defaults, time_limit=limit, simple=simple, pareto=measures,
                      workers=crew, replay=trace)
 
 
 def estimate(scenario: Asked | None = None, node: str | None = None,
-             layout: Mapping[str, object] | str | None = None, *, catalogs: FilePath | Iterable[FilePath] = (),
-             **values: object) -> Assignment:
+             layout: Mapping[str, object] | str | None = None, *, nodes: int | None = None,
+             from_: FilePath | None = None,
+             catalogs: FilePath | Iterable[FilePath] = (), **values: object) -> Assignment:
     """Return whether a job or a service fits on a node type, how fast it is, and where bytes and seconds go.
 
     `scenario` is as for `plan`, or the name of a model; `values` are the same keywords (`gpus` are GPUs in all,
     `sequence_length` is in tokens, `global_batch` in sequences, `confidence` that of the memory verdict), of which
-    those that have no effect on an estimate are refused by name. `node` is a node type. `layout` holds axis values as
-    in `planner estimate --layout` (`{"tp": 8, "pp": 4}`); left out it is the best on all GPUs of the node, and what a
-    part of one leaves open is the fastest. Its kind follows the values: with `input`, `output`, `concurrency`, ... it
-    is of a service. Raises PlannerError.
+    those that have no effect on an estimate are refused by name. `node` is a node type; all GPUs of it, or of
+    `nodes` such, are used where `gpus` is not given. `layout` holds axis values as in `planner estimate --layout`
+    (`{"tp": 8, "pp": 4}`); left out it is the best, and what a part of one leaves open is the fastest. `from_` is the
+    config of a framework or an engine, or the line that starts one, whose values and layout hold where none are given.
+    Its kind follows the values: with `input`, `output`, `concurrency`, ... it is of a service. Raises PlannerError.
     """
     if node is None:
         raise InputError("node: an estimate needs a node type, such as node='dgx-h100'")
@@ -65,7 +72,8 @@ def estimate(scenario: Asked | None = None, node: str | None = None,
             raise InputError(f"scenario: no file and no shipped scenario is named {asked!r}, and model is given too")
         asked, overrides = None, {"workload.model": asked, **overrides}
     return estimating(asked, overrides, arguments.catalog(catalogs), node=arguments.text("node", node, "'dgx-h100'"),
-                      layout=arguments.axes(layout), labels=_labels(names))()
+                      layout=arguments.axes(layout), labels=_labels(names), nodes=arguments.nodes(nodes),
+                      config=arguments.config(from_))()
 
 
 def compare(scenario: Asked | None = None, *, catalogs: FilePath | Iterable[FilePath] = (),

@@ -16,6 +16,7 @@ from planner.jobs.kinds import estimate_of, idle_in, on_node, replica_on
 from planner.jobs.training.one_layout import open_layout, with_steps
 from planner.layouts.axes import divisors
 from planner.physics.shapes import parameters
+from planner.scenario.configs.read import Config
 from planner.scenario.load import Reference, load_work, thousands
 from planner.scenario.pool import node_named
 from planner.scenario.scenario import AnyScenario, ServingScenario, only_training
@@ -99,10 +100,11 @@ class Estimating:
 
 def estimating(reference: Reference, overrides: Mapping[str, object], catalog: Catalog, *, node: str,
                layout: Mapping[str, str], labels: Mapping[str, str], largest: Measured | None = None,
-               nodes: int | None = None) -> Estimating:
+               nodes: int | None = None, config: Config | None = None) -> Estimating:
     """Return the question, from the same values as a plan's; a model that `largest` looks for need not be given.
 
-    nodes: all GPUs of so many nodes, instead of `limits.gpus`.
+    nodes: all GPUs of so many nodes, instead of `limits.gpus`. `config` is that of a framework or an engine, whose
+    values and layout hold where none are given.
     Raises InputError for what is stated and does nothing to an estimate: whatever an override says so, and of a file
     what describes the work. What a file says of offers, limits, targets and the objective is there for plans.
     """
@@ -113,7 +115,11 @@ def estimating(reference: Reference, overrides: Mapping[str, object], catalog: C
     if nodes is not None:
         if "limits.gpus" in overrides:
             raise InputError(f"{labels.get('limits.gpus', 'gpus')} and nodes are both given: one says how many GPUs")
-        overrides = {**overrides, "limits.gpus": nodes * catalog.node(node).gpus}
+        overrides = {**overrides, "limits.gpus": nodes * catalog.node(node_named(node, catalog)).gpus}
+    if config is not None:
+        labels = {**labels, **config.labels(overrides)}
+        overrides, layout = config.alone(reference).asked(
+            overrides, layout, catalog.node(node_named(node, catalog)).gpus, catalog)
     if largest == "model" and reference is None:
         overrides = {"workload.model": catalog.names("models")[0], **overrides}
     scenario, document = load_work(reference, overrides, catalog, labels=labels)

@@ -38,12 +38,12 @@ def fastest(question: Question, gpus: int | None, held: Held) -> Estimated:
         (found,) = solved.assignments()
         idle = f" ({size - found.gpus} of the node stay idle)" if gpus is None and found.gpus < size else ""
         return Estimated(found, (f"Chosen: the fastest layout{kept} that fits on {plural(found.gpus, 'GPU')}{idle}; "
-                                 f"{columns.account.legal:,} legal layouts were searched",))
+                                 f"{columns.account.layouts:,} were considered",))
     nearest = _closest(solved)
     if nearest is None:
         raise _illegal(solved)
-    return Estimated(nearest, (f"Searched {columns.account.legal:,} legal layouts{kept}: "
-                               f"{'; '.join(job.short(columns)[0])}",))
+    return Estimated(nearest, (f"Of {columns.account.layouts:,} layouts{kept} none fits: "
+                               f"{job.short(columns).because}",))
 
 
 def _solved(question: Question, held: Held, limits: Limits) -> Solved:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from planner.answer.assignment import Assignment
 from planner.answer.schema import ByReplay, Plan
-from planner.ask.account import decided, finished, search_of
+from planner.ask.account import finished, search_of, with_decided
 from planner.ask.alternatives import alternatives_of
 from planner.ask.explain.cause import infeasible_of
 from planner.ask.provenance import provenance_of
@@ -18,14 +18,14 @@ from planner.errors import InputError
 from planner.jobs.job import Progress, Replaying
 from planner.jobs.kinds import asks_what_holds, question_of
 from planner.jobs.settle import Settled, settle
-from planner.jobs.solved import Question, effort_of, solve
+from planner.jobs.solved import Question, effort_of, solve_lifted
 from planner.scenario.default import Default
-from planner.scenario.scenario import AnyScenario
+from planner.scenario.portfolio import AnyQuestion, Portfolio
 from planner.simulate.reading import read_trace
 from planner.units import show_seconds
 
 
-def make_plan(scenario: AnyScenario, catalog: Catalog, *, defaults: Sequence[Default] = (),
+def make_plan(scenario: AnyQuestion, catalog: Catalog, *, defaults: Sequence[Default] = (),
               time_limit: float | None = None, simple: bool = False, pareto: Sequence[str] = (),
               workers: int = 1, replay: Path | None = None, progress: Progress | None = None) -> Plan:
     """Return the proven plan for a resolved scenario. Raises PlannerError where the input is wrong.
@@ -35,6 +35,13 @@ def make_plan(scenario: AnyScenario, catalog: Catalog, *, defaults: Sequence[Def
     of their trade-offs. workers: processes that share the search out; they change how long it takes, not the answer.
     replay: a trace that a service's plan is replayed on; progress is called with the share done.
     """
+    if isinstance(scenario, Portfolio):
+        from planner.ask.portfolio.plan import plan_portfolio  # the other question, asked by giving jobs
+
+        given = [flag for flag, value in (("--prefer", simple), ("--pareto", pareto), ("--replay", replay)) if value]
+        if given:
+            raise InputError(f"{given[0]} applies to one workload, and the scenario is a portfolio of jobs")
+        return plan_portfolio(scenario, catalog, defaults=defaults, time_limit=time_limit, workers=workers)
     effort = effort_of(time_limit, workers)
     if asks_what_holds(scenario):
         from planner.ask.hold import hold  # the other question, asked by leaving the amount of work out
@@ -50,7 +57,7 @@ def make_plan(scenario: AnyScenario, catalog: Catalog, *, defaults: Sequence[Def
         from planner.ask.pareto import trade_offs  # another search, asked for by name
 
         return trade_offs(question, pareto, defaults, effort)
-    solved = solve(question, effort, so_far=True)
+    solved = solve_lifted(question, effort, so_far=True)
     settled = settle(solved, replaying.trace)
     solved = settled.solved
     plain, more = simplest(solved) if simple or tells_apart(solved) else (solved, ())
@@ -63,7 +70,7 @@ def make_plan(scenario: AnyScenario, catalog: Catalog, *, defaults: Sequence[Def
                 assignments=made,
                 alternatives=tuple(alternatives_of(solved, shown, plain)) if made else (),
                 search=search_of(solved, time.monotonic() - started), infeasible=infeasible_of(solved),
-                provenance=provenance_of(scenario, catalog, (*defaults, *decided(shown)), simple=shown is not solved))
+                provenance=provenance_of(scenario, catalog, with_decided(defaults, shown), simple=shown is not solved))
     return finished(plan, solved)
 
 

@@ -109,6 +109,9 @@ class Block(Frozen):
         """Query and key-value heads: what tensor parallelism hands out whole; zeros where a layer has none."""
         mixer = self.attention or self.recurrence
         match mixer:
+            case Attention() if mixer.kv_heads == 1:
+                # every rank holds the one key-value head, so that queries can be split by any number
+                return mixer.heads, mixer.heads
             case Attention() | LatentAttention() | CompressedAttention():
                 return mixer.heads, mixer.kv_heads
             case Mamba2():

@@ -16,6 +16,10 @@ Shared = Literal["memory", "what is free", "what is left", "nothing"]
 what weights and activations leave free; or of nothing, where a cache is allocated for the context asked."""
 
 
+def _order(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".") if part.isdigit())
+
+
 class Limits(Frozen):
     """What a step may hold at most unless the user says otherwise."""
 
@@ -104,7 +108,7 @@ class Release(Frozen):
     @property
     def order(self) -> tuple[int, ...]:
         """The version as numbers."""
-        return tuple(map(int, self.version.split(".")))
+        return _order(self.version)
 
     def is_large(self, memory: float, architecture: str = "") -> bool:
         """Say whether the defaults of large GPUs hold on one of that many bytes."""
@@ -123,6 +127,16 @@ class Release(Frozen):
         return self.context, self.communicators if small is None or self.is_large(memory, architecture) else small
 
 
+class Runs(Frozen):
+    """Formats that an engine has kernels for on some GPU architectures, from a release on."""
+
+    on: tuple[str, ...] = Field(min_length=1)
+    """Architectures of GPUs."""
+    weights: tuple[str, ...] = Field(min_length=1)
+    cache: tuple[str, ...] = ("bf16",)
+    since: str = Field(default="0", pattern=r"^\d+(\.\d+)*$")
+
+
 class Engine(Sourced):
     """One inference engine. `fraction_of` says of what `memory_fraction` is a share."""
 
@@ -133,6 +147,8 @@ class Engine(Sourced):
     block: Width
     """Tokens of a cache block."""
     releases: tuple[Release, ...] = Field(min_length=1)
+    runs: tuple[Runs, ...] = Field(min_length=1)
+    """What runs where: a combination that is not here does not run."""
     issues: dict[Annotated[int, Field(gt=0, le=10**9)], str] = Field(default_factory=dict)
     """The version that was current when the project's issue of that number was opened."""
 
@@ -143,11 +159,28 @@ class Engine(Sourced):
             raise ValueError("releases must rise by version")
         return self
 
+    def lacks(self, architecture: str, weights: str, cache: str, version: str | None) -> str | None:
+        """Return why a release does not run formats on an architecture, and what does; none where it runs them."""
+        here = [one for one in self.runs if architecture in one.on]
+        if not here:
+            known = sorted({name for one in self.runs for name in one.on})
+            return f"{self.name} does not run on {architecture} GPUs: it runs on {', '.join(known)}"
+        for what, wanted in (("weights", weights), ("cache", cache)):
+            having = [one for one in here if wanted in getattr(one, what)]
+            said = f"{wanted} {what} on {architecture} GPUs"
+            if not having:
+                known = sorted({name for one in here for name in getattr(one, what)})
+                return f"{self.name} has no {said}: it has {', '.join(known)}"
+            first = min((one.since for one in having), key=_order)
+            if version is not None and _order(version) < _order(first):
+                return f"{self.name} {version} has no {said}: {first} and later have"
+        return None
+
     def release(self, version: str | None) -> Release:
         """Return the entry that holds for a version; the newest without one, the oldest for what is older."""
         if version is None:
             return self.releases[-1]
-        asked = tuple(int(part) for part in version.split(".") if part.isdigit())
+        asked = _order(version)
         return next((one for one in reversed(self.releases) if one.order <= asked), self.releases[0])
 
     def version_at(self, issue: int) -> str | None:

@@ -30,6 +30,12 @@ class UsualTuning(Frozen):
     """Sequences."""
 
 
+class Text(Frozen):
+    """What text is in tokens where nobody counts them."""
+
+    characters_per_token: float = Field(ge=0.1, le=100)
+
+
 class Recipes(Sourced):
     """Bytes by the names of optimizers, losses and quantized bases."""
 
@@ -49,3 +55,4 @@ class Recipes(Sourced):
     adapter_input: Held
     """Saved per element of an adapted input, over the frozen layer's own: dropout copy, mask and cast."""
     tuning: UsualTuning
+    text: Text

@@ -6,8 +6,8 @@ import re
 from collections.abc import Collection
 
 _SAME_SHAPE = re.compile(
-    r"-(instruct|chat|it|hf|base|dynamic|fp8|fp4|nvfp4|mxfp4|awq|gptq|bnb|nf4|int4|int8|4bit|8bit|(quantized\.)?w\d+a\d+)"
-    r"(?=-|$)", re.IGNORECASE)
+    r"-(instruct|chat|it|hf|base|dynamic|unsloth|fp16|bf16|fp8|fp4|nvfp4|mxfp4|awq|gptq|bnb|nf4|int4|int8|4bit|8bit|"
+    r"(quantized\.)?w\d+a\d+)(?=-|$)", re.IGNORECASE)
 """Endings that name the same shape: tuning, and how the weights are stored."""
 
 

@@ -16,7 +16,8 @@ Schedule = Literal["1f1b", "gpipe", "zero-bubble", "dualpipe"]
 RecomputeModule = Literal["core_attn", "layernorm", "mlp", "mlp_act", "moe", "moe_act", "mla_up_proj",
                           "every-second-matmul"]
 KeptProduct = Literal["gate", "wo", "wkv_a"]
-Degree = Literal["tp", "cp", "dp", "ep", "pp", "vpp", "zero", "hsdp", "micro_batch"]
+Method = Literal["pretrain", "full", "lora", "qlora", "inference"]
+Degree = Literal["tp", "cp", "dp", "ep", "expert_tp", "pp", "vpp", "zero", "hsdp", "micro_batch"]
 
 
 class StateBytes(Frozen):
@@ -85,7 +86,11 @@ class Stack(Sourced):
     """One framework at one generation of releases."""
 
     like: str | None = None
-    """Another stack, which has whatever this one does not state."""
+    """Another stack, which has whatever this one does not state, but for what it is used for."""
+    used_for: dict[Method, Annotated[int, Field(ge=1, le=100)]] = Field(default={})
+    """Methods that people train with it, and its place among the stacks that they use: `stack: auto` searches these."""
+    last_resort_for: tuple[Method, ...] = ()
+    """Methods that it has and few use it for: `stack: auto` searches it where no stack in use has a plan."""
     zero_stages: tuple[Literal[0, 1, 2, 3], ...]
     zero_with_pipeline: Literal[0, 1, 2, 3]
     """Highest ZeRO stage that the framework allows together with pipeline parallelism."""
@@ -96,6 +101,12 @@ class Stack(Sourced):
     tensor_parallel: bool
     sequence_parallel: bool
     context_parallel: bool
+    expert_parallel: bool = False
+    """Whether the experts of a layer can be shared out over GPUs."""
+    expert_tp: bool = False
+    """Whether experts can be split over fewer GPUs than other matrices, so that expert groups reach over TP ranks."""
+    precisions: tuple[Precision, ...] = ("bf16", "fp16", "tf32", "fp32")
+    """Formats of matrix products that the framework trains in."""
     context_gathered: bool = False
     """Whether keys and values are gathered whole before attention, which hides nothing, and do not go round a ring."""
     ulysses: bool = False

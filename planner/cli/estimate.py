@@ -9,7 +9,7 @@ import click
 
 from planner.cli.options import common, console, is_quiet, is_verbose, open_catalog, warn
 from planner.cli.printing import note, say, say_json
-from planner.cli.question import LABELS, overrides, question_options
+from planner.cli.question import LABELS, from_option, overrides, question_options, read_from, say_read
 from planner.errors import EXIT_OK
 from planner.scenario.limits import MOST
 
@@ -26,10 +26,11 @@ if TYPE_CHECKING:
               "best on all GPUs of the node. With dp, --gpus or as many GPUs as a node, the rest is 1 or off.")
 @click.option("--max", "largest", type=click.Choice(["micro-batch", "sequence", "model"]),
               help="Find the largest that fits, and estimate it; --max model needs no --model.")
+@from_option
 @question_options
 @common
-def command(scenario: str | None, node: str, nodes: int | None, layout: str, largest: Measured | None, as_json: bool,
-            catalogs: tuple[Path, ...], **flags: object) -> int:
+def command(scenario: str | None, node: str, nodes: int | None, layout: str, largest: Measured | None,
+            from_: str | None, as_json: bool, catalogs: tuple[Path, ...], **flags: object) -> int:
     """Say whether a job or a service fits on a node type, how fast it is, and where bytes and seconds go.
 
     SCENARIO is a file or the name of a shipped scenario; flags override it, or stand alone. The layout is the fastest
@@ -43,8 +44,10 @@ def command(scenario: str | None, node: str, nodes: int | None, layout: str, lar
     from planner.render.tables import render_estimate, render_service
 
     axes = layout_text(layout)
+    config = read_from(from_)
     ask = estimating(scenario, overrides(flags), open_catalog(catalogs), node=node, layout=axes, labels=LABELS,
-                     largest=largest, nodes=nodes)
+                     largest=largest, nodes=nodes, config=config)
+    say_read(config, as_json=as_json)
     if ask.left_to_plan:
         warn([f"{', '.join(ask.left_to_plan)} of the scenario have no effect on an estimate"])
     warn(ask.notes)

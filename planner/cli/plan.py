@@ -9,7 +9,7 @@ import click
 from planner.cli.options import common, console, is_quiet, is_verbose, open_catalog, warn
 from planner.cli.printing import say, say_json, say_yaml
 from planner.cli.progress import bar
-from planner.cli.question import asking, question
+from planner.cli.question import any_question, asking, from_option, read_from, say_read
 from planner.errors import EXIT_INFEASIBLE, EXIT_INTERRUPTED, EXIT_OK, EXIT_STOPPED
 from planner.scenario.load import to_yaml
 
@@ -26,21 +26,23 @@ EXIT_CODES = {"optimal": EXIT_OK, "feasible": EXIT_STOPPED, "undecided": EXIT_ST
 @click.option("--replay", type=click.Path(path_type=Path), metavar="TRACE", help="For services: replay this trace "
               "(Azure CSV or Mooncake JSON lines) instead of synthetic requests.")
 @click.option("--show-scenario", is_flag=True, help="Print the question as a scenario file, and stop.")
+@from_option
 @common
 def command(scenario: str | None, prefer: str | None, pareto: str | None, time_limit: float | None,
-            workers: int, replay: Path | None, show_scenario: bool, as_json: bool, catalogs: tuple[Path, ...],
-            **flags: object) -> int:
+            workers: int, replay: Path | None, show_scenario: bool, from_: str | None, as_json: bool,
+            catalogs: tuple[Path, ...], **flags: object) -> int:
     """Find the cheapest (or fastest, or smallest) plan, and prove it.
 
     SCENARIO is a file or the name of a shipped scenario; flags override it, or stand alone: --model with --tokens, or
     with --rate, --input and --output for a service.
     """
-    catalog = open_catalog(catalogs)
-    asked, defaults = question(scenario, flags, catalog)
+    catalog, config = open_catalog(catalogs), read_from(from_)
+    asked, defaults = any_question(scenario, flags, catalog, config=config)
     if show_scenario:
         say_yaml(to_yaml(asked))
         return EXIT_OK
 
+    say_read(config, as_json=as_json)
     from planner.answer.schema import to_json
     from planner.ask.account import Interrupted
     from planner.ask.plan import make_plan

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from textwrap import fill
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from planner.catalog.load import Catalog
 from planner.cli import options
+from planner.cli.options import PIPE_WIDTH, is_quiet
+from planner.cli.printing import note, say
 from planner.scenario.default import Defaults
 from planner.scenario.flags import FLAGS, TABLE, Flag
-from planner.scenario.load import load_any
+from planner.scenario.load import load_question, only_one
+from planner.scenario.portfolio import AnyQuestion
 from planner.scenario.scenario import AnyScenario
+from planner.text_io import visible
+
+if TYPE_CHECKING:
+    from planner.scenario.configs.read import Config
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -60,6 +68,32 @@ def asking(function: F) -> F:
     return question_options(function)
 
 
+def from_option(function: F) -> F:
+    """Add --from, which names the config of a framework or an engine."""
+    return click.option("--from", "from_", metavar="FILE", help="Read the question from a config: axolotl, "
+                        "LLaMA-Factory, TRL, accelerate, DeepSpeed, torchtitan, Megatron-LM's arguments, or the line "
+                        "that starts vLLM or SGLang. Flags override it.")(function)
+
+
+def read_from(given: str | None) -> Config | None:
+    """Return the config that --from names."""
+    if given is None:
+        return None
+    from planner.scenario.configs.read import read_config
+
+    return read_config(given)
+
+
+def say_read(config: Config | None, *, as_json: bool) -> None:
+    """Say what was read of a config and what was not; beside JSON on stderr."""
+    if config is None or is_quiet():
+        return
+    for line in config.notes:
+        (note if as_json else say)(fill(visible(line), PIPE_WIDTH, break_on_hyphens=False, break_long_words=False))
+    if not as_json:
+        say("")
+
+
 def overrides(flags: Mapping[str, object]) -> dict[str, object]:
     """Return the flags that were given as scenario values by path."""
     return {FLAGS[flag]: ",".join(value) if isinstance(value, tuple) else value
@@ -67,7 +101,21 @@ def overrides(flags: Mapping[str, object]) -> dict[str, object]:
 
 
 def question(scenario: str | None, flags: Mapping[str, object], catalog: Catalog,
-             replaced: Mapping[str, str] | None = None) -> tuple[AnyScenario, Defaults]:
-    """Return the question asked and its defaults; `replaced` holds values by path that override both."""
+             replaced: Mapping[str, str] | None = None, config: Config | None = None) -> tuple[AnyScenario, Defaults]:
+    """Return the question asked and its defaults.
+
+    `replaced` holds values by path that override both; those of `config` hold where neither says otherwise.
+    """
+    asked, defaults = any_question(scenario, flags, catalog, replaced, config)
+    return only_one(asked), defaults
+
+
+def any_question(scenario: str | None, flags: Mapping[str, object], catalog: Catalog,
+                 replaced: Mapping[str, str] | None = None, config: Config | None = None
+                 ) -> tuple[AnyQuestion, Defaults]:
+    """Return the same, of one workload or of a portfolio of jobs."""
     labels = LABELS | {path: f"--why-not ({path})" for path in replaced or {}}
-    return load_any(scenario, overrides(flags) | dict(replaced or {}), catalog, labels=labels)
+    values = overrides(flags) | dict(replaced or {})
+    if config is not None:
+        labels, values = labels | config.labels(values), config.alone(scenario).values(values, catalog)
+    return load_question(scenario, values, catalog, labels=labels)

@@ -20,7 +20,7 @@ from planner.yaml_io import Frozen
 DOCUMENTS = {
     "plan": ("planner.answer.schema", "Plan"), "comparison": ("planner.answer.comparison", "Comparison"),
     "sweep": ("planner.sweeping.line", "SweepLine"), "validation": ("planner.answer.validation", "Validation"),
-    "scenario": ("planner.scenario.scenario", "AnyScenario"),
+    "scenario": ("planner.scenario.portfolio", "AnyQuestion"),
     "explanation": ("planner.answer.explanation", "Explanation")}
 """Document -> where its type is."""
 

@@ -16,13 +16,14 @@ from planner.simulate.router import POLICIES
 
 @click.command("simulate")
 @click.argument("plan", type=click.Path(path_type=Path))
-@click.option("--trace", type=click.Path(path_type=Path), required=True, metavar="FILE",
-              help="Requests: a CSV in the format of Azure's LLM inference traces, or Mooncake's JSON lines.")
+@click.option("--trace", type=click.Path(path_type=Path), metavar="FILE",
+              help="Requests: a CSV in the format of Azure's LLM inference traces, or Mooncake's JSON lines. "
+              "Default: what the plan's service is asked for.")
 @click.option("--workload", metavar="NAME", help="The service to replay, in a plan with several.")
 @click.option("--policy", type=click.Choice(sorted(POLICIES)), default="least-outstanding", show_default=True,
               help="How requests are routed to replicas.")
 @common
-def command(plan: Path, trace: Path, workload: str | None, policy: str, as_json: bool,
+def command(plan: Path, trace: Path | None, workload: str | None, policy: str, as_json: bool,
             catalogs: tuple[Path, ...]) -> int:
     """Replay a trace on the fleet of a serving plan: batching, chunked prefill, routing, preemption.
 
@@ -33,7 +34,7 @@ def command(plan: Path, trace: Path, workload: str | None, policy: str, as_json:
     from planner.render.simulation import render_simulation, simulation_sentence
     from planner.simulate.reading import read_trace
 
-    made, requests = read_plan(plan), read_trace(trace)
+    made, requests = read_plan(plan), None if trace is None else read_trace(trace)
     with bar(shown=not (as_json or is_quiet())) as progress:
         found = simulate_plan(made, open_catalog(catalogs), requests, workload=workload, policy=policy,
                               progress=progress)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planner.catalog.architecture import Model, MoeMlp
+from planner.catalog.architecture import Model
 from planner.catalog.quirk import Sources
 from planner.catalog.stack import Stack
 from planner.evidence.rows import TrainRun
@@ -48,7 +48,7 @@ def degrees_of(run: TrainRun, model: Model, stack: Stack, sources: Sources, assu
     batch = _batch(run, dp, micro, pp, assumed)
     row: dict[str, float] = {
         "tp": tp, "pp": pp, "cp": cp, "dp": dp, "vpp": vpp, "micro_batch": micro,
-        "ep": _experts(run, model, tp, dp * cp, assumed),
+        **_experts(run, model, tp, dp * cp, assumed),
         "no_sync": float(_accumulates(run, stack, sources, assumed)),
         "zero": _zero(run, stack, dp * cp, sources, assumed),
         "recompute": _recompute(run, sources, assumed),
@@ -57,7 +57,7 @@ def degrees_of(run: TrainRun, model: Model, stack: Stack, sources: Sources, assu
     # embedding and head may count as layers
     if not 1 <= pp * vpp <= model.layers + 2:
         raise SkippedError(f"pp {pp} x vpp {vpp} is not within the {model.layers} layers of the model")
-    if row["ep"] * row["hsdp"] > dp * cp:
+    if row["ep"] * row["hsdp"] > dp * cp * (tp if row.get("expert_tp") else 1):
         raise SkippedError(f"ep {row['ep']} is wider than a shard group of {dp * cp // row['hsdp']:g}")
     return Degrees(from_rows([row], batch), _length(run, cap, micro, sources, assumed), batch, gpus)
 
@@ -121,21 +121,22 @@ def _gpus(run: TrainRun, model_parallel: int) -> tuple[int, int]:
     return gpus, dp
 
 
-def _experts(run: TrainRun, model: Model, tp: int, shards: int, assumed: list[str]) -> int:
-    """Return the expert-parallel degree within dp x cp.
+def _experts(run: TrainRun, model: Model, tp: int, shards: int, assumed: list[str]) -> dict[str, float]:
+    """Return the expert-parallel degree, and over how many GPUs an expert is split where its group does not fit else.
 
     Unstated is 1, every stack's default. Experts whose group reaches over the tensor-parallel ranks are whole
-    (Megatron's expert_tensor_parallel_size of 1); here they are split over both, which holds and computes the same.
+    (Megatron's expert_tensor_parallel_size of 1).
     """
-    if not any(isinstance(block.mlp, MoeMlp) for block in model.blocks):
-        return 1
+    if not model.mixes_experts:
+        return {"ep": 1}
     degree = run.ep or _default("ep", 1, assumed)
-    if shards % degree and (shards * tp) % degree == 0 and degree % tp == 0:
-        assumed.append(f"expert_tp={tp}, ep={degree // tp}")
-        degree //= tp
-    if shards % degree:
-        raise SkippedError(f"ep {degree} does not divide dp x cp = {shards}")
-    return degree
+    whole = bool(shards % degree)
+    if whole:
+        assumed.append("expert_tp=1")
+    if shards * (tp if whole else 1) % degree:
+        raise SkippedError(f"ep {degree} does not divide {'tp x ' if whole else ''}dp x cp = "
+                           f"{shards * (tp if whole else 1)}")
+    return {"ep": degree, "expert_tp": float(whole and tp > 1)}
 
 
 def _virtual(run: TrainRun, pp: int, sources: Sources, assumed: list[str]) -> int:

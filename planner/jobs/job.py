@@ -16,8 +16,9 @@ from planner.scenario.workload import Batch
 from planner.simulate.trace import Trace
 from planner.solver.settings import UNLIMITED, Effort
 
-Depth: TypeAlias = Literal["each", "best", "any"]
-"""What is looked for: the best on every candidate, the best of all, or anything that keeps the limits."""
+Depth: TypeAlias = Literal["each", "best", "any", "shared"]
+"""What is looked for: the best on every candidate, the best of all, anything that keeps the limits, or of every
+candidate all that may be of use to jobs that share it: the fastest or cheapest with every number of GPUs."""
 Progress: TypeAlias = Callable[[float], None]
 Picked: TypeAlias = Run | Pick
 Held: TypeAlias = Mapping[str, str]
@@ -34,6 +35,8 @@ class Terms:
     market: Market
     limits: Limits
     objective: Objective
+    period: float = 0.0
+    """Seconds that nodes are counted by where jobs share them over time; a run gains nothing below that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,18 @@ class Knob:
     without: Change
 
 
+@dataclass(frozen=True, slots=True)
+class Short:
+    """What lacks memory, in words, and by how much the nearest layout misses."""
+
+    because: str
+    nearest: str | None = None
+    memory: float = 0.0
+    """Bytes more on its GPUs with which it would fit, as to them."""
+    host: float = 0.0
+    """Bytes more of its nodes' host memory."""
+
+
 class Job(Protocol):
     """One piece of work of a question, resolved against the catalog, on the terms of the question."""
 
@@ -129,7 +144,7 @@ class Job(Protocol):
     def broken(self, columns: Columns, effort: Effort) -> list[str]:
         """Return the rules that together leave no legal layout; empty where there are some. Raises OutOfTime."""
 
-    def short(self, columns: Columns) -> tuple[list[str], str | None]:
+    def short(self, columns: Columns) -> Short:
         """Return what lacks memory, and the nearest miss."""
 
     @property

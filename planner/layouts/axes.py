@@ -41,6 +41,8 @@ class Space:
 
     schedules: tuple[int, ...] = (0,)
     """Pipeline schedules of the stack, as places in SCHEDULES."""
+    expert_tp: tuple[int, ...] = (0,)
+    """Over how many tensor-parallel GPUs each expert may be split: 0 all of them, as other matrices are."""
     no_sync: tuple[int, ...] = (0,)
     """Whether micro-batches may accumulate gradients without reducing them (1)."""
     only: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
@@ -118,6 +120,8 @@ AXES: tuple[Axis, ...] = (
     Axis("sp", "SP", "sequence parallel: norms and residuals split over the tensor-parallel GPUs",
          lambda s: s.sequence_parallel),
     Axis("ep", "EP", "expert parallel: experts split over these GPUs", _expert),
+    Axis("expert_tp", "expert TP", "GPUs over which each expert is split: 0 all of TP, 1 none of it",
+         lambda s: s.expert_tp if s.model.mixes_experts else (0,)),
     Axis("pp", "PP", "pipeline parallel: layers split into this many stages",
          lambda s: range(1, min(s.layers, 64) + 1)),
     Axis("vpp", "VPP", "virtual pipeline: chunks of layers each stage interleaves",

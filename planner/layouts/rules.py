@@ -90,8 +90,21 @@ def _batch_divides(c: Columns, f: Facts) -> Mask:
 def _hybrid_shards(c: Columns, f: Facts) -> Mask:
     shards = c["dp"] * c["cp"]
     group = shards // c["hsdp"]
-    whole = (shards % c["hsdp"] == 0) & (group % c["ep"] == 0) & (group > 1)
+    whole = (shards % c["hsdp"] == 0) & (group * c["tp"] % _expert_group(c) == 0) & (group > 1)
     keep: Mask = (c["hsdp"] == 1) | (whole & (c["zero"] == max(1, *f.stack.zero_stages)) & f.stack.hybrid_shard)
+    return keep
+
+
+def _expert_group(c: Columns) -> Ints:
+    """Ranks that hold each expert of a layer once between them."""
+    group: Ints = c["ep"] * np.where(c["expert_tp"] == 0, c["tp"], c["expert_tp"])
+    return group
+
+
+def _expert_split(c: Columns, f: Facts) -> Mask:
+    able = f.stack.expert_tp & f.space.model.mixes_experts
+    keep: Mask = (c["expert_tp"] == 0) | (able & (c["tp"] > 1) & (c["expert_tp"] < c["tp"]) & (c["sp"] == 1)
+                                          & (c["tp"] % np.maximum(1, c["expert_tp"]) == 0))
     return keep
 
 
@@ -107,7 +120,9 @@ def _scheduled(c: Columns, f: Facts) -> Mask:
     plain = c["schedule"] == 0
     dual = c["schedule"] == SCHEDULES.index("dualpipe")
     batches = _micro_batches(c, f)
-    pairs = (c["pp"] % 2 == 0) & (f.space.layers % c["pp"] == 0) & (batches >= 2 * c["pp"])
+    layers = f.space.layers
+    mirrored = (layers % c["pp"] == 0) | ((layers % 2 == 0) & (layers + 2 >= 2 * c["pp"]))
+    pairs = (c["pp"] % 2 == 0) & mirrored & (batches >= 2 * c["pp"])
     keep: Mask = plain | (has & (c["pp"] > 1) & (c["vpp"] == 1) & (~dual | pairs))
     return keep
 
@@ -128,7 +143,11 @@ def _accumulates(c: Columns, f: Facts) -> Mask:
 _RULES: tuple[Rule, ...] = (
     Rule("precision_supported", ("candidate", "precision"), "the GPU has no rate for this precision",
          lambda c, f: f.precisions[c["candidate"], c["precision"]]),
-    Rule("tp_divides_kv_heads", ("tp",), "tp must divide the key-value heads, so that each GPU holds whole heads",
+    Rule("precision_by_stack", ("precision",), "the stack does not train in this precision",
+         lambda c, f: np.isin(c["precision"], [at for at, name in enumerate(f.space.precisions)
+                                               if name in f.stack.precisions])),
+    Rule("tp_divides_kv_heads", ("tp",), "tp must divide the key-value heads, so that each GPU holds whole heads; "
+         "where there is but one, all hold it, and tp must divide the heads",
          lambda c, f: f.space.model.kv_heads % c["tp"] == 0),
     Rule("tp_supported", ("tp",), "the stack has no tensor parallelism",
          lambda c, f: (c["tp"] == 1) | f.stack.tensor_parallel),
@@ -138,8 +157,13 @@ _RULES: tuple[Rule, ...] = (
          lambda c, f: (c["cp"] == 1) | f.stack.context_parallel),
     Rule("cp_divides_sequence", ("cp",), "2 x cp must divide the sequence, which causal balance needs",
          lambda c, f: (c["cp"] == 1) | (f.space.sequence_length % (2 * c["cp"]) == 0)),
-    Rule("ep_divides_shards", ("cp", "dp", "ep"), "ep must divide dp x cp, whose ranks share out the experts",
-         lambda c, f: c["dp"] * c["cp"] % c["ep"] == 0),
+    Rule("ep_supported", ("ep",), "the stack has no expert parallelism",
+         lambda c, f: (c["ep"] == 1) | f.stack.expert_parallel),
+    Rule("expert_tp_supported", ("tp", "sp", "expert_tp"), "splitting experts less than tp needs a mixture, a stack "
+         "that has it, sequence parallelism, and a divisor of tp below it", _expert_split),
+    Rule("ep_divides_shards", ("tp", "cp", "dp", "ep", "expert_tp"), "ep must divide dp x cp, whose ranks share out "
+         "the experts; where experts are split less than tp, ep x expert_tp must divide tp x dp x cp",
+         lambda c, f: c["tp"] * c["dp"] * c["cp"] % _expert_group(c) == 0),
     Rule("batch_divides", ("dp", "micro_batch"), "dp x micro-batch must divide the global batch, "
          "or one within its tolerance", _batch_divides),
     Rule("pp_supported", ("pp",), "the stack has no pipeline parallelism",
@@ -169,8 +193,8 @@ _RULES: tuple[Rule, ...] = (
     Rule("interleaved_batches", ("dp", "micro_batch", "pp", "vpp"), "interleaving needs a multiple of pp micro-batches",
          lambda c, f: (c["vpp"] == 1) | (_micro_batches(c, f) % c["pp"] == 0)),
     Rule("schedule_supported", ("dp", "micro_batch", "pp", "vpp", "schedule"), "GPipe, zero-bubble and DualPipe need a "
-         "stack that has them and a pipeline without interleaving; DualPipe also an even pp that divides the layers, "
-         "and 2 x pp micro-batches",
+         "stack that has them and a pipeline without interleaving; DualPipe also an even pp, stages that are "
+         "alike from both ends, and 2 x pp micro-batches",
          _scheduled),
     Rule("zero_supported", ("zero",), "the stack does not offer this ZeRO stage",
          lambda c, f: np.isin(c["zero"], f.stack.zero_stages)),
@@ -180,8 +204,8 @@ _RULES: tuple[Rule, ...] = (
          _needs_shards),
     Rule("no_sync_supported", ("dp", "micro_batch", "pp", "zero", "no_sync"), "no_sync needs several micro-batches "
          "under ZeRO-2 or 3 without a pipeline, and some stacks cannot do without it there", _accumulates),
-    Rule("hsdp_supported", ("cp", "dp", "ep", "hsdp", "zero"), "hybrid sharding needs a stack that has it, its highest "
-         "ZeRO stage, and equal shard groups that hold whole sets of experts", _hybrid_shards),
+    Rule("hsdp_supported", ("tp", "cp", "dp", "ep", "expert_tp", "hsdp", "zero"), "hybrid sharding needs a stack that "
+         "has it, its highest ZeRO stage, and equal shard groups that hold whole sets of experts", _hybrid_shards),
     Rule("sp_supported", ("tp", "sp"), "without tensor parallelism there is nothing to split",
          lambda c, f: (c["tp"] > 1) | (c["sp"] == f.space.sequence_parallel[0])),
     Rule("sp_wins", (*SPLIT_BY, "sp"), "with sequence parallelism the same layout is no slower and holds less",

@@ -30,6 +30,7 @@ class Layouts:
     vpp: Ints
     schedule: Ints
     ep: Ints
+    expert_tp: Ints
     zero: Ints
     hsdp: Ints
     no_sync: Ints
@@ -53,6 +54,17 @@ class Layouts:
     def shard(self) -> Ints:
         """Ranks over which ZeRO shards states: dp x cp, over the copies of a hybrid shard group."""
         return self.dp * self.cp // self.hsdp
+
+    @property
+    def expert_split(self) -> Ints:
+        """GPUs over which each expert is split: those of tensor parallelism unless the layout says otherwise."""
+        return np.where(self.expert_tp == 0, self.tp, self.expert_tp)
+
+    @property
+    def expert_shard(self) -> Floats:
+        """Ranks over which ZeRO shards the states of an expert: those of a shard group that hold it."""
+        shared: Floats = self.shard * self.tp / (self.expert_split * self.ep)
+        return shared
 
     @property
     def batch(self) -> Ints:
@@ -93,8 +105,8 @@ def constant(value: float, dtype: type[np.generic], rows: int) -> Ints:
 
 def from_rows(rows: Sequence[Mapping[str, float]], global_batch: Sequence[int] | int) -> Layouts:
     """Build a table from rows of axis values; what a row leaves out is 1, or 0 for the axes that start there."""
-    zero_based = {"candidate", "precision", "schedule", "zero", "no_sync", "recompute", "offload", "offload_parameters",
-                  "offload_activations", "nvme"}
+    zero_based = {"candidate", "precision", "schedule", "zero", "expert_tp", "no_sync", "recompute", "offload",
+                  "offload_parameters", "offload_activations", "nvme"}
     columns = {a.name: np.array([r.get(a.name, 0 if a.name in zero_based else 1) for r in rows], column_type(a.name))
                for a in AXES}
     batches = np.broadcast_to(np.asarray(global_batch, np.int64), len(rows))

@@ -29,7 +29,8 @@ def _gqa(attention: Attention, hidden: int) -> tuple[tuple[Linear, ...], int]:
     queries, out = attention.heads * attention.head_dim, attention.heads * attention.value_dim
     computed = queries + attention.kv_heads * attention.projected + (out if attention.gate else 0)
     read = attention.kv_heads * (attention.head_dim + attention.value_dim)
-    return (Linear(hidden, computed, "column"), Linear(out, hidden, "row")), read
+    shared = attention.projected if attention.kv_heads == 1 and attention.heads > 1 else 0
+    return (Linear(hidden, computed, "column", shared), Linear(out, hidden, "row")), read
 
 
 def _mla(attention: LatentAttention, hidden: int) -> tuple[tuple[Linear, ...], int]:
@@ -145,7 +146,7 @@ def kind_of(block: Block, model: Model) -> LayerKind:
         ffn, gated = mlp.ffn, mlp.kind == "gated"
     fan = 2 if gated else 1
     dense = [Linear(h, fan * ffn, "column"), Linear(ffn, h, "row")] if ffn else []
-    whole = sum(linear.k * linear.n for linear in (*mixer.linears, *further) if linear.split == "none")
+    whole = sum(linear.whole for linear in (*mixer.linears, *further))
     parts = sum(part is not None for part in (block.attention or block.recurrence, mlp))
     return LayerKind(
         attention=mixer.linears, mlp=(*dense, *further), experts=experts, heads=mixer.heads, query_dim=mixer.query_dim,

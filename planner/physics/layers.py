@@ -10,7 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from planner.catalog.attention import Indexer
+from planner.layouts.table import Floats
 
 Split = Literal["column", "row", "none"]
 
@@ -22,6 +25,17 @@ class Linear:
     k: int
     n: int
     split: Split
+    shared: int = 0
+    """Of the columns, those that every rank computes: the one key-value head of multi-query attention."""
+
+    def columns(self, ranks: Floats) -> Floats:
+        """Return the columns on one of so many ranks of tensor parallelism."""
+        return (self.n - self.shared) / ranks + self.shared if self.split == "column" else 0 * ranks + self.n
+
+    @property
+    def whole(self) -> int:
+        """Weights that every rank of tensor parallelism holds."""
+        return self.k * (self.n if self.split == "none" else self.shared)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +129,15 @@ class LayerKind:
     def key_value_heads(self) -> int:
         """Heads of keys and values."""
         return self.key_value_width // max(1, self.query_dim + self.value_dim)
+
+    @property
+    def shared_key(self) -> bool:
+        """Whether there is one key-value head, which every rank of tensor parallelism holds."""
+        return self.heads > 1 and self.key_value_heads == 1
+
+    def keys_and_values(self, ranks: Floats) -> Floats:
+        """Return the width of keys and values on one of so many ranks of tensor parallelism."""
+        return self.key_value_width / (np.ones_like(ranks) if self.shared_key else ranks)
 
     def span(self, sequence: int) -> float:
         """Return how many positions a token attends to on average under the causal mask and the window."""

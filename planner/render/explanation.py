@@ -8,6 +8,7 @@ from planner.answer.explanation import Explanation, WhyNot, Worth
 from planner.answer.objective import NAMES, show_amount
 from planner.answer.schema import Plan
 from planner.jobs.serving.assignment import MONTH_DAYS
+from planner.render.facts import is_endless
 from planner.render.layout_text import brief
 from planner.render.page import Column, Page
 from planner.render.proof import show_infeasible
@@ -80,7 +81,7 @@ def _show_worth(page: Page, explanation: Explanation) -> None:
                 f"{one.unit}: {shown(one.saves)}" + (f" (pays from {one.pays_from} on)" if one.pays_from else ""),
                 shown(one.without))
 
-    serves = explanation.assignments and explanation.assignments[0].kind == "serving"
+    serves = explanation.assignments and is_endless(explanation.assignments[0])
     page.heading(f"What the limits cost in {MONTH_DAYS:g} days" if serves else "What the limits cost")
     page.table((Column("limit"), Column("given"), Column("used"), Column("binds"), Column("one unit more saves"),
                 Column("without it saves")), [row(one) for one in explanation.worth])

@@ -82,8 +82,10 @@ def latencies(serving: Serving) -> tuple[list[str], list[list[str]]]:
     were; what a target asks for beside p50 and p95 is a column.
     """
     found = serving.replayed
-    rows = (("first token (TTFT)", serving.ttft_seconds, found and found.ttft_seconds),
-            ("each token (TPOT)", serving.tpot_seconds, found and found.tpot_seconds))
+    rows = [("first token (TTFT)", serving.ttft_seconds, found and found.ttft_seconds),
+            ("each token (TPOT)", serving.tpot_seconds, found and found.tpot_seconds)]
+    if serving.e2e_seconds is not None:
+        rows.append(("last token (E2E)", serving.e2e_seconds, found and found.e2e_seconds))
     asked = [each.asked for _, each, _ in rows if each.asked]
     columns = ["p50", "p95", *sorted({one.at for one in asked} - {"p50", "p95"})]
     ways = ["computed", "replayed"] if found else ["computed"]
@@ -120,7 +122,7 @@ def _hardware(a: Assignment) -> Iterator[tuple[str, str]]:
     yield "GPUs", f"{a.gpus:,} x {a.gpu}"
     yield "nodes", f"{a.nodes:,} x {a.node}" + (f" and {a.spare_nodes:,} spare" if a.spare_nodes else "")
     if a.idle_gpus:
-        yield "idle", f"{idle(a)}, though paid for"
+        yield "idle", f"{plural(a.idle_gpus, 'GPU')}, paid for and unused"
 
 
 def _layout(a: Assignment) -> Iterator[tuple[str, str]]:
@@ -164,6 +166,9 @@ def _trained(a: Assignment) -> Iterator[tuple[str, str]]:
             f"one every {show_seconds(often.seconds_between)}; a {show_bytes(often.checkpoint_bytes)} checkpoint every "
             f"{show_seconds(often.checkpoint_interval_seconds)}, written in "
             f"{show_seconds(often.checkpoint_write_seconds)}; a restart takes {show_seconds(often.restart_seconds)}")
+        if often.missing_spares:
+            yield "repairs", (f"while it runs of {a.spare_nodes or 'none'}: it waits {percent(often.repair_share)} of "
+                              f"the time, which {plural(often.missing_spares, 'more spare')} would save")
     if a.duration_days is not None:
         yield "duration", days(a.duration_days)
 
@@ -172,10 +177,14 @@ def _step(time: Time) -> Iterator[tuple[str, str]]:
     low, high = (show_seconds(s) for s in time.interval90_seconds)
     yield "compute", f"{time.model_tflops_per_gpu:,.0f} TFLOP/s/GPU, MFU {time.mfu:.3f}"
     yield "step", f"{show_seconds(time.step_seconds)}, 90% interval {low} to {high}"
+    if time.evidence is not None and not time.evidence.validated:
+        yield "evidence", "speed not validated for this stack: no measured run of it by this method"
 
 
 def _served(a: Assignment, serving: Serving) -> Iterator[tuple[str, str]]:
     tokens = serving.output_tokens_per_second_per_gpu * a.gpus
+    if serving.users is not None:
+        yield "users", f"{serving.users:,.4g} at once, each waiting for the answer before the next question"
     yield "requests", (f"{serving.requests_per_second:,.4g} requests/s{prompts_of(a)} over "
                        f"{plural(serving.replicas, 'replica')}")
     yield "output", (f"{serving.output_tokens_per_second_per_gpu:,.0f} output tokens/s/GPU, {show_count(tokens)} "
@@ -220,10 +229,17 @@ def _cost(a: Assignment) -> Iterator[tuple[str, str]]:
         paid, used = (show_seconds(each * DAY) for each in (a.commitment.paid_days, a.commitment.used_days))
         yield "commitment", f"{paid} paid for ({a.commitment.term}), {used} used"
     if a.cost_usd is not None:
-        yield "cost", f"{a.cost_usd:,.2f} USD" + (f" in {MONTH_DAYS:g} days" if a.serving else _per_tokens(a))
+        yield "cost", f"{a.cost_usd:,.2f} USD" + (f" in {MONTH_DAYS:g} days" if is_endless(a) else _per_tokens(a))
+
+
+def is_endless(a: Assignment) -> bool:
+    """Say whether it is of a service, which does not end: its cost is that of a month."""
+    return a.serving is not None and a.serving.documents is None
 
 
 def _per_tokens(a: Assignment) -> str:
+    if a.serving is not None:
+        return f", {show_usd((a.cost_usd or 0.0) / (a.serving.documents or 1) * 1000)} per 1,000 documents"
     tokens = a.time.tokens_per_second_per_gpu * a.gpus * a.time.step_seconds * (a.time.steps or 0)
     return f", {show_usd((a.cost_usd or 0.0) / tokens * 1e6)} per million tokens" if tokens else ""
 
@@ -240,11 +256,6 @@ def _purchase(a: Assignment) -> Iterator[tuple[str, str]]:
     yield "running", f"{show_usd(bought.opex_usd_per_month)} of that per month (electricity to staff)"
     yield "per hour", (f"{show_usd(bought.usd_per_useful_gpu_hour)} per useful GPU-hour with the nodes "
                       f"{bought.utilization:.0%} in use")
-
-
-def idle(a: Assignment) -> str:
-    """Return how many GPUs of the nodes have nothing to do."""
-    return f"{plural(a.idle_gpus, 'GPU')} of {plural(a.nodes, 'node')} idle"
 
 
 def bill(bought: Bought) -> list[tuple[str, str, str, str]]:

@@ -10,9 +10,6 @@ from planner.units import GIB
 
 METHODS = {"inference": "inference", "qlora": "QLoRA", "lora": "LoRA", "full": "full", "pretrain": "pre-training"}
 
-MOST_KINDS = 18
-"""Kinds of GPUs in the table; the others are behind -v."""
-
 
 def asks_what_holds(plan: Plan) -> bool:
     """Say whether the question left the amount of work open, so that only memory is asked."""
@@ -41,28 +38,34 @@ def _called(a: Assignment, plan: Plan) -> str:
 def show_holding(page: Page, plan: Plan, *, full: bool) -> None:
     """Print a table of GPU kinds by method where one model was asked for, and the layouts of the fewest."""
     if "," not in plan.provenance.scenario["workload"]["model"]:
-        _show_kinds(page, plan, None if full else MOST_KINDS)
+        _show_kinds(page, plan, full=full)
     page.heading("Layouts of the fewest")
     page.facts([(_called(a, plan),
                  f"{a.gpus} x {a.gpu}: {brief(a)}, {a.memory.peak_bytes / GIB:.1f} GiB per GPU ({a.stack})")
                 for a in plan.assignments])
 
 
-def _show_kinds(page: Page, plan: Plan, most: int | None) -> None:
+def _show_kinds(page: Page, plan: Plan, *, full: bool) -> None:
     methods = [a.workload for a in plan.assignments]
     found: dict[str, dict[str, list[Assignment]]] = {}
     for assignment in (*plan.assignments, *plan.alternatives):
         found.setdefault(assignment.gpu, {}).setdefault(assignment.workload, []).append(assignment)
     work = plan.provenance.scenario["workload"]
     page.heading(f"GPUs needed, at {work['sequence_length']} tokens a sequence")
-    columns = [Column("GPU"), Column("usable GiB", True), *(Column(METHODS.get(m, m), True) for m in methods)]
+    heads = [Column(METHODS.get(m, m), True) for m in methods]
     kinds = sorted(found, key=lambda gpu: (-_usable(found[gpu]), gpu))
-    shown = kinds[:most]
-    page.table(columns, [[gpu, f"{_usable(found[gpu]) / GIB:.1f}", *(_count(found[gpu].get(m)) for m in methods)]
-                         for gpu in shown])
+    rows = {gpu: tuple(_count(found[gpu].get(m)) for m in methods) for gpu in kinds}
+    if full:
+        page.table([Column("GPU"), Column("usable GiB", True), *heads],
+                   [[gpu, f"{_usable(found[gpu]) / GIB:.1f}", *rows[gpu]] for gpu in kinds])
+    else:
+        alike: dict[tuple[str, ...], list[str]] = {}
+        for gpu in kinds:
+            alike.setdefault(rows[gpu], []).append(gpu)
+        page.lines([*heads, Column("GPU, largest memory first")],
+                   [[*counts, ", ".join(gpus)] for counts, gpus in alike.items()])
     page.paragraph("* with something on the host or on flash, which costs time; in brackets with nothing there; "
-                   "- nothing in the searched space fits"
-                   + (f"; {len(kinds) - len(shown)} smaller GPUs with -v" if len(shown) < len(kinds) else ""))
+                   "- nothing in the searched space fits")
 
 
 def _usable(methods: dict[str, list[Assignment]]) -> int:

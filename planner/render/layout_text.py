@@ -15,8 +15,8 @@ _SHARDED = {1: "optimizer states", 2: "optimizer states and gradients",
 _KEPT = {"none": "no recompute", "selective": "selective recompute", "full": "full recompute",
          "mixed": "recompute chosen by layer"}
 
-_AXES = {"tp": "TP {}", "pp": "PP {}", "vpp": "VPP {}", "cp": "CP {}", "ep": "EP {}", "zero": "ZeRO {}",
-         "micro_batch": "micro-batch {}", "shard": "sharded over {}", "schedule": "{}"}
+_AXES = {"tp": "TP {}", "pp": "PP {}", "vpp": "VPP {}", "cp": "CP {}", "ep": "EP {}", "expert_tp": "expert TP {}",
+         "zero": "ZeRO {}", "micro_batch": "micro-batch {}", "shard": "sharded over {}", "schedule": "{}"}
 
 
 def degrees(a: Assignment) -> str:
@@ -24,7 +24,8 @@ def degrees(a: Assignment) -> str:
     layout = a.layout
     names = {"TP": layout.tp, "PP": layout.pp, "VPP": layout.vpp, "CP": layout.cp, "EP": layout.ep,
              "DP": layout.dp // (a.serving.replicas if a.serving else 1)}
-    return " ".join(f"{label} {value}" for label, value in names.items() if value > 1) or "one GPU"
+    whole = ["expert TP 1"] if a.serving is None and layout.expert_tp == 1 < min(layout.tp, layout.ep) else []
+    return " ".join([f"{label} {value}" for label, value in names.items() if value > 1] + whole) or "one GPU"
 
 
 def brief(a: Assignment) -> str:
@@ -46,10 +47,12 @@ def differences(a: Assignment, other: Assignment) -> Iterator[str]:
     mine, theirs = a.layout, other.layout
     if mine.offload != theirs.offload:
         yield " and ".join(_offloads(mine)) or "no offload"
-    for name in ("tp", "pp", "vpp", "cp", "ep", "zero", "recompute", "micro_batch", "shard", "schedule", "no_sync",
-                 "sequence_parallel"):
+    for name in ("tp", "pp", "vpp", "cp", "ep", "expert_tp", "zero", "recompute", "micro_batch", "shard", "schedule",
+                 "no_sync", "sequence_parallel"):
         value: object = getattr(mine, name)
-        if value == getattr(theirs, name) or (a.serving is not None and name == "micro_batch"):
+        follows = name == "expert_tp" and (mine.expert_tp == mine.tp) == (theirs.expert_tp == theirs.tp)
+        if value == getattr(theirs, name) or follows or (
+                a.serving is not None and name in ("micro_batch", "expert_tp")):
             continue
         if name == "recompute":
             yield _KEPT[mine.recompute]
@@ -68,7 +71,7 @@ def axes(assignment: Assignment) -> str:
         each = f"each replica TP {layout.tp} x PP {layout.pp}" + (f" x DP {dp} of attention" if dp > 1 else "")
     gpus = assignment.gpus // (service.replicas if service else 1)
     parts = [f"{each} = {plural(gpus, 'GPU')}", f"EP {layout.ep}"]
-    if layout.expert_tp is not None and layout.expert_tp > 1:
+    if layout.expert_tp is not None and (layout.expert_tp > 1 or layout.tp > 1):
         parts.append(f"expert TP {layout.expert_tp}")
     if assignment.kind == "training":
         parts += [f"VPP {layout.vpp}", f"ZeRO {layout.zero} over {layout.shard} GPUs",

@@ -7,16 +7,19 @@ from math import log
 
 from planner.answer.assignment import Assignment
 from planner.answer.schema import Measure, Plan
-from planner.render.layout_text import brief
+from planner.render.figures import days
+from planner.render.layout_text import brief, degrees
 from planner.render.page import Column, Page
-from planner.units import plural, round_up, show_kwh, show_usd
+from planner.units import plural, show_kwh, show_usd
 
 WIDTH, HEIGHT = 60, 15
+MOST_POINTS = 12
+"""Of a table on a screen."""
 FAR = 4
 """Most over least value from which an axis is logarithmic."""
 _CALLED: dict[Measure, str] = {"cost_usd": "cost", "duration_days": "days", "gpus": "gpus", "energy_kwh": "energy"}
 _FIELDS = {name: measure for measure, name in _CALLED.items()}
-_SHOWN = {"cost": show_usd, "days": lambda days: f"{round_up(days, 1):,}", "gpus": "{:,.0f}".format, "energy": show_kwh}
+_SHOWN = {"cost": show_usd, "days": days, "gpus": "{:,.0f}".format, "energy": show_kwh}
 _MARKS = "123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -25,8 +28,9 @@ def trades(plan: Plan) -> bool:
     return plan.provenance.pareto is not None and bool(plan.assignments)
 
 
-def show_trade_offs(page: Page, plan: Plan) -> None:
-    """Print every point of the frontier, best by the first measure first."""
+def show_trade_offs(page: Page, plan: Plan, *, full: bool) -> None:
+    """Print the points of the frontier, best by the first measure first; where not in full, the first in a line each.
+    """
     names = [_CALLED[measure] for measure in plan.provenance.pareto or ()]
     points: list[Assignment] = [*plan.assignments, *plan.alternatives]
     known = f"{plural(len(points), 'point')}, exact" if plan.status == "optimal" else "not all: stopped by a limit"
@@ -38,8 +42,14 @@ def show_trade_offs(page: Page, plan: Plan) -> None:
         page.console.print()
     measures = [*names, *(name for name in _FIELDS if name not in names)]
     columns = (Column("point"), *(Column(name, True) for name in measures), Column("hardware and layout"))
-    page.table(columns, [(_mark(at), *(_SHOWN[name](_value(one, name)) for name in measures),
-                          f"{one.nodes:,} x {one.node}, {brief(one)}") for at, one in enumerate(points)])
+    rows = [(_mark(at), *(_SHOWN[name](_value(one, name)) for name in measures),
+             f"{one.nodes:,} x {one.node}, {brief(one) if full else degrees(one)}") for at, one in enumerate(points)]
+    if full:
+        page.table(columns, rows)
+        return
+    page.lines(columns, rows[:MOST_POINTS])
+    if len(rows) > MOST_POINTS:
+        page.paragraph(f"  {len(rows) - MOST_POINTS} more with -v")
 
 
 def _value(one: Assignment, name: str) -> float:
@@ -64,7 +74,7 @@ def _plot(points: Sequence[Assignment], down: str, across: str) -> list[str]:
         labels[HEIGHT // 2 + 1] = "(log)"
     lines = [f"  {labels.get(row, ''):>{margin}} |{''.join(cells).rstrip()}" for row, cells in enumerate(rows)]
     left, scale = _SHOWN[across](min(widths)), " (log)" if _by_logarithm(widths) else ""
-    right = f"{_SHOWN[across](max(widths))} {across}{scale}"
+    right = _SHOWN[across](max(widths)) + ("" if across == "days" else f" {across}") + scale
     return [*lines, f"  {'':>{margin}} +{'-' * WIDTH}", f"  {'':>{margin}}  {left}{right:>{WIDTH - len(left)}}"]
 
 

@@ -10,7 +10,7 @@ from planner.jobs.serving.assignment import MONTH_DAYS
 from planner.render.figures import days, objective, percent, values
 from planner.render.layout_text import brief
 from planner.render.page import Column, Page
-from planner.render.serving import is_service
+from planner.render.serving import documents_of, is_service
 from planner.units import show_seconds, show_usd
 
 _LEAST = {"cost_usd": "cheapest", "gpus": "fewest GPUs", "energy_kwh": "least energy"}
@@ -62,7 +62,7 @@ def _status(plan: Plan) -> str:
     if seen is not None and not seen.met:
         return f"no fleet found that meets every target by replay: {objective(name, value)}"
     if plan.status == "optimal":
-        month = f" in {MONTH_DAYS:g} days" if is_service(plan) and name != "gpus" else ""
+        month = f" in {MONTH_DAYS:g} days" if is_service(plan) and documents_of(plan) is None and name != "gpus" else ""
         return f"proven optimal: exact value {objective(name, value)}{month} = exact bound"
     if bound is None:
         return f"not proven: value {objective(name, value)}, no bound"

@@ -46,7 +46,9 @@ def _fleets(plan: Plan) -> Iterator[list[Alternative]]:
 def _lines(fleets: Sequence[Sequence[Alternative]], plan: Plan) -> Iterator[tuple[str, str, str, str]]:
     """Yield the lines, with the provider where two have the same name, and each text once."""
     seen: set[str] = set()
-    for fleet in fleets:
+    best = {a.offer for a in plan.assignments}
+    # what is as good on the same nodes tells least
+    for fleet in sorted(fleets, key=lambda one: one[0].why.startswith("same") and one[0].offer in best):
         name, time, cost, why = _line(fleet, plan)
         if name in seen:
             name += f", {_from(fleet[0])}"
@@ -101,5 +103,6 @@ def shortened(text: str, room: int) -> str:
 def _found(text: str, mark: str) -> Iterator[int]:
     at = text.find(mark)
     while at >= 0:
-        yield at
+        if text.count("(", 0, at) == text.count(")", 0, at):
+            yield at
         at = text.find(mark, at + 1)

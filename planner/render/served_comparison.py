@@ -13,8 +13,8 @@ from planner.units import show_seconds, show_usd
 
 
 def of_services(found: Sequence[Compared]) -> bool:
-    """Say whether the rows are of services: some has replicas."""
-    return any(a.serving is not None for one in found for a in one.assignments)
+    """Say whether the rows are of services: some has replicas that do not end."""
+    return any(a.serving is not None and a.serving.documents is None for one in found for a in one.assignments)
 
 
 def services_line(found: Sequence[Compared]) -> str:

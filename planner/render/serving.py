@@ -8,7 +8,7 @@ from planner.answer.schema import Plan
 from planner.jobs.serving.assignment import MONTH_DAYS
 from planner.jobs.serving.estimate import ANSWERED
 from planner.render.layout_text import prompts_of
-from planner.units import plural, show_bytes, show_seconds, show_usd
+from planner.units import DAY, plural, show_bytes, show_seconds, show_usd
 
 BEST = {"cost_usd": "Cheapest", "duration_days": "Fastest", "gpus": "Fewest GPUs", "energy_kwh": "Least energy"}
 ROLES = {"whole": "", "prefill": " for prefill", "decode": " for decode"}
@@ -24,6 +24,11 @@ def is_service(plan: Plan) -> bool:
     return "workloads" in scenario or (isinstance(work, dict) and work.get("kind") == "serving")
 
 
+def documents_of(plan: Plan) -> int | None:
+    """Return the documents of a batch; none of a service, which does not end."""
+    return next((a.serving.documents for a in plan.assignments if a.serving), None)
+
+
 def serving_sentence(plan: Plan) -> str:
     """Return what serves what, for how much, and whether that is proven."""
     parts = []
@@ -32,15 +37,22 @@ def serving_sentence(plan: Plan) -> str:
         rate = max(sum(a.serving.requests_per_second for a in mine if a.serving and a.serving.role != role)
                    for role in ("prefill", "decode"))
         fleet = " and ".join(_fleet(a) for a in mine)
-        parts.append(f"{fleet} {'serves' if len(mine) == 1 and _alone(mine[0]) else 'serve'} {rate:,.4g} requests/s "
-                     f"of {name}")
+        users = sum(a.serving.users or 0.0 for a in mine if a.serving)
+        load = f"{users:,.0f} users ({rate:,.4g} requests/s)" if users else f"{rate:,.4g} requests/s"
+        parts.append(f"{fleet} {'serves' if len(mine) == 1 and _alone(mine[0]) else 'serve'} {load} of {name}")
+    best = BEST[plan.objective.name] if plan.status == "optimal" else "Best found"
+    proof = "proven optimal" if plan.status == "optimal" else "not proven"
+    if (documents := documents_of(plan)) is not None:
+        (a,) = plan.assignments
+        usd = "" if a.cost_usd is None else f" for {show_usd(a.cost_usd)}"
+        answer = "answers" if _alone(a) else "answer"
+        return (f"{best}: {_fleet(a)} {answer} {documents:,} documents of {a.workload} in "
+                f"{show_seconds((a.duration_days or 0.0) * DAY)}{usd} ({proof})")
     cost = hourly(plan)
     daily = any(a.serving and a.serving.nodes_by_hour for a in plan.assignments)
     price = "" if cost is None else f" for {show_usd(cost)}/h"
     if cost is not None and (daily or len(plan.assignments) > 1):
         price = f", {show_usd(cost)}/h in all" + (" on average over the day" if daily else "")
-    best = BEST[plan.objective.name] if plan.status == "optimal" else "Best found"
-    proof = "proven optimal" if plan.status == "optimal" else "not proven"
     seen = plan.objective.by_replay
     if seen is not None and not seen.met:
         best = "Misses its targets"

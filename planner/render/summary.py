@@ -9,12 +9,12 @@ from collections.abc import Sequence
 
 from planner.answer.assignment import Assignment
 from planner.render.breakdown import VERDICT, at_confidence, show_latencies
-from planner.render.facts import facts, idle, memory_parts, time_parts
+from planner.render.facts import facts, memory_parts, time_parts
 from planner.render.figures import days, percent
 from planner.render.layout_text import asked_latency, brief, degrees, prompts_of
 from planner.render.page import Block, Column, Page
 from planner.render.serving import ROLES
-from planner.units import GIB, show_bytes, show_seconds, show_usd
+from planner.units import GIB, plural, show_bytes, show_seconds, show_usd
 
 MOST_PARTS = 6
 """Rows of a block of memory or time: the largest, and the others in one."""
@@ -36,7 +36,8 @@ def show_summary(page: Page, a: Assignment, confidence: float | None, proof: str
     page.blocks(_memory(a, confidence), _time(a))
     if a.serving is not None:
         page.console.print()
-        show_latencies(page, a.serving)
+        if a.serving.documents is None:
+            show_latencies(page, a.serving)
     page.console.print()
     wanted = _TRAINED if a.serving is None else _SERVED
     speed = [(label, value) for (group, label), value in said.items() if group == "performance" and label in wanted]
@@ -96,18 +97,19 @@ def _show_fleet(page: Page, shown: Sequence[Assignment]) -> None:
     rows = []
     for a, pair in zip(shown, found, strict=True):
         seconds = [time if len(one) == 1 else f"{time} {name}" for (name, time), one in zip(pair, at, strict=True)]
-        rows.append((*_line(a), *seconds, _hourly(a)))
+        rows.append((*_line(a, several=len({one.workload for one in shown}) > 1), *seconds, _hourly(a)))
     page.table(columns, rows)
-    left = [f"{idle(a)} ({a.workload})" for a in shown if a.idle_gpus]
-    if left:
-        page.paragraph("Paid for: " + "; ".join(left))
+    idle = sum(a.idle_gpus for a in shown)
+    if idle:
+        page.paragraph(f"Paid for and idle: {plural(idle, 'GPU')}")
 
 
-def _line(a: Assignment) -> tuple[str, str, str]:
+def _line(a: Assignment, *, several: bool) -> tuple[str, str, str]:
     served = a.serving
     assert served is not None
     each = a.gpus // served.replicas
-    return (f"{a.workload}{ROLES[served.role]}{prompts_of(a)}",
+    role = f"{ROLES[served.role]}{prompts_of(a)}"
+    return (f"{a.workload}{role}" if several else role.strip() or a.workload,
             f"{served.replicas:,} x {each} {a.gpu}, {a.layout.precision}", f"{served.requests_per_second:,.4g}")
 
 

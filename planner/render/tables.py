@@ -14,6 +14,7 @@ from planner.render.holding import asks_what_holds, holding_sentence, show_holdi
 from planner.render.layout_text import prompts_of
 from planner.render.page import Page
 from planner.render.pareto import show_trade_offs, trades
+from planner.render.portfolio import is_portfolio, portfolio_sentence, show_portfolio
 from planner.render.proof import (
     proof_line,
     show_alternatives,
@@ -45,12 +46,19 @@ def render_answer_line(plan: Plan) -> str:
     """Return the answer in one line, as `--quiet` prints it."""
     if asks_what_holds(plan) and plan.assignments:
         return holding_sentence(plan)
+    if is_portfolio(plan) and plan.assignments:
+        return portfolio_sentence(plan)
     return infeasible_sentence(plan.infeasible) if plan.infeasible else plan_sentence(plan)
 
 
 def render_plan(plan: Plan, console: Console, *, full: bool = False) -> None:
     """Print the answer, then layout, memory, time, cost, proof, alternatives and defaults; in full, or on a screen."""
     page = Page(console)
+    if is_portfolio(plan) and plan.assignments:
+        page.paragraph(portfolio_sentence(plan), "bold")
+        show_portfolio(page, plan)
+        _show_end(page, plan, full=full)
+        return
     if asks_what_holds(plan) and plan.assignments:
         page.paragraph(holding_sentence(plan), "bold")
         show_holding(page, plan, full=full)
@@ -75,22 +83,22 @@ def render_plan(plan: Plan, console: Console, *, full: bool = False) -> None:
         show_assignment(page, assignment, confidence)
     show_proof(page, plan)
     if trades(plan):
-        show_trade_offs(page, plan)
+        show_trade_offs(page, plan, full=True)
     else:
         show_alternatives(page, plan)
     _show_end(page, plan, full=True)
 
 
 def _show_short(page: Page, plan: Plan, confidence: float | None) -> None:
-    if len(plan.assignments) == 1:
+    if len(plan.assignments) == 1 and not trades(plan):
         show_summary(page, plan.assignments[0], confidence, proof_line(plan))
     else:
-        if plan.assignments:
+        if len(plan.assignments) > 1:
             show_each(page, plan.assignments)
         page.console.print()
         page.facts([("proof", proof_line(plan))])
     if trades(plan):
-        show_trade_offs(page, plan)
+        show_trade_offs(page, plan, full=False)
     elif plan.assignments:
         show_runners_up(page, plan)
     _show_end(page, plan, full=False)

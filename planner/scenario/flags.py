@@ -8,10 +8,11 @@ from numbers import Integral, Real
 from typing import Any, get_args
 
 from planner.catalog.hardware import Precision
+from planner.catalog.stack import Method
 from planner.errors import InputError, UnknownName
 from planner.scenario.limits import Objective
 from planner.scenario.serving import CacheFormat, Disaggregated
-from planner.scenario.workload import Loss, Method, Optimizer
+from planner.scenario.workload import Loss, Optimizer
 from planner.yaml_io import MAX_DEPTH
 
 LARGEST_BITS = 128
@@ -48,8 +49,14 @@ TABLE: dict[str, Flag] = {
           seq_len=Flag("sequence_length", "Sequence length. Default: by model; for fine-tuning at most 4096.", "TOKENS",
                        also="sequence_length"),
           global_batch=Flag("", "Sequences in a step. Default: by model; for fine-tuning 128.", "SEQUENCES"),
+          samples=Flag("", "Samples to train on, instead of tokens: 50k.", "COUNT"),
+          epochs=Flag("", "Passes over the samples. Default: 1.", "N"),
           mean_length=Flag("", "Mean length of a sample, if each is padded to the sequence length.", "TOKENS"),
-          stack=Flag("", "Training framework. Default: megatron-core.", "NAME"),
+          dataset=Flag("", "JSONL or Parquet file of samples: their number and lengths.", "FILE"),
+          tokenizer=Flag("", "What counts the tokens of the dataset's text.", "NAME"),
+          packing=Flag("", "Fill sequences with several samples.", switch=True),
+          stack=Flag("", "Training frameworks searched. Default: auto, those in use for the method.", "NAME,..",
+                     many=True),
           precision=Flag("", f"{', '.join(get_args(Precision))}. Default: bf16.", "FORMAT,..", many=True),
           optimizer=Flag("", "Instead of the stack's AdamW.", choices=get_args(Optimizer)),
           optimizer_in_backward=Flag("", "Step during backward, freeing each gradient at once.", switch=True),
@@ -58,12 +65,16 @@ TABLE: dict[str, Flag] = {
           trained_layers=Flag("", "Train only the last N layers and the head. Default: all.", "N"),
           rate=Flag("", "Serve this many requests: 20 (per second), or 300 requests/min.", "RATE"),
           concurrency=Flag("", "Requests in flight, instead of a rate.", "N"),
+          users=Flag("", "People at once, each waiting for the answer before asking again.", "N"),
+          think=Flag("", "Mean time a user thinks between answer and next question. Default: none.", "TIME"),
+          documents=Flag("", "A batch of so many requests with a --deadline, instead of a service: 1M.", "N"),
           input=Flag("", "Prompt tokens per request.", "TOKENS"),
           output=Flag("", "Output tokens per request.", "TOKENS"),
           arrivals=Flag("", "Gaps between requests: poisson (default), or their variation as cv=2.", "HOW"),
           day=Flag("", "24 factors of the rate, one per hour from midnight.", "F,.."),
           ttft=Flag("", "Latency target (SLO) for the first token, at p95: 2s, '2 s at p99'.", "TIME"),
           tpot=Flag("", "Latency target (SLO) per token after the first, at p95: 50ms.", "TIME"),
+          e2e=Flag("", "Latency target (SLO) to the last token, at p95: 10s.", "TIME"),
           quantization=Flag("", "Formats allowed for the weights: bf16, fp8, int8, int4, nvfp4, .... Default: as "
                             "published.", "FORMAT,..", many=True),
           kv_cache=Flag("", "Format of the KV cache. Default: the engine's own.", choices=get_args(CacheFormat)),
@@ -83,6 +94,8 @@ TABLE: dict[str, Flag] = {
           provider=Flag("rent.providers", "Only offers of these providers.", "NAME,..", many=True, also="providers"),
           region=Flag("rent.regions", "Only offers in these regions.", "NAME,..", many=True, also="regions"),
           terms=Flag("rent.terms", "on-demand (default), spot, reserved-1y, ...", "TERM,..", many=True),
+          own=Flag("", "Nodes or GPUs that you own, at the price of their electricity: 32xdgx-h100,4x4090.",
+                   "NxNAME,..", many=True),
           price_age=Flag("", "Warn about prices older than this.", "DAYS")),
     **_of("limits.",
           deadline=Flag("", "Longest duration: 60d.", "TIME"),
@@ -96,7 +109,7 @@ TABLE: dict[str, Flag] = {
     "objective": Flag("objective", "What to minimize. Default: cost.", choices=get_args(Objective)),
     "confidence": Flag("confidence", "Confidence of the memory verdict, 0.5 to 1. Default: 0.95.", "SHARE"),
 }
-"""Name -> what it sets. A value that is not listed here (a trace, owned nodes) is given in a file or a mapping."""
+"""Name -> what it sets. A value that is not listed here (a trace) is given in a file or a mapping."""
 FLAGS: dict[str, str] = {name: flag.path for name, flag in TABLE.items()}
 """Name -> the scenario value that it sets."""
 NAMES: dict[str, str] = FLAGS | {flag.also: flag.path for flag in TABLE.values() if flag.also}

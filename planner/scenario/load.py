@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 from planner.catalog.load import Catalog, data_root
-from planner.errors import InputError, UnknownName
+from planner.errors import InputError, UnknownName, Unsupported
 from planner.scenario.default import Default, Defaults
 from planner.scenario.flags import FLAGS, plain
 from planner.scenario.pool import ANY
-from planner.scenario.resolve import NO_FILE, resolve, resolve_serving, resolve_work
+from planner.scenario.portfolio import AnyQuestion, Portfolio
+from planner.scenario.resolve import NO_FILE, resolve, resolve_portfolio, resolve_serving, resolve_work
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario, only_training
 from planner.scenario.serving import Serving
 from planner.scenario.words import in_our_words
@@ -25,12 +26,12 @@ from planner.scenario.workload import Training
 from planner.units import trimmed
 from planner.yaml_io import Document, Frozen, dump, read, validate
 
-Kind = Literal["training", "serving"]
+Kind = Literal["training", "serving", "portfolio"]
 Reference = str | Mapping[str, object] | None
 """A file or the name of a shipped scenario, what a file holds, or nothing where values alone ask."""
-_WORK: dict[Kind, type[Frozen]] = {"training": Training, "serving": Serving}
+_WORK: dict[str, type[Frozen]] = {"training": Training, "serving": Serving}
 _THOUSANDS = re.compile(r"(?P<count>\d{1,6}) ?k(?: ?tok(?:en)?s?)?", re.IGNORECASE | re.ASCII)
-_NOUN: dict[Kind, str] = {"training": "training", "serving": "a service"}
+_NOUN: dict[str, str] = {"training": "training", "serving": "a service"}
 
 
 def load_any(reference: Reference, overrides: Mapping[str, object], catalog: Catalog, *,
@@ -42,7 +43,23 @@ def load_any(reference: Reference, overrides: Mapping[str, object], catalog: Cat
     messages use ("--deadline"). Its class follows `workload.kind`; without a file, a value that only services have
     makes it a service. Raises InputError.
     """
+    scenario, defaults = load_question(reference, overrides, catalog, labels=labels)
+    return only_one(scenario), defaults
+
+
+def only_one(scenario: AnyQuestion) -> AnyScenario:
+    """Return a question of one workload, or of services that share a pool. Raises Unsupported for a portfolio."""
+    if isinstance(scenario, Portfolio):
+        raise Unsupported("a portfolio (jobs:) here: planner plan answers it; give one workload")
+    return scenario
+
+
+def load_question(reference: Reference, overrides: Mapping[str, object], catalog: Catalog, *,
+                  labels: Mapping[str, str] | None = None) -> tuple[AnyQuestion, Defaults]:
+    """Return a question as `load_any` does, of one workload or of a portfolio of jobs. Raises InputError."""
     document = _document(reference, overrides, labels or {})
+    if kind_of(document) == "portfolio":
+        return resolve_portfolio(validate(document, Portfolio), catalog, document)
     scenario = as_scenario(document)
     resolved, defaults = (resolve_serving(scenario, catalog, document) if isinstance(scenario, ServingScenario)
                           else resolve(scenario, catalog, document))
@@ -73,6 +90,8 @@ def _document(reference: Reference, overrides: Mapping[str, object], labels: Map
 def as_scenario(document: Document) -> AnyScenario:
     """Return a document as the kind of scenario it says it is, with its open ends. Raises InputError."""
     kind = kind_of(document)
+    if kind == "portfolio":
+        raise Unsupported("a portfolio (jobs:) here: planner plan answers it; give one workload")
     _of_one_kind(document, kind)
     return validate(document, ServingScenario) if kind == "serving" else validate(document, Scenario)
 
@@ -105,6 +124,8 @@ def find(reference: str) -> Path:
 def kind_of(document: Document) -> Kind:
     """Return what a scenario asks for; training where it does not say. Raises InputError for another kind."""
     data = document.data if isinstance(document.data, dict) else {}
+    if "jobs" in data:
+        return "portfolio"
     if "workloads" in data:
         return "serving"
     work = data.get("workload")
@@ -169,13 +190,15 @@ def _values(model: type[Frozen], prefix: str) -> Iterator[tuple[str, bool]]:
 
 def merge(document: Document, overrides: Mapping[str, object], labels: Mapping[str, str]) -> Document:
     """Return `document` with `overrides` put in, labeled for messages; hardware left open becomes `any`."""
-    lists, data = dict(paths()), document.data
+    data = document.data
+    many = next((key for key in ("jobs", "workloads") if isinstance(data, dict) and key in data), None)
+    lists = dict(paths(Portfolio)) if many == "jobs" else dict(paths())
     named: dict[tuple[Hashable, ...], str] = {}
     for path, value in overrides.items():
         if path not in lists and path not in FLAGS.values():
             raise UnknownName("scenario value", path, lists)
-        if isinstance(data, dict) and "workloads" in data and path.startswith("workload."):
-            raise InputError(f"{labels.get(path, path)}: the scenario has several workloads, and this does not say "
+        if many is not None and path.startswith("workload."):
+            raise InputError(f"{labels.get(path, path)}: the scenario has several {many}, and this does not say "
                              "of which it is: write it into the file")
         data = _put(data, path.split("."), _parts(value) if lists.get(path) else value)
         named[tuple(path.split("."))] = labels.get(path, path)
@@ -203,11 +226,15 @@ def _put(data: object, path: Sequence[str], value: object) -> object:
     return {**inner, path[0]: _put(inner.get(path[0]), path[1:], value)}
 
 
-def to_yaml(scenario: AnyScenario) -> str:
+def to_yaml(scenario: AnyQuestion) -> str:
     """Return `scenario` as a file that reads back to the same scenario; what is open or empty is left out."""
-    return dump(_stated(scenario.model_dump(mode="json", exclude_none=True)))
+    return dump(_stated(scenario.model_dump(mode="json", exclude_none=True, by_alias=True,
+                                            exclude_unset=isinstance(scenario, Portfolio))))
 
 
-def _stated(data: dict[str, Any]) -> dict[str, Any]:
-    kept = {key: _stated(value) if isinstance(value, dict) else value for key, value in data.items()}
-    return {key: value for key, value in kept.items() if value not in ({}, [])}
+def _stated(data: Any) -> Any:  # noqa: ANN401 - what a file holds
+    if isinstance(data, list):
+        return [_stated(value) for value in data]
+    if not isinstance(data, dict):
+        return data
+    return {key: _stated(value) for key, value in data.items() if value not in ({}, [])}

@@ -5,20 +5,25 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from planner.catalog.architecture import Model
 from planner.catalog.load import Catalog, data_root
 from planner.errors import Unsupported
 from planner.scenario.default import Default, Defaults
 from planner.scenario.demand import Arrivals, Level
+from planner.scenario.files import found
+from planner.scenario.limits import Limits, Sourcing
 from planner.scenario.pool import named, pool, text
+from planner.scenario.portfolio import Portfolio
+from planner.scenario.samples import in_tokens
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario
 from planner.scenario.serving import Serving
 from planner.scenario.usual import usual
-from planner.scenario.workload import DEFAULT_STACK
+from planner.scenario.workload import AUTO, Training
 from planner.yaml_io import Document
 
-_WHY = {"method": "the default where tokens are given", "stack": "the default for the method",
+_WHY = {"method": "the default where tokens are given", "stack": "the first of those in use for the method",
         "precision": "others are searched only if listed", "engine": "the default engine",
         "kv_cache": "the engine's default",
         "quantization": "the format in which the model is published or named",
@@ -38,32 +43,90 @@ def resolve(scenario: Scenario, catalog: Catalog, document: Document = NO_FILE) 
 
     `document` is where the scenario was read, for messages. Raises InputError.
     """
-    work, defaults = scenario.workload, Defaults()
-    with named(document, "workload", "model"):
+    work, defaults = resolve_training(scenario.workload, catalog, document)
+    if work.tokens is None and scenario.objective != "gpus" and "objective" in scenario.model_fields_set:
+        raise document.error(("objective",), f"objective: {scenario.objective} needs workload.tokens; without tokens "
+                             "the question is the fewest GPUs that hold the model")
+    # what holds a model is no question of offers, so every kind of GPU is a candidate
+    supply = pool(scenario.hardware, scenario.sourcing, scenario.limits, catalog, document, defaults,
+                  priced=work.tokens is not None)
+    return scenario.model_copy(update={
+        "objective": scenario.objective if work.tokens is not None else "gpus",
+        "workload": work, **supply}), defaults
+
+
+def resolve_training(work: Training, catalog: Catalog, document: Document = NO_FILE,
+                     at: tuple[str | int, ...] = ("workload",)) -> tuple[Training, Defaults]:
+    """Return a training job resolved, and what decided it; `at` is where the document has it. Raises InputError."""
+    work, defaults = in_tokens(work, catalog.recipes, document, at)
+    with named(document, *at, "model"):
         models = [reads_text(catalog.model(name)) for name in work.models]
     # several are compared at a length that all of them have
     model = min(models, key=lambda one: one.sequence_length)
     chosen: dict[str, object] = {"model": ", ".join(one.name for one in models)}
     defaults += _text_part(models)
     if work.tokens is not None:
-        chosen["method"] = method = work.method or "pretrain"
-        with named(document, "workload", "stack"):
-            chosen["stack"] = catalog.stack(work.stack or DEFAULT_STACK[method]).name
+        chosen["method"] = work.method or "pretrain"
+    chosen["stack"] = _stacks(work, catalog, document, at)
     typical = usual(model, work.method, catalog.recipes)
     chosen |= {"precision": work.precision, "sequence_length": work.sequence_length or typical.sequence_length}
     if work.tokens is not None:
         chosen["global_batch"] = work.global_batch or typical.global_batch
-    elif scenario.objective != "gpus" and "objective" in scenario.model_fields_set:
-        raise document.error(("objective",), f"objective: {scenario.objective} needs workload.tokens; without tokens "
-                             "the question is the fewest GPUs that hold the model")
     stated = {name for name in work.model_fields_set if getattr(work, name) is not None}
-    defaults += _said(chosen, stated, {"sequence_length": typical.why, "global_batch": typical.why})
-    # what holds a model is no question of offers, so every kind of GPU is a candidate
-    found = pool(scenario.hardware, scenario.sourcing, scenario.limits, catalog, document, defaults,
-                 priced=work.tokens is not None)
-    return scenario.model_copy(update={
-        "objective": scenario.objective if work.tokens is not None else "gpus",
-        "workload": work.model_copy(update=chosen), **found}), defaults
+    said = {**chosen, **_usual(chosen, catalog)}
+    defaults += _said(said, stated, {"sequence_length": typical.why, "global_batch": typical.why})
+    return work.model_copy(update=chosen), defaults
+
+
+def resolve_portfolio(portfolio: Portfolio, catalog: Catalog, document: Document = NO_FILE
+                      ) -> tuple[Portfolio, Defaults]:
+    """Return the same for many jobs: every workload, the hardware, and what is owned or has a quota by its name."""
+    defaults, jobs = Defaults(), []
+    for at, job in enumerate(portfolio.jobs):
+        where = ("jobs", at, "workload")
+        work, decided = (resolve_training(job.workload, catalog, document, where)
+                         if isinstance(job.workload, Training)
+                         else resolve_service(job.workload, catalog, document, where))
+        jobs.append(job.model_copy(update={"workload": work}))
+        defaults += [one.model_copy(update={"name": f"{job.name}.{one.name}"}) for one in decided]
+    sourcing, own = portfolio.sourcing, []
+    for number, one in enumerate(sourcing.own):
+        with named(document, "sourcing", "own", number, "node"):
+            own.append(one.model_copy(update={"node": catalog.node(one.node).name}))
+    rent = sourcing.rent
+    if rent is not None:
+        quota = {}
+        for name, most in rent.quota.items():
+            with named(document, "sourcing", "rent", "quota", name):
+                quota[catalog.node(name).name] = most
+        rent = rent.model_copy(update={"quota": quota})
+    sourcing = sourcing.model_copy(update={"own": tuple(own), "rent": rent})
+    given = Limits().model_copy(update={"max_gpus": portfolio.limits.max_gpus})
+    supply = pool(portfolio.hardware, sourcing.undated, given, catalog, document, defaults)
+    plain, limits = supply["sourcing"], supply["limits"]
+    assert isinstance(plain, Sourcing)
+    assert isinstance(limits, Limits)
+    if rent is not None and plain.rent is not None:
+        rent = rent.model_copy(update={"providers": plain.rent.providers, "regions": plain.rent.regions})
+    return portfolio.model_copy(update={
+        "jobs": tuple(jobs), "hardware": supply["hardware"],
+        "limits": portfolio.limits.model_copy(update={"max_gpus": limits.max_gpus}),
+        "sourcing": sourcing.model_copy(update={"rent": rent})}), defaults
+
+
+def _stacks(work: Training, catalog: Catalog, document: Document,
+            at: tuple[str | int, ...] = ("workload",)) -> tuple[str, ...]:
+    """Return the stacks named, by their catalog names; `auto` as it is."""
+    with named(document, *at, "stack"):
+        return work.stack if work.stack == (AUTO,) else tuple(dict.fromkeys(
+            catalog.stack(name).name for name in work.stack))
+
+
+def _usual(chosen: Mapping[str, Any], catalog: Catalog) -> dict[str, object]:
+    """Return the stack that defaults name until the search has decided: the most usual one, where none is named."""
+    if chosen["stack"] != (AUTO,) or "method" not in chosen:
+        return {}
+    return {"stack": catalog.usual_stacks(chosen["method"])[0].name}
 
 
 def resolve_serving(scenario: ServingScenario, catalog: Catalog, document: Document = NO_FILE
@@ -75,11 +138,11 @@ def resolve_serving(scenario: ServingScenario, catalog: Catalog, document: Docum
         services: dict[str, object] = {"workload": service}
         defaults += decided
     else:
-        found = [resolve_service(one, catalog, document, ("workloads", at))
+        resolved = [resolve_service(one, catalog, document, ("workloads", at))
                  for at, one in enumerate(scenario.workloads)]
-        services = {"workloads": tuple(service for service, _ in found)}
+        services = {"workloads": tuple(service for service, _ in resolved)}
         defaults += [one.model_copy(update={"name": f"{service.label}.{one.name}"})
-                     for service, decided in found for one in decided]
+                     for service, decided in resolved for one in decided]
     update = pool(scenario.hardware, scenario.sourcing, scenario.limits, catalog, document, defaults)
     return scenario.model_copy(update={**services, **update}), defaults
 
@@ -94,14 +157,12 @@ def resolve_work(scenario: AnyScenario, catalog: Catalog, document: Document = N
             raise document.error(("workloads",), "one service at a time is estimated, and the scenario has several")
         service, _ = resolve_service(scenario.workload, catalog, document)
         return scenario.model_copy(update={"workload": service})
-    work = scenario.workload
+    work, _ = in_tokens(scenario.workload, catalog.recipes, document)
     if len(work.models) > 1:
         raise document.error(("workload", "model"), f"one model at a time is estimated, got {', '.join(work.models)}")
     with named(document, "workload", "model"):
-        chosen = {"model": reads_text(catalog.model(work.models[0])).name}
-    if work.stack is not None:
-        with named(document, "workload", "stack"):
-            chosen["stack"] = catalog.stack(work.stack).name
+        chosen: dict[str, object] = {"model": reads_text(catalog.model(work.models[0])).name}
+    chosen["stack"] = _stacks(work, catalog, document)
     return scenario.model_copy(update={"workload": work.model_copy(update=chosen)})
 
 
@@ -158,15 +219,7 @@ def trace_file(trace: str) -> Path:
 
 
 def _found(trace: str, document: Document, at: tuple[str | int, ...]) -> str:
-    """Return an absolute path, or of a trace that comes with the planner the one below its scenarios.
-
-    A relative path is seen from the scenario file, or from here where a flag gives it.
-    """
-    beside = os.path.dirname(document.file) if at not in document.labels else ""
-    shipped = str(data_root("scenarios"))
-    for folder in (beside, shipped):
-        path = os.path.abspath(os.path.join(folder, trace))
-        if os.path.isfile(path):
-            inside = path.startswith(os.path.abspath(shipped) + os.sep)
-            return Path(os.path.relpath(path, shipped)).as_posix() if inside else path
-    raise document.error(at, f"no such file {trace!r}: a path is seen from the folder of the scenario")
+    """Return an absolute path, or of a trace that comes with the planner the one below its scenarios."""
+    path, shipped = str(found(trace, document, at)), str(data_root("scenarios"))
+    inside = path.startswith(os.path.abspath(shipped) + os.sep)
+    return Path(os.path.relpath(path, shipped)).as_posix() if inside else path

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from planner.errors import Unsupported
 from planner.scenario.demand import Confidence
-from planner.scenario.limits import Hardware, Limits, Objective, ServingLimits, ServingObjective, Sourcing
+from planner.scenario.limits import Hardware, Limits, Objective, ServingLimits, Sourcing
 from planner.scenario.serving import Serving
 from planner.scenario.workload import Training
 from planner.yaml_io import Frozen
@@ -46,12 +46,24 @@ class ServingScenario(Frozen):
     """Which nodes may be used; any by default."""
     sourcing: Sourcing = Sourcing()
     """Where hardware comes from."""
-    limits: ServingLimits = ServingLimits()
-    """What the plan must respect."""
-    objective: ServingObjective = "cost"
-    """What is minimized."""
+    limits: ServingLimits | Limits = ServingLimits()
+    """What the plan must respect; a batch of documents ends, and so has the limits of a job."""
+    objective: Objective = "cost"
+    """What is minimized; time is of a batch of documents."""
     confidence: Confidence = Field(default=0.95, ge=0.5, lt=1)
     """Confidence of the memory verdict."""
+
+    @field_validator("limits", mode="wrap")
+    @classmethod
+    def _of_a_service_or_a_batch(cls, value: object, handler: object, info: ValidationInfo) -> Limits:
+        return value if isinstance(value, Limits) else (Limits if _ends(info) else ServingLimits).model_validate(value)
+
+    @field_validator("objective")
+    @classmethod
+    def _services_take_no_time(cls, value: Objective, info: ValidationInfo) -> Objective:
+        if value == "time" and not _ends(info):
+            raise ValueError("expected 'cost', 'gpus' or 'energy', got 'time'")
+        return value
 
     @property
     def services(self) -> tuple[Serving, ...]:
@@ -74,9 +86,15 @@ class ServingScenario(Frozen):
                 raise ValueError(f"workloads.{at}.name: required, but missing: services that share a pool have names")
             if service.name in names[:at]:
                 raise ValueError(f"workloads.{at}.name: {service.name!r} is given twice")
-            if service.rate is None and service.trace is None:
-                raise ValueError(f"workloads.{at}: services that share a pool need a rate or a trace each")
+            if service.rate is None and service.trace is None and service.clients is None:
+                raise ValueError(f"workloads.{at}: services that share a pool need a rate, users or a trace each")
         return self
+
+
+def _ends(info: ValidationInfo) -> bool:
+    """Say whether the workload read before is a batch of documents."""
+    work = info.data.get("workload")
+    return isinstance(work, Serving) and work.documents is not None
 
 
 AnyScenario: TypeAlias = Scenario | ServingScenario

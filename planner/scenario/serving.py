@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from planner.scenario.demand import Gaps, Latency, Rate, Share, TokenLatency
 from planner.scenario.lengths import Lengths
-from planner.units import Tokens
+from planner.units import Seconds, Tokens, parse_count
+from planner.units.reading import DOCUMENTS, USERS
 from planner.yaml_io import Frozen
 
 Quantization = Literal["bf16", "fp8", "int8", "int4", "w4a16", "nvfp4", "mxfp4", "gptq-int8", "nf4"]
@@ -18,6 +19,24 @@ HOURS = 24
 MOST_CONCURRENT = 10**6
 LONGEST_CONTEXT = 10**8
 Factor = Annotated[float, Field(ge=0, le=100)]
+
+
+LOADS = ("rate", "users", "concurrency", "documents", "trace")
+"""What a service may be asked to answer."""
+_APART = (
+    (("users", "concurrency"), "users who wait for their answers: give a rate for that", (
+        "arrivals", "day", "length_classes", "disaggregated")),
+    (("documents",), "a batch of documents, which has no latency and no arrivals", (
+        "arrivals", "day", "length_classes", "disaggregated", "ttft", "tpot", "e2e", "headroom", "spare_replicas")))
+"""Loads, what they are called, and the keys that do nothing to them."""
+
+
+def _users(value: object) -> int:
+    return parse_count(value, "number of users", "200", USERS)
+
+
+def _documents(value: object) -> int:
+    return parse_count(value, "number of documents", "1 M", DOCUMENTS)
 
 
 class Speculative(Frozen):
@@ -52,8 +71,14 @@ class Serving(Frozen):
     """Catalog name or Hugging Face id, which may name a quantization."""
     rate: Rate | None = None
     """Requests/s in an open loop."""
-    concurrency: int | None = Field(default=None, gt=0, le=MOST_CONCURRENT)
+    concurrency: Annotated[int, BeforeValidator(_users), Field(gt=0, le=MOST_CONCURRENT)] | None = None
     """Requests in flight in a closed loop: each finished request is followed by another at once."""
+    users: Annotated[int, BeforeValidator(_users), Field(gt=0, le=MOST_CONCURRENT)] | None = None
+    """People at once, each of whom waits for the answer, thinks, and asks again."""
+    think: Seconds | None = None
+    """Mean time from an answer to the same user's next question; none is none at all."""
+    documents: Annotated[int, BeforeValidator(_documents), Field(gt=0, le=10**12)] | None = None
+    """A batch of so many requests, all there at the start: no latency target, and a deadline holds."""
     trace: str | None = Field(default=None, min_length=1, max_length=1000)
     """File of requests with their times and lengths; `trace_file` gives its path once resolved."""
     input: Lengths | None = None
@@ -68,6 +93,8 @@ class Serving(Frozen):
     """Time to the first token."""
     tpot: TokenLatency | None = None
     """Time per output token after the first."""
+    e2e: Latency | None = None
+    """Time to the last token."""
     quantization: tuple[Quantization, ...] | None = Field(default=None, min_length=1)
     """Weight formats whose quality is acceptable; none means the format in which the model is published."""
     kv_cache: CacheFormat = "auto"
@@ -104,7 +131,13 @@ class Serving(Frozen):
     @property
     def levels(self) -> tuple[tuple[str, Latency], ...]:
         """The latency targets asked for, with their names."""
-        return tuple((name, level) for name, level in (("ttft", self.ttft), ("tpot", self.tpot)) if level is not None)
+        asked = (("ttft", self.ttft), ("tpot", self.tpot), ("e2e", self.e2e))
+        return tuple((name, level) for name, level in asked if level is not None)
+
+    @property
+    def clients(self) -> int | None:
+        """Users of a closed loop; requests in flight are users who do not think."""
+        return self.concurrency if self.users is None else self.users
 
     @field_validator("engine_version", mode="before")
     @classmethod
@@ -136,15 +169,23 @@ class Serving(Frozen):
 
     @model_validator(mode="after")
     def _one_kind_of_load(self) -> Serving:
-        given = [name for name in ("rate", "trace", "concurrency") if getattr(self, name) is not None]
+        given = [name for name in LOADS if getattr(self, name) is not None]
         if len(given) > 1:
-            raise ValueError(f"{' and '.join(given)} are given: a service has one of rate, trace and concurrency, or "
-                             "none for as many requests as go")
+            raise ValueError(f"{' and '.join(given)} are given: a service has one of {', '.join(LOADS)}, or none for "
+                             "as many requests as go")
+        if self.think is not None and self.users is None:
+            raise ValueError("think is of users, and none are given")
+        for loads, what, keys in _APART:
+            for key in keys if given and given[0] in loads else ():
+                if getattr(self, key) != type(self).model_fields[key].default:
+                    raise ValueError(f"{key} does nothing to {what}")
         for name in ("arrivals", "day"):
             if getattr(self, name) is not None and self.rate is None:
                 raise ValueError(f"{name} applies to a rate: give rate, such as 20 requests/s")
-        if self.headroom and not (self.rate or self.trace):
-            raise ValueError("headroom applies to a rate or a trace, and neither is given")
+        if self.headroom and not (self.rate or self.trace or self.clients):
+            raise ValueError("headroom applies to a rate, a trace or users, and none is given")
+        if self.e2e is not None and self.disaggregated != "no":
+            raise ValueError("e2e is of replicas that answer whole requests: leave disaggregated out")
         return self
 
     @model_validator(mode="after")

@@ -5,20 +5,27 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal, NamedTuple
 
-from pydantic import AfterValidator, Field, PlainSerializer, PlainValidator, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    field_validator,
+    model_validator,
+)
 
 from planner.catalog.hardware import Precision
-from planner.units import Tokens, parse_count, trimmed
-from planner.units.reading import SEQUENCES
+from planner.catalog.stack import Method
+from planner.units import Tokens, parse, parse_count, trimmed
+from planner.units.reading import DOCUMENTS, EPOCHS, SEQUENCES
 from planner.yaml_io import Frozen
 
 Optimizer = Literal["adamw", "adamw-8bit", "adamw-4bit", "sgd-momentum", "lion", "muon", "adafactor",
                     "paged-adamw", "paged-adamw-8bit"]
 Loss = Literal["plain", "chunked", "fused"]
-Method = Literal["pretrain", "full", "lora", "qlora", "inference"]
-DEFAULT_STACK = {"pretrain": "megatron-core", "full": "megatron-core", "lora": "hf-peft", "qlora": "hf-peft",
-                 "inference": "megatron-core"}
-"""Stack by method, where none is named."""
+AUTO = "auto"
+"""In place of stacks: all that people use for the method."""
 TUNING = ("full", "lora", "qlora")
 """Methods that start from trained weights."""
 _BATCH = re.compile(r"([^+±]+)(?:(?:\+-|\+/-|±) ?(\d+(?:\.\d+)?) ?%)?", re.ASCII)
@@ -71,7 +78,31 @@ def sequence(value: int) -> int:
     return value
 
 
+def _stacks(value: object) -> object:
+    names = [value] if isinstance(value, str) else value
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        return value
+    found = tuple(dict.fromkeys(part.strip() for name in names for part in name.split(",") if part.strip()))
+    if not found:
+        raise ValueError("expected auto, or names of stacks")
+    if AUTO in (name.lower() for name in found):
+        if len(found) == 1:
+            return (AUTO,)
+        raise ValueError("auto stands for every stack in use, so that no other is named beside it")
+    return found
+
+
+Stacks = Annotated[tuple[str, ...], BeforeValidator(_stacks, json_schema_input_type=str | list[str]),
+                   PlainSerializer(", ".join, return_type=str)]
 SequenceLength = Annotated[Tokens, AfterValidator(sequence)]
+
+
+def _samples(value: object) -> int:
+    return parse_count(value, "number of samples", "50k", DOCUMENTS)
+
+
+def _epochs(value: object) -> object:
+    return parse(value, EPOCHS, "number of epochs", "3") if isinstance(value, str) else value
 
 
 class Training(Frozen):
@@ -91,8 +122,8 @@ class Training(Frozen):
     """Sequences of a step: 2048, or 2048 sequences +- 2%; none means the model's default, of fine-tuning 128."""
     precision: tuple[Precision, ...] = Field(default=("bf16",), min_length=1)
     """Formats of matrix products that are searched."""
-    stack: str | None = None
-    """Training framework; none means the default for the method."""
+    stack: Stacks = (AUTO,)
+    """Training frameworks that are searched: A, or A, B; auto means those that people use for the method."""
     optimizer: Optimizer = "adamw"
     """What keeps states beside the weights that train; adamw is the stack's own recipe."""
     optimizer_in_backward: bool = False
@@ -101,6 +132,16 @@ class Training(Frozen):
     """Kernel of the cross entropy: plain, in chunks, or fused with its projection; none means the stack's."""
     mean_length: SequenceLength | None = None
     """Mean tokens of a sample, if samples are padded to sequence_length; none if they are packed."""
+    samples: Annotated[int, BeforeValidator(_samples), Field(gt=0, le=10**12)] | None = None
+    """Samples instead of tokens, each of mean_length: 50k."""
+    epochs: Annotated[float, BeforeValidator(_epochs), Field(gt=0, le=10**6)] | None = None
+    """Passes over the samples; none means one."""
+    dataset: str | None = Field(default=None, min_length=1, max_length=1000)
+    """JSONL or Parquet file of samples instead of their number: sets the mean and the longest length."""
+    tokenizer: str | None = Field(default=None, min_length=1, max_length=1000)
+    """Name or file of the tokenizer that counts the dataset's text; none takes its counts, or characters per token."""
+    packing: bool | None = None
+    """Whether sequences are filled with several samples; none pads them to the longest length that is known."""
     lora_rank: int = Field(default=16, gt=0, le=4096)
     """Rank of the adapters on every product, for the methods lora and qlora."""
 
@@ -118,15 +159,30 @@ class Training(Frozen):
         return tuple(name.strip() for name in self.model.split(",") if name.strip()) or (self.model,)
 
     @model_validator(mode="after")
+    def _samples_have_tokens(self) -> Training:
+        given = [name for name in ("tokens", "samples", "dataset") if getattr(self, name) is not None]
+        if len(given) > 1:
+            raise ValueError(f"{' and '.join(given)} are given: a job has one of tokens, samples and dataset")
+        if self.samples is not None and self.mean_length is None:
+            raise ValueError("samples of how many tokens? give mean_length, such as 600, or a dataset")
+        if self.dataset is not None and self.mean_length is not None:
+            raise ValueError("the dataset has the lengths of its samples: leave mean_length out")
+        for name, needed in (("epochs", ("samples", "dataset")), ("packing", ("samples", "dataset")),
+                             ("tokenizer", ("dataset",))):
+            if getattr(self, name) is not None and not any(getattr(self, other) for other in needed):
+                raise ValueError(f"{name} applies to {' or '.join(needed)}, and none is given")
+        return self
+
+    @model_validator(mode="after")
     def _several_are_weighed_without_tokens(self) -> Training:
-        if len(self.models) > 1 and self.tokens is not None:
+        if len(self.models) > 1 and (self.tokens or self.samples or self.dataset):
             raise ValueError(f"one model is trained on tokens, not {len(self.models)}: leave tokens out to ask for the "
                              "largest that the hardware holds")
         return self
 
     @model_validator(mode="after")
     def _inference_has_no_tokens(self) -> Training:
-        if self.method == "inference" and self.tokens is not None:
+        if self.method == "inference" and (self.tokens or self.samples or self.dataset):
             raise ValueError("method inference asks what holds the model, so it takes no tokens")
         return self
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -20,7 +20,7 @@ from planner.simulate.outcome import Outcome
 from planner.simulate.replica import Job, Log, Replica
 from planner.simulate.router import Router
 from planner.simulate.steps import ReplicaKind, StepTimes
-from planner.simulate.trace import Trace
+from planner.simulate.trace import Trace, Users
 
 Role = Literal["whole", "prefill", "decode"]
 Transfer = Callable[[int], float]
@@ -42,14 +42,16 @@ class Group:
 
 
 def simulate(trace: Trace, groups: Sequence[Group], policy: str = "least-outstanding",
-             transfer: Transfer | None = None, progress: Callable[[float], None] | None = None) -> Outcome:
+             transfer: Transfer | None = None, progress: Callable[[float], None] | None = None,
+             users: Users | None = None) -> Outcome:
     """Replay a trace on groups of replicas until the last token.
 
-    policy: a key of `router.POLICIES`. progress is called about a hundred times with the share of requests that ended.
+    users: who ask the requests of the trace in turn, each when answered; its arrivals then count for nothing. policy: a
+    key of `router.POLICIES`. progress is called about a hundred times with the share of requests that ended.
     Raises InputError.
     """
     _check(groups, transfer)
-    return _Fleet(trace, groups, policy, transfer, progress or (lambda share: None)).replay()
+    return _Fleet(trace, groups, policy, transfer, progress or (lambda share: None), users).replay()
 
 
 def _check(groups: Sequence[Group], transfer: Transfer | None) -> None:
@@ -65,8 +67,14 @@ class _Fleet:
     """The events of one replay."""
 
     def __init__(self, trace: Trace, groups: Sequence[Group], policy: str, transfer: Transfer | None,
-                 progress: Callable[[float], None]) -> None:
+                 progress: Callable[[float], None], users: Users | None) -> None:
         self.trace, self.transfer, self.progress = trace, transfer, progress
+        self.think = None if users is None else users.think.tolist()
+        self.asked = 0
+        self.coming: list[float] = []
+        """When requests of a closed loop are asked that somebody thinks about, earliest first."""
+        for _ in range(0 if users is None else min(users.count, len(trace))):
+            self._ask_after(0.0)
         self.arrival, self.input, self.output = trace.arrival.tolist(), trace.input.tolist(), trace.output.tolist()
         self.log, self.ended, self.told = Log(len(trace)), 0, 0
         self.last, self.served_by = [math.nan] * len(trace), [-1] * len(trace)
@@ -90,10 +98,10 @@ class _Fleet:
 
     def replay(self) -> Outcome:
         """Run until nothing is left to happen."""
-        ends, sent, arrival = self.ends, self.sent, [*self.arrival, math.inf]
+        ends, sent = self.ends, self.sent
         at, now = 0, 0.0
         while True:
-            now = min(ends[0][0] if ends else math.inf, arrival[at], sent[0][0] if sent else math.inf)
+            now = min(ends[0][0] if ends else math.inf, self._coming(at), sent[0][0] if sent else math.inf)
             if now == math.inf:
                 return self._outcome()
             touched: list[Replica] = []
@@ -106,7 +114,7 @@ class _Fleet:
                 request = heapq.heappop(sent)[1]
                 job = Job(request, self.input[request], self.output[request], 1)
                 self._place(self.decode, self.decode.may(job.input, job.input + job.output - 1), job, now, touched)
-            while arrival[at] == now:
+            while self._coming(at) == now:
                 self._enter(at, now, touched)
                 at += 1
             for replica in touched:
@@ -115,7 +123,21 @@ class _Fleet:
                     if replica.end < math.inf:
                         heapq.heappush(ends, (replica.end, replica.index))
 
+    def _coming(self, at: int) -> float:
+        """Return when request `at` comes; inf where none is left to come, or nobody is about to ask."""
+        if self.think is None:
+            return self.arrival[at] if at < len(self.arrival) else math.inf
+        return self.coming[0] if self.coming else math.inf
+
+    def _ask_after(self, now: float) -> None:
+        """Have a user think, and ask the next request that nobody has asked."""
+        if self.think is not None and self.asked < len(self.think):
+            heapq.heappush(self.coming, now + self.think[self.asked])
+            self.asked += 1
+
     def _enter(self, request: int, now: float, touched: list[Replica]) -> None:
+        if self.think is not None:
+            self.arrival[request] = heapq.heappop(self.coming)
         prompt, answer = self.input[request], self.output[request]
         whole = prompt + answer - 1
         groups = self.entry.may(prompt, whole)
@@ -124,7 +146,7 @@ class _Fleet:
             groups = tuple(group for group in self.entry.may(prompt, prompt)
                            if (onward if self.roles[group] == "prefill" else group in groups))
         if not groups:
-            self._count()
+            self._count(now)
             return
         self._place(self.entry, groups, Job(request, prompt, answer), now, touched)
 
@@ -147,16 +169,18 @@ class _Fleet:
             else:
                 self.last[job.request] = now
                 self.served_by[job.request] = replica.index
-                self._count()
+                self._count(now)
 
-    def _count(self) -> None:
+    def _count(self, now: float) -> None:
         self.ended += 1
+        self._ask_after(now)
         if self.ended * 100 >= (self.told + 1) * len(self.last):
             self.told = self.ended * 100 // len(self.last)
             self.progress(self.ended / len(self.last))
 
     def _outcome(self) -> Outcome:
-        return outcome(self.trace, self.log, self.last, self.served_by, self.replicas, self.idle)
+        trace = self.trace if self.think is None else replace(self.trace, arrival=np.array(self.arrival))
+        return outcome(trace, self.log, self.last, self.served_by, self.replicas, self.idle)
 
 
 def outcome(trace: Trace, log: Log, last: list[float], served_by: list[int], replicas: Sequence[Replica],

@@ -45,6 +45,11 @@ class Outcome:
         """Return what was found with so many seconds more before every first token, outside the steps."""
         return replace(self, ttft=self.ttft + seconds, e2e=self.e2e + seconds)
 
+    def within_ends(self, many: int) -> Outcome:
+        """Return what was found but for so many requests at either end, in the time in which the others were asked."""
+        columns = {name: getattr(self, name)[many:-many] for name in _ROWS}
+        return replace(self, **columns, seconds=float(self.arrival[-many] - self.arrival[many]))
+
     def percentiles(self, latency: Latency) -> dict[str, float]:
         """Return p50, p90, p95, p99 and mean of a latency, in seconds; nan where no request has it."""
         column: Floats = getattr(self, latency)
@@ -72,20 +77,25 @@ class Outcome:
         """Answers of all requests that ended, over the whole time."""
         return float(self.output[~self.rejected].sum() / self.seconds) if self.seconds else 0.0
 
-    def share_meeting(self, ttft: float | None = None, tpot: float | None = None) -> float:
-        """Return the share of all requests within both limits, in seconds; a rejected one meets none."""
+    def share_meeting(self, ttft: float | None = None, tpot: float | None = None, e2e: float | None = None) -> float:
+        """Return the share of all requests within all limits, in seconds; a rejected one meets none."""
         good = ~self.rejected
         if ttft is not None:
             good &= self.ttft <= ttft
         if tpot is not None:
             good &= (self.tpot <= tpot) | (self.output == 1)
+        if e2e is not None:
+            good &= self.e2e <= e2e
         return float(good.mean())
+
+
+_ROWS = tuple(field.name for field in fields(Outcome) if field.name not in ("seconds", "utilization", "idle"))
+"""Columns with a row for each request."""
 
 
 def merged(outcomes: Sequence[Outcome]) -> Outcome:
     """Return what was found of parts of a trace on replicas of their own, in that order."""
-    columns = {field.name: np.concatenate([getattr(one, field.name) for one in outcomes])
-               for field in fields(Outcome) if field.name not in ("seconds", "served_by", "utilization", "idle")}
+    columns = {name: np.concatenate([getattr(one, name) for one in outcomes]) for name in _ROWS if name != "served_by"}
     first = np.cumsum([0, *(len(one.utilization) for one in outcomes)])
     served_by = np.concatenate([np.where(one.served_by < 0, -1, one.served_by + at)
                                 for one, at in zip(outcomes, first, strict=False)])

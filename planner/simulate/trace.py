@@ -57,6 +57,20 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True)
+class Users:
+    """A closed loop: people who each wait for the answer, think, and ask again, in place of the arrivals of a trace."""
+
+    count: int
+    think: Floats
+    """Seconds before each request, one a row of the trace in the order in which they are asked."""
+
+
+def thinking(count: int, mean: float, requests: int, seed: int = 1) -> Users:
+    """Return users who think for exponentially distributed times; the same for the same seed."""
+    return Users(count, np.random.default_rng(seed).exponential(mean, requests) if mean else np.zeros(requests))
+
+
+@dataclass(frozen=True, slots=True)
 class Lengths:
     """Token counts of prompts or answers: constant, or lognormal with a coefficient of variation."""
 

@@ -128,7 +128,7 @@ def test_counts_duration_and_rent_must_agree(change: dict[str, Any], message: st
 
 
 @pytest.mark.parametrize(("change", "message"), [
-    ({"ep": 3}, "ep 3 must divide dp x cp = 128"),
+    ({"ep": 3}, "ep x expert_tp = 12 must divide tp x dp x cp = 512"),
     ({"pp": 6}, "7 stages are listed for pp 6"),
 ])
 def test_layout_must_agree(change: dict[str, Any], message: str) -> None:

@@ -45,7 +45,7 @@ def test_less_training_needs_no_more_gpus(seventy: dict[tuple[str, str], int]) -
 
 def test_qlora_of_8b_goes_on_one_rtx_4090_and_full_training_does_not() -> None:
     """Llama 3 8B: QLoRA on one RTX 4090, full fine-tuning above 100 GB of states."""
-    plan = hold("llama-3.1-8b", "rtx-4090", workload__sequence_length="2048")
+    plan = hold("llama-3.1-8b", "rtx-4090", workload__sequence_length="2048", workload__stack="hf-peft")
     counts = {a.workload: a.gpus for a in plan.assignments}
     assert counts["qlora"] == 1
     assert counts["full"] > 1
@@ -93,3 +93,31 @@ def test_two_24_gb_cards_tune_70b_by_qlora_with_the_host() -> None:
 def test_several_models_take_no_tokens() -> None:
     with pytest.raises(InputError, match="leave tokens out"):
         hold("llama-3.1-8b, llama-3.1-70b", "h100-sxm", workload__tokens="1 G")
+
+
+METHODS = ("qlora", "lora", "full")
+
+
+def fewest(model: str, on: str, length: str, method: str) -> float:
+    """Return the fewest GPUs of one stack that hold a model; infinitely many where none do."""
+    plan = hold(model, on, workload__method=method, workload__sequence_length=length, workload__stack="deepspeed")
+    return plan.assignments[0].gpus if plan.assignments else float("inf")
+
+
+@pytest.mark.parametrize("on", ["rtx-4090-8x", "dgx-h100"])
+def test_what_is_more_to_hold_needs_no_fewer_gpus(on: str) -> None:
+    """By method on one stack, and by sequence length: more is kept, so no fewer GPUs hold it."""
+    lengths = ("4096", "16384")
+    counts = {(method, length): fewest("llama-3.1-8b", on, length, method) for method in METHODS for length in lengths}
+    for length in lengths:
+        by_method = [counts[method, length] for method in METHODS]
+        assert by_method == sorted(by_method)
+    assert all(counts[method, "4096"] <= counts[method, "16384"] for method in METHODS)
+
+
+@pytest.mark.parametrize("method", ["qlora", "full"])
+def test_a_larger_model_needs_no_fewer_gpus_and_a_larger_gpu_no_more(method: str) -> None:
+    models = [fewest(model, "dgx-h100", "4096", method) for model in ("llama-3.1-8b", "llama-3.1-70b")]
+    assert models == sorted(models)
+    cards = [fewest("llama-3.1-8b", on, "16384", method) for on in ("dgx-h200", "dgx-h100")]
+    assert cards == sorted(cards)

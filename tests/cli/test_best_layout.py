@@ -53,6 +53,7 @@ def test_what_was_chosen_is_the_same_given_as_a_layout() -> None:
 def test_several_nodes_and_the_steps_of_a_job() -> None:
     found = estimate("llama-3.1-8b", "dgx-h100", gpus=16, tokens="1 G", seq_len=4096, global_batch=64)
     assert (found.gpus, found.nodes) == (16, 2)
+    assert found == estimate("llama-3.1-8b", "dgx-h100", nodes=2, tokens="1 G", seq_len=4096, global_batch=64)
     assert found.time.steps == -(-10**9 // 4096 // 64)
 
 

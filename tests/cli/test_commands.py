@@ -199,7 +199,7 @@ def test_a_bug_exits_70_with_the_traceback_only_on_request(planner, monkeypatch)
     def broken(*_, **__):
         raise RuntimeError("boom")
 
-    monkeypatch.setattr("planner.cli.plan.question", broken)
+    monkeypatch.setattr("planner.cli.plan.any_question", broken)
     ran = planner("plan", MAIN)
     assert (ran.code, ran.out) == (70, "")
     assert ran.err.startswith("Error: this is a bug in planner: RuntimeError: boom")
@@ -211,7 +211,7 @@ def test_ctrl_c_exits_130(planner, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("planner.cli.plan.question", interrupted)
+    monkeypatch.setattr("planner.cli.plan.any_question", interrupted)
     ran = planner("plan", MAIN)
     assert ran.code == 130
     assert "interrupted" in ran.err

@@ -17,15 +17,18 @@ TRAINING: dict[str, Any] = {"tokens": "1 G", "seq_len": 512, "global_batch": 16,
 OTHER_TRAINING: dict[str, Any] = {
     "model": "qwen2.5-0.5b", "method": "lora", "tokens": "2 G", "seq_len": 1024, "global_batch": 32, "mean_length": 300,
     "stack": "fsdp2", "precision": "fp16", "optimizer": "lion", "optimizer_in_backward": True, "loss": "chunked",
-    "lora_rank": 64, "trained_layers": 2, "gpus": 2, "confidence": 0.6}
+    "lora_rank": 64, "trained_layers": 2, "gpus": 2, "confidence": 0.6,
+    "samples": "9k", "epochs": 2, "dataset": "x.jsonl", "tokenizer": "gpt2", "packing": True}
 SERVED: dict[str, Any] = {"input": {"mean": 500, "cv": 0.5}, "output": 100}
 OTHER_SERVED: dict[str, Any] = {
     "model": "qwen2.5-0.5b", "rate": 9, "concurrency": 9, "input": {"mean": 500, "cv": 1.5},
     "output": {"mean": 100, "cv": 1.5}, "arrivals": "cv=3", "day": [1] * 23 + [2], "ttft": "1 s", "tpot": "50 ms",
+    "users": 9, "think": "3 s", "documents": "9k", "e2e": "9 s",
     "quantization": "fp8", "kv_cache": "fp8", "engine": "sglang", "engine_version": "0.6.0", "prefix_hits": "70%",
     "speculative": "3:0.7", "headroom": "20%", "spare_replicas": 1, "max_model_len": 900, "length_classes": 2,
     "disaggregated": "only", "gpus": 2, "confidence": 0.6}
-LOADS: dict[str, dict[str, Any]] = {"rate": {"rate": 5}, "concurrency": {"concurrency": 16}, "most": {}}
+LOADS: dict[str, dict[str, Any]] = {"rate": {"rate": 5}, "concurrency": {"concurrency": 16}, "most": {},
+                                     "users": {"users": 16}}
 CHOOSING = ("on", "provider", "region", "terms", "price_age", "deadline", "budget", "max_gpus", "max_nodes",
             "max_power", "objective", "one_provider", "homogeneous")
 
@@ -48,7 +51,8 @@ def counts_or_is_refused(name: str, value: object, base: dict[str, Any]) -> str:
 
 @pytest.mark.parametrize("name", OTHER_TRAINING)
 def test_a_key_of_training_counts_or_is_refused(name: str) -> None:
-    expected = "refused" if name == "lora_rank" else "counts"
+    refused = ("lora_rank", "samples", "epochs", "dataset", "tokenizer", "packing")
+    expected = "refused" if name in refused else "counts"
     assert counts_or_is_refused(name, OTHER_TRAINING[name], TRAINING) == expected
 
 

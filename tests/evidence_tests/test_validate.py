@@ -71,13 +71,13 @@ def test_a_mixture_of_experts_is_its_columns(tmp_path):
     assert entry["predicted"] > dense["predicted"]
 
 
-def test_experts_over_the_tensor_parallel_ranks_are_split_over_both(tmp_path):
+def test_experts_over_the_tensor_parallel_ranks_are_whole(tmp_path):
     row = THROUGHPUT | {"model": "house-made", "experts": "16", "experts_per_token": "2", "moe_ffn": "14336",
                         "ep": "16"}
     (entry,) = validated(write(tmp_path / "runs.csv", row))["rows"]
-    assert "expert_tp=4, ep=4" in entry["assumed"]
+    assert "expert_tp=1" in entry["assumed"]
     assert validated(write(tmp_path / "no.csv", row | {"ep": "3"}))["skipped"][0]["reason"] == (
-        "ep 3 does not divide dp x cp = 4")
+        "ep 3 does not divide tp x dp x cp = 16")
 
 
 def test_a_job_on_racks_fills_equal_parts_of_them(tmp_path):

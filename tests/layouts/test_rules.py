@@ -21,9 +21,11 @@ ROW = {"dp": 8}
 """One node of eight, all of it data parallel; what is not named is at rest."""
 GPIPE, DUALPIPE = SCHEDULES.index("gpipe"), SCHEDULES.index("dualpipe")
 FULL = RECOMPUTE.index("full")
+MIXED, ONE_KEY, ODD = (catalog().model(name) for name in ("mixtral-8x7b", "gemma-2b", "deepseek-llm-67b"))
 ABLE: dict[str, Any] = {
     "zero_stages": (0, 1, 2, 3), "zero_with_pipeline": 1, "pipeline": True, "interleaving": True,
-    "schedules": SCHEDULES, "tensor_parallel": True, "context_parallel": True, "hybrid_shard": True, "no_sync": (0, 1),
+    "schedules": SCHEDULES, "tensor_parallel": True, "expert_parallel": True, "expert_tp": True,
+    "context_parallel": True, "hybrid_shard": True, "no_sync": (0, 1),
     "offload": OffloadSupport(optimizer=("host", "nvme"), parameters=("host", "nvme"), activations=True)}
 """A stack that can do everything but shard gradients and weights under a pipeline."""
 
@@ -48,12 +50,25 @@ class Example:
 EXAMPLES = (
     Example("precision_supported", {"facts.precisions": [[False]]}, {"facts.precisions": [[True]]}),
     Example("tp_divides_kv_heads", {"facts.node_gpus": [16], "tp": 16, "dp": 1}, {"tp": 8, "dp": 2}),
+    Example("tp_divides_kv_heads", {"facts.node_gpus": [16], "tp": 16, "dp": 1, "space.model": ONE_KEY},
+            {"tp": 8, "dp": 2}),
     Example("tp_supported", {"tp": 2, "dp": 4, "stack.tensor_parallel": False}, {"tp": 1, "dp": 8}),
     Example("tp_in_node", {"facts.node_gpus": [4], "tp": 8, "dp": 1}, {"tp": 4, "dp": 2}),
     Example("tp_in_node", {"facts.node_gpus": [12], "tp": 8, "dp": 3, "space.global_batch": 48}, {"tp": 4, "dp": 6}),
     Example("cp_supported", {"cp": 2, "dp": 4, "stack.context_parallel": False}, {"cp": 1, "dp": 8}),
     Example("cp_divides_sequence", {"cp": 2, "dp": 4, "space.sequence_length": 4098}, {"space.sequence_length": 4100}),
+    Example("precision_by_stack", {"stack.precisions": ("fp16",)}, {"stack.precisions": ("bf16",)}),
+    Example("ep_supported", {"ep": 2, "stack.expert_parallel": False}, {"ep": 1}),
+    Example("expert_tp_supported", {"tp": 2, "dp": 4, "expert_tp": 1, "stack.expert_tp": False, "space.model": MIXED},
+            {"expert_tp": 0}),
+    Example("expert_tp_supported", {"tp": 2, "dp": 4, "expert_tp": 1}, {"space.model": MIXED}),
+    Example("expert_tp_supported", {"tp": 2, "dp": 4, "expert_tp": 2, "space.model": MIXED}, {"expert_tp": 1}),
+    Example("expert_tp_supported", {"tp": 2, "dp": 4, "expert_tp": 1, "sp": 0, "space.model": MIXED,
+                                    "space.sequence_parallel": (1, 0),
+                                    "facts.whole_sequences": code(tp=2, micro_batch=1)}, {"sp": 1}),
     Example("ep_divides_shards", {"ep": 16}, {"ep": 8}),
+    Example("ep_divides_shards", {"tp": 2, "dp": 4, "ep": 8}, {"expert_tp": 1, "space.model": MIXED}),
+    Example("ep_divides_shards", {"tp": 2, "dp": 4, "ep": 16, "expert_tp": 1, "space.model": MIXED}, {"ep": 8}),
     Example("batch_divides", {"micro_batch": 3}, {"micro_batch": 4}),
     Example("batch_divides", {"micro_batch": 3, "space.tolerance": 0.12}, {"space.tolerance": 0.125}),
     Example("pp_supported", {"pp": 2, "dp": 4, "stack.pipeline": False}, {"pp": 1, "dp": 8}),
@@ -80,7 +95,9 @@ EXAMPLES = (
     Example("schedule_supported", {"schedule": DUALPIPE, "pp": 4, "dp": 2, "space.global_batch": 14},
             {"space.global_batch": 16}),
     Example("schedule_supported", {"schedule": DUALPIPE, "pp": 3, "dp": 8}, {"pp": 4}),
-    Example("schedule_supported", {"schedule": DUALPIPE, "pp": 6, "dp": 4}, {"pp": 8}),
+    Example("schedule_supported", {"schedule": DUALPIPE, "pp": 2, "dp": 4, "space.model": ODD}, {"schedule": 0}),
+    Example("schedule_supported", {"schedule": DUALPIPE, "pp": 2, "dp": 4, "space.model": ODD},
+            {"pp": 6, "space.model": ONE_KEY}),
     Example("zero_supported", {"zero": 1, "stack.zero_stages": (0, 3)}, {"zero": 0}),
     Example("zero_with_pipeline", {"zero": 2, "pp": 2, "dp": 4}, {"zero": 1}),
     Example("zero_needs_shards", {"zero": 2, "tp": 8, "dp": 1}, {"zero": 1}),
@@ -118,8 +135,8 @@ def case(*changes: Mapping[str, Any]) -> tuple[dict[str, float], Facts]:
         else:
             row[key] = value
     stack = catalog().stack("megatron-core").model_copy(update=asked["stack"])
-    space = Space(catalog().model("llama-3.1-8b"), (candidate("dgx-h100"),), ("bf16",),
-                  **{"sequence_length": 4096, "global_batch": 64, "max_gpus": 64, **asked["space"]})
+    usual = {"model": catalog().model("llama-3.1-8b"), "sequence_length": 4096, "global_batch": 64, "max_gpus": 64}
+    space = Space(candidates=(candidate("dgx-h100"),), precisions=("bf16",), **{**usual, **asked["space"]})
     known = {f.name for f in fields(Facts)}
     assert known >= asked["facts"].keys()
     plain: dict[str, Any] = {"node_gpus": np.array([8]), "clustered": np.array([True]),

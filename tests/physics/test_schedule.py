@@ -9,7 +9,7 @@ from planner.layouts.axes import SCHEDULES
 from planner.layouts.table import from_rows
 from planner.physics.training.evaluate import Evaluation, evaluate_fixed
 from planner.physics.training.question import question_of
-from planner.physics.training.schedule import bubble_parts, in_flight_chunks
+from planner.physics.training.schedule import DUALPIPE, bubble_parts, even_layers, in_flight_chunks
 from tests.search_cases import candidate, catalog
 
 ORDER = {name: place for place, name in enumerate(SCHEDULES)}
@@ -54,3 +54,13 @@ def test_dualpipe_holds_two_stages_and_shares_their_optimizer() -> None:
     assert dual["optimizer"] > plain["optimizer"]
     assert dual["optimizer"] < 1.5 * plain["optimizer"]
     assert dual["activations"] > plain["activations"]
+
+
+@pytest.mark.parametrize(("layers", "stages", "held"), [
+    (58, 16, [2] + [3] + [4] * 12 + [3] + [2]), (58, 4, [14, 15, 15, 14]), (32, 8, [4] * 8)])
+def test_dualpipe_splits_alike_from_both_ends(layers: int, stages: int, held: list[int]) -> None:
+    """DeepSeek-V3's 58 mixture layers over 16 stages: a rank holds a stage and the one as far from the other end."""
+    found = even_layers(layers, stages, DUALPIPE).tolist()
+    assert found == held
+    assert sum(found) == layers
+    assert found == found[::-1]

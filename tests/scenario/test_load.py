@@ -13,7 +13,7 @@ from planner.scenario.flags import FLAGS
 from planner.scenario.limits import Deadline, Limits
 from planner.scenario.load import (
     find,
-    load_any,
+    load_question,
     load_scenario,
     paths,
     shipped,
@@ -46,7 +46,7 @@ def test_the_main_scenario_is_the_one_of_the_contract(main_scenario):
 @pytest.mark.parametrize("name", shipped())
 def test_every_shipped_scenario_is_found_and_written_back(name):
     assert find(name) == find(name + ".yaml") == find(name.upper())
-    scenario, _ = load_any(str(find(name)), {}, CATALOG)
+    scenario, _ = load_question(str(find(name)), {}, CATALOG)
     assert validate(parse(to_yaml(scenario), "again"), type(scenario)) == scenario
 
 
@@ -138,7 +138,7 @@ def test_every_flag_sets_a_value_that_exists_and_every_list_is_known_as_one():
     assert set(FLAGS.values()) - {"workload.speculative"} <= set(known)
     assert {path for path, is_list in known.items() if is_list} == {
         "workload.precision", "hardware.candidates", "sourcing.rent.terms", "sourcing.rent.providers",
-        "sourcing.rent.regions", "workload.quantization", "workload.day"}
+        "sourcing.rent.regions", "workload.quantization", "workload.day", "workload.stack"}
 
 
 def test_a_path_wins_over_a_shipped_name(tmp_path, monkeypatch):

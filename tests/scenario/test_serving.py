@@ -93,7 +93,7 @@ def test_a_value_is_read_and_written_back(key, given, expected):
     ("max_model_len", 0, "token count must be above zero"), ("max_model_len", 10**9, "max_model_len: expected"),
     ("disaggregated", "yes", "disaggregated: expected 'no', 'allowed' or 'only', got 'yes'"),
     ("disaggregated", False, "true or false is no value here"),
-    ("concurrency", 64, "rate and concurrency are given: a service has one of rate, trace and concurrency"),
+    ("concurrency", 64, "rate and concurrency are given: a service has one of rate, users, concurrency"),
     ("trace", "t.csv", "rate and trace are given"), ("name", "", "name:"),
     ("kind", "training", "kind: expected 'serving'"),
     ("tokns", 1, "unknown key 'tokns'"), ("model", None, "model: expected text, got nothing"),
@@ -116,8 +116,12 @@ def test_a_service_has_a_rate_a_trace_a_concurrency_or_none_of_them(data):
     ({**TRACE, "input": 5}, "the trace has the lengths of its requests: leave input out"),
     ({**OPEN, "arrivals": "poisson"}, "arrivals applies to a rate: give rate"),
     ({**TRACE, "day": DAY}, "day applies to a rate"),
-    ({**OPEN, "concurrency": 0}, "concurrency: expected greater than 0"),
-    ({**OPEN, "concurrency": 6, "headroom": 0.1}, "headroom applies to a rate or a trace"),
+    ({**OPEN, "concurrency": 0}, "concurrency: number of users must be above zero"),
+    ({**OPEN, "headroom": 0.1}, "headroom applies to a rate, a trace or users"),
+    ({**OPEN, "think": "3 s"}, "think is of users, and none are given"),
+    ({**OPEN, "users": 6, "disaggregated": "only"}, "disaggregated does nothing to users who wait"),
+    ({**OPEN, "documents": "1M", "ttft": "1 s"}, "ttft does nothing to a batch of documents"),
+    ({**GOOD, "e2e": "9 s", "disaggregated": "only"}, "e2e is of replicas that answer whole requests"),
     ({**TRACE, "trace": ""}, "trace:"),
 ])
 def test_values_that_do_not_go_together_are_refused(data, message):
@@ -167,7 +171,7 @@ POOL = {"hardware": {"candidates": ["dgx-h100"]}}
     ({"workload": SERVICE, "workloads": [{**SERVICE, "name": "a"}]}, "workload and workloads are both given"),
     ({"workloads": [SERVICE]}, "workloads.0.name: required, but missing"),
     ({"workloads": [{**SERVICE, "name": "a"}] * 2}, "workloads.1.name: 'a' is given twice"),
-    ({"workloads": [{**OPEN, "name": "a"}]}, "workloads.0: services that share a pool need a rate or a trace each"),
+    ({"workloads": [{**OPEN, "name": "a"}]}, "workloads.0: services that share a pool need a rate, users or a trace"),
     ({"workloads": [{**SERVICE, "name": "a", "rate": "x"}]}, "workloads.0.rate: 'x' is not a rate"),
 ])
 def test_a_wrong_scenario_is_refused(data, message):

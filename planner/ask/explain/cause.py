@@ -12,10 +12,11 @@ from planner.answer.schema import Infeasible, Relaxation
 from planner.ask.explain.relaxing import MEASURES, possible, relaxed
 from planner.ask.explain.wording import asked_limit
 from planner.jobs.job import ENDLESS, Change
-from planner.jobs.solved import Solved
+from planner.jobs.solved import Solved, solve
 from planner.scenario.limits import Objective
 from planner.solver.minimal import minimal
 from planner.solver.settings import OutOfTime
+from planner.units import plural
 
 CUT_SHORT = "the time limit left no time for the reasons; that no plan keeps every limit is proven"
 SEVERAL = "no single limit is the cause: two or more have to change"
@@ -37,11 +38,14 @@ def infeasible_of(failed: Solved) -> Infeasible | None:
         rules = [line for job, columns in jobs for line in job.broken(columns, failed.effort)]
     except OutOfTime:
         return Infeasible(because=(CUT_SHORT,))
-    # another batch may be divided where no layout is legal
-    relaxations = relaxed(failed, [*reasons, *(["global_batch"] if rules else [])])
-    because = [*_undivided(failed, relaxations), *rules, *(line for name in reasons for line in _because(name, failed))]
+    shorts = [job.short(columns) for job, columns in jobs] if "memory" in reasons else []
+    # another batch may be divided, and another format be computed in, where no layout is legal
+    relaxations = relaxed(failed, [*reasons, *(["global_batch", "precision"] if rules else [])], shorts)
+    because = [*_undivided(failed, relaxations), *rules, *(line for name in reasons for line in _because(name, failed)),
+               *(short.because for short in shorts)]
+    missing = next((short.nearest for short in shorts if short.nearest is not None), None)
     return Infeasible(because=tuple(because) or ("no fleet of the candidates is large enough",),
-                      nearest=_nearest(failed, reasons, relaxations), relaxations=tuple(relaxations))
+                      nearest=missing or _nearest(failed, relaxations), relaxations=tuple(relaxations))
 
 
 def feasible(failed: Solved, held: Sequence[str]) -> bool:
@@ -82,11 +86,11 @@ def _undivided(failed: Solved, relaxations: Sequence[Relaxation]) -> list[str]:
 def _because(name: str, failed: Solved) -> list[str]:
     terms = failed.question.terms
     if name == "memory":
-        return [line for job, columns in zip(failed.question.jobs, failed.columns, strict=True)
-                for line in job.short(columns)[0]]
+        return []
     if name == "own":
-        return [f"only {offer.label} {'are' if offer.nodes != 1 else 'is'} at hand" for offer in terms.market.offers
-                if offer.how == "owned"]
+        spares = _spares(failed)
+        return [f"only {offer.label} {'are' if offer.nodes != 1 else 'is'} at hand{spares}"
+                for offer in terms.market.offers if offer.how == "owned"]
     asked = asked_limit(terms.limits, name)
     if name == "deadline":
         return [f"no layout finishes in {asked}"]
@@ -95,15 +99,20 @@ def _because(name: str, failed: Solved) -> list[str]:
     return [f"{name.replace('_', ' ')} is {asked}"]
 
 
-def _nearest(failed: Solved, reasons: Sequence[str], relaxations: Sequence[Relaxation]) -> str | None:
+def _spares(failed: Solved) -> str:
+    """Return the spare nodes that a plan with enough of what is owned has, where there are some."""
+    run = solve(failed.question.changed(Change(own=None)), failed.effort, "any", failed.held).solution.run
+    if run is None or not run.column.spare_nodes:
+        return ""
+    return f" (needed are {run.column.nodes:,} nodes and {plural(run.column.spare_nodes, 'spare')} for those in repair)"
+
+
+def _nearest(failed: Solved, relaxations: Sequence[Relaxation]) -> str | None:
     several = len(_names(failed)) > 1 and not relaxations
     if failed.fleet.demands:
         total = sum(demand.needed for demand in failed.fleet.demands.values() if not demand.is_part)
         share = f"within them {failed.fleet.share():.0%} of the {total:.4g} requests/s that must be met are answered"
         return f"{share}; {SEVERAL}" if several else share
-    for job, columns in zip(failed.question.jobs, failed.columns, strict=True):
-        if "memory" in reasons and (miss := job.short(columns)[1]) is not None:
-            return miss
     if relaxations:
         first = relaxations[0]
         either = [one.to for one in relaxations if one.limit == first.limit]

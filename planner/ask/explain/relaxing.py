@@ -9,10 +9,11 @@ from math import ceil
 
 from planner.answer.schema import Relaxation
 from planner.ask.explain.wording import MOST_STEPS, advised, asked_limit
-from planner.jobs.job import Change
+from planner.jobs.job import Change, Short
 from planner.jobs.solved import Solved, solve
+from planner.layouts.candidate import Candidate
 from planner.scenario.limits import Objective
-from planner.scenario.workload import Batch
+from planner.scenario.workload import TRAINABLE, Batch
 from planner.solver.settings import OutOfTime
 from planner.units import show_bytes
 
@@ -23,7 +24,9 @@ MOST_CHANGE = 100
 """A limit changed by more than this many times is no advice where a smaller change is enough."""
 MEMORY_STEP = 0.1e9
 """Bytes to which a relaxation of memory is rounded up."""
-DOUBLINGS, HALVINGS = 6, 10
+GENEROUS = 1.02
+"""What the layout that comes nearest lacks is exceeded by, as its layers are not split evenly."""
+HALVINGS = 10
 TRIED = 6
 """Numbers of GPUs on either side of the one asked for that are tried."""
 WIDEST = 8.0
@@ -37,9 +40,12 @@ def possible(failed: Solved, change: Change) -> bool:
     return _found(failed, change).solution.value is not None
 
 
-def relaxed(failed: Solved, reasons: Sequence[str]) -> list[Relaxation]:
-    """Return the changes of one reason each that are enough, the smallest first; what time leaves out is left out."""
-    return by_change([one for name in reasons for one in _in_time(name, failed)])
+def relaxed(failed: Solved, reasons: Sequence[str], shorts: Sequence[Short] = ()) -> list[Relaxation]:
+    """Return the changes of one reason each that are enough, the smallest first; what time leaves out is left out.
+
+    shorts: what each job lacks of memory, where that is a reason.
+    """
+    return by_change([one for name in reasons for one in _in_time(name, failed, shorts)])
 
 
 def by_change(found: Sequence[Found]) -> list[Relaxation]:
@@ -55,25 +61,38 @@ def _found(failed: Solved, change: Change) -> Solved:
     return found
 
 
-def _in_time(name: str, failed: Solved) -> Iterator[Found]:
+def _in_time(name: str, failed: Solved, shorts: Sequence[Short]) -> Iterator[Found]:
     try:
-        yield from _relaxations(name, failed)
+        yield from _relaxations(name, failed, shorts)
     except OutOfTime:
         return
 
 
-def _relaxations(name: str, failed: Solved) -> Iterator[Found]:
+def _relaxations(name: str, failed: Solved, shorts: Sequence[Short]) -> Iterator[Found]:
     """Yield the changes of one reason that are enough alone."""
     if name == "own":
         return
     if name == "memory":
-        yield from _more_memory(failed)
+        for short in shorts:
+            yield from _more_memory(failed, short)
+    elif name == "precision":
+        yield from _other_precision(failed)
     elif name == "global_batch":
         yield from _other_batch(failed)
     elif name == "gpus" and failed.alone is not None:
         yield from _other_counts(failed)
     else:
         yield from _least(name, failed)
+
+
+def _other_precision(failed: Solved) -> Iterator[Found]:
+    """Yield the first other format of matrix products that has a plan."""
+    alone = failed.alone
+    for name in TRAINABLE if alone is not None else ():
+        if alone is not None and possible(failed, Change(work={alone.name: {"precision": (name,)}})):
+            asked = failed.question.scenario.model_dump()["workload"]["precision"]
+            yield 1.0, Relaxation(limit="precision", from_=", ".join(asked), to=name)
+            return
 
 
 def _least(name: str, failed: Solved) -> Iterator[Found]:
@@ -161,29 +180,37 @@ def _other_batch(failed: Solved) -> Iterator[Found]:
             limit="global_batch", from_=str(asked), to=str(Batch(near, asked.tolerance)))
 
 
-def _more_memory(failed: Solved) -> Iterator[Found]:
-    """Yield the least memory more per GPU, and of the host, that has a plan, to the step and a 16th of itself."""
+def _more_memory(failed: Solved, short: Short) -> Iterator[Found]:
+    """Yield what more of the memory that the nearest layout is short of has a plan: on the GPU, and of the host."""
     candidates = failed.question.terms.market.candidates
-    gpu, host = min(one.gpu.usable_memory for one in candidates), min(one.node.cpu.memory for one in candidates)
-    on_gpu = _least_more(gpu, lambda more: possible(failed, Change(memory=more)))
-    on_host = _least_more(host, lambda more: possible(failed, Change(host=more)))
-    for limit, there, per, more in (("memory", gpu, "GPU", on_gpu), ("host_memory", host, "node", on_host)):
-        if more is not None:
+    kinds: tuple[tuple[str, str, float, Callable[[float], Change], Callable[[Candidate], float]], ...] = (
+        ("memory", "GPU", short.memory, lambda more: Change(memory=more), lambda one: one.gpu.usable_memory),
+        ("host_memory", "node", short.host, lambda more: Change(host=more), lambda one: one.node.cpu.memory))
+    for limit, per, lacks, change, held in kinds:
+        most = max(map(held, candidates))
+        found = _least_more(most, lacks * GENEROUS, lambda more, of=change: _chosen(failed, of(more)))  # type: ignore[misc]
+        if found is not None:
+            more, there = found[0], held(candidates[found[1]])
             yield 1 + more / there, Relaxation(limit=limit, from_=f"{show_bytes(there)} per {per}",
                                                to=f"{show_bytes(there + more)} per {per}")
 
 
-def _least_more(there: float, enough: Callable[[float], bool]) -> float | None:
-    """Return how much more than `there` is enough; none where even many times as much is not."""
-    low, high = 0.0, 0.0
-    for doubling in range(DOUBLINGS):
-        low, high = high, there / 16 * 2**doubling
-        if enough(high):
-            break
-    else:
-        return None
-    while high - low > max(MEMORY_STEP, high / 16):
+def _chosen(failed: Solved, change: Change) -> int | None:
+    """Return the number of the hardware that has a plan with a change; none where there is no plan."""
+    run = _found(failed, change).solution.run
+    return None if run is None else run.column.candidate
+
+
+def _least_more(there: float, lacks: float, chosen: Callable[[float], int | None]) -> tuple[float, int] | None:
+    """Return how much more than `there` is enough, and for which hardware: what the nearest layout lacks, or else found
+    by halving; none where that lacks nothing, or thrice as much is not enough.
+    """
+    found, low, high = chosen(lacks) if lacks else None, lacks, lacks
+    if lacks and found is None:
+        low, high = 0.0, 2 * there
+        found = chosen(high)
+    while found is not None and high - low > max(MEMORY_STEP, high / 16):
         middle = (low + high) / 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    steps: int = ceil(high / MEMORY_STEP)
-    return steps * MEMORY_STEP
+        nearer = chosen(middle)
+        low, high, found = (middle, high, found) if nearer is None else (low, middle, nearer)
+    return None if found is None else (ceil(high / MEMORY_STEP) * MEMORY_STEP, found)

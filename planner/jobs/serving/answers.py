@@ -110,13 +110,17 @@ def month_of(catalog: Catalog, services: Sequence[Service], candidates: Sequence
         if not mine:
             continue
         day = service.asked.day or (1.0,)
-        requests = (service.rate or 0.0) * sum(day) / len(day) * MONTH_DAYS * DAY
-        inputs, outputs = inputs + requests * service.stream.input, outputs + requests * service.stream.output
+        asked = 0.0
         for pick, rate in zip(mine, loads(service, mine), strict=True):
             column = pick.column
             d = deployment(catalog, service, candidates[column.candidate], column.format, column.settings)
             apart = {"prefill": 1.0, "decode": 0.0}.get(column.role)
-            share = float(working(d, column, service, rate).prompts[0]) if apart is None else apart
+            does = working(d, column, service, rate)
+            share = float(does.prompts[0]) if apart is None else apart
             at_work = pick.replicas * column.gpus
+            asked += pick.replicas * float(does.rate[0]) * (column.role != "prefill")
             prompts, busy = prompts + share * at_work, busy + at_work
+        load = asked if service.asked.clients is not None else service.rate or 0.0
+        requests = load * sum(day) / len(day) * MONTH_DAYS * DAY
+        inputs, outputs = inputs + requests * service.stream.input, outputs + requests * service.stream.output
     return Processed(inputs, outputs, prompts, busy)

@@ -40,6 +40,9 @@ class Delivered:
     output: float
     busy: float = 0.0
     """Share of the time that prompts are at work."""
+    e2e: Percentiles | None = None
+    users: float | None = None
+    """Of a closed loop, on one replica."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +93,8 @@ def served_assignment(workload: str, stack: str, d: Deployment, rows: Replicas, 
         layout=_layout(d, rows, placed.replicas, delivered.batch), memory=_memory(d, held, fits=bool(fits)),
         time=_time(d, rows, delivered, tokens, interval),
         serving=Serving(replicas=placed.replicas, requests_per_second=delivered.rate * placed.replicas,
-                        ttft_seconds=delivered.ttft, tpot_seconds=delivered.tpot,
+                        ttft_seconds=delivered.ttft, tpot_seconds=delivered.tpot, e2e_seconds=delivered.e2e,
+                        users=None if delivered.users is None else delivered.users * placed.replicas,
                         output_tokens_per_second_per_gpu=tokens,
                         max_batch=max(1, int(min(held.concurrency[0], d.engine.sequences * int(rows.dp[0])))),
                         kv_tokens=int(max(held.tokens[0], 0) * int(rows.dp[0])), role=placed.role,

@@ -54,11 +54,19 @@ def each_token(found: Served, service: Service) -> Percentiles:
     return percentiles(lambda q: float(found.tpot_at(q)[0]), service.asked.tpot)
 
 
+def whole_answer(found: Served, service: Service) -> Percentiles | None:
+    """Return the time to the last token as plans say it, where it has a target."""
+    return None if service.asked.e2e is None else percentiles(lambda q: float(found.e2e_at(q)[0]), service.asked.e2e)
+
+
 def delivered_of(service: Service, rate: float, mine: Served, prefill: Served, decode: Served,
                  role: str) -> Delivered:
     """Return what a replica delivers; of pools apart TTFT is of the one that prefills, TPOT of the one that decodes."""
     stream = service.stream
-    return Delivered(rate, 0.0 if role == "prefill" else float(mine.batch[0]), stream.context,
+    users = None if service.asked.clients is None else rate
+    return Delivered(rate if users is None else float(mine.rate[0]),
+                     0.0 if role == "prefill" else float(mine.batch[0]), stream.context,
                      first_token(prefill, service), each_token(decode, service),
                      0.0 if role == "decode" else stream.input,
-                     1.0 if role == "prefill" else stream.output, float(mine.prompts[0]))
+                     1.0 if role == "prefill" else stream.output, float(mine.prompts[0]),
+                     whole_answer(mine, service), users)

@@ -14,7 +14,7 @@ from planner.errors import InputError
 from planner.jobs.columns import ReplicaColumn
 from planner.jobs.idle import Idle, idle, several
 from planner.jobs.serving.assignment import Delivered, Placed, served_assignment
-from planner.jobs.serving.delivered import each_token, first_token, percentiles, working
+from planner.jobs.serving.delivered import each_token, first_token, percentiles, whole_answer, working
 from planner.jobs.serving.options import deployment, held, interval
 from planner.jobs.serving.rates import layouts
 from planner.jobs.serving.service import Service, service_of
@@ -38,7 +38,7 @@ def idle_keys(asked: Serving) -> Iterator[Idle]:
     yield from (idle(key, "is what a plan keeps to; an estimate says what the layout does", left_to_plan=True)
                 for key in ("day", "headroom", "spare_replicas"))
     yield from (idle(key, "is for a plan: an estimate is for one layout that answers every request whole")
-                for key in ("length_classes", "disaggregated"))
+                for key in ("length_classes", "disaggregated", "documents"))
     yield from several("quantization", asked.quantization or ())
     yield idle("confidence", "is of a training job's memory: what an engine allocates is its own choice", of_work=False)
 
@@ -101,7 +101,7 @@ _NAMED = {"rate": "the soonest to answer", "concurrency": "what answers most", "
 
 
 def _load(service: Service) -> str:
-    return "rate" if service.rate is not None else "concurrency" if service.asked.concurrency else "most"
+    return "concurrency" if service.asked.clients else "rate" if service.rate is not None else "most"
 
 
 def _rank(one: Assignment, service: Service) -> tuple[float, ...]:
@@ -111,10 +111,11 @@ def _rank(one: Assignment, service: Service) -> tuple[float, ...]:
     plain = (one.layout.pp, one.layout.tp, one.layout.ep)
     if one.memory.fits != "fits":
         return (1.0, -float(found.kv_tokens), *plain)
-    targets = [latency.asked for latency in (found.ttft_seconds, found.tpot_seconds) if latency.asked is not None]
+    latencies = (found.ttft_seconds, found.tpot_seconds, found.e2e_seconds)
+    targets = [latency.asked for latency in latencies if latency is not None and latency.asked is not None]
     missed = max((max(1.0, target.seconds / target.target_seconds) for target in targets), default=1.0)
     answered = found.requests_per_second
-    if service.rate is None or answered < ANSWERED * service.rate:
+    if service.rate is None or service.asked.clients or answered < ANSWERED * service.rate:
         return (0.0, missed, 1.0, -answered, *plain)
     soon = found.ttft_seconds.p50 + service.stream.output * found.tpot_seconds.p50
     return (0.0, missed, 0.0, soon, *plain)
@@ -150,12 +151,13 @@ def _delivered(service: Service, d: Deployment, rows: Replicas, mean: Capacity, 
                fits: bool) -> Delivered:
     """Return what one of the replicas does at its share of the load."""
     stream, most = service.stream, np.maximum(1.0, np.minimum(mean.concurrency, d.engine.sequences * rows.dp))
-    if service.rate is not None and fits:
+    if service.rate is not None and service.asked.concurrency is None and fits:
         column = ReplicaColumn(0, d.format, "whole", int(rows.tp[0]), int(rows.pp[0]), int(rows.ep[0]), int(rows.dp[0]),
                                0.0, 0.0, float(most[0]))
         found = working(d, column, service, service.rate / replicas)
         return Delivered(float(found.rate[0]), float(found.batch[0]), stream.context, first_token(found, service),
-                         each_token(found, service), stream.input, stream.output)
+                         each_token(found, service), stream.input, stream.output, e2e=whole_answer(found, service),
+                         users=None if service.asked.users is None else service.rate / replicas)
     clients = (service.asked.concurrency or 0) / replicas
     demand = Demand(np.full(1, stream.input), np.full(1, stream.output), np.full(1, max(clients, 1.0)), stream.drafts,
                     stream.accepted, stream.hits, stream.input_cv, stream.output_cv)

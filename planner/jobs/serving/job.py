@@ -11,7 +11,7 @@ from planner.answer.schema import Infeasible, Search
 from planner.catalog.load import Catalog
 from planner.errors import InputError, UnknownName
 from planner.jobs.columns import Columns, Demand, Pick, Processed, ReplicaColumn
-from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Picked, Replaying, Terms, Tried
+from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Picked, Replaying, Short, Terms, Tried
 from planner.jobs.serving.answers import assignments, month_of
 from planner.jobs.serving.knobs import knobs_of
 from planner.jobs.serving.misses import answerable, nothing_meets
@@ -108,9 +108,9 @@ class ServingJob:
         """Return nothing: some layout of every model is legal."""
         return []
 
-    def short(self, columns: Columns) -> tuple[list[str], str | None]:
-        """Return nothing: what lacks memory is told by `miss`."""
-        return [], None
+    def short(self, columns: Columns) -> Short:
+        """Return nothing more: what lacks memory is told by `miss`."""
+        return Short("nothing holds it")
 
     @property
     def axes(self) -> Collection[str]:
@@ -154,12 +154,9 @@ class ServingJob:
 
 def serving_job(name: str, asked: Serving, catalog: Catalog, terms: Terms) -> ServingJob:
     """Return a resolved service on its terms. Raises InputError where it has no load that a fleet could be for."""
-    if asked.concurrency is not None:
-        raise InputError(f"{asked.label}: concurrency applies to one layout, which planner estimate answers; a plan "
-                         "needs a rate or a trace")
-    if asked.rate is None and asked.trace is None:
-        raise InputError(f"{asked.label}: neither rate nor trace is given: a plan needs the load, such as rate: 20 "
-                         "requests/s; planner estimate says what one layout can serve at most")
+    if asked.rate is None and asked.trace is None and asked.clients is None:
+        raise InputError(f"{asked.label}: neither rate, users nor trace is given: a plan needs the load, such as rate: "
+                         "20 requests/s or users: 200; planner estimate says what one layout can serve at most")
     return ServingJob(name, asked, catalog, terms, tuple(services_of(asked, catalog)))
 
 

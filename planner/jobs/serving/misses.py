@@ -9,11 +9,14 @@ from planner.catalog.load import Catalog
 from planner.jobs.columns import Columns
 from planner.jobs.job import Change
 from planner.jobs.serving.options import Account, options
+from planner.jobs.serving.rates import Nearest
 from planner.jobs.serving.service import Service
 from planner.layouts.candidate import Candidate
 from planner.scenario.demand import Level
 from planner.units import DAY, SECONDS, at_least, parse, show_bytes, show_seconds
 
+MOST_REASONS = 3
+"""Of an engine that runs on no candidate."""
 ROOM = 1.05
 """Over the least latency seen, so that a rate above zero meets it."""
 
@@ -35,25 +38,32 @@ def nothing_meets(name: str, catalog: Catalog, service: Service, candidates: Seq
     """
     account = Account()
     options(catalog, service, candidates, account)
+    if account.lacking and not account.nearest and not account.missing:
+        return Infeasible(because=tuple(sorted(account.lacking)[:MOST_REASONS]))
     if not account.nearest:
         missing, where = min(account.missing, default=(0.0, "the candidates"))
         lacks = f"{where} lacks {show_bytes(missing)} per GPU" if account.missing else None
         return Infeasible(because=(f"{name} with a request of {service.length:,} tokens fits on no candidate",),
                           nearest=lacks)
-    nearest, where = min(account.nearest, key=lambda pair: _excess(service, pair[0].ttft, pair[0].tpot))
+    nearest, where = min(account.nearest, key=lambda pair: _excess(service, pair[0]))
     # the targets that no hardware meets even alone; where each is met somewhere, it is all of them together
     missed = [pair for pair in service.asked.levels
               if min(getattr(least, pair[0]) for least, _ in account.nearest) > pair[1].seconds]
     asked = [f"{which} {level}" for which, level in missed or service.asked.levels]
     return Infeasible(
         because=(f"no layout of the candidates meets {' and '.join(asked)} for {name}, even nearly idle",),
-        nearest=f"{where}: TTFT {show_seconds(nearest.ttft)}, TPOT {show_seconds(nearest.tpot)} nearly idle",
+        nearest=f"{where}: {_latencies(service, nearest)} nearly idle",
         relaxations=tuple(_eased_levels(name, service, account, possible)))
 
 
-def _excess(service: Service, ttft: float, tpot: float) -> float:
-    limits = service.level.ttft, service.level.tpot
-    return max(found / limit[0] for found, limit in zip((ttft, tpot), limits, strict=True) if limit is not None)
+def _latencies(service: Service, least: Nearest) -> str:
+    shown = [("TTFT", least.ttft), ("TPOT", least.tpot), *([("whole answer", least.e2e)] if service.asked.e2e else [])]
+    return ", ".join(f"{name} {show_seconds(seconds)}" for name, seconds in shown)
+
+
+def _excess(service: Service, least: Nearest) -> float:
+    limits = (least.ttft, service.level.ttft), (least.tpot, service.level.tpot), (least.e2e, service.level.e2e)
+    return max(found / limit[0] for found, limit in limits if limit is not None)
 
 
 def _eased_levels(name: str, service: Service, account: Account, possible: Callable[[Change], bool]
@@ -66,7 +76,7 @@ def _eased_levels(name: str, service: Service, account: Account, possible: Calla
             alone = True
             yield Relaxation(limit=which, from_=str(level), to=str(eased))
     # the least of each may be of different hardware, so that the nearest of one candidate is taken
-    nearest, _ = min(account.nearest, key=lambda pair: _excess(service, pair[0].ttft, pair[0].tpot))
+    nearest, _ = min(account.nearest, key=lambda pair: _excess(service, pair[0]))
     both = {which: _eased(level, getattr(nearest, which) * ROOM) for which, level in asked.items()}
     known = {which: eased for which, eased in both.items() if eased is not None}
     if not alone and len(asked) == len(known) > 1 and possible(Change(work={name: known})):

@@ -12,9 +12,9 @@ import numpy as np
 from planner.catalog.architecture import Model
 from planner.catalog.calibration import serving_interval
 from planner.catalog.load import Catalog
-from planner.errors import MissingFact
+from planner.errors import MissingFact, Unsupported
 from planner.jobs.columns import ReplicaColumn, Role
-from planner.jobs.serving.rates import DEGREES, STAGES, Nearest, idle, largest, layouts, undominated
+from planner.jobs.serving.rates import DEGREES, STAGES, Nearest, idle, largest, layouts, queued, undominated
 from planner.jobs.serving.service import Service
 from planner.layouts.candidate import Candidate
 from planner.layouts.table import Floats, Ints
@@ -40,6 +40,8 @@ class Account:
     removed: Counter[str] = field(default_factory=Counter)
     nearest: list[tuple[Nearest, str]] = field(default_factory=list)
     """For hardware where no layout meets the targets: what comes nearest, and its name."""
+    lacking: Counter[str] = field(default_factory=Counter)
+    """Why the engine does not run a format on a GPU, for those of the candidates on which it does not."""
     missing: list[tuple[float, str]] = field(default_factory=list)
     """Of hardware where no layout fits: bytes a GPU lacks at least, and its name."""
 
@@ -66,10 +68,19 @@ class _Block:
         return np.where(possible, held, 0.0)
 
 
+def lacks(catalog: Catalog, service: Service, candidate: Candidate, name: str) -> str | None:
+    """Return why the engine does not run the service in a format on that hardware; none where it does."""
+    asked = service.asked
+    cache = "bf16" if asked.kv_cache == "auto" else asked.kv_cache
+    return catalog.engine(asked.engine).lacks(candidate.gpu.architecture, name, cache, asked.engine_version)
+
+
 def deployment(catalog: Catalog, service: Service, candidate: Candidate, name: str,
                settings: EngineSettings = USUAL) -> Deployment:
     """Return a service on one kind of hardware with its weights in the format `name`. Raises PlannerError."""
     asked = service.asked
+    if (reason := lacks(catalog, service, candidate, name)) is not None:
+        raise Unsupported(f"{candidate.gpu.name}: {reason}")
     weights = format_of(catalog.formats, name, service.model)
     if weights is None:
         raise MissingFact(f"model {service.model.name}", f"weights in {name}")
@@ -146,6 +157,11 @@ def _blocks(catalog: Catalog, service: Service, candidates: Sequence[Candidate],
     known: dict[tuple[str, str], _Block] = {}
     for at, candidate in enumerate(candidates):
         for name in service.asked.quantization or ():
+            if (reason := lacks(catalog, service, candidate, name)) is not None:
+                account.layouts += _domain(service.model)
+                account.removed["engine_format"] += _domain(service.model)
+                account.lacking[f"{candidate.gpu.name}: {reason}"] += 1
+                continue
             d = deployment(catalog, service, candidate, name)
             rows, label = layouts(service.model, candidate, account.removed), f"{candidate.label} in {name}"
             account.layouts += _domain(service.model)
@@ -192,7 +208,8 @@ def _answered(service: Service, blocks: Sequence[_Block], tokens: int | None,
         most = np.concatenate([block.most(tokens).max(axis=0)[fits] for block, fits in zip(mine, each, strict=True)])
         ends = np.cumsum([len(fits) for fits in each])
         for role in _roles(service):
-            results = largest(d, role, rows, service.stream, service.level, most) if len(rows) else (most,) * 3
+            results = (most,) * 3 if not len(rows) else queued(d, rows, service.stream, most) if (
+                service.asked.documents) else largest(d, role, rows, service.stream, service.level, most)
             for at, block, fits, end in zip(members, mine, each, ends, strict=True):
                 part = slice(end - len(fits), end)
                 found[at] += _columns(block, role, tokens, fits, *(values[part] for values in results))

@@ -20,6 +20,7 @@ from planner.layouts.table import Floats, Mask
 from planner.physics.serving.apart import decoding, prefilling
 from planner.physics.serving.deployment import Deployment, Replicas
 from planner.physics.serving.level import Served, Stream, served
+from planner.physics.serving.steady import Demand, offline
 
 DEGREES = (1, 2, 4, 8, 16)
 STAGES = (1, 2, 4, 8)
@@ -34,10 +35,13 @@ BUSIEST = 0.98
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """Seconds that TTFT and TPOT may take, each at a share of requests (none: on average); none is no limit."""
+    """Seconds that TTFT, TPOT and a whole answer may take, each at a share of requests (none: on average); none is no
+    limit.
+    """
 
     ttft: tuple[float, float | None] | None
     tpot: tuple[float, float | None] | None
+    e2e: tuple[float, float | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,7 @@ class Nearest:
 
     ttft: float
     tpot: float
+    e2e: float
 
 
 def layouts(model: Model, candidate: Candidate, removed: Counter[str]) -> Replicas:
@@ -127,6 +132,10 @@ def _within(found: Served, level: Level, most: Floats, role: Role) -> Mask:
         seconds, share = level.tpot
         good &= found.tpot <= seconds if share is None else (
             found.pace.within(np.full(len(good), seconds)) >= share)
+    if level.e2e is not None:
+        seconds, share = level.e2e
+        good &= found.e2e_at(None) <= seconds if share is None else (
+            found.whole_within(np.full(len(good), seconds)) >= share)
     return good
 
 
@@ -145,8 +154,8 @@ def span(role: Role, most: Floats) -> tuple[Floats, Floats]:
 
 def largest(d: Deployment, role: Role, rows: Replicas, stream: Stream, level: Level,
             most: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return the largest rate at which each row meets the targets, its load, and the sequences there at once in all
-    but a hundredth of the time; zeros where even a light load is too much.
+    """Return the largest rate (or users) at which each row meets the targets, its load, and the sequences there
+    at once in all but a hundredth of the time; zeros where even a light load is too much.
 
     `most` sequences may be there.
     """
@@ -160,19 +169,29 @@ def largest(d: Deployment, role: Role, rows: Replicas, stream: Stream, level: Le
         # the load is the largest below the first that misses: a target met again beyond is not relied on
         last = np.where(good.all(axis=1), GRID, np.argmin(good, axis=1)) - 1
         at = np.arange(len(rows)), np.maximum(last, 0)
-        better = (last >= 0) & (found.rate.reshape(-1, GRID)[at] > rate)
-        rate = np.where(better, found.rate.reshape(-1, GRID)[at], rate)
+        carried = found.carried.reshape(-1, GRID)[at]
+        better = (last >= 0) & (carried > rate)
+        rate = np.where(better, carried, rate)
         load = np.where(better, steps[at], load)
         crowd = np.where(better, found.crowd.reshape(-1, GRID)[at], crowd)
         low, high = steps[at], steps[at[0], np.minimum(at[1] + 1, GRID - 1)]
     return rate, load, crowd
 
 
+def queued(d: Deployment, rows: Replicas, stream: Stream, most: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return the same where every request is there at the start: no target, and as many sequences as may be there."""
+    same = np.ones(len(rows))
+    found = offline(d, rows, Demand(same * stream.input, same * stream.output, most, stream.drafts, stream.accepted,
+                                    stream.hits, stream.input_cv, stream.output_cv), most)
+    return found.requests, found.batch, most
+
+
 def idle(d: Deployment, rows: Replicas, stream: Stream, level: Level) -> Nearest:
-    """Return the least TTFT and TPOT over the rows at the lightest load."""
+    """Return the least TTFT, TPOT and time to the last token over the rows at the lightest load."""
     found = served(d, rows, stream, np.full(len(rows), LEAST_LOAD))
     return Nearest(float(found.ttft_at(level.ttft[1] if level.ttft else None).min()),
-                   float(found.tpot_at(level.tpot[1] if level.tpot else None).min()))
+                   float(found.tpot_at(level.tpot[1] if level.tpot else None).min()),
+                   float(found.e2e_at(level.e2e[1] if level.e2e else None).min()))
 
 
 def undominated(found: list[ReplicaColumn]) -> list[ReplicaColumn]:

@@ -25,14 +25,14 @@ from planner.physics.serving.step import Load, step_times
 from planner.simulate.fleet import Group, Transfer, simulate
 from planner.simulate.outcome import Outcome
 from planner.simulate.steps import ReplicaKind
-from planner.simulate.trace import Lengths, Trace, synthetic
+from planner.simulate.trace import Lengths, Trace, synthetic, thinking
 
 POINTS = 40
 """Points of a table of steps."""
 REQUESTS = 4000
 """Of a replay without a trace, at least."""
-LIVES, MOST_REQUESTS = 8, 16000
-"""Times as long as a request may take that requests arrive for, and how many there are at most."""
+LIVES, USER_ASKS, MOST_REQUESTS = 8, 4, 16000
+"""Times as long as a request may take that requests arrive for, requests of each user, and how many at most."""
 GRAIN = 64
 """Tokens to which the cached part of a prompt is rounded."""
 Progress = Callable[[float], None]
@@ -128,8 +128,23 @@ def kind_of(catalog: Catalog, service: Service, candidate: Candidate, pick: Pick
 def replay(catalog: Catalog, service: Service, candidates: Sequence[Candidate], picks: Sequence[Pick],
            trace: Trace | None = None, policy: str = "least-outstanding", progress: Progress | None = None) -> Outcome:
     """Replay a service's picks on a trace; on its own, or one drawn as the service asks, where none is given."""
-    return simulate(trace or requests_of(service), groups_of(catalog, service, candidates, picks), policy,
-                    transfer_of(catalog, service, candidates, picks), progress)
+    return run(service, groups_of(catalog, service, candidates, picks), trace or requests_of(service), policy,
+               transfer_of(catalog, service, candidates, picks), progress)
+
+
+def run(service: Service, groups: Sequence[Group], trace: Trace, policy: str = "least-outstanding",
+        transfer: Transfer | None = None, progress: Progress | None = None, share: float = 1.0) -> Outcome:
+    """Replay a trace on groups of replicas; where users ask, each asks when answered, whenever the trace has it.
+
+    share: of the users that these replicas have.
+    """
+    asked = service.asked
+    if asked.clients is None:
+        return simulate(trace, groups, policy, transfer, progress)
+    users = thinking(max(1, round(asked.clients * share)), asked.think or 0.0, len(trace))
+    found = simulate(trace, groups, policy, transfer, progress, users)
+    # a closed loop begins with all users at once, and ends with fewer and fewer
+    return found.within_ends(max(1, min(users.count, len(trace) // 4)))
 
 
 def groups_of(catalog: Catalog, service: Service, candidates: Sequence[Candidate], picks: Sequence[Pick]
@@ -153,7 +168,8 @@ def requests_of(service: Service, trace: Trace | None = None, seed: int = 0) -> 
         lengths = Lengths(asked.input.mean, asked.input.cv), Lengths(asked.output.mean, asked.output.cv)
         rate = asked.rate or 1.0
         there = sum(level.seconds * (asked.output.mean if name == "tpot" else 1) for name, level in asked.levels)
-        count = int(min(max(REQUESTS, LIVES * rate * there), MOST_REQUESTS))
+        most = max(REQUESTS, LIVES * rate * there, USER_ASKS * (asked.clients or 0))
+        count = int(min(most, MOST_REQUESTS))
         trace = synthetic(rate, lengths, asked.gap_cv, count=count, seed=seed)
     return trace if service.prompts is None else trace.of_prompts(*service.prompts)
 
@@ -194,6 +210,7 @@ def replayed(outcome: Outcome, service: Service) -> Replayed:
                     preempted=int(outcome.preemptions.sum()),
                     ttft_seconds=percentiles(partial(outcome.within, "ttft"), asked.ttft),
                     tpot_seconds=percentiles(lambda q: _number(outcome.within("tpot", q)), asked.tpot),
+                    e2e_seconds=None if asked.e2e is None else percentiles(partial(outcome.within, "e2e"), asked.e2e),
                     output_tokens_per_second=outcome.output_tokens_per_second,
                     share_within_level=share_within(outcome, service),
                     busy_share=outcome.busy_share)
@@ -202,7 +219,7 @@ def replayed(outcome: Outcome, service: Service) -> Replayed:
 def share_within(outcome: Outcome, service: Service) -> float:
     """Return the share of requests within the service's limits."""
     limits = {name: level.seconds for name, level in service.asked.levels}
-    return outcome.share_meeting(limits.get("ttft"), limits.get("tpot"))
+    return outcome.share_meeting(**limits)
 
 
 def _number(value: float) -> float:

@@ -41,7 +41,7 @@ class Service:
     stream: Stream
     level: Level
     rate: float | None
-    """Requests/s at the busiest; none asks for as many as go."""
+    """Requests/s at the busiest, or the users of a closed loop; none asks for as many as go."""
     length: int
     """Tokens of the longest request that must be held."""
     trace: Trace | None = None
@@ -89,7 +89,8 @@ def services_of(asked: Serving, catalog: Catalog) -> list[Service]:
                 share = len(mine) / len(trace) if trace and mine else (one.rate or 0.0) / (asked.rate or 1.0)
                 slack = (last - first + 1) / (len(edges) - 1) / share
                 found.append(replace(one, classes=(first, last), prompts=(low + 1, high),
-                                     level=Level(_with(one.level.ttft, slack), _with(one.level.tpot, slack))))
+                                     level=Level(*(_with(limit, slack) for limit in (
+                                         one.level.ttft, one.level.tpot, one.level.e2e)))))
     return found
 
 
@@ -130,7 +131,7 @@ def _service(asked: Serving, catalog: Catalog, trace: Trace | None, whole: Trace
     of the `whole`.
     """
     model = catalog.model(asked.model)
-    level = Level(_level(asked.ttft), _level(asked.tpot))
+    level = Level(_level(asked.ttft), _level(asked.tpot), _level(asked.e2e))
     drafts, accepted = (asked.speculative.tokens, asked.speculative.acceptance) if asked.speculative else (0, 0.0)
     # a draft that is always right is one token short of certain, so that the mean stays finite
     accepted = min(accepted, 1 - 1e-9)
@@ -150,9 +151,10 @@ def _service(asked: Serving, catalog: Catalog, trace: Trace | None, whole: Trace
     gap_cv = math.sqrt(1 + part.share * (asked.gap_cv**2 - 1))
     stream = stream_of(part.quantile, asked.output.quantile, input=part.mean, output=asked.output.mean,
                        input_cv=part.cv, output_cv=asked.output.cv, gap_cv=gap_cv, hits=asked.prefix_hits,
-                       drafts=drafts, accepted=accepted)
+                       drafts=drafts, accepted=accepted, think=None if asked.clients is None else asked.think or 0.0)
     longest = asked.max_model_len or round(part.quantile(LONGEST) + asked.output.quantile(LONGEST))
-    return Service(asked, model, stream, level, None if asked.rate is None else asked.rate * part.share, longest)
+    rate = asked.clients if asked.rate is None else asked.rate * part.share
+    return Service(asked, model, stream, level, rate, longest)
 
 
 @dataclass(frozen=True, slots=True)

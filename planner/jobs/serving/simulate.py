@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from planner.answer.assignment import Assignment
 from planner.answer.schema import Plan
 from planner.answer.simulation import Latencies, Simulation
@@ -21,9 +23,9 @@ from planner.simulate.outcome import Outcome, merged
 from planner.simulate.trace import Trace
 
 
-def simulate_plan(plan: Plan, catalog: Catalog, trace: Trace, *, workload: str | None = None,
+def simulate_plan(plan: Plan, catalog: Catalog, trace: Trace | None = None, *, workload: str | None = None,
                   policy: str = "least-outstanding", progress: Progress | None = None) -> Simulation:
-    """Replay a trace on the replicas of a plan's service. Raises InputError."""
+    """Replay a trace on the replicas of a plan's service, or what it is asked for. Raises InputError."""
     asked, mine = _service(plan, workload)
     candidates = [_candidate(a, catalog) for a in mine]
     picks = [_pick(a, at) for at, a in enumerate(mine)]
@@ -37,13 +39,15 @@ def simulate_plan(plan: Plan, catalog: Catalog, trace: Trace, *, workload: str |
             found = replay(catalog, part, candidates, its, requests, policy, progress)
             outcomes.append(found.delayed(outside(catalog, part, candidates, its)))
     outcome = merged(outcomes)
+    span = float(np.ptp(outcome.arrival)) if trace is None else 0.0
+    asked_rate = trace.rate if trace is not None else (len(outcome.arrival) - 1) / span if span else math.inf
     first = mine[0].serving
     assert first is not None
     latencies = {name: _latencies(outcome, name) for name in ("ttft", "tpot", "e2e", "queue")}
     return Simulation(
         workload=service.asked.label, policy=policy, replicas=sum(pick.replicas for pick in picks),
-        requests=len(trace), rejected=int(outcome.rejected.sum()), preempted=int(outcome.preemptions.sum()),
-        requests_per_second=trace.rate if math.isfinite(trace.rate) else None, seconds=outcome.seconds,
+        requests=len(outcome.arrival), rejected=int(outcome.rejected.sum()), preempted=int(outcome.preemptions.sum()),
+        requests_per_second=asked_rate if math.isfinite(asked_rate) else None, seconds=outcome.seconds,
         output_tokens_per_second=outcome.output_tokens_per_second, busy_share=outcome.busy_share,
         share_within_level=share_within(outcome, service),
         latency_seconds=latencies, computed={"ttft": first.ttft_seconds, "tpot": first.tpot_seconds})

@@ -15,10 +15,10 @@ from planner.catalog.load import Catalog
 from planner.jobs.columns import Pick, Role
 from planner.jobs.job import Tried
 from planner.jobs.serving.answers import at_load, loads
-from planner.jobs.serving.replay import groups_of, outside, requests_of, transfer_of
+from planner.jobs.serving.replay import groups_of, outside, requests_of, run, transfer_of
 from planner.jobs.serving.service import Service
 from planner.layouts.candidate import Candidate
-from planner.simulate.fleet import Group, Transfer, simulate
+from planner.simulate.fleet import Group, Transfer
 from planner.simulate.outcome import Latency, Outcome
 from planner.simulate.trace import Trace
 
@@ -49,14 +49,18 @@ class _Fleet:
     """Of the load, what these replicas get."""
 
     def excess(self, trace: Trace, load: float) -> dict[Role, float]:
-        """Return the latency over its target of each kind of replica, the worst, with arrivals so many times faster."""
+        """Return the latency over its target of each kind of replica, the worst, with arrivals so many times faster,
+        or as many times the users.
+        """
         faster = replace(trace, arrival=trace.arrival / (load * self.part))
-        found = simulate(faster, self.groups, transfer=self.transfer).delayed(self.delay)
-        inner = _inner(found) if self.service.trace is None else slice(None)
+        found = run(self.service, self.groups, faster, transfer=self.transfer, share=load * self.part)
+        found = found.delayed(self.delay)
+        drawn = self.service.trace is None and self.service.asked.clients is None
+        inner = _inner(found) if drawn else slice(None)
         worst: dict[Role, float] = {group.role: 0.0 for group in self.groups}
         # a class of prompts may miss its targets in more of its requests than all of them together
         levels: dict[Latency, tuple[float, float | None] | None] = {
-            "ttft": self.service.level.ttft, "tpot": self.service.level.tpot}
+            "ttft": self.service.level.ttft, "tpot": self.service.level.tpot, "e2e": self.service.level.e2e}
         for name, level in levels.items():
             if level is None:
                 continue

@@ -35,6 +35,7 @@ def facts_of(question: Question, model: Model, asked: Training, batch: Batch, li
     stack, candidates = question.stack, question.candidates
     space = Space(model, candidates, asked.precision, question.sequence_length, batch.sequences,
                   most_gpus(asked, limits), batch.tolerance, hybrid_shard=stack.hybrid_shard,
+                  expert_tp=(0, 1) if stack.expert_tp else (0,),
                   no_sync=stack.accumulation, schedules=tuple(SCHEDULES.index(name) for name in stack.schedules))
     whole = _whole_sequences(question, space)
     space = replace(space, sequence_parallel=(1, 0) if len(whole) else (1,))

@@ -7,6 +7,7 @@ from math import ceil
 
 import numpy as np
 
+from planner.jobs.job import Short
 from planner.layouts.axes import RECOMPUTE
 from planner.layouts.enumerate import Grid
 from planner.layouts.rules import Facts
@@ -24,15 +25,20 @@ FAR = 4
 """Peak over usable memory above which more memory per GPU is no answer, and more GPUs are named."""
 
 
-def broken_rules(grid: Grid, effort: Effort) -> list[str]:
-    """Return the rules that together leave no legal layout; none where there are some. Raises OutOfTime."""
+def broken_rules(grid: Grid, effort: Effort) -> dict[str, str]:
+    """Return the rules that together leave no legal layout, in words; none where there are some. Raises OutOfTime."""
     whole = Grid(grid.facts)
     if not whole.is_empty(effort.check):
-        return []
+        return {}
     held = [name for name in whole.removed if name not in LIMIT_RULES]
     all_held = frozenset(whole.rules) - LIMIT_RULES
     names = minimal(held, lambda rules: not _empty(grid.facts, all_held - set(rules), effort))
-    return [f"{whole.rules[name].reason} ({name}: {whole.removed[name]:,} layouts)" for name in names]
+    if not names and grid.facts.fixed_gpus:
+        space = grid.facts.space
+        return {"fixed_gpus": f"no tp x cp x pp x dp makes {grid.facts.fixed_gpus:,} GPUs: tp divides the "
+                f"{space.model.attention_heads} heads, dp the {space.global_batch:,} sequences of a step, and pp is at "
+                f"most {space.layers} layers"}
+    return {name: f"{whole.rules[name].reason} ({name}: {whole.removed[name]:,} layouts)" for name in names}
 
 
 def _empty(facts: Facts, skipped: frozenset[str], effort: Effort) -> bool:
@@ -51,16 +57,16 @@ def nearest_of(question: Question, grid: Grid) -> tuple[dict[str, float] | None,
     return (None, False) if found.gpu is None else (found.gpu[1], False)
 
 
-def short_of_memory(question: Question, grid: Grid, frontier: Frontier) -> tuple[list[str], str | None]:
+def short_of_memory(question: Question, grid: Grid, frontier: Frontier) -> Short:
     """Explain that nothing fits, by the layout that misses by least with everything recomputed, and by how much.
 
     What binds leads: memory of the GPU, of the host, or flash.
     """
     row, outside = (None, False) if frontier.fit else nearest_of(question, grid)
     if row is None:
-        return ["what fits in memory is too slow, too dear or too large"], None
+        return Short("what fits in memory is too slow, too dear or too large")
     memory, candidate = _leanest(question, row).memory, question.candidates[int(row["candidate"])]
-    gpus = int(row["tp"] * row["cp"] * row["pp"] * row["dp"])
+    gpus, node = int(row["tp"] * row["cp"] * row["pp"] * row["dp"]), candidate.node
     parts = sorted(memory.components.items(), key=lambda kv: -kv[1])[:3]
     largest = ", ".join(f"{name.replace('_', ' ')} {show_bytes(size)}" for name, size in parts)
     whole = f"{show_bytes(memory.peak)} of {show_bytes(memory.usable)} usable per GPU"
@@ -68,17 +74,22 @@ def short_of_memory(question: Question, grid: Grid, frontier: Frontier) -> tuple
     places = (("host memory", memory.host_per_node, memory.host_usable),
               ("flash", memory.nvme_per_node, memory.nvme_usable))
     where, held, has = max(places, key=lambda place: place[1] / max(place[2], 1.0))
+    # of a host, a part is for what is offloaded
+    over = max(memory.host_per_node / memory.host_usable - 1, 0.0)
+    lacks = max(memory.peak - memory.usable, 0.0), over * node.cpu.memory
     if held > has and outside:
-        total = f" of {show_bytes(candidate.node.cpu.memory)}" if where == "host memory" else ""
-        return ([f"no layout fits in memory: {where} binds; {on}keeps {show_bytes(held)} there, where "
-                 f"{candidate.node.name} has {show_bytes(has)}{total} for it; the GPU needs {whole}"],
-                f"{show_bytes(held - has)} more {where} per node")
-    miss = f"{show_bytes(max(memory.peak - memory.usable, 0.0))} more memory per GPU"
+        total = f" of {show_bytes(node.cpu.memory)}" if where == "host memory" else ""
+        return Short(f"no layout fits in memory: {where} binds; {on}keeps {show_bytes(held)} there, where "
+                     f"{node.name} has {show_bytes(has)}{total} for it; the GPU needs {whole}",
+                     f"{show_bytes(held - has)} more {where} per node", *lacks)
+    miss = f"{show_bytes(lacks[0])} more memory per GPU"
+    if held > has:
+        miss += f" and {show_bytes(held - has)} more {where} per node"
     if memory.peak > FAR * memory.usable:
         miss += f"; about {ceil(memory.peak * gpus / memory.usable):,} such GPUs would hold the states"
     kept = "" if not held else (f"; it keeps {show_bytes(held)} in {where}" + (
         f", which has {show_bytes(has)} for it" if held > has else ""))
-    return [f"no layout fits in memory: GPU memory binds; {on}needs {whole} ({largest}){kept}"], miss
+    return Short(f"no layout fits in memory: GPU memory binds; {on}needs {whole} ({largest}){kept}", miss, *lacks)
 
 
 def counts_of(facts: Facts, most: int) -> list[int]:

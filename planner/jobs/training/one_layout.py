@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from planner.errors import InputError, MissingFact, UnknownName
 from planner.jobs.idle import Idle, idle, several
 from planner.jobs.training.assignment import layout_of, memory_of, time_of
 from planner.jobs.training.facts import processed
+from planner.jobs.training.in_use import first_stack, has_evidence
 from planner.layouts.axes import RECOMPUTE, SCHEDULES, Space
 from planner.layouts.enumerate import violations
 from planner.layouts.rules import Facts, rules_of
@@ -25,9 +27,10 @@ from planner.physics.training.question import computes, question_of
 from planner.physics.training.recipes import Recipe, with_recipe
 from planner.scenario.limits import MOST
 from planner.scenario.usual import usual
-from planner.scenario.workload import DEFAULT_STACK, Batch, Training
+from planner.scenario.workload import Batch, Training
 
-KEYS = {"tp": "tp", "pp": "pp", "vpp": "vpp", "cp": "cp", "ep": "ep", "dp": "dp", "mbs": "micro_batch",
+KEYS = {"tp": "tp", "pp": "pp", "vpp": "vpp", "cp": "cp", "ep": "ep", "expert_tp": "expert_tp", "dp": "dp",
+        "mbs": "micro_batch",
         "micro_batch": "micro_batch", "zero": "zero", "schedule": "schedule", "recompute": "recompute", "sp": "sp",
         "shard": "hsdp", "no_sync": "no_sync",
         "offload_optimizer": "offload", "offload_parameters": "offload_parameters",
@@ -97,7 +100,9 @@ def layout_of_row(row: Mapping[str, float]) -> dict[str, str]:
     plain = ("tp", "pp", "vpp", "cp", "ep", "dp", "micro_batch", "zero", "sp", "no_sync")
     shares = {"offload_optimizer": "offload", "offload_parameters": "offload_parameters",
               "offload_activations": "offload_activations"}
-    return {**{key: f"{row[axis]:g}" for key, axis in (dict(zip(plain, plain, strict=True)) | shares).items()},
+    # left out, experts are split as the rest is
+    named = dict(zip(plain, plain, strict=True)) | shares | ({"expert_tp": "expert_tp"} if row["expert_tp"] else {})
+    return {**{key: f"{row[axis]:g}" for key, axis in named.items()},
             "schedule": SCHEDULES[int(row["schedule"])], "recompute": RECOMPUTE[max(int(row["recompute"]), 0) or 2],
             "offload_to": "nvme" if row["nvme"] else "host", "shard": f"{row['dp'] * row['cp'] / row['hsdp']:g}"}
 
@@ -173,7 +178,7 @@ def estimate_training(asked: Training, catalog: Catalog, node: str, gpus: int | 
     """
     model, machine, method, (precision,) = (
         catalog.model(asked.model), catalog.node(node), asked.method or "pretrain", asked.precision)
-    stack = with_recipe(catalog.recipes, catalog.stack(asked.stack or DEFAULT_STACK[method]), model,
+    stack = with_recipe(catalog.recipes, catalog.stack(first_stack(asked, catalog)), model,
                         Recipe(asked.optimizer, asked.optimizer_in_backward, asked.loss))
     typical = usual(model, method, catalog.recipes)
     sequence_length = asked.sequence_length or typical.sequence_length
@@ -193,10 +198,15 @@ def estimate_training(asked: Training, catalog: Catalog, node: str, gpus: int | 
     facts = Facts(space=space, stack=stack, node_gpus=np.array([machine.gpus]), clustered=np.array([True]),
                   precisions=np.array([[True]]), fixed_gpus=None, max_nodes=None,
                   frozen_layers=asked.trained_layers is not None, steps_in_backward=asked.optimizer_in_backward)
+    if rows.expert_tp[0] == rows.tp[0]:
+        rows = rows.replace(expert_tp=np.zeros_like(rows.tp))
     broken = [name for name in violations(rows.columns, facts) if name not in ("whole_nodes", "sp_wins")]
     if broken:
         rules = rules_of(stack)
-        raise InputError("the layout is not legal: " + "; ".join(f"{rules[name].reason} ({name})" for name in broken))
+        able = [other.name for other in catalog.all("stacks", Stack)
+                if not set(violations(rows.columns, replace(facts, stack=other))) - {"whole_nodes", "sp_wins"}]
+        raise InputError("the layout is not legal: " + "; ".join(f"{rules[name].reason} ({name})" for name in broken)
+                         + (f"; stacks that run it: {', '.join(able)}" if able else ""))
     if row.get("recompute") == 1 and not stack.selective_recompute:
         raise InputError(f"stack {stack.name} has no selective recompute")
     found = evaluate_fixed(question, rows, 0, recompute_layers)
@@ -208,7 +218,8 @@ def estimate_training(asked: Training, catalog: Catalog, node: str, gpus: int | 
         "gpus": total,
         "stack": stack.name,
         "layout": layout_of(question, rows, 0, found), "memory": memory_of(found),
-        "time": time_of(found, found.step.seconds, _steps(asked, sequence_length, batch), residual)}
+        "time": time_of(found, found.step.seconds, _steps(asked, sequence_length, batch), residual,
+                        validated=has_evidence(catalog, stack, method))}
     if serving:
         return ServingAssignment(**placed)
     return TrainingAssignment(**placed, sequence_length=sequence_length, global_batch=batch)

@@ -31,6 +31,8 @@ STEEPEST = 0.95
 """Elasticity of a step's time in the sequences beyond which no load is steady."""
 ROUNDS = 4
 """Of the number of prompts that share a step, which depends on how long it takes."""
+THREE = ((1 / 6, -3**0.5), (2 / 3, 0.0), (1 / 6, 3**0.5))
+"""Shares and deviations of three points that stand for a normal distribution (Gauss and Hermite)."""
 ROOM = 0.99
 """Share of time in which the cache must hold all who are there."""
 
@@ -51,6 +53,8 @@ class Stream:
     """Tokens proposed ahead in a step by speculative decoding."""
     accepted: float = 0.0
     """Probability that a proposed token is right, those before it being so."""
+    think: float | None = None
+    """Seconds from an answer to the next question of the same user, in a closed loop; none is an open one."""
 
     @property
     def tokens_per_step(self) -> float:
@@ -75,10 +79,11 @@ class Stream:
 
 
 def stream_of(inputs: Callable[[float], float], outputs: Callable[[float], float], *, input: float, output: float,
-              input_cv: float, output_cv: float, gap_cv: float, hits: float, drafts: int, accepted: float) -> Stream:
+              input_cv: float, output_cv: float, gap_cv: float, hits: float, drafts: int, accepted: float,
+              think: float | None = None) -> Stream:
     """Return a stream whose lengths have those quantiles; `input` and `output` are means, which long tails draw up."""
     return Stream(input, output, points_of(inputs), points_of(outputs), input_cv, output_cv, gap_cv, hits, drafts,
-                  accepted)
+                  accepted, think)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +109,13 @@ class Served:
     pace: Pace
     crowd: Floats
     """Sequences there at once in all but a hundredth of the time."""
+    think: float | None = None
+    """Of the users of a closed loop."""
+
+    @property
+    def carried(self) -> Floats:
+        """What the load is counted in: requests/s, or of a closed loop its users (Little's law)."""
+        return self.rate if self.think is None else self.rate * (self.e2e_at(None) + self.think)
 
     @property
     def tpot(self) -> Floats:
@@ -125,6 +137,25 @@ class Served:
         met = np.minimum(past, rest)
         missed = share * tail * (np.exp((met - past) / tail) - np.exp(-past / tail))
         return over_all((met - missed) / rest)
+
+    def whole_within(self, seconds: Floats) -> Floats:
+        """Return the share of requests whose last token is there within so many seconds."""
+        mean, deviation = self.pace.answer
+        parts = [share * self.within_each(seconds[:, None] - mean - at * deviation) for share, at in THREE]
+        found: Floats = over_all(np.sum(parts, axis=0))
+        return found
+
+    def within_each(self, seconds: Floats) -> Floats:
+        """Return the share with their first token within seconds that have a column for each length of answers."""
+        return np.stack([self.within(column) for column in seconds.T], axis=1)
+
+    def e2e_at(self, quantile: float | None) -> Floats:
+        """Return seconds to the last token that a share of requests stay within; the mean for None."""
+        mean, deviation = self.pace.answer
+        if quantile is None:
+            return self.ttft_at(None) + over_all(mean)
+        most = self.ttft_at(quantile) + (mean + 20 * deviation).max(axis=1)
+        return least(self.whole_within, quantile, 2 * most)
 
     def tpot_at(self, quantile: float | None) -> Floats:
         """Return seconds between tokens that a share of requests stay within; the mean for None."""
@@ -187,7 +218,10 @@ def served(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Serv
     # over a range, as steps rise at the edges of kernels' tiles
     slope = (step(1.5 * many, zero) - step(0.5 * many, zero)) / many / gain
     left = np.maximum(1 - rate * cost, 1 - STEEPEST)
-    spread = crowding(stream, batch, np.clip(slope * gain * many / plain, 0.0, STEEPEST), left)
+    # users who wait for an answer ask no more until they have it
+    answer = over_all(own) + wait + later * plain / gain / left
+    asks = zero if stream.think is None else answer / max(stream.think, 1e-9)
+    spread = crowding(stream, batch, np.clip(slope * gain * many / plain, 0.0, STEEPEST), left, asks)
     # prompts that come while a step has some go into the next together
     many_at_once = np.clip(1 + rate * steps * mixed / copies, 1.0, d.engine.chunk / each)
     shared_cost = steps * (filled(many_at_once) - base) / (many_at_once * copies)
@@ -202,7 +236,7 @@ def served(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Serv
     # prompts that came behind one's own draw out the answer
     extra = rate**2 * cost * (others_prompts.wait + others_prompts.work) / left
     crowd = batch + extra + NormalDist().inv_cdf(ROOM) * np.sqrt(spread.variance)
-    return Served(batch + extra, rate, plain, prompts, rest, waits, wait, over_all(own), own, pace, crowd)
+    return Served(batch + extra, rate, plain, prompts, rest, waits, wait, over_all(own), own, pace, crowd, stream.think)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,15 +247,17 @@ class Crowding:
     averaged: Floats
 
 
-def crowding(stream: Stream, batch: Floats, elasticity: Floats, left: Floats) -> Crowding:
+def crowding(stream: Stream, batch: Floats, elasticity: Floats, left: Floats, asks: Floats) -> Crowding:
     """Return how the number of sequences varies about its mean, with steps that grow by `elasticity` in it.
 
     left: share of the time that prompts leave to decoding, which many arrivals take twice: by their prompts and after.
+    asks: of a closed loop, the time of an answer over that of a thought; zero in an open one.
 
     Sequences leave at N / TPOT(N), which makes N a birth-death chain: variance D / (1 - e), as every one more slows all
-    others down, and it forgets itself in 1 / (1 - e) of a request's time.
+    others down, and it forgets itself in 1 / (1 - e) of a request's time. In a closed loop every one more also is one
+    fewer who will ask: (1 - e) becomes (1 - e + R / Z).
     """
-    free = 1 - elasticity
+    free = 1 - elasticity + asks
     variance = batch * (1 + stream.gap_cv**2) / 2 / free / left
     averaged: Floats = variance * 2 / free * (1 - (1 - np.exp(-free)) / free)
     return Crowding(variance, averaged)
@@ -243,9 +279,9 @@ def waiting(stream: Stream, busy: Floats, service: Floats) -> Floats:
 
 
 def at_rate(work: Callable[[Floats], Served], rate: float, low: float, high: float) -> Served:
-    """Return what one layout does at a rate: `work` at the load, between two, that answers as many."""
+    """Return what one layout does at a rate, or with so many users: `work` at the load, between two, of as many."""
     for _ in range(3):
         steps = np.geomspace(low, max(high, 1.001 * low), LOADS)
-        at = int(np.clip(np.searchsorted(work(steps).rate, rate), 1, len(steps) - 1))
+        at = int(np.clip(np.searchsorted(work(steps).carried, rate), 1, len(steps) - 1))
         low, high = float(steps[at - 1]), float(steps[at])
     return work(np.array([(low + high) / 2]))

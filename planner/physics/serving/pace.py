@@ -51,6 +51,13 @@ class Pace:
         found: Floats = np.minimum(self.alone + over_all(self.added / self.later), self.most)
         return found
 
+    @property
+    def answer(self) -> tuple[Floats, Floats]:
+        """Return mean and standard deviation of the seconds from first to last token, for answers of each length."""
+        spread = np.maximum(self.variance, 0.0) + (self.deviation[:, None] * self.later) ** 2
+        most = self.most[:, None] * self.later
+        return np.minimum(self.alone[:, None] * self.later + self.added, most), np.sqrt(spread)
+
     def within(self, seconds: Floats) -> Floats:
         """Return the share of answers whose time per token is at most so many seconds."""
         past = (seconds - self.alone)[:, None]

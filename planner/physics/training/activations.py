@@ -22,7 +22,7 @@ def saved_per_token(question: Question, rows: Layouts, kind: LayerKind) -> Float
     tp, e = rows.tp.astype(np.float64), question.element_bytes(rows.precision)
     if tuning.forward_only:
         # the key-value cache; latent attention caches the latent vector, whole on every rank
-        cache = e * kind.latent_width if kind.latent_width else e * kind.key_value_width / tp
+        cache = e * kind.latent_width if kind.latent_width else e * kind.keys_and_values(tp)
         if kind.scan is not None:
             # a recurrence keeps one state a sequence, in 32 bits
             cache = cache + 4 * kind.scan.inner * kind.scan.state / question.sequence_length / tp
@@ -35,7 +35,7 @@ def saved_per_token(question: Question, rows: Layouts, kind: LayerKind) -> Float
     masks = 2 * h / split if shape.dropout else 0.0
     # flash attention keeps a log-sum-exp; unfused attention its scores before and after dropout, and the mask
     core = (4 if stack.fused_attention else (2 * e + 1) * question.sequence_length) * kind.heads / tp
-    attention = e * (kind.attention_width + kind.value_width) / tp + e * kind.latent_width + core
+    attention = e * ((kind.query_width + kind.value_width) / tp + kind.keys_and_values(tp) + kind.latent_width) + core
     if kind.scan is not None:
         attention = attention + e * (kind.scan.projected + 2 * kind.scan.inner) / tp
     dense, routed = _feed_forward(question, rows, kind)

@@ -45,7 +45,10 @@ def layer_traffic(question: Question, rows: Layouts, times: LayerTimes,
     split = sequence_split(question, rows).astype(np.int64)
     whole = np.where(split == 1, rows.tp, 1)
     pair = exchange("all_gather", split) + exchange("reduce_scatter", split) + exchange("all_reduce", whole)
-    forward = sum(share * kind.exchanges for kind, share in kinds) * pair * (1 - overlap.tensor_parallel)
+    # tokens go to whole experts from the rank that holds them: only shared ones are exchanged for
+    alone = sum(share for kind, share in kinds if kind.experts and not kind.ffn)
+    exchanges = sum(share * kind.exchanges for kind, share in kinds) - (rows.expert_split < rows.tp) * alone
+    forward = exchanges * pair * (1 - overlap.tensor_parallel)
 
     return LayerTraffic(tensor=2 * forward, tensor_forward=forward, expert=dispatch(question, rows, kinds),
                         context=np.minimum(ring(question, rows, times, kinds), ulysses(question, rows, kinds)))
@@ -66,8 +69,8 @@ def swaps_heads(question: Question, rows: Layouts) -> Mask:
 def ring(question: Question, rows: Layouts, times: LayerTimes, kinds: Sequence[tuple[LayerKind, float]]) -> Floats:
     """Return what context parallelism exposes: keys and values go round a ring behind attention, or are gathered."""
     tokens, hidden = rows.micro_batch * question.sequence_length / rows.cp, question.stack.overlap.context_parallel
-    exchanged = sum(share * kind.key_value_width for kind, share in kinds)
-    held = question.element_bytes(rows.precision) * tokens * rows.cp * exchanged / rows.tp
+    exchanged = sum(share * kind.keys_and_values(rows.tp.astype(np.float64)) for kind, share in kinds)
+    held = question.element_bytes(rows.precision) * tokens * rows.cp * exchanged
     keys = _seconds(question, rows.candidate, "all_gather", rows.cp, rows.tp, held)
     if question.stack.context_gathered:
         return 3 * keys
@@ -179,8 +182,8 @@ def _sharded(question: Question, rows: Layouts, operation: str, bytes_each: Floa
         took = _seconds(question, chosen.candidate, operation, chosen.shard, chosen.tp, dense)
         if not question.shape.experts:
             return took
-        return took + _seconds(question, chosen.candidate, operation, chosen.shard // chosen.ep,
-                               chosen.tp * chosen.ep, experts)
+        return took + _seconds(question, chosen.candidate, operation, chosen.expert_shard.astype(np.int64),
+                               chosen.expert_split * chosen.ep, experts)
 
     layer = np.zeros(len(rows))
     # only ZeRO-3 moves layers one by one, each with its own start and way around the ring
@@ -197,7 +200,7 @@ def _replicated(question: Question, rows: Layouts, rank: RankParameters) -> tupl
     if len(copied):
         few = rows.take(copied)
         for out, dense, experts in ((whole, rank.dense, rank.experts), (layer, rank.layer, rank.layer_experts)):
-            owned = (dense[copied] + experts[copied] * few.ep) / few.shard
+            owned = dense[copied] / few.shard + experts[copied] / few.expert_shard
             out[copied] = _seconds(question, few.candidate, "all_reduce", few.hsdp,
                                   few.tp * few.shard, question.stack.reduce_bytes * owned)
     return whole, layer

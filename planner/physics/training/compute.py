@@ -137,14 +137,14 @@ def _product(question: Question, on: Machine, rows: Layouts, linear: Linear, par
     tp = rows.tp.astype(np.float64)
     tokens = rows.micro_batch * question.sequence_length / rows.cp
     k = linear.k / tp if linear.split == "row" else np.full_like(tp, linear.k)
-    n = linear.n / tp if linear.split == "column" else np.full_like(tp, linear.n)
-    return _linear(question, on, tokens, k, n, adapted=question.tuning.adapts(part, linear.split))
+    return _linear(question, on, tokens, k, linear.columns(tp), adapted=question.tuning.adapts(part, linear.split))
 
 
 def _expert_products(question: Question, on: Machine, rows: Layouts, experts: Experts) -> tuple[Floats, Floats]:
     """Return forward and backward seconds of a GPU's routed experts, with permutation and the host's share.
 
     An expert gets t x ep x per_token / count tokens, those of the busiest GPU more; local ones run as one product.
+    Where experts are split over fewer GPUs than tp, the others of tp have tokens of their own.
     """
     law, stack = question.kernels, question.stack
     tp, ep = rows.tp.astype(np.float64), rows.ep.astype(np.float64)
@@ -152,10 +152,11 @@ def _expert_products(question: Question, on: Machine, rows: Layouts, experts: Ex
     local = experts.count / ep
     run = stack.experts
     assert run is not None, "question_of refuses mixtures on stacks without experts"
-    each = np.maximum(1.0, tokens * ep * experts.per_token / experts.count * run.imbalance)
+    split = rows.expert_split.astype(np.float64)
+    each = np.maximum(1.0, tokens * split / tp * ep * experts.per_token / experts.count * run.imbalance)
     wide, adapts = np.full_like(tp, experts.hidden), question.tuning.adapts_experts
-    up = _linear(question, on, each, wide, experts.fan * experts.ffn / tp, adapted=adapts("column"))
-    down = _linear(question, on, each, experts.ffn / tp, wide, adapted=adapts("row"))
+    up = _linear(question, on, each, wide, experts.fan * experts.ffn / split, adapted=adapts("column"))
+    down = _linear(question, on, each, experts.ffn / split, wide, adapted=adapts("row"))
     routed = tokens * experts.per_token * run.imbalance
     passes = run.permute_passes + experts.biased * run.biased_passes
     permuted = 2 * passes * routed * experts.hidden / tp / on.memory

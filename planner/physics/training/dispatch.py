@@ -24,7 +24,7 @@ def dispatch(question: Question, rows: Layouts, kinds: Sequence[tuple[LayerKind,
     total = np.zeros(len(rows))
     mixtures = [(kind.experts, share) for kind, share in kinds if kind.experts is not None]
     if mixtures:
-        members = node_members(question.candidates, rows.candidate, rows.ep, rows.tp)
+        members = node_members(question.candidates, rows.candidate, rows.ep, rows.expert_split)
         for experts, share in mixtures:
             total = total + share * 4 * _one_way(question, rows, experts, members)
     return total
@@ -44,7 +44,7 @@ def _one_way(question: Question, rows: Layouts, experts: Experts, members: Float
     else:
         to_nodes = np.full_like(ranks, experts.per_token)
         to_ranks = to_nodes / nodes
-    return all_to_all(question.candidates, rows.candidate, rows.ep, rows.tp,
+    return all_to_all(question.candidates, rows.candidate, rows.ep, rows.expert_split,
                       payload * to_ranks * (members - 1) / members, payload * to_nodes * (nodes - 1) / nodes)
 
 

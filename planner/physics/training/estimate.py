@@ -96,7 +96,7 @@ class LayerTerms:
 def layer_terms(question: Question, rows: Layouts) -> LayerTerms:
     """Return the layer terms of each row. What depends on few axes is computed once per combination."""
     first, inverse = distinct(rows.candidate, rows.precision, rows.tp, rows.sp, rows.cp, rows.micro_batch, rows.ep,
-                              rows.recompute - STAGED_LEAD)
+                              rows.expert_tp, rows.recompute - STAGED_LEAD)
     few = rows.take(first)
     times = layer_times(question, few)
     share = trained_share(question)

@@ -89,7 +89,7 @@ def evaluate_fixed(question: Question, rows: Layouts, row: int, recompute_layers
 
     recompute_layers: layers of every stage under the row's mode, the rest keep everything; none means all.
     """
-    layers = even_layers(question.shape.layers, int(rows.pp[row]))
+    layers = even_layers(question.shape.layers, int(rows.pp[row]), int(rows.schedule[row]))
     counts = np.zeros((len(layers), len(RECOMPUTE)), np.int64)
     dropped = layers if recompute_layers is None else np.minimum(layers, recompute_layers)
     counts[:, int(rows.recompute[row])] += dropped

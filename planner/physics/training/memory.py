@@ -87,7 +87,7 @@ def _over(question: Question, rows: Layouts, parts: Parts, stage: int) -> Floats
     shard = rows.shard.astype(np.float64)
     whole, sharded = dense, dense / shard
     if question.shape.experts:
-        whole, sharded = whole + experts, sharded + experts / (shard / rows.ep)
+        whole, sharded = whole + experts, sharded + experts / rows.expert_shard
     return np.where(rows.zero >= stage, sharded, whole)
 
 

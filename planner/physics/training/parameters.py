@@ -21,7 +21,7 @@ def sequence_split(question: Question, rows: Layouts) -> Floats:
 
 def owned_parameters(rows: Layouts, dense: Floats, experts: Floats) -> Floats:
     """Return the parameters whose optimizer states one GPU owns: from ZeRO-1 on its shard of the rank's."""
-    return np.where(rows.zero >= 1, dense / rows.shard + experts * rows.ep / rows.shard, dense + experts)
+    return np.where(rows.zero >= 1, dense / rows.shard + experts / rows.expert_shard, dense + experts)
 
 
 def layer_parameters(rows: Layouts, kinds: Kinds) -> tuple[Floats, Floats]:
@@ -29,7 +29,7 @@ def layer_parameters(rows: Layouts, kinds: Kinds) -> tuple[Floats, Floats]:
     dense, experts = np.zeros(len(rows)), np.zeros(len(rows))
     for kind, share in kinds:
         dense = dense + share * (kind.split_matrices / rows.tp + kind.whole_matrices + kind.vectors)
-        experts = experts + share * kind.expert_matrices / (rows.tp * rows.ep)
+        experts = experts + share * kind.expert_matrices / (rows.expert_split * rows.ep)
     return dense, experts
 
 
@@ -49,15 +49,14 @@ def adapter_parameters(question: Question, rows: Layouts, kinds: Kinds) -> tuple
         if kind.experts is not None:
             e = kind.experts
             products = tuning.adapts_experts("column") * e.fan + tuning.adapts_experts("row")
-            width = products * (e.hidden + e.ffn / rows.tp)
+            width = products * (e.hidden + e.ffn / rows.expert_split)
             experts = experts + share * tuning.adapter_rank * width * e.count / rows.ep
     return total, experts
 
 
 def _adapter_width(rows: Layouts, linear: Linear) -> Floats:
     k = linear.k / rows.tp if linear.split == "row" else np.full(len(rows), float(linear.k))
-    n = linear.n / rows.tp if linear.split == "column" else np.full(len(rows), float(linear.n))
-    return k + n
+    return k + linear.columns(rows.tp.astype(np.float64))
 
 
 def saved_parameters(question: Question) -> int:

@@ -22,7 +22,7 @@ from planner.layouts.table import Floats, Ints, Mask
 
 GPIPE, ZERO_BUBBLE, DUALPIPE = (SCHEDULES.index(name) for name in ("gpipe", "zero-bubble", "dualpipe"))
 EQUAL = (DUALPIPE,)
-"""Schedules whose stages are equal, as those of interleaved chunks are."""
+"""Schedules whose stages are as even as they can be, as those of interleaved chunks are equal."""
 FILLED = 3
 """Forward, input gradient and weight gradient take alike, so that what fills two of three leaves a third."""
 
@@ -60,16 +60,19 @@ def splits_evenly(vpp: Ints | int, schedule: Ints | int) -> Mask:
     return fixed
 
 
-def even_layers(layers: int, stages: int) -> Ints:
+def even_layers(layers: int, stages: int, schedule: int = 0) -> Ints:
     """Return layers per stage as frameworks split by default.
 
     Equal where they divide; else the embedding and the head count as a layer each, as Megatron's
-    account-for-embedding and account-for-loss options do, and what is left over goes to the middle.
+    account-for-embedding and account-for-loss options do, and what is left over goes to the middle: evenly about it
+    under DualPipe, whose ranks work on two stages as far from either end.
     """
     if layers % stages == 0:
         return np.full(stages, layers // stages, np.int64)
     slots = np.full(stages, (layers + 2) // stages, np.int64)
-    slots[1:1 + (layers + 2) % stages] += 1
+    left = (layers + 2) % stages
+    start = (stages - left) // 2 if schedule == DUALPIPE else 1
+    slots[start:start + left] += 1
     slots[0] -= 1
     slots[-1] -= 1
     return slots

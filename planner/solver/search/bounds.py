@@ -109,10 +109,10 @@ def even_slowest(question: Question, rows: Layouts, time: LayerTerms | TimeTerms
 
 @lru_cache(maxsize=64)
 def even_splits(layers: int, most: int) -> Ints:
-    """Return layers by number of stages (up to `most`) and stage, of splits that frameworks make by default."""
+    """Return layers by number of stages (up to `most`) and stage, of even splits, those of DualPipe where uneven."""
     even = np.zeros((most + 1, most), np.int64)
     for stages in range(1, most + 1):
-        even[stages, :stages] = even_layers(layers, stages)
+        even[stages, :stages] = even_layers(layers, stages, DUALPIPE)
     return even
 
 

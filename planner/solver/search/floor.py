@@ -15,7 +15,7 @@ from planner.physics.training.estimate import layer_terms
 from planner.physics.training.question import Question, computes
 from planner.solver.search.job import Key, Pricing
 
-AXES = ("candidate", "precision", "tp", "cp", "micro_batch", "sp", "ep")
+AXES = ("candidate", "precision", "tp", "cp", "micro_batch", "sp", "ep", "expert_tp")
 """What decides how long a layer computes."""
 HAIR = 1 - 1e-9
 """Slack for what floats lose."""
@@ -51,4 +51,5 @@ def _runs(question: Question, row: Mapping[str, float]) -> bool:
     """Say whether the hardware computes in the format, and holds a tensor-parallel group in a node."""
     at, precision = int(row["candidate"]), question.precisions[int(row["precision"])]
     return (computes(question.candidates[at], question.rates[at], precision)
-            and question.candidates[at].node.gpus % int(row["tp"]) == 0)
+            and question.candidates[at].node.gpus % int(row["tp"]) == 0
+            and (row["expert_tp"] == 0 or (row["expert_tp"] < row["tp"] and row["sp"] == 1)))

@@ -19,7 +19,7 @@ from planner.physics.training.question import Question
 
 HAIR = 1e-9
 """Relative slack for what floats lose."""
-STATES = ("candidate", "precision", "tp", "cp", "ep", "dp", "pp")
+STATES = ("candidate", "precision", "tp", "cp", "ep", "expert_tp", "dp", "pp")
 """Axes of a stem that decide its states and the memory they lie in."""
 
 

@@ -33,6 +33,8 @@ class Staircase:
 
     measures: tuple[Goal, ...]
     points: dict[Key, StagedLayout] = field(default_factory=dict)
+    least_us: int = 0
+    """Microseconds below which it is of no use to be faster."""
     _table: Ints = field(default_factory=lambda: np.zeros((0, 0), np.int64))
 
     @property
@@ -56,11 +58,12 @@ class Staircase:
 
     def near(self, keys: Keys) -> Mask:
         """Say which rows may be on the frontier."""
-        bounds = np.stack([keys.measures[_PLACES[name]] for name in self.measures], axis=1)
+        bounds = np.stack([keys.measures[_PLACES[name]] if name != "time" else np.maximum(keys.micros, self.least_us)
+                           for name in self.measures], axis=1)
         return ~self._beaten(bounds) if self.points else np.ones(len(bounds), bool)
 
     def _point(self, entry: Key) -> Key:
-        return tuple(entry[_PLACES[name]] for name in self.measures)
+        return tuple(max(entry[_PLACES[name]], self.least_us if name == "time" else 0) for name in self.measures)
 
     def _beaten(self, bounds: Ints) -> Mask:
         """Say which of the vectors some point is as good as, in all measures."""
@@ -77,20 +80,41 @@ def entry_of(found: StagedLayout) -> Key:
 
 
 def pareto(question: Question, space: Space, job: Job, source: Source, measures: Sequence[Goal],
-           effort: Effort = UNLIMITED) -> tuple[list[StagedLayout], Frontier]:
+           effort: Effort = UNLIMITED, known: Sequence[StagedLayout] = ()) -> tuple[list[StagedLayout], Frontier]:
     """Return the frontier of `measures`, best first by them in turn, and the account of its search.
 
+    known: what another search found, which is on the frontier where nothing here is as good.
     The job's objective is the first measure. It is exact unless the account has an open bound.
     Raises RuntimeError where an independent check contradicts a layout, which is a defect and no answer.
     """
     stairs = Staircase(tuple(measures))
-    frontier = Search(question, space, job, effort, leaders=lambda sizes: stairs).run(source)
+    frontier = Search(question, space, job, effort, leaders=lambda sizes: stairs, known=known).run(source)
     for found in stairs.points.values():
+        if any(found is one for one in known):
+            continue
         batch = found.batch
         problem = staging_problem(question, batch.rows, batch.time, batch.memory, found.row)
         if wrong := check_staging(problem, found.staged):
             raise RuntimeError(f"an independent check contradicts the solver: {wrong[0]}")
     return [stairs.points[point] for point in sorted(stairs.points)], frontier
+
+
+def shared(question: Question, space: Space, job: Job, source: Source, least_us: int, effort: Effort = UNLIMITED
+           ) -> Frontier:
+    """Return of every candidate the layouts that no other one beats in GPUs, time and cost at once.
+
+    Nodes, spares and power grow with the GPUs, and energy is power for that time, so that none of the layouts left out
+    is better in any of these. Times below `least_us` count as that. It is exact unless the account has an open bound.
+    """
+    stairs: list[Staircase] = []
+
+    def one_more(sizes: Ints) -> Staircase:
+        stairs.append(Staircase(("gpus", "time", "cost"), least_us=least_us))
+        return stairs[-1]
+
+    frontier = Search(question, space, job, effort, leaders=one_more, apart=False).run(source)
+    frontier.found = [one for stair in stairs for _, one in sorted(stair.points.items())]
+    return frontier
 
 
 def parse_measures(names: Iterable[str]) -> tuple[Goal, ...]:

@@ -36,7 +36,7 @@ def staging_problem(question: Question, rows: Layouts, time: TimeTerms, memory: 
     held[-1] += float(memory.kept_last[row]) * flights[-1] / v
     shared = _shared_hosts(question, rows, memory, row)
     equal = bool(splits_evenly(v, order))
-    even = [int(n) for n in even_layers(question.shape.layers, p)]
+    even = [int(n) for n in even_layers(question.shape.layers, p, order)]
     layers, parts = question.shape.layers, int(bubble_parts(rows.vpp[row], rows.schedule[row]))
     most = layers if shared else host_layers(question, memory, row)
     layer, capacity = float(time.layer[row]), max(0.0, float(memory.capacity[row]))

@@ -43,7 +43,7 @@ def test_the_rule_that_emptied_the_space_leads() -> None:
 
 @pytest.fixture(scope="module")
 def far() -> Plan:
-    return plan(model="llama-3.1-405b", tokens="1 G", on="dgx-h100", max_gpus=8)
+    return plan(model="llama-3.1-405b", tokens="1 G", on="dgx-h100", max_gpus=8, stack="megatron-core")
 
 
 def test_memory_far_beyond_the_gpu_names_how_many_would_hold_it(far: Plan) -> None:
@@ -56,7 +56,46 @@ def test_memory_far_beyond_the_gpu_names_how_many_would_hold_it(far: Plan) -> No
 
 
 def test_memory_that_misses_by_little_names_only_the_bytes() -> None:
-    answer = plan(model="llama-3.1-70b", tokens="1 G", on="dgx-h100", max_gpus=16).infeasible
+    answer = plan(model="llama-3.1-70b", tokens="1 G", on="dgx-h100", max_gpus=16, stack="megatron-core").infeasible
     if answer is not None:
         assert answer.nearest is not None
         assert "such GPUs" not in answer.nearest
+
+
+@pytest.mark.parametrize(("gpus", "sides"), [(100, {"96", "104"}), (12, {"8", "16"})])
+def test_the_nearest_counts_of_gpus_on_both_sides_are_named_and_work(gpus: int, sides: set[str]) -> None:
+    job = {"model": "llama-3.1-8b", "tokens": "1 G", "on": "dgx-h100"}
+    answer = plan(**job, gpus=gpus).infeasible
+    assert answer is not None
+    assert {one.to for one in answer.relaxations if one.limit == "gpus"} == sides
+    assert answer.nearest is not None
+    assert answer.nearest.endswith(f" instead of {gpus}")
+    assert all(plan(**job, gpus=one.to).status == "optimal" for one in answer.relaxations)
+
+
+@pytest.mark.parametrize(("gpus", "batch", "nearest"), [(24, 64, 72), (8, 999_983, 999_984), (8, 1, 8)])
+def test_the_nearest_batch_that_the_gpus_divide_is_named(gpus: int, batch: int, nearest: int) -> None:
+    """On data parallelism alone, a batch is a multiple of the GPUs."""
+    answer = plan(model="llama-3.1-8b", method="lora", stack="hf-peft", tokens="1 G", on="dgx-h100", gpus=gpus,
+                  global_batch=batch).infeasible
+    assert answer is not None
+    assert answer.because[0].startswith("no legal layout divides a global batch of ")
+    assert f"{nearest} sequences" in [one.to for one in answer.relaxations if one.limit == "global_batch"]
+
+
+def test_what_binds_leads_and_as_much_of_it_is_enough() -> None:
+    """Weights of 70B in four bits, in pinned blocks, are above the memory of a desktop's host, not of its GPU."""
+    answer = plan(model="llama-3.1-70b", method="qlora", stack="hf-peft", seq_len=4096, global_batch=16, tokens="100 M",
+                  on="rtx-4090-1x").infeasible
+    assert answer is not None
+    assert "host memory binds" in answer.because[0]
+    assert "keeps 56.8 GiB there" in answer.because[0]
+    (enough,) = answer.relaxations
+    assert enough.limit == "host_memory"
+    assert 56.8 / 0.85 <= float(enough.to.split()[0]) < 56.8 / 0.85 * 1.05
+
+
+def test_another_format_is_named_where_the_gpu_lacks_the_one_asked_for() -> None:
+    answer = plan(model="gpt2", tokens="1 G", on="v100-sxm-16gb", stack="megatron-core").infeasible
+    assert answer is not None
+    assert [(one.limit, one.to) for one in answer.relaxations] == [("precision", "fp16")]

@@ -1,0 +1,190 @@
+"""Why a portfolio has no plan: the job that cannot be done by itself, or the limits that exclude it together."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from planner.answer.schema import Infeasible, Relaxation
+from planner.jobs.agenda import Agenda
+from planner.jobs.columns import MICRO, Columns
+from planner.scenario.moment import written
+from planner.solver.check_schedule import spent, spent_within, total_of
+from planner.solver.column import Column
+from planner.solver.fleet.schedule import DAY_SECONDS, Problem, Schedule, Task
+from planner.solver.minimal import minimal
+from planner.solver.quantize import DURATION_QUANTUM
+from planner.solver.settings import Effort
+from planner.units import DAY, show_within
+
+STEEP = 10**9
+"""Cents for a day after a deadline, where the least lateness is looked for."""
+
+
+def no_plan(agenda: Agenda, effort: Effort) -> Infeasible:
+    """Return the job or the limits that leave no plan, and the single changes that would do."""
+    if agenda.empty:
+        return _nothing_does(agenda, agenda.empty[0], effort)
+    for number in range(len(agenda.portfolio.jobs)):
+        alone = agenda.alone(number)
+        if _solve(alone.problem, effort).status == "infeasible":
+            return _because(alone, effort, f"{agenda.portfolio.jobs[number].name} by itself")
+    return _because(agenda, effort, "all jobs together")
+
+
+def _solve(problem: Problem, effort: Effort) -> Schedule:
+    from planner.solver.fleet.scheduling import checked
+
+    return checked(problem, effort)
+
+
+def _nothing_does(agenda: Agenda, number: int, effort: Effort) -> Infeasible:
+    """Return why a job has no column: too little time, or what its kind says."""
+    asked, job, columns = agenda.portfolio.jobs[number], agenda.jobs[number], agenda.columns[number]
+    said = job.miss(columns, lambda change: False)
+    if said is not None:
+        return said.model_copy(update={"because": tuple(f"{asked.name}: {one}" for one in said.because)})
+    limits = job.terms.limits
+    held = [name for name in ("deadline", "max_power", "max_gpus", "max_nodes") if getattr(limits, name) is not None]
+
+    def without(*names: str) -> Columns:
+        terms = replace(job.terms, objective="time" if "deadline" in names else "gpus",
+                        limits=limits.model_copy(update=dict.fromkeys(names)))
+        return job.under(terms).columns(effort, "best")
+
+    if not without(*held).runs:
+        short = job.short(columns)
+        return Infeasible(because=(f"{asked.name}: no layout fits on any of the nodes there may be: {short.because}",),
+                          nearest=short.nearest)
+    enough = {name: found.runs for name in held if (found := without(name)).runs}
+    relaxations = [one for name, runs in enough.items() for one in _lifted(agenda, number, name, runs)]
+    if "deadline" in enough and limits.deadline is not None:
+        least, given = _least(enough["deadline"]), limits.deadline.seconds
+        return Infeasible(because=(f"{asked.name}: no layout finishes in the {show_within(given)} that it has",),
+                          nearest=f"{show_within(least)} instead of {show_within(given)}",
+                          relaxations=tuple(relaxations))
+    kept = " and ".join(f"{name} {_asked(agenda, name)}" for name in held if name != "deadline")
+    return Infeasible(because=(f"{asked.name}: no layout keeps {kept}",), relaxations=tuple(relaxations))
+
+
+def _least(runs: Sequence[Column]) -> float:
+    """Return the seconds of the fastest run."""
+    return min(column.duration_us for column in runs) * DURATION_QUANTUM
+
+
+def _lifted(agenda: Agenda, number: int, name: str, runs: Sequence[Column]) -> Iterator[Relaxation]:
+    """Yield what one limit would have to be for the best of the runs that there are without it."""
+    if name == "deadline":
+        yield from _later(agenda, number, _least(runs))
+        return
+    best = min(runs, key=lambda one: one.power_w)
+    enough = {"max_power": f"{best.power_w:,} W", "max_gpus": f"{best.gpus:,}", "max_nodes": f"{best.rented_nodes:,}"}
+    yield Relaxation(limit=name, from_=_asked(agenda, name), to=enough[name])
+
+
+def _later(agenda: Agenda, number: int, seconds: float) -> Iterator[Relaxation]:
+    """Yield the deadline that leaves a job so long, where that is within the horizon."""
+    asked, problem = agenda.portfolio.jobs[number], agenda.problem
+    release = ((asked.release or agenda.portfolio.horizon.start) - agenda.portfolio.horizon.start).total_seconds()
+    start = -(-release // problem.period_seconds) * problem.period_seconds
+    whole = -(-(start + seconds) // DAY) * DAY
+    if asked.deadline is not None and whole <= problem.horizon:
+        yield Relaxation(limit=f"{asked.name}.deadline", from_=written(asked.deadline),
+                         to=written(agenda.moment(round(whole))))
+
+
+def _because(agenda: Agenda, effort: Effort, who: str) -> Infeasible:
+    """Return a minimal set of limits and deadlines that leave no schedule, and what would do instead of each."""
+    names = list(_limits(agenda))
+
+    def possible(held: Collection[str]) -> bool:
+        return _solve(_without(agenda, set(names) - set(held)), effort).status != "infeasible"
+
+    reasons = minimal(names, possible)
+    if not reasons:
+        return Infeasible(because=(f"{who}: more work than the nodes there may be can do within the horizon",))
+    shown = " and ".join(f"{name} {_asked(agenda, name)}" for name in reasons)
+    return Infeasible(because=(f"{who}: no schedule keeps {shown}",),
+                      relaxations=tuple(_relaxed(agenda, reasons, effort)))
+
+
+def _limits(agenda: Agenda) -> Iterator[str]:
+    """Yield what may be lifted, by its name."""
+    if agenda.problem.budget is not None:
+        yield "budget"
+    if agenda.problem.purses:
+        yield "budget_by_quarter"
+    yield from agenda.ceilings
+    jobs = {item.job for item in agenda.items}
+    for at in sorted(jobs):
+        asked = agenda.portfolio.jobs[at]
+        if asked.deadline is not None and asked.late is None:
+            yield f"{asked.name}.deadline"
+
+
+def _asked(agenda: Agenda, name: str) -> str:
+    """Return a limit as it was asked."""
+    limits, rent = agenda.portfolio.limits, agenda.portfolio.sourcing.rent
+    if name.endswith(".deadline"):
+        asked = next(job for job in agenda.portfolio.jobs if f"{job.name}.deadline" == name)
+        return "" if asked.deadline is None else written(asked.deadline)
+    if name.startswith("quota."):
+        return f"{rent.quota[name.removeprefix('quota.')]} nodes" if rent else ""
+    return str(limits.model_dump(mode="json")[name])
+
+
+def _without(agenda: Agenda, lifted: Collection[str]) -> Problem:
+    """Return the problem without some limits; the horizon stays."""
+    problem, jobs = agenda.problem, agenda.portfolio.jobs
+    tasks = tuple(replace(task, deadline=None) if f"{jobs[item.job].name}.deadline" in lifted else task
+                  for task, item in zip(problem.tasks, agenda.items, strict=True))
+    return replace(problem, tasks=tasks, budget=None if "budget" in lifted else problem.budget,
+                   purses=() if "budget_by_quarter" in lifted else problem.purses,
+                   ceilings=tuple(one for name, one in zip(agenda.ceilings, problem.ceilings, strict=True)
+                                  if name not in lifted))
+
+
+def _relaxed(agenda: Agenda, reasons: Collection[str], effort: Effort) -> Iterator[Relaxation]:
+    """Yield of every reason by itself what would be enough, with all others kept."""
+    for name in reasons:
+        if name.endswith(".deadline"):
+            yield from _postponed(agenda, name, effort)
+            continue
+        found = _solve(_without(agenda, {name}), effort)
+        if found.value is not None:
+            yield Relaxation(limit=name, from_=_asked(agenda, name), to=_enough(agenda, name, found))
+
+
+def _enough(agenda: Agenda, name: str, found: Schedule) -> str:
+    """Return what a schedule takes of a limit, up, in the unit that it is asked in."""
+    if name == "budget":
+        return _dollars(sum(usd for usd, _, _ in spent(agenda.problem, found)))
+    if name == "budget_by_quarter":
+        return _dollars(max(spent_within(agenda.problem, found, purse) for purse in agenda.problem.purses))
+    ceiling = agenda.problem.ceilings[agenda.ceilings.index(name)]
+    most = max(total_of(agenda.problem, found, ceiling))
+    return f"{most:,} W" if name == "max_power" else f"{most:,} nodes" if name.startswith("quota.") else f"{most:,}"
+
+
+def _dollars(micro_usd: Fraction | int) -> str:
+    """Write money up to whole dollars, so that it is enough."""
+    return f"{-(-micro_usd // int(MICRO)):,} USD"
+
+
+def _postponed(agenda: Agenda, name: str, effort: Effort) -> Iterator[Relaxation]:
+    """Yield the deadline, to the day, that would do for a job with all other limits kept."""
+    jobs, problem = agenda.portfolio.jobs, agenda.problem
+    number = next(at for at, job in enumerate(jobs) if f"{job.name}.deadline" == name)
+
+    def late(task: Task) -> Task:
+        return replace(task, deadline=None, due=task.deadline, late_cents_per_day=STEEP)
+
+    steep = replace(problem, tasks=tuple(late(task) if item.job == number else task
+                                         for task, item in zip(problem.tasks, agenda.items, strict=True)))
+    found = _solve(steep, effort)
+    if found.value is not None:
+        known = zip(steep.tasks, agenda.items, found.tasks, strict=True)
+        ends = [placed.end(steep, task) for task, item, placed in known if item.job == number and placed is not None]
+        day = -(-max(ends, default=0) // DAY_SECONDS) * DAY_SECONDS
+        yield Relaxation(limit=name, from_=_asked(agenda, name), to=written(agenda.moment(day)))

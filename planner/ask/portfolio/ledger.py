@@ -1,0 +1,125 @@
+"""The money and the nodes of a schedule: what is supplied when, how full every pool is, and cash by month."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from datetime import datetime
+from fractions import Fraction
+
+from planner.answer.portfolio import Cash, Period, Supply
+from planner.jobs.agenda import Agenda
+from planner.jobs.columns import MICRO
+from planner.jobs.pools import Supplier
+from planner.scenario.moment import iso, next_month
+from planner.solver.check_schedule import serving, spent, there, used
+from planner.solver.fleet.schedule import Schedule
+
+
+def supply_of(agenda: Agenda, found: Schedule) -> tuple[Supply, ...]:
+    """Return every node that is had, pool by pool."""
+    made = []
+    for at, supplier in enumerate(agenda.suppliers):
+        pool = supplier.pool
+        if pool.lots:
+            made += list(_lots(agenda, found, at))
+            continue
+        rows = sorted([*_runs(agenda, found, at), *_served(agenda, found, at)])
+        if pool.capacity is not None:
+            usd = sum(row[3] for row in rows)
+            made.append(_supply(agenda, supplier, 0, agenda.problem.horizon, max(pool.capacity), usd))
+        else:
+            made += [_supply(agenda, supplier, *row) for row in rows]
+    return tuple(made)
+
+
+def _supply(agenda: Agenda, supplier: Supplier, start: int, end: int, nodes: int, usd: int,
+            capital: float | None = None) -> Supply:
+    return Supply(pool=supplier.name, node=supplier.node, sourcing=supplier.how, offer=supplier.offer.label,
+                  start=iso(agenda.moment(start)), end=iso(agenda.moment(end)), nodes=nodes, usd=usd / MICRO,
+                  capital_usd=capital)
+
+
+def _lots(agenda: Agenda, found: Schedule, at: int) -> Iterator[Supply]:
+    supplier, size = agenda.suppliers[at], agenda.problem.period_seconds
+    estate = supplier.offer.estate
+    for lot, nodes in zip(supplier.pool.lots, found.lots[at], strict=True):
+        if nodes:
+            yield _supply(agenda, supplier, lot.start * size, lot.end * size, nodes, lot.cost(nodes),
+                          None if estate is None else round(estate.capital(nodes).total, 2))
+
+
+def _runs(agenda: Agenda, found: Schedule, at: int) -> Iterator[tuple[int, int, int, int]]:
+    """Yield start, end, nodes and micro-USD of every task on a pool."""
+    for task, placed in zip(agenda.problem.tasks, found.tasks, strict=True):
+        if placed is not None and task.options[placed.option].pool == at:
+            yield (placed.runs[0][0] * agenda.problem.period_seconds, placed.end(agenda.problem, task),
+                   task.options[placed.option].nodes, placed.cost(task))
+
+
+def _served(agenda: Agenda, found: Schedule, at: int) -> Iterator[tuple[int, int, int, int]]:
+    """Yield start, end, nodes and micro-USD of services on a pool, as long as the nodes stay as many."""
+    size = agenda.problem.period_seconds
+    price = agenda.suppliers[at].pool.micro_usd_per_node_hour
+    nodes_of = serving(agenda.problem, found)
+    for number, (service, counts) in enumerate(zip(agenda.problem.services, found.services, strict=True)):
+        usd = [0] * agenda.problem.periods
+        for load, rows in zip(service.loads, counts, strict=True):
+            each = sum(hours * count * block.nodes * price for (_, hours), row in zip(load.needs, rows, strict=True)
+                       for count, block in zip(row, service.blocks, strict=True) if block.pool == at)
+            for period in load.periods:
+                usd[period] = each
+        for first, then, nodes in stretches(nodes_of[number][at]):
+            if nodes:
+                yield first * size, then * size, nodes, sum(usd[first:then])
+
+
+def stretches(values: list[int]) -> Iterator[tuple[int, int, int]]:
+    """Yield stretches of equal values: first, first after, value."""
+    first = 0
+    for at in range(1, len(values) + 1):
+        if at == len(values) or values[at] != values[first]:
+            yield first, at, values[first]
+            first = at
+
+
+def periods_of(agenda: Agenda, found: Schedule) -> tuple[Period, ...]:
+    """Return how full every pool is that has or takes nodes; periods that are alike are one entry."""
+    problem, made = agenda.problem, []
+    size, busy, served = problem.period_seconds, used(problem, found), serving(problem, found)
+    for at, supplier in enumerate(agenda.suppliers):
+        nodes = there(problem, supplier.pool, found.lots[at]) or busy[at]
+        if not any(nodes):
+            continue
+        rows = [(nodes[period], sum(one[at][period] for one in served), busy[at][period])
+                for period in range(problem.periods)]
+        number = {row: code for code, row in enumerate(dict.fromkeys(rows))}
+        for first, then, _ in stretches([number[row] for row in rows]):
+            available, serves, all_ = rows[first]
+            made.append(Period(start=iso(agenda.moment(first * size)), end=iso(agenda.moment(then * size)),
+                               pool=supplier.name, available=available, serving=serves, training=all_ - serves))
+    return tuple(made)
+
+
+def cash_of(agenda: Agenda, found: Schedule) -> tuple[Cash, ...]:
+    """Return money by calendar month; together exactly what is supplied."""
+    months: dict[str, Fraction] = {}
+    for usd, start, end in spent(agenda.problem, found):
+        for month, share in _months(agenda.moment(start), agenda.moment(end)):
+            months[month] = months.get(month, Fraction()) + usd * share
+    made, total, before = [], Fraction(), 0
+    for month in sorted(months):
+        total += months[month]
+        now = math.floor(total)
+        made.append(Cash(month=month, usd=(now - before) / MICRO))
+        before = now
+    return tuple(made)
+
+
+def _months(start: datetime, end: datetime) -> Iterator[tuple[str, Fraction]]:
+    """Yield the calendar months of a stretch of time, each with its share of it."""
+    seconds, begin = round((end - start).total_seconds()), start
+    while begin < end:
+        then = min(end, next_month(begin))
+        yield begin.strftime("%Y-%m"), Fraction(round((then - begin).total_seconds()), seconds)
+        begin = then

@@ -1,0 +1,90 @@
+"""Resolve, columns of each job, one schedule, a check without the solver, the answer in full."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+from planner.answer.schema import Objective, Plan
+from planner.ask.portfolio.cause import no_plan
+from planner.ask.portfolio.dated import assignments_of
+from planner.ask.portfolio.ledger import cash_of, periods_of, supply_of
+from planner.ask.provenance import provenance_of
+from planner.catalog.load import Catalog
+from planner.jobs.agenda import Agenda, agenda_of
+from planner.jobs.columns import MICRO, Columns, joined
+from planner.jobs.kinds import jobs_of
+from planner.jobs.market import price_dates
+from planner.jobs.pools import suppliers_of
+from planner.jobs.solved import effort_of
+from planner.scenario.default import Default
+from planner.scenario.portfolio import Portfolio
+from planner.solver.fleet.schedule import Schedule
+from planner.solver.settings import Effort
+
+
+def plan_portfolio(portfolio: Portfolio, catalog: Catalog, *, defaults: Sequence[Default] = (),
+                   time_limit: float | None = None, workers: int = 1) -> Plan:
+    """Return the cheapest plan found for many jobs on one fleet, with its gap. Raises PlannerError for wrong input."""
+    started, effort = time.monotonic(), effort_of(time_limit, workers)
+    agenda = prepared(portfolio, catalog, effort)
+    found = _so_far(agenda, Schedule("infeasible") if agenda.empty else solved(agenda, effort))
+    account = joined([columns.account for columns in agenda.columns], time.monotonic() - started)
+    removed = {**account.removed, **({"not_offered": agenda.left_out} if agenda.left_out else {}),
+               **({"no_offer": len(agenda.market.dropped)} if agenda.market.dropped else {})}
+    planned = found.value is not None
+    decided = [price_dates(one.offer.as_of for one in agenda.suppliers),
+               *(one for job, columns in zip(agenda.jobs, agenda.columns, strict=True)
+                 for one in job.decided(columns) if one.name != "max_gpus")]
+    return Plan(status=found.status, notes=agenda.market.notes, objective=objective_of(agenda, found),
+                assignments=assignments_of(agenda, found) if planned else (),
+                supply=supply_of(agenda, found) if planned else (),
+                periods=periods_of(agenda, found) if planned else (),
+                cash=cash_of(agenda, found) if planned else (),
+                search=account.model_copy(update={"removed": removed}),
+                infeasible=no_plan(agenda, effort) if found.status == "infeasible" else None,
+                provenance=provenance_of(portfolio, catalog, (*defaults, *decided)))
+
+
+def prepared(portfolio: Portfolio, catalog: Catalog, effort: Effort) -> Agenda:
+    """Return the question with the columns of every job; jobs that ask the same are searched once."""
+    market, suppliers = suppliers_of(portfolio, catalog)
+    jobs = jobs_of(portfolio, catalog, market)
+    known: dict[object, Columns] = {}
+    columns = []
+    for asked, job in zip(portfolio.jobs, jobs, strict=True):
+        key = asked.workload, job.terms.limits.deadline
+        if key not in known:
+            known[key] = job.columns(effort, "shared")
+        columns.append(known[key])
+    return agenda_of(portfolio, jobs, columns, market, suppliers, catalog.reliability)
+
+
+def _so_far(agenda: Agenda, found: Schedule) -> Schedule:
+    """Return a schedule without its proof where the time was over before every column was known."""
+    if all(columns.open_bound is None and not columns.interrupted for columns in agenda.columns):
+        return found
+    if found.value is None:
+        return Schedule("undecided")
+    return replace(found, status="feasible", bound=None)
+
+
+def solved(agenda: Agenda, effort: Effort) -> Schedule:
+    """Return the schedule, checked. Raises RuntimeError where the check contradicts it, which is a defect."""
+    # CP-SAT takes half a second to load
+    from planner.solver.fleet.scheduling import checked
+
+    return checked(agenda.problem, effort)
+
+
+def objective_of(agenda: Agenda, found: Schedule) -> Objective:
+    """Return money spent and paid for being late, and its bound; what is rejected is no part of it."""
+    if found.value is None:
+        return Objective(name="cost_usd")
+    forgone = sum(task.worth or 0 for task, placed in zip(agenda.problem.tasks, found.tasks, strict=True)
+                  if placed is None)
+    value = (found.value - forgone) / MICRO
+    bound = None if found.bound is None else (found.bound - forgone) / MICRO
+    gap = None if bound is None else 0.0 if value == bound else (value - bound) / (found.value / MICRO)
+    return Objective(name="cost_usd", value=value, bound=bound, gap=gap)

@@ -1,0 +1,229 @@
+"""A portfolio as the fleet model sees it: tasks and services from the columns of its jobs, on the pools there are."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from planner.catalog.calibration import Reliability
+from planner.jobs.columns import MICRO, Columns, Demand, ReplicaColumn
+from planner.jobs.job import Job
+from planner.jobs.market import Market
+from planner.jobs.offering import Offering, spread
+from planner.jobs.pools import Supplier
+from planner.scenario.moment import months_since
+from planner.scenario.portfolio import Portfolio, PortfolioJob
+from planner.solver.column import Column
+from planner.solver.fleet.schedule import (
+    CENT,
+    HOUR_SECONDS,
+    Block,
+    Ceiling,
+    Load,
+    Option,
+    Problem,
+    Purse,
+    Service,
+    Task,
+)
+
+MONTHS_OF_QUARTER = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One task: an instance of a job, with the column behind each of its options."""
+
+    job: int
+    number: int | None
+    """Of several alike, from 1."""
+    columns: tuple[Column, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One service, with the column and the replicas behind each of its blocks."""
+
+    job: int
+    columns: tuple[tuple[ReplicaColumn, int], ...]
+
+
+@dataclass(frozen=True)
+class Agenda:
+    """A portfolio with its columns, pools and problem."""
+
+    portfolio: Portfolio
+    jobs: tuple[Job, ...]
+    columns: tuple[Columns, ...]
+    market: Market
+    suppliers: tuple[Supplier, ...]
+    problem: Problem
+    items: tuple[Item, ...]
+    services: tuple[Standing, ...]
+    left_out: int = 0
+    """Columns that were not offered."""
+    empty: tuple[int, ...] = ()
+    """Jobs without any column on any pool."""
+    ceilings: tuple[str, ...] = ()
+    """Names of the problem's ceilings."""
+
+    def label(self, item: Item) -> str:
+        """Return what an instance is called."""
+        name = self.portfolio.jobs[item.job].name
+        return name if item.number is None else f"{name} {item.number}"
+
+    def moment(self, second: int) -> datetime:
+        """Return the date of a second of the horizon."""
+        return self.portfolio.horizon.start + timedelta(seconds=second)
+
+    def alone(self, job: int) -> Agenda:
+        """Return the agenda of one job alone: what waits for others does no longer."""
+        kept = [at for at, item in enumerate(self.items) if item.job == job]
+        problem = replace(self.problem, tasks=tuple(replace(self.problem.tasks[at], after=()) for at in kept),
+                          services=tuple(one for one, mine in zip(self.problem.services, self.services, strict=True)
+                                         if mine.job == job))
+        return replace(self, problem=problem, items=tuple(self.items[at] for at in kept),
+                       services=tuple(one for one in self.services if one.job == job))
+
+
+def agenda_of(portfolio: Portfolio, jobs: Sequence[Job], columns: Sequence[Columns], market: Market,
+              suppliers: Sequence[Supplier], reliability: Reliability) -> Agenda:
+    """Return the whole question in the solver's integers. Raises Unsupported for a service it cannot hold."""
+    items: list[Item] = []
+    tasks: list[Task] = []
+    standing: list[Standing] = []
+    services: list[Service] = []
+    left_out, empty = 0, []
+    instances: dict[str, range] = {}
+    offering = Offering(portfolio, suppliers, reliability)
+    for at in _in_order(portfolio):
+        asked, mine = portfolio.jobs[at], columns[at]
+        if mine.demands:
+            found = offering.blocks(asked, mine)
+            standing.append(Standing(at, tuple((column, replicas) for _, column, replicas in found)))
+            services.append(Service(tuple(block for block, _, _ in found),
+                                    tuple(_loads(portfolio, asked, mine.demands[0], found, suppliers))))
+            empty += [] if found else [at]
+            continue
+        options = offering.options(mine)
+        kept = spread(options, suppliers)
+        left_out += len(options) - len(kept)
+        empty += [] if kept else [at]
+        first = len(tasks)
+        for number, release in _instances(portfolio, asked):
+            items.append(Item(at, number, tuple(column for _, column in kept)))
+            tasks.append(_task(portfolio, asked, release, [option for option, _ in kept],
+                               tuple(other for name in asked.after for other in instances[name])))
+        instances[asked.name] = range(first, len(tasks))
+    horizon, limits = portfolio.horizon, portfolio.limits
+    suppliers = [_capped(at, one, tasks, services) for at, one in enumerate(suppliers)]
+    ceilings = dict(_ceilings(portfolio, suppliers))
+    last = max([horizon.periods, *(lot.end for one in suppliers for lot in one.pool.lots)])
+    problem = Problem(
+        horizon.periods, round(horizon.period), tuple(one.pool for one in suppliers), tuple(tasks), tuple(services),
+        tuple(ceilings.values()), None if limits.budget is None else math.floor(limits.budget * MICRO),
+        () if limits.budget_by_quarter is None else tuple(_quarters(portfolio, last, limits.budget_by_quarter)))
+    return Agenda(portfolio, tuple(jobs), tuple(columns), market, tuple(suppliers), problem, tuple(items),
+                  tuple(standing), left_out, tuple(empty), tuple(ceilings))
+
+
+def _capped(at: int, supplier: Supplier, tasks: Sequence[Task], services: Sequence[Service]) -> Supplier:
+    """Return a pool without lots of more nodes than all that is offered on it could ever use at once."""
+    most = sum(max((option.nodes for option in task.options if option.pool == at), default=0) for task in tasks)
+    for service in services:
+        peak = max((need for load in service.loads for need, _ in load.needs), default=0)
+        most += max((-(-peak // block.micro_rate) * block.nodes for block in service.blocks if block.pool == at),
+                    default=0)
+    lots = tuple(replace(lot, most=min(lot.most, most), micro_usd=lot.micro_usd[:max(2, most + 1)])
+                 for lot in supplier.pool.lots if most)
+    return replace(supplier, pool=replace(supplier.pool, lots=lots)) if most else supplier
+
+
+def _in_order(portfolio: Portfolio) -> Iterator[int]:
+    """Yield the numbers of jobs so that what is waited for comes first."""
+    numbers, done = list(range(len(portfolio.jobs))), set[str]()
+    while numbers:
+        at = next(number for number in numbers if done.issuperset(portfolio.jobs[number].after))
+        numbers.remove(at)
+        done.add(portfolio.jobs[at].name)
+        yield at
+
+
+def _instances(portfolio: Portfolio, asked: PortfolioJob) -> Iterator[tuple[int | None, datetime]]:
+    """Yield every instance of a job: its number, and when it is released."""
+    release, horizon = asked.release or portfolio.horizon.start, portfolio.horizon
+    if asked.every is None:
+        for number in range(asked.count or 1):
+            yield (number + 1 if asked.count else None), release
+        return
+    every, number = timedelta(seconds=asked.every), 0
+    while release + every <= horizon.end and (asked.count is None or number < asked.count):
+        number += 1
+        yield number, release
+        release += every
+
+
+def _task(portfolio: Portfolio, asked: PortfolioJob, release: datetime, options: Sequence[Option],
+          after: tuple[int, ...]) -> Task:
+    start = portfolio.horizon.start
+    deadline = None if asked.deadline is None else math.floor((asked.deadline - start).total_seconds())
+    hard = asked.late is None
+    return Task(tuple(options), math.ceil((release - start).total_seconds()), deadline if hard else None,
+                None if hard else deadline, 0 if asked.late is None else math.ceil(round(asked.late * 100, 3)),
+                None if asked.worth is None else math.ceil(round(asked.worth * 100, 3)) * CENT, after, asked.may_pause)
+
+
+def _loads(portfolio: Portfolio, asked: PortfolioJob, demand: Demand,
+           blocks: Sequence[tuple[Block, ReplicaColumn, int]], suppliers: Sequence[Supplier]) -> list[Load]:
+    """Return what a service needs: periods that need the same where as many nodes are there."""
+    horizon, start = portfolio.horizon, asked.from_ or portfolio.horizon.start
+    day = demand.day or (1.0,) * 24
+    # replicas that may fail are no help: as much as the strongest ones answer comes on top
+    spare = demand.spares * max((block.micro_rate // replicas for block, _, replicas in blocks), default=0)
+    alike: dict[object, list[int]] = {}
+    needs: dict[object, tuple[tuple[int, int], ...]] = {}
+    for period in range(horizon.periods):
+        begin = horizon.start + timedelta(seconds=period * horizon.period)
+        end = begin + timedelta(seconds=horizon.period)
+        if end <= start:
+            continue
+        factor = max((1 + (asked.growth or 0.0)) ** max(0, months_since(start, moment))
+                     for moment in (begin, end - timedelta(seconds=1)))
+        hours = Counter(math.ceil(demand.needed * factor * day[(begin + timedelta(hours=hour)).hour] * MICRO) + spare
+                        for hour in range(round(horizon.period / HOUR_SECONDS)))
+        need = tuple(sorted((micro, count) for micro, count in hours.items()))
+        there = tuple(one.pool.capacity[period] for one in suppliers if one.pool.capacity is not None)
+        alike.setdefault((need, there), []).append(period)
+        needs[need, there] = need
+    return [Load(tuple(periods), needs[key]) for key, periods in alike.items()]
+
+
+def _ceilings(portfolio: Portfolio, suppliers: Sequence[Supplier]) -> Iterator[tuple[str, Ceiling]]:
+    """Yield what all pools together take at most, by name."""
+    limits, rent = portfolio.limits, portfolio.sourcing.rent
+    for node, most in sorted(rent.quota.items()) if rent else ():
+        weights = tuple(int(one.is_rented and one.node == node) for one in suppliers)
+        if any(weights):
+            yield f"quota.{node}", Ceiling(weights, most, held=True)
+    if limits.max_nodes is not None:
+        yield "max_nodes", Ceiling((1,) * len(suppliers), limits.max_nodes)
+    if limits.max_gpus is not None:
+        yield "max_gpus", Ceiling(tuple(one.pool.gpus for one in suppliers), limits.max_gpus)
+    if limits.max_power is not None:
+        yield "max_power", Ceiling(tuple(one.pool.watts for one in suppliers), math.floor(limits.max_power))
+
+
+def _quarters(portfolio: Portfolio, periods: int, usd: float) -> Iterator[Purse]:
+    """Yield every calendar quarter that money may be spent in."""
+    start = portfolio.horizon.start
+    end = start + timedelta(seconds=periods * portfolio.horizon.period)
+    begin = start
+    while begin < end:
+        month = (begin.month - 1) // MONTHS_OF_QUARTER * MONTHS_OF_QUARTER + MONTHS_OF_QUARTER + 1
+        then = begin.replace(year=begin.year + month // 13, month=(month - 1) % 12 + 1, day=1, hour=0, minute=0)
+        yield Purse(round((begin - start).total_seconds()), round((min(then, end) - start).total_seconds()),
+                    math.floor(usd * MICRO))
+        begin = then

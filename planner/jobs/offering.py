@@ -1,0 +1,128 @@
+"""What pools offer a job: its columns as options and blocks of the fleet, few enough to be looked at together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from planner.catalog.calibration import Reliability
+from planner.errors import Unsupported
+from planner.jobs.columns import MICRO, Columns, ReplicaColumn
+from planner.jobs.pools import Supplier
+from planner.scenario.portfolio import Portfolio, PortfolioJob
+from planner.solver.column import Column
+from planner.solver.fleet.schedule import CENT, HOUR_SECONDS, Block, Option
+from planner.solver.quantize import DURATION_QUANTUM, cost_cents, duration_limit, price
+
+MOST_OPTIONS = 8
+"""Columns of a job offered on one pool, evenly over the numbers of nodes; the plan counts those left out."""
+MOST_ENDLESS = 12
+"""The same over all pools whose nodes are taken as needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offering:
+    """Turns columns into options and blocks, on every pool of their hardware."""
+
+    portfolio: Portfolio
+    suppliers: Sequence[Supplier]
+    reliability: Reliability
+
+    def options(self, columns: Columns) -> list[tuple[Option, Column]]:
+        """Return every run on every pool that has as many nodes, none as good as another in all that counts."""
+        found = []
+        for column in columns.runs:
+            for at, supplier in enumerate(self.suppliers):
+                if supplier.offer.candidate != column.candidate:
+                    continue
+                most = supplier.most
+                if most is None or column.rented_nodes <= most:
+                    found.append((self._option(at, supplier, column), column))
+        return [one for number, one in enumerate(found) if not any(
+            self._stands_for(other[0], one[0], first=at < number) for at, other in enumerate(found) if at != number)]
+
+    def _option(self, at: int, supplier: Supplier, column: Column) -> Option:
+        each, nodes = supplier.pool.micro_usd_per_node_hour, column.rented_nodes
+        seconds = math.ceil(column.duration_us * DURATION_QUANTUM - DURATION_QUANTUM / 2)
+        write = column.checkpoint_bytes / (self.reliability.checkpoint_write_per_node * column.nodes)
+        pause = math.ceil(write + self.reliability.restart)
+        paid = max(column.duration_us, duration_limit(supplier.offer.commitment))
+        cents = 0 if supplier.pool.lots else cost_cents(nodes, price(supplier.offer.usd_per_node_hour), paid)
+        return Option(at, nodes, max(1, seconds), cents * CENT, pause, -(-nodes * each * pause // HOUR_SECONDS))
+
+    def _stands_for(self, other: Option, one: Option, *, first: bool) -> bool:
+        """Say whether `other` is as good in all that counts; of equals the first."""
+        mine, theirs = ((option.micro_usd, option.seconds) for option in (one, other))
+        return self._as_good(mine, theirs, one, other, first=first)
+
+    def _as_good(self, mine: tuple[int, int], theirs: tuple[int, int], one: Option | Block, other: Option | Block, *,
+                 first: bool) -> bool:
+        """Say whether `other` can always stand for `one`: no worse itself, and in what it takes of what is shared."""
+        pools, limits = [self.suppliers[used.pool] for used in (one, other)], self.portfolio.limits
+        alike = one.pool == other.pool
+        if not alike and not all(supplier.pool.is_endless for supplier in pools):
+            return False
+        rent = self.portfolio.sourcing.rent
+        quotas = [supplier.node if rent and supplier.node in rent.quota else "" for supplier in pools]
+        if quotas[1] not in ("", quotas[0]):
+            return False
+        nodes = bool(quotas[1]) or limits.max_nodes is not None or (alike and not pools[0].pool.is_endless)
+        worse, better = (
+            (*own, used.nodes * nodes, used.nodes * supplier.pool.watts * (limits.max_power is not None),
+             used.nodes * supplier.pool.gpus * (limits.max_gpus is not None))
+            for own, used, supplier in ((mine, one, pools[0]), (theirs, other, pools[1])))
+        return all(a <= b for a, b in zip(better, worse, strict=True)) and (better != worse or first)
+
+    def blocks(self, asked: PortfolioJob, columns: Columns) -> list[tuple[Block, ReplicaColumn, int]]:
+        """Return whole nodes filled with replicas of one layout, on every pool; with the replicas of each block.
+
+        Raises Unsupported for a service without replicas that answer whole requests.
+        """
+        whole = [column for demand, column in columns.replicas if demand == 0 and column.role == "whole"]
+        if columns.replicas and not whole:
+            raise Unsupported(f"prefill and decode on separate replicas in a portfolio ({asked.name}): leave "
+                              "disaggregated out")
+        found: list[tuple[Block, ReplicaColumn, int]] = []
+        for at, supplier in enumerate(self.suppliers):
+            best: dict[int, tuple[Block, ReplicaColumn, int]] = {}
+            for column in sorted(whole, key=lambda one: one.plainness):
+                if column.candidate != supplier.offer.candidate:
+                    continue
+                nodes, each = -(-column.gpus // supplier.pool.gpus), max(1, supplier.pool.gpus // column.gpus)
+                rate = each * math.floor(column.rate * MICRO)
+                if rate > (best[nodes][0].micro_rate if nodes in best else 0):
+                    best[nodes] = Block(at, nodes, rate), column, each
+            found += [one for nodes, one in sorted(best.items()) if not any(
+                fewer < nodes and other[0].micro_rate * nodes >= one[0].micro_rate * fewer
+                for fewer, other in best.items())]
+        return [one for number, one in enumerate(found) if not any(
+            self._cheaper(other[0], one[0], first=at < number) for at, other in enumerate(found) if at != number)]
+
+    def _cheaper(self, other: Block, one: Block, *, first: bool) -> bool:
+        """Say whether a block can always stand for another."""
+        mine, theirs = ((block.nodes * self.suppliers[block.pool].pool.micro_usd_per_node_hour, -block.micro_rate)
+                        for block in (one, other))
+        return self._as_good(mine, theirs, one, other, first=first)
+
+
+def spread(options: Sequence[tuple[Option, Column]], suppliers: Sequence[Supplier]) -> list[tuple[Option, Column]]:
+    """Return few options of every pool: the cheapest, the fastest, the smallest, and some evenly between."""
+    groups: dict[int, list[tuple[Option, Column]]] = {}
+    for one in options:
+        pool = one[0].pool
+        groups.setdefault(-1 if suppliers[pool].pool.is_endless else pool, []).append(one)
+    kept = []
+    for pool, mine in sorted(groups.items()):
+        most = MOST_ENDLESS if pool < 0 else MOST_OPTIONS
+        mine.sort(key=lambda one: (one[0].seconds, one[0].nodes, one[0].pool, one[1].key))
+        cheapest = min(range(len(mine)), key=lambda at: (mine[at][0].micro_usd, mine[at][0].seconds))
+        smallest = min(range(len(mine)), key=lambda at: (mine[at][0].nodes, mine[at][0].seconds))
+        chosen = {0, cheapest, smallest, len(mine) - 1}
+        steps = [math.log(max(1, one[0].seconds)) for one in mine]
+        for number in range(1, most - 1):
+            wanted = steps[0] + (steps[-1] - steps[0]) * number / (most - 1)
+            if len(chosen) < most:
+                chosen.add(min(range(len(mine)), key=lambda at: abs(steps[at] - wanted)))
+        kept += [one for at, one in enumerate(mine) if len(mine) <= most or at in chosen]
+    return kept

@@ -1,0 +1,151 @@
+"""The pools of a portfolio: where nodes come from, from when on, and at what price, as integers for the fleet."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Literal, TypeAlias
+
+from planner.catalog.load import Catalog
+from planner.jobs.market import Market, market_of
+from planner.layouts.candidate import Candidate
+from planner.money.purchase import YEAR_HOURS, Estate
+from planner.money.rent import RentalOffer
+from planner.scenario.portfolio import Horizon, Owned, Portfolio, PortfolioSourcing
+from planner.solver.fleet.schedule import CENT, HOUR_SECONDS, Lot, Pool
+from planner.solver.quantize import price
+
+Sourced: TypeAlias = Literal["own", "buy", "reserve", "rent", "spot"]
+MOST_STARTS = 13
+"""Dates at which nodes may be delivered or reserved, evenly over the horizon: about one a month of a year."""
+MOST_BOUGHT = 256
+"""Nodes of one purchase."""
+
+
+@dataclass(frozen=True, slots=True)
+class Supplier:
+    """One pool: an offer, how nodes of it are had, and what it is to the solver."""
+
+    how: Sourced
+    offer: RentalOffer
+    """Its candidate is a number of the market of distinct hardware."""
+    candidate: Candidate
+    pool: Pool
+    name: str
+
+    @property
+    def node(self) -> str:
+        """The node type."""
+        return self.candidate.node.name
+
+    @property
+    def is_rented(self) -> bool:
+        """Whether a quota of the node type counts it."""
+        return self.how in ("reserve", "rent", "spot")
+
+    @property
+    def most(self) -> int | None:
+        """The most nodes it ever has; none where they are taken as needed."""
+        if self.pool.is_endless:
+            return None
+        return max(self.pool.capacity or (0,)) + sum(lot.most for lot in self.pool.lots)
+
+
+def suppliers_of(portfolio: Portfolio, catalog: Catalog) -> tuple[Market, list[Supplier]]:
+    """Return the distinct hardware that is at hand, and all pools of it. Raises InputError where there is none."""
+    found = market_of(portfolio.hardware.candidates, portfolio.sourcing.undated, catalog)
+    kinds: list[tuple[Candidate, float]] = []
+    numbered: list[RentalOffer] = []
+    for offer in found.every_offer:
+        kind = found.candidates[offer.candidate], offer.node_hours_per_reclaim
+        if kind not in kinds:
+            kinds.append(kind)
+        numbered.append(replace(offer, candidate=kinds.index(kind)))
+    candidates = tuple(candidate for candidate, _ in kinds)
+    suppliers = [_supplier(offer, candidates[offer.candidate], portfolio)
+                 for offer in _cheapest(numbered)]
+    # columns are searched once for each kind of hardware, whoever offers it
+    most = {at: _most([one for one in suppliers if one.offer.candidate == at], portfolio) for at in range(len(kinds))}
+    offers = tuple(replace(next(one.offer for one in suppliers if one.offer.candidate == at), nodes=most[at],
+                           commitment=0.0, estate=None) for at in range(len(kinds)))
+    return replace(found, candidates=candidates, offers=offers, every_offer=tuple(numbered)), suppliers
+
+
+def _cheapest(offers: Iterable[RentalOffer]) -> list[RentalOffer]:
+    """Return of each hardware and way to pay the cheapest: a dearer one can never win."""
+    best: dict[tuple[int, str, float], RentalOffer] = {}
+    for offer in sorted(offers, key=lambda one: (one.usd_per_node_hour, one.label)):
+        best.setdefault((offer.candidate, offer.how, offer.commitment), offer)
+    return [best[key] for key in sorted(best)]
+
+
+def _most(suppliers: Sequence[Supplier], portfolio: Portfolio) -> int | None:
+    """Return the most nodes that one job may have of some of the pools of one kind of hardware."""
+    quota = portfolio.sourcing.rent.quota if portfolio.sourcing.rent else {}
+    counts = [min([count for count in (one.most, quota.get(one.node) if one.is_rented else None)
+                   if count is not None], default=None) for one in suppliers]
+    return None if None in counts else max(count for count in counts if count is not None)
+
+
+def _supplier(offer: RentalOffer, candidate: Candidate, portfolio: Portfolio) -> Supplier:
+    horizon, sourcing = portfolio.horizon, portfolio.sourcing
+    watts, gpus = math.ceil(candidate.node.power.load), candidate.node.gpus
+    node, each = candidate.node.name, price(offer.usd_per_node_hour)
+    if offer.how == "owned":
+        pool = Pool(_owned(horizon, [one for one in sourcing.own if one.node == node]), each, (), watts, gpus)
+        return Supplier("own", offer, candidate, pool, f"own {node}")
+    if offer.estate is not None:
+        pool = Pool(None, 0, tuple(_purchases(horizon, sourcing, offer.estate)), watts, gpus)
+        return Supplier("buy", offer, candidate, pool, f"buy {node}")
+    if offer.commitment > horizon.period:
+        pool = Pool(None, 0, tuple(_reservations(horizon, sourcing, offer, node, each)), watts, gpus)
+        return Supplier("reserve", offer, candidate, pool, f"reserve {node} {offer.provider} {offer.term}")
+    how: Sourced = "spot" if offer.term == "spot" else "rent"
+    return Supplier(how, offer, candidate, Pool(None, each, (), watts, gpus),
+                    f"{how} {node} {offer.provider} {offer.instance}")
+
+
+def starts(horizon: Horizon, first: int) -> range:
+    """Return the periods, from `first` on, with which something that lasts may begin."""
+    return range(first, horizon.periods, max(1, -(-horizon.periods // MOST_STARTS)))
+
+
+def _owned(horizon: Horizon, owned: Sequence[Owned]) -> tuple[int, ...]:
+    """Return the nodes that work in each period, all of it."""
+    nodes = []
+    for period in range(horizon.periods):
+        begin = horizon.start + timedelta(seconds=period * horizon.period)
+        nodes.append(sum(one.nodes for one in owned if _works(one, begin, begin + timedelta(seconds=horizon.period))))
+    return tuple(nodes)
+
+
+def _works(one: Owned, begin: datetime, end: datetime) -> bool:
+    if (one.from_ is not None and begin < one.from_) or (one.until is not None and end > one.until):
+        return False
+    if one.maintenance is None:
+        return True
+    first, last = one.maintenance
+    return end <= first or begin >= last + timedelta(days=1)
+
+
+def _purchases(horizon: Horizon, sourcing: PortfolioSourcing, estate: Estate) -> list[Lot]:
+    """Return purchases by the period of delivery: what owning the nodes takes from then on."""
+    delivery = (sourcing.buy.delivery or 0.0) if sourcing.buy else 0.0
+    most = min(MOST_BOUGHT, estate.most_nodes(MOST_BOUGHT))
+    hourly = (0.0, *(sum(estate.yearly(nodes).values()) / YEAR_HOURS for nodes in range(1, most + 1)))
+    lots = []
+    for start in starts(horizon, math.ceil(delivery / horizon.period)):
+        hours = (horizon.periods - start) * horizon.period / HOUR_SECONDS
+        lots.append(Lot(start, horizon.periods, tuple(math.ceil(usd * hours * 100) * CENT for usd in hourly), most))
+    return lots
+
+
+def _reservations(horizon: Horizon, sourcing: PortfolioSourcing, offer: RentalOffer, node: str, each: int
+                  ) -> list[Lot]:
+    """Return reservations by the period of their start; all of the term is paid, also beyond the horizon."""
+    length = math.ceil(offer.commitment / horizon.period)
+    hours = round(length * horizon.period / HOUR_SECONDS)
+    quota = sourcing.rent.quota.get(node) if sourcing.rent else None
+    return [Lot(start, start + length, (each * hours,), quota or MOST_BOUGHT**2) for start in starts(horizon, 0)]

@@ -1,0 +1,141 @@
+"""A plan of many jobs as text: a sentence, a timeline by pool, the jobs, what is supplied, and money by month."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from planner.answer.assignment import Assignment
+from planner.answer.schema import Plan
+from planner.render.figures import percent
+from planner.render.page import Column, Page
+from planner.units import DAY, plural, show_seconds
+
+CELLS = 48
+"""Of a timeline, so that it fits 80 columns with its labels."""
+SHADES, ASCII_SHADES = " ░▒▓█", " .:+#"
+
+
+def is_portfolio(plan: Plan) -> bool:
+    """Say whether a plan is of many jobs."""
+    return "jobs" in plan.provenance.scenario
+
+
+def portfolio_sentence(plan: Plan) -> str:
+    """Return what is planned, what it costs, and how far that is proven."""
+    planned = {(a.job, a.workload) for a in plan.assignments if a.status == "planned"}
+    rejected = [a for a in plan.assignments if a.status == "rejected"]
+    late = [a for a in plan.assignments if a.late_days]
+    parts = [f"{plural(len(planned), 'job')} on {plural(len({p.pool for p in plan.periods}), 'pool')}"]
+    parts += [f"{len(late):,} of them late"] if late else []
+    parts += [f"{plural(len(rejected), 'job')} rejected"] if rejected else []
+    gap = plan.objective.gap
+    proof = ("proven optimal" if plan.status == "optimal" else "not proven" if gap is None
+             else f"not proven, within {percent(gap)} of the best possible")
+    body = f"{', '.join(parts)}, for {plan.objective.shown()}"
+    return f"{'Cheapest' if plan.status == 'optimal' else 'Best found'}: {body} ({proof})"
+
+
+def show_portfolio(page: Page, plan: Plan) -> None:
+    """Print the timeline, the jobs, the supply, the months and the proof."""
+    start, end = _span(plan)
+    page.heading(f"Timeline, {start:%Y-%m-%d} to {end:%Y-%m-%d}")
+    page.table((Column("pool and jobs"), Column("use")), list(_timeline(page, plan, start, end)))
+    page.heading("Jobs")
+    page.table((Column("job"), Column("on"), Column("start", True), Column("end", True), Column("takes", True)),
+               [_job(a) for a in plan.assignments])
+    page.heading("Supply")
+    page.table((Column("pool"), Column("nodes", True), Column("from", True), Column("until", True),
+                Column("USD", True)),
+               [(one, f"{nodes:,}", first[:10], last[:10], f"{usd:,.2f}")
+                for one, nodes, first, last, usd in _supply(plan)])
+    page.heading("Money by month")
+    page.table((Column("month"), Column("USD", True)),
+               [*((one.month, f"{one.usd:,.2f}") for one in plan.cash),
+                ("all", f"{sum(one.usd for one in plan.cash):,.2f}")], totals=1)
+    page.heading("Proof")
+    value, bound = plan.objective.value, plan.objective.bound
+    assert value is not None
+    proven = (f"proven optimal: exact value {value:,.2f} USD = exact bound" if plan.status == "optimal"
+              else f"not proven: value {value:,.2f} USD, bound {'none' if bound is None else f'{bound:,.2f} USD'}")
+    left = plan.search.removed.get("not_offered", 0)
+    page.facts([("status", proven),
+                ("columns", f"{plan.search.staged:,} layouts staged exactly; {left:,} columns were left out, evenly "
+                 "between those that were offered"),
+                ("search time", show_seconds(plan.search.wall_seconds))])
+
+
+def _span(plan: Plan) -> tuple[datetime, datetime]:
+    """Return the first and last moment that a timeline shows."""
+    moments = [_moment(text) for one in plan.periods for text in (one.start, one.end)]
+    return min(moments), max(moments)
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text.removesuffix("Z"))
+
+
+def _timeline(page: Page, plan: Plan, start: datetime, end: datetime) -> list[tuple[str, str]]:
+    """Return for every pool how full it is, and below it a bar of every job on it."""
+    rows: list[tuple[str, str]] = []
+    shades = SHADES if page.unicode else ASCII_SHADES
+    seconds = (end - start).total_seconds()
+    for pool in dict.fromkeys(one.pool for one in plan.periods):
+        mine = [(_moment(p.start), _moment(p.end), p.serving + p.training, p.available)
+                for p in plan.periods if p.pool == pool]
+        most = max(there for *_, there in mine)
+        cells = [_share(mine, start, seconds, cell, most) for cell in range(CELLS)]
+        rows.append((f"{pool}, {most:,} at most", "".join(shades[-(-round(4 * c * 1000) // 1000)] for c in cells)))
+        offers = {one.offer for one in plan.supply if one.pool == pool}
+        for assignment in plan.assignments:
+            if assignment.offer in offers and assignment.status == "planned":
+                rows.append((f"  {assignment.workload} ({assignment.nodes + assignment.spare_nodes:,})",
+                             _bar(assignment, start, seconds, shades[-1])))
+    return rows
+
+
+def _share(rows: Sequence[tuple[datetime, datetime, int, int]], start: datetime, seconds: float, cell: int,
+           most: int) -> float:
+    """Return the share of a pool's nodes that is in use on average in one cell."""
+    low, high = (seconds * edge / CELLS for edge in (cell, cell + 1))
+    total = 0.0
+    for first, then, busy, _ in rows:
+        inside = min(high, (then - start).total_seconds()) - max(low, (first - start).total_seconds())
+        total += max(0.0, inside) * busy
+    return min(1.0, total / (high - low) / most)
+
+
+def _bar(assignment: Assignment, start: datetime, seconds: float, full: str) -> str:
+    """Return when a job runs: every cell in which it does at all."""
+    cells = [" "] * CELLS
+    for one in assignment.segments or ():
+        first, then = ((_moment(text) - start).total_seconds() / seconds * CELLS for text in (one.start, one.end))
+        for cell in range(int(first), max(int(first) + 1, -(-round(then * 1000) // 1000))):
+            if cell < CELLS:
+                cells[cell] = full
+    return "".join(cells).rstrip()
+
+
+def _job(a: Assignment) -> tuple[str, str, str, str, str]:
+    on = f"{a.nodes + a.spare_nodes:,} x {a.node}"
+    if a.status == "rejected":
+        return a.workload, f"rejected; least dear on {on}", "", "", ""
+    late = f", {a.late_days:,.1f} d late" if a.late_days else ""
+    pauses = f", {plural(len(a.segments) - 1, 'pause')}" if a.kind == "training" and a.segments and len(
+        a.segments) > 1 else ""
+    taken = sum((_moment(one.end) - _moment(one.start)).total_seconds() for one in a.segments or ())
+    return (a.workload, f"{on} ({a.sourcing}){pauses}{late}", (a.start or "")[:10], (a.end or "")[:10],
+            f"{taken / DAY:,.1f} d")
+
+
+def _supply(plan: Plan) -> list[tuple[str, int, str, str, float]]:
+    """Return the supply with what is taken by the job together: nodes at most, first and last day, money."""
+    pools: dict[str, list[tuple[int, str, str, float]]] = {}
+    for one in plan.supply:
+        kept = pools.setdefault(one.pool, [])
+        if one.sourcing in ("rent", "spot") and kept:
+            nodes, first, last, usd = kept[0]
+            kept[0] = max(nodes, one.nodes), min(first, one.start), max(last, one.end), usd + one.usd
+        else:
+            kept.append((one.nodes, one.start, one.end, one.usd))
+    return [(pool, *row) for pool, rows in pools.items() for row in rows]

@@ -1,0 +1,1 @@
+"""Questions from the configuration files of training frameworks and inference engines, one reader a stack."""

@@ -1,0 +1,180 @@
+"""A config recognized by its content and read: what it asks, and what it leaves to the question."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from math import ceil
+
+from planner.catalog.load import Catalog
+from planner.errors import InputError, UnknownName
+from planner.scenario.configs import readers
+from planner.scenario.configs.reading import Reader, Reading
+from planner.scenario.configs.source import Source, source_of
+
+PADDING = 1024
+"""Rows by which a vocabulary may differ from the published one."""
+ROUNDED = 0.15
+"""Share by which the size in a model's name may miss its parameters."""
+MODEL, BATCH, LENGTH = "workload.model", "workload.global_batch", "workload.sequence_length"
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """A config as read: its values stand below what a question states itself."""
+
+    name: str
+    """What kind of file it is, and where."""
+    reading: Reading
+
+    @property
+    def serves(self) -> bool:
+        """Whether it starts an inference engine."""
+        return "workload.engine" in self.reading.values
+
+    def alone(self, reference: object) -> Config:
+        """Return the config where no scenario is named beside it. Raises InputError where one is."""
+        if reference is not None:
+            raise InputError(f"{self.name} is the question: leave the scenario out")
+        return self
+
+    def values(self, stated: Mapping[str, object], catalog: Catalog) -> dict[str, object]:
+        """Return scenario values of the config and, over them, those `stated`. Raises InputError without a model."""
+        found = {**self.reading.values, **stated}
+        if MODEL not in found:
+            found[MODEL] = _model(self, catalog)
+            self.reading.put(MODEL, found[MODEL], "its name or sizes")
+        if stated.keys() & {"workload.method"} and found["workload.method"] not in ("lora", "qlora"):
+            found.pop("workload.lora_rank", None)
+        return found
+
+    def asked(self, stated: Mapping[str, object], layout: Mapping[str, str], node_gpus: int, catalog: Catalog
+              ) -> tuple[dict[str, object], dict[str, str]]:
+        """Return what an estimate is asked: values and layout, with the GPUs and the batch that follow from both.
+
+        A training config that counts no GPUs is run on those of the node, or on as many nodes as its degrees take.
+        """
+        values, axes = self.values(stated, catalog), {**self.reading.layout, **layout}
+        if self.serves:
+            if self.reading.gpus and "limits.gpus" not in stated:
+                values["limits.gpus"] = self.reading.gpus
+            return values, axes
+        width = _product(axes, "tp", "pp", "cp")
+        gpus = stated.get("limits.gpus") or (width * int(axes["dp"]) if axes.get("dp", "").isdigit() else None)
+        gpus = int(str(gpus)) if gpus else self._gpus(width, node_gpus)
+        if "dp" not in axes:
+            values["limits.gpus"] = gpus
+        if BATCH not in values and self.reading.accumulation and gpus % width == 0:
+            values[BATCH] = _product(axes, "mbs") * self.reading.accumulation * (gpus // width)
+        self._count_tokens(values)
+        return values, axes
+
+    def _gpus(self, width: int, node_gpus: int) -> int:
+        """Return the GPUs that the config counts, or as many as fill the node and its degrees."""
+        counted, filling = self.reading.gpus, width * max(1, ceil(node_gpus / width))
+        if counted and counted % width:
+            self.reading.defaults.append(f"its {counted} GPUs are no multiple of tp x pp x cp = {width}: {filling} are "
+                                         "taken")
+            return filling
+        return counted or filling
+
+    def _count_tokens(self, values: dict[str, object]) -> None:
+        """Put in the tokens of as many steps as the config says, where batch and length are known."""
+        batch, length = values.get(BATCH), values.get(LENGTH)
+        if self.reading.steps and isinstance(batch, int) and isinstance(length, int):
+            values.setdefault("workload.tokens", self.reading.steps * batch * length)
+
+    def labels(self, stated: Mapping[str, object]) -> dict[str, str]:
+        """Return what messages call the values that are the config's own: the file and its key."""
+        return {path: f"{self.reading.source.file}: {key}" for path, key in self.reading.origin.items()
+                if path not in stated}
+
+    def _counts(self) -> Iterator[tuple[str, object]]:
+        """Yield what the config counts in its own way."""
+        reading = self.reading
+        for name, count in (("gpus", reading.gpus), ("micro-batches a step", reading.accumulation),
+                            ("steps", reading.steps)):
+            if count is not None:
+                yield name, count
+
+    @property
+    def notes(self) -> Iterator[str]:
+        """Yield what was read, what is a default of the tools, and what was ignored, each in one line."""
+        said = [f"{key.removeprefix('workload.').removeprefix('limits.')} {value}"
+                for key, value in (*self.reading.values.items(), *self.reading.layout.items(), *self._counts())]
+        yield f"read from {self.name}: {', '.join(said)}"
+        if self.reading.defaults:
+            yield f"left open there, so the tool's default: {'; '.join(self.reading.defaults)}"
+        if self.reading.ignored:
+            yield f"ignored: {', '.join(self.reading.ignored)}"
+
+
+def read_config(given: str) -> Config:
+    """Return what a config file, or a command line itself, asks. Raises InputError where its kind is not known."""
+    source = source_of(given)
+    reader = _reader(source)
+    reading = Reading(source)
+    reader.read(reading)
+    return Config(f"{reader.name} ({source.file})", reading)
+
+
+def all_readers() -> list[Reader]:
+    """Return every reader, by the name of its module."""
+    names = sorted(module.name for module in pkgutil.iter_modules(readers.__path__))
+    found = [import_module(f"{readers.__name__}.{name}").READER for name in names]
+    return [reader for reader in found if isinstance(reader, Reader)]
+
+
+def _reader(source: Source) -> Reader:
+    known = all_readers()
+    found = [reader for reader in known if reader.tells(source)]
+    if len(found) != 1:
+        kinds = ", ".join(reader.name for reader in found or known)
+        raise InputError(f"{'could be' if found else 'none of'} {kinds}", file=source.file)
+    return found[0]
+
+
+def _model(config: Config, catalog: Catalog) -> str:
+    """Return the catalog's name of the model. Raises InputError where the config does not say which it is."""
+    reading, file = config.reading, config.reading.source.file
+    for name in reading.names:
+        try:
+            found = catalog.model(name)
+        except UnknownName:
+            continue
+        if _alike(found.name, reading.shape, catalog):
+            return found.name
+    if not reading.shape and not reading.names:
+        raise InputError(f"{config.name} names no model: give --model")
+    by_size = catalog.names("models") if "layers" in reading.shape else ()
+    same = [name for name in by_size if _alike(name, reading.shape, catalog)]
+    vocabularies = [catalog.model(name).vocab for name in same]
+    if same and max(vocabularies) - min(vocabularies) <= PADDING:
+        return same[0]
+    if same:
+        raise InputError(f"the sizes are those of several models: give --model {' or '.join(same[:4])}", file=file)
+    told = ", ".join(reading.names) or ", ".join(f"{name} {size}" for name, size in reading.shape.items())
+    raise InputError(f"no model of the catalog is {told}: give --model, or import its config.json with planner catalog "
+                     "import hf", file=file)
+
+
+def _alike(name: str, shape: Mapping[str, int], catalog: Catalog) -> bool:
+    """Say whether a model of the catalog has these sizes; a vocabulary may be padded, a count of parameters rounded."""
+    model = catalog.model(name)
+    mlp = model.blocks[-1].mlp
+    sizes = {"layers": model.layers, "hidden": model.hidden, "heads": model.attention_heads, "kv_heads": model.kv_heads,
+             "experts": getattr(mlp, "experts", 0), "ffn": getattr(mlp, "ffn", 0), "vocab": model.vocab}
+    wanted = {"experts": 0} | dict(shape) if "layers" in shape else dict(shape)
+    stated = wanted.pop("parameters", None)
+    if stated and model.parameters and abs(model.parameters / stated - 1) > ROUNDED:
+        return False
+    return all(abs(sizes[key] - size) <= (PADDING if key == "vocab" else 0) for key, size in wanted.items())
+
+
+def _product(axes: Mapping[str, str], *names: str) -> int:
+    found = 1
+    for name in names:
+        found *= int(axes[name]) if axes.get(name, "").isdigit() else 1
+    return found

@@ -1,0 +1,59 @@
+"""axolotl's YAML (docs.axolotl.ai/docs/config-reference)."""
+
+from __future__ import annotations
+
+from planner.scenario.configs import trainer
+from planner.scenario.configs.reading import Reader, Reading
+from planner.scenario.configs.source import Source
+
+
+def tells(source: Source) -> bool:
+    """Say whether it is one: `base_model` is axolotl's own name."""
+    return source.form == "yaml" and source.has("base_model")
+
+
+def read(reading: Reading) -> None:
+    """Read model, method, batch, lengths, sharding, precision and recompute."""
+    if kind := reading.text("rl"):
+        raise reading.wrong(("rl",), kind, "supervised tuning or pre-training, which are estimated")
+    reading.put("workload.model", reading.text("base_model"), "base_model")
+    kind = reading.word("adapter")
+    four = reading.on("load_in_4bit")
+    if kind in ("lora", "qlora"):
+        trainer.adapter(reading, "qlora" if four or kind == "qlora" else "lora", "lora_r", "adapter")
+    elif kind:
+        raise reading.wrong(("adapter",), kind, "lora, qlora or nothing")
+    else:
+        pretrains = reading.source.has("pretraining_dataset")
+        reading.taken |= {key for key in reading.source.keys if key.startswith("pretraining_dataset")}
+        trainer.adapter(reading, "pretrain" if pretrains else "full", "lora_r", "no adapter")
+    reading.put("workload.sequence_length", reading.number("sequence_len"), "sequence_len")
+    trainer.batch(reading, "micro_batch_size", default=1)
+    trainer.precision(reading, "bf16", "bfloat16")
+    trainer.optimizer(reading, "optimizer")
+    _recompute(reading)
+    if any(reading.on(key) for key in ("liger_fused_linear_cross_entropy", "cut_cross_entropy")):
+        reading.put("workload.loss", "fused", "cut_cross_entropy")
+    reading.steps = reading.number("max_steps")
+    reading.degree("tp", "tensor_parallel_size")
+    reading.degree("cp", "context_parallel_size", "sequence_parallel_degree")
+    stack = "axolotl"
+    if trainer.deepspeed(reading):
+        stack = "deepspeed"
+    elif not trainer.fsdp(reading, "fsdp_config."):
+        trainer.replicated(reading)
+    copies, shards = reading.number("dp_replicate_size"), reading.number("dp_shard_size")
+    if copies and copies > 1 and shards:
+        reading.axis("shard", shards, "dp_shard_size")
+    reading.put("workload.stack", stack, "the kind of file")
+
+
+def _recompute(reading: Reading) -> None:
+    asked = reading.word("gradient_checkpointing")
+    moved = reading.on("activation_offloading") or asked in ("offload", "unsloth", "offload_disk")
+    trainer.recompute(reading, moved or asked == "true", "gradient_checkpointing")
+    if moved:
+        reading.axis("offload_activations", 1, "gradient_checkpointing")
+
+
+READER = Reader("an axolotl config", tells, read)

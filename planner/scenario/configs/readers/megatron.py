@@ -1,0 +1,104 @@
+"""Megatron-LM's arguments (megatron/training/arguments.py), as a launch script or the bare flags."""
+
+from __future__ import annotations
+
+from planner.scenario.configs.reading import Reader, Reading
+from planner.scenario.configs.source import Source
+
+SIZES = {"layers": "num-layers", "hidden": "hidden-size", "heads": "num-attention-heads", "ffn": "ffn-hidden-size",
+         "experts": "num-experts", "vocab": "vocab-size"}
+"""Of a model that is given by its sizes."""
+
+
+def tells(source: Source) -> bool:
+    """Say whether it is one: flags that only Megatron has."""
+    return source.form == "command" and (source.has("tensor-model-parallel-size") or source.has(
+        "pipeline-model-parallel-size") or source.has("num-layers", "hidden-size", "num-attention-heads"))
+
+
+def read(reading: Reading) -> None:
+    """Read model, batch, lengths, degrees, precision, recompute and offload."""
+    reading.put("workload.stack", "megatron-core", "the kind of file")
+    _model(reading)
+    reading.put("workload.sequence_length", reading.number("seq-length", "encoder-seq-length"), "seq-length")
+    reading.axis("mbs", reading.number("micro-batch-size") or 1, "micro-batch-size")
+    reading.put("workload.global_batch", reading.number("global-batch-size"), "global-batch-size")
+    reading.accumulation = 1
+    tp = reading.degree("tp", "tensor-model-parallel-size")
+    pp = reading.degree("pp", "pipeline-model-parallel-size")
+    reading.degree("cp", "context-parallel-size")
+    reading.degree("ep", "expert-model-parallel-size")
+    _interleaving(reading, pp)
+    if tp > 1:
+        reading.axis("sp", int(reading.on("sequence-parallel")), "sequence-parallel")
+    _sharding(reading)
+    _recompute(reading)
+    _precision(reading)
+    if reading.on("optimizer-cpu-offload"):
+        reading.axis("offload_optimizer", reading.text("optimizer-offload-fraction") or 1, "optimizer-cpu-offload")
+    per_node, nodes = reading.number("nproc-per-node"), reading.number("nnodes")
+    reading.gpus = per_node * (nodes or 1) if per_node else None
+    reading.steps = reading.number("train-iters")
+    samples, whole = reading.number("train-samples"), reading.values.get("workload.global_batch")
+    if samples and isinstance(whole, int):
+        reading.steps = -(-samples // whole)
+
+
+def _model(reading: Reading) -> None:
+    reading.shape = {name: size for name, key in SIZES.items() if (size := reading.number(key)) is not None}
+    groups = reading.number("num-query-groups")
+    grouped = reading.on("group-query-attention")
+    if reading.shape.get("heads"):
+        reading.shape["kv_heads"] = groups if grouped and groups else reading.shape["heads"]
+    tokenizer = reading.text("tokenizer-model", "hf-model-id", "model-name")
+    reading.names = (tokenizer,) if tokenizer else ()
+
+
+def _interleaving(reading: Reading, pp: int) -> None:
+    chunks = reading.number("num-virtual-stages-per-pipeline-rank")
+    each = reading.number("num-layers-per-virtual-pipeline-stage")
+    layers = reading.shape.get("layers")
+    if each and layers:
+        if layers % (pp * each):
+            raise reading.wrong(("num-layers-per-virtual-pipeline-stage",), each,
+                                f"a divisor of the {layers // pp} layers of a stage")
+        chunks = layers // pp // each
+    reading.axis("vpp", chunks if chunks and chunks > 1 else None, "num-layers-per-virtual-pipeline-stage")
+
+
+def _sharding(reading: Reading) -> None:
+    sharded = reading.on("use-distributed-optimizer")
+    stage, key = int(sharded), "use-distributed-optimizer"
+    if reading.on("use-torch-fsdp2", "use-megatron-fsdp", "use-custom-fsdp"):
+        how = reading.word("data-parallel-sharding-strategy") or "optim_grads_params"
+        stages = {"no_shard": 0, "optim": 1, "optim_grads": 2, "optim_grads_params": 3}
+        if how not in stages:
+            raise reading.wrong(("data-parallel-sharding-strategy",), how, ", ".join(stages))
+        stage, key = stages[how], "use-megatron-fsdp"
+    reading.axis("zero", stage, key)
+
+
+def _recompute(reading: Reading) -> None:
+    how = reading.word("recompute-granularity") or ("selective" if reading.on("recompute-activations") else "none")
+    if how not in ("none", "selective", "full"):
+        raise reading.wrong(("recompute-granularity",), how, "selective or full")
+    layers = reading.number("recompute-num-layers")
+    if how == "full" and reading.word("recompute-method") == "block" and layers:
+        reading.axis("recompute", layers, "recompute-num-layers")
+    else:
+        reading.axis("recompute", how, "recompute-granularity")
+
+
+def _precision(reading: Reading) -> None:
+    recipe = reading.word("fp8-recipe")
+    if reading.get("fp4-format", "fp4") is not None:
+        reading.put("workload.precision", "fp4", "fp4-format")
+    elif reading.get("fp8-format", "fp8", "fp8-hybrid", "fp8-e4m3") is not None:
+        reading.put("workload.precision", "mxfp8" if recipe == "mxfp8" else "fp8", "fp8-format")
+    elif reading.on("fp16"):
+        reading.put("workload.precision", "fp16", "fp16")
+    elif not reading.on("bf16"):
+        reading.put("workload.precision", "fp32", "no bf16")
+
+
+READER = Reader("arguments of Megatron-LM", tells, read)

@@ -1,0 +1,35 @@
+"""A line that starts SGLang (docs.sglang.ai server arguments): `python -m sglang.launch_server --model-path ...`."""
+
+from __future__ import annotations
+
+from planner.scenario.configs import serving
+from planner.scenario.configs.reading import Reader, Reading
+from planner.scenario.configs.source import Source
+
+
+def tells(source: Source) -> bool:
+    """Say whether it is one, by the program or the container that is started."""
+    words = [*source.words, *(str(one) for value in source.keys.values()
+                              for one in (value if isinstance(value, list) else [value]))]
+    return source.form == "command" and any(word.startswith(("sglang", "lmsysorg/sglang")) for word in words)
+
+
+def read(reading: Reading) -> None:
+    """Read model, format, cache, longest request and degrees."""
+    reading.put("workload.engine", "sglang", "the program")
+    reading.get("m")
+    serving.model(reading, reading.text("model-path", "model"), "model-path")
+    serving.lengths(reading, reading.number("context-length"), "context-length")
+    tp = serving.degree(reading, "tp", "tp-size", "tp", "tensor-parallel-size")
+    pp = serving.degree(reading, "pp", "pp-size", "pipeline-parallel-size")
+    copies = reading.number("dp-size", "dp", "data-parallel-size") or 1
+    if reading.on("enable-dp-attention"):
+        # copies of attention share the GPUs of the experts
+        reading.axis("tp", 1, "enable-dp-attention")
+        reading.axis("dp", tp, "enable-dp-attention")
+        reading.axis("ep", tp, "enable-dp-attention")
+        copies = 1
+    reading.gpus = tp * pp * copies
+
+
+READER = Reader("an SGLang command", tells, read)

@@ -1,0 +1,40 @@
+"""A line that starts vLLM (docs.vllm.ai/en/latest/cli/serve): `vllm serve MODEL ...`, or its API server."""
+
+from __future__ import annotations
+
+from planner.scenario.configs import serving
+from planner.scenario.configs.reading import Reader, Reading
+from planner.scenario.configs.source import Source
+
+SERVERS = ("vllm.entrypoints.openai.api_server", "vllm/vllm-openai")
+
+
+def tells(source: Source) -> bool:
+    """Say whether it is one, by the program or the container that is started."""
+    words = [*source.words, *(str(one) for value in source.keys.values()
+                              for one in (value if isinstance(value, list) else [value]))]
+    return source.form == "command" and ("vllm" in words or any(word.startswith(SERVERS) for word in words))
+
+
+def read(reading: Reading) -> None:
+    """Read model, format, cache, longest request and degrees."""
+    reading.put("workload.engine", "vllm", "the program")
+    reading.get("m")
+    named = reading.text("model")
+    words = [word for word in reading.source.words if word not in ("vllm", "serve")]
+    if named is None:
+        after = reading.source.words.index("serve") + 1 if "serve" in reading.source.words else 0
+        named = next(iter(reading.source.words[after:]), None) if after else next(iter(words), None)
+    serving.model(reading, named, "model")
+    serving.lengths(reading, reading.number("max-model-len"), "max-model-len")
+    tp = serving.degree(reading, "tp", "tensor-parallel-size", "tp")
+    pp = serving.degree(reading, "pp", "pipeline-parallel-size", "pp")
+    copies = reading.number("data-parallel-size", "dp") or 1
+    experts = reading.on("enable-expert-parallel", "ep")
+    reading.gpus = tp * pp * copies
+    if experts and copies > 1 and tp == 1:
+        reading.axis("dp", copies, "data-parallel-size")
+        reading.axis("ep", copies, "enable-expert-parallel")
+
+
+READER = Reader("a vLLM command", tells, read)

@@ -1,0 +1,129 @@
+"""What is read of a config: scenario values and a layout, with the key that each came from, and what is left over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from planner.errors import InputError
+from planner.scenario.configs.source import Source
+
+AUTO = "auto"
+"""What Hugging Face and DeepSpeed write where a value is left open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """One kind of config: what messages call it, how it is told by its content, and how it is read."""
+
+    name: str
+    tells: Callable[[Source], bool]
+    read: Callable[[Reading], None]
+    """Fills the reading; raises InputError for what the planner does not estimate."""
+
+
+@dataclass(slots=True)
+class Reading:
+    """A config being read: keys are taken by name, and what they mean is put down."""
+
+    source: Source
+    values: dict[str, object] = field(default_factory=dict)
+    """Scenario values by path."""
+    layout: dict[str, str] = field(default_factory=dict)
+    origin: dict[str, str] = field(default_factory=dict)
+    """Scenario path or layout axis -> the key that said it."""
+    names: tuple[str, ...] = ()
+    """What the model may be called in the catalog, where the config does not use its full name."""
+    shape: dict[str, int] = field(default_factory=dict)
+    """The model by its sizes, where the config has no name: layers, hidden, heads, kv_heads, ffn, vocab, experts."""
+    gpus: int | None = None
+    accumulation: int | None = None
+    """Micro-batches of a step, where the config counts in these."""
+    steps: int | None = None
+    defaults: list[str] = field(default_factory=list)
+    """What the config leaves open and the stack, or its tools, have a default for; in words."""
+    taken: set[str] = field(default_factory=set)
+
+    def get(self, *keys: str) -> object:
+        """Return the value of the first of some keys that states one, and take all of them; none where none does."""
+        found: object = None
+        for key in keys:
+            if key in self.source.keys:
+                self.taken.add(key)
+                value = self.source.keys[key]
+                if self.source.form == "command" and isinstance(value, list):
+                    value = value[0]  # what follows a flag's value is a word of the command
+                found = value if found is None and not _is_open(value) else found
+        return found
+
+    def number(self, *keys: str) -> int | None:
+        """Return a whole number above zero. Raises InputError where a key states anything else."""
+        value = self.get(*keys)
+        if value is None:
+            return None
+        number = float(str(value)) if _is_number(value) else 0.0
+        if number < 1 or number != int(number):
+            raise self.wrong(keys, value, "a whole number above zero")
+        return int(number)
+
+    def text(self, *keys: str) -> str | None:
+        """Return text, as it stands or as a number is written."""
+        value = self.get(*keys)
+        return None if value is None or isinstance(value, Mapping | list) else str(value).strip()
+
+    def word(self, *keys: str) -> str | None:
+        """Return text in small letters."""
+        text = self.text(*keys)
+        return None if text is None else text.lower()
+
+    def on(self, *keys: str) -> bool:
+        """Say whether a switch is on: true, yes, 1, or a flag without a value."""
+        return self.word(*keys) in {"true", "yes", "1", "on"}
+
+    def put(self, path: str, value: object, key: str) -> None:
+        """Put down a scenario value, if there is one."""
+        if value is not None:
+            self.values[path], self.origin[path] = value, key
+
+    def tuned(self, key: str) -> None:
+        """Put down full tuning where a config does not say what trains."""
+        self.put("workload.method", "full", key)
+        self.defaults.append("method full")
+
+    def axis(self, axis: str, value: object, key: str) -> None:
+        """Put down an axis of the layout, if there is a value."""
+        if value is not None:
+            self.layout[axis], self.origin[axis] = str(value), key
+
+    def degree(self, axis: str, *keys: str) -> int:
+        """Put down a degree of parallelism, and return it: 1 where none is stated."""
+        value = self.number(*keys)
+        self.axis(axis, value if value != 1 else None, _named(self.source, keys))
+        return value or 1
+
+    def wrong(self, keys: tuple[str, ...], value: object, expected: str) -> InputError:
+        """Return the error for a key with another value."""
+        return InputError(f"{_named(self.source, keys)}: expected {expected}, got {value!r}", file=self.source.file)
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        """Keys that nothing was read from, as the config orders them."""
+        return tuple(key for key in self.source.keys if key not in self.taken)
+
+
+def _named(source: Source, keys: tuple[str, ...]) -> str:
+    """Return which of some names of a key the config uses."""
+    return next((key for key in keys if key in source.keys), keys[0])
+
+
+def _is_open(value: object) -> bool:
+    """Say whether a value is left to the framework, or to a variable of a script."""
+    return value in (None, AUTO, "") or (isinstance(value, str) and "$" in value)
+
+
+def _is_number(value: object) -> bool:
+    try:
+        float(str(value))
+    except ValueError:
+        return False
+    return not isinstance(value, bool)

@@ -1,0 +1,45 @@
+"""What lines that start inference engines share."""
+
+from __future__ import annotations
+
+from planner.scenario.configs.reading import Reading
+
+FORMATS = {"fp8": "fp8", "awq": "int4", "awq_marlin": "int4", "gptq": "int4", "gptq_marlin": "int4", "marlin": "int4",
+           "bitsandbytes": "nf4", "w8a8_int8": "int8", "w8a8_fp8": "fp8", "modelopt": "fp8", "modelopt_fp8": "fp8",
+           "modelopt_fp4": "nvfp4", "mxfp4": "mxfp4", "fbgemm_fp8": "fp8"}
+"""--quantization of vLLM and SGLang -> weight format. Others follow the model's name, as published."""
+CACHES = {"auto": "auto", "bf16": "bf16", "bfloat16": "bf16", "fp8": "fp8", "fp8_e4m3": "fp8", "fp8_e5m2": "fp8",
+          "int8": "int8", "nvfp4": "nvfp4"}
+PROMPT, ANSWER = 1024, 128
+"""Lengths where none are given: those of vLLM's own benchmark (`vllm bench serve --dataset-name random`)."""
+
+
+def model(reading: Reading, named: str | None, key: str) -> None:
+    """Put down the model and its weight format."""
+    reading.put("workload.model", named, key)
+    wanted = reading.word("quantization", "q")
+    if wanted is not None:
+        reading.put("workload.quantization", FORMATS.get(wanted), "quantization")
+    cache = reading.word("kv-cache-dtype")
+    if cache is not None and cache not in CACHES:
+        raise reading.wrong(("kv-cache-dtype",), cache, ", ".join(CACHES))
+    if cache not in (None, "auto"):
+        reading.put("workload.kv_cache", CACHES[str(cache)], "kv-cache-dtype")
+
+
+def lengths(reading: Reading, longest: int | None, key: str) -> None:
+    """Put down the longest request, and lengths to start from."""
+    reading.put("workload.max_model_len", longest, key)
+    answer = min(ANSWER, (longest or ANSWER * 2) // 2)
+    prompt = min(PROMPT, (longest or PROMPT + answer) - answer)
+    reading.put("workload.input", prompt, "input")
+    reading.put("workload.output", answer, "output")
+    reading.defaults.append(f"prompts of {prompt} tokens and answers of {answer}, as vllm bench serve has them "
+                            "(--input and --output say otherwise)")
+
+
+def degree(reading: Reading, axis: str, *keys: str) -> int:
+    """Put down a degree, 1 too: an engine splits nothing of itself."""
+    value = reading.degree(axis, *keys)
+    reading.axis(axis, value, keys[0])
+    return value

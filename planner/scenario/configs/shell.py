@@ -1,0 +1,148 @@
+"""Shell scripts as far as flags need: comments, continued lines, variables with defaults, arrays, whole numbers."""
+
+from __future__ import annotations
+
+import ast
+import operator
+import re
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+_ASSIGNED = re.compile(r"(?:export |local |readonly )?([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL)
+_VARIABLE = re.compile(r"\$\{([A-Za-z_]\w*)(?:\[[@*]\])?(?::?-([^}$]*))?\}|\$([A-Za-z_]\w*)")
+_ARITHMETIC = re.compile(r"\$\(\(([^()]*)\)\)")
+_OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
+    ast.Div: operator.floordiv}
+HELD = "_"
+"""The first word of flags that a variable or an array holds."""
+MOST = 10**9
+"""No figure of a launch script comes near; larger ones are not worked out."""
+
+
+@dataclass(slots=True)
+class Command:
+    """Words before flags, and flags with their values: true where a flag stands alone."""
+
+    words: list[str] = field(default_factory=list)
+    flags: dict[str, object] = field(default_factory=dict)
+
+
+def commands(text: str) -> list[Command]:
+    """Return what each line of a script runs, and what its arrays of flags hold."""
+    known: dict[str, str] = {}
+    found = []
+    for statement in _statements(text):
+        line, assigned = statement, _ASSIGNED.fullmatch(statement)
+        if assigned is not None and not _prefixes_a_command(assigned.group(3)):
+            name, more, value = assigned.groups()
+            value = _expanded(_unwrapped(value.strip()), known)
+            known[name] = f"{known.get(name, '')} {value}".strip() if more else value
+            line = f"{HELD} {value}" if value.startswith("-") else ""
+        if line:
+            found.append(_command(_words(_expanded(line, known))))
+    return found
+
+
+def _unwrapped(value: str) -> str:
+    """Return an array's elements, or text without the quotes around all of it."""
+    if value.startswith("("):
+        return value[1:].removesuffix(")").strip()
+    return value[1:-1] if len(value) > 1 and value[0] == value[-1] in "\"'" and value[0] not in value[1:-1] else value
+
+
+def _without_comment(line: str) -> str:
+    """Return a line up to the sign of a comment that stands outside quotes."""
+    quote = ""
+    for at, sign in enumerate(line):
+        if quote:
+            quote = "" if sign == quote else quote
+        elif sign in "\"'":
+            quote = sign
+        elif sign == "#" and (at == 0 or line[at - 1] in " \t"):
+            return line[:at]
+    return line
+
+
+def _prefixes_a_command(value: str) -> bool:
+    """Say whether an assignment stands before a command that it is for: `A=1 python run.py`."""
+    try:
+        return not value.startswith(("(", "$((")) and len(shlex.split(value)) > 1
+    except ValueError:
+        return False
+
+
+def _statements(text: str) -> Iterator[str]:
+    """Yield lines with continued ones joined, arrays over several lines whole, comments gone."""
+    waiting = ""
+    for line in text.splitlines():
+        bare = _without_comment(line).strip()
+        goes_on = bare.endswith("\\")
+        waiting = f"{waiting} {bare.removesuffix(chr(92)).strip()}".strip()
+        if goes_on or waiting.count("(") > waiting.count(")") or waiting.count('"') % 2:
+            continue
+        if waiting:
+            yield waiting
+        waiting = ""
+    if waiting:
+        yield waiting
+
+
+def _expanded(text: str, known: Mapping[str, str]) -> str:
+    """Return text with the variables that are known, or have a default, put in, and products worked out."""
+
+    def value(match: re.Match[str]) -> str:
+        name = match.group(1) or match.group(3)
+        return known.get(name, match.group(2) if match.group(2) is not None else match.group(0))
+
+    for _ in range(3):  # a default may name another variable
+        text = _VARIABLE.sub(value, text)
+    return _ARITHMETIC.sub(lambda m: _worked_out(_bare(m.group(1), known)) or m.group(0), text)
+
+
+def _bare(text: str, known: Mapping[str, str]) -> str:
+    return re.sub(r"[A-Za-z_]\w*", lambda m: known.get(m.group(0), m.group(0)), text)
+
+
+def _worked_out(text: str) -> str | None:
+    try:
+        return str(_number(ast.parse(text.strip(), mode="eval").body))
+    except (SyntaxError, ValueError, ZeroDivisionError, RecursionError, MemoryError):
+        return None
+
+
+def _number(node: ast.expr) -> int:
+    if isinstance(node, ast.Constant) and type(node.value) is int and abs(node.value) <= MOST:
+        return node.value
+    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
+        found = _OPERATORS[type(node.op)](_number(node.left), _number(node.right))
+        if abs(found) <= MOST:
+            return found
+    raise ValueError("no sum of whole numbers")
+
+
+def _words(line: str) -> list[str]:
+    try:
+        words = shlex.split(line)
+    except ValueError:
+        return line.split()
+    # an element of an array may hold a flag with its value
+    return [part for word in words for part in (word.split() if word.startswith("--") else [word])]
+
+
+def _command(words: list[str]) -> Command:
+    """Return words and flags; `--flag=value`, `--flag value`, `-tp 2`; of several values the list."""
+    command, key = Command(), None
+    for word in words:
+        if len(word) > 1 and word.startswith("-") and not word[1:].replace(".", "", 1).isdigit():
+            name, equals, value = word.lstrip("-").partition("=")
+            key = name.replace("_", "-")
+            command.flags[key] = value if equals else True
+            key = None if equals else key
+        elif key is not None:
+            held = command.flags[key]
+            command.flags[key] = word if held is True else [*(held if isinstance(held, list) else [held]), word]
+        else:
+            command.words.append(word)
+    return command

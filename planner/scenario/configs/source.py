@@ -1,0 +1,99 @@
+"""The text of a config as keys with values: YAML, JSON and TOML by dotted path, command lines by flag."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from planner.errors import InputError
+from planner.scenario.configs.shell import HELD, commands
+from planner.text_io import MAX_BYTES, read_text
+from planner.yaml_io import parse
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A config: where it is, and its keys. Of a command line also the words before its flags."""
+
+    file: str
+    form: str
+    """yaml, json, toml or command."""
+    keys: Mapping[str, object]
+    words: tuple[str, ...] = ()
+
+    def has(self, *keys: str) -> bool:
+        """Say whether all of these keys, or tables of them, are there."""
+        return all(any(one == key or one.startswith(f"{key}.") for one in self.keys) for key in keys)
+
+
+def source_of(given: str) -> Source:
+    """Return the config that a path or a command line itself is. Raises InputError where it is neither."""
+    path = Path(given)
+    try:
+        is_file = path.is_file()
+    except (OSError, ValueError):
+        is_file = False
+    if not is_file:
+        if len(given.split()) < 2:
+            raise InputError("cannot read: no such file", file=given)
+        return _command(given, "the command line")
+    text = read_text(path, MAX_BYTES)
+    for form, parser in (("json", _json), ("toml", _toml), ("yaml", _yaml)):
+        data = parser(text, given)
+        if data is not None:
+            return Source(given, form, dict(_flat(data, "")))
+    return _command(text, given)
+
+
+def _json(text: str, file: str) -> Mapping[str, object] | None:
+    if not text.lstrip().startswith("{"):
+        return None
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"not JSON: {error}", file=file) from None
+    return data if isinstance(data, dict) else None
+
+
+def _toml(text: str, file: str) -> Mapping[str, object] | None:
+    try:
+        return tomllib.loads(text) or None
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        if Path(file).suffix == ".toml":
+            raise InputError(f"not TOML: {error}", file=file) from None
+        return None
+
+
+def _yaml(text: str, file: str) -> Mapping[str, object] | None:
+    try:
+        data = parse(text, file).data
+    except InputError:
+        if Path(file).suffix in (".yaml", ".yml"):
+            raise
+        return None
+    # a script of one "key: value" line is a mapping too
+    return data if isinstance(data, dict) and not any(" --" in str(key) for key in data) else None
+
+
+def _flat(data: object, prefix: str) -> Iterator[tuple[str, object]]:
+    """Yield every value by its dotted path; an empty table and a list are values."""
+    for key, value in data.items() if isinstance(data, Mapping) else ():
+        if isinstance(value, Mapping) and value:
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def _command(text: str, file: str) -> Source:
+    """Return the command with most flags, and under them those that stand in arrays and variables."""
+    found = commands(text)
+    most = max(found, key=lambda one: (len(one.flags), len(one.words)), default=None)
+    if most is None or not (most.flags or "serve" in most.words):
+        raise InputError("neither YAML, JSON or TOML with keys, nor a command with flags", file=file)
+    flags: dict[str, object] = {}
+    for held in (command for command in found if command.words[:1] == [HELD]):
+        flags |= held.flags
+    return Source(file, "command", flags | most.flags, tuple(most.words))

@@ -1,0 +1,131 @@
+"""What configs of Hugging Face's Trainer share: batch, precision, optimizer, recompute, DeepSpeed and FSDP.
+
+Keys are those of transformers' TrainingArguments; optimizers of its OptimizerNames.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from planner.errors import InputError
+from planner.scenario.configs.reading import Reading
+
+OPTIMIZERS: dict[str, str] = {
+    **dict.fromkeys(("adamw_torch", "adamw_torch_fused", "adamw_hf", "adamw_apex_fused", "adamw"), "adamw"),
+    **dict.fromkeys(("adamw_bnb_8bit", "adamw_8bit", "adamw_torch_8bit"), "adamw-8bit"),
+    "adamw_torch_4bit": "adamw-4bit", "paged_adamw": "paged-adamw", "paged_adamw_32bit": "paged-adamw",
+    "paged_adamw_8bit": "paged-adamw-8bit", "adafactor": "adafactor", "lion_32bit": "lion", "lion_pytorch": "lion",
+    "sgd": "sgd-momentum", "muon": "muon"}
+"""OptimizerNames -> the planner's; others are refused by name."""
+ZERO_NAMES = {"zero1": 1, "zero2": 2, "zero3": 3, "z0": 0, "z2": 2, "z3": 3}
+"""Parts of the names of DeepSpeed files that axolotl (zero3_bf16.json) and LLaMA-Factory (ds_z3_config.json) ship."""
+
+
+def batch(reading: Reading, micro: str, *, default: int) -> None:
+    """Read sequences of a GPU and micro-batches of a step."""
+    size = reading.number(micro)
+    if size is None:
+        reading.defaults.append(f"{micro} {default}")
+    reading.axis("mbs", size or default, micro)
+    reading.accumulation = reading.number("gradient_accumulation_steps") or 1
+
+
+def precision(reading: Reading, *bf16: str) -> None:
+    """Read the format of matrix products: fp8 over bf16 over fp16; fp32 where all are off."""
+    named = reading.word("torch_dtype", "dtype")
+    wanted = {"bf16": reading.get(*(bf16 or ("bf16",))), "fp16": reading.get("fp16", "float16")}
+    if reading.on("fp8"):
+        reading.put("workload.precision", "fp8", "fp8")
+    elif str(wanted["fp16"]).lower() == "true" or named in ("float16", "fp16"):
+        reading.put("workload.precision", "fp16", "fp16")
+    elif str(wanted["bf16"]).lower() == "false" and str(wanted["fp16"]).lower() == "false":
+        reading.put("workload.precision", "fp32", "bf16")
+
+
+def optimizer(reading: Reading, *keys: str) -> None:
+    """Read the optimizer. Raises InputError for one that is not modeled."""
+    name = reading.word(*keys)
+    if name is None:
+        return
+    if name not in OPTIMIZERS:
+        raise reading.wrong(keys, name, f"an optimizer that is modeled ({', '.join(OPTIMIZERS)})")
+    if OPTIMIZERS[name] != "adamw":
+        reading.put("workload.optimizer", OPTIMIZERS[name], keys[0])
+
+
+def adapter(reading: Reading, method: str, rank: str, key: str) -> None:
+    """Put down the method, and the rank of adapters where it trains them."""
+    reading.put("workload.method", method, key)
+    size = reading.number(rank)
+    if method in ("lora", "qlora"):
+        reading.put("workload.lora_rank", size, rank)
+
+
+def recompute(reading: Reading, on: bool, key: str) -> None:
+    """Put down full recompute, or none."""
+    reading.axis("recompute", "full" if on else "none", key)
+
+
+def deepspeed(reading: Reading, key: str = "deepspeed") -> bool:
+    """Read the ZeRO stage and offload of the DeepSpeed file that a config names; say whether it names one.
+
+    The file is read where it lies beside the config; one that the framework ships is told by its name.
+    """
+    from planner.scenario.configs.readers.deepspeed import zero
+    from planner.scenario.configs.source import source_of
+
+    named = reading.text(key)
+    if named is None:
+        if reading.source.has(f"{key}.zero_optimization"):
+            zero(reading, f"{key}.")
+            return True
+        return False
+    name = Path(named).name.lower()
+    for path in (Path(named), Path(reading.source.file).parent / named, Path(reading.source.file).parent / name):
+        if path.is_file():
+            other = Reading(source_of(str(path)))
+            zero(other)
+            reading.layout |= other.layout
+            reading.origin |= dict.fromkeys(other.layout, f"{key} ({path})")
+            return True
+    stage = next((stage for part, stage in ZERO_NAMES.items() if part in name), None)
+    if stage is None:
+        raise InputError(f"{key}: the file {named} is not there, and its name does not say its ZeRO stage",
+                         file=reading.source.file)
+    reading.axis("zero", stage, key)
+    if "offload" in name or "cpu" in name:
+        reading.axis("offload_optimizer", 1, key)
+        if stage == 3 and ("all" in name or "offload" in name):
+            reading.axis("offload_parameters", 1, key)
+    return True
+
+
+def fsdp(reading: Reading, prefix: str, listed: str = "fsdp") -> bool:
+    """Read FSDP's sharding and offload; say whether it is on."""
+    words = str(reading.get(listed) or "").lower()
+    strategy = reading.word(f"{prefix}fsdp_sharding_strategy", f"{prefix}sharding_strategy") or ""
+    after = reading.word(f"{prefix}fsdp_reshard_after_forward", f"{prefix}reshard_after_forward")
+    version = reading.get(f"{prefix}fsdp_version", "fsdp_version")
+    if not (words not in ("", "false", "[]") or strategy or after or version):
+        return False
+    kind = f"{words} {strategy} {after if after and not after[0].isdigit() else ''}"
+    stage = 3
+    if "shard_grad_op" in kind or strategy == "2" or after == "false":
+        stage = 2
+    if "no_shard" in kind:
+        stage = 0
+    if "hybrid" in kind:
+        reading.defaults.append("hybrid sharding is read as sharding over all GPUs")
+    reading.axis("zero", stage, listed if words else f"{prefix}fsdp_sharding_strategy")
+    if reading.on(f"{prefix}fsdp_offload_params", f"{prefix}offload_params", f"{prefix}fsdp_cpu_offload"
+                  ) or "offload" in words:
+        reading.axis("offload_optimizer", 1, f"{prefix}offload_params")
+        reading.axis("offload_parameters", 1, f"{prefix}offload_params")
+    if reading.on(f"{prefix}fsdp_activation_checkpointing", f"{prefix}activation_checkpointing"):
+        recompute(reading, True, f"{prefix}activation_checkpointing")
+    return True
+
+
+def replicated(reading: Reading) -> None:
+    """Put down that nothing is sharded, which is what the Trainer does alone."""
+    reading.axis("zero", 0, "no deepspeed or fsdp")

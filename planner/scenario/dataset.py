@@ -1,0 +1,137 @@
+"""Samples counted: how many, how many tokens each, from a JSONL or Parquet file of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from planner.errors import InputError
+from planner.text_io import io_error
+
+COUNTS = ("num_tokens", "n_tokens", "token_count", "tokens_count", "tokens", "token_length", "length", "input_length",
+          "seq_len", "len")
+"""Columns that hold a sample's tokens, as a number."""
+IDS = ("input_ids", "token_ids", "tokens")
+"""Columns that hold the tokens themselves."""
+TEXTS = ("text", "content", "messages", "conversations", "conversation", "prompt", "instruction", "input", "question",
+         "context", "system", "chosen", "completion", "response", "output", "answer")
+"""Columns of text, of which a sample may have several, one after the other."""
+MOST_SAMPLES = 10**9
+Tokenize = Callable[[str], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Tokens of every sample, in order, and where they are from."""
+
+    lengths: Sequence[int]
+    how: str
+
+    def cut(self, most: int | None) -> list[int]:
+        """Return the tokens of each, of at most so many."""
+        return [min(length, most) if most else length for length in self.lengths]
+
+
+def read_samples(path: Path, tokenizer: str | None, characters_per_token: float) -> Samples:
+    """Return the samples of a file. Raises InputError where it is none, or its samples have no tokens and no text.
+
+    Without a count of tokens and without a tokenizer, text is taken to have so many characters per token.
+    """
+    rows = _parquet(path) if path.suffix.lower() in (".parquet", ".pq") else _json_lines(path)
+    count: Tokenize = (lambda text: round(len(text) / characters_per_token)) if tokenizer is None else (
+        _tokenizer(tokenizer))
+    said = f"tokenizer {tokenizer}" if tokenizer else f"{characters_per_token:g} characters per token"
+    lengths, how = [], ""
+    for at, row in enumerate(rows, 1):
+        column, tokens = _tokens(row, count, counted=tokenizer is None)
+        if tokens is None:
+            there = ", ".join(map(str, list(row)[:6])) or "it is empty"
+            raise InputError(f"sample {at} has no column of tokens ({', '.join(COUNTS[:3])}, ..., input_ids) and none "
+                             f"of text (text, messages, ...): {there}", file=str(path))
+        if tokens >= 1:
+            lengths.append(tokens)
+        how = how or (f"column {column}" if column in (*COUNTS, *IDS) else f"text in {column}, {said}")
+    if not lengths:
+        raise InputError("the file has no samples", file=str(path))
+    return Samples(lengths, how)
+
+
+def _tokens(row: Mapping[str, Any], count: Tokenize, *, counted: bool) -> tuple[str, int | None]:
+    """Return the tokens of a sample, and the columns that say so; a count that is there is taken where no tokenizer is
+    named.
+    """
+    for name in COUNTS if counted else ():
+        if isinstance(value := row.get(name), int | float) and not isinstance(value, bool) and value >= 0:
+            return name, int(value)
+    for name in IDS:
+        if isinstance(value := row.get(name), list) and all(isinstance(token, int) for token in value[:8]):
+            return name, len(value)
+    texts = {name: text for name in TEXTS if (text := _text(row.get(name)))}
+    return " and ".join(texts), count("\n".join(texts.values())) if texts else None
+
+
+def _text(value: object) -> str:
+    """Return the text of a column: as it is, or of a list of messages one after the other."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Mapping):
+        return _text(value.get("content", value.get("value", "")))
+    return "\n".join(filter(None, map(_text, value))) if isinstance(value, list) else ""
+
+
+def _json_lines(path: Path) -> Iterator[Mapping[str, Any]]:
+    try:
+        with path.open(encoding="utf-8") as file:
+            for number, line in enumerate(file, 1):
+                if line.strip():
+                    yield _object(line, path, number)
+    except UnicodeDecodeError:
+        raise InputError("not UTF-8 text: a dataset is JSON lines or Parquet", file=str(path)) from None
+    except OSError as error:
+        raise io_error(error, path) from None
+
+
+def _object(line: str, path: Path, number: int) -> Mapping[str, Any]:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        row = None
+    if not isinstance(row, dict):
+        raise InputError("expected a JSON object on each line, such as {\"text\": \"...\"}", file=str(path),
+                         line=number)
+    return row
+
+
+def _parquet(path: Path) -> Iterator[Mapping[str, Any]]:
+    parquet = _library("pyarrow.parquet", "a Parquet file needs pyarrow: pip install 'planner[datasets]', or give the "
+                       "samples as JSON lines")
+    try:
+        file = parquet.ParquetFile(path)
+        for batch in file.iter_batches():
+            yield from batch.to_pylist()
+    except OSError as error:
+        raise io_error(error, path) from None
+    except ValueError as error:  # what pyarrow raises of a file that is no Parquet
+        raise InputError(f"not Parquet: {str(error).splitlines()[0]}", file=str(path)) from None
+
+
+def _tokenizer(name: str) -> Tokenize:
+    """Return what counts the tokens of text: a tokenizer.json, or a tokenizer on the Hugging Face Hub."""
+    library = _library("tokenizers", "tokenizer: counting needs the tokenizers library: "
+                       "pip install 'planner[datasets]', or give a column of token counts")
+    try:
+        loaded = library.Tokenizer.from_file(name) if Path(name).is_file() else library.Tokenizer.from_pretrained(name)
+    except Exception as error:  # the library raises bare Exceptions
+        raise InputError(f"tokenizer: cannot load {name!r}: {str(error).splitlines()[0]}") from None
+    return lambda text: len(loaded.encode(text).ids)
+
+
+def _library(name: str, missing: str) -> Any:  # noqa: ANN401 - an optional library
+    try:
+        return import_module(name)
+    except ImportError:
+        raise InputError(missing) from None

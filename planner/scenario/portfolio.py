@@ -1,0 +1,257 @@
+"""Many jobs on one fleet over a year: what is asked, when each must be done, and what there is when."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Annotated, Any, Literal, Self, TypeAlias
+
+from pydantic import ConfigDict, Field, field_validator, model_validator
+
+from planner.scenario.limits import MOST, Buy, Hardware, Rent, Sourcing
+from planner.scenario.moment import Growth, Moment, PerDay, Span, written
+from planner.scenario.scenario import AnyScenario
+from planner.scenario.serving import Serving
+from planner.scenario.workload import Training
+from planner.units import HOUR, Gpus, Money, Nodes, Watts
+from planner.yaml_io import Frozen
+
+MOST_PERIODS = 1500
+MOST_JOBS = 1000
+_OF_SERVICES = ("from_", "growth")
+_OF_RUNS = ("release", "deadline", "late", "worth", "after", "may_pause", "count", "every")
+
+
+class Horizon(Frozen):
+    """The time that is planned, in periods: jobs start with one, and capacity is counted in each."""
+
+    start: Moment
+    """First day."""
+    length: Span
+    """How long: 52 weeks."""
+    period: Span = 86400.0
+    """Hours or days, into which the length divides."""
+
+    @property
+    def end(self) -> datetime:
+        """First moment after it."""
+        return self.start + timedelta(seconds=self.length)
+
+    @property
+    def periods(self) -> int:
+        """How many periods there are."""
+        return round(self.length / self.period)
+
+    @model_validator(mode="after")
+    def _of_whole_periods(self) -> Self:
+        if self.period % HOUR:
+            raise ValueError("period: expected whole hours, such as 12 h or 1 d")
+        if self.length % self.period or self.periods < 1:
+            raise ValueError("length: expected a whole number of periods")
+        if self.periods > MOST_PERIODS:
+            raise ValueError(f"{self.periods:,} periods, at most {MOST_PERIODS:,} are planned: take longer periods")
+        return self
+
+
+class PortfolioJob(Frozen):
+    """One piece of work: a run that ends, or a service from a date on."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    name: str = Field(min_length=1, max_length=80)
+    """What it is called in the answer, and under `after`."""
+    workload: Annotated[Training | Serving, Field(discriminator="kind")]
+    """What is done, as in a scenario of its own."""
+    release: Moment | None = None
+    """It starts no earlier; none is the start of the horizon."""
+    deadline: Moment | None = None
+    """It must have ended by then; with `late`, it is late from then on."""
+    late: PerDay | None = None
+    """Price of each day after the deadline, which is then not hard."""
+    worth: Money | None = None
+    """It may be rejected, which forgoes this much; none: it must be done."""
+    after: tuple[str, ...] = ()
+    """Jobs that must have ended before it starts."""
+    may_pause: bool = False
+    """Whether it may be interrupted and resumed, for a checkpoint and a restart each time, on nodes that are there."""
+    count: Annotated[int, Field(gt=0, le=MOST_JOBS)] | None = None
+    """How many alike; with `every`, at most so many."""
+    every: Span | None = None
+    """Released again after so long, as long as another such span ends within the horizon."""
+    from_: Moment | None = Field(default=None, alias="from")
+    """A service runs from then on; none is the start of the horizon."""
+    growth: Growth | None = None
+    """Of a service's rate, from month to month."""
+
+    @property
+    def ends(self) -> bool:
+        """Whether it is a run, and not a service."""
+        return isinstance(self.workload, Training)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _trains_unless_said(cls, data: object) -> object:
+        work = data.get("workload") if isinstance(data, dict) else None
+        if not isinstance(work, dict):
+            return data
+        kind = work.get("kind", "training")
+        if kind not in ("training", "serving"):
+            raise ValueError(f"workload.kind: expected 'training' or 'serving', got {kind!r}")
+        return {**data, "workload": {**work, "kind": kind}}  # type: ignore[dict-item]
+
+    @field_validator("after", mode="before")
+    @classmethod
+    def _one_or_several(cls, value: object) -> object:
+        return [value] if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _keys_have_an_effect(self) -> Self:
+        other = _OF_SERVICES if self.ends else _OF_RUNS
+        kind = "a service; this job ends" if self.ends else "a job that ends; this one is a service"
+        for key in other:
+            if key in self.model_fields_set:
+                raise ValueError(f"{key.removesuffix('_')} applies to {kind}")
+        if isinstance(self.workload, Training) and self.workload.tokens is None:
+            raise ValueError("workload.tokens: required, but missing: a job of a portfolio ends")
+        if self.late is not None and self.deadline is None:
+            raise ValueError("late is the price of a day after the deadline, and there is none: give deadline")
+        if self.deadline is not None and self.release is not None and self.deadline <= self.release:
+            raise ValueError(f"deadline {written(self.deadline)} is not after the release {written(self.release)}")
+        return self
+
+
+class Owned(Frozen):
+    """Nodes that you own."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    node: str
+    """Node type."""
+    nodes: Annotated[Nodes, Field(gt=0, le=MOST)]
+    """How many."""
+    maintenance: tuple[Moment, ...] | None = Field(default=None, min_length=2, max_length=2)
+    """First and last day on which none of them works."""
+    from_: Moment | None = Field(default=None, alias="from")
+    """They are there from then on."""
+    until: Moment | None = None
+    """They are gone from then on."""
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.maintenance is not None and self.maintenance[1] < self.maintenance[0]:
+            raise ValueError("maintenance: its last day is before its first")
+        if self.from_ is not None and self.until is not None and self.until <= self.from_:
+            raise ValueError("until is not after from")
+        return self
+
+
+class PortfolioRent(Rent):
+    """Which offers may be rented, and how many nodes of a type at once."""
+
+    quota: dict[str, Annotated[Nodes, Field(gt=0, le=MOST)]] = Field(default_factory=dict)
+    """Most nodes of a node type that are rented at any time, over all its offers."""
+
+
+class PortfolioBuy(Buy):
+    """Nodes may be bought; they are there some time after they are ordered."""
+
+    delivery: Span | None = None
+    """From the order, which may be placed at the start, to the first use; none is at once."""
+
+
+class PortfolioSourcing(Sourcing):
+    """Where hardware comes from, and when."""
+
+    rent: PortfolioRent | None = PortfolioRent()
+    """On-demand by default; none if nodes are owned or bought and renting is not mentioned."""
+    buy: PortfolioBuy | None = None
+    """None means buy nothing."""
+    own: tuple[Owned, ...] = Field(default=(), max_length=MOST_JOBS)  # type: ignore[assignment]
+    """Nodes that you own: they cost their electricity while they work."""
+
+    @field_validator("own", mode="before")
+    @classmethod
+    def _in_short(cls, value: object) -> object:
+        """Read {dgx-h100: 8} as a list of one."""
+        return [{"node": node, "nodes": nodes} for node, nodes in value.items()] if isinstance(value, dict) else value
+
+    @property
+    def undated(self) -> Sourcing:
+        """The same without dates, quotas and delivery."""
+        data: dict[str, Any] = {name: getattr(self, name) for name in self.model_fields_set - {"rent", "buy", "own"}}
+        data["rent"] = None if self.rent is None else Rent(
+            **{name: getattr(self.rent, name) for name in self.rent.model_fields_set - {"quota"}})
+        data["buy"] = None if self.buy is None else Buy(utilization=self.buy.utilization)
+        own: dict[str, int] = {}
+        for one in self.own:
+            own[one.node] = own.get(one.node, 0) + one.nodes
+        return Sourcing(**data, own=own)
+
+
+class PortfolioLimits(Frozen):
+    """Upper bounds on all jobs together; none means no bound."""
+
+    budget: Money | None = None
+    """Most money spent in all."""
+    budget_by_quarter: Money | None = None
+    """Most money spent in any calendar quarter."""
+    max_gpus: Annotated[Gpus, Field(gt=0, le=MOST)] | None = None
+    """Most GPUs at work at any time."""
+    max_nodes: Annotated[Nodes, Field(gt=0, le=MOST)] | None = None
+    """Most nodes at work at any time, spares included."""
+    max_power: Watts | None = None
+    """Maximum power of all nodes at work, under load."""
+
+
+class Portfolio(Frozen):
+    """Many jobs, one fleet, over a horizon."""
+
+    name: str = "unnamed"
+    """A name for the question."""
+    horizon: Horizon
+    """The time that is planned."""
+    jobs: tuple[PortfolioJob, ...] = Field(min_length=1, max_length=MOST_JOBS)
+    """What is to be done."""
+    hardware: Hardware
+    """Which nodes may be used; any by default."""
+    sourcing: PortfolioSourcing = PortfolioSourcing()
+    """Where hardware comes from."""
+    limits: PortfolioLimits = PortfolioLimits()
+    """What the plan must respect."""
+    objective: Literal["cost"] = "cost"
+    """Money, with lateness and what is rejected at their prices."""
+    confidence: float = Field(default=0.95, ge=0.5, lt=1)
+    """Confidence of the memory verdict."""
+
+    @model_validator(mode="after")
+    def _names_and_dates_hold(self) -> Self:
+        names = [job.name for job in self.jobs]
+        runs = {job.name for job in self.jobs if job.ends}
+        for at, job in enumerate(self.jobs):
+            where = f"jobs.{at} ({job.name})"
+            if job.name in names[:at]:
+                raise ValueError(f"jobs.{at}.name: {job.name!r} is given twice")
+            for other in job.after:
+                if other not in runs:
+                    known = "a service, which never ends" if other in names else f"not a job: {', '.join(names)}"
+                    raise ValueError(f"{where}: after: {other!r} is {known}")
+            for key in ("release", "deadline", "from_"):
+                moment = getattr(job, key)
+                if (moment is not None and not (self.horizon.start <= moment <= self.horizon.end)) or (
+                        moment == self.horizon.start and key == "deadline"):
+                    raise ValueError(f"{where}: {key.removesuffix('_')} {written(moment)} is outside the horizon, "
+                                     f"{written(self.horizon.start)} to {written(self.horizon.end)}")
+            if job.every is not None and job.every > self.horizon.length:
+                raise ValueError(f"{where}: every is longer than the horizon, so that it is never released")
+        self._no_circle()
+        return self
+
+    def _no_circle(self) -> None:
+        waits = {job.name: set(job.after) for job in self.jobs}
+        while free := [name for name, others in waits.items() if not others & waits.keys()]:
+            for name in free:
+                del waits[name]
+        if waits:
+            raise ValueError(f"jobs: {', '.join(waits)} wait for each other in a circle (after)")
+
+
+AnyQuestion: TypeAlias = AnyScenario | Portfolio

@@ -1,0 +1,191 @@
+"""Whether a schedule does what was asked, recomputed period by period without a solver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from planner.solver.fleet.schedule import CENT, DAY_SECONDS, Ceiling, Placed, Pool, Problem, Purse, Schedule, Task
+
+
+def check_schedule(problem: Problem, found: Schedule) -> list[str]:
+    """Return what is wrong with an answer; empty where nothing is, and for an answer without a schedule."""
+    if found.value is None:
+        return ["there are tasks after " + found.status] if found.tasks else []
+    wrong = [*_dates(problem, found), *_answered(problem, found), *_capacity(problem, found)]
+    entries = list(spent(problem, found))
+    paid = sum(usd for usd, _, _ in entries)
+    if problem.budget is not None and paid > problem.budget:
+        wrong.append(f"{paid} micro-USD against a budget of {problem.budget}")
+    for purse in problem.purses:
+        within = spent_within(problem, found, purse)
+        if within > purse.micro_usd:
+            wrong.append(f"{float(within)} micro-USD between seconds {purse.start} and {purse.end}, "
+                         f"at most {purse.micro_usd}")
+    value = paid + sum(_priced(problem, task, placed)
+                       for task, placed in zip(problem.tasks, found.tasks, strict=True))
+    if value != found.value:
+        wrong.append(f"{value} micro-USD, the answer says {found.value}")
+    if found.bound is not None and found.bound > value:
+        wrong.append(f"the bound {found.bound} is above the value {value}")
+    if found.status == "optimal" and found.bound != found.value:
+        wrong.append(f"optimal with bound {found.bound} and value {found.value}")
+    return wrong
+
+
+def spent(problem: Problem, found: Schedule) -> Iterator[tuple[int, int, int]]:
+    """Yield everything that is paid: micro-USD, and the seconds from and to which it is spread evenly."""
+    size = problem.period_seconds
+    for task, placed in zip(problem.tasks, found.tasks, strict=True):
+        if placed is not None:
+            yield from _spent_on(problem, task, placed)
+    for service, counts in zip(problem.services, found.services, strict=True):
+        for load, rows in zip(service.loads, counts, strict=True):
+            usd = sum(hours * count * block.nodes * problem.pools[block.pool].micro_usd_per_node_hour
+                      for (_, hours), row in zip(load.needs, rows, strict=True)
+                      for count, block in zip(row, service.blocks, strict=True))
+            for period in load.periods:
+                yield usd, period * size, (period + 1) * size
+    for pool, counts_of in zip(problem.pools, found.lots, strict=True):
+        for lot, nodes in zip(pool.lots, counts_of, strict=True):
+            if nodes:
+                yield lot.cost(nodes), lot.start * size, lot.end * size
+
+
+def spent_within(problem: Problem, found: Schedule, purse: Purse) -> Fraction:
+    """Return the micro-USD that are spent between two seconds."""
+    return sum((usd * Fraction(max(0, min(end, purse.end) - max(start, purse.start)), end - start)
+                for usd, start, end in spent(problem, found)), Fraction())
+
+
+def _spent_on(problem: Problem, task: Task, placed: Placed) -> Iterator[tuple[int, int, int]]:
+    usd, size = placed.cost(task), problem.period_seconds
+    if len(placed.runs) == 1:
+        yield usd, placed.runs[0][0] * size, placed.end(problem, task)
+        return
+    periods, done = sum(end - start for start, end in placed.runs), 0
+    for start, end in placed.runs:
+        before, done = done, done + end - start
+        yield usd * done // periods - usd * before // periods, start * size, end * size
+
+
+def used(problem: Problem, found: Schedule) -> list[list[int]]:
+    """Return the nodes in use, by pool and period."""
+    nodes = [[0] * problem.periods for _ in problem.pools]
+    for task, placed in zip(problem.tasks, found.tasks, strict=True):
+        for start, end in () if placed is None else placed.runs:
+            assert placed is not None
+            option = task.options[placed.option]
+            for period in range(start, min(end, problem.periods)):
+                nodes[option.pool][period] += option.nodes
+    for taken in serving(problem, found):
+        for mine, more in zip(nodes, taken, strict=True):
+            for period, count in enumerate(more):
+                mine[period] += count
+    return nodes
+
+
+def serving(problem: Problem, found: Schedule) -> list[list[list[int]]]:
+    """Return the nodes that each service is on at the busiest hour, by service, pool and period."""
+    out = []
+    for service, counts in zip(problem.services, found.services, strict=True):
+        nodes = [[0] * problem.periods for _ in problem.pools]
+        for load, rows in zip(service.loads, counts, strict=True):
+            for pool in {block.pool for block in service.blocks}:
+                most = max(sum(count * block.nodes for count, block in zip(row, service.blocks, strict=True)
+                               if block.pool == pool) for row in rows)
+                for period in load.periods:
+                    nodes[pool][period] += most
+        out.append(nodes)
+    return out
+
+
+def _dates(problem: Problem, found: Schedule) -> Iterator[str]:
+    """Yield what is wrong with when tasks run, and with what they wait for."""
+    size = problem.period_seconds
+    for at, (task, placed) in enumerate(zip(problem.tasks, found.tasks, strict=True)):
+        if placed is None:
+            if task.worth is None:
+                yield f"task {at} is rejected, and must be done"
+            continue
+        option = task.options[placed.option]
+        yield from (f"task {at}: {what}" for what in _runs(problem, task, placed))
+        if placed.runs[0][0] * size < task.release:
+            yield f"task {at} starts before its release"
+        end = placed.end(problem, task)
+        if end > min(problem.horizon, problem.horizon if task.deadline is None else task.deadline):
+            yield f"task {at} ends at second {end}, after its deadline"
+        if option.pool >= len(problem.pools):
+            yield f"task {at} is on no pool"
+        for other in task.after:
+            before = found.tasks[other]
+            if before is None or before.end(problem, problem.tasks[other]) > placed.runs[0][0] * size:
+                yield f"task {at} starts before task {other} has ended"
+
+
+def _runs(problem: Problem, task: Task, placed: Placed) -> Iterator[str]:
+    option, size = task.options[placed.option], problem.period_seconds
+    if any(start >= end for start, end in placed.runs) or any(
+            one[1] >= other[0] for one, other in zip(placed.runs, placed.runs[1:], strict=False)):
+        yield f"runs {placed.runs} are not in order"
+    if len(placed.runs) > 1 and not task.may_pause:
+        yield "it is paused, and may not be"
+    if len(placed.runs) > 1 and problem.pools[option.pool].is_endless:
+        yield "it is paused where nodes are taken as needed"
+    work = option.seconds + (len(placed.runs) - 1) * option.resume_seconds
+    periods = sum(end - start for start, end in placed.runs)
+    if not periods * size >= work > (periods - 1) * size:
+        yield f"{periods} periods for {work} seconds of work"
+
+
+def _answered(problem: Problem, found: Schedule) -> Iterator[str]:
+    for at, (service, counts) in enumerate(zip(problem.services, found.services, strict=True)):
+        for load, rows in zip(service.loads, counts, strict=True):
+            for (need, _), row in zip(load.needs, rows, strict=True):
+                rate = sum(count * block.micro_rate for count, block in zip(row, service.blocks, strict=True))
+                if rate < need:
+                    yield f"service {at} answers {rate} of {need} micro-requests/s in period {load.periods[0]}"
+
+
+def _capacity(problem: Problem, found: Schedule) -> Iterator[str]:
+    nodes = used(problem, found)
+    held = [there(problem, pool, counts) for pool, counts in zip(problem.pools, found.lots, strict=True)]
+    for at, (pool, mine, most) in enumerate(zip(problem.pools, nodes, held, strict=True)):
+        for lot, count in zip(pool.lots, found.lots[at], strict=True):
+            if not 0 <= count <= lot.most:
+                yield f"pool {at}: {count} nodes of a lot of {lot.most}"
+        if most is not None:
+            yield from (f"pool {at}: {taken} nodes of {limit} in period {period}"
+                        for period, (taken, limit) in enumerate(zip(mine, most, strict=True)) if taken > limit)
+    for ceiling in problem.ceilings:
+        yield from (f"{total} against a limit of {ceiling.most} in period {period}"
+                    for period, total in enumerate(total_of(problem, found, ceiling)) if total > ceiling.most)
+
+
+def total_of(problem: Problem, found: Schedule, ceiling: Ceiling) -> list[int]:
+    """Return what all pools take of a ceiling in each period."""
+    nodes = used(problem, found)
+    held = [there(problem, pool, counts) for pool, counts in zip(problem.pools, found.lots, strict=True)]
+    counted = [most if ceiling.held and pool.lots and most is not None else mine
+               for pool, mine, most in zip(problem.pools, nodes, held, strict=True)]
+    return [sum(weight * mine[period] for weight, mine in zip(ceiling.weights, counted, strict=True))
+            for period in range(problem.periods)]
+
+
+def there(problem: Problem, pool: Pool, counts: tuple[int, ...]) -> list[int] | None:
+    """Return the nodes that a pool has in each period; none where they are taken as needed."""
+    if pool.is_endless:
+        return None
+    nodes = list(pool.capacity or (0,) * problem.periods)
+    for lot, count in zip(pool.lots, counts, strict=True):
+        for period in range(lot.start, min(lot.end, problem.periods)):
+            nodes[period] += count
+    return nodes
+
+
+def _priced(problem: Problem, task: Task, placed: Placed | None) -> int:
+    """Return what is forgone by a task that is rejected, or paid for one that is late, up to whole cents."""
+    if placed is None:
+        return task.worth or 0
+    late = 0 if task.due is None else max(0, placed.end(problem, task) - task.due)
+    return -(-late * task.late_cents_per_day // DAY_SECONDS) * CENT

@@ -1,0 +1,207 @@
+"""Many jobs on one fleet over a horizon of periods, and the answer, in plain integers: what `scheduling.py` solves.
+
+Time is in seconds from the start of the horizon, or in numbers of periods; money is in micro-USD. Use is rounded up and
+what there is down, before it comes here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from planner.solver.settings import Status
+
+HOUR_SECONDS = 3600
+DAY_SECONDS = 86_400
+CENT = 10_000
+"""Micro-USD."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lot:
+    """Nodes that may be had from one period to another (first, and first after): reserved, or bought and delivered."""
+
+    start: int
+    end: int
+    micro_usd: tuple[int, ...]
+    """What 0, 1, 2, ... nodes cost for all that time, whole cents; one figure is the price of each node."""
+    most: int
+
+    def cost(self, nodes: int) -> int:
+        """Return what so many nodes cost for all that time."""
+        return nodes * self.micro_usd[0] if len(self.micro_usd) == 1 else self.micro_usd[nodes]
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Nodes of one kind from one source, which one job may span."""
+
+    capacity: tuple[int, ...] | None = None
+    """Nodes there are in each period; none where they are taken as needed, or come in lots."""
+    micro_usd_per_node_hour: int = 0
+    """Paid for each hour of use."""
+    lots: tuple[Lot, ...] = ()
+    watts: int = 0
+    """Of a node under load."""
+    gpus: int = 1
+
+    @property
+    def is_endless(self) -> bool:
+        """Whether as many nodes are taken as are needed."""
+        return self.capacity is None and not self.lots
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One way to do a task: so many nodes of a pool for so long."""
+
+    pool: int
+    nodes: int
+    seconds: int
+    micro_usd: int = 0
+    """Paid for the use of the nodes; what comes in lots is paid for there."""
+    resume_seconds: int = 0
+    """What every pause adds: a checkpoint and a restart."""
+    resume_micro_usd: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Work that ends, in one of its options. It starts with a period."""
+
+    options: tuple[Option, ...]
+    release: int = 0
+    deadline: int | None = None
+    """Second by which it must have ended; none is the end of the horizon."""
+    due: int | None = None
+    """Second from which on it is late, at a price."""
+    late_cents_per_day: int = 0
+    worth: int | None = None
+    """Micro-USD forgone where it is rejected; none: it must be done."""
+    after: tuple[int, ...] = ()
+    """Tasks that must have ended before; where one of them is rejected, so is this one."""
+    may_pause: bool = False
+    """On nodes that are there anyway; it then ends with a period."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Replicas that fill whole nodes of a pool, and micro-requests/s that they answer."""
+
+    pool: int
+    nodes: int
+    micro_rate: int
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Periods in which a service needs the same: micro-requests/s, and in how many hours of each of them."""
+
+    periods: tuple[int, ...]
+    needs: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """Work that does not end: blocks that answer every load."""
+
+    blocks: tuple[Block, ...]
+    loads: tuple[Load, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ceiling:
+    """What all pools together take at most in any period: so much by each node in use."""
+
+    weights: tuple[int, ...]
+    """Of a node, by pool."""
+    most: int
+    held: bool = False
+    """Whether nodes of lots count as long as they are there, and not only while they are used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Purse:
+    """Money that may be spent from one second to another."""
+
+    start: int
+    end: int
+    micro_usd: int
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Everything that is asked. `budget` is of money spent, without what is forgone or paid for being late."""
+
+    periods: int
+    period_seconds: int
+    pools: tuple[Pool, ...]
+    tasks: tuple[Task, ...] = ()
+    services: tuple[Service, ...] = ()
+    ceilings: tuple[Ceiling, ...] = ()
+    budget: int | None = None
+    purses: tuple[Purse, ...] = ()
+
+    @property
+    def horizon(self) -> int:
+        """Seconds of all periods."""
+        return self.periods * self.period_seconds
+
+    def length(self, option: Option) -> int:
+        """Return the periods that an option takes without a pause."""
+        return -(-option.seconds // self.period_seconds)
+
+    def earliest(self, task: Task) -> int:
+        """Return the first period that a task may start with."""
+        return -(-task.release // self.period_seconds)
+
+
+Runs: TypeAlias = tuple[tuple[int, int], ...]
+"""First period, and first after, of each stretch of work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A task in one of its options, by number, and when it runs; several runs are pauses between."""
+
+    option: int
+    runs: Runs
+
+    def end(self, problem: Problem, task: Task) -> int:
+        """Return the second at which it ends."""
+        if len(self.runs) > 1:
+            return self.runs[-1][1] * problem.period_seconds
+        return self.runs[0][0] * problem.period_seconds + task.options[self.option].seconds
+
+    def cost(self, task: Task) -> int:
+        """Return what its use of nodes costs."""
+        option = task.options[self.option]
+        return option.micro_usd + (len(self.runs) - 1) * option.resume_micro_usd
+
+
+Counts: TypeAlias = tuple[tuple[tuple[int, ...], ...], ...]
+"""Blocks in use, by load, need and block."""
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """The answer. `value` and `bound` are micro-USD, with what is forgone and paid for being late."""
+
+    status: Status
+    tasks: tuple[Placed | None, ...] = ()
+    """None is rejected."""
+    services: tuple[Counts, ...] = ()
+    lots: tuple[tuple[int, ...], ...] = ()
+    """Nodes of each lot, by pool."""
+    value: int | None = None
+    bound: int | None = None
+
+
+def lateness(problem: Problem, task: Task, placed: Placed) -> int:
+    """Return the seconds by which a task ends after it is due."""
+    return 0 if task.due is None else max(0, placed.end(problem, task) - task.due)
+
+
+def late_cost(task: Task, seconds: int) -> int:
+    """Return the price of being late, in micro-USD, up to whole cents."""
+    return -(-seconds * task.late_cents_per_day // DAY_SECONDS) * CENT

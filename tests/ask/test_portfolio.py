@@ -1,0 +1,158 @@
+"""A portfolio from question to plan: checked anew from its JSON alone, and "no" with what binds and what would do."""
+
+import json
+from datetime import datetime, timedelta
+from itertools import pairwise
+
+import pytest
+
+from planner.answer.schema import Plan, to_json
+from planner.ask.plan import make_plan
+from planner.catalog.load import Catalog
+from planner.errors import InputError
+from planner.scenario.load import load_question
+
+CATALOG = Catalog()
+RUN = {"kind": "training", "model": "llama-3.1-8b", "tokens": "20 G"}
+CHAT = {"kind": "serving", "model": "llama-3.1-8b", "rate": "150 requests/s", "input": 1000, "output": 200,
+        "ttft": "2 s", "tpot": "50 ms"}
+RENT = {"providers": ["nebius"]}
+
+
+def plan_of(jobs, own=0, length="28 d", **blocks):
+    sourcing = {**({"own": [{"node": "dgx-h100", "nodes": own}]} if own else {}), **blocks.pop("sourcing", {})}
+    data = {"horizon": {"start": "2027-01-04", "length": length}, "hardware": {"candidates": ["dgx-h100"]},
+            "jobs": jobs, "sourcing": sourcing, **blocks}
+    scenario, defaults = load_question(data, {}, CATALOG)
+    return make_plan(scenario, CATALOG, defaults=defaults)
+
+
+def moment(text):
+    return datetime.fromisoformat(text.removesuffix("Z"))
+
+
+def recheck(plan: Plan) -> dict:
+    """Return the JSON of a plan after checking dates, nodes and money by it alone."""
+    data = json.loads(to_json(plan))
+    assert to_json(Plan.model_validate(data)) == to_json(plan)
+    supply = sum(one["usd"] for one in data["supply"])
+    asked = {job["name"]: job for job in data["provenance"]["scenario"]["jobs"]}
+    late = sum(round(a["late_days"] * float(asked[a["job"]]["late"].split()[0].replace(",", "")), 2)
+               for a in data["assignments"] if a.get("late_days"))
+    assert data["objective"]["value"] == pytest.approx(supply + late, abs=0.011)
+    assert sum(one["usd"] for one in data["cash"]) == pytest.approx(supply, abs=1e-6)
+    done: dict[str, datetime] = {}
+    for a in data["assignments"]:
+        if a["status"] == "rejected" or a["kind"] == "serving":
+            continue
+        job, segments = asked[a["job"]], a["segments"]
+        assert (segments[0]["start"], segments[-1]["end"]) == (a["start"], a["end"])
+        assert all(moment(one["end"]) < moment(two["start"]) for one, two in pairwise(segments))
+        worked = sum((moment(one["end"]) - moment(one["start"])).total_seconds() for one in segments)
+        assert worked >= a["duration_days"] * 86400 - 1
+        assert "deadline" not in job or "late" in job or moment(a["end"]) <= moment(job["deadline"])
+        assert all(done[other] <= moment(a["start"]) for other in job["after"])
+        done[a["job"]] = max(done.get(a["job"], datetime.min), moment(a["end"]))
+        if a["sourcing"] == "rent":
+            assert any((s["start"], s["end"], s["nodes"], s["usd"]) == (
+                a["start"], a["end"], a["nodes"] + a["spare_nodes"], a["cost_usd"]) for s in data["supply"])
+    for row in data["periods"]:
+        assert row["serving"] + row["training"] <= row["available"]
+        offers = {s["offer"] for s in data["supply"] if s["pool"] == row["pool"]}
+        day = moment(row["start"])
+        while day < moment(row["end"]):
+            busy = sum(seg["nodes"] for a in data["assignments"] if a["offer"] in offers for seg in a["segments"]
+                       if moment(seg["start"]) < day + timedelta(days=1) and day < moment(seg["end"]))
+            assert busy == row["serving"] + row["training"]
+            day += timedelta(days=1)
+    return data
+
+
+def test_a_year_in_small_on_owned_and_rented_nodes():
+    plan = plan_of([
+        {"name": "base", "workload": RUN, "release": "2027-01-05", "deadline": "2027-01-12", "may_pause": True},
+        {"name": "ablation", "workload": {**RUN, "tokens": "5 G"}, "count": 3},
+        {"name": "tune", "workload": {**RUN, "tokens": "200 M", "method": "lora"}, "every": "1 w", "after": "base"},
+        {"name": "chat", "workload": CHAT, "from": "2027-01-20", "growth": "50%/month"},
+    ], own=1, length="63 d", sourcing={"rent": {**RENT, "quota": {"dgx-h100": 4}}})
+    data = recheck(plan)
+    assert plan.status == "optimal"
+    assert [a["workload"] for a in data["assignments"] if a["job"] == "tune"] == [f"tune {n}" for n in range(1, 10)]
+    assert {s["sourcing"] for s in data["supply"]} == {"own", "rent"}
+    assert len(next(a for a in data["assignments"] if a["job"] == "chat")["segments"]) >= 1
+
+
+def test_rented_jobs_cost_together_what_they_cost_alone():
+    jobs = [{"name": "a", "workload": RUN}, {"name": "b", "workload": {**RUN, "tokens": "7 G"}}]
+    alone = 0.0
+    for job in jobs:
+        scenario, _ = load_question({"workload": job["workload"], "hardware": {"candidates": ["dgx-h100"]},
+                                     "sourcing": {"rent": RENT}, "limits": {"deadline": "28 d"}}, {}, CATALOG)
+        alone += make_plan(scenario, CATALOG).objective.value
+    assert recheck(plan_of(jobs, sourcing={"rent": RENT}))["objective"]["value"] == pytest.approx(alone, abs=1e-9)
+
+
+def test_what_does_not_fit_is_rejected_or_late_at_its_price():
+    due = {"deadline": "2027-01-08"}
+    plan = plan_of([{"name": "a", "workload": RUN, **due, "worth": "10,000 USD"},
+                    {"name": "b", "workload": RUN, **due, "worth": "5,000 USD"}], own=1)
+    data = recheck(plan)
+    assert [a["status"] for a in data["assignments"]] == ["planned", "rejected"]
+    assert plan.objective.value < 5000
+    late = recheck(plan_of([{"name": "a", "workload": RUN, **due}, {"name": "b", "workload": RUN, **due,
+                                                                   "late": "500 USD/d"}], own=1))
+    assert [a["late_days"] > 0 for a in late["assignments"]] == [False, True]
+
+
+def test_a_pause_makes_way_and_costs_a_restart():
+    jobs = [{"name": "long", "workload": {**RUN, "tokens": "60 G"}, "may_pause": True},
+            {"name": "short", "workload": RUN, "release": "2027-01-07", "deadline": "2027-01-12"}]
+    data = recheck(plan_of(jobs, own=1, length="14 d"))
+    assert len(data["assignments"][0]["segments"]) == 2
+    jobs[0]["may_pause"] = False
+    assert plan_of(jobs, own=1, length="14 d").status == "infeasible"
+
+
+def test_bought_nodes_come_after_their_delivery_and_maintenance_stops_work():
+    data = recheck(plan_of([{"name": "a", "workload": RUN}], length="56 d", sourcing={"buy": {"delivery": "21 d"}}))
+    (bought,) = data["supply"]
+    assert (bought["sourcing"], bought["start"] >= "2027-01-25") == ("buy", True)
+    assert bought["capital_usd"] > bought["usd"] > 0
+    assert data["assignments"][0]["start"] >= bought["start"]
+    own = [{"node": "dgx-h100", "nodes": 1, "maintenance": ["2027-01-04", "2027-01-10"]}]
+    data = recheck(plan_of([{"name": "a", "workload": RUN}], sourcing={"own": own}))
+    assert data["assignments"][0]["start"] == "2027-01-11T00:00:00Z"
+
+
+@pytest.mark.parametrize(("jobs", "blocks", "because", "enough"), [
+    ([{"name": "a", "workload": RUN, "deadline": "2027-01-05"}], {"own": 1},
+     "a: no layout finishes in the 24 h that it has", "2027-01-07"),
+    ([{"name": "a", "workload": RUN, "deadline": "2027-01-08", "count": 2}], {"own": 1},
+     "a by itself: no schedule keeps a.deadline 2027-01-08", "2027-01-10"),
+    ([{"name": "a", "workload": RUN}, {"name": "b", "workload": RUN}],
+     {"sourcing": {"rent": RENT}, "limits": {"budget": "3,000 USD"}},
+     "all jobs together: no schedule keeps budget 3 kUSD", "5,036 USD"),
+    ([{"name": "a", "workload": RUN, "count": 40}], {"own": 1}, "more work than the nodes", None),
+    ([{"name": "chat", "workload": {**CHAT, "ttft": "1 ms"}}], {"own": 1}, "chat: no layout of the candidates", None),
+])
+def test_a_no_names_what_binds_and_what_would_do(jobs, blocks, because, enough):
+    plan = plan_of(jobs, **blocks)
+    assert plan.status == "infeasible"
+    assert because in plan.infeasible.because[0]
+    assert [one.to for one in plan.infeasible.relaxations][:1] == ([enough] if enough else [])
+
+
+def test_without_time_for_all_columns_nothing_is_proven():
+    scenario, _ = load_question({"horizon": {"start": "2027-01-04", "length": "28 d"},
+                                 "hardware": {"candidates": ["dgx-h100"]}, "jobs": [{"name": "a", "workload": RUN}]},
+                                {}, CATALOG)
+    plan = make_plan(scenario, CATALOG, time_limit=1e-6)
+    assert (plan.status, plan.infeasible, plan.objective.bound) == ("undecided", None, None)
+
+
+def test_what_is_for_one_workload_is_refused():
+    scenario, _ = load_question({"horizon": {"start": "2027-01-04", "length": "28 d"},
+                                 "hardware": {"candidates": ["dgx-h100"]}, "jobs": [{"name": "a", "workload": RUN}]},
+                                {}, CATALOG)
+    with pytest.raises(InputError, match="--pareto applies to one workload"):
+        make_plan(scenario, CATALOG, pareto=("cost", "days"))

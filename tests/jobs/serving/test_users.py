@@ -1,0 +1,71 @@
+"""Users who wait and think, a target for the whole answer, batches of documents: against Little's law and a replay."""
+
+import numpy as np
+import pytest
+
+import planner
+from planner.errors import InputError
+from planner.simulate.fleet import Group, simulate
+from planner.simulate.steps import ReplicaKind
+from planner.simulate.trace import Lengths, synthetic, thinking
+from tests.simulate.test_replica import STEPS
+
+CHAT = {"model": "llama-3.1-8b", "input": 1000, "output": 200}
+
+
+@pytest.mark.parametrize(("asked", "on"), [
+    ({"users": "20 users", "think": "5 s", "e2e": "20 s"}, "l4-1x"),
+    ({"users": 64, "input": {"mean": 1000, "cv": 0.5}, "output": {"mean": 300, "cv": 0.5}}, "h100-sxm-1x"),
+])
+def test_users_are_served_as_a_replay_of_them_is(asked, on):
+    plan = planner.plan(**CHAT | asked, on=on)
+    served = plan.assignments[0].serving
+    found = served.replayed
+    output = asked["output"]["mean"] if "output" in asked else CHAT["output"]
+    assert plan.status == "optimal"
+    assert found.output_tokens_per_second / output == pytest.approx(served.requests_per_second, rel=0.1)
+    assert found.tpot_seconds.p50 == pytest.approx(served.tpot_seconds.p50, rel=0.15)
+    assert found.ttft_seconds.p50 == pytest.approx(served.ttft_seconds.p50, rel=0.2)
+    assert found.share_within_level >= 0.94
+    # N = X (R + Z)
+    seconds = served.ttft_seconds.p50 + (output - 1) * served.tpot_seconds.p50
+    think = float(asked.get("think", "0 s").split()[0])
+    assert served.requests_per_second * (seconds + think) == pytest.approx(served.users, rel=0.12)
+    assert (served.e2e_seconds is not None) == ("e2e" in asked)
+
+
+def test_more_users_and_less_thinking_cost_no_less():
+    costs = [planner.plan(**CHAT, users=users, think=think, tpot="30 ms", on="h100-sxm-1x").assignments[0].nodes
+             for users, think in ((50, "60 s"), (500, "9 s"))]
+    assert costs == sorted(costs)
+    assert costs[0] < costs[-1]
+
+
+def test_a_closed_loop_never_has_more_requests_in_flight_than_users():
+    trace = synthetic(1, (Lengths(80, 1), Lengths(40, 1)), count=500, seed=1)
+    found = simulate(trace, [Group(ReplicaKind(STEPS, 3000, 64, 128, block=16))], users=thinking(7, 0.5, len(trace)))
+    ends = found.arrival + found.e2e
+    there = [int(((found.arrival <= at) & (ends > at)).sum()) for at in found.arrival]
+    assert max(there) <= 7
+    assert np.all(np.diff(found.arrival) >= 0)
+
+
+def test_a_batch_of_documents_takes_the_fewest_nodes_that_end_in_time():
+    slow, fast = (planner.plan(**CHAT, documents="1M", deadline=deadline, on="h100-sxm-1x")
+                  for deadline in ("1 d", "2 h"))
+    one, many = (plan.assignments[0] for plan in (slow, fast))
+    rate = one.serving.requests_per_second / one.serving.replicas
+    assert one.duration_days * 86400 == pytest.approx(1e6 / rate, rel=1e-6)
+    assert (one.nodes, many.nodes) == (1, int(np.ceil(1e6 / rate / 7200)))
+    assert many.cost_usd == pytest.approx(one.cost_usd, abs=0.02)
+    assert (one.serving.documents, slow.status) == (10**6, "optimal")
+    assert planner.plan(**CHAT, documents="1M", deadline="10 min", max_gpus=8, on="h100-sxm-1x").status == "infeasible"
+    quick = planner.plan(**CHAT, documents="1M", max_gpus=4, objective="fastest", on="h100-sxm-1x").assignments[0]
+    assert quick.nodes == 4
+
+
+def test_a_service_has_no_deadline_and_no_time():
+    for update, message in (({"rate": 5, "deadline": "1 d"}, "no deadline"),
+                            ({"rate": 5, "objective": "time"}, "expected"), ({}, "neither rate, users nor trace")):
+        with pytest.raises(InputError, match=message):
+            planner.plan(**CHAT, **update)

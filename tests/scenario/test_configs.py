@@ -1,0 +1,166 @@
+"""Configs as their projects publish them: what is read of each, and what an estimate makes of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import planner
+from planner.catalog.load import Catalog
+from planner.cli.main import main
+from planner.errors import InputError
+from planner.scenario.configs.read import all_readers, read_config
+from planner.scenario.configs.shell import commands
+from planner.scenario.configs.source import source_of
+from planner.scenario.flags import FLAGS
+
+CONFIGS = Path(__file__).parent / "configs"
+CATALOG = Catalog()
+SEQUENCES = "workload.global_batch"
+MODEL = {"workload.model": "llama-3.1-8b"}
+FOUND: list[tuple[str, dict[str, Any], dict[str, str], int | None]] = [
+    # axolotl: batch is micro_batch_size x gradient_accumulation_steps x 8 GPUs
+    ("axo_lora.yml", {"model": "NousResearch/Meta-Llama-3-8B", "method": "lora", "lora_rank": 32, "stack": "axolotl",
+                      "seq_len": 4096, "optimizer": "adamw-8bit"}, {"mbs": "2", "zero": "0", "recompute": "full"}, 64),
+    ("axo_fsdp.yml", {"model": "meta-llama/Llama-3.1-8B-Instruct", "method": "full", "seq_len": 8192,
+                      "tokens": 2 * 8 * 8192}, {"mbs": "1", "zero": "3", "recompute": "none"}, 8),
+    ("axo_qlora70.yml", {"method": "qlora", "lora_rank": 8, "seq_len": 512},
+     {"mbs": "1", "zero": "3", "recompute": "full", "offload_optimizer": "1", "offload_parameters": "1"}, 32),
+    ("lf_ds3.yaml", {"method": "full", "stack": "deepspeed", "seq_len": 1024},
+     {"mbs": "1", "zero": "3", "recompute": "full"}, 16),
+    ("lf_fsdp2.yaml", {"method": "full", "stack": "hf-peft", "seq_len": 32768, "loss": "fused"}, {"zero": "0"}, 16),
+    ("lf_lora.yaml", {"method": "qlora", "stack": "hf-peft", "lora_rank": 8}, {"mbs": "1", "zero": "0"}, 64),
+    ("trl_qlora.yaml", {"model": "mistralai/Mistral-7B-v0.1", "method": "qlora", "seq_len": 2048, "lora_rank": 16},
+     {"mbs": "4", "recompute": "full", "zero": "0"}, 64),
+    ("trl_full.yaml", {"method": "full", "seq_len": 2048}, {"mbs": "16", "recompute": "full", "zero": "0"}, 128),
+    ("trl_docs.yaml", {"method": "full", "seq_len": 1024}, {"mbs": "8", "recompute": "full", "zero": "0"}, 64),
+    ("acc_fsdp2.yaml", {"precision": "bf16", "stack": "hf-peft", "gpus": 8}, {"zero": "3"}, None),
+    ("acc_zero3.yaml", {"precision": "bf16", "stack": "deepspeed", "gpus": 8}, {"zero": "3"}, None),
+    ("acc_qlora.yaml", {"stack": "hf-peft"}, {"zero": "3", "offload_optimizer": "1", "offload_parameters": "1"}, None),
+    ("ds_z3_offload.json", {"stack": "deepspeed"}, {"zero": "3", "offload_optimizer": "1", "offload_parameters": "1"},
+     None),
+    ("ds_zero1.json", {"stack": "deepspeed", "method": "full"}, {"zero": "1"}, None),
+    # 32 sequences in 4 micro-batches of 4 are 2 GPUs
+    ("ds_zero2.json", {"gpus": 2}, {"zero": "2", "mbs": "4", "offload_optimizer": "1"}, 32),
+    # TP 8 on 8 GPUs leaves one copy
+    ("tt70.toml", {"model": "llama-3.1-70b", "method": "pretrain", "stack": "fsdp2", "seq_len": 8192, "gpus": 8,
+                   "tokens": 1000 * 8 * 8192}, {"tp": "8", "mbs": "8", "zero": "3", "recompute": "full"}, 8),
+    ("tt405.toml", {"model": "llama-3.1-405b", "precision": "fp8"}, {"tp": "8", "mbs": "2", "recompute": "full"}, 2),
+    ("tt_deepseek.toml", {"model": "deepseek-v3", "seq_len": 4096}, {"mbs": "4", "zero": "3",
+                                                                      "recompute": "selective"}, 32),
+    # the script's one node does not hold TP 8 x PP 16
+    ("gpt3.sh", {"model": "gpt-3-175b", "precision": "fp16", "seq_len": 2048, "gpus": 128,
+                 "tokens": 500_000 * 1536 * 2048}, {"tp": "8", "pp": "16", "mbs": "1", "sp": "0", "zero": "0",
+                                                   "recompute": "none"}, 1536),
+    ("llama3_fp8.sh", {"model": "llama-3-8b", "precision": "fp8", "gpus": 8, "seq_len": 8192},
+     {"mbs": "1", "zero": "1", "recompute": "none"}, 128),
+    ("mixtral.sh", {"model": "mixtral-8x7b", "gpus": 2, "seq_len": 1024}, {"pp": "2", "mbs": "1"}, 1),
+    ("vllm.txt", {"model": "meta-llama/Llama-3.1-70B-Instruct", "engine": "vllm", "quantization": "fp8",
+                  "kv_cache": "fp8", "max_model_len": 8192}, {"tp": "4"}, None),
+    ("vllm serve Qwen/Qwen3-235B-A22B -dp 8 --enable-expert-parallel", {"model": "Qwen/Qwen3-235B-A22B", "gpus": 8},
+     {"dp": "8", "ep": "8"}, None),
+    ("python -m vllm.entrypoints.openai.api_server --model mistralai/Mistral-7B-v0.1 --pipeline-parallel-size=2",
+     {"model": "mistralai/Mistral-7B-v0.1", "engine": "vllm"}, {"pp": "2"}, None),
+    ('VLLM_ALL2ALL_BACKEND="x" \\\nvllm serve --max-model-len 512 --model "gpt2"',
+     {"max_model_len": 512, "input": 384, "output": 128}, {}, None),
+    ("sgl.sh", {"model": "deepseek-ai/DeepSeek-V3", "engine": "sglang"}, {"tp": "8"}, None),
+    ("python3 -m sglang.launch_server --model-path deepseek-ai/DeepSeek-V3 --tp 8 --dp-size 8 --enable-dp-attention",
+     {"engine": "sglang"}, {"dp": "8", "ep": "8"}, None),
+    ("python -m sglang.launch_server --model Qwen/Qwen2.5-7B-Instruct --tp-size 2 --dp-size 4 --context-length 4096",
+     {"gpus": 8, "max_model_len": 4096}, {"tp": "2"}, None)]
+
+
+def given(name: str) -> str:
+    return str(CONFIGS / name) if (CONFIGS / name).is_file() else name
+
+
+@pytest.mark.parametrize(("name", "values", "layout", "batch"), FOUND, ids=lambda one: str(one)[:30])
+def test_published_configs_are_read(name: str, values: dict[str, Any], layout: dict[str, str], batch: int | None):
+    config = read_config(given(name))
+    stated = MODEL if name.startswith(("acc_", "ds_")) else {}
+    found, axes = config.asked(stated, {}, 8, CATALOG)
+    assert {key: found.get(FLAGS[key]) for key in values} == values
+    assert {axis: axes.get(axis) for axis in layout} == layout
+    assert found.get(SEQUENCES) == batch
+
+
+@pytest.mark.parametrize("name", [one[0] for one in FOUND], ids=lambda one: str(one)[:30])
+def test_every_one_is_estimated(name: str):
+    stated: dict[str, Any] = {"model": "llama-3.1-8b"} if name.startswith(("acc_", "ds_")) else {}
+    answer = planner.estimate(node="dgx-h200", from_=given(name), **stated)
+    assert answer.memory.peak_bytes > 0
+
+
+def test_what_is_stated_stands_over_the_config():
+    answer = planner.estimate(node="dgx-h100", from_=CONFIGS / "axo_lora.yml", layout="mbs=1,zero=3", seq_len=2048,
+                              model="llama-3.2-1b", gpus=4)
+    assert answer.layout.micro_batch == 1
+    assert (answer.layout.zero, answer.gpus, answer.layout.micro_batches) == (3, 4, 4)
+
+
+def test_what_was_read_and_ignored_is_printed(capsys: pytest.CaptureFixture[str]):
+    assert main(["estimate", "--from", given("axo_lora.yml"), "--node", "8xh100"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "read from an axolotl config" in shown
+    assert "method lora, lora_rank 32, sequence_length 4096" in shown
+    assert "ignored: model_type, load_in_8bit, datasets" in shown
+    assert main(["estimate", "--from", given("vllm.txt"), "--node", "8xh100", "--json", "--output", "200"]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("{")
+    assert "gpu-memory-utilization" in err
+
+
+def test_a_plan_takes_the_work_of_a_config(capsys: pytest.CaptureFixture[str]):
+    assert main(["plan", "-q", "--from", given("axo_lora.yml"), "--tokens", "10M", "--on", "rtx-4090-1x"]) == 0
+    assert "sequences of 4,096 tokens" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("text", "suffix", "problem"), [
+    ("hello: world", ".yaml", "none of an accelerate config, an axolotl config"),
+    ("{", ".json", "not JSON"), ("[model", ".toml", "not TOML"), ("echo done", ".sh", "nor a command with flags"),
+    ("base_model: gpt2\nmicro_batch_size: many", ".yml", "micro_batch_size: expected a whole number above zero"),
+    ("base_model: gpt2\noptimizer: schedule_free", ".yml", "optimizer: expected an optimizer that is modeled"),
+    ("base_model: gpt2\nrl: dpo", ".yml", "rl: expected supervised tuning or pre-training"),
+    ("base_model: gpt2\nadapter: lora\ndeepspeed: mine.json", ".yml", "the file mine.json is not there"),
+    ("model_name_or_path: gpt2\nstage: dpo", ".yaml", "stage: expected a stage that is estimated"),
+    ('{"zero_optimization": {"stage": 2}}', ".json", "names no model: give --model"),
+    ('{"zero_optimization": {"stage": 7}}', ".json", "expected 0, 1, 2 or 3"),
+    ("base_model: gtp2", ".yml", "gtp2"), ("base_model: gpt2\nsequence_len: 1e99", ".yml", "sequence"),
+    ("torchrun x.py --num-layers 3 --hidden-size 64 --num-attention-heads 4 --bf16", ".sh", "no model of the catalog")])
+def test_a_wrong_config_is_one_clear_error(text: str, suffix: str, problem: str, tmp_path: Path):
+    path = tmp_path / f"mine{suffix}"
+    path.write_text(text)
+    with pytest.raises(InputError, match=problem):
+        planner.estimate(node="dgx-h100", from_=path)
+
+
+def test_a_scenario_beside_a_config_is_refused():
+    with pytest.raises(InputError, match="leave the scenario out"):
+        planner.plan("llama-3.1-70b-pretrain", from_=CONFIGS / "axo_lora.yml")
+
+
+def test_a_deepspeed_file_beside_the_config_is_read(tmp_path: Path):
+    (tmp_path / "ds.json").write_text((CONFIGS / "ds_zero2.json").read_text())
+    (tmp_path / "axolotl.yml").write_text("base_model: gpt2\ndeepspeed: ds.json\nmicro_batch_size: 1\n")
+    found, axes = read_config(str(tmp_path / "axolotl.yml")).asked({}, {}, 8, CATALOG)
+    assert (axes["zero"], axes["offload_optimizer"], axes["mbs"]) == ("2", "1", "1")
+    assert found["workload.stack"] == "deepspeed"
+
+
+def test_each_kind_is_told_from_the_others():
+    readers = all_readers()
+    assert len(readers) == len(list(Path(planner.__file__).parent.glob("scenario/configs/readers/[a-z]*.py")))
+    for name, *_ in FOUND:
+        assert sum(reader.tells(source_of(given(name))) for reader in readers) == 1, name
+
+
+@pytest.mark.parametrize(("script", "flags"), [
+    ("A=4\nB=$((A * 2))\nrun --x $B --y=${C:-7}", {"x": "8", "y": "7"}),
+    ("ARGS=(\n  --a 1 # one\n  # --b 2\n  '--c d'\n)\nARGS+=(--e)\nrun ${ARGS[@]} --f \\\n  g",
+     {"a": "1", "c": "d", "e": True, "f": "g"}),
+    ("run --n -1 --lr 1e-4 --path $HOME/x", {"n": "-1", "lr": "1e-4", "path": "$HOME/x"}),
+    ("run --x $((9**9**9)) --y $((1/0))", {"x": "$((9**9**9))", "y": "$((1/0))"})])
+def test_scripts_are_read_as_far_as_flags_need(script: str, flags: dict[str, object]):
+    assert max((command.flags for command in commands(script)), key=len) == flags

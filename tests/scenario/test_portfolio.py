@@ -1,0 +1,84 @@
+"""A portfolio as it is written: what is read, and what is refused with file, key and reason."""
+
+from datetime import datetime
+
+import pytest
+
+from planner.catalog.load import Catalog
+from planner.errors import InputError
+from planner.scenario.load import load_any, load_question, to_yaml
+from planner.scenario.moment import months_since
+from planner.yaml_io import parse
+
+RUN = {"kind": "training", "model": "llama-3.1-8b", "tokens": "1 G"}
+CHAT = {"kind": "serving", "model": "llama-3.1-8b", "rate": "5 requests/s", "input": 1000, "output": 200}
+CATALOG = Catalog()
+
+
+def asked(jobs=None, **blocks):
+    return {"horizon": {"start": "2027-01-04", "length": "8 weeks"}, "hardware": {"candidates": ["dgx-h100"]},
+            "jobs": jobs or [{"name": "base", "workload": RUN}], **blocks}
+
+
+def job(**keys):
+    return [{"name": "base", "workload": RUN, **keys}]
+
+
+def test_a_portfolio_is_read_and_written_back():
+    portfolio, _ = load_question(asked(
+        [{"name": "base", "workload": RUN, "deadline": "2027-02-01", "late": "20,000 USD/d"},
+         {"name": "tune", "workload": RUN, "after": "base", "every": "1 week"},
+         {"name": "chat", "workload": CHAT, "from": "2027-02-01T12:00", "growth": "10%/month"}],
+        sourcing={"own": [{"node": "dgx-h100", "nodes": 2}]}), {}, CATALOG)
+    assert (portfolio.horizon.periods, portfolio.jobs[0].late, portfolio.jobs[1].after) == (56, 20_000, ("base",))
+    assert portfolio.jobs[2].from_ == datetime(2027, 2, 1, 12)
+    assert portfolio.sourcing.rent is None
+    again, _ = load_question(parse(to_yaml(portfolio), "again.yaml").data, {}, CATALOG)
+    assert again == portfolio
+
+
+@pytest.mark.parametrize(("data", "words"), [
+    (asked(job(after=["other"])), "after: 'other' is not a job: base"),
+    (asked(job(after=["base"])), "wait for each other in a circle"),
+    (asked([{"name": "a", "workload": RUN, "after": ["b"]}, {"name": "b", "workload": RUN, "after": ["a"]}]),
+     "a, b wait for each other"),
+    (asked([*job(after=["chat"]), {"name": "chat", "workload": CHAT}]), "a service, which never ends"),
+    (asked([*job(), *job()]), "jobs.1.name: 'base' is given twice"),
+    (asked(job(release="2027-02-01", deadline="2027-01-20")), "deadline 2027-01-20 is not after the release"),
+    (asked(job(deadline="2028-01-01")), "deadline 2028-01-01 is outside the horizon, 2027-01-04 to 2027-03-01"),
+    (asked(job(deadline="2027-02-30")), "there is no such day"),
+    (asked(job(deadline="30 d")), "is not a date: write for example 2027-06-30"),
+    (asked(job(late="5 kUSD/d")), "there is none: give deadline"),
+    (asked(job(growth="10%/month")), "growth applies to a service"),
+    (asked(job(every="10 weeks")), "every is longer than the horizon"),
+    (asked([{"name": "chat", "workload": CHAT, "deadline": "2027-02-01"}]), "deadline applies to a job that ends"),
+    (asked([{"name": "base", "workload": {**RUN, "tokens": None}}]), "workload.tokens: required"),
+    (asked([{"name": "base", "workload": {**RUN, "rate": "5 requests/s"}}]), "unknown key 'rate'"),
+    (asked([{"name": "base", "workload": {**RUN, "kind": "cooking"}}]), "expected 'training' or 'serving'"),
+    (asked(horizon={"start": "2027-01-04", "length": "8 weeks", "period": "3 d"}), "whole number of periods"),
+    (asked(horizon={"start": "2027-01-04", "length": "8 weeks", "period": "90 min"}), "whole hours"),
+    (asked(sourcing={"rent": {"quota": {"dgx-h1000": 4}}}), "dgx-h1000"),
+    (asked(sourcing={"own": [{"node": "dgx-h100", "nodes": 2, "maintenance": ["2027-02-02", "2027-02-01"]}]}),
+     "its last day is before its first"),
+    (asked(limits={"deadline": "30 d"}), "unknown key 'deadline'"),
+    (asked(objective="time"), "objective"),
+])
+def test_what_is_wrong_is_refused_by_name(data, words):
+    with pytest.raises(InputError) as error:
+        load_question(data, {}, CATALOG)
+    assert words in str(error.value)
+
+
+def test_flags_override_what_all_jobs_share_and_no_single_job():
+    portfolio, _ = load_question(asked(), {"limits.budget": "1 MUSD", "hardware.candidates": "dgx-h200"}, CATALOG)
+    assert (portfolio.limits.budget, portfolio.hardware.candidates) == (1e6, ("dgx-h200",))
+    with pytest.raises(InputError, match="several jobs"):
+        load_question(asked(), {"workload.tokens": "1 G"}, CATALOG, labels={"workload.tokens": "--tokens"})
+    with pytest.raises(InputError, match="not supported: a portfolio"):
+        load_any(asked(), {}, CATALOG)
+
+
+@pytest.mark.parametrize(("start", "now", "months"), [
+    ("2027-01-31", "2027-02-27", 0), ("2027-01-31", "2027-02-28", 1), ("2027-07-01", "2028-07-01", 12)])
+def test_months_go_by_on_the_day_or_the_last_of_a_shorter_month(start, now, months):
+    assert months_since(*map(datetime.fromisoformat, (start, now))) == months

@@ -1,0 +1,81 @@
+"""Samples and epochs instead of tokens, and files of them: what is read, what follows, what is refused."""
+
+import json
+
+import pytest
+
+from planner.catalog.load import Catalog
+from planner.errors import InputError
+from planner.scenario.load import load_any
+
+CATALOG = Catalog()
+WORK = {"workload.model": "llama-3.1-8b", "workload.method": "lora", "hardware.candidates": "8xh100"}
+
+
+def asked(**values):
+    scenario, defaults = load_any(None, WORK | {f"workload.{name}": value for name, value in values.items()}, CATALOG)
+    return scenario.workload, {one.name: one for one in defaults}
+
+
+@pytest.fixture
+def file(tmp_path):
+    def written(*rows):
+        path = tmp_path / "samples.jsonl"
+        path.write_text("\n".join(map(json.dumps, rows)))
+        return str(path)
+
+    return written
+
+
+def test_samples_without_a_longest_length_are_packed():
+    work, said = asked(epochs="3", samples="50k", mean_length="600")
+    assert (work.tokens, work.mean_length, work.samples) == (90_000_000, None, None)
+    assert said["packing"].value == "packed"
+    assert "3 epochs of 50,000 samples" in said["tokens"].why
+
+
+def test_samples_are_padded_to_a_length_that_is_known_unless_packed():
+    work, said = asked(epochs="3 epochs", samples="50k samples", mean_length="600", sequence_length="2048")
+    assert (work.tokens, work.mean_length, work.sequence_length) == (90_000_000, 600, 2048)
+    assert "29%" in said["packing"].value
+    packed, said = asked(samples=50_000, mean_length=600, sequence_length=2048, packing=True)
+    assert (packed.tokens, packed.mean_length) == (30_000_000, None)
+    assert "packing" not in said
+
+
+@pytest.mark.parametrize(("rows", "mean", "longest"), [
+    ([{"num_tokens": 100}, {"num_tokens": 300}], 200, 300),
+    ([{"input_ids": [1] * 10}, {"input_ids": [1] * 30}], 20, 30),
+    ([{"text": "x" * 394}, {"text": "x" * 1182}], 200, 300),
+    ([{"messages": [{"role": "user", "content": "x" * 197}, {"role": "assistant", "content": "x" * 196}]}], 100, 100),
+])
+def test_a_dataset_sets_mean_and_longest_length(file, rows, mean, longest):
+    work, said = asked(dataset=file(*rows), epochs=2)
+    assert (work.mean_length, work.sequence_length, work.tokens) == (mean, longest, 2 * mean * len(rows))
+    assert ("characters per token" in said["tokens"].why) == ("text" in rows[0] or "messages" in rows[0])
+    cut, _ = asked(dataset=file(*rows), sequence_length=longest - 5, packing=True)
+    assert cut.sequence_length == longest - 5
+    assert cut.tokens < mean * len(rows)
+
+
+@pytest.mark.parametrize(("values", "message"), [
+    ({"samples": "50k"}, "samples of how many tokens"), ({"epochs": 3}, "epochs applies to samples or dataset"),
+    ({"samples": "5", "tokens": "1 G"}, "tokens and samples are given"), ({"dataset": "no.jsonl"}, "no such file"),
+    ({"samples": 5, "mean_length": 9, "tokenizer": "gpt2"}, "tokenizer applies to dataset"),
+])
+def test_what_does_not_go_together_is_refused(values, message):
+    with pytest.raises(InputError, match=message):
+        asked(**values)
+
+
+def test_a_file_that_is_no_dataset_is_refused_by_line(file, tmp_path):
+    with pytest.raises(InputError, match="no column of tokens"):
+        asked(dataset=file({"foo": 1}))
+    path = tmp_path / "bad.jsonl"
+    path.write_text('{"text": "a"}\n[1]\n')
+    with pytest.raises(InputError, match=r"bad\.jsonl:2: expected a JSON object"):
+        asked(dataset=str(path))
+    empty = tmp_path / "empty.jsonl"
+    empty.write_text("\n")
+    with pytest.raises(InputError, match="no samples"):
+        asked(dataset=str(empty))

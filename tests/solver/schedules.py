@@ -1,0 +1,178 @@
+"""Small seeded questions of many jobs on one fleet, and every answer to them tried: no solver, no shared predicates."""
+
+from itertools import combinations, pairwise, product
+from random import Random
+
+from planner.solver.fleet.schedule import Block, Ceiling, Load, Lot, Option, Pool, Problem, Service, Task
+
+HOUR = 3600
+
+
+def random_problem(random: Random) -> Problem:
+    """Return a question of one to three tasks, at most one service and two or three pools over four or five periods."""
+    periods, size = random.randint(3, 5), HOUR * random.choice((1, 6, 24))
+    span = periods * size
+    own = tuple(random.choice((2, 3, 3, 1, 0)) for _ in range(periods))
+    pools = [Pool(own, random.randint(0, 3) * 10**6, watts=7, gpus=8),
+             Pool(None, random.randint(5, 20) * 10**6, watts=5, gpus=4)]
+    if random.random() < 0.6:
+        lots = []
+        for start in sorted(random.sample(range(periods), random.randint(1, 2))):
+            usd = random.randint(1, 20) * 10**6 * (periods - start) * size // HOUR
+            prices = (usd,) if random.random() < 0.6 else (0, usd, usd * 3 // 2)
+            lots.append(Lot(start, random.choice((periods, start + 2, periods + 3)), prices, 2))
+        pools.append(Pool(lots=tuple(lots), watts=6, gpus=8))
+    tasks = []
+    for at in range(random.randint(1, 3)):
+        options = []
+        for _ in range(random.randint(1, 3)):
+            pool = random.randrange(len(pools))
+            nodes, seconds = random.choice((1, 1, 2, 2, 3)), random.randint(1, 5 * size // 2)
+            cost = -(-nodes * seconds * pools[pool].micro_usd_per_node_hour // HOUR)
+            options.append(Option(pool, nodes, seconds, cost, random.choice((0, size // 3)), random.choice((0, 10**6))))
+        worth = random.randint(1, 200) * 10**6 if random.random() < 0.5 else None
+        due = random.randint(1, span) if random.random() < 0.4 else None
+        tasks.append(Task(tuple(options), random.choice((0, 0, random.randint(0, span // 2))),
+                          random.randint(span // 2, span) if random.random() < 0.4 else None, due,
+                          random.randint(1, 9000) if due is not None else 0, worth,
+                          tuple(other for other in range(at) if random.random() < 0.25), random.random() < 0.6))
+    if len(tasks) > 1 and random.random() < 0.2:
+        tasks[1] = tasks[0]
+    services = []
+    if random.random() < 0.5:
+        blocks = tuple(Block(random.randrange(len(pools)), random.randint(1, 2), random.randint(2, 6))
+                       for _ in range(random.randint(1, 2)))
+        cut = random.randint(1, periods)
+        parts = [part for part in (tuple(range(cut)), tuple(range(cut, periods))) if part]
+        hours = size // HOUR
+        services.append(Service(blocks, tuple(Load(part, (
+            ((random.randint(1, 8), hours),) if hours == 1 or random.random() < 0.5 else
+            ((random.randint(1, 8), 1), (random.randint(1, 8), hours - 1)))) for part in parts)))
+    ceilings = []
+    if random.random() < 0.3:
+        ceilings.append(Ceiling(tuple(pool.watts for pool in pools), random.randint(10, 40)))
+    if random.random() < 0.3:
+        ceilings.append(Ceiling((0, 1, 1)[:len(pools)], random.randint(1, 4), held=True))
+    budget = random.randint(5, 400) * 10**6 if random.random() < 0.3 else None
+    return Problem(periods, size, tuple(pools), tuple(tasks), tuple(services), tuple(ceilings), budget)
+
+
+def ways(problem: Problem, task: Task) -> list:
+    """Return every way to do a task: nodes by (pool, period), second of its start and end, and money."""
+    size, found = problem.period_seconds, []
+    until = min(problem.horizon, task.deadline or problem.horizon)
+    first = -(-task.release // size)
+    for option in task.options:
+        for start in range(first, problem.periods):
+            end = start * size + option.seconds
+            if end <= until:
+                inside = [p for p in range(problem.periods) if start * size <= p * size < end]
+                found.append((option, inside, start * size, end, option.micro_usd))
+        pool = problem.pools[option.pool]
+        if task.may_pause and (pool.capacity is not None or pool.lots):
+            for count in range(2, problem.periods + 1):
+                for chosen in combinations(range(first, problem.periods), count):
+                    breaks = sum(b - a > 1 for a, b in pairwise(chosen))
+                    work = option.seconds + breaks * option.resume_seconds
+                    end = (chosen[-1] + 1) * size
+                    if breaks and (count - 1) * size < work <= count * size and end <= until:
+                        found.append((option, list(chosen), chosen[0] * size, end,
+                                      option.micro_usd + breaks * option.resume_micro_usd))
+    return found
+
+
+def covers(problem: Problem, service: Service, load: Load) -> list:
+    """Return every minimal way to answer a load: busiest nodes by pool, and money of all its periods."""
+    found = set()
+    per_need = []
+    for need, hours in load.needs:
+        mine = []
+        for counts in product(*(range(-(-need // b.micro_rate) + 1) for b in service.blocks)):
+            if sum(c * b.micro_rate for c, b in zip(counts, service.blocks, strict=True)) >= need:
+                nodes, usd = [0] * len(problem.pools), 0
+                for c, b in zip(counts, service.blocks, strict=True):
+                    nodes[b.pool] += c * b.nodes
+                    usd += c * b.nodes * hours * problem.pools[b.pool].micro_usd_per_node_hour
+                mine.append((tuple(nodes), usd))
+        per_need.append(mine)
+    for several in product(*per_need):
+        nodes = tuple(max(one[0][p] for one in several) for p in range(len(problem.pools)))
+        found.add((nodes, len(load.periods) * sum(usd for _, usd in several)))
+    return sorted(f for f in found if not any(
+        g != f and all(x <= y for x, y in zip(g[0], f[0], strict=True)) and g[1] <= f[1] for g in found))
+
+
+def supplies_of(problem: Problem) -> list:
+    """Return every number of nodes of every lot: money, and nodes by pool and period; the cheapest first."""
+    flat, found = [(p, lot) for p, pool in enumerate(problem.pools) for lot in pool.lots], []
+    for counts in product(*(range(lot.most + 1) for _, lot in flat)):
+        held, usd = [[0] * problem.periods for _ in problem.pools], 0
+        for n, (p, lot) in zip(counts, flat, strict=True):
+            usd += (n * lot.micro_usd[0]) if len(lot.micro_usd) == 1 else lot.micro_usd[n]
+            for t in range(lot.start, min(lot.end, problem.periods)):
+                held[p][t] += n
+        found.append((usd, held))
+    return sorted(found, key=lambda one: one[0])
+
+
+def done(problem: Problem, picked: tuple) -> tuple | None:
+    """Return money, prices of what is late or rejected, and nodes of one way for each task; none where one is early."""
+    money = priced = 0
+    nodes = [[0] * problem.periods for _ in problem.pools]
+    for task, way in zip(problem.tasks, picked, strict=True):
+        if way is None:
+            priced += task.worth
+            continue
+        option, inside, start, end, usd = way
+        if any(picked[other] is None or picked[other][3] > start for other in task.after):
+            return None
+        money += usd
+        if task.due is not None and end > task.due:
+            priced += -(-(end - task.due) * task.late_cents_per_day // 86400) * 10_000
+        for t in inside:
+            nodes[option.pool][t] += option.nodes
+    return money, priced, nodes
+
+
+def cheapest(problem: Problem) -> int | None:
+    """Return the least micro-USD of any schedule; none where there is none."""
+    best, supplies = None, supplies_of(problem)
+    loads = [(load, covers(problem, service, load)) for service in problem.services for load in service.loads]
+    choices = [ways(problem, task) + ([None] if task.worth is not None else []) for task in problem.tasks]
+    for picked in product(*choices):
+        tasks = done(problem, picked)
+        if tasks is None:
+            continue
+        money, priced, nodes = tasks
+        for served in product(*(options for _, options in loads)):
+            paid = money + sum(usd for _, usd in served)
+            total = [list(row) for row in nodes]
+            for (load, _), (more, _) in zip(loads, served, strict=True):
+                for t, p in product(load.periods, range(len(more))):
+                    total[p][t] += more[p]
+            for usd, held in supplies:
+                dear = best is not None and paid + usd + priced >= best
+                if dear or (problem.budget is not None and paid + usd > problem.budget):
+                    break
+                if fits(problem, total, held):
+                    best = paid + usd + priced
+                    break
+    return best
+
+
+def fits(problem: Problem, nodes: list, held: list) -> bool:
+    """Say whether the nodes in use are there, and keep every ceiling."""
+    for t in range(problem.periods):
+        for p, pool in enumerate(problem.pools):
+            if pool.capacity is not None and nodes[p][t] > pool.capacity[t]:
+                return False
+            if pool.lots and nodes[p][t] > held[p][t]:
+                return False
+        for ceiling in problem.ceilings:
+            counted = [held[p][t] if ceiling.held and problem.pools[p].lots else nodes[p][t]
+                       for p in range(len(problem.pools))]
+            if sum(w * n for w, n in zip(ceiling.weights, counted, strict=True)) > ceiling.most:
+                return False
+    return True
+
+

@@ -1,0 +1,67 @@
+"""Many jobs on one fleet: the model against every schedule tried, and the check against schedules that are wrong."""
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from planner.solver.check_schedule import check_schedule
+from planner.solver.fleet.schedule import Lot, Option, Placed, Pool, Problem, Purse, Schedule, Task
+from planner.solver.fleet.scheduling import schedule
+from planner.solver.settings import Settings
+from tests.solver.schedules import cheapest, random_problem
+
+DAY = 86_400
+SEEDS = range(0, 500, 50)
+
+
+@pytest.mark.parametrize("first", SEEDS)
+def test_the_model_is_as_cheap_as_every_schedule_tried(first):
+    for seed in range(first, first + 50):
+        problem = random_problem(Random(seed))
+        best, found = cheapest(problem), schedule(problem, Settings())
+        assert (found.status, found.value) == ("infeasible" if best is None else "optimal", best), seed
+        assert check_schedule(problem, found) == [], seed
+
+
+def test_seeds_see_every_kind_of_answer():
+    found = [schedule(random_problem(Random(seed)), Settings()) for seed in range(150)]
+    assert any(one.status == "infeasible" for one in found)
+    assert any(placed is None for one in found for placed in one.tasks)
+    assert any(placed and len(placed.runs) > 1 for one in found for placed in one.tasks)
+    assert any(any(counts) for one in found for counts in one.lots)
+
+
+def test_money_of_a_quarter_moves_a_job_or_leaves_none():
+    task = Task((Option(0, 1, 2 * DAY, 200 * 10**6),))
+    purses = (Purse(0, 3 * DAY, 10**6), Purse(3 * DAY, 6 * DAY, 10**9))
+    problem = Problem(6, DAY, (Pool(None, 1),), (task,), purses=purses)
+    found = schedule(problem, Settings())
+    assert found.tasks[0].runs == ((3, 5),)
+    assert schedule(replace(problem, purses=(Purse(0, 6 * DAY, 199 * 10**6),)), Settings()).status == "infeasible"
+
+
+OWN = Pool((2, 2, 0, 2), 0)
+BOUGHT = Pool(lots=(Lot(1, 4, (5,), 3),))
+RIGHT = Problem(4, DAY, (OWN, BOUGHT), (
+    Task((Option(0, 2, DAY + 1),), deadline=2 * DAY), Task((Option(1, 1, DAY),), after=(0,), worth=9),
+    Task((Option(0, 1, 2 * DAY, 6, 60, 1),), release=DAY, due=3 * DAY, late_cents_per_day=2, may_pause=True)))
+FOUND = Schedule("optimal", (Placed(0, ((0, 2),)), Placed(0, ((2, 3),)), None), (), ((), (1,)), 5, 5)
+
+
+@pytest.mark.parametrize(("change", "words"), [
+    ({"tasks": (Placed(0, ((1, 3),)), *FOUND.tasks[1:])}, "after its deadline"),
+    ({"tasks": (FOUND.tasks[0], Placed(0, ((1, 2),)), FOUND.tasks[2])}, "before task 0 has ended"),
+    ({"tasks": (None, *FOUND.tasks[1:])}, "must be done"),
+    ({"lots": ((), (0,))}, "pool 1: 1 nodes of 0"),
+    ({"lots": ((), (4,))}, "4 nodes of a lot of 3"),
+    ({"value": 6, "bound": 6}, "the answer says 6"),
+    ({"bound": 4}, "optimal with bound"),
+    ({"tasks": (*FOUND.tasks[:2], Placed(0, ((0, 2),)))}, "before its release"),
+    ({"tasks": (*FOUND.tasks[:2], Placed(0, ((1, 3),)))}, "nodes of 0 in period 2"),
+    ({"tasks": (Placed(0, ((0, 1), (2, 3))), *FOUND.tasks[1:])}, "may not be"),
+    ({"tasks": (*FOUND.tasks[:2], Placed(0, ((1, 2), (3, 4))))}, "seconds of work")])
+def test_the_check_finds_what_is_wrong(change, words):
+    problem = replace(RIGHT, tasks=(*RIGHT.tasks[:2], replace(RIGHT.tasks[2], worth=0)))
+    assert check_schedule(problem, FOUND) == []
+    assert words in "; ".join(check_schedule(problem, replace(FOUND, **change)))
