@@ -123,7 +123,8 @@ def process(argv: list[str]) -> tuple[float, int]:
 def prepared(model: str | None = None) -> tuple[TrainingJob, Layouts]:
     """Return the job, or the same job with another model, and its legal layouts."""
     catalog = Catalog()
-    scenario, _ = load_scenario(JOB, {"workload.model": model} if model else {}, catalog)
+    scenario, _ = load_scenario(JOB, {"workload.stack": "megatron-core"} | (
+        {"workload.model": model} if model else {}), catalog)
     job, = question_of(scenario, catalog).jobs
     assert isinstance(job, TrainingJob)
     return job, enumerate_layouts(job.facts).layouts

@@ -24,7 +24,7 @@ from planner.layouts.candidate import Candidate
 from planner.layouts.offload import OFFLOAD_AXES
 from planner.layouts.rules import RULES, SPLIT_BY, Columns, Facts, rules_of, split_code
 from planner.layouts.table import Floats, Ints, Layouts, Mask, from_rows
-from planner.money.goodput import goodput, spare_nodes
+from planner.money.goodput import goodput, running, spare_nodes
 from planner.physics.training.estimate import TimeTerms, faster_whole, time_terms
 from planner.physics.training.memory import MemoryTerms, memory_terms
 from planner.physics.training.question import Question, computes, question_of
@@ -343,8 +343,18 @@ class _Prices:
         self.nodes = [math.ceil(Fraction(gpus, each)) for gpus, each in zip(self.gpus, node_gpus, strict=True)]
         self.share = goodput(self.job.reliability, np.array(self.gpus), np.array(self.nodes), self.job.checkpoint_bytes,
                              self._reclaims())
-        self.spares = spare_nodes(self.job.reliability, np.array(self.gpus), np.array(self.nodes),
-                                  self._reclaims()).tolist()
+        usual = spare_nodes(self.job.reliability, np.array(self.gpus), np.array(self.nodes), self._reclaims()).tolist()
+        self.spares = [self._room(row, most) for row, most in enumerate(usual)]
+        held = running(self.job.reliability, np.array(self.gpus), np.array(self.nodes), self._reclaims(),
+                       np.array(self.spares))
+        self.share = np.where(np.array(self.spares) < np.array(usual), self.share * held, self.share)
+
+    def _room(self, row: int, usual: int) -> int:
+        """Return the most spares, of those that are usual, that owned nodes and power leave room for."""
+        at, nodes = int(self.rows.candidate[row]), self.nodes[row]
+        owned, watts = self.job.offers[at].max_nodes, Fraction(self.candidates[at].node.power.load)
+        return max((spares for spares in range(usual + 1) if (owned is None or nodes + spares <= owned) and (
+            self.job.max_power_w is None or (nodes + spares) * watts <= self.job.max_power_w)), default=0)
 
     def _reclaims(self) -> Floats:
         return np.array([self.job.reclaims[one] for one in self.rows.candidate.tolist()])

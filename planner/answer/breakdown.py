@@ -7,7 +7,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from planner.yaml_io import Frozen
+from planner.yaml_io import Frozen, absent
 
 Fits = Literal["fits", "tight", "does not fit"]
 RELATIVE = 1e-6
@@ -108,6 +108,15 @@ class TimeComponents(Frozen):
     """Kernel launches, imbalance and all else."""
 
 
+class Evidence(Frozen):
+    """Measured runs that a prediction is held against."""
+
+    rows: int = Field(ge=0)
+    """Runs of the class that the interval is of; none are of the stack where it is not validated."""
+    validated: bool
+    """Whether the stack has measured runs of the method."""
+
+
 class Time(Frozen):
     """Speed: a training step, or for serving one decode iteration at the planned batch."""
 
@@ -125,6 +134,8 @@ class Time(Frozen):
     """model_tflops_per_gpu over the dense peak of the compute precision, 0 to 1."""
     interval90_seconds: tuple[float, float]
     """Step seconds, 5% and 95% quantile of comparable evidence."""
+    evidence: Evidence | None = Field(default=None, exclude_if=absent)
+    """What the speed is held against; left out of a service."""
 
     @model_validator(mode="after")
     def _adds_up(self) -> Self:

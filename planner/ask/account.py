@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planner.answer.schema import Plan, Search
+from planner.jobs.columns import joined
 from planner.jobs.market import price_dates
 from planner.jobs.solved import Solved
-from planner.scenario.default import Defaults
+from planner.scenario.default import Default, Defaults
 
 
 class Interrupted(Exception):
@@ -33,22 +34,13 @@ def decided(solved: Solved) -> Defaults:
               for one in job.decided(columns))]
 
 
+def with_decided(defaults: Sequence[Default], solved: Solved) -> Defaults:
+    """Return the defaults of a question with what decided beside them, in place of those of the same name."""
+    return list({one.name: one for one in (*defaults, *decided(solved))}.values())
+
+
 def search_of(solved: Solved, seconds: float) -> Search:
     """Return the account of all jobs' searches together."""
     found = joined([columns.account for columns in solved.columns], seconds)
     dropped = len(solved.question.terms.market.dropped)
     return found.model_copy(update={"removed": found.removed | ({"no_offer": dropped} if dropped else {})})
-
-
-def joined(accounts: Sequence[Search], seconds: float) -> Search:
-    """Return several accounts as one, with the seconds that they took."""
-    domains: dict[str, tuple[int | float | str, ...]] = {}
-    removed: dict[str, int] = {}
-    for one in accounts:
-        for axis, values in one.domains.items():
-            domains[axis] = tuple(dict.fromkeys((*domains.get(axis, ()), *values))) if axis in domains else values
-        for rule, count in one.removed.items():
-            removed[rule] = removed.get(rule, 0) + count
-    return Search(layouts=sum(one.layouts for one in accounts), legal=sum(one.legal for one in accounts),
-                  fit=sum(one.fit for one in accounts), staged=sum(one.staged for one in accounts), removed=removed,
-                  domains=domains, wall_seconds=round(seconds, 3))

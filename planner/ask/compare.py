@@ -14,7 +14,7 @@ from planner.catalog.load import Catalog
 from planner.catalog.price import Site
 from planner.errors import InputError
 from planner.jobs.kinds import asks_what_holds, question_of
-from planner.jobs.solved import Question, Solved, solve
+from planner.jobs.solved import Question, Solved, solve_lifted
 from planner.money.rent import RentalOffer
 from planner.scenario.scenario import AnyScenario
 from planner.solver.settings import UNLIMITED, Effort
@@ -100,7 +100,7 @@ def _against_rent(one: Compared, rents: list[float]) -> Compared:
 
 def _compared(question: Question, offer: RentalOffer, site: Site, effort: Effort) -> Compared:
     """Solve the question on one candidate at one offer's price."""
-    solved = solve(question, effort)
+    solved = solve_lifted(question, effort)
     candidate = question.terms.market.candidates[offer.candidate]
     row = Row(node=candidate.node.name, gpu=candidate.gpu.name, offer=offer.label, kind=offer.how,
               status=solved.status, why_not=_why_not(solved), note=offer.note)

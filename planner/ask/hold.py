@@ -8,10 +8,9 @@ from dataclasses import replace
 
 from planner.answer.assignment import Alternative, Assignment, alternative
 from planner.answer.schema import Infeasible, Objective, Plan, Search, Status
-from planner.ask.account import joined
 from planner.ask.provenance import provenance_of
 from planner.catalog.load import Catalog
-from planner.jobs.columns import Run
+from planner.jobs.columns import Run, joined
 from planner.jobs.kinds import MOST_HOLDING, holding
 from planner.jobs.solved import Solved, solve
 from planner.scenario.default import Default

@@ -9,7 +9,7 @@ from dataclasses import replace
 from planner.answer.assignment import Alternative, Assignment
 from planner.answer.objective import NAMES
 from planner.answer.schema import Plan
-from planner.ask.account import decided, finished, search_of
+from planner.ask.account import finished, search_of, with_decided
 from planner.ask.explain.cause import infeasible_of
 from planner.ask.provenance import provenance_of
 from planner.ask.simple import only
@@ -48,7 +48,7 @@ def trade_offs(question: Question, names: Sequence[str], defaults: Sequence[Defa
         status=status, notes=question.terms.market.notes, objective=solved.objective, assignments=tuple(made),
         alternatives=tuple(_point(shown, one, made[0], measures) for one in runs[1:]),
         search=search_of(solved, time.monotonic() - started), infeasible=infeasible_of(solved),
-        provenance=provenance_of(scenario, question.catalog, (*defaults, *decided(shown)),
+        provenance=provenance_of(scenario, question.catalog, with_decided(defaults, shown),
                                  pareto=tuple(NAMES[name] for name in measures))), shown)
 
 

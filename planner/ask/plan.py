@@ -8,7 +8,7 @@ from pathlib import Path
 
 from planner.answer.assignment import Assignment
 from planner.answer.schema import ByReplay, Plan
-from planner.ask.account import decided, finished, search_of
+from planner.ask.account import finished, search_of, with_decided
 from planner.ask.alternatives import alternatives_of
 from planner.ask.explain.cause import infeasible_of
 from planner.ask.provenance import provenance_of
@@ -18,7 +18,7 @@ from planner.errors import InputError
 from planner.jobs.job import Progress, Replaying
 from planner.jobs.kinds import asks_what_holds, question_of
 from planner.jobs.settle import Settled, settle
-from planner.jobs.solved import Question, effort_of, solve
+from planner.jobs.solved import Question, effort_of, solve_lifted
 from planner.scenario.default import Default
 from planner.scenario.portfolio import AnyQuestion, Portfolio
 from planner.simulate.reading import read_trace
@@ -57,7 +57,7 @@ def make_plan(scenario: AnyQuestion, catalog: Catalog, *, defaults: Sequence[Def
         from planner.ask.pareto import trade_offs  # another search, asked for by name
 
         return trade_offs(question, pareto, defaults, effort)
-    solved = solve(question, effort, so_far=True)
+    solved = solve_lifted(question, effort, so_far=True)
     settled = settle(solved, replaying.trace)
     solved = settled.solved
     plain, more = simplest(solved) if simple or tells_apart(solved) else (solved, ())
@@ -70,7 +70,7 @@ def make_plan(scenario: AnyQuestion, catalog: Catalog, *, defaults: Sequence[Def
                 assignments=made,
                 alternatives=tuple(alternatives_of(solved, shown, plain)) if made else (),
                 search=search_of(solved, time.monotonic() - started), infeasible=infeasible_of(solved),
-                provenance=provenance_of(scenario, catalog, (*defaults, *decided(shown)), simple=shown is not solved))
+                provenance=provenance_of(scenario, catalog, with_decided(defaults, shown), simple=shown is not solved))
     return finished(plan, solved)
 
 

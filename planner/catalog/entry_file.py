@@ -13,6 +13,8 @@ from planner.text_io import read_text
 from planner.yaml_io import Document, parse, read, validate
 
 S = TypeVar("S", bound=Sourced)
+OWN = frozenset({*Sourced.model_fields, "used_for", "last_resort_for"})
+"""Fields that an entry never takes from the one it is like."""
 
 
 def read_entry(path: Path, model: type[S]) -> tuple[Document, S | None]:
@@ -45,7 +47,7 @@ def completed(document: Document, files: Mapping[str, Path]) -> Document:
     if "like" in base:
         raise document.error(("like",), f"{data['like']} is itself like another entry")
     own = own_fact(base)
-    taken = {key: value for key, value in base.items() if key not in {*data, *Sourced.model_fields}}
+    taken = {key: value for key, value in base.items() if key not in {*data, *OWN}}
     facts = dict.fromkeys(taken, own) | {
         key: fact for key, fact in base.get("facts", {}).items() if key.split(".")[0] in taken}
     dotted = [key for key in data if "." in str(key)]

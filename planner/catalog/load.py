@@ -27,7 +27,7 @@ from planner.catalog.quirk import Quirks, Sources
 from planner.catalog.sourced import Sourced
 from planner.catalog.speed import Speeds
 from planner.catalog.spelling import canonical, joined, only
-from planner.catalog.stack import Stack
+from planner.catalog.stack import Method, Stack
 from planner.errors import InputError, UnknownName
 from planner.text_io import read_bytes
 from planner.yaml_io import Document, validate
@@ -174,6 +174,15 @@ class Catalog(Calibrated):
     def stack(self, name: str) -> Stack:
         """Return a software stack by name or alias; raises UnknownName."""
         return self._find("stacks", name, Stack, "stack")
+
+    def usual_stacks(self, method: Method) -> list[Stack]:
+        """Return the stacks that people use for a method, the most usual first."""
+        used = [stack for stack in self.all("stacks", Stack) if method in stack.used_for]
+        return sorted(used, key=lambda stack: (stack.used_for[method], stack.name))
+
+    def last_stacks(self, method: Method) -> list[Stack]:
+        """Return the stacks that have a method, and that few use for it."""
+        return [stack for stack in self.all("stacks", Stack) if method in stack.last_resort_for]
 
     def site(self, name: str) -> Site:
         """Return a site by name or alias; raises UnknownName."""

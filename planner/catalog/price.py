@@ -63,15 +63,16 @@ class Offer(Frozen):
     kind: Kind | None = None
     note: str = ""
 
-    @property
-    def commitment(self) -> float:
-        """Seconds paid for at least."""
-        return MINIMUM.get(self.term, 0.0) if self.minimum is None else self.minimum
+    def commitment(self, usual: float | None = None) -> float:
+        """Return the seconds paid for at least; `usual` is what the provider bills at least where no term says more."""
+        return MINIMUM.get(self.term, usual or 0.0) if self.minimum is None else self.minimum
 
 
 class PriceList(Sourced):
     """All offers of one provider; an offer's own source, date and kind override the list's."""
 
+    minimum: Seconds | None = None
+    """Shortest time that the provider bills; an offer's own, or its term's, overrides it."""
     offers: tuple[Offer, ...] = Field(min_length=1)
 
 

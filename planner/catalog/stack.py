@@ -16,6 +16,7 @@ Schedule = Literal["1f1b", "gpipe", "zero-bubble", "dualpipe"]
 RecomputeModule = Literal["core_attn", "layernorm", "mlp", "mlp_act", "moe", "moe_act", "mla_up_proj",
                           "every-second-matmul"]
 KeptProduct = Literal["gate", "wo", "wkv_a"]
+Method = Literal["pretrain", "full", "lora", "qlora", "inference"]
 Degree = Literal["tp", "cp", "dp", "ep", "expert_tp", "pp", "vpp", "zero", "hsdp", "micro_batch"]
 
 
@@ -85,7 +86,11 @@ class Stack(Sourced):
     """One framework at one generation of releases."""
 
     like: str | None = None
-    """Another stack, which has whatever this one does not state."""
+    """Another stack, which has whatever this one does not state, but for what it is used for."""
+    used_for: dict[Method, Annotated[int, Field(ge=1, le=100)]] = Field(default={})
+    """Methods that people train with it, and its place among the stacks that they use: `stack: auto` searches these."""
+    last_resort_for: tuple[Method, ...] = ()
+    """Methods that it has and few use it for: `stack: auto` searches it where no stack in use has a plan."""
     zero_stages: tuple[Literal[0, 1, 2, 3], ...]
     zero_with_pipeline: Literal[0, 1, 2, 3]
     """Highest ZeRO stage that the framework allows together with pipeline parallelism."""

@@ -6,6 +6,7 @@ demands. To the solver both are plain figures; what a column is in full, only it
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -154,3 +155,17 @@ class Processed:
     prompt_gpus: float = 0.0
     """GPUs by the share of their time that goes into prompts."""
     gpus: float = 0.0
+
+
+def joined(accounts: Sequence[Search], seconds: float) -> Search:
+    """Return several accounts as one, with the seconds that they took."""
+    domains: dict[str, tuple[int | float | str, ...]] = {}
+    removed: dict[str, int] = {}
+    for one in accounts:
+        for axis, values in one.domains.items():
+            domains[axis] = tuple(dict.fromkeys((*domains.get(axis, ()), *values))) if axis in domains else values
+        for rule, count in one.removed.items():
+            removed[rule] = removed.get(rule, 0) + count
+    return Search(layouts=sum(one.layouts for one in accounts), legal=sum(one.legal for one in accounts),
+                  fit=sum(one.fit for one in accounts), staged=sum(one.staged for one in accounts), removed=removed,
+                  domains=domains, wall_seconds=round(seconds, 3))

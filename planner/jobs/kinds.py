@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from planner.answer.assignment import Assignment
 from planner.catalog.load import Catalog
+from planner.catalog.stack import Method
 from planner.jobs.idle import Idle
 from planner.jobs.job import Job, Terms
 from planner.jobs.market import Market, market_of, unpriced
@@ -16,16 +17,17 @@ from planner.jobs.serving.estimate import idle_keys as idle_serving
 from planner.jobs.serving.job import serving_job
 from planner.jobs.solved import Question
 from planner.jobs.training.facts import MOST_HOLDING
+from planner.jobs.training.in_use import first_stack
 from planner.jobs.training.job import training_job
 from planner.jobs.training.one_layout import estimate_training, is_whole
 from planner.jobs.training.one_layout import idle_keys as idle_training
+from planner.jobs.training.stacks import training_of
 from planner.money.rent import usual_candidate
 from planner.physics.shapes import parameters
 from planner.scenario.limits import Deadline, Limits, ServingLimits
 from planner.scenario.portfolio import Portfolio
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario, only_training
 from planner.scenario.serving import Serving
-from planner.scenario.workload import Method
 from planner.yaml_io import Frozen
 
 __all__ = ["MOST_HOLDING", "asks_what_holds", "estimate_of", "holding", "idle_in", "jobs_of", "on_node", "question_of",
@@ -46,13 +48,16 @@ def question_of(scenario: AnyScenario, catalog: Catalog) -> Question:
                             terms)
         return Question(scenario, catalog, tuple(
             serving_job(asked.label, asked, catalog, terms) for asked in scenario.services), terms)
-    market = market_of(scenario.hardware.candidates, scenario.sourcing, catalog)
+    limits = scenario.limits
+    # one machine, unless the question says how large it may be
+    machines = 1 if limits.gpus is limits.max_gpus is limits.max_nodes is None else None
+    market = market_of(scenario.hardware.candidates, scenario.sourcing, catalog, machines=machines)
     return _training(scenario, catalog, market)
 
 
 def _training(scenario: Scenario, catalog: Catalog, market: Market) -> Question:
-    job = training_job(scenario.name, scenario.workload, catalog, Terms(market, scenario.limits, scenario.objective),
-                       scenario.confidence)
+    job = training_of(scenario.name, scenario.workload, catalog, Terms(market, scenario.limits, scenario.objective),
+                      scenario.confidence)
     return Question(scenario, catalog, (job,), job.terms)
 
 
@@ -71,7 +76,8 @@ def jobs_of(portfolio: Portfolio, catalog: Catalog, market: Market) -> list[Job]
         window = max((until - horizon.start).total_seconds() - math.ceil(release) * horizon.period, 1.0)
         limits = Limits().model_copy(update={"deadline": Deadline(window), **most})
         terms = Terms(market, limits, "cost", min(horizon.period, window))
-        jobs.append(training_job(asked.name, asked.workload, catalog, terms, portfolio.confidence))
+        stack = first_stack(asked.workload, catalog)
+        jobs.append(training_job(asked.name, asked.workload, catalog, terms, portfolio.confidence, stack))
     return jobs
 
 

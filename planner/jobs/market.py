@@ -9,9 +9,10 @@ from planner.catalog.hardware import Node
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.layouts.candidate import Candidate
-from planner.money.rent import RentalOffer, candidates_with_offers, notes_of, usual_candidate
+from planner.money.rent import RentalOffer, candidates_with_offers, notes_of, taken_as_owned, usual_candidate
 from planner.scenario.default import Default
-from planner.scenario.limits import Sourcing
+from planner.scenario.limits import Rent, Sourcing
+from planner.units import DAY
 
 ALWAYS = frozenset({"buy", "owned"})
 
@@ -41,12 +42,13 @@ class Market:
 
 
 def market_of(nodes: Iterable[str], sourcing: Sourcing, catalog: Catalog, *, daily: bool = False,
-              by_provider: bool = False) -> Market:
+              by_provider: bool = False, machines: int | None = None) -> Market:
     """Return the candidates of these node types with their offers.
 
     daily: the load changes over the day, so that nodes paid by the hour compete with those always paid for.
-    by_provider: a fleet has one provider, so that the offers of each compete.
-    Raises InputError where no candidate has a usable offer.
+    by_provider: a fleet has one provider, so that the offers of each compete. Nodes that nobody offers at all are left
+    out; where there are no others, they are taken as the user's own, `machines` of each.
+    Raises InputError where no candidate has an offer of those that are asked for.
     """
     # sorted, so that the order in which candidates are listed decides nothing
     candidates, offers, dropped = candidates_with_offers(sorted(set(nodes)), sourcing, catalog)
@@ -54,6 +56,9 @@ def market_of(nodes: Iterable[str], sourcing: Sourcing, catalog: Catalog, *, dai
     if not candidates and sourcing.rent is None:
         raise InputError(f"no candidate is at hand: none of {', '.join(dropped)} is under sourcing.own, or bought at a "
                          "price of the catalog, and nothing is rented where sourcing.rent is not given")
+    if not candidates and sourcing.rent == Rent():
+        candidates, offers = taken_as_owned(dropped, sourcing, catalog, machines)
+        dropped = []
     if not candidates:
         raise InputError(f"no candidate has a usable offer: {', '.join(dropped)} with terms {terms}")
     competing = cheapest(offers, daily=daily, by_provider=by_provider)
@@ -76,7 +81,7 @@ def unpriced(nodes: Iterable[str], catalog: Catalog) -> Market:
 
 def is_always(offer: RentalOffer) -> bool:
     """Say whether an offer is paid for at every hour."""
-    return offer.how in ALWAYS or offer.commitment > 0
+    return offer.how in ALWAYS or offer.commitment >= DAY
 
 
 def cheapest(offers: Sequence[RentalOffer], *, daily: bool = False, by_provider: bool = False) -> list[RentalOffer]:

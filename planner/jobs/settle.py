@@ -94,6 +94,9 @@ class _Search:
                     self.requests += self.known[key].requests
                 if not self.known[key].meets:
                     yield owner, hour, picks, self.known[key]
+                    if hour == hours[0]:
+                        # what it takes from the busiest hour changes the others
+                        break
 
     def _hours(self) -> dict[Owner, list[int]]:
         """Return for each demand one of the hours of each rate, the busiest first."""
@@ -117,7 +120,7 @@ class _Search:
         if min(left) > 0 and (whole or not busiest):
             alike = [at for at, factor in enumerate(day or (1.0,)) if day is None or factor == day[hour]]
             for one in alike:
-                self.needs[owner, one] = self.needs.get((owner, one), 1.0) / min(left)
+                self.needs[owner, one] = max(1 / min(left), self.needs.get((owner, one), 1.0) / LEAST_CUT)
             return
         for pick, part in zip(picks, left, strict=True):
             if part < 1:
@@ -150,16 +153,16 @@ def _cheaper(search: _Search, best: Solved) -> Settled:
     while best.solution.value:
         better = search.solve(margin)
         bound = better.solution.value
-        if bound is None or bound >= best.solution.value:
+        if bound is None or _worth(better) >= _worth(best):
             break
         if search.requests - spent > REQUESTS or search.start.effort.is_over:
-            return Settled(best, met=True, gap=1 - bound / best.solution.value)
-        missed = list(search.misses(better))
-        if not missed:
+            return Settled(best, met=True, gap=max(0.0, 1 - bound / best.solution.value))
+        missed = next(search.misses(better), None)
+        if missed is None:
             # what they hold is at least what is asked of them, and may be still more
             best, margin = _held(search, better), margin * MARGIN
-        for owner, hour, picks, shown in missed:
-            search.cut(owner, hour, picks, shown, whole=False)
+        else:
+            search.cut(*missed, whole=False)
     return Settled(best, met=True)
 
 
@@ -169,7 +172,13 @@ def _held(search: _Search, better: Solved) -> Solved:
         if isinstance(pick, Pick):
             search.rates.setdefault(_key(_owner(pick), pick.column), pick.column.rate)
     again = search.solve()
-    return again if again.solution.value == better.solution.value else better
+    return again if _worth(again) == _worth(better) else better
+
+
+def _worth(solved: Solved) -> tuple[int, int]:
+    """Return the objective, and the GPUs of all hours: what decides among fleets on as many nodes."""
+    covered = solved.solution.covered
+    return solved.solution.value or 0, sum(covered.gpus(solved.fleet.problem()))
 
 
 def _owner(pick: Pick) -> Owner:

@@ -117,6 +117,14 @@ def solve(question: Question, effort: Effort = UNLIMITED, depth: Depth = "each",
     return solved
 
 
+def solve_lifted(question: Question, effort: Effort = UNLIMITED, *, so_far: bool = False) -> Solved:
+    """Return the proven fleet; of machines that the user is taken to own as many as it takes, where one is too few."""
+    solved = solve(question, effort, so_far=so_far)
+    if solved.status != "infeasible" or not any(offer.assumed for offer in question.terms.market.offers):
+        return solved
+    return solve(question.changed(Change(own=None)), effort, so_far=so_far)
+
+
 def alone_in(question: Question) -> Alone | None:
     """Return the job that ends and has the fleet to itself; none where services, or several jobs, share it."""
     jobs = question.jobs

@@ -1,4 +1,4 @@
-"""What failures take from a run: checkpoints, lost work, restarts; and the spare nodes that keep it going.
+"""What failures take from a run: checkpoints, lost work, restarts; the spare nodes that keep it going, or their lack.
 
 Checkpoint interval after Young 1974 and Daly 2006: sqrt(2 x write time x mean time between interruptions).
 """
@@ -36,8 +36,7 @@ def goodput(facts: Reliability, gpus: Ints, nodes: Ints, checkpoint_bytes: float
 
 def spare_nodes(facts: Reliability, gpus: Ints, nodes: Ints, reclaims: Floats) -> Ints:
     """Return how many spare nodes cover those under repair or taken back, with the stated confidence (Poisson)."""
-    under_repair = (gpus * facts.hardware_share * facts.repair / 3600 / facts.gpu_hours_per_interruption
-                    + nodes / reclaims * facts.replace / 3600)
+    under_repair = _under_repair(facts, gpus, nodes, reclaims)
     # below the first term lies nothing that counts, and the term itself is no number too small to hold
     spares: Ints = np.maximum(0, under_repair - 12 * np.sqrt(under_repair) - 20).astype(np.int64)
     term = np.where(spares > 0, _poisson(under_repair, spares), np.exp(-under_repair))
@@ -50,6 +49,27 @@ def spare_nodes(facts: Reliability, gpus: Ints, nodes: Ints, reclaims: Floats) -
         term = term * under_repair / at
         covered = covered + term
     return spares
+
+
+def running(facts: Reliability, gpus: Ints, nodes: Ints, reclaims: Floats, spares: Ints) -> Floats:
+    """Return the share of time in which no more nodes are under repair than there are spares, one value a row.
+
+    A run that waits fails no further, so that this is Erlang's loss system of spares + 1 servers: whatever the repair
+    times, the run waits for the share that is lost (Erlang B).
+    """
+    load = _under_repair(facts, gpus, nodes, reclaims)
+    lost = np.ones(len(load))
+    for servers in range(1, int(spares.max(initial=0)) + 2):
+        lost = np.where(servers <= spares + 1, load * lost / (servers + load * lost), lost)
+    share: Floats = 1 - lost
+    return share
+
+
+def _under_repair(facts: Reliability, gpus: Ints, nodes: Ints, reclaims: Floats) -> Floats:
+    """Return how many nodes are under repair or taken back on average."""
+    mean: Floats = (gpus * facts.hardware_share * facts.repair / 3600 / facts.gpu_hours_per_interruption
+                    + nodes / reclaims * facts.replace / 3600)
+    return mean
 
 
 def _poisson(mean: Floats, count: Ints) -> Floats:

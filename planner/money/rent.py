@@ -47,6 +47,8 @@ class RentalOffer:
     """Of nodes that are bought, whose price depends on their number."""
     is_old: bool = False
     """Whether the price is older than what the question asks to be told of."""
+    assumed: bool = False
+    """Whether it stands for nodes that the user is taken to own, as nobody offers them."""
     note: str | None = None
     """What the user should know of it."""
 
@@ -82,7 +84,7 @@ def candidates_with_offers(nodes: list[str], sourcing: Sourcing, catalog: Catalo
         found = name in sourcing.own
         if found:
             candidates.append(usual_candidate(catalog.node(name), catalog))
-            offers.append(_owned(catalog.node(name), sourcing, len(candidates) - 1, catalog))
+            offers.append(_owned(catalog.node(name), sourcing, len(candidates) - 1, catalog, sourcing.own[name]))
         bought = _bought(catalog.node(name), sourcing, len(candidates), catalog)
         if bought is not None and bought.estate is not None:
             found = True
@@ -97,7 +99,7 @@ def candidates_with_offers(nodes: list[str], sourcing: Sourcing, catalog: Catalo
                     continue
                 found = True
                 reclaims = _reclaims(offer, catalog)
-                terms = _candidate(offer, catalog), offer.commitment, reclaims
+                terms = _candidate(offer, catalog), offer.commitment(prices.minimum), reclaims
                 at = next((i for i, known in rented if known == terms), len(candidates))
                 if at == len(candidates):
                     rented.append((at, terms))
@@ -105,10 +107,26 @@ def candidates_with_offers(nodes: list[str], sourcing: Sourcing, catalog: Catalo
                 offers.append(RentalOffer(prices.name, offer.instance, offer.region, offer.term,
                                           at, offer.price, offer.source or prices.source,
                                           offer.as_of or prices.as_of, offer.kind or prices.kind,
-                                          commitment=offer.commitment, node_hours_per_reclaim=reclaims))
+                                          commitment=offer.commitment(prices.minimum), node_hours_per_reclaim=reclaims))
         if not found:
             without.append(name)
     return candidates, _marked(offers, sourcing.price_age), without
+
+
+def taken_as_owned(nodes: Sequence[str], sourcing: Sourcing, catalog: Catalog, count: int | None
+                   ) -> tuple[list[Candidate], list[RentalOffer]]:
+    """Return nodes that nobody offers as the user's own, `count` of each, none for any number."""
+    candidates = [usual_candidate(catalog.node(name), catalog) for name in nodes]
+    offers = []
+    for at, one in enumerate(candidates):
+        offer = _owned(one.node, sourcing, at, catalog, count)
+        others = sorted({offer.term for prices in catalog.price_lists for offer in prices.offers
+                         if catalog.node(offer.node).name == one.node.name})
+        hint = f" (its offers have terms {', '.join(others)}: --terms)" if others else ""
+        offers.append(replace(
+            offer, assumed=True, instance=f"your own {one.node.name}, electricity of {sourcing.site}",
+            note=f"nobody offers {one.node.name} on-demand{hint}: taken as your own, at the price of its electricity"))
+    return candidates, offers
 
 
 def notes_of(offers: Sequence[RentalOffer], without: Sequence[str], sourcing: Sourcing) -> tuple[str, ...]:
@@ -136,11 +154,10 @@ def offered(label: str, catalog: Catalog) -> tuple[Candidate, PriceList, Offer] 
     return None
 
 
-def _owned(node: Node, sourcing: Sourcing, candidate: int, catalog: Catalog) -> RentalOffer:
+def _owned(node: Node, sourcing: Sourcing, candidate: int, catalog: Catalog, count: int | None) -> RentalOffer:
     """Return owned nodes as an offer at what their electricity costs under load."""
     site = catalog.site(sourcing.site)
     usd = node.power.load / 1000 * site.pue * site.electricity
-    count = sourcing.own[node.name]
     return RentalOffer(OWNED, f"{count} owned {node.name}, electricity of {site.name}", "", "", candidate,
                        round(usd, 6), site.source, site.as_of, site.kind, count)
 

@@ -166,6 +166,9 @@ def _trained(a: Assignment) -> Iterator[tuple[str, str]]:
             f"one every {show_seconds(often.seconds_between)}; a {show_bytes(often.checkpoint_bytes)} checkpoint every "
             f"{show_seconds(often.checkpoint_interval_seconds)}, written in "
             f"{show_seconds(often.checkpoint_write_seconds)}; a restart takes {show_seconds(often.restart_seconds)}")
+        if often.missing_spares:
+            yield "repairs", (f"while it runs of {a.spare_nodes or 'none'}: it waits {percent(often.repair_share)} of "
+                              f"the time, which {plural(often.missing_spares, 'more spare')} would save")
     if a.duration_days is not None:
         yield "duration", days(a.duration_days)
 
@@ -174,6 +177,8 @@ def _step(time: Time) -> Iterator[tuple[str, str]]:
     low, high = (show_seconds(s) for s in time.interval90_seconds)
     yield "compute", f"{time.model_tflops_per_gpu:,.0f} TFLOP/s/GPU, MFU {time.mfu:.3f}"
     yield "step", f"{show_seconds(time.step_seconds)}, 90% interval {low} to {high}"
+    if time.evidence is not None and not time.evidence.validated:
+        yield "evidence", "speed not validated for this stack: no measured run of it by this method"
 
 
 def _served(a: Assignment, serving: Serving) -> Iterator[tuple[str, str]]:

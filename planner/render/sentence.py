@@ -153,6 +153,8 @@ def _one(a: Assignment) -> str:
     line = f"{nodes} of {a.node} ({a.gpus:,} {a.gpu} {'GPU' if a.gpus == 1 else 'GPUs'})"
     if a.spare_nodes:
         line += f" and {plural(a.spare_nodes, 'spare')}"
+    if a.time.evidence is not None and not a.time.evidence.validated:
+        line += f" with {a.stack}, whose speed is not validated,"
     if a.offer:
         line += f" from {a.offer}"
     if a.usd_per_node_hour is not None:

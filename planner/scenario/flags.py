@@ -8,10 +8,11 @@ from numbers import Integral, Real
 from typing import Any, get_args
 
 from planner.catalog.hardware import Precision
+from planner.catalog.stack import Method
 from planner.errors import InputError, UnknownName
 from planner.scenario.limits import Objective
 from planner.scenario.serving import CacheFormat, Disaggregated
-from planner.scenario.workload import Loss, Method, Optimizer
+from planner.scenario.workload import Loss, Optimizer
 from planner.yaml_io import MAX_DEPTH
 
 LARGEST_BITS = 128
@@ -54,7 +55,8 @@ TABLE: dict[str, Flag] = {
           dataset=Flag("", "JSONL or Parquet file of samples: their number and lengths.", "FILE"),
           tokenizer=Flag("", "What counts the tokens of the dataset's text.", "NAME"),
           packing=Flag("", "Fill sequences with several samples.", switch=True),
-          stack=Flag("", "Training framework. Default: megatron-core.", "NAME"),
+          stack=Flag("", "Training frameworks searched. Default: auto, those in use for the method.", "NAME,..",
+                     many=True),
           precision=Flag("", f"{', '.join(get_args(Precision))}. Default: bf16.", "FORMAT,..", many=True),
           optimizer=Flag("", "Instead of the stack's AdamW.", choices=get_args(Optimizer)),
           optimizer_in_backward=Flag("", "Step during backward, freeing each gradient at once.", switch=True),
@@ -92,6 +94,8 @@ TABLE: dict[str, Flag] = {
           provider=Flag("rent.providers", "Only offers of these providers.", "NAME,..", many=True, also="providers"),
           region=Flag("rent.regions", "Only offers in these regions.", "NAME,..", many=True, also="regions"),
           terms=Flag("rent.terms", "on-demand (default), spot, reserved-1y, ...", "TERM,..", many=True),
+          own=Flag("", "Nodes or GPUs that you own, at the price of their electricity: 32xdgx-h100,4x4090.",
+                   "NxNAME,..", many=True),
           price_age=Flag("", "Warn about prices older than this.", "DAYS")),
     **_of("limits.",
           deadline=Flag("", "Longest duration: 60d.", "TIME"),
@@ -105,7 +109,7 @@ TABLE: dict[str, Flag] = {
     "objective": Flag("objective", "What to minimize. Default: cost.", choices=get_args(Objective)),
     "confidence": Flag("confidence", "Confidence of the memory verdict, 0.5 to 1. Default: 0.95.", "SHARE"),
 }
-"""Name -> what it sets. A value that is not listed here (a trace, owned nodes) is given in a file or a mapping."""
+"""Name -> what it sets. A value that is not listed here (a trace) is given in a file or a mapping."""
 FLAGS: dict[str, str] = {name: flag.path for name, flag in TABLE.items()}
 """Name -> the scenario value that it sets."""
 NAMES: dict[str, str] = FLAGS | {flag.also: flag.path for flag in TABLE.values() if flag.also}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal, NamedTuple
 
-from pydantic import Field, PlainSerializer, PlainValidator, field_validator, model_validator
+from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator, field_validator, model_validator
 
 from planner.catalog.price import Term
 from planner.units import SECONDS, Gpus, Money, Nodes, Quantity, Seconds, Watts, exact, parse, trimmed
@@ -31,6 +31,8 @@ class Deadline(NamedTuple):
         return text if self.confidence is None else f"{text} at {self.confidence * 100:g}%"
 
 
+COUNTED = re.compile(r"(\d{1,9}) ?x ?(\S.*)", re.IGNORECASE | re.ASCII)
+"""A number of something, as in 8xh100."""
 _AT = re.compile(r"(.*?) ?(?:@|\b(?:at|with)\b) ?(\d+(?:\.\d+)?) ?%(?: confidence| probability)?", re.ASCII)
 
 
@@ -100,6 +102,23 @@ class Rent(Frozen):
     """Only these; empty means all."""
 
 
+def _owned(value: object) -> object:
+    """Return nodes by name from text such as `32xdgx-h100, 4x4090`, or from a list of such."""
+    listed = [value] if isinstance(value, str) else value
+    if not isinstance(listed, list | tuple) or not all(isinstance(one, str) for one in listed):
+        return value
+    found: dict[str, int] = {}
+    for part in (part.strip() for one in listed for part in one.split(",")):
+        counted = COUNTED.fullmatch(" ".join(part.split()))
+        name, count = (counted.group(2), int(counted.group(1))) if counted else (part, 1)
+        if not part or not count:
+            raise ValueError(f"{part!r}: expected nodes or GPUs with their number, such as 32xdgx-h100 or 4x4090")
+        found[name] = found.get(name, 0) + count
+    if not found:
+        raise ValueError("expected nodes or GPUs with their number, such as 32xdgx-h100 or 4x4090")
+    return found
+
+
 class Buy(Frozen):
     """Allow buying nodes for the site; a job pays for its share of their productive time."""
 
@@ -114,8 +133,10 @@ class Sourcing(Frozen):
     """On-demand by default; none if nodes are owned or bought and renting is not mentioned."""
     buy: Buy | None = None
     """None means buy nothing."""
-    own: dict[str, Annotated[Nodes, Field(gt=0, le=MOST)]] = Field(default_factory=dict)
-    """Node types that you own, and how many: they cost their electricity."""
+    own: Annotated[dict[str, Annotated[Nodes, Field(gt=0, le=MOST)]],
+                   BeforeValidator(_owned, json_schema_input_type=dict[str, int] | str | list[str])] = Field(
+        default_factory=dict)
+    """Node types that you own, and how many, or GPUs: they cost their electricity. Also as 32xdgx-h100, 4x4090."""
     site: str = "us-average"
     """The site of owned and bought nodes."""
     price_age: Seconds | None = None

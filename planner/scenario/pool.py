@@ -53,7 +53,12 @@ def pool(hardware: Hardware, sourcing: Sourcing, limits: Limits, catalog: Catalo
         bought = [catalog.node(one.node).name for one in catalog.all("purchases", Purchase)] if sourcing.buy else []
         return sorted({*own, *bought, *(_offered(rent, catalog) if rent is not None else ())})
 
-    candidates, gpus = _candidates(hardware.candidates, everything, catalog, document)
+    named_nodes, gpus = _candidates(hardware.candidates, everything, catalog, document)
+    if rent is None and own and not sourcing.buy and not own.keys() >= set(named_nodes):
+        # who names other nodes beside those at hand would rent them
+        rent = Rent()
+        defaults.append(Default(name="rent", value=text(rent.terms), why="candidates are named that are not owned"))
+    candidates = tuple(dict.fromkeys((*named_nodes, *own)))
     if gpus is not None and limits.gpus is None and limits.max_gpus is None:
         defaults.append(Default(name="max_gpus", value=f"{gpus:,}", why=f"as {text(hardware.candidates)} has"))
         limits = limits.model_copy(update={"max_gpus": gpus})
@@ -72,10 +77,11 @@ def text(value: object) -> str:
 
 def _owned(sourcing: Sourcing, catalog: Catalog, document: Document, defaults: Defaults) -> dict[str, int]:
     """Return the owned nodes by their catalog names; the site is said where it decides."""
-    own = {}
+    own: dict[str, int] = {}
     for name, count in sourcing.own.items():
-        with named(document, "sourcing", "own", name):
-            own[catalog.node(name).name] = count
+        with named(document, "sourcing", "own", *([name] if ("sourcing", "own") not in document.labels else [])):
+            node, nodes = owned_nodes(name, count, catalog)
+        own[node] = own.get(node, 0) + nodes
     if own:
         with named(document, "sourcing", "site"):
             site = catalog.site(sourcing.site)
@@ -199,6 +205,26 @@ def _gpu(name: str, catalog: Catalog) -> str | None:
     """Return the GPU of a name, also as drivers and shops write it."""
     known = _known(catalog.gpu, name)
     return GpuNames(catalog).called(name) if known is None else known.name
+
+
+def owned_nodes(name: str, count: int, catalog: Catalog) -> tuple[str, int]:
+    """Return a node type and how many are meant by `count` of `name`: of nodes, or of GPUs, in the largest nodes that
+    so many fill.
+
+    Raises UnknownName, also for a number of GPUs that no nodes have.
+    """
+    for spelling, nodes in ((name, count), (f"{count}x{name}", 1)):
+        if (node := _known(catalog.node, spelling)) is not None:
+            return node.name, nodes
+    if _gpu(name, catalog) is None:
+        return candidate_nodes([name], catalog)[0], count
+    sizes = [(catalog.node(one).gpus, one) for one in candidate_nodes([name], catalog)]
+    filled = [(size, one) for size, one in sizes if count % size == 0]
+    if not filled:
+        raise UnknownName("hardware (the GPU exists, but no such number of them in nodes)", f"{count}x{name}",
+                          [f"{size}x{one}" for size, one in sizes])
+    size, node_name = min(filled, key=lambda one: (-one[0], one[1]))
+    return node_name, count // size
 
 
 def _known(find_entry: Callable[[str], E], name: str) -> E | None:

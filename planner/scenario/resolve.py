@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from planner.catalog.architecture import Model
 from planner.catalog.load import Catalog, data_root
@@ -19,10 +20,10 @@ from planner.scenario.samples import in_tokens
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario
 from planner.scenario.serving import Serving
 from planner.scenario.usual import usual
-from planner.scenario.workload import DEFAULT_STACK, Training
+from planner.scenario.workload import AUTO, Training
 from planner.yaml_io import Document
 
-_WHY = {"method": "the default where tokens are given", "stack": "the default for the method",
+_WHY = {"method": "the default where tokens are given", "stack": "the first of those in use for the method",
         "precision": "others are searched only if listed", "engine": "the default engine",
         "kv_cache": "the engine's default",
         "quantization": "the format in which the model is published or named",
@@ -65,15 +66,15 @@ def resolve_training(work: Training, catalog: Catalog, document: Document = NO_F
     chosen: dict[str, object] = {"model": ", ".join(one.name for one in models)}
     defaults += _text_part(models)
     if work.tokens is not None:
-        chosen["method"] = method = work.method or "pretrain"
-        with named(document, *at, "stack"):
-            chosen["stack"] = catalog.stack(work.stack or DEFAULT_STACK[method]).name
+        chosen["method"] = work.method or "pretrain"
+    chosen["stack"] = _stacks(work, catalog, document, at)
     typical = usual(model, work.method, catalog.recipes)
     chosen |= {"precision": work.precision, "sequence_length": work.sequence_length or typical.sequence_length}
     if work.tokens is not None:
         chosen["global_batch"] = work.global_batch or typical.global_batch
     stated = {name for name in work.model_fields_set if getattr(work, name) is not None}
-    defaults += _said(chosen, stated, {"sequence_length": typical.why, "global_batch": typical.why})
+    said = {**chosen, **_usual(chosen, catalog)}
+    defaults += _said(said, stated, {"sequence_length": typical.why, "global_batch": typical.why})
     return work.model_copy(update=chosen), defaults
 
 
@@ -113,6 +114,21 @@ def resolve_portfolio(portfolio: Portfolio, catalog: Catalog, document: Document
         "sourcing": sourcing.model_copy(update={"rent": rent})}), defaults
 
 
+def _stacks(work: Training, catalog: Catalog, document: Document,
+            at: tuple[str | int, ...] = ("workload",)) -> tuple[str, ...]:
+    """Return the stacks named, by their catalog names; `auto` as it is."""
+    with named(document, *at, "stack"):
+        return work.stack if work.stack == (AUTO,) else tuple(dict.fromkeys(
+            catalog.stack(name).name for name in work.stack))
+
+
+def _usual(chosen: Mapping[str, Any], catalog: Catalog) -> dict[str, object]:
+    """Return the stack that defaults name until the search has decided: the most usual one, where none is named."""
+    if chosen["stack"] != (AUTO,) or "method" not in chosen:
+        return {}
+    return {"stack": catalog.usual_stacks(chosen["method"])[0].name}
+
+
 def resolve_serving(scenario: ServingScenario, catalog: Catalog, document: Document = NO_FILE
                     ) -> tuple[ServingScenario, Defaults]:
     """Return the same for services: catalog names, formats, percentiles and trace files filled in."""
@@ -145,10 +161,8 @@ def resolve_work(scenario: AnyScenario, catalog: Catalog, document: Document = N
     if len(work.models) > 1:
         raise document.error(("workload", "model"), f"one model at a time is estimated, got {', '.join(work.models)}")
     with named(document, "workload", "model"):
-        chosen = {"model": reads_text(catalog.model(work.models[0])).name}
-    if work.stack is not None:
-        with named(document, "workload", "stack"):
-            chosen["stack"] = catalog.stack(work.stack).name
+        chosen: dict[str, object] = {"model": reads_text(catalog.model(work.models[0])).name}
+    chosen["stack"] = _stacks(work, catalog, document)
     return scenario.model_copy(update={"workload": work.model_copy(update=chosen)})
 
 

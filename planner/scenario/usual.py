@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from planner.catalog.architecture import Model
 from planner.catalog.recipes import Recipes
-from planner.scenario.workload import TUNING, Batch, Method
+from planner.catalog.stack import Method
+from planner.scenario.workload import TUNING, Batch
 
 
 class Usual(NamedTuple):

@@ -7,9 +7,10 @@ from typing import get_args
 
 from planner.catalog.hardware import Precision
 from planner.catalog.price import Term
+from planner.catalog.stack import Method
 from planner.scenario.limits import Objective
 from planner.scenario.serving import CacheFormat, Disaggregated, Quantization
-from planner.scenario.workload import Loss, Method, Optimizer
+from planner.scenario.workload import Loss, Optimizer
 
 _PRECISIONS = {"bf16": "bfloat16", "fp16": "float16 half f16", "fp32": "float32 single f32", "fp8": "float8 f8 e4m3",
                "int8": "8bit", "int4": "4bit", "mxfp8": "mx8"}

@@ -16,6 +16,7 @@ from pydantic import (
 )
 
 from planner.catalog.hardware import Precision
+from planner.catalog.stack import Method
 from planner.units import Tokens, parse, parse_count, trimmed
 from planner.units.reading import DOCUMENTS, EPOCHS, SEQUENCES
 from planner.yaml_io import Frozen
@@ -23,10 +24,8 @@ from planner.yaml_io import Frozen
 Optimizer = Literal["adamw", "adamw-8bit", "adamw-4bit", "sgd-momentum", "lion", "muon", "adafactor",
                     "paged-adamw", "paged-adamw-8bit"]
 Loss = Literal["plain", "chunked", "fused"]
-Method = Literal["pretrain", "full", "lora", "qlora", "inference"]
-DEFAULT_STACK = {"pretrain": "megatron-core", "full": "megatron-core", "lora": "hf-peft", "qlora": "hf-peft",
-                 "inference": "megatron-core"}
-"""Stack by method, where none is named."""
+AUTO = "auto"
+"""In place of stacks: all that people use for the method."""
 TUNING = ("full", "lora", "qlora")
 """Methods that start from trained weights."""
 _BATCH = re.compile(r"([^+±]+)(?:(?:\+-|\+/-|±) ?(\d+(?:\.\d+)?) ?%)?", re.ASCII)
@@ -79,6 +78,22 @@ def sequence(value: int) -> int:
     return value
 
 
+def _stacks(value: object) -> object:
+    names = [value] if isinstance(value, str) else value
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        return value
+    found = tuple(dict.fromkeys(part.strip() for name in names for part in name.split(",") if part.strip()))
+    if not found:
+        raise ValueError("expected auto, or names of stacks")
+    if AUTO in (name.lower() for name in found):
+        if len(found) == 1:
+            return (AUTO,)
+        raise ValueError("auto stands for every stack in use, so that no other is named beside it")
+    return found
+
+
+Stacks = Annotated[tuple[str, ...], BeforeValidator(_stacks, json_schema_input_type=str | list[str]),
+                   PlainSerializer(", ".join, return_type=str)]
 SequenceLength = Annotated[Tokens, AfterValidator(sequence)]
 
 
@@ -107,8 +122,8 @@ class Training(Frozen):
     """Sequences of a step: 2048, or 2048 sequences +- 2%; none means the model's default, of fine-tuning 128."""
     precision: tuple[Precision, ...] = Field(default=("bf16",), min_length=1)
     """Formats of matrix products that are searched."""
-    stack: str | None = None
-    """Training framework; none means the default for the method."""
+    stack: Stacks = (AUTO,)
+    """Training frameworks that are searched: A, or A, B; auto means those that people use for the method."""
     optimizer: Optimizer = "adamw"
     """What keeps states beside the weights that train; adamw is the stack's own recipe."""
     optimizer_in_backward: bool = False

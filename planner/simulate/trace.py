@@ -39,6 +39,11 @@ class Trace:
         prefixes = None if self.prefixes is None else tuple(self.prefixes[row] for row in rows)
         return Trace(self.arrival[rows], self.input[rows], self.output[rows], prefixes, self.prefix_block)
 
+    def first(self, count: int) -> Trace:
+        """Return the first requests, at most so many."""
+        prefixes = None if self.prefixes is None else self.prefixes[:count]
+        return Trace(self.arrival[:count], self.input[:count], self.output[:count], prefixes, self.prefix_block)
+
     @property
     def seconds(self) -> float:
         """From 0 to the last arrival."""

@@ -115,7 +115,8 @@ def test_hardware_outside_the_question_may_have_no_plan_or_no_offer() -> None:
 
 @pytest.mark.parametrize(("choice", "reason"), [
     ("tp=3", "tp must divide the key-value heads"), ("gpus=12", "the GPUs must fill whole nodes"),
-    ("pp=33", "a pipeline stage needs at least one layer"), ("zero=3,pp=2", "the stack shards gradients or weights"),
+    ("pp=33", "a pipeline stage needs at least one layer"),
+    ("zero=3,pp=2,stack=megatron-core", "the stack shards gradients or weights"),
 ])
 def test_a_choice_that_a_rule_forbids_names_the_rule(choice: str, reason: str) -> None:
     one = why(choice)

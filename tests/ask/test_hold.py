@@ -45,7 +45,7 @@ def test_less_training_needs_no_more_gpus(seventy: dict[tuple[str, str], int]) -
 
 def test_qlora_of_8b_goes_on_one_rtx_4090_and_full_training_does_not() -> None:
     """Llama 3 8B: QLoRA on one RTX 4090, full fine-tuning above 100 GB of states."""
-    plan = hold("llama-3.1-8b", "rtx-4090", workload__sequence_length="2048")
+    plan = hold("llama-3.1-8b", "rtx-4090", workload__sequence_length="2048", workload__stack="hf-peft")
     counts = {a.workload: a.gpus for a in plan.assignments}
     assert counts["qlora"] == 1
     assert counts["full"] > 1

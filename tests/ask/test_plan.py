@@ -158,8 +158,9 @@ def test_impossible_deadline_names_the_fastest_and_what_would_do() -> None:
     assert "1 d" in answer.infeasible.because[0]
 
 
-def test_full_tuning_of_70b_on_one_rtx_4090_does_not_fit() -> None:
+def test_full_tuning_of_70b_on_one_rtx_4090_does_not_fit_without_flash() -> None:
     answer = plan(workload__model="llama-3.1-70b", workload__method="full", workload__tokens="1 G",
+                  workload__stack="megatron-core, fsdp2",
                   hardware__candidates="rtx-4090-1x", limits__max_gpus=None, limits__deadline=None)
     assert answer.status == "infeasible"
     assert answer.infeasible is not None

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import heapq
 import math
+import random
 from decimal import Decimal, localcontext
 from functools import cache
 
 import numpy as np
 import pytest
 
+from planner import plan as ask
 from planner.answer.assignment import TrainingAssignment
 from planner.answer.schema import Plan
 from planner.ask.plan import make_plan
 from planner.catalog.load import Catalog
-from planner.money.goodput import goodput, spare_nodes
+from planner.money.goodput import goodput, running, spare_nodes
 from planner.scenario.load import load_scenario
 
 FACTS = Catalog().reliability
@@ -111,3 +114,55 @@ def test_spares_are_enough_and_none_too_many_however_many_they_are(confidence: f
 def test_spares_at_a_confidence_next_to_one_come_to_an_end() -> None:
     facts = FACTS.model_copy(update={"spare_confidence": np.nextafter(1, 0)})
     assert 100 < spare_nodes(facts, np.array([8]), np.array([100]), np.array([1.0]))[0] < 800
+
+
+def waiting(nodes: int, spares: int, mean: float, rng: random.Random) -> float:
+    """Return the share of time in which a run waits for repairs, event by event: a day each, and no failures then."""
+    now = waited = 0.0
+    away: list[float] = []
+    for _ in range(20_000):
+        now += rng.expovariate(mean)
+        away = [end for end in away if end > now]
+        heapq.heappush(away, now + 1.0)
+        if len(away) > spares:
+            until = heapq.heappop(away)
+            waited, now = waited + until - now, until
+    return waited / now
+
+
+@pytest.mark.parametrize("spares", [0, 1, 3])
+def test_a_run_short_of_spares_waits_for_repairs(spares: int) -> None:
+    """Erlang's loss formula against events; repairs last a day, of which 2,048 GPUs need 0.58 a day."""
+    gpus, nodes, rng = np.array([2048]), np.array([256]), random.Random(spares)
+    mean = 2048 * FACTS.hardware_share * 24 / FACTS.gpu_hours_per_interruption
+    found = 1 - running(FACTS, gpus, nodes, np.array([np.inf]), np.array([spares]))[0]
+    assert found == pytest.approx(waiting(256, spares, mean, rng), rel=0.1)
+    assert spares or found == pytest.approx(mean / (1 + mean))
+
+
+def test_owned_nodes_can_all_be_used_and_the_goodput_says_what_that_costs() -> None:
+    asked = {"model": "llama-3.1-70b", "tokens": "1T", "objective": "time", "stack": "megatron-core", "gpus": 2048}
+    short, enough = (ask(**asked, own=f"{nodes}xdgx-h100").assignments[0] for nodes in (256, 258))
+    assert (short.nodes, short.spare_nodes, enough.spare_nodes) == (256, 0, 2)
+    assert isinstance(short, TrainingAssignment)
+    assert short.failures is not None
+    assert short.failures.missing_spares == 2
+    assert short.goodput == pytest.approx((enough.goodput or 0) * (1 - short.failures.repair_share))
+    within = ask(**asked, on="dgx-h100", max_power=f"{256 * 10.2}kW").assignments[0]
+    assert within.nodes == 256
+    assert within.spare_nodes < 2
+
+
+def test_a_provider_bills_a_least_time_that_the_offer_or_its_term_overrides() -> None:
+    """Oracle's bare metal is billed for an hour at least; most others by the minute."""
+    asked = {"model": "llama-3.1-8b", "method": "full", "tokens": "5M", "stack": "megatron-core", "on": "dgx-h100",
+             "gpus": 8}
+    dear, cheap = (ask(**asked, provider=provider).assignments[0] for provider in ("oci", "coreweave"))
+    assert isinstance(dear, TrainingAssignment)
+    assert isinstance(cheap, TrainingAssignment)
+    assert dear.commitment is not None
+    assert dear.commitment.paid_days * 24 == pytest.approx(1)
+    assert dear.cost_usd == pytest.approx(80.0, abs=0.01)
+    assert cheap.commitment is None
+    offers = {offer.term: offer for prices in Catalog().price_lists for offer in prices.offers}
+    assert (offers["on-demand"].commitment(60), offers["reserved-1y"].commitment(60)) == (60, 365 * 86400)

@@ -105,6 +105,7 @@ def test_offload_is_never_left_out_where_it_would_win(model: str, node: str, gpu
     """Staging can be short of memory where the continuous bound is not: integer layers, equal chunks."""
     scenario, _ = load_scenario(None, {
         "workload.model": model, "workload.tokens": "10G", "workload.global_batch": str(batch), "objective": objective,
+        "workload.stack": "megatron-core",
         "workload.sequence_length": str(length), "limits.gpus": str(gpus), "hardware.candidates": node}, catalog())
     scenario = scenario.model_copy(update={"sourcing": scenario.sourcing.model_copy(
         update={"own": {node: 1000}, "rent": None})})

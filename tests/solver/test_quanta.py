@@ -75,7 +75,8 @@ def test_jobs_of_milliseconds_pass_their_own_checks(tokens: str) -> None:
 
 
 def training(scenario: Scenario, known: Catalog) -> TrainingJob:
-    job, = question_of(scenario, known).jobs
+    work = scenario.workload.model_copy(update={"stack": ("megatron-core",)})
+    job, = question_of(scenario.model_copy(update={"workload": work}), known).jobs
     assert isinstance(job, TrainingJob)
     return job
 

@@ -56,6 +56,10 @@ def why_not(ask: Ask, catalog: Catalog, asked: Mapping[str, str], plan: Solved) 
         question = question_of(scenario, catalog)
     except InputError as error:
         return WhyNot(asked=dict(asked), verdict="not offered", because=str(error))
+    taken, mine = (one.terms.market for one in (question, plan.question))
+    if any(offer.assumed for offer in taken.offers) and not any(offer.assumed for offer in mine.offers):
+        names = ", ".join(sorted({one.node.name for one in taken.candidates}))
+        return WhyNot(asked=dict(asked), verdict="not offered", because=f"no candidate has a usable offer: {names}")
     other = solve(question, plan.effort, held=held)
     return _ruled_out(asked, other) if other.solution.value is None else _weighed(asked, other, plan)
 

@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from planner.answer.schema import Objective, Plan
-from planner.ask.account import joined
 from planner.ask.portfolio.cause import no_plan
 from planner.ask.portfolio.dated import assignments_of
 from planner.ask.portfolio.ledger import cash_of, periods_of, supply_of
 from planner.ask.provenance import provenance_of
 from planner.catalog.load import Catalog
 from planner.jobs.agenda import Agenda, agenda_of
-from planner.jobs.columns import MICRO, Columns
+from planner.jobs.columns import MICRO, Columns, joined
 from planner.jobs.kinds import jobs_of
 from planner.jobs.market import price_dates
 from planner.jobs.pools import suppliers_of

@@ -56,7 +56,9 @@ class Tabulated:
     gain: float
     """Output tokens of a sequence in a step."""
     copies: int
-    """Of attention, which prompts share out: one alone leaves the others idle."""
+    """Of attention, times stages: prompts share them out."""
+    chunk: int
+    """Prompt tokens of a step of one of them at most."""
 
     def fixed(self, sequences: int) -> float:
         """Return seconds of a token of that many sequences over empty caches."""
@@ -69,12 +71,12 @@ class Tabulated:
     def prefill(self, tokens: int, context: int) -> float:
         """Return seconds that prompt tokens add; several prompts in a step are each as long as the mean one.
 
-        A prompt runs on one copy of attention, while the others wait for it.
+        A prompt runs on one copy of attention and one stage, while the others work on others.
         """
-        alone = min(tokens, self.mean_prompt)
-        behind = context + alone / 2
+        each = min(tokens, self.chunk)
+        behind = context + min(tokens, self.mean_prompt) / 2
         rows = [np.interp(behind, self.before, row) for row in self.prompts]
-        return float(np.interp(max(tokens, alone * self.copies), self.tokens, rows))
+        return float(np.interp(each * self.copies, self.tokens, rows)) * tokens / each / self.copies
 
     def empty(self) -> float:
         """Return the floor of a step that decodes nothing."""
@@ -106,7 +108,7 @@ def tabulate(d: Deployment, rows: Replicas, service: Service, batch: float, most
     floor = d.engine.step
     prompts = np.maximum(whole - base - (0.0 if beside else floor), 0.0).reshape(len(tokens), len(before))
     return Tabulated(many, plain, slope, tokens, before, prompts, floor, stream.prompt, stream.tokens_per_step,
-                     int(rows.dp[0]))
+                     copies, d.engine.chunk)
 
 
 def kind_of(catalog: Catalog, service: Service, candidate: Candidate, pick: Pick) -> ReplicaKind:
@@ -185,18 +187,20 @@ def transfer_of(catalog: Catalog, service: Service, candidates: Sequence[Candida
 
 
 def outside(catalog: Catalog, service: Service, candidates: Sequence[Candidate], picks: Sequence[Pick]) -> float:
-    """Return seconds before a first token that no step of the replay has: of the host, and of the stages of a pipeline.
+    """Return seconds before a first token that no step of the replay has: of the host, and of stages and copies.
 
-    The replay has a prompt take one stage's share of the time of all, as stages work on different prompts; the prompt
-    itself passes them one after the other.
+    The replay has a prompt take one stage's and copy's share of the time of all, as they work on different prompts; the
+    prompt itself passes the stages one after the other, and has one copy for itself.
     """
     pick = next((pick for pick in picks if pick.column.role == "prefill"), picks[0])
     column = pick.column
     d, rows = deployment(catalog, service, candidates[column.candidate], column.format, column.settings), column.rows
-    stages, none = pick.column.pp, np.zeros(1)
-    tokens = np.full(1, min(service.stream.prompt, float(d.engine.chunk)) * pick.column.dp * stages)
+    copies, none = column.pp * column.dp, np.zeros(1)
+    tokens = np.full(1, min(service.stream.prompt, float(d.engine.chunk)) * copies)
     pass_ = float(step_times(d, rows, Load(none, none, tokens, none + service.stream.behind)).total[0])
-    return d.engine.request + pass_ * (1 - 1 / stages)
+    # chunks of a prompt follow each other through the stages at once, on their copy one by one
+    steps = max(1.0, service.stream.prompt / d.engine.chunk)
+    return d.engine.request + pass_ * (steps * (1 - 1 / column.dp) + (1 - 1 / column.pp) / column.dp)
 
 
 def replayed(outcome: Outcome, service: Service) -> Replayed:

@@ -26,6 +26,8 @@ SEEDS = (0, 1, 2)
 """Of the requests drawn; the first are those that the plan shows."""
 MANY = 8000
 """Requests from which on one seed says as much as several."""
+OF_AN_HOUR = 1500
+"""Requests of an hour of the day that is not the busiest."""
 SAMPLE = 24
 """Replicas of a larger fleet that are replayed, with their share of the load."""
 STEPS = (0.95, 0.85, 0.7, 0.5, 0.3, 0.15, 0.05)
@@ -128,6 +130,8 @@ def _traces(service: Service, factor: float) -> list[Trace]:
         trace = requests_of(service)
         return [replace(trace, arrival=trace.arrival / factor)]
     first = requests_of(service)
+    if factor < max(service.asked.day or (factor,)):
+        return [replace(first.first(OF_AN_HOUR), arrival=first.arrival[:OF_AN_HOUR] / factor)]
     seeds = SEEDS if len(first) < MANY else SEEDS[:1]
     drawn = (first if seed == SEEDS[0] else requests_of(service, seed=seed) for seed in seeds)
     return [replace(trace, arrival=trace.arrival / factor) for trace in drawn]

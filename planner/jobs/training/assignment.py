@@ -16,7 +16,7 @@ from planner.answer.assignment import (
     TrainingAssignment,
 )
 from planner.answer.bought import bought_of
-from planner.answer.breakdown import Median, Memory, MemoryComponents, Time, TimeComponents
+from planner.answer.breakdown import Evidence, Median, Memory, MemoryComponents, Time, TimeComponents
 from planner.answer.layout import ContextMethod, Layout, Offload, RecomputeLayers, Stage
 from planner.catalog.calibration import Residual
 from planner.layouts.axes import SCHEDULES, lead_modes
@@ -44,6 +44,8 @@ class Context:
     offers: Sequence[RentalOffer]
     residuals: Sequence[Residual]
     """Of step time, by candidate."""
+    validated: bool = True
+    """Whether speeds of the stack were measured."""
 
     def offer(self, candidate: int) -> RentalOffer:
         """Return the cheapest offer of a candidate."""
@@ -109,7 +111,8 @@ def memory_of(evaluation: Evaluation) -> Memory:
                                 reserved=round(evaluation.memory.reserved), device=round(evaluation.memory.device)))
 
 
-def time_of(evaluation: Evaluation, step_seconds: float, steps: int | None, residual: Residual) -> Time:
+def time_of(evaluation: Evaluation, step_seconds: float, steps: int | None, residual: Residual, *,
+            validated: bool) -> Time:
     """Return the time of a step; `step_seconds` is the staged value, whose rounding up goes to `other`."""
     parts = dict(evaluation.step.components)
     parts["other"] += step_seconds - evaluation.step.seconds
@@ -117,7 +120,8 @@ def time_of(evaluation: Evaluation, step_seconds: float, steps: int | None, resi
     return Time(step_seconds=step_seconds, components=TimeComponents(**parts), steps=steps,
                 tokens_per_second_per_gpu=evaluation.tokens_per_second_per_gpu / slower,
                 model_tflops_per_gpu=evaluation.model_flops_per_gpu / slower / 1e12, mfu=evaluation.mfu / slower,
-                interval90_seconds=(step_seconds * residual.q05, step_seconds * residual.q95))
+                interval90_seconds=(step_seconds * residual.q05, step_seconds * residual.q95),
+                evidence=Evidence(rows=residual.rows if validated else 0, validated=validated))
 
 
 def assignment_of(context: Context, found: StagedLayout) -> Assignment:
@@ -139,7 +143,8 @@ def assignment_of(context: Context, found: StagedLayout) -> Assignment:
         "sourcing": offer.how if offer else None,
         "usd_per_node_hour": _price(context, found) if offer else None, "stack": context.question.stack.name,
         "layout": layout_of(context.question, found.batch.rows, found.row, evaluation), "memory": memory_of(evaluation),
-        "time": time_of(evaluation, found.step_seconds, steps if offer else None, context.residuals[column.candidate]),
+        "time": time_of(evaluation, found.step_seconds, steps if offer else None, context.residuals[column.candidate],
+                        validated=context.validated),
         "goodput": found.goodput if offer else None, "duration_days": days if offer else None,
         "cost_usd": pricing.cost(column) / 100 if offer else None,
         "energy_kwh": column.energy_wh / 1000 if offer else None,
@@ -165,11 +170,13 @@ def _price(context: Context, found: StagedLayout) -> float:
 
 def _failures(context: Context, rows: Layouts) -> Failures:
     """Return how often a run of one row is interrupted, and how it is saved."""
-    between, interval, write = (
-        float(one[0]) for one in Pricing(context.job, context.question.candidates).interruptions(rows))
+    pricing = Pricing(context.job, context.question.candidates)
+    between, interval, write = (float(one[0]) for one in pricing.interruptions(rows))
+    missing = int((pricing.usual_spares(rows) - pricing.spares(rows))[0])
     return Failures(seconds_between=between, checkpoint_bytes=context.job.checkpoint_bytes,
                     checkpoint_interval_seconds=interval, checkpoint_write_seconds=write,
-                    restart_seconds=context.job.reliability.restart)
+                    restart_seconds=context.job.reliability.restart, missing_spares=missing,
+                    repair_share=1 - float(pricing.running(rows)[0]) if missing else 0.0)
 
 
 def _commitment(context: Context, found: StagedLayout) -> Commitment | None:

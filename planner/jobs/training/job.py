@@ -16,14 +16,8 @@ from planner.jobs.columns import Columns, Processed, Run
 from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Picked, Replaying, Short, Terms
 from planner.jobs.quanta import prices, quanta
 from planner.jobs.training.assignment import Context, assignment_of
-from planner.jobs.training.facts import (
-    MOST_GPUS,
-    checkpoint_bytes,
-    facts_of,
-    most_gpus,
-    processed,
-    stored,
-)
+from planner.jobs.training.facts import MOST_GPUS, checkpoint_bytes, facts_of, most_gpus, processed, stored
+from planner.jobs.training.in_use import has_evidence
 from planner.jobs.training.knobs import knobs_of
 from planner.jobs.training.lacking import broken_rules, counts_of, nearest_of, short_of_memory
 from planner.jobs.training.one_layout import AXES, axis_value, estimate_training, layout_of_row
@@ -37,9 +31,10 @@ from planner.physics.training.recipes import Recipe, with_recipe
 from planner.scenario.default import Default, Defaults
 from planner.scenario.limits import Objective
 from planner.scenario.usual import usual
-from planner.scenario.workload import DEFAULT_STACK, Batch, Training
+from planner.scenario.workload import Batch, Training
 from planner.solver.check import check_staging
 from planner.solver.quantize import duration_limit
+from planner.solver.search.found import StagedLayout
 from planner.solver.search.frontier import Search
 from planner.solver.search.job import Job as SearchJob
 from planner.solver.search.parallel import search_grid
@@ -63,6 +58,8 @@ class TrainingJob:
     stack: Stack
     question: Question
     facts: Facts
+    place: int = 0
+    """Of its stack among those that are searched."""
 
     @property
     def has_requests(self) -> bool:
@@ -80,10 +77,15 @@ class TrainingJob:
     def asking(self, update: Mapping[str, Any]) -> TrainingJob:
         """Return the job with keys of its workload changed."""
         return self if not update else training_job(
-            self.name, self.asked.model_copy(update=dict(update)), self.catalog, self.terms, self.confidence)
+            self.name, self.asked.model_copy(update=dict(update)), self.catalog, self.terms, self.confidence,
+            self.stack.name, self.place)
 
-    def columns(self, effort: Effort = UNLIMITED, depth: Depth = "each", held: Held = NOTHING_HELD) -> Searched:
-        """Return the best layouts as columns: of every candidate, of all, or the first that keeps the limits."""
+    def columns(self, effort: Effort = UNLIMITED, depth: Depth = "each", held: Held = NOTHING_HELD,
+                known: Sequence[StagedLayout] = ()) -> Searched:
+        """Return the best layouts as columns: of every candidate, of all, or the first that keeps the limits.
+
+        known: what other stacks do, and this one has to do better.
+        """
         facts = self.held(held)
         grid = Grid(facts)
         if depth == "any":
@@ -92,8 +94,15 @@ class TrainingJob:
             frontier = shared(self.question, facts.space, self.search, grid_source(grid),
                               duration_limit(self.terms.period), effort)
         else:
-            frontier = search_grid(self.question, grid, self.search, effort, each=depth == "each")
+            frontier = search_grid(self.question, grid, self.search, effort, each=depth == "each", known=known)
         return searched(grid, frontier)
+
+    def best_on(self, candidate: int, effort: Effort) -> StagedLayout | None:
+        """Return the best layout on one candidate; none where there is none, or the time is up before it is known."""
+        facts = self.held()
+        facts = replace(facts, space=replace(facts.space, only={**facts.space.only, "candidate": (candidate,)}))
+        found = search_grid(self.question, Grid(facts), self.search, effort, each=False)
+        return min(found.found, key=lambda one: one.key) if found.found and found.open_bound is None else None
 
     def held(self, held: Held = NOTHING_HELD) -> Facts:
         """Return what rules look up, with axes held, on the candidates that some offer has."""
@@ -116,7 +125,8 @@ class TrainingJob:
             reclaims=tuple(reclaims.get(at, float("inf")) for at in range(len(terms.market.candidates)))
             if reclaims else (),
             upper=self._upper(), deadline_us=held.deadline_us, budget_cents=held.budget_cents,
-            max_power_w=held.max_power_w, timed=self.asked.tokens is not None or terms.objective == "time")
+            max_power_w=held.max_power_w, place=self.place,
+            timed=self.asked.tokens is not None or terms.objective == "time")
 
     @property
     def checkpoint_bytes(self) -> float:
@@ -133,7 +143,12 @@ class TrainingJob:
     def context(self) -> Context:
         """What every assignment of the job shares."""
         return Context(self.name, self.model.name, self.asked.method or "pretrain", self.question, self.search,
-                       self.terms.market.offers, self.residuals)
+                       self.terms.market.offers, self.residuals, validated=self.is_validated)
+
+    @property
+    def is_validated(self) -> bool:
+        """Whether measured speeds of the stack are in the evidence: of training whole models, not of adapters."""
+        return has_evidence(self.catalog, self.stack, self.asked.method or "pretrain")
 
     def assignments(self, columns: Columns, picks: Sequence[Picked], replaying: Replaying | None = None
                     ) -> list[Assignment]:
@@ -174,10 +189,15 @@ class TrainingJob:
         run = Run(run.job, found.column, self._offer(found.column.candidate))
         return replace(columns, frontier=frontier), run, found.key[0]
 
-    def trade_offs(self, measures: Sequence[Objective], effort: Effort) -> tuple[Searched, list[Run]]:
-        """Return the exact frontier of the measures, the best by the first one first, unless a bound is left open."""
+    def trade_offs(self, measures: Sequence[Objective], effort: Effort, known: Sequence[StagedLayout] = ()
+                   ) -> tuple[Searched, list[Run]]:
+        """Return the exact frontier of the measures, the best by the first one first, unless a bound is left open.
+
+        known: what other stacks do, and is on it where this one does nothing as good.
+        """
         grid = Grid(self.held())
-        points, account = pareto(self.question, grid.facts.space, self.search, grid_source(grid), measures, effort)
+        points, account = pareto(self.question, grid.facts.space, self.search, grid_source(grid), measures, effort,
+                                 known)
         account.found = points
         runs = [Run(0, one.column, self._offer(one.column.candidate)) for one in points]
         return searched(grid, account), runs
@@ -188,7 +208,7 @@ class TrainingJob:
         row, _ = nearest_of(self.question, columns.grid)
         if row is None:
             return None
-        asked = self.asked.model_copy(update={"stack": self.stack.name})
+        asked = self.asked.model_copy(update={"stack": (self.stack.name,)})
         node = self.terms.market.candidates[int(row["candidate"])].node.name
         return estimate_training(asked, self.catalog, node, None, layout_of_row(row), self.confidence)
 
@@ -217,7 +237,7 @@ class TrainingJob:
     def broken(self, columns: Columns, effort: Effort) -> list[str]:
         """Return the rules that together leave no legal layout; empty where there are some. Raises OutOfTime."""
         assert isinstance(columns, Searched)
-        return broken_rules(columns.grid, effort)
+        return list(broken_rules(columns.grid, effort).values())
 
     def short(self, columns: Columns) -> Short:
         """Return what lacks memory, and the nearest miss."""
@@ -261,11 +281,12 @@ class TrainingJob:
         return tuple(quantile(residual, deadline.confidence) for residual in self.residuals)
 
 
-def training_job(name: str, asked: Training, catalog: Catalog, terms: Terms, confidence: float) -> TrainingJob:
-    """Return a resolved training workload on its terms, with what storage costs where nodes are bought."""
+def training_job(name: str, asked: Training, catalog: Catalog, terms: Terms, confidence: float, stack_name: str,
+                 place: int = 0) -> TrainingJob:
+    """Return a resolved training workload by one stack, with what storage costs where nodes are bought."""
     method = asked.method or "pretrain"
     model, candidates = catalog.model(asked.model), terms.market.candidates
-    stack = with_recipe(catalog.recipes, catalog.stack(asked.stack or DEFAULT_STACK[method]), model,
+    stack = with_recipe(catalog.recipes, catalog.stack(stack_name), model,
                         Recipe(asked.optimizer, asked.optimizer_in_backward, asked.loss))
     typical = usual(model, method, catalog.recipes)
     sequence = asked.sequence_length or typical.sequence_length
@@ -276,4 +297,4 @@ def training_job(name: str, asked: Training, catalog: Catalog, terms: Terms, con
     saved = checkpoint_bytes(stack, asked.precision[0], question)
     terms = replace(terms, market=stored(terms.market, asked.tokens or 0, saved))
     facts = facts_of(question, model, asked, batch, terms.limits)
-    return TrainingJob(name, asked, catalog, terms, confidence, model, stack, question, facts)
+    return TrainingJob(name, asked, catalog, terms, confidence, model, stack, question, facts, place)

@@ -25,20 +25,20 @@ FAR = 4
 """Peak over usable memory above which more memory per GPU is no answer, and more GPUs are named."""
 
 
-def broken_rules(grid: Grid, effort: Effort) -> list[str]:
-    """Return the rules that together leave no legal layout; none where there are some. Raises OutOfTime."""
+def broken_rules(grid: Grid, effort: Effort) -> dict[str, str]:
+    """Return the rules that together leave no legal layout, in words; none where there are some. Raises OutOfTime."""
     whole = Grid(grid.facts)
     if not whole.is_empty(effort.check):
-        return []
+        return {}
     held = [name for name in whole.removed if name not in LIMIT_RULES]
     all_held = frozenset(whole.rules) - LIMIT_RULES
     names = minimal(held, lambda rules: not _empty(grid.facts, all_held - set(rules), effort))
     if not names and grid.facts.fixed_gpus:
         space = grid.facts.space
-        return [f"no tp x cp x pp x dp makes {grid.facts.fixed_gpus:,} GPUs: tp divides the "
+        return {"fixed_gpus": f"no tp x cp x pp x dp makes {grid.facts.fixed_gpus:,} GPUs: tp divides the "
                 f"{space.model.attention_heads} heads, dp the {space.global_batch:,} sequences of a step, and pp is at "
-                f"most {space.layers} layers"]
-    return [f"{whole.rules[name].reason} ({name}: {whole.removed[name]:,} layouts)" for name in names]
+                f"most {space.layers} layers"}
+    return {name: f"{whole.rules[name].reason} ({name}: {whole.removed[name]:,} layouts)" for name in names}
 
 
 def _empty(facts: Facts, skipped: frozenset[str], effort: Effort) -> bool:

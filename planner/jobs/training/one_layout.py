@@ -16,6 +16,7 @@ from planner.errors import InputError, MissingFact, UnknownName
 from planner.jobs.idle import Idle, idle, several
 from planner.jobs.training.assignment import layout_of, memory_of, time_of
 from planner.jobs.training.facts import processed
+from planner.jobs.training.in_use import first_stack, has_evidence
 from planner.layouts.axes import RECOMPUTE, SCHEDULES, Space
 from planner.layouts.enumerate import violations
 from planner.layouts.rules import Facts, rules_of
@@ -26,7 +27,7 @@ from planner.physics.training.question import computes, question_of
 from planner.physics.training.recipes import Recipe, with_recipe
 from planner.scenario.limits import MOST
 from planner.scenario.usual import usual
-from planner.scenario.workload import DEFAULT_STACK, Batch, Training
+from planner.scenario.workload import Batch, Training
 
 KEYS = {"tp": "tp", "pp": "pp", "vpp": "vpp", "cp": "cp", "ep": "ep", "expert_tp": "expert_tp", "dp": "dp",
         "mbs": "micro_batch",
@@ -177,7 +178,7 @@ def estimate_training(asked: Training, catalog: Catalog, node: str, gpus: int | 
     """
     model, machine, method, (precision,) = (
         catalog.model(asked.model), catalog.node(node), asked.method or "pretrain", asked.precision)
-    stack = with_recipe(catalog.recipes, catalog.stack(asked.stack or DEFAULT_STACK[method]), model,
+    stack = with_recipe(catalog.recipes, catalog.stack(first_stack(asked, catalog)), model,
                         Recipe(asked.optimizer, asked.optimizer_in_backward, asked.loss))
     typical = usual(model, method, catalog.recipes)
     sequence_length = asked.sequence_length or typical.sequence_length
@@ -217,7 +218,8 @@ def estimate_training(asked: Training, catalog: Catalog, node: str, gpus: int | 
         "gpus": total,
         "stack": stack.name,
         "layout": layout_of(question, rows, 0, found), "memory": memory_of(found),
-        "time": time_of(found, found.step.seconds, _steps(asked, sequence_length, batch), residual)}
+        "time": time_of(found, found.step.seconds, _steps(asked, sequence_length, batch), residual,
+                        validated=has_evidence(catalog, stack, method))}
     if serving:
         return ServingAssignment(**placed)
     return TrainingAssignment(**placed, sequence_length=sequence_length, global_batch=batch)

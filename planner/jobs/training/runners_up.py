@@ -37,12 +37,16 @@ def next_best(context: Context, facts: Facts, found: Frontier, best: StagedLayou
     return [one for one in more.found if one.column.key != best.column.key]
 
 
-def runners_up(found: Sequence[StagedLayout], best: StagedLayout) -> list[StagedLayout]:
+def runners_up(found: Sequence[StagedLayout], best: StagedLayout, kept: Sequence[StagedLayout] = ()
+               ) -> list[StagedLayout]:
     """Return the next best: of every other candidate its best, then of the same hardware other sizes and layouts.
+
+    kept: those that are among them in any case, as the best of each other stack.
 
     Where something else than cost decided, the cheapest that was found is among them.
     """
     ranked = sorted((f for f in found if f is not best), key=lambda f: f.key)
+    most = MOST_ALTERNATIVES - len(kept)
     chosen: list[StagedLayout] = []
     seen: set[tuple[int, ...]] = {(best.column.candidate, best.column.gpus)}
     hardware = {best.column.candidate}
@@ -52,7 +56,7 @@ def runners_up(found: Sequence[StagedLayout], best: StagedLayout) -> list[Staged
             seen.add((one.column.candidate, one.column.gpus))
             chosen.append(one)
     for one in ranked:
-        if len(chosen) >= MOST_ALTERNATIVES:
+        if len(chosen) >= most:
             break
         size = (one.column.candidate, one.column.gpus)
         if size not in seen and one.column.candidate == best.column.candidate:
@@ -60,11 +64,12 @@ def runners_up(found: Sequence[StagedLayout], best: StagedLayout) -> list[Staged
             chosen.append(one)
     if ranked and ranked[0] not in chosen:
         chosen.insert(0, ranked[0])
-    chosen = sorted(chosen, key=lambda f: f.key)[:MOST_ALTERNATIVES]
+    chosen = sorted(chosen, key=lambda f: f.key)[:most]
     cheapest = min(ranked, key=lambda f: (f.cents, f.key), default=best)
     if cheapest.cents < best.cents and cheapest not in chosen:
         chosen[-1:] = [cheapest]
-    return chosen
+    mine = {one.column.key for one in kept}
+    return sorted([*kept, *(one for one in chosen if one.column.key not in mine)], key=lambda f: f.key)
 
 
 def alternative_of(context: Context, found: StagedLayout, best: Assignment) -> Alternative:
@@ -74,7 +79,10 @@ def alternative_of(context: Context, found: StagedLayout, best: Assignment) -> A
     ours, theirs = _value(best, objective), _value(this, objective)
     excess = theirs / ours - 1
     tied = objective != "gpus" and abs(excess) < context.question.kernels.resolution
-    return alternative(this, _why(best, this, objective, excess), tied=tied)
+    why = _why(best, this, objective, excess)
+    if this.stack != best.stack:
+        why = f"with {this.stack}: {why}" + ("" if context.validated else "; its speed is not validated")
+    return alternative(this, why, tied=tied)
 
 
 def _value(assignment: Assignment, objective: str) -> float:

@@ -167,7 +167,7 @@ def served(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Serv
     zero, many = np.zeros(len(rows)), np.maximum(batch, 1.0)
     context = np.full(len(rows), stream.context)
     behind = np.full(len(rows), stream.behind)
-    dp, pp = rows.dp.astype(np.float64), rows.pp.astype(np.float64)
+    copies = (rows.dp * rows.pp).astype(np.float64)
 
     def step(sequences: Floats, prompt: Floats) -> Floats:
         load = Load(sequences, context, prompt, behind, 1.0 + stream.drafts)
@@ -176,32 +176,33 @@ def served(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Serv
     plain, gain, later = step(many, zero), stream.tokens_per_step, max(stream.output - 1, 1.0)
     beside = zero if d.engine.prefill_first else many
     base = zero if d.engine.prefill_first else plain
-    # a prompt runs on one copy of attention while the others idle, and on one stage while the others do other work
+    # a prompt runs on one copy of attention and one stage, while the others work on others
     each = min(stream.prompt, float(d.engine.chunk))
     steps, together = stream.prompt / each, np.ones(len(rows))
-    lone = mixed = step(beside, each * dp * pp)
+    lone = mixed = step(beside, each * copies)
+
     def filled(prompts: Floats) -> Floats:
-        return step(beside, np.clip(prompts * each / dp, each, float(d.engine.chunk)) * dp * pp)
+        return step(beside, np.clip(prompts * each, each, float(d.engine.chunk)) * copies)
 
     for at in range(ROUNDS):
         if at:
             mixed = filled(together)
-        cost = steps * (mixed - base) / (together * pp)
+        cost = steps * (mixed - base) / (together * copies)
         rate = batch / (later * plain / gain + batch * cost)
         busy = np.minimum(rate * cost, STEEPEST)
         mean = np.minimum(plain * (1 - busy) + mixed * busy if d.engine.prefill_first else plain / (1 - busy), mixed)
         # prompts of a step that has some
-        drawn = np.maximum(rate * steps * mean / pp, 1e-9)
-        together = np.clip(drawn / -np.expm1(-drawn), 1.0, d.engine.chunk * dp / each)
-    full = step(beside, d.engine.chunk * dp * pp)
-    service = stream.prompt / (d.engine.chunk * dp * pp) * full
+        drawn = np.maximum(rate * steps * mean / copies, 1e-9)
+        together = np.clip(drawn / -np.expm1(-drawn), 1.0, d.engine.chunk / each)
+    full = step(beside, d.engine.chunk * copies)
+    service = stream.prompt / (d.engine.chunk * copies) * full
     prompts = np.minimum(rate * service, 1 - 1e-6)
     # a step that has room for one prompt alone is met by none while it works: that wait is the queue's
     shared = 1 - each / d.engine.chunk
     rest = plain + shared * (mean - plain)
     longer = shared * (meeting(stream, rate, mean, cost, mixed) - mean)
     # where gaps are uneven, a prompt comes with others
-    met = np.maximum(rate * (rest + longer) / pp + stream.gap_cv**2 - 1, 0.0)
+    met = np.maximum(rate * (rest + longer) / copies + stream.gap_cv**2 - 1, 0.0)
     joint = filled(1 + met)
     others, queue = joint - lone + longer / 2, waiting(stream, prompts, service)
     wait = np.maximum(queue, others)
@@ -222,8 +223,8 @@ def served(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Serv
     asks = zero if stream.think is None else answer / max(stream.think, 1e-9)
     spread = crowding(stream, batch, np.clip(slope * gain * many / plain, 0.0, STEEPEST), left, asks)
     # prompts that come while a step has some go into the next together
-    many_at_once = np.clip(1 + rate * steps * mixed / pp, 1.0, d.engine.chunk * dp / each)
-    shared_cost = steps * (filled(many_at_once) - base) / (many_at_once * pp)
+    many_at_once = np.clip(1 + rate * steps * mixed / copies, 1.0, d.engine.chunk / each)
+    shared_cost = steps * (filled(many_at_once) - base) / (many_at_once * copies)
     others_prompts = Prompts(
         rate, cost, np.minimum(shared_cost, cost),
         # who comes before one's own step begins is taken into it, where it has room

@@ -23,9 +23,9 @@ from planner.solver.search.bounding import Bounding, offers
 from planner.solver.search.bounds import stem_bound, time_bound
 from planner.solver.search.candidate_run import Run, by_candidate, near_leaders
 from planner.solver.search.floor import floor
-from planner.solver.search.found import Batch, Frontier
+from planner.solver.search.found import Batch, Frontier, StagedLayout
 from planner.solver.search.job import Job, Keys, Pricing, identity, joined_keys
-from planner.solver.search.leaders import SORTED, Keeping, leading
+from planner.solver.search.leaders import SORTED, Keeping, beaten_by_fewer, leading
 from planner.solver.search.refine import refined_bound
 from planner.solver.search.source import Source, together
 from planner.solver.search.stage_row import stage_row
@@ -51,24 +51,26 @@ class Search:
 
     def __init__(self, question: Question, space: Space, job: Job, effort: Effort = UNLIMITED,
                  only: Level | None = None, count: int = 1, first: bool = False,
-                 leaders: Callable[[Ints], Keeping] | None = None, apart: bool = True) -> None:
+                 leaders: Callable[[Ints], Keeping] | None = None, known: Sequence[StagedLayout] = (),
+                 apart: bool = True) -> None:
         """Start a search for the `count` best of each candidate; `only` is the one level of offload to look at.
 
         first: stop at the first layout that keeps every limit. leaders: makes what decides which layouts are of
-        interest, from the GPU counts of a candidate's stems; where not given, the best are. apart: one candidate after
-        the other, as it teaches what the next need not look at.
+        interest, from the GPU counts of a candidate's stems; where not given, the best are. known: what must be beaten.
+        apart: one candidate after the other, as it teaches what the next need not look at.
         """
         self.question, self.job, self.effort = question, job, effort
         self.pricing = Pricing(job, question.candidates)
         self.out = Frontier()
         self.space = space
         self.first, self.leaders = first, leaders or partial(leading, count)
-        # what one candidate teaches about the next is worth more than company
         self.alone = first or (leaders is not None and apart)
         self.seen: set[int] = set()
         self.levels = offers(question, space) if only is None else (only,)
         self.bounding = Bounding(question, self.pricing, self.levels, space.flash, self.out)
         self.kept: dict[int, Keeping] = {}
+        for one in known if job.timed else map(beaten_by_fewer, known):
+            self.kept.setdefault(one.column.candidate, self.leaders(np.zeros(0, np.int64))).offer(one)
         self.runs: dict[int, Run] = {}
         self.batches: list[Batch] = []
 

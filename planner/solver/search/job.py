@@ -11,7 +11,7 @@ from planner.catalog.calibration import Reliability
 from planner.layouts.candidate import Candidate
 from planner.layouts.offload import OFFLOAD_AXES, level_of
 from planner.layouts.table import Floats, Ints, Layouts, Mask, distinct
-from planner.money.goodput import goodput, interruptions, spare_nodes
+from planner.money.goodput import goodput, interruptions, running, spare_nodes
 from planner.solver.column import Column
 from planner.solver.fleet.problem import FleetOffer, Goal
 from planner.solver.quantize import duration_floor, duration_use
@@ -37,6 +37,8 @@ class Job:
     deadline_us: int | None = None
     budget_cents: int | None = None
     max_power_w: int | None = None
+    place: int = 0
+    """Of its stack among those that are searched: of equals the first one's are taken."""
     timed: bool = True
     """False where nothing but the number of GPUs is asked, so that a faster GPU is no better."""
 
@@ -103,9 +105,18 @@ class Pricing:
         return -(-rows.gpus // self.node_gpus[rows.candidate])
 
     def share(self, rows: Layouts) -> Floats:
-        """Return the goodput of each row."""
-        nodes = self.nodes(rows)
-        return goodput(self.job.reliability, rows.gpus, nodes, self.job.checkpoint_bytes, self._reclaims(rows))
+        """Return the goodput of each row, less the time that it waits for repairs where there are too few spares."""
+        nodes, reclaims = self.nodes(rows), self._reclaims(rows)
+        found = goodput(self.job.reliability, rows.gpus, nodes, self.job.checkpoint_bytes, reclaims)
+        spares = self.spares(rows)
+        few = np.flatnonzero(spares < self.usual_spares(rows)) if self._is_limited else np.zeros(0, np.int64)
+        if len(few):
+            found[few] *= self.running(rows.take(few))
+        return found
+
+    def running(self, rows: Layouts) -> Floats:
+        """Return the share of time in which each row does not wait for repairs."""
+        return running(self.job.reliability, rows.gpus, self.nodes(rows), self._reclaims(rows), self.spares(rows))
 
     def interruptions(self, rows: Layouts) -> tuple[Floats, Floats, Floats]:
         """Return seconds between interruptions, between checkpoints, and to write one, for each row."""
@@ -113,7 +124,24 @@ class Pricing:
                              self._reclaims(rows))
 
     def spares(self, rows: Layouts) -> Ints:
-        """Return the spare nodes of each row."""
+        """Return the spare nodes of each row: the usual ones, as far as nodes or power are left for them."""
+        usual = self.usual_spares(rows)
+        if not self._is_limited:
+            return usual
+        most = np.array([10**9 if offer.max_nodes is None else offer.max_nodes for offer in self.job.offers])
+        if self.job.max_power_w is not None:
+            loads = np.array([candidate.node.power.load for candidate in self.candidates])
+            most = np.minimum(most, np.floor(self.job.max_power_w / loads).astype(np.int64))
+        found: Ints = np.clip(most[rows.candidate] - self.nodes(rows), 0, usual)
+        return found
+
+    @property
+    def _is_limited(self) -> bool:
+        """Whether nodes or their power may leave no room for spares."""
+        return self.job.max_power_w is not None or any(offer.max_nodes is not None for offer in self.job.offers)
+
+    def usual_spares(self, rows: Layouts) -> Ints:
+        """Return the spare nodes that cover repairs with the stated confidence, for each row."""
         first, inverse = distinct(rows.gpus, rows.candidate)
         few = rows.take(first)
         return spare_nodes(self.job.reliability, few.gpus, self.nodes(few), self._reclaims(few))[inverse]
@@ -185,7 +213,7 @@ class Pricing:
         micros = duration_use(seconds) if self.job.timed else 0
         power = int(np.ceil(self.candidates[candidate].node.power.load * (nodes + spares)))
         return Column(
-            key=identity(rows, row), candidate=candidate, nodes=nodes, spare_nodes=spares, gpus=gpus,
+            key=identity(rows, row, self.job.place), candidate=candidate, nodes=nodes, spare_nodes=spares, gpus=gpus,
             duration_us=micros, upper_us=max(micros, duration_use(seconds * self.job.upper[candidate])),
             energy_wh=-(-power * micros // (3600 * 10**6)),
             power_w=power, checkpoint_bytes=int(self.job.checkpoint_bytes),
@@ -201,9 +229,9 @@ def complexities(rows: Layouts) -> Ints:
     return found
 
 
-def identity(rows: Layouts, row: int) -> int:
-    """Return a number that tells layouts apart whatever order they come in, for the last tie-break."""
-    code = 0
+def identity(rows: Layouts, row: int, place: int = 0) -> int:
+    """Return a number that tells layouts (of the stack at a place) apart in any order, for the last tie-break."""
+    code = place
     for axis in ("candidate", "tp", "cp", "pp", "vpp", "ep", "dp", "micro_batch", "zero", "precision"):
         code = code * 2**18 + int(getattr(rows, axis)[row])
     rest = (rows.expert_tp[row], rows.schedule[row], rows.no_sync[row], rows.hsdp[row], 1 - rows.sp[row],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import insort
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -83,3 +83,8 @@ def _at_most(keys: Keys, key: Key) -> Mask:
     level = (keys.first == first) & ((keys.cents < cents) | ((keys.cents == cents) & (keys.micros <= micros)))
     found: Mask = (keys.first < first) | level
     return found
+
+
+def beaten_by_fewer(found: StagedLayout) -> StagedLayout:
+    """Return a layout as one that only fewer GPUs beat, where nothing else counts."""
+    return replace(found, key=(found.key[0] - 1, *found.key[1:]))

@@ -16,7 +16,7 @@ from planner.layouts.enumerate import Grid
 from planner.layouts.rules import Facts
 from planner.physics.training.question import Question
 from planner.process.workers import Call, Workers
-from planner.solver.search.found import Frontier
+from planner.solver.search.found import Frontier, StagedLayout
 from planner.solver.search.frontier import Search
 from planner.solver.search.job import Job
 from planner.solver.search.leaders import Leaders
@@ -39,12 +39,14 @@ class _Part:
     grown: int
 
 
-def search_grid(question: Question, grid: Grid, job: Job, effort: Effort, *, each: bool = True) -> Frontier:
+def search_grid(question: Question, grid: Grid, job: Job, effort: Effort, *, each: bool = True,
+                known: Sequence[StagedLayout] = ()) -> Frontier:
     """Search a whole grid with the processes of `effort`; its account is kept in `grid` as if there were one.
 
-    each: find the best of every candidate, or else, in this process, only what may be the best of all.
+    each: find the best of every candidate, or else, in this process, only what may be the best of all. known: what is
+    found already and has to be beaten.
     """
-    frontier = _searched(question, grid, job, effort, each=each)
+    frontier = _searched(question, grid, job, effort, known, each=each)
     if frontier.open_bound is not None:
         # what was not reached: the grid less all that was made or dropped for a reason
         dropped = sum(frontier.removed[name] for name in UNGROWN if name != "time")
@@ -52,15 +54,17 @@ def search_grid(question: Question, grid: Grid, job: Job, effort: Effort, *, eac
     return frontier
 
 
-def _searched(question: Question, grid: Grid, job: Job, effort: Effort, *, each: bool) -> Frontier:
+def _searched(question: Question, grid: Grid, job: Job, effort: Effort, known: Sequence[StagedLayout], *,
+              each: bool) -> Frontier:
     candidates = [int(one) for one in grid.domains["candidate"]]
     workers = min(effort.workers, len(candidates))
     if workers < 2 or not each:
         shared = Leaders(1, 1)
         return _ordered(Search(question, grid.facts.space, job, effort,
-                               leaders=None if each else lambda sizes: shared).run(grid_source(grid)))
+                               leaders=None if each else lambda sizes: shared, known=known).run(grid_source(grid)))
     shares = [tuple(candidates[at::workers]) for at in range(workers)]
-    parts, interrupted = _parts([partial(_part, question, grid.facts, job, effort, share) for share in shares])
+    rivals = [*map(alone, known)]
+    parts, interrupted = _parts([partial(_part, question, grid.facts, job, effort, share, rivals) for share in shares])
     for part in parts:
         grid.removed.update(part.removed)
         grid.grown += part.grown
@@ -96,13 +100,18 @@ def _parts(calls: Sequence[Call]) -> tuple[list[_Part], bool]:
     return [found[at] for at in sorted(found)], interrupted
 
 
+def alone(found: StagedLayout) -> StagedLayout:
+    """Return a found layout without the thousands of rows of its batch, which need not travel."""
+    return replace(found, batch=found.batch.take(np.array([found.row])), row=0)
+
+
 def _part(question: Question, facts: Facts, job: Job, effort: Effort,
-          candidates: tuple[float, ...]) -> _Part:
+          candidates: tuple[float, ...], known: Sequence[StagedLayout]) -> _Part:
     """Search some of the candidates."""
     grid = Grid(replace(facts, space=replace(facts.space, only={**facts.space.only, "candidate": candidates})))
-    frontier = Search(question, grid.facts.space, job, effort).run(grid_source(grid))
-    # a found layout is one row of a batch of thousands, which need not travel
-    frontier.found = [replace(one, batch=one.batch.take(np.array([one.row])), row=0) for one in frontier.found]
+    frontier = Search(question, grid.facts.space, job, effort,
+                      known=[one for one in known if one.column.candidate in candidates]).run(grid_source(grid))
+    frontier.found = [*map(alone, frontier.found)]
     return _Part(frontier, grid.removed, grid.grown)
 
 

@@ -80,15 +80,18 @@ def entry_of(found: StagedLayout) -> Key:
 
 
 def pareto(question: Question, space: Space, job: Job, source: Source, measures: Sequence[Goal],
-           effort: Effort = UNLIMITED) -> tuple[list[StagedLayout], Frontier]:
+           effort: Effort = UNLIMITED, known: Sequence[StagedLayout] = ()) -> tuple[list[StagedLayout], Frontier]:
     """Return the frontier of `measures`, best first by them in turn, and the account of its search.
 
+    known: what another search found, which is on the frontier where nothing here is as good.
     The job's objective is the first measure. It is exact unless the account has an open bound.
     Raises RuntimeError where an independent check contradicts a layout, which is a defect and no answer.
     """
     stairs = Staircase(tuple(measures))
-    frontier = Search(question, space, job, effort, leaders=lambda sizes: stairs).run(source)
+    frontier = Search(question, space, job, effort, leaders=lambda sizes: stairs, known=known).run(source)
     for found in stairs.points.values():
+        if any(found is one for one in known):
+            continue
         batch = found.batch
         problem = staging_problem(question, batch.rows, batch.time, batch.memory, found.row)
         if wrong := check_staging(problem, found.staged):

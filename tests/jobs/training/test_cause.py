@@ -43,7 +43,7 @@ def test_the_rule_that_emptied_the_space_leads() -> None:
 
 @pytest.fixture(scope="module")
 def far() -> Plan:
-    return plan(model="llama-3.1-405b", tokens="1 G", on="dgx-h100", max_gpus=8)
+    return plan(model="llama-3.1-405b", tokens="1 G", on="dgx-h100", max_gpus=8, stack="megatron-core")
 
 
 def test_memory_far_beyond_the_gpu_names_how_many_would_hold_it(far: Plan) -> None:
@@ -56,7 +56,7 @@ def test_memory_far_beyond_the_gpu_names_how_many_would_hold_it(far: Plan) -> No
 
 
 def test_memory_that_misses_by_little_names_only_the_bytes() -> None:
-    answer = plan(model="llama-3.1-70b", tokens="1 G", on="dgx-h100", max_gpus=16).infeasible
+    answer = plan(model="llama-3.1-70b", tokens="1 G", on="dgx-h100", max_gpus=16, stack="megatron-core").infeasible
     if answer is not None:
         assert answer.nearest is not None
         assert "such GPUs" not in answer.nearest

@@ -1,0 +1,41 @@
+"""Which stacks a training job may use, in their order, and whether their speed was ever measured."""
+
+from __future__ import annotations
+
+from planner.catalog.load import Catalog
+from planner.catalog.stack import Method, Stack
+from planner.scenario.workload import AUTO, Training
+
+WHOLE: frozenset[Method] = frozenset({"pretrain", "full"})
+"""Methods whose speed the evidence of training has."""
+
+
+def stacks_of(asked: Training, catalog: Catalog, *, timed: bool = True) -> list[list[str]]:
+    """Return the stacks that are searched, those behind the first group only where no plan is in the ones before.
+
+    What the question names is one group. Of `auto` those with a measured speed come first: a stack that was never
+    measured does not win by an optimistic prediction, and does not leave the question without an answer. Where time
+    does not count (not `timed`), those are alike. Those that few use come last.
+    """
+    if asked.stack != (AUTO,):
+        return [list(asked.stack)]
+    method = asked.method or "pretrain"
+    usual = catalog.usual_stacks(method)
+    measured = [one.name for one in usual if not timed or has_evidence(catalog, one, method)]
+    others = [one.name for one in usual if one.name not in measured]
+    return [group for group in (measured, others, [one.name for one in catalog.last_stacks(method)]) if group]
+
+
+def first_stack(asked: Training, catalog: Catalog) -> str:
+    """Return the stack named, or the most usual one of those in use."""
+    return stacks_of(asked, catalog)[0][0]
+
+
+def has_evidence(catalog: Catalog, stack: Stack, method: Method) -> bool:
+    """Say whether the evidence has speeds of a stack by a method."""
+    return method in WHOLE and any(one.stack == stack.family for one in catalog.step_residuals.classes)
+
+
+def is_usual(asked: Training, stack: Stack) -> bool:
+    """Say whether a stack is no last resort for what is asked."""
+    return (asked.method or "pretrain") not in stack.last_resort_for

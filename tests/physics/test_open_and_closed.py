@@ -1,0 +1,65 @@
+"""Open and closed loop are two views of one queue: at the same load the same time per token.
+
+Beyond 70% of capacity the open loop of layouts without attention data parallelism has prompts share steps, which the
+closed one leaves out.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from planner.catalog.load import Catalog
+from planner.jobs.serving.options import deployment, held
+from planner.jobs.serving.service import service_of
+from planner.layouts.table import Floats
+from planner.money.rent import usual_candidate
+from planner.physics.serving.deployment import Deployment, Replicas
+from planner.physics.serving.level import Served, Stream, at_rate, served
+from planner.physics.serving.steady import Demand, closed
+from planner.scenario.serving import Serving
+
+CATALOG = Catalog()
+SHARES, COPIED = (0.3, 0.5, 0.7), (0.3, 0.5, 0.7, 0.85, 0.95)
+"""Of what a replica answers at most; the second where attention is copied."""
+DENSE = (1, 1, 1, 1), (4, 1, 1, 1), (8, 1, 1, 1), (2, 4, 1, 1), (4, 2, 1, 1)
+MIXED = (8, 1, 1, 1), (4, 2, 1, 1), (1, 1, 8, 8), (1, 1, 1, 8)
+"""TP, PP, EP and copies of attention."""
+
+
+def working(d: Deployment, rows: Replicas, stream: Stream, load: Floats) -> Served:
+    """Return the open loop of one layout at loads."""
+    return served(d, rows.take(np.zeros(len(load), np.int64)), stream, load)
+
+
+@pytest.mark.parametrize("engine", ["vllm", "sglang", "tensorrt-llm"])
+@pytest.mark.parametrize(("model", "node", "name", "layouts"), [
+    ("llama-3.1-8b", "dgx-h100", "fp8", DENSE), ("llama-3.3-70b", "dgx-h200", "fp8", DENSE[1:]),
+    ("deepseek-v3", "dgx-h200", "fp8", MIXED), ("qwen3-235b-a22b", "dgx-b200", "fp8", MIXED)])
+@pytest.mark.parametrize("lengths", [(1000, 1000), (4000, 500)])
+def test_open_and_closed_loop_agree(model: str, node: str, name: str, layouts: tuple[tuple[int, ...], ...], engine: str,
+                                    lengths: tuple[int, int]) -> None:
+    candidate = usual_candidate(CATALOG.node(node), CATALOG)
+    service = service_of(Serving.model_validate({
+        "model": model, "rate": "1 requests/s", "input": lengths[0], "output": lengths[1], "quantization": [name],
+        "engine": engine}), CATALOG)
+    d = deployment(CATALOG, service, candidate, name)
+    for layout in layouts:
+        rows = Replicas(*(np.full(1, value) for value in (0, *layout)))
+        room = held(CATALOG, service, d, rows, service.mean_length).concurrency
+        most = np.minimum(room, d.engine.sequences * rows.dp)
+        if most[0] < 64:
+            continue
+        clients = np.geomspace(1, float(most[0]), 200)
+        many = rows.take(np.zeros(200, np.int64))
+        stream = service.stream
+        demand = Demand(np.full(200, stream.input), np.full(200, stream.output), clients)
+        seen = closed(d, many, demand, np.full(200, float(most[0])))
+        for share in COPIED if layout[2] > 1 else SHARES:
+            at = int(np.searchsorted(seen.requests, share * seen.requests[-1]))
+
+            found = at_rate(partial(working, d, rows, stream), float(seen.requests[at]), 0.02, float(most[0]))
+            assert found.rate[0] == pytest.approx(seen.requests[at], rel=0.02), (layout, share)
+            assert found.tpot[0] == pytest.approx(seen.tpot[at], rel=0.1), (layout, share)

@@ -1,0 +1,74 @@
+"""Hardware of one's own: stated in a word, and taken for granted where nobody offers it."""
+
+from __future__ import annotations
+
+import pytest
+
+from planner import compare, plan
+from planner.catalog.load import Catalog
+from planner.errors import InputError
+from planner.scenario.load import load_scenario
+
+TUNE = {"model": "llama-3.1-8b", "method": "qlora", "tokens": "5M", "global_batch": 16, "seq_len": 1024}
+
+
+@pytest.mark.parametrize(("own", "nodes"), [
+    ("4x4090", {"rtx-4090-4x": 1}), ("32xdgx-h100, 8xdgx-a100", {"dgx-h100": 32, "dgx-a100": 8}),
+    ("dgx-h100", {"dgx-h100": 1}), ("8xh100", {"dgx-h100": 1}), ("64 x h100", {"dgx-h100": 8}),
+    ("6xrtx-4090", {"rtx-4090-2x": 3}), ({"dgx-h100": 3}, {"dgx-h100": 3}), (["4x4090", "8xa100"], {
+        "rtx-4090-4x": 1, "dgx-a100": 1}), ("3xrtx-4090-4x,rtx-4090-4x", {"rtx-4090-4x": 4}),
+    ({"rtx-4090": 8}, {"rtx-4090-8x": 1}), ("2x8xh100", {"dgx-h100": 2})])
+def test_what_is_owned_is_nodes_or_gpus_with_their_number(own: object, nodes: dict[str, int]) -> None:
+    asked = {"workload": {"model": "gpt2", "tokens": "1G"}, "sourcing": {"own": own}}
+    scenario, _ = load_scenario(asked, {}, Catalog())
+    assert scenario.sourcing.own == nodes
+    assert set(scenario.hardware.candidates) == set(nodes)
+    assert scenario.sourcing.rent is None
+
+
+@pytest.mark.parametrize(("own", "message"), [
+    ("", "expected nodes"), ("4x", "unknown node"), ("0x4090", "expected nodes"), ("3xgb200", "no such number"),
+    ("4xfoo", "unknown node or GPU 'foo'"), ("4x4090,,", "expected nodes"), ([4], "own"), ({"dgx-h100": 0}, "own")])
+def test_what_cannot_be_owned_is_refused(own: object, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        load_scenario({"workload": {"model": "gpt2", "tokens": "1G"}, "sourcing": {"own": own}}, {}, Catalog())
+
+
+def test_who_names_other_nodes_beside_their_own_would_rent_them() -> None:
+    scenario, defaults = load_scenario(None, {"workload.model": "gpt2", "workload.tokens": "1G",
+                                              "sourcing.own": "4x4090", "hardware.candidates": "dgx-h100"}, Catalog())
+    assert scenario.hardware.candidates == ("dgx-h100", "rtx-4090-4x")
+    assert scenario.sourcing.rent is not None
+    assert any(one.name == "rent" for one in defaults)
+
+
+@pytest.mark.parametrize("on", ["rtx-3090-1x", "2x4090", "rtx-a5000-4x", "mi300x-1x"])
+def test_nodes_that_nobody_offers_are_the_users_own(on: str) -> None:
+    answer = plan(**TUNE, on=on)
+    (best,) = answer.assignments
+    assert (best.nodes, best.sourcing) == (1, "owned")
+    assert best.cost_usd
+    assert best.energy_kwh
+    assert any("taken as your own" in note for note in answer.notes)
+
+
+def test_one_machine_of_ones_own_may_be_too_few() -> None:
+    few = plan(**TUNE, on="rtx-3090-1x").assignments[0]
+    assert few.duration_days is not None
+    answer = plan(**TUNE, on="rtx-3090-1x", deadline=f"{few.duration_days * 24 * 60 * 0.7} min")
+    assert answer.status == "optimal"
+    assert answer.assignments[0].nodes > 1
+
+
+def test_terms_and_providers_that_are_asked_for_are_not_dropped() -> None:
+    with pytest.raises(InputError, match="no candidate has a usable offer"):
+        plan(**TUNE, on="rtx-3090-1x", terms="spot")
+    answer = plan(**TUNE, on="rtx-3090-1x,rtx-4090-1x")
+    assert answer.assignments[0].node == "rtx-4090-1x"
+    assert answer.search.removed["no_offer"] == 1
+    assert any("rtx-3090-1x is left out" in note for note in answer.notes)
+
+
+def test_compare_knows_machines_of_ones_own() -> None:
+    assert {(row.node, row.kind) for row in compare(**TUNE, on="rtx-3090-1x,rtx-3090-2x").rows} == {
+        ("rtx-3090-1x", "owned"), ("rtx-3090-2x", "owned")}
