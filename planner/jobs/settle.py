@@ -129,9 +129,15 @@ class _Search:
 
 def settle(solved: Solved, given: Trace | None = None) -> Settled:
     """Return the best fleet that replays within every target, given: a trace to hold besides; training as it is."""
-    if not solved.fleet.demands or solved.solution.value is None:
+    if not any(columns.replicas for columns in solved.columns):
         return Settled(solved, met=True)
     search, best = _Search(solved, given), solved
+    if best.solution.value is None:
+        # limits that no computed rate keeps may be kept by one that a replay shows
+        best = search.solve(MARGIN)
+        if best.solution.value is None or next(search.misses(best), None) is not None:
+            return Settled(solved, met=True)
+        best = _held(search, best)
     for _ in range(ROUNDS):
         missed = list(search.misses(best))
         if not missed:
