@@ -248,12 +248,19 @@ class Fleet:
 
     def share(self) -> float:
         """Return the largest share of every rate that the limits admit."""
+        return self._largest(self.problem(), 0.0, 1.0)
+
+    def most(self) -> float:
+        """Return the largest multiple of every rate that the limits admit; there is one that they do not."""
         low, high, problem = 0.0, 1.0, self.problem()
+        while high < MICRO and _admits(problem, high):
+            low, high = high, 2 * high
+        return self._largest(problem, low, high)
+
+    def _largest(self, problem: Cover, low: float, high: float) -> float:
         for _ in range(STEPS):
             middle = (low + high) / 2
-            needs = tuple(tuple(int(need * middle) for need in service) for service in problem.needs)
-            met = _covered(replace(problem, needs=needs)).value is not None
-            low, high = (middle, high) if met else (low, middle)
+            low, high = (middle, high) if _admits(problem, middle) else (low, middle)
         return low
 
     def amount(self, value: int) -> float:
@@ -288,6 +295,12 @@ def _covered(problem: Cover, settings: Settings = LIMITED) -> Covered:
     from planner.solver.fleet.cover import cover
 
     return cover(problem, settings)
+
+
+def _admits(problem: Cover, factor: float) -> bool:
+    """Say whether some fleet answers a multiple of every rate."""
+    needs = tuple(tuple(int(need * factor) for need in service) for service in problem.needs)
+    return _covered(replace(problem, needs=needs)).value is not None
 
 
 def _least(*limits: int | None) -> int | None:

@@ -42,7 +42,8 @@ def question_of(scenario: AnyScenario, catalog: Catalog) -> Question:
         market = market_of(scenario.hardware.candidates, scenario.sourcing, catalog, daily=daily,
                            by_provider=isinstance(scenario.limits, ServingLimits)
                            and bool(scenario.limits.one_provider))
-        terms = Terms(market, scenario.limits, scenario.objective)
+        # the largest rate is found by fleets that cost least
+        terms = Terms(market, scenario.limits, "cost" if scenario.objective == "rate" else scenario.objective)
         if scenario.workload is not None and scenario.workload.documents is not None:
             return Question(scenario, catalog, (batch_job(scenario.workload.label, scenario.workload, catalog, terms),),
                             terms)
