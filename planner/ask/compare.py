@@ -50,8 +50,6 @@ def compare(scenario: AnyScenario, catalog: Catalog, effort: Effort = UNLIMITED,
     """
     if asks_what_holds(scenario):
         raise InputError("compare needs workload.tokens; without, planner plan lists the fewest GPUs of each kind")
-    if (goal := scenario.objective) == "rate":
-        raise InputError("objective: rate is for planner plan, one candidate at a time with --on; compare takes a rate")
     question, site = question_of(scenario, catalog), catalog.site(scenario.sourcing.site)
     if traced:
         only(question, "compare --trace")
@@ -62,7 +60,7 @@ def compare(scenario: AnyScenario, catalog: Catalog, effort: Effort = UNLIMITED,
     use = scenario.sourcing.buy.utilization if scenario.sourcing.buy else 1.0
     rents = [usd for one in found if one.row.kind == "rent" and (usd := _rent_again_and_again(one, use)) is not None]
     found = [_against_rent(one, rents) for one in found]
-    return sorted(found, key=lambda one: one.row.rank(goal))
+    return sorted(found, key=lambda one: one.row.rank(question.terms.objective))
 
 
 def comparison_of(found: Sequence[Compared]) -> Comparison:
