@@ -21,6 +21,7 @@ from planner.jobs.serving.service import Service, service_of
 from planner.money.rent import usual_candidate
 from planner.physics.serving.capacity import Capacity
 from planner.physics.serving.deployment import Deployment, Replicas
+from planner.physics.serving.points import SHARES
 from planner.physics.serving.steady import Demand, closed, offline
 from planner.physics.serving.steady import Service as Steady
 from planner.scenario.serving import Serving
@@ -29,6 +30,10 @@ from planner.units import plural
 AXES = ("tp", "pp", "ep", "dp")
 """What a serving layout is made of; dp are copies of attention that share the experts, ep the ranks of these."""
 
+MIDDLES = np.cumsum(SHARES) - np.array(SHARES) / 2
+"""Shares of requests that are shorter than each of the lengths which stand for all."""
+EVENLY = (np.arange(100) + 0.5) / 100
+"""Shares at which as many lengths are taken for the whole answer."""
 ANSWERED = 0.99
 """Share of an asked rate at which it counts as answered."""
 
@@ -164,7 +169,8 @@ def _delivered(service: Service, d: Deployment, rows: Replicas, mean: Capacity, 
     steady = closed(d, rows, demand, most) if clients else offline(d, rows, demand, most)
     tpot = float(steady.tpot[0])
     return Delivered(float(steady.requests[0]), float(steady.batch[0]), stream.context, _first(service, steady),
-                     percentiles(lambda q: tpot, service.asked.tpot), stream.input, stream.output)
+                     percentiles(lambda q: tpot, service.asked.tpot), stream.input, stream.output,
+                     e2e=_whole(service, steady))
 
 
 def _first(service: Service, steady: Steady) -> Percentiles:
@@ -175,3 +181,15 @@ def _first(service: Service, steady: Steady) -> Percentiles:
         return mean if share is None or not lengths else mean + own * (lengths.quantile(share) / lengths.mean - 1)
 
     return percentiles(at, service.asked.ttft)
+
+
+def _whole(service: Service, steady: Steady) -> Percentiles | None:
+    """Return the time to the last token in a steady state, over prompts and answers of every length."""
+    if service.asked.e2e is None:
+        return None
+    stream, tpot = service.stream, float(steady.tpot[0])
+    inputs, outputs = (np.interp(EVENLY, MIDDLES, points) for points in (stream.inputs, stream.outputs))
+    first = float(steady.ttft[0]) + float(steady.own[0]) * (inputs / stream.input - 1)
+    seconds = np.add.outer(first, tpot * np.maximum(outputs - 1, 0.0))
+    mean = float(steady.ttft[0]) + tpot * (stream.output - 1)
+    return percentiles(lambda share: mean if share is None else float(np.quantile(seconds, share)), service.asked.e2e)
