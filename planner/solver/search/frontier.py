@@ -64,7 +64,7 @@ class Search:
         self.pricing = Pricing(job, question.candidates)
         self.out = Frontier()
         self.space = space
-        self.first, self.leaders = first, leaders or partial(leading, count, end)
+        self.first, self.leaders = first, leaders or partial(leading, count, end=end)
         self.alone = first or (leaders is not None and apart)
         self.end = end
         self.seen: set[int] = set()

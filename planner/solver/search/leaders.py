@@ -35,7 +35,7 @@ class Keeping(Protocol):
         """Say which rows are of interest."""
 
 
-def leading(count: int, end: Key | None, sizes: Ints) -> Keeping:
+def leading(count: int, sizes: Ints, end: Key | None = None) -> Keeping:
     """Return what keeps the `count` best of a candidate whose stems have these numbers of GPUs, none behind `end`."""
     return Leaders(count, count if len(np.unique(sizes)) == 1 else min(count, EACH_SIZE), end)
 
