@@ -53,6 +53,8 @@ class _Search:
     needs: dict[tuple[Owner, int], float] = field(default_factory=dict)
     """By what the need of an hour is raised, as its requests are harder to answer than those of the busiest."""
     known: dict[object, Tried] = field(default_factory=dict)
+    last: set[Key] = field(default_factory=set)
+    """Those that missed where fleets cheaper than one that meets the targets were tried: they get no margin."""
     requests: int = 0
 
     def job(self, owner: Owner) -> Replayed:
@@ -68,8 +70,11 @@ class _Search:
         return replace(self.start, columns=columns, fleet=fleet, solution=fleet.solve())
 
     def _columns(self, job: int, mine: Columns, margin: float) -> Columns:
-        found = [(at, replace(column, rate=self.rates.get(_key((job, at), column), column.rate * margin)))
-                 for at, column in mine.replicas]
+        found = []
+        for at, column in mine.replicas:
+            key = _key((job, at), column)
+            rate = self.rates.get(key, column.rate)
+            found.append((at, replace(column, rate=rate if key in self.last else rate * margin)))
         demands = tuple(self._demand(job, at, mine) for at in range(len(mine.demands)))
         return replace(mine, replicas=tuple(one for one in found if one[1].rate > 0), demands=demands)
 
@@ -129,9 +134,15 @@ class _Search:
 
 def settle(solved: Solved, given: Trace | None = None) -> Settled:
     """Return the best fleet that replays within every target, given: a trace to hold besides; training as it is."""
-    if not solved.fleet.demands or solved.solution.value is None:
+    if not any(columns.replicas for columns in solved.columns):
         return Settled(solved, met=True)
     search, best = _Search(solved, given), solved
+    if best.solution.value is None:
+        # limits that no computed rate keeps may be kept by one that a replay shows
+        best = search.solve(MARGIN)
+        if best.solution.value is None or next(search.misses(best), None) is not None:
+            return Settled(solved, met=True)
+        best = _held(search, best)
     for _ in range(ROUNDS):
         missed = list(search.misses(best))
         if not missed:
@@ -163,6 +174,7 @@ def _cheaper(search: _Search, best: Solved) -> Settled:
             best, margin = _held(search, better), margin * MARGIN
         else:
             search.cut(*missed, whole=False)
+            search.last |= {_key(missed[0], pick.column) for pick in missed[2]}
     return Settled(best, met=True)
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
 from planner.answer.assignment import Assignment
-from planner.answer.level import Percentiles
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.jobs.columns import ReplicaColumn
@@ -70,7 +69,9 @@ def best_replica(asked: Serving, catalog: Catalog, node: str, gpus: int | None) 
              if total % int(rows.gpus[0]) == 0]
     best = min(tried, key=lambda one: _rank(one, service))
     if best.memory.fits == "fits":
-        return best, (f"Chosen: {_NAMED[_load(service)]} of {len(tried)} layouts of replicas on "
+        at_rate = service.rate is not None and not service.asked.clients
+        return best, (f"Chosen: {'the soonest to answer' if at_rate else 'what answers most'} of "
+                      f"{plural(len(tried), 'layout')} of replicas on "
                       f"{plural(total, 'GPU')}")
     enough = min((int(rows.gpus[0]) for rows in every if _holds(catalog, service, d, rows)), default=None)
     return best, f"None of {len(tried)} layouts on {plural(total, 'GPU')} holds a request" + (
@@ -95,13 +96,6 @@ def _estimated(catalog: Catalog, service: Service, d: Deployment, rows: Replicas
     asked = service.asked
     return served_assignment(asked.label, asked.engine, d, rows, longest, delivered, Placed(replicas, nodes, None),
                              interval(catalog, service, d))
-
-
-_NAMED = {"rate": "the soonest to answer", "concurrency": "what answers most", "most": "what answers most"}
-
-
-def _load(service: Service) -> str:
-    return "concurrency" if service.asked.clients else "rate" if service.rate is not None else "most"
 
 
 def _rank(one: Assignment, service: Service) -> tuple[float, ...]:
@@ -161,17 +155,20 @@ def _delivered(service: Service, d: Deployment, rows: Replicas, mean: Capacity, 
     clients = (service.asked.concurrency or 0) / replicas
     demand = Demand(np.full(1, stream.input), np.full(1, stream.output), np.full(1, max(clients, 1.0)), stream.drafts,
                     stream.accepted, stream.hits, stream.input_cv, stream.output_cv)
-    steady = closed(d, rows, demand, most) if clients else offline(d, rows, demand, most)
+    steady, asked = closed(d, rows, demand, most) if clients else offline(d, rows, demand, most), service.asked
     tpot = float(steady.tpot[0])
-    return Delivered(float(steady.requests[0]), float(steady.batch[0]), stream.context, _first(service, steady),
-                     percentiles(lambda q: tpot, service.asked.tpot), stream.input, stream.output)
+    first, answer = _first(service, steady), asked.output
+    whole = None if asked.e2e is None else percentiles(
+        lambda q: first(q) + tpot * (max((answer.quantile(q) if answer and q else stream.output) - 1, 0.0)), asked.e2e)
+    return Delivered(float(steady.requests[0]), float(steady.batch[0]), stream.context, percentiles(first, asked.ttft),
+                     percentiles(lambda q: tpot, asked.tpot), stream.input, stream.output, e2e=whole)
 
 
-def _first(service: Service, steady: Steady) -> Percentiles:
+def _first(service: Service, steady: Steady) -> Callable[[float | None], float]:
     """Return TTFT in a steady state: a prompt's own steps take as long as it is, what it waits for is the mean."""
     mean, own, lengths = float(steady.ttft[0]), float(steady.own[0]), service.asked.input
 
     def at(share: float | None) -> float:
         return mean if share is None or not lengths else mean + own * (lengths.quantile(share) / lengths.mean - 1)
 
-    return percentiles(at, service.asked.ttft)
+    return at

@@ -19,7 +19,7 @@ LIMITED = Settings(deterministic_limit=20.0)
 """About a minute."""
 LEAST_SECONDS = 1.0
 """Left to it where the search for columns took all the time there was."""
-TIDIED = Settings(deterministic_limit=4.0)
+TIDIED = Settings(deterministic_limit=1.0)
 
 
 def schedule(problem: Problem, settings: Settings = LIMITED) -> Schedule:
