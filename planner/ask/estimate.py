@@ -76,7 +76,7 @@ class Estimating:
         """Whether no load is given of a service, so that what it can do at most is estimated."""
         scenario = self.scenario
         return isinstance(scenario, ServingScenario) and all(
-            load is None for one in scenario.services for load in (one.rate, one.concurrency, one.trace))
+            load is None for one in scenario.services for load in (one.rate, one.clients, one.trace))
 
     def levers(self, now: Assignment) -> list[Lever]:
         """Return what single changes of the layout would save."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import click
@@ -13,7 +14,7 @@ from planner.errors import EXIT_INFEASIBLE, EXIT_OK, EXIT_STOPPED
 
 
 @click.command("compare")
-@asking
+@partial(asking, taken=("trace",))
 @click.option("--trace", is_flag=True, help="Show how each cost derives from the catalog.")
 @common
 def command(scenario: str | None, trace: bool, time_limit: float | None, workers: int, as_json: bool,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -42,30 +42,31 @@ _OWN: dict[str, dict[str, Any]] = {"price_age": {"type": click.IntRange(1, 36500
 """What the command line alone does with a flag."""
 
 
-def _click_option(name: str, flag: Flag) -> Callable[[F], F]:
-    declared = [name, _option(name), *([_option(flag.also)] if flag.also else [])]
+def _click_option(name: str, flag: Flag, taken: Collection[str] = ()) -> Callable[[F], F]:
+    declared = [name, _option(name), *([_option(flag.also)] if flag.also and flag.also not in taken else [])]
     if flag.switch:
         return click.option(*declared, is_flag=True, default=None, help=flag.help)
     if flag.choices:
         # the words of a value are checked with the scenario, which knows their synonyms
-        return click.option(*declared, metavar=f"[{'|'.join(flag.choices)}]", help=flag.help)
+        bare: dict[str, Any] = {"is_flag": False, "flag_value": flag.bare} if flag.bare else {}
+        return click.option(*declared, metavar=f"[{'|'.join(flag.choices)}]", help=flag.help, **bare)
     return click.option(*declared, multiple=flag.many, metavar=flag.metavar, help=flag.help, **_OWN.get(name, {}))
 
 
-def question_options(function: F) -> F:
-    """Add the argument SCENARIO and the flags that override it."""
+def question_options(function: F, taken: Collection[str] = ()) -> F:
+    """Add the argument SCENARIO and the flags that override it, but for other names that the command has `taken`."""
     for name, flag in reversed(TABLE.items()):
-        function = _click_option(name, flag)(function)
+        function = _click_option(name, flag, taken)(function)
     return click.argument("scenario", required=False)(function)
 
 
-def asking(function: F) -> F:
+def asking(function: F, taken: Collection[str] = ()) -> F:
     """Add the argument SCENARIO, the flags that override it, --time-limit and --workers."""
     function = click.option("--workers", type=click.IntRange(1, 256), default=1, metavar="N", help="Processes to "
                             "search with; the answer stays the same. Default: 1.")(function)
     function = click.option("--time-limit", type=options.time_limit, metavar="SECONDS",
                             help="Stop after this many seconds and print the remaining gap.")(function)
-    return question_options(function)
+    return question_options(function, taken)
 
 
 def from_option(function: F) -> F:

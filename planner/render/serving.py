@@ -84,8 +84,8 @@ def capacity_sentence(assignment: Assignment, asked: float | None = None, *, off
 def _targets(serving: Serving) -> str:
     """Return which latency targets are met, and by how much the others are missed; empty where none is set."""
     said = []
-    for name, latency in (("TTFT", serving.ttft_seconds), ("TPOT", serving.tpot_seconds)):
-        if (asked := latency.asked) is not None:
+    for name, latency in (("TTFT", serving.ttft_seconds), ("TPOT", serving.tpot_seconds), ("E2E", serving.e2e_seconds)):
+        if latency is not None and (asked := latency.asked) is not None:
             over = asked.seconds - asked.target_seconds
             share = over / asked.target_seconds
             verdict = "met" if over <= 0 else f"missed by {show_seconds(over)} ({share:+.0%})"

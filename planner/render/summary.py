@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planner.answer.assignment import Assignment
+from planner.answer.level import Serving
 from planner.render.breakdown import VERDICT, at_confidence, show_latencies
 from planner.render.facts import facts, memory_parts, time_parts
 from planner.render.figures import days, percent
@@ -99,9 +100,23 @@ def _show_fleet(page: Page, shown: Sequence[Assignment]) -> None:
         seconds = [time if len(one) == 1 else f"{time} {name}" for (name, time), one in zip(pair, at, strict=True)]
         rows.append((*_line(a, several=len({one.workload for one in shown}) > 1), *seconds, _hourly(a)))
     page.table(columns, rows)
+    for name in dict.fromkeys(a.workload for a in shown):
+        if line := _seen(name, next(a.serving for a in shown if a.workload == name)):
+            page.paragraph(line)
     idle = sum(a.idle_gpus for a in shown)
     if idle:
         page.paragraph(f"Paid for and idle: {plural(idle, 'GPU')}")
+
+
+def _seen(name: str, served: Serving | None) -> str:
+    """Return what the replay of all replicas of a service showed, against its targets; empty without one."""
+    if served is None or (found := served.replayed) is None:
+        return ""
+    said = [f"{what} {show_seconds(asked.seconds)} of {show_seconds(asked.target_seconds)} at {asked.at}"
+            for what, each in (("TTFT", found.ttft_seconds), ("TPOT", found.tpot_seconds), ("E2E", found.e2e_seconds))
+            if each is not None and (asked := each.asked) is not None]
+    return (f"Replayed, all replicas of {name}: {', '.join([*said, f'{found.requests:,} requests'])}, "
+            f"{found.share_within_level:.1%} met every latency target; the table's latencies are computed")
 
 
 def _line(a: Assignment, *, several: bool) -> tuple[str, str, str]:

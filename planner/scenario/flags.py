@@ -32,13 +32,15 @@ class Flag:
     """Repeatable, and a list in a file."""
     switch: bool = False
     """Given without a value."""
+    bare: str = ""
+    """What the command line means by the flag without a value."""
     also: str = ""
     """Another name that means the same: the key of a file where that is longer."""
 
 
 def _of(block: str, **flags: Flag) -> dict[str, Flag]:
     return {name: Flag(f"{block}{flag.path or name}", flag.help, flag.metavar, flag.choices, flag.many, flag.switch,
-                       flag.also) for name, flag in flags.items()}
+                       flag.bare, flag.also) for name, flag in flags.items()}
 
 
 TABLE: dict[str, Flag] = {
@@ -68,6 +70,8 @@ TABLE: dict[str, Flag] = {
           users=Flag("", "People at once, each waiting for the answer before asking again.", "N"),
           think=Flag("", "Mean time a user thinks between answer and next question. Default: none.", "TIME"),
           documents=Flag("", "A batch of so many requests with a --deadline, instead of a service: 1M.", "N"),
+          requests=Flag("trace", "CSV or JSON lines of requests with their times and lengths, instead of a load.",
+                        "FILE", also="trace"),
           input=Flag("", "Prompt tokens per request.", "TOKENS"),
           output=Flag("", "Output tokens per request.", "TOKENS"),
           arrivals=Flag("", "Gaps between requests: poisson (default), or their variation as cv=2.", "HOW"),
@@ -87,7 +91,7 @@ TABLE: dict[str, Flag] = {
           max_model_len=Flag("", "Longest request accepted, with its output. Default: as asked.", "TOKENS"),
           length_classes=Flag("", "Classes of prompt length, each with its own replicas: 1, 2 or 4.", "N"),
           disaggregated=Flag("", "Prefill and decode on separate replicas. Default: no.",
-                             choices=get_args(Disaggregated))),
+                             choices=get_args(Disaggregated), bare="only")),
     "on": Flag("hardware.candidates", "Node types, GPUs, or 8xh100; repeatable. Default: every node type with an "
                "admitted offer.", "NAME,..", many=True, also="candidates"),
     **_of("sourcing.",
@@ -109,7 +113,7 @@ TABLE: dict[str, Flag] = {
     "objective": Flag("objective", "What to minimize. Default: cost.", choices=get_args(Objective)),
     "confidence": Flag("confidence", "Confidence of the memory verdict, 0.5 to 1. Default: 0.95.", "SHARE"),
 }
-"""Name -> what it sets. A value that is not listed here (a trace) is given in a file or a mapping."""
+"""Name -> what it sets. A value that is not listed here is given in a file or a mapping."""
 FLAGS: dict[str, str] = {name: flag.path for name, flag in TABLE.items()}
 """Name -> the scenario value that it sets."""
 NAMES: dict[str, str] = FLAGS | {flag.also: flag.path for flag in TABLE.values() if flag.also}

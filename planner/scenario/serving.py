@@ -152,6 +152,14 @@ class Serving(Frozen):
         """Read a number that comes as text, as those of flags do."""
         return int(value) if isinstance(value, str) and value.isdigit() else value
 
+    @field_validator("day", mode="before")
+    @classmethod
+    def _one_factor_an_hour(cls, value: object) -> object:
+        listed = value.split(",") if isinstance(value, str) else value
+        if isinstance(listed, list | tuple) and len(listed) != HOURS:
+            raise ValueError(f"expected {HOURS} factors on the rate, one an hour from midnight, got {len(listed)}")
+        return listed
+
     @field_validator("quantization")
     @classmethod
     def _each_once(cls, value: tuple[Quantization, ...] | None) -> tuple[Quantization, ...] | None:

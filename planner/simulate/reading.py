@@ -1,6 +1,8 @@
-"""Traces as people publish them: the Azure LLM inference traces (CSV) and Mooncake's (JSON lines), told by content.
+"""Traces as people publish and log them: CSV with a row a request, and Mooncake's JSON lines, told by content.
 
-Azure: TIMESTAMP, ContextTokens, GeneratedTokens (github.com/Azure/AzurePublicDataset). Mooncake: timestamp in
+Azure: TIMESTAMP, ContextTokens, GeneratedTokens (github.com/Azure/AzurePublicDataset). BurstGPT: Timestamp in seconds,
+Request tokens, Response tokens (github.com/HPMLL/BurstGPT). A gateway's own log: prompt_tokens, completion_tokens, as
+in the usage of the OpenAI API, or input_tokens, output_tokens. Mooncake: timestamp in
 milliseconds, input_length, output_length, hash_ids, one hash for 512 tokens (github.com/kvcache-ai/Mooncake).
 """
 
@@ -21,12 +23,17 @@ from planner.text_io import read_text, visible
 
 MOST_BYTES = 2**30
 AZURE = ("TIMESTAMP", "ContextTokens", "GeneratedTokens")
+ALSO = (("time", "arrival", "arrivaltime", "arrivedat"),
+        ("requesttokens", "prompttokens", "inputtokens", "inputlength"),
+        ("responsetokens", "completiontokens", "outputtokens", "outputlength"))
+"""Other names of these columns, in lower case and without blanks and underscores."""
 MOONCAKE = ("timestamp", "input_length", "output_length")
 # within these years moments in nanoseconds neither wrap nor lie further apart than 64 bits count
 _TIME = re.compile(r"((?:19|20)\d\d-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d{1,9})?)(?:Z|\+00:00)?", re.ASCII)
+_SECONDS = re.compile(r"\d{1,12}(?:\.\d{1,9})?", re.ASCII)
 _TOKENS = re.compile(r"\d{1,9}", re.ASCII)
 _EXPECTED = f"a whole number of tokens, 1 to {MOST_TOKENS:,}"
-_MOMENT = "a moment like 2023-11-16 18:15:46.6805900"
+_MOMENT = "a moment like 2023-11-16 18:15:46.6805900, or seconds in every row"
 
 
 def read_trace(path: Path) -> Trace:
@@ -40,7 +47,8 @@ def read_trace(path: Path) -> Trace:
 
 
 def _formats() -> str:
-    return f"CSV with columns {', '.join(AZURE)}, or JSON lines with {', '.join(MOONCAKE)} and hash_ids"
+    return (f"CSV with columns {', '.join(AZURE)} (or time, prompt_tokens, completion_tokens), or "
+            f"JSON lines with {', '.join(MOONCAKE)} and hash_ids")
 
 
 def _azure(lines: list[str], file: str) -> Trace:
@@ -50,10 +58,12 @@ def _azure(lines: list[str], file: str) -> Trace:
         raise InputError(f"not CSV: {error}", file=file) from None
     start = next(i for i, row in enumerate(rows) if row)
     header = [name.strip() for name in rows[start]]
-    missing = [name for name in AZURE if name not in header]
-    if missing:
-        raise InputError(f"no column {missing[0]!r} in {visible(','.join(header))[:120]!r}: expected {_formats()}",
+    named = [_column(names, header) for names in zip(AZURE, ALSO, strict=True)]
+    missing = next((name for name, found in zip(AZURE, named, strict=True) if found is None), None)
+    if missing is not None:
+        raise InputError(f"no column {missing!r} in {visible(','.join(header))[:120]!r}: expected {_formats()}",
                          file=file, line=start + 1)
+    time, *lengths = (found or "" for found in named)
     numbers = [i + 1 for i in range(start + 1, len(rows)) if rows[i]]
     body = [rows[i - 1] for i in numbers]
     if not body:
@@ -62,14 +72,25 @@ def _azure(lines: list[str], file: str) -> Trace:
         if len(row) != len(header):
             raise InputError(f"{len(row)} values in a row of {len(header)} columns", file=file, line=number)
     columns = dict(zip(header, zip(*body, strict=True), strict=True))
-    moments = _moments(columns[AZURE[0]], numbers, file)
-    prompts, answers = (_counts(name, columns[name], numbers, file) for name in AZURE[1:])
-    _check_order(AZURE[0], moments, columns[AZURE[0]], numbers, file)
+    moments = _moments(time, columns[time], numbers, file)
+    prompts, answers = (_counts(name, columns[name], numbers, file) for name in lengths)
+    _check_order(time, moments, columns[time], numbers, file)
     return Trace(moments - moments[0], prompts, answers)
 
 
-def _moments(texts: Sequence[str], numbers: Sequence[int], file: str) -> Floats:
-    """Return seconds since the first midnight of the trace, from moments as text."""
+def _column(names: tuple[str, Sequence[str]], header: Sequence[str]) -> str | None:
+    """Return which column is meant by a name or another that means the same; none where none is."""
+    published, others = names
+    if published in header:
+        return published
+    alike = {name.lower().replace(" ", "").replace("_", ""): name for name in reversed(header)}
+    return next((alike[name] for name in (published.lower(), *others) if name in alike), None)
+
+
+def _moments(column: str, texts: Sequence[str], numbers: Sequence[int], file: str) -> Floats:
+    """Return seconds since the first midnight of the trace, from moments as text, or from seconds."""
+    if all(_SECONDS.fullmatch(text.strip()) for text in texts):
+        return np.array(texts, np.float64)
     found = [_TIME.fullmatch(text.strip()) for text in texts]
     try:
         moments = np.array([match[1] for match in found if match], "datetime64[ns]")
@@ -79,7 +100,7 @@ def _moments(texts: Sequence[str], numbers: Sequence[int], file: str) -> Floats:
         seconds: Floats = (moments - moments[0].astype("datetime64[D]")).astype(np.int64) / 1e9
         return seconds
     at = next(i for i, match in enumerate(found) if match is None or not _is_date(match[1]))
-    raise _wrong(AZURE[0], texts[at], _MOMENT, file, numbers[at])
+    raise _wrong(column, texts[at], _MOMENT, file, numbers[at])
 
 
 def _is_date(text: str) -> bool:

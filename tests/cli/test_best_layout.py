@@ -93,3 +93,11 @@ def test_targets_are_met_or_missed_and_no_load_is_said(planner: Any) -> None:
     assert " of 1 ms at p95 missed by " in at_rate
     assert "offline maximum" not in at_rate
     assert "no load is given, so this is the offline maximum" in planner(*asked).out
+
+
+def test_users_are_a_load_and_the_last_token_has_its_verdict(planner: Any) -> None:
+    asked = ("estimate", "--model", "llama-3.1-8b", "--node", "1xl4", "--input", "1000", "--output", "300")
+    assert "offline maximum" not in planner(*asked, "--users", "20", "--think", "10s").out
+    verdict = " of 9 s at p95 missed by "
+    assert verdict in planner(*asked, "--concurrency", "20", "--e2e", "9s").out
+    assert verdict in planner(*asked, "--rate", "0.6", "--e2e", "9s").out

@@ -39,6 +39,16 @@ def test_columns_may_stand_in_any_order_with_others_and_windows_line_ends(write)
     assert (trace.arrival.tolist(), trace.input.tolist(), trace.output.tolist()) == ([0, 0.75], [9, 3], [5, 6])
 
 
+@pytest.mark.parametrize("text", [
+    "timestamp,prompt_tokens,completion_tokens\n2026-01-05 09:00:00,9,5\n2026-01-05 09:00:02.5,3,6\n",
+    "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n5,ChatGPT,9,5,14,API\n7.5,GPT-4,3,6,9,API\n",
+    "arrival_time,input_tokens,output_tokens\n0,9,5\n2.5,3,6\n",
+])
+def test_columns_are_known_by_the_names_that_logs_have(write, text):
+    trace = read_trace(write(text))
+    assert (trace.arrival.tolist(), trace.input.tolist(), trace.output.tolist()) == ([0, 2.5], [9, 3], [5, 6])
+
+
 def test_a_mooncake_trace_has_milliseconds_and_prefixes(write):
     trace = read_trace(write(LINE + LINE.replace("27482", "30000").replace("46, 47, 2353", "46")))
     assert trace.arrival.tolist() == pytest.approx([0, 2.518])
@@ -56,7 +66,8 @@ def test_thirty_thousand_lines_are_read_fast(write):
 
 
 @pytest.mark.parametrize(("text", "line", "complaint"), [
-    ("", None, "the file is empty: expected CSV with columns TIMESTAMP, ContextTokens, GeneratedTokens, or JSON lines"),
+    ("", None, "the file is empty: expected CSV with columns TIMESTAMP, ContextTokens, GeneratedTokens (or time, "
+     "prompt_tokens, completion_tokens), or JSON lines"),
     ("\n  \n", None, "the file is empty"),
     (HEAD, None, "no request below its header"),
     ("TIMESTAMP,Context,GeneratedTokens\n", 1, "no column 'ContextTokens' in 'TIMESTAMP,Context,GeneratedTokens'"),

@@ -153,8 +153,8 @@ class BatchJob:
         return []
 
     def short(self, columns: Columns) -> Short:
-        """Return nothing more: what lacks memory is told by `miss`."""
-        return Short("nothing holds it")
+        """Return what more memory would do where replicas fit: that none does is told by `miss`."""
+        return Short("more memory per GPU would do, as a replica would hold more documents at once")
 
     @property
     def axes(self) -> Collection[str]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
 from planner.answer.assignment import Assignment
-from planner.answer.level import Percentiles
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.jobs.columns import ReplicaColumn
@@ -21,7 +20,6 @@ from planner.jobs.serving.service import Service, service_of
 from planner.money.rent import usual_candidate
 from planner.physics.serving.capacity import Capacity
 from planner.physics.serving.deployment import Deployment, Replicas
-from planner.physics.serving.points import SHARES
 from planner.physics.serving.steady import Demand, closed, offline
 from planner.physics.serving.steady import Service as Steady
 from planner.scenario.serving import Serving
@@ -30,10 +28,6 @@ from planner.units import plural
 AXES = ("tp", "pp", "ep", "dp")
 """What a serving layout is made of; dp are copies of attention that share the experts, ep the ranks of these."""
 
-MIDDLES = np.cumsum(SHARES) - np.array(SHARES) / 2
-"""Shares of requests that are shorter than each of the lengths which stand for all."""
-EVENLY = (np.arange(100) + 0.5) / 100
-"""Shares at which as many lengths are taken for the whole answer."""
 ANSWERED = 0.99
 """Share of an asked rate at which it counts as answered."""
 
@@ -75,7 +69,9 @@ def best_replica(asked: Serving, catalog: Catalog, node: str, gpus: int | None) 
              if total % int(rows.gpus[0]) == 0]
     best = min(tried, key=lambda one: _rank(one, service))
     if best.memory.fits == "fits":
-        return best, (f"Chosen: {_NAMED[_load(service)]} of {len(tried)} layouts of replicas on "
+        at_rate = service.rate is not None and not service.asked.clients
+        return best, (f"Chosen: {'the soonest to answer' if at_rate else 'what answers most'} of "
+                      f"{plural(len(tried), 'layout')} of replicas on "
                       f"{plural(total, 'GPU')}")
     enough = min((int(rows.gpus[0]) for rows in every if _holds(catalog, service, d, rows)), default=None)
     return best, f"None of {len(tried)} layouts on {plural(total, 'GPU')} holds a request" + (
@@ -100,13 +96,6 @@ def _estimated(catalog: Catalog, service: Service, d: Deployment, rows: Replicas
     asked = service.asked
     return served_assignment(asked.label, asked.engine, d, rows, longest, delivered, Placed(replicas, nodes, None),
                              interval(catalog, service, d))
-
-
-_NAMED = {"rate": "the soonest to answer", "concurrency": "what answers most", "most": "what answers most"}
-
-
-def _load(service: Service) -> str:
-    return "concurrency" if service.asked.clients else "rate" if service.rate is not None else "most"
 
 
 def _rank(one: Assignment, service: Service) -> tuple[float, ...]:
@@ -166,30 +155,20 @@ def _delivered(service: Service, d: Deployment, rows: Replicas, mean: Capacity, 
     clients = (service.asked.concurrency or 0) / replicas
     demand = Demand(np.full(1, stream.input), np.full(1, stream.output), np.full(1, max(clients, 1.0)), stream.drafts,
                     stream.accepted, stream.hits, stream.input_cv, stream.output_cv)
-    steady = closed(d, rows, demand, most) if clients else offline(d, rows, demand, most)
+    steady, asked = closed(d, rows, demand, most) if clients else offline(d, rows, demand, most), service.asked
     tpot = float(steady.tpot[0])
-    return Delivered(float(steady.requests[0]), float(steady.batch[0]), stream.context, _first(service, steady),
-                     percentiles(lambda q: tpot, service.asked.tpot), stream.input, stream.output,
-                     e2e=_whole(service, steady))
+    first, answer = _first(service, steady), asked.output
+    whole = None if asked.e2e is None else percentiles(
+        lambda q: first(q) + tpot * (max((answer.quantile(q) if answer and q else stream.output) - 1, 0.0)), asked.e2e)
+    return Delivered(float(steady.requests[0]), float(steady.batch[0]), stream.context, percentiles(first, asked.ttft),
+                     percentiles(lambda q: tpot, asked.tpot), stream.input, stream.output, e2e=whole)
 
 
-def _first(service: Service, steady: Steady) -> Percentiles:
+def _first(service: Service, steady: Steady) -> Callable[[float | None], float]:
     """Return TTFT in a steady state: a prompt's own steps take as long as it is, what it waits for is the mean."""
     mean, own, lengths = float(steady.ttft[0]), float(steady.own[0]), service.asked.input
 
     def at(share: float | None) -> float:
         return mean if share is None or not lengths else mean + own * (lengths.quantile(share) / lengths.mean - 1)
 
-    return percentiles(at, service.asked.ttft)
-
-
-def _whole(service: Service, steady: Steady) -> Percentiles | None:
-    """Return the time to the last token in a steady state, over prompts and answers of every length."""
-    if service.asked.e2e is None:
-        return None
-    stream, tpot = service.stream, float(steady.tpot[0])
-    inputs, outputs = (np.interp(EVENLY, MIDDLES, points) for points in (stream.inputs, stream.outputs))
-    first = float(steady.ttft[0]) + float(steady.own[0]) * (inputs / stream.input - 1)
-    seconds = np.add.outer(first, tpot * np.maximum(outputs - 1, 0.0))
-    mean = float(steady.ttft[0]) + tpot * (stream.output - 1)
-    return percentiles(lambda share: mean if share is None else float(np.quantile(seconds, share)), service.asked.e2e)
+    return at
