@@ -42,14 +42,15 @@ def hold(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], e
             accounts.append(solved.columns[0].account)
             proven &= solved.columns[0].open_bound is None
             if solved.picks:
-                best += solved.assignments()
-                kinds = _other_kinds(solved, best[-1])
-                others += kinds
-                if outside := {one.gpu: one for one in (best[-1], *kinds) if one.layout.offload.to != "none"}:
+                (fewest,) = solved.assignments()
+                kinds = _other_kinds(solved, fewest)
+                if outside := {one.gpu: one for one in (fewest, *kinds) if one.layout.offload.to != "none"}:
                     inside = solve(question, effort, held=INSIDE)
                     accounts.append(inside.columns[0].account)
                     proven &= inside.columns[0].open_bound is None
-                    others += _on_gpus_alone(inside, outside)
+                    fewest, kinds = _beside(fewest, kinds, _on_gpus_alone(inside, outside))
+                best.append(fewest)
+                others += kinds
                 break
             without.append(f"{method} of {model}" if several else method)
     total = float(sum(assignment.gpus for assignment in best))
@@ -77,6 +78,16 @@ def _on_gpus_alone(inside: Solved, outside: Mapping[str, Assignment]) -> list[Al
     kinds = [alternative(found, ""), *_other_kinds(inside, found)]
     return [one.model_copy(update={"why": f"nothing outside the GPUs: {one.gpus:,} against {outside[one.gpu].gpus:,}"})
             for one in kinds if one.gpu in outside]
+
+
+def _beside(fewest: Assignment, kinds: Sequence[Alternative],
+            alone: Sequence[Alternative]) -> tuple[Assignment, list[Alternative]]:
+    """Return both with the layouts on GPUs alone: instead of what offloads where as few do, else after them."""
+    counts = {one.gpu: one.gpus for one in (fewest, *kinds)}
+    same = {one.gpu: one for one in alone if one.gpus == counts[one.gpu]}
+    if found := same.get(fewest.gpu):
+        fewest = fewest.model_copy(update={name: getattr(found, name) for name in type(fewest).model_fields})
+    return fewest, [*(same.get(one.gpu, one) for one in kinds), *(one for one in alone if one.gpu not in same)]
 
 
 def _other_kinds(solved: Solved, best: Assignment) -> list[Alternative]:

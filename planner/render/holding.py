@@ -20,13 +20,26 @@ def asks_what_holds(plan: Plan) -> bool:
 def holding_sentence(plan: Plan) -> str:
     """Return the fewest GPUs for each method, and whether that is proven."""
     proof = "proven optimal" if plan.status == "optimal" else "not proven: stopped by a limit"
-    parts = [f"{_called(a, plan)} {a.gpus} x {a.gpu}" for a in plan.assignments]
+    parts = [f"{_called(a, plan)} {a.gpus} x {a.gpu}{_outside(a, _alone(a, plan))}" for a in plan.assignments]
     work = plan.provenance.scenario["workload"]
     if "," in work["model"]:
         limits = plan.provenance.scenario.get("limits") or {}
         most = next((f" on at most {limits[name]} GPUs" for name in ("max_gpus", "gpus") if limits.get(name)), "")
         return f"Largest that fits{most}: {', '.join(parts)} ({proof})"
     return f"Fewest GPUs that hold {work['model']}: {', '.join(parts)} ({proof})"
+
+
+def _alone(a: Assignment, plan: Plan) -> Assignment | None:
+    """Return the fewest GPUs of the same kind that need nothing beside them, where `a` needs the host or flash."""
+    return None if a.layout.offload.to == "none" else next(
+        (one for one in plan.alternatives
+         if (one.gpu, one.workload, one.layout.offload.to) == (a.gpu, a.workload, "none")), None)
+
+
+def _outside(a: Assignment, alone: Assignment | None) -> str:
+    """Say what the fewest GPUs need beside them, and how many need nothing."""
+    to = {"none": "", "host": "the host", "nvme": "flash"}[a.layout.offload.to]
+    return to and f" with offload to {to} ({f'{alone.gpus:,} without' if alone else 'no number does without'})"
 
 
 def _called(a: Assignment, plan: Plan) -> str:
@@ -40,9 +53,10 @@ def show_holding(page: Page, plan: Plan, *, full: bool) -> None:
     if "," not in plan.provenance.scenario["workload"]["model"]:
         _show_kinds(page, plan, full=full)
     page.heading("Layouts of the fewest")
-    page.facts([(_called(a, plan),
-                 f"{a.gpus} x {a.gpu}: {brief(a)}, {a.memory.peak_bytes / GIB:.1f} GiB per GPU ({a.stack})")
-                for a in plan.assignments])
+    shown = [(label, one) for a in plan.assignments
+             for label, one in ((_called(a, plan), a), ("no offload", _alone(a, plan))) if one]
+    page.facts([(label, f"{a.gpus} x {a.gpu}: {brief(a)}, {a.memory.peak_bytes / GIB:.1f} GiB per GPU ({a.stack})")
+                for label, a in shown])
 
 
 def _show_kinds(page: Page, plan: Plan, *, full: bool) -> None:
@@ -64,8 +78,11 @@ def _show_kinds(page: Page, plan: Plan, *, full: bool) -> None:
             alike.setdefault(rows[gpu], []).append(gpu)
         page.lines([*heads, Column("GPU, largest memory first")],
                    [[*counts, ", ".join(gpus)] for counts, gpus in alike.items()])
-    page.paragraph("* with something on the host or on flash, which costs time; in brackets with nothing there; "
-                   "- nothing in the searched space fits")
+    counts = "".join(count for row in rows.values() for count in row)
+    signs = {"*": "* with something on the host or on flash, which costs time; in brackets with nothing there",
+             "-": "- nothing in the searched space fits"}
+    if said := "; ".join(text for sign, text in signs.items() if sign in counts):
+        page.paragraph(said)
 
 
 def _usable(methods: dict[str, list[Assignment]]) -> int:

@@ -110,7 +110,7 @@ def show_defaults(page: Page, provenance: Provenance, most: int | None = None) -
     """
     said: dict[str, list[str]] = {}
     for one in provenance.defaults:
-        named = one.value.split(",")
+        named = [part.strip() for part in one.value.split(",")]
         value = ", ".join(named) if most is None or len(named) <= most else f"{len(named)} in all"
         said.setdefault(f"{value} ({one.why})", []).append(one.name)
     if said:

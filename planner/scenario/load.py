@@ -144,7 +144,7 @@ def thousands(document: Document) -> Iterator[Default]:
             found = _THOUSANDS.fullmatch(trimmed(text, key)) if isinstance(text := work.get(key), str) else None
             count = int(found["count"]) if found else 0
             if count.bit_count() == 1:
-                yield Default(name=key, value=f"{count:,},000 tokens",
+                yield Default(name=key, value=f"{count}000 tokens",
                               why=f"{text} is in thousands: write {count * 1024} for {count} x 1,024")
 
 

@@ -60,7 +60,7 @@ def pool(hardware: Hardware, sourcing: Sourcing, limits: Limits, catalog: Catalo
         defaults.append(Default(name="rent", value=text(rent.terms), why="candidates are named that are not owned"))
     candidates = tuple(dict.fromkeys((*named_nodes, *own)))
     if gpus is not None and limits.gpus is None and limits.max_gpus is None:
-        defaults.append(Default(name="max_gpus", value=f"{gpus:,}", why=f"as {text(hardware.candidates)} has"))
+        defaults.append(Default(name="max_gpus", value=str(gpus), why=f"as {text(hardware.candidates)} has"))
         limits = limits.model_copy(update={"max_gpus": gpus})
     if ANY in hardware.candidates:
         defaults.append(Default(

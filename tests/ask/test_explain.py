@@ -11,6 +11,7 @@ from planner import plan
 from planner.answer.explanation import Explanation, WhyNot
 from planner.answer.schema import Plan
 from planner.ask.explain.cause import feasible, infeasible_of, reasons_of
+from planner.ask.explain.choice import parts_of
 from planner.ask.explain.explain import explain
 from planner.catalog.load import Catalog
 from planner.errors import InputError, PlannerError, UnknownName
@@ -130,6 +131,15 @@ def test_a_choice_that_misses_a_limit_names_it_and_the_nearest_value() -> None:
     assert "no layout finishes in 9 d" in one.because
     assert one.infeasible is not None
     assert "deadline" in {r.limit for r in one.infeasible.relaxations}
+
+
+@pytest.mark.parametrize(("name", "choice"), [
+    ("A100", {"gpu": "A100"}), ("8xh200", {"gpu": "8xh200"}), ("dgx-b200", {"gpu": "dgx-b200"}),
+    ("DeepSpeed", {"stack": "DeepSpeed"}), ("nebius", {"provider": "nebius"}), ("spot", {"terms": "spot"}),
+    ("h200,tp=4", {"gpu": "h200", "tp": "4"})])
+def test_a_name_alone_says_what_it_is_a_choice_of(name: str, choice: dict[str, str]) -> None:
+    catalog, ask = asking()
+    assert parts_of(name, question_of(ask({}), catalog)) == choice  # type: ignore[operator]
 
 
 @pytest.mark.parametrize(("text", "error"), [

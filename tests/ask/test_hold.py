@@ -48,7 +48,30 @@ def test_qlora_of_8b_goes_on_one_rtx_4090_and_full_training_does_not() -> None:
     plan = hold("llama-3.1-8b", "rtx-4090", workload__sequence_length="2048", workload__stack="hf-peft")
     counts = {a.workload: a.gpus for a in plan.assignments}
     assert counts["qlora"] == 1
-    assert counts["full"] > 1
+    alone = {a.workload: a.gpus for a in plan.alternatives if a.layout.offload.to == "none"}
+    assert alone["full"] > 1
+    said = f"full {counts['full']} x rtx-4090 with offload to the host ({alone['full']} without)"
+    assert said in holding_sentence(plan)
+
+
+@pytest.mark.parametrize(("model", "gpu", "method"), [("llama-3.1-8b", "rtx-4080", "qlora"),
+                                                      ("mistral-7b", "rtx-3060", "qlora"),
+                                                      ("llama-3.1-8b", "rtx-3090", "lora")])
+def test_nothing_is_offloaded_where_as_few_gpus_do_without(model: str, gpu: str, method: str) -> None:
+    """QLoRA of 7 to 8B on a card of 12 to 16 GB and LoRA on one of 24 GB are what single cards are known for."""
+    plan = hold(model, gpu, workload__method=method)
+    (found,) = plan.assignments
+    assert (found.gpus, found.layout.offload.to) == (1, "none")
+    assert not [one for one in plan.alternatives if one.gpu == gpu]
+
+
+def test_offload_only_where_it_saves_gpus() -> None:
+    plan = hold("llama-3.1-8b", "rtx-3060,rtx-4090", workload__method="lora")
+    for one in (*plan.assignments, *plan.alternatives):
+        if one.layout.offload.to != "none":
+            alone = [other.gpus for other in plan.alternatives
+                     if (other.gpu, other.workload, other.layout.offload.to) == (one.gpu, one.workload, "none")]
+            assert all(gpus > one.gpus for gpus in alone)
 
 
 def test_one_method_alone_and_its_sentence() -> None:
@@ -67,15 +90,16 @@ def test_an_amount_of_work_is_needed_for_money_and_time() -> None:
 
 
 def test_of_several_models_the_largest_that_fits_is_named() -> None:
-    """Full training of 70B takes 16 bytes a parameter and more; eight H100 with the host's memory hold it, not 405B,
-    whose 0.8 TB of frozen weights the host can hold for adapters.
+    """0.8 TB of weights of 405B are too much for eight H100; the host holds them frozen for adapters, and the node's
+    30 TB of flash what full training needs, 16 bytes a parameter and more.
     """
     plan = hold("llama-3.1-8b, llama-3.1-405b, llama-3.1-70b", "dgx-h100", limits__max_gpus="8",
                 workload__sequence_length="4096")
     assert [a.workload for a in plan.assignments] == [
-        "inference llama-3.1-70b", "qlora llama-3.1-405b", "lora llama-3.1-405b", "full llama-3.1-70b"]
+        "inference llama-3.1-70b", "qlora llama-3.1-405b", "lora llama-3.1-405b", "full llama-3.1-405b"]
     assert holding_sentence(plan).startswith("Largest that fits on at most 8 GPUs: inference llama-3.1-70b ")
-    assert [note for note in plan.notes if "full of llama-3.1-405b" in note]
+    assert [note for note in plan.notes if "inference of llama-3.1-405b" in note]
+    assert [a.layout.offload.to for a in plan.assignments] == ["none", "host", "host", "nvme"]
     assert [(a.method, a.model) for a in plan.assignments][1] == ("qlora", "llama-3.1-405b")
 
 

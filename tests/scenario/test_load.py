@@ -67,7 +67,7 @@ def test_flags_alone_state_the_question_and_every_default_is_said():
                                            "workload.sequence_length": "4k", "sourcing.rent.terms": "on-demand"},
                              CATALOG)
     assert said(fewer) == ["method=pretrain", "stack=megatron-core", "global_batch=2048 sequences",
-                           "sequence_length=4,000 tokens"]
+                           "sequence_length=4000 tokens"]
 
 
 def test_without_hardware_every_node_type_with_an_admitted_offer_is_a_candidate():

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+
+from pydantic import TypeAdapter, ValidationError
 
 from planner.answer.assignment import Assignment
 from planner.answer.explanation import WhyNot
 from planner.answer.objective import show_amount
 from planner.ask.explain.cause import infeasible_of
 from planner.catalog.load import Catalog
+from planner.catalog.price import Term
 from planner.errors import InputError, UnknownName
 from planner.jobs.columns import Run
 from planner.jobs.kinds import question_of
 from planner.jobs.solved import Question, Solved, solve
+from planner.scenario.pool import candidate_nodes
 from planner.scenario.scenario import AnyScenario
 
 Ask = Callable[[Mapping[str, str]], AnyScenario]
@@ -29,8 +34,11 @@ def parts_of(text: str, question: Question) -> dict[str, str]:
     parts: dict[str, str] = {}
     for part in text.split(","):
         key, found, value = (piece.strip() for piece in part.partition("="))
-        if not found or not value:
-            raise InputError(f"--why-not {part.strip() or text!r}: expected choices such as tp=4,pp=2 or gpu=a100")
+        if not found:
+            key, value = _named(key, question.catalog, known), key
+        if not key or not value:
+            raise InputError(f"--why-not {part.strip() or text!r}: expected choices such as tp=4,pp=2 or gpu=a100, or "
+                             "the name of hardware, of software or of a provider")
         if key not in known:
             raise UnknownName("choice in --why-not", key, known)
         if key in parts:
@@ -40,6 +48,20 @@ def parts_of(text: str, question: Question) -> dict[str, str]:
     if own and len(question.jobs) > 1:
         raise InputError(f"--why-not: {' and '.join(own)} applies to one workload, and the scenario has several")
     return parts
+
+
+def _named(name: str, catalog: Catalog, known: Sequence[str]) -> str:
+    """Return what a name alone is a choice of, "" where it is none: of hardware, software or a provider."""
+    finders: dict[str, Callable[[str], object]] = {
+        "gpu": lambda one: candidate_nodes([one], catalog), "stack": catalog.stack, "engine": catalog.engine,
+        "provider": {prices.name: prices for prices in catalog.price_lists}.__getitem__,
+        "terms": TypeAdapter[Term](Term).validate_python}
+    for key, find in finders.items():
+        if key in known:
+            with suppress(UnknownName, KeyError, ValidationError):
+                find(name)
+                return key
+    return ""
 
 
 def values_of(question: Question) -> dict[str, str]:

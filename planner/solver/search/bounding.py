@@ -45,11 +45,11 @@ class Bounding:
                     keep &= ~late
         return keep
 
-    def holdable(self, stems: Layouts, source: Source) -> Layouts:
-        """Return the stems from which something may grow that its GPUs hold; count the others."""
-        held = np.flatnonzero(stems_short(self.question, self.levels, self.flash, stems, source.stages(stems)) <= 0)
-        self.out.removed["states"] += (len(stems) - len(held)) * source.points
-        return stems.take(held)
+    def holds(self, stems: Layouts, source: Source) -> Mask:
+        """Say from which stems something may grow that its GPUs hold; count the others."""
+        held: Mask = stems_short(self.question, self.levels, self.flash, stems, source.stages(stems)) <= 0
+        self.out.removed["states"] += int((~held).sum()) * source.points
+        return held
 
     def batches(self, rows: Layouts, time: TimeTerms, known: Ints) -> Iterator[tuple[Batch, Keys, Mask]]:
         """Yield the rows at every level of offload not in `known` yet, each with keys and what may be staged.

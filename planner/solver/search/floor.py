@@ -1,55 +1,74 @@
-"""A bound on whatever was not enumerated when time ran out: the arithmetic of the layers, on all GPUs at once.
+"""Bounds on what is not enumerated: the work of the layers with the traffic inside them, on all GPUs at once.
 
-What a layer computes depends on neither the number of copies nor of stages, so that a few thousand rows stand for any
-grid; bubbles, traffic, failures and spares only add to it.
+What a layer takes depends on neither the number of copies nor of stages, so that a few thousand rows stand for any
+grid; bubbles, other traffic, failures and spares only add to it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from itertools import product
+import numpy as np
 
-from planner.layouts.axes import Space, domain
-from planner.layouts.table import from_rows
+from planner.layouts.axes import AXES, Space, column_type, domain
+from planner.layouts.table import Ints, Layouts, constant
 from planner.physics.training.estimate import layer_terms
 from planner.physics.training.question import Question, computes
 from planner.solver.search.job import Key, Pricing
 
-AXES = ("candidate", "precision", "tp", "cp", "micro_batch", "sp", "ep", "expert_tp")
-"""What decides how long a layer computes."""
+DECISIVE = ("candidate", "precision", "tp", "cp", "micro_batch", "sp", "ep", "expert_tp")
+"""What decides how long a layer takes."""
+AT_ONE = ("pp", "vpp", "hsdp")
 HAIR = 1 - 1e-9
 """Slack for what floats lose."""
 
 
 def floor(question: Question, space: Space, pricing: Pricing) -> Key:
     """Return objective and cents that no layout of the space is below."""
-    job, node_gpus = pricing.job, pricing.node_gpus
-    grid = [dict(zip(AXES, values, strict=True)) for values in product(*(domain(name, space) for name in AXES))]
-    possible = [row | {"dp": row["ep"]} for row in grid if _runs(question, row)]
-    if not possible or not job.timed:
-        return (0, 0)
-    rows = from_rows(possible, space.global_batch)
-    compute = question.shape.layers * layer_terms(question, rows).compute * rows.tp * rows.cp / rows.micro_batch
-    compute = compute * min(1.0, question.stack.slowdown)
-    sequences = -(-job.tokens // job.sequence_length)
-    keys = []
-    for at, offer in enumerate(job.offers):
-        mine = compute[rows.candidate == at]
-        if not len(mine):
-            continue
-        gpu_seconds = float(mine.min()) * sequences * HAIR
-        node_seconds = gpu_seconds / int(node_gpus[at])
-        price = 0 if offer.by_count is not None else offer.micro_usd_per_node_hour
-        cents = int(node_seconds * price / 3.6e7)
-        first = {"cost": cents, "time": int(gpu_seconds / space.max_gpus * 1e6), "gpus": 1,
-                 "energy": int(node_seconds * pricing.candidates[at].node.power.load / 3600)}[job.objective]
-        keys.append((first, cents))
-    return min(keys, default=(0, 0))
+    return min(floors(question, space, pricing).values(), default=(0, 0))
 
 
-def _runs(question: Question, row: Mapping[str, float]) -> bool:
-    """Say whether the hardware computes in the format, and holds a tensor-parallel group in a node."""
-    at, precision = int(row["candidate"]), question.precisions[int(row["precision"])]
-    return (computes(question.candidates[at], question.rates[at], precision)
-            and question.candidates[at].node.gpus % int(row["tp"]) == 0
-            and (row["expert_tp"] == 0 or (row["expert_tp"] < row["tp"] and row["sp"] == 1)))
+def floors(question: Question, space: Space, pricing: Pricing) -> dict[int, Key]:
+    """Return objective and cents that no layout of the space is below, by candidate; of none that computes nothing."""
+    job, rows = pricing.job, _every(question, space)
+    if not len(rows):
+        return {}
+    if not job.timed:
+        return dict.fromkeys(np.unique(rows.candidate).tolist(), (0, 0))
+    first, cents = _least(question, space, pricing, rows)
+    order = np.lexsort((cents, first))
+    found: dict[int, Key] = {}
+    for row in order.tolist():
+        found.setdefault(int(rows.candidate[row]), (int(first[row]), int(cents[row])))
+    return found
+
+
+def _least(question: Question, space: Space, pricing: Pricing, rows: Layouts) -> tuple[Ints, Ints]:
+    """Return objective and cents that no layout with the decisive axes of each row is below."""
+    job, at = pricing.job, rows.candidate
+    terms = layer_terms(question, rows)
+    work = question.shape.layers * terms.layer + terms.first + terms.last
+    gpu_seconds = (work * rows.tp * rows.cp / rows.micro_batch * question.stack.slowdown * HAIR
+                   * -(-job.tokens // job.sequence_length))
+    node_seconds = gpu_seconds / pricing.node_gpus[at]
+    prices = np.array([0 if offer.by_count is not None else offer.micro_usd_per_node_hour for offer in job.offers])
+    cents = np.floor(node_seconds * prices[at] / 3.6e7).astype(np.int64)
+    loads = np.array([candidate.node.power.load for candidate in pricing.candidates])
+    first = {"cost": cents, "time": gpu_seconds / space.max_gpus * 1e6, "gpus": np.ones(len(rows)),
+             "energy": node_seconds * loads[at] / 3600}[job.objective]
+    return np.floor(first).astype(np.int64), cents
+
+
+def _every(question: Question, space: Space) -> Layouts:
+    """Return every combination of what decides how long a layer takes and its hardware can run, once."""
+    values = [np.array(domain(name, space), column_type(name)) for name in DECISIVE]
+    columns = dict(zip(DECISIVE, (one.ravel() for one in np.meshgrid(*values, indexing="ij")), strict=True))
+    runs = np.array([[computes(candidate, rates, precision) for precision in question.precisions]
+                     for candidate, rates in zip(question.candidates, question.rates, strict=True)])
+    per_node = np.array([candidate.node.gpus for candidate in question.candidates])
+    tp, expert_tp = columns["tp"], columns["expert_tp"]
+    keep = (runs[columns["candidate"], columns["precision"]] & (per_node[columns["candidate"]] % tp == 0)
+            & ((expert_tp == 0) | ((expert_tp < tp) & (columns["sp"] == 1))))
+    columns = {name: column[keep] for name, column in columns.items()}
+    count = len(columns["tp"])
+    rest = {axis.name: constant(1 if axis.name in AT_ONE else 0, column_type(axis.name), count) for axis in AXES}
+    # with several micro-batches experts are reached behind compute
+    return Layouts(**{**rest, **columns, "dp": columns["ep"]}, micro_batches=constant(2, np.int64, count))

@@ -24,7 +24,7 @@ from planner.solver.search.bounds import stem_bound, time_bound
 from planner.solver.search.candidate_run import Run, by_candidate, near_leaders
 from planner.solver.search.floor import floor
 from planner.solver.search.found import Batch, Frontier, StagedLayout
-from planner.solver.search.job import Job, Keys, Pricing, identity, joined_keys
+from planner.solver.search.job import Job, Key, Keys, Pricing, identity, joined_keys
 from planner.solver.search.leaders import SORTED, Keeping, beaten_by_fewer, leading
 from planner.solver.search.refine import refined_bound
 from planner.solver.search.source import Source, together
@@ -52,19 +52,21 @@ class Search:
     def __init__(self, question: Question, space: Space, job: Job, effort: Effort = UNLIMITED,
                  only: Level | None = None, count: int = 1, first: bool = False,
                  leaders: Callable[[Ints], Keeping] | None = None, known: Sequence[StagedLayout] = (),
-                 apart: bool = True) -> None:
+                 apart: bool = True, end: Key | None = None) -> None:
         """Start a search for the `count` best of each candidate; `only` is the one level of offload to look at.
 
         first: stop at the first layout that keeps every limit. leaders: makes what decides which layouts are of
         interest, from the GPU counts of a candidate's stems; where not given, the best are. known: what must be beaten.
-        apart: one candidate after the other, as it teaches what the next need not look at.
+        apart: one candidate after the other, as it teaches what the next need not look at. end: the key behind which
+        nothing is of interest.
         """
         self.question, self.job, self.effort = question, job, effort
         self.pricing = Pricing(job, question.candidates)
         self.out = Frontier()
         self.space = space
-        self.first, self.leaders = first, leaders or partial(leading, count)
+        self.first, self.leaders = first, leaders or partial(leading, count, end=end)
         self.alone = first or (leaders is not None and apart)
+        self.end = end
         self.seen: set[int] = set()
         self.levels = offers(question, space) if only is None else (only,)
         self.bounding = Bounding(question, self.pricing, self.levels, space.flash, self.out)
@@ -161,12 +163,12 @@ class Search:
         for start in range(0, max(1, len(stems)), CHUNK):
             self.effort.check()
             chunk = stems.take(np.arange(start, min(start + CHUNK, len(stems)))) if len(stems) > CHUNK else stems
-            chunk = self.bounding.holdable(chunk, source)
             keys = self.pricing.least(chunk, stem_bound(self.question, chunk))
-            within = self.bounding.within_limits(keys, points=source.points)
-            near = within & near_leaders(self.kept, chunk, keys)
-            self.out.removed["bound"] += int(within.sum() - near.sum()) * source.points
-            keep = np.flatnonzero(near)
+            end = np.inf if self.end is None else self.end[0]
+            near = np.flatnonzero(near_leaders(self.kept, chunk, keys) & (keys.first <= end))
+            self.out.removed["bound"] += (len(chunk) - len(near)) * source.points
+            held = near[self.bounding.holds(chunk.take(near), source)]
+            keep = held[self.bounding.within_limits(keys.take(held), points=source.points)]
             parts.append((chunk.take(keep), keys.take(keep)))
         return joined([table for table, _ in parts]), joined_keys([keys for _, keys in parts])
 

@@ -35,17 +35,21 @@ class Keeping(Protocol):
         """Say which rows are of interest."""
 
 
-def leading(count: int, sizes: Ints) -> Keeping:
-    """Return what keeps the `count` best of a candidate whose stems have these numbers of GPUs."""
-    return Leaders(count, count if len(np.unique(sizes)) == 1 else min(count, EACH_SIZE))
+def leading(count: int, sizes: Ints, end: Key | None = None) -> Keeping:
+    """Return what keeps the `count` best of a candidate whose stems have these numbers of GPUs, none behind `end`."""
+    return Leaders(count, count if len(np.unique(sizes)) == 1 else min(count, EACH_SIZE), end)
 
 
 @dataclass(slots=True)
 class Leaders:
-    """Keeps the `count` best keys, of which at most `each` of one size; a size is a number of GPUs."""
+    """Keeps the `count` best keys, of which at most `each` of one size; a size is a number of GPUs.
+
+    `most` is the key behind which nothing is of interest from the start.
+    """
 
     count: int = 1
     each: int = 1
+    most: Key | None = None
     by_size: dict[int, list[Key]] = field(default_factory=dict)
     best: list[Key] = field(default_factory=list)
 
@@ -59,7 +63,8 @@ class Leaders:
     @property
     def end(self) -> Key | None:
         """The key behind which nothing is of interest, whatever its size; none while all is."""
-        return self.best[-1][:SORTED] if len(self.best) >= self.count else None
+        ends = [] if self.most is None else [self.most[:SORTED]]
+        return min([*ends, self.best[-1][:SORTED]] if len(self.best) >= self.count else ends, default=None)
 
     def passes(self, size: int, entry: Key) -> bool:
         """Say whether a layout with the least measures in `entry` may still be a leader."""

@@ -18,7 +18,8 @@ from planner.physics.training.question import Question
 from planner.process.workers import Call, Workers
 from planner.solver.search.found import Frontier, StagedLayout
 from planner.solver.search.frontier import Search
-from planner.solver.search.job import Job
+from planner.solver.search.hopeless import cut_off, hopeless, in_turn, without
+from planner.solver.search.job import Job, Key
 from planner.solver.search.leaders import Leaders
 from planner.solver.search.source import grid_source
 from planner.solver.settings import Effort
@@ -56,23 +57,27 @@ def search_grid(question: Question, grid: Grid, job: Job, effort: Effort, *, eac
 
 def _searched(question: Question, grid: Grid, job: Job, effort: Effort, known: Sequence[StagedLayout], *,
               each: bool) -> Frontier:
-    candidates = [int(one) for one in grid.domains["candidate"]]
-    workers = min(effort.workers, len(candidates))
-    if workers < 2 or not each:
+    facts = grid.facts
+    if not each:
         shared = Leaders(1, 1)
-        return _ordered(Search(question, grid.facts.space, job, effort,
-                               leaders=None if each else lambda sizes: shared, known=known).run(grid_source(grid)))
-    shares = [tuple(candidates[at::workers]) for at in range(workers)]
-    rivals = [*map(alone, known)]
-    parts, interrupted = _parts([partial(_part, question, grid.facts, job, effort, share, rivals) for share in shares])
+        return _ordered(Search(question, facts.space, job, effort, leaders=lambda sizes: shared, known=known
+                               ).run(grid_source(grid)))
+    parts: list[_Part] = []
+    for candidates in in_turn(question, facts.space, job):
+        found = [*known, *(one for part in parts for one in part.frontier.found)]
+        rivals, end = [*map(alone, known)], cut_off(job, found)
+        workers = min(effort.workers, len(candidates))
+        calls = [partial(_part, question, facts, job, effort, candidates[at::workers], rivals, end)
+                 for at in range(workers)]
+        more, interrupted = _parts(calls) if workers > 1 else ([calls[0]()], False)
+        parts += more
+        if interrupted or parts[-1].frontier.interrupted:
+            parts.append(_Part(Frontier(interrupted=True, open_bound=(0, 0)), Counter(), 0))
+            break
     for part in parts:
         grid.removed.update(part.removed)
         grid.grown += part.grown
-    whole = _joined([part.frontier for part in parts])
-    whole.interrupted |= interrupted
-    if len(parts) < workers:
-        whole.note_open((0, 0))  # not even bounds are known of what never came back
-    return _ordered(whole)
+    return _ordered(_joined([part.frontier for part in parts]))
 
 
 def _ordered(frontier: Frontier) -> Frontier:
@@ -106,11 +111,14 @@ def alone(found: StagedLayout) -> StagedLayout:
 
 
 def _part(question: Question, facts: Facts, job: Job, effort: Effort,
-          candidates: tuple[float, ...], known: Sequence[StagedLayout]) -> _Part:
+          candidates: tuple[float, ...], known: Sequence[StagedLayout], end: Key | None) -> _Part:
     """Search some of the candidates."""
     grid = Grid(replace(facts, space=replace(facts.space, only={**facts.space.only, "candidate": candidates})))
-    frontier = Search(question, grid.facts.space, job, effort,
-                      known=[one for one in known if one.column.candidate in candidates]).run(grid_source(grid))
+    space, mine = grid.facts.space, [one for one in known if one.column.candidate in candidates]
+    search, source = Search(question, space, job, effort, known=mine, end=end), grid_source(grid)
+    if mine or end is not None:
+        source = without(source, hopeless(question, space, job, mine, end), search.out.removed)
+    frontier = search.run(source)
     frontier.found = [*map(alone, frontier.found)]
     return _Part(frontier, grid.removed, grid.grown)
 

@@ -14,6 +14,7 @@ from planner.physics.training.question import Question
 from planner.solver.search.bounding import offers
 from planner.solver.search.found import StagedLayout
 from planner.solver.search.frontier import Search
+from planner.solver.search.hopeless import hopeless, without
 from planner.solver.search.job import Job, complexities
 from planner.solver.search.source import Source, table_source
 from planner.solver.settings import UNLIMITED, Effort, OutOfTime
@@ -26,7 +27,9 @@ def simplest(question: Question, space: Space, job: Job, source: Source, best: S
     Raises OutOfTime where the effort ends before that is known.
     """
     most = int(best.key[0] * (1 + tolerance))
-    tied = Search(question, space, job, effort).reaching(source, most)
+    search = Search(question, space, job, effort, end=(most, 0))
+    far = hopeless(question, space, job, (), search.end)
+    tied = search.reaching(without(source, far, search.out.removed), most)
     kinds = [(level, complexities(level.on(tied))) for level in offers(question, space)]
     for value in np.unique(np.concatenate([level for _, level in kinds])):
         if value >= best.column.complexity:
