@@ -19,6 +19,7 @@ from planner.errors import InputError
 from planner.jobs.columns import Pick
 from planner.jobs.job import Replaying
 from planner.jobs.kinds import question_of
+from planner.jobs.reach import most as most_of
 from planner.jobs.serving.job import ServingJob
 from planner.jobs.solved import Question, Solved, solve
 from planner.scenario.default import Default
@@ -55,7 +56,7 @@ def most_served(scenario: ServingScenario, catalog: Catalog, defaults: Sequence[
     if all(bound is None for bound in bounds) and any(offer.nodes is None for offer in offers):
         raise InputError("objective: rate has no end without a limit: give gpus, such as --gpus 8, max_nodes, budget, "
                          "max_power or what you own")
-    most = _floor(solve(question, effort, so_far=True).fleet.most())
+    most = _floor(most_of(solve(question, effort, so_far=True).fleet))
     if not most:
         return None
     rate, solved, met = _held(question, most, effort, replaying)

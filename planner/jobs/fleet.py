@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, TypeAlias
 
@@ -25,8 +25,6 @@ from planner.units import DAY
 MOST_BOUGHT = 256
 """Nodes up to which prices that depend on the number are looked at."""
 HOURS = 24
-STEPS = 12
-"""Halvings in the search for the rate that the limits admit."""
 MONTH_DAYS = 30.0
 """Days that the cost and energy of services cover."""
 WATTS_PER_KILOWATT = 1000
@@ -246,23 +244,6 @@ class Fleet:
         """Return the least GPUs that a fleet grows by: those of a node of a run, or of services one."""
         return 1 if found.run is None else found.run.column.gpus // found.run.column.nodes
 
-    def share(self) -> float:
-        """Return the largest share of every rate that the limits admit."""
-        return self._largest(self.problem(), 0.0, 1.0)
-
-    def most(self) -> float:
-        """Return the largest multiple of every rate that the limits admit; there is one that they do not."""
-        low, high, problem = 0.0, 1.0, self.problem()
-        while high < MICRO and _admits(problem, high):
-            low, high = high, 2 * high
-        return self._largest(problem, low, high)
-
-    def _largest(self, problem: Cover, low: float, high: float) -> float:
-        for _ in range(STEPS):
-            middle = (low + high) / 2
-            low, high = (middle, high) if _admits(problem, middle) else (low, middle)
-        return low
-
     def amount(self, value: int) -> float:
         """Return a value of the objective in its unit: USD, days, GPUs or kWh; of services that of a month."""
         if not self.demands:
@@ -274,7 +255,7 @@ class Fleet:
         """Return the fleet with its proof. Raises RuntimeError where a check contradicts it, which is a defect."""
         if self.demands:
             problem = self.problem(admitted, limits)
-            covered = _covered(problem, self.settings)
+            covered = covered_by(problem, self.settings)
             if wrong := check_cover(problem, covered):
                 raise RuntimeError(f"an independent check contradicts the solver: {wrong[0]}")
             return Solution(covered.status, covered.value, covered.bound, covered=covered)
@@ -290,17 +271,12 @@ class Fleet:
         return Solution(found.status, found.value, found.bound, None if column is None else Run(0, column, offer))
 
 
-def _covered(problem: Cover, settings: Settings = LIMITED) -> Covered:
+def covered_by(problem: Cover, settings: Settings = LIMITED) -> Covered:
+    """Return the best replicas and nodes, with their proof."""
     # CP-SAT takes half a second to load, and neither one run nor an estimate needs it
     from planner.solver.fleet.cover import cover
 
     return cover(problem, settings)
-
-
-def _admits(problem: Cover, factor: float) -> bool:
-    """Say whether some fleet answers a multiple of every rate."""
-    needs = tuple(tuple(int(need * factor) for need in service) for service in problem.needs)
-    return _covered(replace(problem, needs=needs)).value is not None
 
 
 def _least(*limits: int | None) -> int | None:
