@@ -39,7 +39,7 @@ def serving_sentence(plan: Plan) -> str:
                    for role in ("prefill", "decode"))
         fleet = " and ".join(_fleet(a) for a in mine)
         users = sum(a.serving.users or 0.0 for a in mine if a.serving)
-        load = f"{users:,.0f} users ({rate:,.4g} requests/s)" if users else f"{rate:,.4g} requests/s"
+        load = f"{plural(round(users), 'user')} ({rate:,.4g} requests/s)" if users else f"{rate:,.4g} requests/s"
         parts.append(f"{fleet} {'serves' if len(mine) == 1 and _alone(mine[0]) else 'serve'} {load} of {name}")
     best = BEST[plan.objective.name] if plan.status == "optimal" else "Best found"
     proof = "proven optimal" if plan.status == "optimal" else "not proven"
