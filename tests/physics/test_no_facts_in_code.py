@@ -28,7 +28,7 @@ KNOWN = {
     "topology.py": {"CUBE_MESH", "MOST_KEYS", "_join"},
     "serving/disaggregated.py": {"ROUNDS"},
     "serving/formats.py": {"format_named"},
-    "serving/level.py": {"LOADS", "STEEPEST", "ROOM", "Served", "at_rate"},
+    "serving/level.py": {"LOADS", "STEEPEST", "THREE", "ROOM", "Served", "at_rate"},
     "serving/steady.py": {"ROUNDS", "closed"},
     "training/question.py": {"quantile", "spread", "question_of"},
 }

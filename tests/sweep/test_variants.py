@@ -47,7 +47,7 @@ def test_variants_are_resolved_scenarios(question):
     (["limits.deadline=1d,36"], "--vary limits.deadline: '36' has no unit"),
     (["workload.model=llama-3.1-8b,llama-9"], "--vary workload.model: unknown model 'llama-9'"),
     (["workload.precision=bf16,fp99"], "--vary workload.precision: expected 'fp32'"),
-    (["sourcing.own=3"], "--vary sourcing.own: expected keys and values"),
+    (["sourcing.own=3"], "--vary sourcing.own: unknown node or GPU '3'"),
     ([f"limits.{name}={','.join(map(str, range(1, 400)))}" for name in ("max_gpus", "max_nodes")],
      "--vary: 159,201 variants; a sweep has at most 100,000"),
 ])

@@ -12,6 +12,7 @@ from planner.answer.schema import Infeasible, Relaxation
 from planner.ask.explain.relaxing import MEASURES, possible, relaxed
 from planner.ask.explain.wording import asked_limit
 from planner.jobs.job import ENDLESS, Change
+from planner.jobs.reach import share
 from planner.jobs.solved import Solved, solve
 from planner.scenario.limits import Objective
 from planner.solver.minimal import minimal
@@ -117,8 +118,8 @@ def _nearest(failed: Solved, relaxations: Sequence[Relaxation]) -> str | None:
     several = len(_names(failed)) > 1 and not relaxations
     if failed.fleet.demands:
         total = sum(demand.needed for demand in failed.fleet.demands.values() if not demand.is_part)
-        share = f"within them {failed.fleet.share():.0%} of the {total:.4g} requests/s that must be met are answered"
-        return f"{share}; {SEVERAL}" if several else share
+        within = f"within them {share(failed.fleet):.0%} of the {total:.4g} requests/s that must be met are answered"
+        return f"{within}; {SEVERAL}" if several else within
     if relaxations:
         first = relaxations[0]
         either = [one.to for one in relaxations if one.limit == first.limit]
