@@ -20,7 +20,8 @@ Status = Literal["optimal", "feasible", "infeasible", "undecided"]
 """optimal: proven; feasible: a plan, no proof; infeasible: proven none; undecided: stopped with neither."""
 
 
-Measure = Literal["cost_usd", "duration_days", "gpus", "energy_kwh"]
+Measure = Literal["cost_usd", "duration_days", "gpus", "energy_kwh", "requests_per_second"]
+"""Requests/s are maximized, the others minimized."""
 
 
 class ByReplay(Frozen):
@@ -35,14 +36,16 @@ class ByReplay(Frozen):
 
 
 class Objective(Frozen):
-    """What was minimized; value and bound are the exact integers of the solved problem in the name's unit."""
+    """What was minimized, or of requests/s maximized; value and bound are exact integers of the solved problem in the
+    name's unit.
+    """
 
     name: Measure
     """What, with its unit."""
     value: float | None = None
     """Value of the plan; none without a plan."""
     bound: float | None = None
-    """Lower bound: no plan in the searched space is below it; none if nothing is proven."""
+    """No plan in the searched space is below it, or of requests/s above it; none if nothing is proven."""
     gap: float | None = None
     """(value - bound) / value, 0 when proven."""
     by_replay: ByReplay | None = Field(default=None, exclude_if=absent)
@@ -53,7 +56,8 @@ class Objective(Frozen):
         if self.value is None:
             return ""
         return {"cost_usd": show_usd(self.value), "duration_days": show_seconds(self.value * DAY),
-                "gpus": f"{self.value:,.0f} GPUs", "energy_kwh": show_kwh(self.value)}[self.name]
+                "gpus": f"{self.value:,.0f} GPUs", "energy_kwh": show_kwh(self.value),
+                "requests_per_second": f"{self.value:,.4g} requests/s"}[self.name]
 
 
 class Search(Frozen):

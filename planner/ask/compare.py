@@ -60,7 +60,7 @@ def compare(scenario: AnyScenario, catalog: Catalog, effort: Effort = UNLIMITED,
     use = scenario.sourcing.buy.utilization if scenario.sourcing.buy else 1.0
     rents = [usd for one in found if one.row.kind == "rent" and (usd := _rent_again_and_again(one, use)) is not None]
     found = [_against_rent(one, rents) for one in found]
-    return sorted(found, key=lambda one: one.row.rank(scenario.objective))
+    return sorted(found, key=lambda one: one.row.rank(question.terms.objective))
 
 
 def comparison_of(found: Sequence[Compared]) -> Comparison:

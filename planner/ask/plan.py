@@ -21,6 +21,7 @@ from planner.jobs.settle import Settled, settle
 from planner.jobs.solved import Question, effort_of, solve_lifted
 from planner.scenario.default import Default
 from planner.scenario.portfolio import AnyQuestion, Portfolio
+from planner.scenario.scenario import ServingScenario
 from planner.simulate.reading import read_trace
 from planner.units import show_seconds
 
@@ -51,6 +52,16 @@ def make_plan(scenario: AnyQuestion, catalog: Catalog, *, defaults: Sequence[Def
         if replay is not None:
             raise InputError("--replay is for services, and this is a training question")
         return hold(scenario, catalog, defaults, effort)
+    if isinstance(scenario, ServingScenario) and scenario.objective == "rate":
+        from planner.ask.most import at_one, most_served  # the other question, asked by its objective
+
+        if simple or pareto:
+            raise InputError(f"{'--prefer' if simple else '--pareto'} is of what is minimized, and the objective is "
+                             "rate")
+        replaying = Replaying(None if replay is None else read_trace(replay), progress)
+        if (most := most_served(scenario, catalog, defaults, effort, replaying)) is not None:
+            return most
+        scenario = at_one(scenario)
     started, question = time.monotonic(), question_of(scenario, catalog)
     replaying = _replaying(question, replay, progress)
     if pareto:

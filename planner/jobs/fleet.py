@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, TypeAlias
 
@@ -25,8 +25,6 @@ from planner.units import DAY
 MOST_BOUGHT = 256
 """Nodes up to which prices that depend on the number are looked at."""
 HOURS = 24
-STEPS = 12
-"""Halvings in the search for the rate that the limits admit."""
 MONTH_DAYS = 30.0
 """Days that the cost and energy of services cover."""
 WATTS_PER_KILOWATT = 1000
@@ -246,16 +244,6 @@ class Fleet:
         """Return the least GPUs that a fleet grows by: those of a node of a run, or of services one."""
         return 1 if found.run is None else found.run.column.gpus // found.run.column.nodes
 
-    def share(self) -> float:
-        """Return the largest share of every rate that the limits admit."""
-        low, high, problem = 0.0, 1.0, self.problem()
-        for _ in range(STEPS):
-            middle = (low + high) / 2
-            needs = tuple(tuple(int(need * middle) for need in service) for service in problem.needs)
-            met = _covered(replace(problem, needs=needs)).value is not None
-            low, high = (middle, high) if met else (low, middle)
-        return low
-
     def amount(self, value: int) -> float:
         """Return a value of the objective in its unit: USD, days, GPUs or kWh; of services that of a month."""
         if not self.demands:
@@ -267,7 +255,7 @@ class Fleet:
         """Return the fleet with its proof. Raises RuntimeError where a check contradicts it, which is a defect."""
         if self.demands:
             problem = self.problem(admitted, limits)
-            covered = _covered(problem, self.settings)
+            covered = covered_by(problem, self.settings)
             if wrong := check_cover(problem, covered):
                 raise RuntimeError(f"an independent check contradicts the solver: {wrong[0]}")
             return Solution(covered.status, covered.value, covered.bound, covered=covered)
@@ -283,7 +271,8 @@ class Fleet:
         return Solution(found.status, found.value, found.bound, None if column is None else Run(0, column, offer))
 
 
-def _covered(problem: Cover, settings: Settings = LIMITED) -> Covered:
+def covered_by(problem: Cover, settings: Settings = LIMITED) -> Covered:
+    """Return the best replicas and nodes, with their proof."""
     # CP-SAT takes half a second to load, and neither one run nor an estimate needs it
     from planner.solver.fleet.cover import cover
 

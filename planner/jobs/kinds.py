@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from planner.answer.assignment import Assignment
 from planner.catalog.load import Catalog
 from planner.catalog.stack import Method
+from planner.errors import InputError
 from planner.jobs.idle import Idle
 from planner.jobs.job import Job, Terms
 from planner.jobs.market import Market, market_of, unpriced
@@ -38,6 +39,8 @@ METHODS: tuple[Method, ...] = ("inference", "qlora", "lora", "full")
 def question_of(scenario: AnyScenario, catalog: Catalog) -> Question:
     """Look up everything a scenario names. Raises PlannerError where it cannot be asked."""
     if isinstance(scenario, ServingScenario):
+        if scenario.objective == "rate":
+            raise InputError("objective: rate is for planner plan; ask about the rate that it answers with")
         daily = any(asked.day for asked in scenario.services)
         market = market_of(scenario.hardware.candidates, scenario.sourcing, catalog, daily=daily,
                            by_provider=isinstance(scenario.limits, ServingLimits)

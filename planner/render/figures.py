@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from planner.units import DAY, round_up, show_bytes, show_kwh, show_seconds, show_usd, show_within
 
-_UNITS = {"cost_usd": ("USD", 2), "duration_days": ("d", 4), "gpus": ("GPUs", 0), "energy_kwh": ("kWh", 1)}
+_UNITS = {"cost_usd": ("USD", 2), "duration_days": ("d", 4), "gpus": ("GPUs", 0), "energy_kwh": ("kWh", 1),
+          "requests_per_second": ("requests/s", 3)}
 _LISTED = 8
 """More values than this are shown as a range."""
 
@@ -46,6 +47,8 @@ def milliseconds(seconds: float, total: float) -> str:
 def objective(name: str, value: float) -> str:
     """Write an objective's value as solved, with its unit; a duration up, so that it is kept."""
     unit, decimals = _UNITS[name]
+    if name == "requests_per_second":
+        return f"{value:,.4g} {unit}"
     if name == "duration_days":
         if value < 2:
             return days(value)

@@ -54,14 +54,16 @@ def show_proof(page: Page, plan: Plan) -> None:
 
 def _status(plan: Plan) -> str:
     name, value, bound = plan.objective.name, plan.objective.value, plan.objective.bound
-    if plan.status == "infeasible":
-        return "proven infeasible: no layout in the space meets every limit"
     if value is None:
-        return "stopped before a plan was found"
+        return "proven infeasible: no layout in the space meets every limit" if plan.status == "infeasible" else (
+            "stopped before a plan was found")
     seen = plan.objective.by_replay
     if seen is not None and not seen.met:
         return f"no fleet found that meets every target by replay: {objective(name, value)}"
     if plan.status == "optimal":
+        if name == "requests_per_second" and seen is not None:
+            most = objective(name, value * (1 + seen.gap))
+            return f"replays within every target; by formula the largest rate of all fleets within the limits is {most}"
         month = f" in {MONTH_DAYS:g} days" if is_service(plan) and documents_of(plan) is None and name != "gpus" else ""
         return f"proven optimal: exact value {objective(name, value)}{month} = exact bound"
     if bound is None:
@@ -81,7 +83,7 @@ def proof_line(plan: Plan) -> str:
 def _replayed(plan: Plan) -> str:
     """Return what replays add to a proof by computed latencies."""
     seen, name = plan.objective.by_replay, plan.objective.name
-    if seen is None or not seen.met or plan.status != "optimal":
+    if seen is None or not seen.met or plan.status != "optimal" or name not in _LEAST:
         return ""
     return f"; {_LEAST[name]} by formula, and by replay within {percent(seen.gap)}"
 

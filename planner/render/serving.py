@@ -10,7 +10,8 @@ from planner.jobs.serving.estimate import ANSWERED
 from planner.render.layout_text import prompts_of
 from planner.units import DAY, plural, show_bytes, show_seconds, show_usd
 
-BEST = {"cost_usd": "Cheapest", "duration_days": "Fastest", "gpus": "Fewest GPUs", "energy_kwh": "Least energy"}
+BEST = {"cost_usd": "Cheapest", "duration_days": "Fastest", "gpus": "Fewest GPUs", "energy_kwh": "Least energy",
+        "requests_per_second": "Largest rate"}
 ROLES = {"whole": "", "prefill": " for prefill", "decode": " for decode"}
 HOURS = 24
 
@@ -38,7 +39,7 @@ def serving_sentence(plan: Plan) -> str:
                    for role in ("prefill", "decode"))
         fleet = " and ".join(_fleet(a) for a in mine)
         users = sum(a.serving.users or 0.0 for a in mine if a.serving)
-        load = f"{users:,.0f} users ({rate:,.4g} requests/s)" if users else f"{rate:,.4g} requests/s"
+        load = f"{plural(round(users), 'user')} ({rate:,.4g} requests/s)" if users else f"{rate:,.4g} requests/s"
         parts.append(f"{fleet} {'serves' if len(mine) == 1 and _alone(mine[0]) else 'serve'} {load} of {name}")
     best = BEST[plan.objective.name] if plan.status == "optimal" else "Best found"
     proof = "proven optimal" if plan.status == "optimal" else "not proven"
@@ -54,6 +55,8 @@ def serving_sentence(plan: Plan) -> str:
     if cost is not None and (daily or len(plan.assignments) > 1):
         price = f", {show_usd(cost)}/h in all" + (" on average over the day" if daily else "")
     seen = plan.objective.by_replay
+    if seen is not None and plan.objective.name == "requests_per_second" and plan.objective.value:
+        proof = f"by replay; at most {plan.objective.value * (1 + seen.gap):,.4g} by formula"
     if seen is not None and not seen.met:
         best = "Misses its targets"
         proof = f"by replay: {'; '.join(seen.missed) or 'not within every target on other requests'}"

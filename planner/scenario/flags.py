@@ -10,7 +10,7 @@ from typing import Any, get_args
 from planner.catalog.hardware import Precision
 from planner.catalog.stack import Method
 from planner.errors import InputError, UnknownName
-from planner.scenario.limits import Objective
+from planner.scenario.limits import ServingObjective
 from planner.scenario.serving import CacheFormat, Disaggregated
 from planner.scenario.workload import Loss, Optimizer
 from planner.yaml_io import MAX_DEPTH
@@ -110,7 +110,8 @@ TABLE: dict[str, Flag] = {
           one_provider=Flag("", "For services: all nodes from one provider.", switch=True),
           homogeneous=Flag("", "For services: all replicas on one type of node.", switch=True),
           max_power=Flag("", "At most this power of all nodes under load: 2MW.", "POWER")),
-    "objective": Flag("objective", "What to minimize. Default: cost.", choices=get_args(Objective)),
+    "objective": Flag("objective", "What to minimize, or for a service the rate to maximize. Default: cost.",
+                      choices=get_args(ServingObjective)),
     "confidence": Flag("confidence", "Confidence of the memory verdict, 0.5 to 1. Default: 0.95.", "SHARE"),
 }
 """Name -> what it sets. A value that is not listed here is given in a file or a mapping."""

@@ -8,7 +8,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from planner.errors import Unsupported
 from planner.scenario.demand import Confidence
-from planner.scenario.limits import Hardware, Limits, Objective, ServingLimits, Sourcing
+from planner.scenario.limits import Hardware, Limits, Objective, ServingLimits, ServingObjective, Sourcing
 from planner.scenario.serving import Serving
 from planner.scenario.workload import Training
 from planner.yaml_io import Frozen
@@ -48,8 +48,8 @@ class ServingScenario(Frozen):
     """Where hardware comes from."""
     limits: ServingLimits | Limits = ServingLimits()
     """What the plan must respect; a batch of documents ends, and so has the limits of a job."""
-    objective: Objective = "cost"
-    """What is minimized; time is of a batch of documents."""
+    objective: ServingObjective = "cost"
+    """What is minimized; time is of a batch of documents. Or rate, which is maximized within limits."""
     confidence: Confidence = Field(default=0.95, ge=0.5, lt=1)
     """Confidence of the memory verdict."""
 
@@ -60,9 +60,9 @@ class ServingScenario(Frozen):
 
     @field_validator("objective")
     @classmethod
-    def _services_take_no_time(cls, value: Objective, info: ValidationInfo) -> Objective:
+    def _services_take_no_time(cls, value: ServingObjective, info: ValidationInfo) -> ServingObjective:
         if value == "time" and not _ends(info):
-            raise ValueError("expected 'cost', 'gpus' or 'energy', got 'time'")
+            raise ValueError("expected 'cost', 'gpus', 'energy' or 'rate', got 'time'")
         return value
 
     @property

@@ -8,7 +8,7 @@ from typing import get_args
 from planner.catalog.hardware import Precision
 from planner.catalog.price import Term
 from planner.catalog.stack import Method
-from planner.scenario.limits import Objective
+from planner.scenario.limits import ServingObjective
 from planner.scenario.serving import CacheFormat, Disaggregated, Quantization
 from planner.scenario.workload import Loss, Optimizer
 
@@ -48,7 +48,8 @@ SYNONYMS: Mapping[str, tuple[tuple[str, ...], Mapping[str, str]]] = {
         "reserved-1y": "1y 1year oneyear reserved1year 1yearreserved reservedoneyear 1yrreserved",
         "reserved-3y": "3y 3year threeyear reserved3year 3yearreserved reservedthreeyear 3yrreserved",
         "capacity-block": "capacityblocks block"}),
-    "objective": (get_args(Objective), {
+    "objective": (get_args(ServingObjective), {
+        "rate": "throughput requests mostrequests largestrate maxrate highestrate",
         "cost": "cheapest cheap price money usd dollars lowestcost minimumcost mincost",
         "time": "fastest fast speed duration quickest days hours soonest mintime",
         "gpus": "smallest fewest fewestgpus gpu mingpus leastgpus", "energy": "greenest kwh lowestenergy leastenergy"}),

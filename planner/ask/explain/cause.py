@@ -12,6 +12,7 @@ from planner.answer.schema import Infeasible, Relaxation
 from planner.ask.explain.relaxing import MEASURES, possible, relaxed
 from planner.ask.explain.wording import asked_limit
 from planner.jobs.job import ENDLESS, Change
+from planner.jobs.reach import share
 from planner.jobs.solved import Solved, solve
 from planner.scenario.limits import Objective
 from planner.solver.minimal import minimal
@@ -19,6 +20,9 @@ from planner.solver.settings import OutOfTime
 from planner.units import plural
 
 CUT_SHORT = "the time limit left no time for the reasons; that no plan keeps every limit is proven"
+BEYOND = "those that would if memory had no limit fit on no candidate"
+COUNTS = frozenset({"gpus", "max_gpus", "max_nodes", "own", "memory"})
+"""Reasons that say how many GPUs there are to fit on."""
 SEVERAL = "no single limit is the cause: two or more have to change"
 
 
@@ -41,8 +45,11 @@ def infeasible_of(failed: Solved) -> Infeasible | None:
     shorts = [job.short(columns) for job, columns in jobs] if "memory" in reasons else []
     # another batch may be divided, and another format be computed in, where no layout is legal
     relaxations = relaxed(failed, [*reasons, *(["global_batch", "precision"] if rules else [])], shorts)
-    because = [*_undivided(failed, relaxations), *rules, *(line for name in reasons for line in _because(name, failed)),
-               *(short.because for short in shorts)]
+    told = [line for name in reasons for line in _because(name, failed)]
+    if shorts and not COUNTS.issuperset(reasons):
+        # the layout that comes nearest to fitting keeps neither budget nor deadline: what it lacks is not enough
+        told, shorts = [*told, BEYOND], []
+    because = [*_undivided(failed, relaxations), *rules, *told, *(short.because for short in shorts)]
     missing = next((short.nearest for short in shorts if short.nearest is not None), None)
     return Infeasible(because=tuple(because) or ("no fleet of the candidates is large enough",),
                       nearest=missing or _nearest(failed, relaxations), relaxations=tuple(relaxations))
@@ -111,8 +118,8 @@ def _nearest(failed: Solved, relaxations: Sequence[Relaxation]) -> str | None:
     several = len(_names(failed)) > 1 and not relaxations
     if failed.fleet.demands:
         total = sum(demand.needed for demand in failed.fleet.demands.values() if not demand.is_part)
-        share = f"within them {failed.fleet.share():.0%} of the {total:.4g} requests/s that must be met are answered"
-        return f"{share}; {SEVERAL}" if several else share
+        within = f"within them {share(failed.fleet):.0%} of the {total:.4g} requests/s that must be met are answered"
+        return f"{within}; {SEVERAL}" if several else within
     if relaxations:
         first = relaxations[0]
         either = [one.to for one in relaxations if one.limit == first.limit]

@@ -58,6 +58,14 @@ class ServingJob:
         return self if not update else serving_job(self.name, self.asked.model_copy(update=dict(update)),
                                                    self.catalog, self.terms)
 
+    def at_rate(self, rate: float) -> ServingJob:
+        """Return the job at another rate, which changes no way to run a replica."""
+        asked = self.asked.model_copy(update={"rate": rate})
+        services = tuple(services_of(asked, self.catalog))
+        known = {key: (made, replace(columns, demands=_demands(asked, services)))
+                 for key, (made, columns) in self._known.items()}
+        return replace(self, asked=asked, services=services, _known=known)
+
     def columns(self, effort: Effort = UNLIMITED, depth: Depth = "each", held: Held = NOTHING_HELD) -> Columns:
         """Return every way to run a replica that no other matches, with the rate that it answers within the targets."""
         candidates = self.terms.market.candidates
@@ -73,9 +81,8 @@ class ServingJob:
         account = Account()
         found = tuple((at, column) for at, service in enumerate(self.services)
                       for column in options(self.catalog, service, self.terms.market.candidates, account, admitted))
-        demands = tuple(Demand(service.needed, self.asked.day, self.asked.spare_replicas, service.classes,
-                               service.prompts is not None) for service in self.services)
-        return Columns(replicas=found, demands=demands, account=self._account(account, found))
+        return Columns(replicas=found, demands=_demands(self.asked, self.services),
+                       account=self._account(account, found))
 
     def assignments(self, columns: Columns, picks: Sequence[Picked], replaying: Replaying | None = None
                     ) -> list[Assignment]:
@@ -158,6 +165,11 @@ def serving_job(name: str, asked: Serving, catalog: Catalog, terms: Terms) -> Se
         raise InputError(f"{asked.label}: neither rate, users nor trace is given: a plan needs the load, such as rate: "
                          "20 requests/s or users: 200; planner estimate says what one layout can serve at most")
     return ServingJob(name, asked, catalog, terms, tuple(services_of(asked, catalog)))
+
+
+def _demands(asked: Serving, services: Sequence[Service]) -> tuple[Demand, ...]:
+    return tuple(Demand(service.needed, asked.day, asked.spare_replicas, service.classes, service.prompts is not None)
+                 for service in services)
 
 
 def _held(axis: str, value: str) -> int | str:

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+import planner
 from planner.ask.plan import make_plan
+from planner.errors import InputError
 from planner.jobs.serving.simulate import simulate_plan
 from planner.scenario.load import load_any
 from planner.simulate.trace import Lengths, Trace, synthetic
@@ -65,3 +67,24 @@ def test_a_burst_of_a_trace_is_held(tmp_path: Path) -> None:
     assert seen.replayed.ttft_seconds.p95 <= 1
     assert plan.objective.by_replay is not None
     assert plan.objective.by_replay.met
+
+
+def test_the_largest_rate_is_held_and_more_is_not() -> None:
+    """The plan for it needs no other GPUs, and by formula a little more than the bound has no fleet."""
+    asked: dict[str, Any] = {"model": "llama-3.1-8b", "input": 1000, "output": 300, "tpot": "50 ms", "on": ["l40s-1x"]}
+    most = planner.plan(**asked, objective="rate", gpus=2)
+    assert most.objective.name == "requests_per_second"
+    assert most.objective.by_replay is not None
+    assert most.objective.by_replay.met
+    rate, bound = most.objective.value, most.objective.value * (1 + most.objective.by_replay.gap)
+    assert most.assignments[0].serving.requests_per_second == pytest.approx(rate)
+    assert planner.plan(**asked, rate=rate, gpus=2).status == "optimal"
+    assert planner.plan(**asked, rate=bound * 1.01, gpus=2).status == "infeasible"
+
+
+@pytest.mark.parametrize(("more", "said"), [
+    ({}, "has no end without a limit"), ({"gpus": 2, "rate": 3}, "leave workload.rate out"),
+    ({"gpus": 2, "users": 3}, "leave workload.users out")])
+def test_the_largest_rate_needs_a_limit_and_no_load(more: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        planner.plan(model="llama-3.1-8b", input=1000, output=300, on=["l40s-1x"], objective="rate", **more)
