@@ -145,7 +145,8 @@ def estimate_sentence(assignment: Assignment, confidence: float | None) -> str:
     if memory.fits == "tight":
         used += f", {show_bytes(memory.peak_bytes - memory.components.reserve)} expected"
     return (f"{memory.fits.capitalize()}: {used}; {time.tokens_per_second_per_gpu:,.0f} tokens/s/GPU, "
-            f"MFU {time.mfu:.2f}, step {show_seconds(time.step_seconds)}")
+            f"MFU {time.mfu:.2f}, step {show_seconds(time.step_seconds)}"
+            + (f", on {assignment.gpus:,} GPUs of {assignment.nodes:,} nodes" if assignment.nodes > 1 else ""))
 
 
 def _one(a: Assignment) -> str:

@@ -169,6 +169,19 @@ def test_reasons_are_enough_together_and_needed_each(changes: dict[str, str]) ->
     assert answer.because
 
 
+def test_what_misses_the_budget_is_not_called_short_of_memory() -> None:
+    """An RTX 4090 with endless memory would keep the budget: the layout nearest to fitting, on H100, does not."""
+    catalog, ask = asking(hardware__candidates="rtx-4090-1x,dgx-h100", workload__tokens="10 G",
+                          workload__stack="fsdp2", limits__budget="700 USD", limits__max_gpus="8")
+    failed = solve(question_of(ask({}), catalog))  # type: ignore[operator]
+    found = infeasible_of(failed)
+    assert found is not None
+    assert found.because[0] == "no layout costs at most 700.00 USD"
+    assert not [line for line in found.because if "the leanest" in line]
+    first = found.relaxations[0]
+    assert found.nearest == f"{first.to} instead of {first.from_}"
+
+
 def test_minimal_drops_what_is_not_needed() -> None:
     def possible(held: object) -> bool:
         return not ({"a", "c"} <= set(held) or {"b", "c", "d"} <= set(held))  # type: ignore[call-overload]

@@ -20,6 +20,9 @@ from planner.solver.settings import OutOfTime
 from planner.units import plural
 
 CUT_SHORT = "the time limit left no time for the reasons; that no plan keeps every limit is proven"
+BEYOND = "those that would if memory had no limit fit on no candidate"
+COUNTS = frozenset({"gpus", "max_gpus", "max_nodes", "own", "memory"})
+"""Reasons that say how many GPUs there are to fit on."""
 SEVERAL = "no single limit is the cause: two or more have to change"
 
 
@@ -42,8 +45,11 @@ def infeasible_of(failed: Solved) -> Infeasible | None:
     shorts = [job.short(columns) for job, columns in jobs] if "memory" in reasons else []
     # another batch may be divided, and another format be computed in, where no layout is legal
     relaxations = relaxed(failed, [*reasons, *(["global_batch", "precision"] if rules else [])], shorts)
-    because = [*_undivided(failed, relaxations), *rules, *(line for name in reasons for line in _because(name, failed)),
-               *(short.because for short in shorts)]
+    told = [line for name in reasons for line in _because(name, failed)]
+    if shorts and not COUNTS.issuperset(reasons):
+        # the layout that comes nearest to fitting keeps neither budget nor deadline: what it lacks is not enough
+        told, shorts = [*told, BEYOND], []
+    because = [*_undivided(failed, relaxations), *rules, *told, *(short.because for short in shorts)]
     missing = next((short.nearest for short in shorts if short.nearest is not None), None)
     return Infeasible(because=tuple(because) or ("no fleet of the candidates is large enough",),
                       nearest=missing or _nearest(failed, relaxations), relaxations=tuple(relaxations))
