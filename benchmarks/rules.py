@@ -33,7 +33,7 @@ class Rule:
 def estimate(model: str, method: str = "full", stack: str | None = None, node: str = "mi325x-platform",
              length: int = 2048, batch: int = 1, recompute: str = "none", gpus: int = 1) -> Assignment:
     """Return one layout on one GPU, large enough that fitting is no question."""
-    layout = {"mbs": str(batch), "recompute": recompute}
+    layout = {"mbs": str(batch), "recompute": recompute, "dp": str(gpus)}
     values = {"workload.model": model, "workload.method": method, "workload.sequence_length": length,
               "limits.gpus": gpus, **({} if method == "inference" else {"workload.global_batch": batch * gpus}),
               **({} if stack is None else {"workload.stack": stack})}
@@ -89,7 +89,8 @@ RULES: Sequence[Rule] = (
     Rule("Llama 3 8B, full fine-tuning", "100 GB", lambda: breakdown(estimate("llama-3-8b", stack="deepspeed")),
          "16 bytes a parameter are 128 GB before anything is computed; 100 GB is what offload or 8-bit states leave"),
     Rule("Llama 3 8B, QLoRA on an RTX 4090, batch 4, 2,048 tokens, recompute", "18 GB",
-         lambda: breakdown(estimate("llama-3-8b", "qlora", node="rtx-4090-1x", batch=4, recompute="full")),
+         lambda: breakdown(estimate("llama-3-8b", "qlora", "hf-peft", node="rtx-4090-1x", batch=4,
+                                    recompute="full")),
          "weights are a quarter of it: 8,192 tokens by 128,256 logits in the Transformers loss are more than twice as "
          "large; a chunked loss saves most of that, and then it fits"),
     Rule("10B in mixed precision", "160 GB",

@@ -32,7 +32,7 @@ def test_84_gb_holds_no_7b() -> None:
 
 def test_qlora_of_8b_is_mostly_logits_and_a_chunked_loss_would_do() -> None:
     """torchtune measured 7.4 GiB with a chunked loss at half the tokens; the Transformers loss takes 13.3 bytes."""
-    parts = gigabytes(estimate("llama-3-8b", "qlora", node="rtx-4090-1x", batch=4, recompute="full"))
+    parts = gigabytes(estimate("llama-3-8b", "qlora", "hf-peft", node="rtx-4090-1x", batch=4, recompute="full"))
     assert parts["logits"] > 2 * parts["weights"]
     assert sum(parts.values()) - parts["logits"] * (1 - 4 / 13.3) < 18
 

@@ -52,8 +52,8 @@ def test_the_largest_fits_and_the_next_does_not(what: str, field: str) -> None:
 
 
 def test_the_largest_model_is_the_first_that_fits() -> None:
-    small = ask("gpt2", "rtx-4090-1x", 1, recompute="full").largest("model")
-    large = ask("gpt2", "dgx-h100", 8, tp="8", recompute="full").largest("model")
+    small = ask("gpt2", "rtx-4090-1x", 1, dp="1", recompute="full").largest("model")
+    large = ask("gpt2", "dgx-h100", 8, dp="1", tp="8", recompute="full").largest("model")
     assert small.value is not None
     assert large.value is not None
     catalog = Catalog()

@@ -54,8 +54,11 @@ def recheck(plan: Plan) -> dict:
         assert all(done[other] <= moment(a["start"]) for other in job["after"])
         done[a["job"]] = max(done.get(a["job"], datetime.min), moment(a["end"]))
         if a["sourcing"] == "rent":
-            assert any((s["start"], s["end"], s["nodes"], s["usd"]) == (
-                a["start"], a["end"], a["nodes"] + a["spare_nodes"], a["cost_usd"]) for s in data["supply"])
+            # the price list of these nodes bills an hour at least
+            nodes = a["nodes"] + a["spare_nodes"]
+            paid = max(a["cost_usd"], nodes * a["usd_per_node_hour"])
+            assert any((s["start"], s["end"], s["nodes"]) == (a["start"], a["end"], nodes)
+                       and s["usd"] == pytest.approx(paid, abs=0.005) for s in data["supply"])
     for row in data["periods"]:
         assert row["serving"] + row["training"] <= row["available"]
         offers = {s["offer"] for s in data["supply"] if s["pool"] == row["pool"]}

@@ -59,10 +59,10 @@ def test_several_nodes_and_the_steps_of_a_job() -> None:
 
 def test_gpus_that_no_layout_can_use_stay_idle() -> None:
     """One sequence a step, on a stack without pipelines and tensor parallelism, works on one GPU."""
-    found = estimate("llama-3.2-1b", "dgx-h100", method="lora", seq_len=2048, global_batch=1)
+    found = estimate("llama-3.2-1b", "dgx-h100", method="lora", stack="hf-peft", seq_len=2048, global_batch=1)
     assert found.gpus == 1
     with pytest.raises(InputError, match=r"global_batch 8 sequences"):
-        estimate("llama-3.2-1b", "dgx-h100", method="lora", seq_len=2048, global_batch=1, gpus=8)
+        estimate("llama-3.2-1b", "dgx-h100", method="lora", stack="hf-peft", seq_len=2048, global_batch=1, gpus=8)
 
 
 def test_what_fits_nowhere_is_an_answer_with_what_binds(planner: Any) -> None:
