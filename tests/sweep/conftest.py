@@ -31,6 +31,14 @@ def question(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def rented(tmp_path_factory):
+    """A question that rents from one provider only."""
+    path = tmp_path_factory.mktemp("question") / "rented.yaml"
+    path.write_text(QUESTION.replace("{own: {dgx-h100: 1}}", "{own: {dgx-h100: 1}, rent: {providers: [lambda]}}"))
+    return path
+
+
+@pytest.fixture(scope="session")
 def six(question):
     """Return six tasks, and their terms."""
     catalog = Catalog()

@@ -45,12 +45,12 @@ def test_a_line_has_the_plan_that_plan_prints(planner, question):
     assert list(data["plan"]) == list(plan)
 
 
-def test_warnings_are_told_once_and_not_in_quiet(planner, question):
-    args = ["sweep", question, "--vary", "workload.tokens=1G,2G", "--vary", "hardware.candidates=dgx-h100+dgx-a100",
+def test_warnings_are_told_once_and_not_in_quiet(planner, rented):
+    args = ["sweep", rented, "--vary", "workload.tokens=1G,2G", "--vary", "hardware.candidates=dgx-h100+mi300x-1x",
             "--workers", "1"]
     ran = planner(*args)
     assert ran.code == 0
-    assert ran.err == "warning: dgx-a100 is left out: no offer has terms none, and none is owned or bought\n"
+    assert ran.err == "warning: mi300x-1x is left out: no offer has terms on-demand, and none is owned or bought\n"
     assert planner(*args, "-q").err == ""
 
 

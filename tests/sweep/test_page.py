@@ -9,9 +9,11 @@ PAGE = Path(__file__).parents[2] / "docs" / "sweep.md"
 def test_the_lines_are_read_as_the_page_reads_them(planner, question, tmp_path, monkeypatch, capsys):
     code, = re.findall(r"^```py\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     monkeypatch.chdir(tmp_path)
-    ran = planner("sweep", question, "--vary", "hardware.candidates=dgx-h100,dgx-a100", "--vary",
+    asked = tmp_path / "rented.yaml"
+    asked.write_text(question.read_text().replace("{own: {dgx-h100: 1}}", "{rent: {providers: [nebius]}}"))
+    ran = planner("sweep", asked, "--vary", "hardware.candidates=dgx-h100,mi300x-1x", "--vary",
                   "limits.deadline=3d,1h", "-o", "answers.jsonl", "--workers", "1")
-    assert ran.code == 2  # no dgx-a100 is owned
+    assert ran.code == 2  # nobody rents out an mi300x-1x
     exec(code, {})
     plan, *others = capsys.readouterr().out.splitlines()
     assert plan.startswith("{'hardware.candidates': 'dgx-h100', 'limits.deadline': '3d'} (8, ")
