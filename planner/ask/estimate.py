@@ -19,7 +19,8 @@ from planner.physics.shapes import parameters
 from planner.scenario.configs.read import Config
 from planner.scenario.load import Reference, load_work, thousands
 from planner.scenario.pool import node_named
-from planner.scenario.scenario import AnyScenario, ServingScenario, only_training
+from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario, only_training
+from planner.scenario.usual import usual_precision
 
 MOST_MICRO_BATCH = 4096
 """Largest micro-batch tried, in sequences."""
@@ -123,6 +124,10 @@ def estimating(reference: Reference, overrides: Mapping[str, object], catalog: C
     if largest == "model" and reference is None:
         overrides = {"workload.model": catalog.names("models")[0], **overrides}
     scenario, document = load_work(reference, overrides, catalog, labels=labels)
+    if isinstance(scenario, Scenario) and "precision" not in scenario.workload.model_fields_set:
+        precision, _ = usual_precision([node_named(node, catalog)], catalog)
+        scenario = scenario.model_copy(update={"workload": scenario.workload.model_copy(
+            update={"precision": precision})})
     found = idle_in(scenario)
     for one in found:
         if not one.left_to_plan or one.path in overrides:

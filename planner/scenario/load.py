@@ -21,7 +21,7 @@ from planner.scenario.portfolio import AnyQuestion, Portfolio
 from planner.scenario.resolve import NO_FILE, resolve, resolve_portfolio, resolve_serving, resolve_work
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario, only_training
 from planner.scenario.serving import Serving
-from planner.scenario.words import in_our_words
+from planner.scenario.words import BLOCKS, in_our_words
 from planner.scenario.workload import Training
 from planner.units import trimmed
 from planner.yaml_io import Document, Frozen, dump, read, validate
@@ -209,7 +209,16 @@ def merge(document: Document, overrides: Mapping[str, object], labels: Mapping[s
             data = _put(data, ["workload", "kind"], "serving")
     if isinstance(data, dict) and data.get("hardware") is None:
         data = _put(data, ["hardware", "candidates"], [ANY])
-    return Document(in_our_words(data), document.file, document.lines, named)
+    return Document(in_our_words(_listed(data, dict(paths()) | lists)), document.file, document.lines, named)
+
+
+def _listed(data: object, lists: Mapping[str, bool], path: str = "") -> object:
+    """Return `data` with text where a list belongs as the list of its parts: precision: bf16."""
+    if isinstance(data, dict):
+        return {key: _listed(value, lists, f"{path}.{key}" if path else str(key)) for key, value in data.items()}
+    if isinstance(data, list) and path in BLOCKS:
+        return [_listed(one, lists, BLOCKS[path]) for one in data]
+    return _parts(data) if lists.get(path) else data
 
 
 def _parts(value: object) -> object:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from planner.catalog.architecture import Model
+from planner.catalog.hardware import Precision
+from planner.catalog.load import Catalog
 from planner.catalog.recipes import Recipes
 from planner.catalog.stack import Method
+from planner.scenario.default import Default
 from planner.scenario.workload import TUNING, Batch
 
 
@@ -25,3 +29,15 @@ def usual(model: Model, method: Method | None, recipes: Recipes) -> Usual:
     tuning = recipes.tuning
     return Usual(min(tuning.sequence_length, model.sequence_length), Batch(tuning.global_batch),
                  f"usual for fine-tuning: {tuning.example}")
+
+
+def usual_precision(nodes: Iterable[str], catalog: Catalog) -> tuple[tuple[Precision, ...], Default]:
+    """Return the precision of training where a question leaves it open, and why: fp16 where a GPU named has no bf16."""
+    gpus = {name: catalog.gpu(catalog.node(name).gpu) for name in nodes}
+    without = sorted({gpu.name for gpu in gpus.values() if "bf16" not in gpu.peak and "fp16" in gpu.peak})
+    if not without:
+        return ("bf16",), Default(name="precision", value="bf16", why="others are searched only if listed")
+    some = ", ".join(without[:3]) + (", ..." if without[3:] else "")
+    only = all(gpu.name in without for gpu in gpus.values())
+    return ("fp16",) if only else ("bf16", "fp16"), Default(
+        name="precision", value="fp16" if only else "bf16, fp16", why=f"no bf16 on {some}")

@@ -62,8 +62,11 @@ def _global_batch(value: object) -> Batch:
         raise ValueError(f"{value.strip()!r}: a global batch is counted in sequences, so divide by the sequence "
                          "length: 16.8 M tokens of 8,192 are '2048 sequences'")
     sequences = parse_count(value, "global batch", "2048 sequences", SEQUENCES)
-    if sequences > MOST_SEQUENCES or tolerance > WIDEST:
-        raise ValueError(f"a global batch is at most {MOST_SEQUENCES:,} sequences +- {WIDEST:.0%}")
+    if sequences > MOST_SEQUENCES:
+        raise ValueError(f"{sequences:,} sequences of a step are more than the {MOST_SEQUENCES:,} that are searched; a "
+                         "global batch is counted in sequences, not in tokens")
+    if tolerance > WIDEST:
+        raise ValueError(f"a global batch may be missed by at most {WIDEST:.0%}, got {tolerance:.0%}")
     return Batch(sequences, tolerance)
 
 
@@ -121,7 +124,7 @@ class Training(Frozen):
     global_batch: GlobalBatch | None = None
     """Sequences of a step: 2048, or 2048 sequences +- 2%; none means the model's default, of fine-tuning 128."""
     precision: tuple[Precision, ...] = Field(default=("bf16",), min_length=1)
-    """Formats of matrix products that are searched."""
+    """Formats of matrix products that are searched; beside bf16, fp16 on GPUs without it. None means these two."""
     stack: Stacks = (AUTO,)
     """Training frameworks that are searched: A, or A, B; auto means those that people use for the method."""
     optimizer: Optimizer = "adamw"
