@@ -15,6 +15,7 @@ from planner.catalog.price import Purchase
 from planner.errors import InputError, UnknownName
 from planner.scenario.default import Default, Defaults
 from planner.scenario.limits import Hardware, Limits, Rent, Sourcing
+from planner.scenario.unmodeled import Unmodeled, family_of
 from planner.yaml_io import Document, Frozen
 
 ANY = "any"
@@ -187,6 +188,8 @@ def _meant(name: str, catalog: Catalog) -> _Meant:
                        (text[len(what):], what[:-1].rstrip()) if what[-1:].lower() in _TIMES else ("", "")):
         if one and count and (meant := _several(name, one, int(count), catalog)):
             return meant
+    if (family := family_of(text)) is not None:
+        raise Unmodeled(name, family)
     raise UnknownName("node or GPU", name, [*_spellings(nodes), *_spellings(catalog.all("gpus", Gpu))])
 
 

@@ -14,6 +14,11 @@ from planner.scenario.default import Default
 from planner.scenario.workload import TUNING, Batch
 
 
+BF16: tuple[Precision, ...] = ("bf16",)
+_INSTEAD: tuple[Precision, ...] = ("fp16", "fp32")
+"""Formats of a GPU without bf16, of which it has the faster; Pascal cards compute fp16 at a 64th of fp32."""
+
+
 class Usual(NamedTuple):
     """What a run usually has, and why."""
 
@@ -34,10 +39,11 @@ def usual(model: Model, method: Method | None, recipes: Recipes) -> Usual:
 def usual_precision(nodes: Iterable[str], catalog: Catalog) -> tuple[tuple[Precision, ...], Default]:
     """Return the precision of training where a question leaves it open, and why: fp16 where a GPU named has no bf16."""
     gpus = {name: catalog.gpu(catalog.node(name).gpu) for name in nodes}
-    without = sorted({gpu.name for gpu in gpus.values() if "bf16" not in gpu.peak and "fp16" in gpu.peak})
+    without = sorted({gpu.name for gpu in gpus.values() if "bf16" not in gpu.peak and gpu.peak.keys() & set(_INSTEAD)})
     if not without:
-        return ("bf16",), Default(name="precision", value="bf16", why="others are searched only if listed")
+        return BF16, Default(name="precision", value="bf16", why="others are searched only if listed")
     some = ", ".join(without[:3]) + (", ..." if without[3:] else "")
-    only = all(gpu.name in without for gpu in gpus.values())
-    return ("fp16",) if only else ("bf16", "fp16"), Default(
-        name="precision", value="fp16" if only else "bf16, fp16", why=f"no bf16 on {some}")
+    instead = {max(_INSTEAD, key=lambda one: gpu.peak.get(one, 0.0)) for gpu in gpus.values() if gpu.name in without}
+    bf16 = {"bf16" for gpu in gpus.values() if gpu.name not in without}
+    found = tuple(one for one in (*BF16, *_INSTEAD) if one in bf16 | instead)
+    return found, Default(name="precision", value=", ".join(found), why=f"no bf16 on {some}")
