@@ -150,7 +150,7 @@ def import_entries() -> None:
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR",
               help="Catalog folder to write models/NAME.yaml into, for --catalogs. Default: print the entry.")
 @click.option("--text-only", is_flag=True, help="Of a vision-language model, the language model alone.")
-@click.option("--name", metavar="NAME", help="What to call it. Default: as the config, its file or its folder is called.")
+@click.option("--name", metavar="NAME", help="What to call it. Default: what config, file or folder are called.")
 @common
 def import_hf(config: Path, output: Path | None, text_only: bool, name: str | None, as_json: bool,
               catalogs: tuple[Path, ...]) -> int:

@@ -51,7 +51,7 @@ def pool(hardware: Hardware, sourcing: Sourcing, limits: Limits, catalog: Catalo
 
     def everything() -> Sequence[str]:
         if not priced:
-            return catalog.names("nodes")
+            return sorted(own) if own and rent is None else catalog.names("nodes")
         bought = [catalog.node(one.node).name for one in catalog.all("purchases", Purchase)] if sourcing.buy else []
         return sorted({*own, *bought, *(_offered(rent, catalog) if rent is not None else ())})
 

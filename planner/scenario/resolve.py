@@ -19,8 +19,8 @@ from planner.scenario.portfolio import Portfolio, PortfolioJob
 from planner.scenario.samples import in_tokens
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario
 from planner.scenario.serving import Serving
-from planner.scenario.usual import usual, usual_precision
-from planner.scenario.workload import AUTO, Training
+from planner.scenario.usual import common, usual, usual_precision
+from planner.scenario.workload import AUTO, EVERY, Training
 from planner.yaml_io import Document, Frozen
 
 _WHY = {"method": "the default where tokens are given", "stack": "the first of those in use for the method",
@@ -50,6 +50,8 @@ def resolve(scenario: Scenario, catalog: Catalog, document: Document = NO_FILE) 
     # what holds a model is no question of offers, so every kind of GPU is a candidate
     supply = pool(scenario.hardware, scenario.sourcing, scenario.limits, catalog, document, defaults,
                   priced=work.tokens is not None)
+    if work.has_several:
+        supply = {**supply, "limits": _of_one_node(supply, catalog, defaults)}
     work = _in_precision(work, scenario.workload, _named(scenario.hardware, supply), catalog, defaults)
     return scenario.model_copy(update={
         "objective": scenario.objective if work.tokens is not None else "gpus",
@@ -60,16 +62,18 @@ def resolve_training(work: Training, catalog: Catalog, document: Document = NO_F
                      at: tuple[str | int, ...] = ("workload",)) -> tuple[Training, Defaults]:
     """Return a training job resolved, and what decided it; `at` is where the document has it. Raises InputError."""
     work, defaults = in_tokens(work, catalog.recipes, document, at)
-    with named(document, *at, "model"):
-        models = [reads_text(catalog.model(name)) for name in work.models]
-    # several are compared at a length that all of them have
-    model = min(models, key=lambda one: one.sequence_length)
-    chosen: dict[str, object] = {"model": ", ".join(one.name for one in models)}
-    defaults += _text_part(models)
+    chosen: dict[str, object] = {"model": work.model}
+    typical = common(catalog.recipes)
+    if work.model != EVERY:
+        with named(document, *at, "model"):
+            models = [reads_text(catalog.model(name)) for name in work.models]
+        # several are compared at a length that all of them have
+        typical = usual(min(models, key=lambda one: one.sequence_length), work.method, catalog.recipes)
+        chosen["model"] = ", ".join(one.name for one in models)
+        defaults += _text_part(models)
     if work.tokens is not None:
         chosen["method"] = work.method or "pretrain"
     chosen["stack"] = _stacks(work, catalog, document, at)
-    typical = usual(model, work.method, catalog.recipes)
     chosen |= {"precision": work.precision, "sequence_length": work.sequence_length or typical.sequence_length}
     if work.tokens is not None:
         chosen["global_batch"] = work.global_batch or typical.global_batch
@@ -117,6 +121,19 @@ def resolve_portfolio(portfolio: Portfolio, catalog: Catalog, document: Document
         "jobs": resolved, "hardware": supply["hardware"],
         "limits": portfolio.limits.model_copy(update={"max_gpus": limits.max_gpus}),
         "sourcing": sourcing.model_copy(update={"rent": rent})}), defaults
+
+
+def _of_one_node(supply: Mapping[str, Frozen], catalog: Catalog, defaults: Defaults) -> Frozen:
+    """Return the limits of a question for the largest model: where none say how many GPUs, those of one node."""
+    limits, hardware, sourcing = supply["limits"], supply["hardware"], supply["sourcing"]
+    assert isinstance(limits, Limits)
+    assert isinstance(hardware, Hardware)
+    assert isinstance(sourcing, Sourcing)
+    if (limits.gpus, limits.max_gpus, limits.max_nodes) != (None,) * 3:
+        return limits
+    size, name = max((catalog.node(one).gpus * sourcing.own.get(one, 1), one) for one in hardware.candidates)
+    defaults.append(Default(name="max_gpus", value=str(size), why=f"those of {sourcing.own.get(name, 1)} {name}"))
+    return limits.model_copy(update={"max_gpus": size})
 
 
 def _named(asked: Hardware, supply: Mapping[str, Frozen]) -> tuple[str, ...]:

@@ -13,7 +13,6 @@ from planner.catalog.stack import Method
 from planner.scenario.default import Default
 from planner.scenario.workload import TUNING, Batch
 
-
 BF16: tuple[Precision, ...] = ("bf16",)
 _INSTEAD: tuple[Precision, ...] = ("fp16", "fp32")
 """Formats of a GPU without bf16, of which it has the faster; Pascal cards compute fp16 at a 64th of fp32."""
@@ -31,9 +30,14 @@ def usual(model: Model, method: Method | None, recipes: Recipes) -> Usual:
     """Return what `method` usually has for a model: pre-training its own, fine-tuning what people tune with."""
     if method not in TUNING:
         return Usual(model.sequence_length, Batch(model.global_batch), "the model's default")
+    found = common(recipes)
+    return found._replace(sequence_length=min(found.sequence_length, model.sequence_length))
+
+
+def common(recipes: Recipes) -> Usual:
+    """Return what tuning usually has, of whatever model."""
     tuning = recipes.tuning
-    return Usual(min(tuning.sequence_length, model.sequence_length), Batch(tuning.global_batch),
-                 f"usual for fine-tuning: {tuning.example}")
+    return Usual(tuning.sequence_length, Batch(tuning.global_batch), f"usual for fine-tuning: {tuning.example}")
 
 
 def usual_precision(nodes: Iterable[str], catalog: Catalog) -> tuple[tuple[Precision, ...], Default]:

@@ -24,6 +24,8 @@ from planner.yaml_io import Frozen
 Optimizer = Literal["adamw", "adamw-8bit", "adamw-4bit", "sgd-momentum", "lion", "muon", "adafactor",
                     "paged-adamw", "paged-adamw-8bit"]
 Loss = Literal["plain", "chunked", "fused"]
+EVERY = "any"
+"""In place of models: every published one of the catalog."""
 AUTO = "auto"
 """In place of stacks: all that people use for the method."""
 TUNING = ("full", "lora", "qlora")
@@ -114,7 +116,7 @@ class Training(Frozen):
     kind: Literal["training"] = "training"
     """Training."""
     model: str
-    """Several, as a list or separated by commas, ask without tokens for the largest of them that the hardware holds."""
+    """Several, as a list or separated by commas, or any, ask without tokens for the largest that the hardware holds."""
     method: Method | None = None
     """None means pretrain, or without tokens every method in turn."""
     tokens: Annotated[Tokens, Field(le=10**16)] | None = None
@@ -161,6 +163,16 @@ class Training(Frozen):
         """The names in `model`."""
         return tuple(name.strip() for name in self.model.split(",") if name.strip()) or (self.model,)
 
+    @property
+    def has_several(self) -> bool:
+        """Whether the largest of several models is asked for."""
+        return len(self.models) > 1 or self.model == EVERY
+
+    @property
+    def is_open(self) -> bool:
+        """Whether no amount of work is given."""
+        return self.tokens is None and self.samples is None and self.dataset is None
+
     @model_validator(mode="after")
     def _samples_have_tokens(self) -> Training:
         given = [name for name in ("tokens", "samples", "dataset") if getattr(self, name) is not None]
@@ -178,14 +190,14 @@ class Training(Frozen):
 
     @model_validator(mode="after")
     def _several_are_weighed_without_tokens(self) -> Training:
-        if len(self.models) > 1 and (self.tokens or self.samples or self.dataset):
+        if self.has_several and not self.is_open:
             raise ValueError(f"one model is trained on tokens, not {len(self.models)}: leave tokens out to ask for the "
                              "largest that the hardware holds")
         return self
 
     @model_validator(mode="after")
     def _inference_has_no_tokens(self) -> Training:
-        if self.method == "inference" and (self.tokens or self.samples or self.dataset):
+        if self.method == "inference" and not self.is_open:
             raise ValueError("method inference asks what holds the model, so it takes no tokens")
         return self
 
