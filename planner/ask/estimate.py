@@ -113,20 +113,20 @@ def estimating(reference: Reference, overrides: Mapping[str, object], catalog: C
         if not path.startswith(HEARD):
             raise InputError(f"{labels.get(path, path)}: does nothing to an estimate, which is of the node and the "
                              "layout named; planner plan chooses by it")
-    stated = overrides.get("limits.gpus")
-    node, cluster = node_named(node, catalog, int(stated) if str(stated).isdecimal() else None)
-    for gpus in (cluster, nodes and nodes * catalog.node(node).gpus):
-        if gpus is not None and "limits.gpus" in overrides:
-            raise InputError(f"{labels.get('limits.gpus', 'gpus')} and the number of nodes are both given: one says "
-                             "how many GPUs")
-        overrides = overrides if gpus is None else {**overrides, "limits.gpus": gpus}
     if config is not None:
         labels = {**labels, **config.labels(overrides)}
         overrides, layout = config.alone(reference).asked(
-            overrides, layout, catalog.node(node).gpus, catalog)
+            overrides, layout, catalog.node(node_named(node, catalog)[0]).gpus, catalog)
     if largest == "model" and reference is None:
         overrides = {"workload.model": catalog.names("models")[0], **overrides}
     scenario, document = load_work(reference, overrides, catalog, labels=labels)
+    node, cluster = node_named(node, catalog, scenario.limits.gpus)
+    gpus = cluster or (nodes and nodes * catalog.node(node).gpus)
+    if gpus and ("limits.gpus" in overrides or (cluster and nodes)):
+        raise InputError(f"{labels.get('limits.gpus', 'gpus')} and the number of nodes are both given: one says how "
+                         "many GPUs")
+    if gpus:
+        scenario = scenario.model_copy(update={"limits": scenario.limits.model_copy(update={"gpus": gpus})})
     if isinstance(scenario, Scenario) and "precision" not in scenario.workload.model_fields_set:
         precision, _ = usual_precision([node], catalog)
         scenario = scenario.model_copy(update={"workload": scenario.workload.model_copy(
