@@ -136,7 +136,8 @@ class Catalog(Calibrated):
                 return self._read(kind, spelling, model)
         spellings = self._spellings(kind, model)
         # llama3.1:8b, TensorRT LLM: what only signs and spaces tell from one entry alone
-        known = spellings.get(wanted) or only({spellings[one] for one in spellings if joined(one) == joined(wanted)})
+        letters = joined(wanted)
+        known = spellings.get(wanted) or only({spellings[one] for one in spellings if joined(one) == letters})
         return None if known is None else self._read(kind, known, model)
 
     def _spellings(self, kind: str, model: type[S]) -> dict[str, str]:
