@@ -7,8 +7,9 @@ from statistics import NormalDist
 import numpy as np
 
 from planner.layouts.table import Floats
+from planner.physics.serving.crowding import crowding
 from planner.physics.serving.deployment import Deployment, Replicas
-from planner.physics.serving.level import ROOM, ROUNDS, Served, Stream, crowding, waiting
+from planner.physics.serving.level import ROOM, ROUNDS, Served, Stream, waiting
 from planner.physics.serving.pace import undisturbed
 from planner.physics.serving.points import over_all
 from planner.physics.serving.step import Load, step_times
@@ -69,7 +70,7 @@ def decoding(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Se
         load = Load(np.maximum(sequences, 1.0), context, zero, zero, 1.0 + stream.drafts)
         return step_times(d, rows, load).total / stream.tokens_per_step + sent
 
-    took, spread = step(batch), crowding(stream, batch, step, zero + 1, zero)
+    took, spread = step(batch), crowding(stream.gap_cv, batch, step, zero + 1, zero)
     crowd = batch + NormalDist().inv_cdf(ROOM) * np.sqrt(spread.variance)
     return Served(batch + spread.more, batch / (later * took), took, zero, zero, zero, zero, zero, zero[:, None],
                   undisturbed(spread.token, spread.deviation), crowd)

@@ -20,6 +20,7 @@ from statistics import NormalDist
 import numpy as np
 
 from planner.layouts.table import Floats
+from planner.physics.serving.crowding import STEEPEST, crowding
 from planner.physics.serving.deployment import Deployment, Replicas
 from planner.physics.serving.pace import Pace, Prompts, disturbed
 from planner.physics.serving.points import least, over_all, points_of
@@ -28,14 +29,10 @@ from planner.physics.serving.step import Load, step_times
 
 LOADS = 32
 """Loads looked at in a round of the search for the one that answers a rate."""
-STEEPEST = 0.95
-"""Elasticity of a step's time in the sequences beyond which no load is steady."""
 ROUNDS = 4
 """Of the number of prompts that share a step, which depends on how long it takes."""
 THREE = ((1 / 6, -3**0.5), (2 / 3, 0.0), (1 / 6, 3**0.5))
 """Shares and deviations of three points that stand for a normal distribution (Gauss and Hermite)."""
-FAR = 2.0
-"""Deviations at which it is seen how much slower a step is with more sequences."""
 ROOM = 0.99
 """Share of time in which the cache must hold all who are there."""
 
@@ -220,7 +217,7 @@ def served(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Serv
     # users who wait for an answer ask no more until they have it
     answer = over_all(own) + wait + later * plain / gain / left
     asks = zero if stream.think is None else answer / max(stream.think, 1e-9)
-    spread = crowding(stream, batch, lambda sequences: step(sequences, zero) / gain, left, asks)
+    spread = crowding(stream.gap_cv, batch, lambda sequences: step(sequences, zero) / gain, left, asks)
     # prompts that come while a step has some go into the next together
     many_at_once = np.clip(1 + rate * steps * mixed / copies, 1.0, most_together)
     shared_cost = steps * (filled(many_at_once) - base) / (many_at_once * copies)
@@ -236,49 +233,6 @@ def served(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Serv
     crowd = batch + extra + NormalDist().inv_cdf(ROOM) * np.sqrt(spread.variance)
     extra = extra + spread.more
     return Served(batch + extra, rate, plain, prompts, rest, waits, wait, over_all(own), own, pace, crowd, stream.think)
-
-
-@dataclass(frozen=True, slots=True)
-class Crowding:
-    """How the number of decoding sequences varies, and what that does to the seconds of a token."""
-
-    variance: Floats
-    more: Floats
-    """Sequences there on average beyond those that answer as many in a steady flow."""
-    token: Floats
-    """Mean seconds of a token without prompts."""
-    deviation: Floats
-    """Of these, averaged over an answer."""
-
-
-def crowding(stream: Stream, batch: Floats, token: Callable[[Floats], Floats], left: Floats, asks: Floats) -> Crowding:
-    """Return how the number of sequences varies about `batch`; `token`: seconds of one by their number.
-
-    left: share of the time that prompts leave to decoding, which many arrivals take twice: by their prompts and after.
-    asks: of a closed loop, the time of an answer over that of a thought; zero in an open one.
-
-    Sequences leave at N / TPOT(N), which makes N a birth-death chain: variance D / (1 - e), e the elasticity of a
-    token's time in N, as every one more slows all others down, and it forgets itself in 1 / (1 - e) of a request's
-    time. In a closed loop every one more also is one fewer who will ask: (1 - e) becomes (1 - e + R / Z). A request
-    counts itself beside those that it finds: of D sequences in a steady flow there are m more, m = e (1 + m), e along
-    the chord to them.
-    """
-    plain, bursts = token(batch), (1 + stream.gap_cv**2) / 2
-    # over a range, as steps rise at the edges of kernels' tiles
-    low = np.maximum(0.5 * batch, 1.0)
-    high = np.maximum(1.5 * batch, low + 1)
-    steep = np.clip((token(high) - token(low)) / (high - low) * batch / plain, 0.0, STEEPEST)
-    free = 1 - steep + asks
-    more = steep / free
-    for _ in range(2):
-        chord = np.clip((token(batch + 1 + more) / plain - 1) * batch / (1 + more), 0.0, STEEPEST)
-        more = chord / (1 - chord + asks)
-    more = more * bursts
-    variance = batch * bursts / free / left
-    averaged = np.sqrt(variance * 2 / free * (1 - (1 - np.exp(-free)) / free))
-    there = np.maximum(batch + more, 1.0)
-    deviation = (token(there + FAR * averaged) - token(there)) / FAR / left
-    return Crowding(variance, more, plain * (1 + more / batch), deviation)
 
 
 def meeting(stream: Stream, rate: Floats, mean: Floats, cost: Floats, most: Floats) -> Floats:
