@@ -94,7 +94,8 @@ class TrainingJob:
             frontier = shared(self.question, facts.space, self.search, grid_source(grid),
                               duration_limit(self.terms.period), effort)
         else:
-            frontier = search_grid(self.question, grid, self.search, effort, each=depth == "each", known=known)
+            frontier = search_grid(self.question, grid, self.search, effort, each=depth in ("each", "every"),
+                                   known=known, every=depth == "every")
         return searched(grid, frontier)
 
     def best_on(self, candidate: int, effort: Effort) -> StagedLayout | None:

@@ -12,6 +12,7 @@ from functools import partial
 
 import numpy as np
 
+from planner.layouts.axes import domain
 from planner.layouts.enumerate import Grid
 from planner.layouts.rules import Facts
 from planner.physics.training.question import Question
@@ -41,13 +42,13 @@ class _Part:
 
 
 def search_grid(question: Question, grid: Grid, job: Job, effort: Effort, *, each: bool = True,
-                known: Sequence[StagedLayout] = ()) -> Frontier:
+                known: Sequence[StagedLayout] = (), every: bool = False) -> Frontier:
     """Search a whole grid with the processes of `effort`; its account is kept in `grid` as if there were one.
 
     each: find the best of every candidate, or else, in this process, only what may be the best of all. known: what is
-    found already and has to be beaten.
+    found already and has to be beaten. every: the one best of every candidate, those far behind the others too.
     """
-    frontier = _searched(question, grid, job, effort, known, each=each)
+    frontier = _searched(question, grid, job, effort, known, each=each, every=every)
     if frontier.open_bound is not None:
         # what was not reached: the grid less all that was made or dropped for a reason
         dropped = sum(frontier.removed[name] for name in UNGROWN if name != "time")
@@ -56,16 +57,17 @@ def search_grid(question: Question, grid: Grid, job: Job, effort: Effort, *, eac
 
 
 def _searched(question: Question, grid: Grid, job: Job, effort: Effort, known: Sequence[StagedLayout], *,
-              each: bool) -> Frontier:
+              each: bool, every: bool) -> Frontier:
     facts = grid.facts
     if not each:
         shared = Leaders(1, 1)
         return _ordered(Search(question, facts.space, job, effort, leaders=lambda sizes: shared, known=known
                                ).run(grid_source(grid)))
     parts: list[_Part] = []
-    for candidates in in_turn(question, facts.space, job):
+    turns = [tuple(map(float, domain("candidate", facts.space)))] if every else in_turn(question, facts.space, job)
+    for candidates in turns:
         found = [*known, *(one for part in parts for one in part.frontier.found)]
-        rivals, end = [*map(alone, known)], cut_off(job, found)
+        rivals, end = [*map(alone, known)], None if every else cut_off(job, found)
         workers = min(effort.workers, len(candidates))
         calls = [partial(_part, question, facts, job, effort, candidates[at::workers], rivals, end)
                  for at in range(workers)]
