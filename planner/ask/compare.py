@@ -135,7 +135,7 @@ def _why_not(solved: Solved) -> str | None:
     """Return why an offer has no plan; none where it has one."""
     if solved.status == "undecided":
         return "time ran out before a plan was found"
-    infeasible = infeasible_of(solved)
+    infeasible = infeasible_of(solved, relaxing=bool(solved.fleet.demands))
     if infeasible is None:
         return None
     nearest = infeasible.nearest if solved.fleet.demands else None
