@@ -45,7 +45,8 @@ def infeasible_of(failed: Solved, *, relaxing: bool = True) -> Infeasible | None
         return Infeasible(because=(CUT_SHORT,))
     shorts = [job.short(columns) for job, columns in jobs] if "memory" in reasons else []
     # another batch may be divided, and another format be computed in, where no layout is legal
-    relaxations = relaxed(failed, [*(reasons if relaxing else ()), *(["global_batch", "precision"] if rules else [])], shorts)
+    relaxations = relaxed(failed, [*reasons, *(["global_batch", "precision"] if rules else [])],
+                          shorts) if relaxing else []
     told = [line for name in reasons for line in _because(name, failed)]
     if shorts and not COUNTS.issuperset(reasons):
         # the layout that comes nearest to fitting keeps neither budget nor deadline: what it lacks is not enough
