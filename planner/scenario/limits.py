@@ -21,6 +21,10 @@ BudgetPerHour = Annotated[float, Quantity(MONEY_PER_HOUR, "budget for a service"
                                           least="0.00001 USD/h", most="1,000,000,000 USD/h")]
 
 
+CENTURY = 36525 * 86400.0
+"""Seconds of the longest deadline."""
+
+
 class Deadline(NamedTuple):
     """Seconds a job may take: as predicted, or with `confidence` (0.5 to 1) by the residuals of comparable runs."""
 
@@ -51,7 +55,7 @@ def _deadline(value: object) -> Deadline:
 
 
 def _within_a_century(seconds: float) -> float:
-    if seconds > 36525 * 86400:
+    if seconds > CENTURY:
         raise ValueError("a deadline is at most 100 years")
     return seconds
 

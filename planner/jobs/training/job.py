@@ -12,6 +12,7 @@ from planner.catalog.architecture import Model
 from planner.catalog.calibration import Residual
 from planner.catalog.load import Catalog
 from planner.catalog.stack import Stack
+from planner.catalog.whole_runs import Added
 from planner.jobs.columns import Columns, Processed, Run
 from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Picked, Replaying, Short, Terms
 from planner.jobs.quanta import prices, quanta
@@ -26,8 +27,9 @@ from planner.jobs.training.searched import Searched, searched
 from planner.layouts.enumerate import Grid
 from planner.layouts.rules import Facts
 from planner.money.rent import RentalOffer
-from planner.physics.training.question import Question, quantile, question_of
+from planner.physics.training.question import Question, question_of
 from planner.physics.training.recipes import Recipe, with_recipe
+from planner.physics.training.whole import run_quantile
 from planner.scenario.default import Default, Defaults
 from planner.scenario.limits import Objective
 from planner.scenario.usual import usual
@@ -143,7 +145,12 @@ class TrainingJob:
     def context(self) -> Context:
         """What every assignment of the job shares."""
         return Context(self.name, self.model.name, self.asked.method or "pretrain", self.question, self.search,
-                       self.terms.market.offers, self.residuals, validated=self.is_validated)
+                       self.terms.market.offers, self.residuals, validated=self.is_validated, added=self.added)
+
+    @property
+    def added(self) -> Added | None:
+        """What whole runs add to steps and failures; none where no such runs are known, as of tuning."""
+        return self.catalog.whole_runs.added if self.asked.method in (None, "pretrain") else None
 
     @property
     def is_validated(self) -> bool:
@@ -274,11 +281,11 @@ class TrainingJob:
         return [*(said if limits.gpus is None and limits.max_gpus is None else ()), *((bought,) if cut else ())]
 
     def _upper(self) -> tuple[float, ...]:
-        """Return measured over predicted step time at the confidence of the deadline, by candidate."""
+        """Return measured over computed duration at the confidence of the deadline, by candidate."""
         deadline = self.terms.limits.deadline
         if deadline is None or deadline.confidence is None:
             return (1.0,) * len(self.terms.market.candidates)
-        return tuple(quantile(residual, deadline.confidence) for residual in self.residuals)
+        return tuple(run_quantile(residual, self.added, deadline.confidence) for residual in self.residuals)
 
 
 def training_job(name: str, asked: Training, catalog: Catalog, terms: Terms, confidence: float, stack_name: str,
