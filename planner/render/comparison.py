@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
+from planner.answer.assignment import TrainingAssignment
 from planner.ask.compare import Compared
 from planner.ask.money_trace import trace
 from planner.ask.tornado import tornado
