@@ -12,13 +12,12 @@ from planner.catalog.architecture import Model
 from planner.catalog.calibration import Residual
 from planner.catalog.load import Catalog
 from planner.catalog.stack import Stack
-from planner.catalog.whole_runs import Added
 from planner.jobs.columns import Columns, Processed, Run
 from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Picked, Replaying, Short, Terms
 from planner.jobs.quanta import prices, quanta
 from planner.jobs.training.assignment import Context, assignment_of
 from planner.jobs.training.facts import MOST_GPUS, checkpoint_bytes, facts_of, most_gpus, processed, stored
-from planner.jobs.training.in_use import has_evidence
+from planner.jobs.training.in_use import added_by_runs, has_evidence
 from planner.jobs.training.knobs import knobs_of
 from planner.jobs.training.lacking import broken_rules, counts_of, nearest_of, short_of_memory
 from planner.jobs.training.one_layout import AXES, axis_value, estimate_training, layout_of_row
@@ -145,12 +144,8 @@ class TrainingJob:
     def context(self) -> Context:
         """What every assignment of the job shares."""
         return Context(self.name, self.model.name, self.asked.method or "pretrain", self.question, self.search,
-                       self.terms.market.offers, self.residuals, validated=self.is_validated, added=self.added)
-
-    @property
-    def added(self) -> Added | None:
-        """What whole runs add to steps and failures; none where no such runs are known, as of tuning."""
-        return self.catalog.whole_runs.added if self.asked.method in (None, "pretrain") else None
+                       self.terms.market.offers, self.residuals, validated=self.is_validated,
+                       added=added_by_runs(self.catalog, self.asked))
 
     @property
     def is_validated(self) -> bool:
@@ -285,7 +280,8 @@ class TrainingJob:
         deadline = self.terms.limits.deadline
         if deadline is None or deadline.confidence is None:
             return (1.0,) * len(self.terms.market.candidates)
-        return tuple(run_quantile(residual, self.added, deadline.confidence) for residual in self.residuals)
+        added = added_by_runs(self.catalog, self.asked)
+        return tuple(run_quantile(residual, added, deadline.confidence) for residual in self.residuals)
 
 
 def training_job(name: str, asked: Training, catalog: Catalog, terms: Terms, confidence: float, stack_name: str,
