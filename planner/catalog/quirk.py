@@ -32,8 +32,8 @@ Word = Literal[
     "usual_precision", "usual_recompute", "usual_version", "usual_weights", "version", "weights"]
 Number = Literal[
     "attention_ranks", "context_ranks", "dies", "draft_layers", "drafts", "dtype_moments", "issue", "live_mlp",
-    "lora_rank", "loss_bytes", "moments", "offload", "parallel_norms", "shard_group", "table_bytes", "usual_length",
-    "usual_vpp", "usual_zero", "vpp", "zero"]
+    "lora_rank", "loss_bytes", "moments", "offload", "parallel_norms", "pipeline_micro_batch", "shard_group",
+    "table_bytes", "unsaved_products", "usual_length", "usual_vpp", "usual_zero", "vpp", "zero"]
 Several = Literal[
     "adapted", "recompute_flags", "workers"]
 Question = Literal[Flag, Word, Number, Several]
