@@ -58,7 +58,8 @@ def _unreduced(question: Question, rows: Layouts, layer: Floats, rank: Floats, t
 def keeps_unreduced(question: Question, rows: Layouts) -> Mask:
     """Say where gradients of all weights of the rank stay whole till the last micro-batch."""
     piped = (rows.pp > 1) & question.stack.fully_sharded
-    return (rows.zero >= 2) & ((rows.no_sync == 1) | piped)
+    kept: Mask = (rows.zero >= 2) & ((rows.no_sync == 1) | piped)
+    return kept
 
 
 def _largest(question: Question, rows: Layouts) -> Floats:
