@@ -146,9 +146,8 @@ def settings_of(effort: Effort) -> Settings:
 def _limit(limits: Limits, name: str, value: float | None) -> object:
     """Return a limit as a scenario holds it: a deadline keeps its confidence, lifted or not; counts are whole."""
     if name == "deadline":
-        confidence = limits.deadline.confidence if limits.deadline else None
-        if value is not None or confidence is not None:
-            return Deadline(CENTURY if value is None else value, confidence)
+        if value is not None or limits.confidence is not None:
+            return Deadline(CENTURY if value is None else value, limits.confidence)
     if value is None:
         return None
     return value if name in ("budget", "max_power") else int(value)

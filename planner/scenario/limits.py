@@ -77,6 +77,11 @@ class Limits(Frozen):
     max_power: Watts | None = None
     """Maximum power of all nodes under load: 2 MW."""
 
+    @property
+    def confidence(self) -> float | None:
+        """Confidence of the deadline; none where it is of the duration as computed, or none is given."""
+        return self.deadline.confidence if self.deadline else None
+
 
 class ServingLimits(Limits):
     """The same for services, which run until they are stopped: no deadline, and the budget is in USD per hour."""

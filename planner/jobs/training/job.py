@@ -277,11 +277,8 @@ class TrainingJob:
 
     def _upper(self) -> tuple[float, ...]:
         """Return measured over computed duration at the confidence of the deadline, by candidate."""
-        deadline = self.terms.limits.deadline
-        if deadline is None or deadline.confidence is None:
-            return (1.0,) * len(self.terms.market.candidates)
-        added = added_by_runs(self.catalog, self.asked)
-        return tuple(run_quantile(residual, added, deadline.confidence) for residual in self.residuals)
+        sure, added = self.terms.limits.confidence, added_by_runs(self.catalog, self.asked)
+        return tuple(1.0 if sure is None else run_quantile(one, added, sure) for one in self.residuals)
 
 
 def training_job(name: str, asked: Training, catalog: Catalog, terms: Terms, confidence: float, stack_name: str,
