@@ -145,9 +145,8 @@ def settings_of(effort: Effort) -> Settings:
 
 def _limit(limits: Limits, name: str, value: float | None) -> object:
     """Return a limit as a scenario holds it: a deadline keeps its confidence, lifted or not; counts are whole."""
-    if name == "deadline":
-        if value is not None or limits.confidence is not None:
-            return Deadline(CENTURY if value is None else value, limits.confidence)
+    if name == "deadline" and (value is not None or limits.confidence is not None):
+        return Deadline(CENTURY if value is None else value, limits.confidence)
     if value is None:
         return None
     return value if name in ("budget", "max_power") else int(value)
