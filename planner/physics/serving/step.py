@@ -11,6 +11,7 @@ Under pipeline parallelism a stage works on a share of the sequences at a time, 
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -23,8 +24,6 @@ from planner.physics.serving.deployment import Deployment, Layer, Replicas, wide
 
 ACTIVATION = 2
 """Bytes of an activation."""
-NOTHING = 1e-4
-"""Time of products over the kernels' law, of an engine that loses none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,8 +260,9 @@ def least_seconds(d: Deployment, rows: Replicas, load: Load) -> Floats:
 
     Products whose FLOPs take longer take these at the rate of a benchmark.
     """
+    none = sys.float_info.epsilon
     every = {candidate.gpu.architecture: 1.0 for candidate in d.candidates}
-    speed = d.engine.model_copy(update={"products": NOTHING, "experts": 1.0, "stream": 1.0, "cache": 1.0, "grouped": 0.0})
+    speed = d.engine.model_copy(update={"products": none, "experts": 1.0, "stream": 1.0, "cache": 1.0, "grouped": 0.0})
     law = d.law.model_copy(update={"stream": every, "cache": every, "imbalance": 1.0, "expert_passes": 0.0})
     found = step_times(replace(d, engine=speed, law=law), rows, load)
     return found.products + found.experts + found.cache
