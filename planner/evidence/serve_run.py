@@ -92,9 +92,9 @@ def serving_row(run: ServeRun, catalog: Catalog) -> ServingRow:
     cache = cache_format(run, catalog, assumed, engine=engine, format=weights)
     return ServingRow(model, engine, version, weights, cache, run.gpu, run.gpus * dies(run, said), run.gpus, tp, pp,
                       ep, dp, regime, max(run.isl, 1.0), max(run.osl, 1.0), run.concurrency or run.max_batch, prefill,
-                      decode, limits, _drafts(run, model, said, assumed), said.flag("warming", run), said.flag("tuned_engine", run),
-                      said.whole("prompts", run) or run.concurrency, _uneven(run, said), said.whole("scheduled", run) or 1,
-                      tuple(assumed))
+                      decode, limits, _drafts(run, model, said, assumed), said.flag("warming", run),
+                      said.flag("tuned_engine", run), said.whole("prompts", run) or run.concurrency,
+                      _uneven(run, said), said.whole("scheduled", run) or 1, tuple(assumed))
 
 
 def dies(run: ServeRun, said: Sources) -> int:

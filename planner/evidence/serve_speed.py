@@ -119,7 +119,7 @@ def group_of(members: Sequence[int], rows: Mapping[int, ServingRow], catalog: Ca
 
 
 def engine_speed(row: ServingRow, gpu: Gpu, catalog: Catalog) -> EngineSpeed:
-    """Return how fast the engine's steps are as a row ran it: with its defaults on that GPU, or tuned for a benchmark."""
+    """Return the engine's speed as a row ran it: with its defaults on that GPU, or tuned for a benchmark."""
     speed = catalog.speeds(row.engine).release(row.version, gpu.architecture)
     if row.tuned:
         return speed.quicker(catalog.serving_law.tuned)
