@@ -174,17 +174,21 @@ class TrainingJob:
         more = next_best(self.context, columns.grid.facts, found, best, effort) if proven else []
         return [alternative_of(self.context, other, shown) for other in runners_up([*found.found, *more], best)]
 
-    def simplest(self, columns: Columns, picks: Sequence[Picked], effort: Effort) -> tuple[Searched, Run, int]:
+    def simplest(self, columns: Columns, picks: Sequence[Picked], effort: Effort,
+                 known: Sequence[StagedLayout] = ()) -> tuple[Searched, Run, int]:
         """Return the simplest layout of those that cannot be told from what was picked, its columns, and its value.
 
-        Raises OutOfTime.
+        The columns are the best of each candidate; known: those of other stacks. Raises OutOfTime.
         """
         assert isinstance(columns, Searched)
         (run,) = picks
         assert isinstance(run, Run)
-        facts = columns.grid.facts
-        found = simplest(self.question, facts.space, self.search, grid_source(Grid(facts)), columns.layout(run),
-                         self.question.kernels.resolution, effort)
+        best, tolerance, facts = columns.layout(run), self.question.kernels.resolution, columns.grid.facts
+        # a candidate whose best by any stack is told from it has none that is not
+        near = sorted({one.column.candidate for one in [*columns.frontier.found, *known]
+                       if one.key[0] <= best.key[0] * (1 + tolerance)})
+        facts = replace(facts, space=replace(facts.space, only={**facts.space.only, "candidate": tuple(near)}))
+        found = simplest(self.question, facts.space, self.search, grid_source(Grid(facts)), best, tolerance, effort)
         frontier = replace(columns.frontier, found=[*columns.frontier.found, found])
         run = Run(run.job, found.column, self._offer(found.column.candidate))
         return replace(columns, frontier=frontier), run, found.key[0]

@@ -7,6 +7,8 @@ never looked at.
 
 from __future__ import annotations
 
+from sys import maxsize
+
 import numpy as np
 
 from planner.layouts.axes import Space
@@ -14,7 +16,6 @@ from planner.physics.training.question import Question
 from planner.solver.search.bounding import offers
 from planner.solver.search.found import StagedLayout
 from planner.solver.search.frontier import Search
-from planner.solver.search.hopeless import hopeless, without
 from planner.solver.search.job import Job, complexities
 from planner.solver.search.source import Source, table_source
 from planner.solver.settings import UNLIMITED, Effort, OutOfTime
@@ -27,9 +28,7 @@ def simplest(question: Question, space: Space, job: Job, source: Source, best: S
     Raises OutOfTime where the effort ends before that is known.
     """
     most = int(best.key[0] * (1 + tolerance))
-    search = Search(question, space, job, effort, end=(most, 0))
-    far = hopeless(question, space, job, (), search.end)
-    tied = search.reaching(without(source, far, search.out.removed), most)
+    tied = Search(question, space, job, effort, end=(most, maxsize, maxsize)).reaching(source, most)
     kinds = [(level, complexities(level.on(tied))) for level in offers(question, space)]
     for value in np.unique(np.concatenate([level for _, level in kinds])):
         if value >= best.column.complexity:
