@@ -95,6 +95,7 @@ class Sieve:
             keys = pricing.least(chunk, stem_bound(question, chunk, terms))
             near = np.flatnonzero(self._near(chunk, keys))
             self.out.removed["bound"] += (len(chunk) - len(near)) * source.points
+            near = near[self.bounding.within_limits(keys.take(near), points=source.points)]
             chunk, terms = chunk.take(near), terms.take(near)
             held = np.flatnonzero(self.bounding.holds(chunk, source))
             chunk, terms = chunk.take(held), terms.take(held)
