@@ -183,12 +183,8 @@ class TrainingJob:
         assert isinstance(columns, Searched)
         (run,) = picks
         assert isinstance(run, Run)
-        best, tolerance, facts = columns.layout(run), self.question.kernels.resolution, columns.grid.facts
-        # a candidate whose best by any stack is told from it has none that is not
-        near = sorted({one.column.candidate for one in [*columns.frontier.found, *known]
-                       if one.key[0] <= best.key[0] * (1 + tolerance)})
-        facts = replace(facts, space=replace(facts.space, only={**facts.space.only, "candidate": tuple(near)}))
-        found = simplest(self.question, facts.space, self.search, grid_source(Grid(facts)), best, tolerance, effort)
+        found = simplest(self.question, columns.grid.facts, self.search, columns.layout(run),
+                         [*columns.frontier.found, *known], self.question.kernels.resolution, effort)
         frontier = replace(columns.frontier, found=[*columns.frontier.found, found])
         run = Run(run.job, found.column, self._offer(found.column.candidate))
         return replace(columns, frontier=frontier), run, found.key[0]
