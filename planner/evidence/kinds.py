@@ -23,7 +23,7 @@ _OTHER_NAMES = {"moe_training": {"global_batch": "global_batch_seqs", "stack": "
 
 
 def named(kind: str, stated: Mapping[str, str]) -> dict[str, str]:
-    """Return the cells of a row by the names of its model; a file of mixtures has its own, and dates in place of years."""
+    """Return the cells of a row by the names of its model; a file of mixtures has its own, and dates for years."""
     others = _OTHER_NAMES.get(kind, {})
     cells = {others.get(name, name): text for name, text in stated.items()}
     if others and "as_of" in cells:

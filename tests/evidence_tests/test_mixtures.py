@@ -35,7 +35,7 @@ def test_deepep_saves_what_it_saved(outcomes):
 
 
 def test_recompute_of_experts_fits_what_ran(outcomes):
-    """125 chunks of a layer in flight on the second of 32 stages, the first of three layers; all but experts is kept."""
+    """125 chunks of a layer in flight on the second of 32 stages, first of three layers; all but experts kept."""
     held = outcomes["xt-225"].prediction.evaluation.memory
     per_token = 2 * (4 * 4096 + 2 * 8192 + 2 * 512 + 8192 + 512) + 4 * 64
     chunks = 2 * 30 + 2 * 32 + 1
