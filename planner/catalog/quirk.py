@@ -24,7 +24,8 @@ from planner.yaml_io import Frozen
 Flag = Literal[
     "adapters", "attention_copies", "blocks", "capped", "copy_engines", "fills_gpus", "frees_gradients",
     "layers_apart", "liger", "loads_whole", "optimizer_in_backward", "own_head", "recurrent", "reserves_answers",
-    "run_interleaves", "several_batches", "slow_experts", "trains_tables", "true_length", "tuned", "tuned_engine",
+    "run_interleaves", "sends_each_expert", "several_batches", "slow_experts", "trains_tables", "true_length",
+    "tuned", "tuned_engine",
     "warming"]
 Word = Literal[
     "base", "cache", "catalog_model", "engine", "engine_generation", "fabric", "fsdp2_stack", "loss",
