@@ -176,17 +176,17 @@ class TrainingJob:
         more = next_best(self.context, columns.grid.facts, found, best, effort) if proven else []
         return [alternative_of(self.context, other, shown) for other in runners_up([*found.found, *more], best)]
 
-    def simplest(self, columns: Columns, picks: Sequence[Picked], effort: Effort) -> tuple[Searched, Run, int]:
+    def simplest(self, columns: Columns, picks: Sequence[Picked], effort: Effort,
+                 known: Sequence[StagedLayout] = ()) -> tuple[Searched, Run, int]:
         """Return the simplest layout of those that cannot be told from what was picked, its columns, and its value.
 
-        Raises OutOfTime.
+        The columns are the best of each candidate; known: those of other stacks. Raises OutOfTime.
         """
         assert isinstance(columns, Searched)
         (run,) = picks
         assert isinstance(run, Run)
-        facts = columns.grid.facts
-        found = simplest(self.question, facts.space, self.search, grid_source(Grid(facts)), columns.layout(run),
-                         self.question.kernels.resolution, effort)
+        found = simplest(self.question, columns.grid.facts, self.search, columns.layout(run),
+                         [*columns.frontier.found, *known], self.question.kernels.resolution, effort)
         frontier = replace(columns.frontier, found=[*columns.frontier.found, found])
         run = Run(run.job, found.column, self._offer(found.column.candidate))
         return replace(columns, frontier=frontier), run, found.key[0]
