@@ -44,15 +44,16 @@ def whole(path: Path) -> Iterator[str]:
     yield from (
         "", "## GPU-hours of whole runs", "",
         f"From {path.name}: hours as published over those of the fastest layout that keeps what the row states. What "
-        "it leaves open (framework, batch, layout, number of GPUs) is assumed as was usual or searched, so these errors "
-        "are not those of a plan whose layout is used. Hours that the authors worked out from the speed of steps "
-        "(step-derived) hold no failures and nothing added; the others are scored.", "")
+        "it leaves open (framework, batch, layout, number of GPUs) is assumed as was usual or searched, so these "
+        "errors are not those of a plan whose layout is used. Hours that the authors worked out from the speed of "
+        "steps (step-derived) hold no failures and nothing added; the others are scored.", "")
     kept = [one for one in found if one[0].run.run_class in WHOLE]
     left = _left_out([sample for _, _, sample in found], catalog)
     rows = []
     for name, chosen in (("scored", kept), ("step-derived too", found)):
         others = [left[_organization(sample)] for _, _, sample in chosen]
-        rows += [_figures(name, "left out", chosen, others), _figures(name, "in-sample", chosen, [shares] * len(chosen))]
+        rows += [_figures(name, "left out", chosen, others),
+                 _figures(name, "in-sample", chosen, [shares] * len(chosen))]
     yield from table(("runs", "organization", "rows", "median", "p90", "bias", "in 90% interval"), rows)
     added = shares.added
     yield from (
