@@ -36,8 +36,8 @@ Word = Literal[
 Number = Literal[
     "answer_cv", "attention_ranks", "context_ranks", "dies", "draft_layers", "drafts", "dtype_moments", "issue",
     "live_mlp", "lora_rank", "loss_bytes", "moments", "offload", "parallel_norms", "pipeline_micro_batch", "prompts",
-    "run_batch", "run_length", "scheduled", "shard_group", "table_bytes", "unsaved_products", "usual_length",
-    "usual_vpp", "usual_zero", "vpp", "zero"]
+    "run_batch", "run_length", "scheduled", "shard_group", "standing_buffers", "table_bytes", "unsaved_products",
+    "usual_length", "usual_vpp", "usual_zero", "vpp", "zero"]
 Several = Literal[
     "adapted", "recompute_flags", "workers"]
 Question = Literal[Flag, Word, Number, Several]
