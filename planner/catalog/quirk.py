@@ -22,8 +22,8 @@ from planner.errors import InputError, did_you_mean
 from planner.yaml_io import Frozen
 
 Flag = Literal[
-    "adapters", "attention_copies", "blocks", "capped", "copy_engines", "fills_gpus", "frees_gradients",
-    "layers_apart", "liger", "loads_whole", "optimizer_in_backward", "own_head", "recurrent", "reserves_answers",
+    "adapters", "attention_copies", "balanced", "blocks", "capped", "copy_engines", "fills_gpus", "frees_gradients", "keeps_half",
+    "layers_apart", "liger", "loads_whole", "optimizer_in_backward", "own_head", "padding_free", "recurrent", "reserves_answers",
     "several_batches", "slow_experts", "trains_tables", "true_length", "tuned", "warming"]
 Word = Literal[
     "base", "cache", "catalog_model", "engine", "engine_generation", "fabric", "fsdp2_stack", "loss",
@@ -32,14 +32,15 @@ Word = Literal[
     "usual_precision", "usual_recompute", "usual_version", "usual_weights", "version", "weights"]
 Number = Literal[
     "attention_ranks", "context_ranks", "dies", "draft_layers", "drafts", "dtype_moments", "issue", "live_mlp",
-    "lora_rank", "loss_bytes", "moments", "offload", "parallel_norms", "shard_group", "table_bytes", "usual_length",
+    "lora_rank", "loss_bytes", "moments", "offload", "offload_activations", "offload_parameters",
+    "parallel_norms", "sample_tokens", "shard_group", "table_bytes", "usual_length",
     "usual_vpp", "usual_zero", "vpp", "zero"]
 Several = Literal[
     "adapted", "recompute_flags", "workers"]
 Question = Literal[Flag, Word, Number, Several]
 COLUMNS = frozenset({
     "source", "source_detail", "notes", "year", "framework", "method", "model", "gpu", "gpus", "scaleout", "sharding",
-    "precision", "optimizer", "moments_dtype", "base_quantization", "loss_kernel", "lora_rank", "lora_targets",
+    "precision", "optimizer", "offload", "attention_impl", "moments_dtype", "base_quantization", "loss_kernel", "lora_rank", "lora_targets",
     "hidden", "vocab", "experts", "mla", "engine", "engine_version", "weight_precision", "kv_precision",
     "disaggregated", "concurrency"})
 """Columns that say what was run, and that a rule may read."""

@@ -105,6 +105,11 @@ class LayerKind:
     """The recurrence of a layer that has one in place of attention; its attention widths are zero."""
 
     @property
+    def linears(self) -> tuple[tuple[str, Linear], ...]:
+        """Every product but those of routed experts, with its part: attention or mlp."""
+        return (*(("attention", linear) for linear in self.attention), *(("mlp", linear) for linear in self.mlp))
+
+    @property
     def query_width(self) -> int:
         """Width of all query heads."""
         return self.heads * self.query_dim

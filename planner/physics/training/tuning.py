@@ -23,6 +23,8 @@ class Tuning:
     quantized: bool
     base_bytes: float
     table_bytes: float = 2.0
+    base: str | None = None
+    """The quantization of the base, where it has one."""
     keeps_frozen_inputs: bool = False
     """Whether frozen products keep their inputs: bitsandbytes' 4-bit product does, a plain one need not."""
     targets: frozenset[str] = TARGETS
@@ -58,6 +60,6 @@ def tuning_of(recipes: Recipes, method: str, rank: int, trained_layers: int | No
     if method == "lora":
         return Tuning(False, rank, False, 2.0, adapter=recipes.adapter)
     if method == "qlora":
-        return Tuning(False, rank, True, recipes.bases[recipes.qlora], keeps_frozen_inputs=True,
-                      adapter=recipes.adapter)
+        return Tuning(False, rank, True, recipes.bases[recipes.qlora], base=recipes.qlora,
+                      keeps_frozen_inputs=True, adapter=recipes.adapter)
     return PRETRAIN
