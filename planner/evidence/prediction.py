@@ -27,8 +27,6 @@ from planner.physics.training.question import computes, question_of, splits_mode
 from planner.units import GIB
 
 UNSTATED_RECOMPUTE = "recompute=none"
-TUNED = frozenset({"full", "lora", "qlora"})
-"""Methods whose rows leave the recompute to what fits; runs of pre-training state it."""
 STATED, OPEN = 0.95, 0.99
 """Confidence of the memory verdict where the row states everything, and where something had to be assumed."""
 
@@ -100,8 +98,8 @@ def predict(run: TrainRun, catalog: Catalog, *, memory_only: bool = False, model
     if not memory_only and not computes(candidate, question.rates[0], precision):
         raise SkippedError(f"GPU {candidate.gpu.name} has no {precision} rate in the catalog")
     evaluation = evaluate_fixed(question, degrees.table, 0)
-    if UNSTATED_RECOMPUTE in assumed and method in TUNED and evaluation.memory.fits == "does not fit":
-        # what ran must have fitted
+    if UNSTATED_RECOMPUTE in assumed and not stack.selective_recompute and evaluation.memory.fits == "does not fit":
+        # what ran must have fitted, and its stack recomputes all or nothing
         assumed[assumed.index(UNSTATED_RECOMPUTE)] = "recompute=full"
         table = degrees.table.replace(recompute=np.full(1, RECOMPUTE.index("full")))
         evaluation = evaluate_fixed(question, table, 0)

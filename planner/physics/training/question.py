@@ -50,9 +50,9 @@ class Question:
 
     @property
     def adapted(self) -> float:
-        """Products with an adapter in a mean layer."""
-        return sum(share * sum(self.tuning.adapts(part, linear.split) for part, linear in kind.linears)
-                   for kind, share in self.shape.kinds)
+        """Matrices with an adapter in a mean layer."""
+        return sum(share * sum(kind.matrices(part, linear) for part, linear in kind.linears
+                               if self.tuning.adapts(part, linear.split)) for kind, share in self.shape.kinds)
 
     @property
     def launch(self) -> float:
@@ -62,8 +62,8 @@ class Question:
     @property
     def units(self) -> float:
         """Times that ZeRO-3 gathers or reduces a unit of a mean layer: each twice, and once more where it trains."""
-        linears = sum(share * len(kind.linears) for kind, share in self.shape.kinds)
-        base = linears if self.stack.gathers_matrices else 1.0
+        matrices = sum(share * sum(kind.matrices(*linear) for linear in kind.linears) for kind, share in self.shape.kinds)
+        base = matrices if self.stack.gathers_matrices else 1.0
         return (3 if self.tuning.trains_base else 2) * base + 3 * 2 * self.adapted
 
     def element_bytes(self, precision: Ints) -> Floats | float:

@@ -49,7 +49,7 @@ def read(reading: Reading) -> None:
         reading.put("workload.loss", "fused", "enable_liger_kernel")
     steps = reading.get("max_steps")
     reading.steps = reading.number("max_steps") if steps is not None and float(str(steps)) > 0 else None
-    stack = "unsloth" if reading.on("use_unsloth") else "hf-peft"
+    stack = "unsloth" if reading.on("use_unsloth") else "llama-factory"
     if trainer.deepspeed(reading):
         stack = "deepspeed"
     elif not trainer.fsdp(reading, "fsdp_config."):

@@ -36,7 +36,7 @@ def read(reading: Reading) -> None:
         reading.put("workload.loss", "fused", "use_liger_kernel")
     steps = reading.get("max_steps")
     reading.steps = reading.number("max_steps") if steps is not None and float(str(steps)) > 0 else None
-    stack = "hf-peft"
+    stack = "trl"
     if trainer.deepspeed(reading):
         stack = "deepspeed"
     elif not trainer.fsdp(reading, "fsdp_config."):
