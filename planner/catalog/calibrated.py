@@ -13,6 +13,7 @@ from planner.catalog.formats import Formats
 from planner.catalog.recipes import Recipes
 from planner.catalog.sourced import Sourced
 from planner.catalog.speed import ServiceLevels, ServingLaw
+from planner.catalog.whole_runs import WholeRuns
 from planner.errors import UnknownName
 
 S = TypeVar("S", bound=Sourced)
@@ -20,7 +21,7 @@ CALIBRATION: dict[str, type[Sourced]] = {"kernels": KernelShape, "reliability": 
                                          "step-residuals": Residuals, "memory-residuals": Residuals,
                                          "serving-residuals": Residuals, "serving": ServingLaw,
                                          "service-levels": ServiceLevels, "collectives": Collectives,
-                                         "formats": Formats, "recipes": Recipes}
+                                         "formats": Formats, "recipes": Recipes, "whole-runs": WholeRuns}
 """Entries other than those of GPU architectures."""
 
 
@@ -72,6 +73,11 @@ class Calibrated(ABC):
     def reliability(self) -> Reliability:
         """Failure rates and what a failure costs."""
         return self._read("calibration", "reliability", Reliability)
+
+    @property
+    def whole_runs(self) -> WholeRuns:
+        """What whole runs take beyond their steps."""
+        return self._read("calibration", "whole-runs", WholeRuns)
 
     @property
     def step_residuals(self) -> Residuals:
