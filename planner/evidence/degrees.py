@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import log2, sqrt
+from typing import Literal
 
 from planner.catalog.architecture import Model
 from planner.catalog.quirk import Sources
@@ -64,10 +65,8 @@ def degrees_of(run: TrainRun, model: Model, stack: Stack, sources: Sources, assu
         "zero": _zero(run, stack, dp * cp, sources, assumed),
         "recompute": _recompute(run, sources, assumed),
         "hsdp": _copies(run, gpus, tp, dp * cp, sources, assumed), "offload": _offload(run, sources),
-        "offload_parameters": (
-            sources.number("offload_parameters", run) if run.offload_parameters is None else run.offload_parameters) or 0,
-        "offload_activations": (sources.number("offload_activations", run)
-                                if run.offload_activations is None else run.offload_activations) or 0}
+        "offload_parameters": _outside("offload_parameters", run.offload_parameters, run, sources),
+        "offload_activations": _outside("offload_activations", run.offload_activations, run, sources)}
     # embedding and head may count as layers
     if not 1 <= pp * vpp <= model.layers + 2:
         raise SkippedError(f"pp {pp} x vpp {vpp} is not within the {model.layers} layers of the model")
@@ -247,7 +246,13 @@ def _offload(run: TrainRun, sources: Sources) -> float:
     """Return the share of the optimizer on the host: stated, or said in the notes of a file without the column."""
     if run.offload_parameters and run.sharding == "fsdp":
         return 1.0  # FSDP's CPU offload takes weights, gradients and optimizer states together
-    return (sources.number("offload", run) if run.offload_optimizer is None else run.offload_optimizer) or 0.0
+    return _outside("offload", run.offload_optimizer, run, sources)
+
+
+def _outside(question: Literal["offload", "offload_parameters", "offload_activations"], stated: float | None,
+             run: TrainRun, sources: Sources) -> float:
+    """Return the share of something on the host: stated, or by the words of the row."""
+    return (sources.number(question, run) if stated is None else stated) or 0.0
 
 
 def _recompute(run: TrainRun, sources: Sources, assumed: list[str]) -> int:

@@ -32,7 +32,7 @@ STACK = {"elementwise": 0.30, "overlap.tensor_parallel": 0.70, "overlap.data_par
          "upcast": 0.30, "dequantize.*": 0.50}
 """Fields of a stack and their spreads; slowdown is all that no other field explains."""
 ADAPTED = {"adapter_passes": ("lora", "qlora"), "launch_adapter": ("lora", "qlora"), "adapter_casts": ("lora",),
-           "upcast": ("qlora",)}
+           "upcast": ("qlora",), "dequantize": ("qlora",)}
 """Fields of a stack that some methods have, with those methods."""
 KERNELS = {"half_k": 0.30, "half_mn": 0.30, "cast_forward_bytes": 0.30, "cast_backward_bytes": 0.30,
            "loss_bytes_per_logit": 0.30, "unfused_attention": 0.15, "scan_passes": 0.30, "jitter_per_doubling": 0.40}
@@ -99,9 +99,7 @@ class Knob:
                 return False
         if self.field == "scan_passes" and not any(block.recurrence for block in blocks):
             return False
-        if self.field in ADAPTED and prediction.method not in ADAPTED[self.field]:
-            return False
-        if self.field.startswith("dequantize.") and prediction.method != "qlora":
+        if prediction.method not in ADAPTED.get(self.field.split(".")[0], (prediction.method,)):
             return False
         if self.kind == "stacks":
             return self.entry in (prediction.stack, prediction.family)

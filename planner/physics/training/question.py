@@ -62,7 +62,8 @@ class Question:
     @property
     def units(self) -> float:
         """Times that ZeRO-3 gathers or reduces a unit of a mean layer: each twice, and once more where it trains."""
-        matrices = sum(share * sum(kind.matrices(*linear) for linear in kind.linears) for kind, share in self.shape.kinds)
+        matrices = sum(share * sum(kind.matrices(*linear) for linear in kind.linears)
+                       for kind, share in self.shape.kinds)
         base = matrices if self.stack.gathers_matrices else 1.0
         return (3 if self.tuning.trains_base else 2) * base + 3 * 2 * self.adapted
 
