@@ -17,10 +17,11 @@ from planner.catalog.architecture import Model
 from planner.catalog.calibrated import CALIBRATION, Calibrated
 from planner.catalog.calibration import ArchitectureRates
 from planner.catalog.engine import Engine
-from planner.catalog.entry_file import completed, read_entry
+from planner.catalog.entry_file import read_entry
 from planner.catalog.fitted import FITTED, Fitted, fitted_files, read_fitted, value_of, with_values
 from planner.catalog.folders import checked
 from planner.catalog.hardware import Fabric, Gpu, Node
+from planner.catalog.part_node import part_named
 from planner.catalog.parts import Part
 from planner.catalog.price import PriceList, Purchase, Site
 from planner.catalog.quirk import Quirks, Sources
@@ -30,7 +31,7 @@ from planner.catalog.spelling import canonical, joined, only
 from planner.catalog.stack import Method, Stack
 from planner.errors import InputError, UnknownName
 from planner.text_io import read_bytes
-from planner.yaml_io import Document, validate
+from planner.yaml_io import Document
 
 S = TypeVar("S", bound=Sourced)
 KINDS: dict[str, type[Sourced]] = {"gpus": Gpu, "nodes": Node, "fabrics": Fabric, "models": Model,
@@ -54,6 +55,7 @@ class Catalog(Calibrated):
         self._entries: dict[tuple[str, str], Sourced] = {}
         self._files: dict[str, dict[str, Path]] = {}
         self._names: dict[str, dict[str, str]] = {}
+        self._parts: dict[str, Node] = {}
         self._unfitted = unfitted
 
     def files(self, kind: str) -> dict[str, Path]:
@@ -73,8 +75,8 @@ class Catalog(Calibrated):
         key = (kind, name)
         if key not in self._entries:
             path = self.files(kind)[name]
-            document, whole = read_entry(path, model)
-            entry = self._fitted(kind, name, document, whole or validate(completed(document, self.files(kind)), model))
+            document, whole = read_entry(path, model, self.files(kind))
+            entry = self._fitted(kind, name, document, whole)
             if entry.name != name:
                 raise InputError(f"name: expected {name!r} as the file is called, got {entry.name!r}", file=str(path))
             self._entries[key] = entry
@@ -136,7 +138,8 @@ class Catalog(Calibrated):
                 return self._read(kind, spelling, model)
         spellings = self._spellings(kind, model)
         # llama3.1:8b, TensorRT LLM: what only signs and spaces tell from one entry alone
-        known = spellings.get(wanted) or only({spellings[one] for one in spellings if joined(one) == joined(wanted)})
+        letters = joined(wanted)
+        known = spellings.get(wanted) or only({spellings[one] for one in spellings if joined(one) == letters})
         return None if known is None else self._read(kind, known, model)
 
     def _spellings(self, kind: str, model: type[S]) -> dict[str, str]:
@@ -156,8 +159,13 @@ class Catalog(Calibrated):
         return self._find("gpus", name, Gpu, "GPU")
 
     def node(self, name: str) -> Node:
-        """Return a node type by name or alias; raises UnknownName."""
-        return self._find("nodes", name, Node, "node")
+        """Return a node type by name or alias, or one cut from a larger (rtx-3090-6x); raises UnknownName."""
+        found = self._known("nodes", name, Node) or self._parts.get(name) or part_named(name, self.all("nodes", Node))
+        if found is None:
+            raise UnknownName("node", name, self._spellings("nodes", Node))
+        if found.name not in self.files("nodes"):
+            self._parts[found.name] = found
+        return found
 
     def fabric(self, name: str) -> Fabric:
         """Return a fabric by name or alias; raises UnknownName."""

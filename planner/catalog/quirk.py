@@ -24,8 +24,8 @@ from planner.yaml_io import Frozen
 Flag = Literal[
     "adapters", "attention_copies", "balanced", "blocks", "capped", "copy_engines", "fills_gpus", "frees_gradients",
     "keeps_half", "layers_apart", "liger", "loads_whole", "optimizer_in_backward", "own_head", "padding_free",
-    "recurrent", "reserves_answers", "run_interleaves", "several_batches", "slow_experts", "trains_tables",
-    "true_length", "tuned", "warming"]
+    "recurrent", "reserves_answers", "run_interleaves", "sends_each_expert", "several_batches", "slow_experts",
+    "trains_tables", "true_length", "tuned", "warming"]
 Word = Literal[
     "base", "cache", "catalog_model", "engine", "engine_generation", "fabric", "fsdp2_stack", "loss",
     "memory_engine", "peak_kind", "positions", "preset_recompute", "ran_version", "refused", "regime",
@@ -35,8 +35,8 @@ Word = Literal[
 Number = Literal[
     "attention_ranks", "context_ranks", "dies", "draft_layers", "drafts", "dtype_moments", "issue", "live_mlp",
     "lora_rank", "loss_bytes", "moments", "offload", "offload_activations", "offload_parameters",
-    "parallel_norms", "run_batch", "run_length", "sample_tokens", "shard_group", "table_bytes", "usual_length",
-    "usual_vpp", "usual_zero", "vpp", "zero"]
+    "parallel_norms", "pipeline_micro_batch", "run_batch", "run_length", "sample_tokens", "shard_group", "table_bytes",
+    "unsaved_products", "usual_length", "usual_vpp", "usual_zero", "vpp", "zero"]
 Several = Literal[
     "adapted", "recompute_flags", "workers"]
 Question = Literal[Flag, Word, Number, Several]

@@ -66,8 +66,7 @@ def _alike(run: Run, catalog: Catalog) -> Model | None:
     """Return the first catalog model that has every width of a row that states them all."""
     if None in (run.layers, run.hidden, run.heads, run.vocab, run.experts or run.ffn):
         return None
-    models = sorted(catalog.all("models", Model), key=lambda m: m.name)
-    return next((m for m in models if _agrees(m, run)), None)
+    return next((m for m in catalog.all("models", Model) if m.hidden == run.hidden and _agrees(m, run)), None)
 
 
 def _agrees(model: Model, run: Run, *, depth: bool = True) -> bool:

@@ -11,15 +11,11 @@ import numpy as np
 import pytest
 
 from planner.catalog.load import Catalog
-from planner.catalog.stack import Stack
 from planner.cli.main import main
 from planner.errors import InputError
 from planner.evidence.compare import compare
 from planner.evidence.reading import read_evidence
-from planner.fit.knobs import knobs_of
-from planner.fit.rows import rows_of
 from planner.fit.write import save
-from tests.evidence_tests.csv_file import DATA
 
 COLUMNS = ("id", "source", "framework", "model", "gpu", "gpus", "gpus_per_node", "scaleout", "seq_len",
            "global_batch_seqs", "micro_batch", "tp", "pp", "vpp", "cp", "ep", "dp", "sharding", "recompute",
@@ -161,16 +157,3 @@ def test_runs_without_a_measured_step_are_refused(tmp_path: Path, capsys: pytest
     assert main(["calibrate", str(runs), "-o", str(tmp_path / "mine")]) == 2
     assert "no row has a measured step time" in capsys.readouterr().err
     assert not (tmp_path / "mine").exists()
-
-
-def test_every_shipped_constant_is_one_that_may_be_fitted() -> None:
-    """And lies over the entry it names: a renamed field would silently drop it."""
-    catalog = Catalog()
-    (fitted,) = catalog.fitted
-    rows = rows_of(read_evidence(DATA / "train_throughput.csv"), catalog)
-    known = {(knob.place, knob.field) for knob in knobs_of(catalog, [row.outcome for row in rows])}
-    for place, fields in fitted.values.items():
-        assert {(place, field) for field in fields} <= known
-    assert catalog.stack("llmq").slowdown == fitted.values["stacks/llmq"]["slowdown"].value
-    assert catalog.stack("llmq").provenance("slowdown").kind == "fitted"
-    assert all(isinstance(stack, Stack) for stack in catalog.all("stacks", Stack))

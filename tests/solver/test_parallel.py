@@ -18,10 +18,11 @@ from tests.search_cases import choose, random_case
 
 
 def asked(workers: int, **more: object) -> Plan:
-    return plan(model="llama-3.1-8b", tokens="100 G", on="dgx-h100,dgx-a100", max_gpus=64, workers=workers, **more)
+    return plan(model="gpt2", tokens="10 G", on="dgx-h100,dgx-a100", stack="megatron-core", max_gpus=16,
+                workers=workers, **more)
 
 
-@pytest.mark.parametrize("more", [{}, {"deadline": "1 h"}])
+@pytest.mark.parametrize("more", [{}, {"deadline": "1 min"}])
 def test_two_processes_answer_as_one_does(more: dict[str, object]) -> None:
     one, two = asked(1, **more), asked(2, **more)
     first, second = (to_json(found.model_copy(update={"search": found.search.model_copy(update={"wall_seconds": 0.0})}))
@@ -74,7 +75,7 @@ def test_candidates_behind_those_that_are_shown_need_no_search(monkeypatch: pyte
         whole, part = Grid(case.facts), Grid(case.facts)
         expected = choose(case.question, whole, case.job)
         with monkeypatch.context() as patched:
-            patched.setattr("planner.solver.search.hopeless.SHOWN", 1)
+            patched.setattr("planner.solver.search.turns.SHOWN", 1)
             found = choose(case.question, part, case.job)
             frontier = search_grid(case.question, Grid(case.facts), case.job, UNLIMITED)
         assert (found.status, found.value) == (expected.status, expected.value)
