@@ -15,7 +15,8 @@ from tests.search_cases import catalog
 
 FILE = Path(__file__).parents[1] / "evidence" / "finetune_throughput.csv"
 ROW = {"model": "Llama3-8B", "gpu": "a100-sxm-80gb", "gpus": 8, "framework": "TRL", "method": "lora",
-       "sharding": "fsdp", "seq_len": 2048, "micro_batch": 4, "global_batch_seqs": 32, "recompute": "full", "precision": "bf16"}
+       "sharding": "fsdp", "seq_len": 2048, "micro_batch": 4, "global_batch_seqs": 32, "recompute": "full",
+       "precision": "bf16"}
 
 
 @pytest.fixture(scope="module")
