@@ -36,7 +36,8 @@ Number = Literal[
     "answer_cv", "attention_ranks", "context_ranks", "dies", "draft_layers", "drafts", "dtype_moments", "issue",
     "live_mlp", "lora_rank", "loss_bytes", "moments", "offload", "offload_activations", "offload_parameters",
     "parallel_norms", "pipeline_micro_batch", "prompts", "run_batch", "run_length", "sample_tokens", "scheduled",
-    "shard_group", "table_bytes", "unsaved_products", "usual_length", "usual_vpp", "usual_zero", "vpp", "zero"]
+    "shard_group", "standing_buffers", "table_bytes", "unsaved_products", "usual_length", "usual_vpp", "usual_zero",
+    "vpp", "zero"]
 Several = Literal[
     "adapted", "recompute_flags", "workers"]
 Question = Literal[Flag, Word, Number, Several]

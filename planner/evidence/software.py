@@ -67,6 +67,7 @@ def _kernels(run: TrainRun, stack: Stack, catalog: Catalog) -> dict[str, Any]:
     usual = catalog.stack(stack.family) if stack.family in ("fsdp2", "hf-peft") else stack
     plain = usual.loss_bytes_per_logit
     changes["loss_bytes_per_logit"] = min(plain, _loss_bytes(run, catalog) or plain)
+    changes["context_bytes"] = stack.context_bytes + (said.number("standing_buffers", run) or 0.0)
     unsaved = said.number("unsaved_products", run)
     if unsaved is not None:
         changes["unsaved_products"] = unsaved

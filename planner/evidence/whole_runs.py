@@ -116,7 +116,8 @@ def _fastest(run: WholeRun, model: Model, stack: Stack, candidate: Candidate, gp
              catalog: Catalog, assumed: list[str]) -> StagedLayout:
     """Return the fastest layout that keeps what a row states. Raises SkippedError where none does."""
     said = catalog.sources
-    precision = run.precision or _fill("precision", "bf16", assumed)
+    usual = "bf16" if "bf16" in candidate.gpu.peak else "fp16"
+    precision = run.precision or _fill("precision", usual, assumed)
     length = _length(run, model, said, assumed)
     batch = max(1, round(_batch_tokens(run, model, said, assumed) / length))
     question = question_of(catalog, model, (candidate,), stack, sequence_length=length, global_batch=batch,
