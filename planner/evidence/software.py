@@ -76,6 +76,8 @@ def _kernels(run: TrainRun, stack: Stack, catalog: Catalog) -> dict[str, Any]:
         changes["live_mlp"] = tile
     if run.attention_impl == "unfused":
         changes["fused_attention"] = False
+    if said.flag("keeps_half", run):
+        changes["upcast"] = 1.0
     if said.flag("liger", run):
         changes |= {"fused_norm_and_activation": True, "live_layers": catalog.stack("megatron-core").live_layers}
     if stack.name in ("megatron-core", "megatron-core-2025") and not said.flag("tuned", run):
