@@ -182,6 +182,6 @@ class BatchJob:
 
 def batch_job(name: str, asked: Serving, catalog: Catalog, terms: Terms) -> BatchJob:
     """Return a resolved batch of documents on its terms. Raises Unsupported for a deadline at a confidence."""
-    if terms.limits.deadline is not None and terms.limits.deadline.confidence is not None:
+    if terms.limits.confidence is not None:
         raise Unsupported("a deadline at a confidence for a batch of documents; give the deadline alone")
     return BatchJob(name, asked, catalog, terms, service_of(asked, catalog))
