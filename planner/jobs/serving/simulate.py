@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -27,6 +28,16 @@ def simulate_plan(plan: Plan, catalog: Catalog, trace: Trace | None = None, *, w
                   policy: str = "least-outstanding", progress: Progress | None = None) -> Simulation:
     """Replay a trace on the replicas of a plan's service, or what it is asked for. Raises InputError."""
     asked, mine = _service(plan, workload)
+    return simulate_fleet(asked, mine, catalog, trace, policy=policy, progress=progress)
+
+
+def simulate_fleet(asked: Serving, mine: Sequence[Assignment], catalog: Catalog, trace: Trace | None = None, *,
+                   policy: str = "least-outstanding", progress: Progress | None = None) -> Simulation:
+    """Replay a trace on any replicas of a service, or what it is asked for. Raises InputError where it has no load."""
+    if trace is None and asked.rate is None and asked.trace is None and asked.clients is None:
+        raise InputError("a replay needs requests: give --rate, --users or --trace")
+    if any(a.memory.fits != "fits" for a in mine):
+        raise InputError("the layout does not fit: planner estimate says what it lacks")
     candidates = [_candidate(a, catalog) for a in mine]
     picks = [_pick(a, at) for at, a in enumerate(mine)]
     parts = services_of(asked, catalog)
