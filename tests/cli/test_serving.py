@@ -252,3 +252,16 @@ def test_any_fleet_is_simulated(planner):
     refused(planner("simulate", *SMALL, "--rate", "20"), "--node")
     refused(planner("simulate", *SMALL, "--node", "h100-sxm-1x"), "give --rate, --users or --trace")
     refused(planner("simulate", "--model", "llama-3.1-8b", "--tokens", "1G", "--node", "dgx-h100"), "training question")
+
+
+@pytest.mark.parametrize("asked", [
+    ("--tokens", "1T", "--on", "dgx-h100"), ("--rate", "20", "--input", "1000", "--output", "200", "--ttft", "2s"),
+    ("--documents", "1M", "--input", "1000", "--output", "200")], ids=["training", "service", "batch"])
+@pytest.mark.parametrize("verb", ["plan", "compare", "explain"])
+def test_the_time_limit_holds_for_every_kind_and_verb(planner, verb, asked):
+    ran = planner(verb, "--model", "llama-3.1-8b", *asked, "--time-limit", "0.001", "--json")
+    assert ran.code == 4
+    found = json.loads(ran.out)
+    # compare also has rows of hardware that nobody offers
+    assert {row["status"] for row in found.get("rows", [found]) if row.get("offer", "") is not None} == {"undecided"}
+    assert ran.seconds < 3

@@ -6,13 +6,15 @@ import pytest
 import planner
 from planner.answer.assignment import SECONDS_PER_DAY
 from planner.catalog.calibration import Residual
-from planner.catalog.load import Catalog, data_root
+from planner.catalog.load import data_root
 from planner.catalog.whole_runs import Added
 from planner.jobs.kinds import question_of
+from planner.jobs.solved import solve
 from planner.physics.training.whole import run_quantile
 from planner.scenario.load import load_any
+from tests.evidence_tests.csv_file import catalog
 
-ASKED = {"model": "llama-3.2-1b", "tokens": "1 G", "on": "dgx-h100", "gpus": 8, "stack": "megatron-core"}
+ASKED = {"model": "llama-3.2-1b", "tokens": "1 G", "on": "dgx-h100", "gpus": 8, "stack": "deepspeed"}
 STEP = Residual(rows=100, q05=0.9, q10=0.93, q50=1.0, q90=1.08, q95=1.12)
 EXACT = Residual(rows=100, q05=1, q10=1, q50=1, q90=1, q95=1)
 
@@ -23,12 +25,16 @@ def fastest():
     return found
 
 
-def upper(confidence):
-    """Return the factor by which the search counts a duration against a deadline."""
+def question(deadline):
     asked, _ = load_any(None, {"workload.model": ASKED["model"], "workload.tokens": ASKED["tokens"],
                                "hardware.candidates": [ASKED["on"]], "workload.stack": ASKED["stack"],
-                               "limits.deadline": f"1 d at {confidence:.0%}"}, Catalog())
-    (job,) = question_of(asked, Catalog()).jobs
+                               "limits.gpus": ASKED["gpus"], "limits.deadline": deadline}, catalog())
+    return question_of(asked, catalog())
+
+
+def upper(confidence):
+    """Return the factor by which the search counts a duration against a deadline."""
+    (job,) = question(f"1 d at {confidence:.0%}").jobs
     (factor,) = set(job.search.upper)
     return factor
 
@@ -55,22 +61,22 @@ def test_the_interval_holds_the_step_and_what_runs_add(fastest):
 @pytest.mark.parametrize(("share", "status"), [(1.0001, "optimal"), (0.9999, "infeasible")])
 def test_a_deadline_is_tight_with_and_without_a_confidence(fastest, share, status):
     seconds = share * fastest.duration_days * SECONDS_PER_DAY
-    assert planner.plan(**ASKED, deadline=f"{seconds:.3f} s").status == status
-    assert planner.plan(**ASKED, deadline=f"{seconds * upper(0.9):.3f} s at 90%").status == status
+    assert solve(question(f"{seconds:.3f} s")).status == status
+    assert solve(question(f"{seconds * upper(0.9):.3f} s at 90%")).status == status
 
 
 def test_no_at_a_confidence_advises_a_deadline_that_is_enough(fastest):
     plan = planner.plan(**ASKED, deadline="1 min at 90%")
     (advice,) = (one.to for one in plan.infeasible.relaxations if one.limit == "deadline")
     assert advice.endswith(" at 90%")
-    assert planner.plan(**ASKED, deadline=advice).status == "optimal"
+    assert solve(question(advice)).status == "optimal"
 
 
 def test_the_optimum_is_the_same_whatever_runs_add(tmp_path):
     (shipped,) = planner.plan(**ASKED).assignments
     (tmp_path / "calibration").mkdir()
     text = (data_root("catalogs") / "calibration" / "whole-runs.yaml").read_text()
-    added = Catalog().whole_runs.added.total
+    added = catalog().whole_runs.added.total
     (tmp_path / "calibration" / "whole-runs.yaml").write_text(text.replace(f"total: {added}", "total: 30", 1))
     (other,) = planner.plan(**ASKED, catalogs=[tmp_path]).assignments
     assert (other.layout, other.cost_usd, other.duration_days) == (
