@@ -19,6 +19,7 @@ from benchmarks.serving import serving
 from benchmarks.serving_speed import speed
 from benchmarks.table import table
 from benchmarks.throughput import ablation, by_class, by_source
+from benchmarks.whole import whole
 from planner.answer.validation import Entry
 from planner.ask.calibrate import MEMORY, RESIDUALS, STEP
 from planner.catalog.calibration import Residual, Residuals
@@ -79,6 +80,7 @@ def page(runs: Sequence[Comparison], samples: dict[str, list[Sample]]) -> Iterat
     yield from _order(runs[0])
     yield from ablation(measured, Catalog())
     yield from _coverage(samples)
+    yield from whole(EVIDENCE / "train_runs.csv")
     yield from _skipped(runs)
     yield from serving(EVIDENCE / "serve_memory.csv")
     yield from speed(EVIDENCE / "serve_throughput.csv")

@@ -14,7 +14,9 @@ from planner.catalog.load import Catalog
 from planner.catalog.price import Site
 from planner.errors import InputError
 from planner.jobs.fleet import Fleet
+from planner.jobs.job import Tried
 from planner.jobs.kinds import asks_what_holds, question_of
+from planner.jobs.settle import settle
 from planner.jobs.solved import Question, Solved, alone_in, settings_of, solve, solve_lifted
 from planner.money.rent import RentalOffer
 from planner.scenario.scenario import AnyScenario
@@ -56,11 +58,13 @@ def compare(scenario: AnyScenario, catalog: Catalog, effort: Effort = UNLIMITED,
         only(question, "compare --trace")
     market = question.terms.market
     together = _together(question, effort)
+    known: dict[object, Tried] = {}
     found = []
     for offer in market.every_offer:
         alone = question.under(replace(question.terms, market=market.only(offer)))
         solved = None if together is None else _of_offer(together, alone, offer)
-        found.append(_compared(alone, solved or solve_lifted(alone, effort), offer, site))
+        found.append(_compared(
+            alone, solved or settle(solve_lifted(alone, effort), known=known).solved, offer, site))
     found += [Compared(_not_offered(catalog.node(name), catalog), (), None) for name in market.dropped]
     use = scenario.sourcing.buy.utilization if scenario.sourcing.buy else 1.0
     rents = [usd for one in found if one.row.kind == "rent" and (usd := _rent_again_and_again(one, use)) is not None]

@@ -37,10 +37,12 @@ def stack_of(run: TrainRun, model: Model, catalog: Catalog, assumed: list[str], 
     changes = _kernels(run, stack, catalog)
     if model.mixes_experts and stack.experts is None and memory_only:
         changes["experts"] = catalog.stack("megatron-core").experts  # which no memory prediction reads
+    if stack.experts is not None and said.flag("sends_each_expert", run):
+        changes["experts"] = stack.experts.model_copy(update={"deduplicated": False})
     if run.seq_parallel is not None:
         changes["sequence_parallel"] = run.seq_parallel.lower() in ("yes", "1", "true")
     flags = said.several("recompute_flags", run, stack=stack.name)
-    if run.recompute == "selective" and flags:
+    if run.recompute in (None, "selective") and flags:
         changes["selective_recompute"] = flags
     if run.recompute == "selective" and run.recompute_modules:
         changes["selective_recompute"] = _modules(run.recompute_modules, _RECOMPUTABLE)
@@ -65,11 +67,17 @@ def _kernels(run: TrainRun, stack: Stack, catalog: Catalog) -> dict[str, Any]:
     usual = catalog.stack(stack.family) if stack.family in ("fsdp2", "hf-peft") else stack
     plain = usual.loss_bytes_per_logit
     changes["loss_bytes_per_logit"] = min(plain, _loss_bytes(run, catalog) or plain)
+    changes["context_bytes"] = stack.context_bytes + (said.number("standing_buffers", run) or 0.0)
+    unsaved = said.number("unsaved_products", run)
+    if unsaved is not None:
+        changes["unsaved_products"] = unsaved
     tile = said.number("live_mlp", run)
     if tile is not None:
         changes["live_mlp"] = tile
     if run.attention_impl == "unfused":
         changes["fused_attention"] = False
+    if said.flag("keeps_half", run):
+        changes["upcast"] = 1.0
     if said.flag("liger", run):
         changes |= {"fused_norm_and_activation": True, "live_layers": catalog.stack("megatron-core").live_layers}
     if stack.name in ("megatron-core", "megatron-core-2025") and not said.flag("tuned", run):

@@ -17,6 +17,7 @@ from planner.money.rent import RentalOffer
 from planner.scenario.limits import Limits, ServingLimits
 from planner.solver.check import check_cover
 from planner.solver.fleet.covering import LIMITED, Column, Cover, Covered, Supply
+from planner.solver.fleet.problem import RunProblem
 from planner.solver.fleet.single import single
 from planner.solver.quantize import DURATION_QUANTUM, price
 from planner.solver.settings import Settings, Status
@@ -192,9 +193,10 @@ class Fleet:
             busiest = found.nodes[at].index(max(found.nodes[at]))
             idle = 0 if number else max(nodes) * size - sum(
                 self.pairs[other].column.gpus * found.replicas[other][busiest] for other in keys)
+            hourly = tuple(found.replicas[key][period] for period in hours) if len(hours) > 1 else ()
             yield Pick(*one.owner, one.column, offer, max(found.replicas[key]), count, tuple(on for on, _ in mine),
-                       paid / count, sum(pays for _, pays in mine) / len(mine) / max(paid, 1e-9), max(nodes), buys,
-                       idle)
+                       hourly, paid / count, sum(pays for _, pays in mine) / len(mine) / max(paid, 1e-9), max(nodes),
+                       buys, idle)
 
     def _nodes_by_hour(self, found: Covered) -> dict[int, tuple[int, ...]]:
         """Return the nodes of each offer in every hour; one figure where every hour is alike."""
@@ -258,14 +260,19 @@ class Fleet:
             covered = covered_by(problem, self.settings)
             if wrong := check_cover(problem, covered):
                 raise RuntimeError(f"an independent check contradicts the solver: {wrong[0]}")
+            if any(mine.open_bound is not None for mine in self.columns):
+                # of columns that were not looked at nothing is known
+                status: Status = "undecided" if covered.value is None else "feasible"
+                return Solution(status, covered.value, None if covered.value is None else 0, covered=covered)
             return Solution(covered.status, covered.value, covered.bound, covered=covered)
         return self._one_run()
 
     def _one_run(self) -> Solution:
         """Return the best run of the only job."""
         (mine,) = self.columns
-        found = single(mine.runs, mine.open_bound, prices(self.terms), self.terms.objective, quanta(self.terms.limits))
-        column = found.column
+        problem = RunProblem(tuple(mine.runs), prices(self.terms), self.terms.objective, quanta(self.terms.limits))
+        found = single(problem, mine.open_bound)
+        column = None if found.choice is None else found.choice.column
         offer = None if column is None else next(
             (one for one in self.terms.market.offers if one.candidate == column.candidate), None)
         return Solution(found.status, found.value, found.bound, None if column is None else Run(0, column, offer))

@@ -14,11 +14,13 @@ from planner.answer.assignment import (
     Failures,
     ServingAssignment,
     TrainingAssignment,
+    WholeRun,
 )
 from planner.answer.bought import bought_of
 from planner.answer.breakdown import Evidence, Median, Memory, MemoryComponents, Time, TimeComponents
 from planner.answer.layout import ContextMethod, Layout, Offload, RecomputeLayers, Stage
 from planner.catalog.calibration import Residual
+from planner.catalog.whole_runs import Added
 from planner.layouts.axes import SCHEDULES, lead_modes
 from planner.layouts.offload import NOTHING, Level, level_of
 from planner.layouts.table import Layouts
@@ -26,6 +28,7 @@ from planner.money.rent import RentalOffer
 from planner.physics.training.communication import swaps_heads
 from planner.physics.training.evaluate import Evaluation, evaluate
 from planner.physics.training.question import Question
+from planner.physics.training.whole import run_quantile
 from planner.solver.quantize import DURATION_QUANTUM, PRICE_QUANTUM
 from planner.solver.search.found import StagedLayout
 from planner.solver.search.job import Job, Pricing
@@ -46,6 +49,8 @@ class Context:
     """Of step time, by candidate."""
     validated: bool = True
     """Whether speeds of the stack were measured."""
+    added: Added | None = None
+    """What whole runs add to steps and failures."""
 
     def offer(self, candidate: int) -> RentalOffer:
         """Return the cheapest offer of a candidate."""
@@ -154,7 +159,16 @@ def assignment_of(context: Context, found: StagedLayout) -> Assignment:
     return TrainingAssignment(
         **placed, sequence_length=context.question.sequence_length, global_batch=sequences(placed["layout"]),
         failures=_failures(context, rows) if offer else None,
-        commitment=_commitment(context, found) if offer else None)
+        commitment=_commitment(context, found) if offer else None,
+        **(whole_of(days, context.residuals[column.candidate], context.added) if offer else {}))
+
+
+def whole_of(days: float, residual: Residual, added: Added | None) -> dict[str, Any]:
+    """Return what a run of computed `days` may take in the end, and what runs add of that."""
+    low, high = (run_quantile(residual, added, share) for share in (0.05, 0.95))
+    whole = added and WholeRun(factor=added.quantile(0.5), factor90=(added.quantile(0.05), added.quantile(0.95)),
+                               rows=added.rows)
+    return {"duration_interval90_days": (days * low, days * high), "whole_run": whole}
 
 
 def sequences(layout: Layout) -> int:
