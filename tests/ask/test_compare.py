@@ -19,14 +19,14 @@ from planner.solver.quantize import cost_cents, price
 
 BUY = """
 name: rent or buy
-workload: {kind: training, model: llama-3.1-8b, method: pretrain, tokens: 1 T}
+workload: {kind: training, model: llama-3.1-8b, method: pretrain, tokens: 1 T, stack: megatron-core}
 hardware: {candidates: [dgx-h100]}
 sourcing: {rent: {providers: [nebius]}, buy: {utilization: 0.8}}
 limits: {deadline: 200 d}
 objective: cost
 """
 ASKED = {"workload.model": "llama-3.1-8b", "workload.tokens": "100 G", "hardware.candidates": "dgx-h100,dgx-a100",
-         "limits.max_gpus": "64", "sourcing.rent.providers": "nebius,coreweave"}
+         "workload.stack": "megatron-core", "limits.max_gpus": "64", "sourcing.rent.providers": "nebius,coreweave"}
 
 
 def compared(**changes: str) -> list[Compared]:
