@@ -87,8 +87,7 @@ class TrainingJob:
 
         known: what other stacks do, and this one has to do better.
         """
-        facts = self.held(held)
-        grid = Grid(facts)
+        grid = Grid(facts := self.held(held))
         if depth == "any":
             frontier = Search(self.question, facts.space, self.search, effort, first=True).run(grid_source(grid))
         elif depth == "shared":
