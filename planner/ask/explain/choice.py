@@ -117,8 +117,10 @@ def _weighed(asked: Mapping[str, str], other: Solved, plan: Solved) -> WhyNot:
     if value == plan.objective.value and [(a.layout, a.offer) for a in best] == [(a.layout, a.offer) for a in taken]:
         return WhyNot(verdict="is the plan", excess=0.0, because="the plan does just that", **whole)
     if excess < 0:
-        return WhyNot(verdict="better", excess=excess, because=f"it would be better, {shown}, but the question "
-                      "excludes it", **whole)
+        searched, stack = plan.columns[0].account.domains.get("stack", ()), best[0].stack
+        but = "the question excludes it" if not searched or stack in searched else (
+            f"by {stack}, which is searched only where the usual stacks have no plan: --stack {stack} asks for it")
+        return WhyNot(verdict="better", excess=excess, because=f"it would be better, {shown}, but {but}", **whole)
     tied = goal != "gpus" and excess < plan.question.catalog.kernels.resolution
     return WhyNot(verdict="tied" if tied else "worse", excess=excess,
                   because=f"the best plan with it comes to {shown}: {_why(other, best, taken, excess)}", **whole)
