@@ -73,7 +73,7 @@ def compare(evidence: Evidence, catalog: Catalog) -> Comparison:
                 raise SkippedError("marked suspect")
             if isinstance(row, TrainRow):
                 prediction = predict(row.run, catalog, memory_only=evidence.kind == "train_memory")
-                outcomes.append(Outcome(row, prediction, _stated(_trained(row, prediction))))
+                outcomes.append(Outcome(row, prediction, _stated(_trained(row, prediction, catalog))))
             elif evidence.kind == "serve_memory":
                 served += _stated(_served(row, catalog, said))
             else:
@@ -98,15 +98,17 @@ def _served(row: ServeRow, catalog: Catalog, said: Sources) -> Iterator[Entry]:
 def _sped(row: ServeRow, found: Speed, catalog: Catalog) -> Iterator[Entry]:
     """Yield the entries of a row of serving speed."""
     for name, predicted, measured in speed_quantities(row.run, row.measured, found):
-        spread = catalog.serving_residuals.match(quantity=name, **found.traits)
+        spread = catalog.serving_residuals.at({"quantity": name, **found.traits})
         yield _number(row.id, name, predicted, measured, (predicted * spread.q05, predicted * spread.q95),
                       found.row.assumed)
 
 
-def _trained(row: TrainRow, prediction: Prediction) -> Iterator[Entry]:
+def _trained(row: TrainRow, prediction: Prediction, catalog: Catalog) -> Iterator[Entry]:
     """Yield the entries of a training row."""
     measured, assumed = row.measured, prediction.assumed
-    step, memory = prediction.step_residual, prediction.memory_residual
+    is_open = row.stated is False
+    step = catalog.step_residuals.at(prediction.step_traits, prediction.sizes, is_open=is_open)
+    memory = catalog.memory_residuals.at(prediction.memory_traits, prediction.sizes, is_open=is_open)
     speed, seconds = prediction.evaluation.tokens_per_second_per_gpu, prediction.evaluation.step.seconds
     if measured.tokens_per_s_per_gpu is not None:
         yield _number(row.id, "tokens_per_s_per_gpu", speed, measured.tokens_per_s_per_gpu,

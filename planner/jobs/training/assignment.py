@@ -18,7 +18,9 @@ from planner.answer.assignment import (
 from planner.answer.bought import bought_of
 from planner.answer.breakdown import Evidence, Median, Memory, MemoryComponents, Time, TimeComponents
 from planner.answer.layout import ContextMethod, Layout, Offload, RecomputeLayers, Stage
-from planner.catalog.calibration import Residual
+from planner.catalog.architecture import Model
+from planner.catalog.likeness import sizes, step_traits
+from planner.catalog.residuals import Residual, Residuals
 from planner.layouts.axes import SCHEDULES, lead_modes
 from planner.layouts.offload import NOTHING, Level, level_of
 from planner.layouts.table import Layouts
@@ -42,10 +44,18 @@ class Context:
     question: Question
     job: Job
     offers: Sequence[RentalOffer]
-    residuals: Sequence[Residual]
-    """Of step time, by candidate."""
+    residuals: Residuals
+    """Of step time."""
+    shape: Model
     validated: bool = True
     """Whether speeds of the stack were measured."""
+
+    def residual(self, candidate: int, precision: str, gpus: int) -> Residual:
+        """Return how far runs like one lie from their predicted step time."""
+        question = self.question
+        return self.residuals.at(
+            step_traits(question.stack, self.method, self.shape, question.candidates[candidate].gpu.architecture,
+                        precision), sizes(gpus, question.sequence_length))
 
     def offer(self, candidate: int) -> RentalOffer:
         """Return the cheapest offer of a candidate."""
@@ -98,7 +108,7 @@ def offload_of(level: Level) -> Offload:
                    activations=level.offload_activations, to=to)
 
 
-def memory_of(evaluation: Evaluation) -> Memory:
+def memory_of(evaluation: Evaluation, residual: Residual) -> Memory:
     """Return the memory of the worst stage, whole bytes that add up."""
     parts = {name: round(value) for name, value in evaluation.memory.components.items()}
     return Memory(fits=evaluation.memory.fits, usable_bytes=int(evaluation.memory.usable),
@@ -108,11 +118,18 @@ def memory_of(evaluation: Evaluation) -> Memory:
                   host_usable_bytes=int(evaluation.memory.host_usable),
                   nvme_usable_bytes=int(evaluation.memory.nvme_usable),
                   median=Median(allocated=round(evaluation.memory.allocated),
-                                reserved=round(evaluation.memory.reserved), device=round(evaluation.memory.device)))
+                                reserved=round(evaluation.memory.reserved), device=round(evaluation.memory.device)),
+                  interval90_bytes=(round(evaluation.memory.device * residual.q05),
+                                    round(evaluation.memory.device * residual.q95)),
+                  evidence=evidence_of(residual))
 
 
-def time_of(evaluation: Evaluation, step_seconds: float, steps: int | None, residual: Residual, *,
-            validated: bool) -> Time:
+def memory_like(question: Question, layout: Layout) -> Residual:
+    """Return how far the memory of layouts like one lies from what is predicted."""
+    return question.memory_residuals[int(layout.tp > 1 or layout.pp > 1)]
+
+
+def time_of(evaluation: Evaluation, step_seconds: float, steps: int | None, residual: Residual) -> Time:
     """Return the time of a step; `step_seconds` is the staged value, whose rounding up goes to `other`."""
     parts = dict(evaluation.step.components)
     parts["other"] += step_seconds - evaluation.step.seconds
@@ -121,7 +138,15 @@ def time_of(evaluation: Evaluation, step_seconds: float, steps: int | None, resi
                 tokens_per_second_per_gpu=evaluation.tokens_per_second_per_gpu / slower,
                 model_tflops_per_gpu=evaluation.model_flops_per_gpu / slower / 1e12, mfu=evaluation.mfu / slower,
                 interval90_seconds=(step_seconds * residual.q05, step_seconds * residual.q95),
-                evidence=Evidence(rows=residual.rows if validated else 0, validated=validated))
+                evidence=evidence_of(residual))
+
+
+def evidence_of(residual: Residual) -> Evidence:
+    """Return the runs that a prediction is held against."""
+    known = residual.validated
+    return Evidence(rows=residual.rows if known else 0, sources=residual.sources if known else 0,
+                    median_abs_error=residual.error if known else None, validated=known,
+                    unlike=() if not known else residual.unseen)
 
 
 def assignment_of(context: Context, found: StagedLayout) -> Assignment:
@@ -135,6 +160,7 @@ def assignment_of(context: Context, found: StagedLayout) -> Assignment:
     steps = int(pricing.steps(rows)[0])
     days = column.duration_us * DURATION_QUANTUM / DAY
     estate = offer.estate if offer else None
+    layout = layout_of(context.question, found.batch.rows, found.row, evaluation)
     placed: dict[str, Any] = {
         "workload": context.name, "model": context.model, "method": context.method,
         "node": candidate.node.name, "gpu": candidate.gpu.name, "nodes": column.nodes,
@@ -142,9 +168,9 @@ def assignment_of(context: Context, found: StagedLayout) -> Assignment:
         "spare_nodes": column.spare_nodes if offer else 0, "offer": offer.label if offer else None,
         "sourcing": offer.how if offer else None,
         "usd_per_node_hour": _price(context, found) if offer else None, "stack": context.question.stack.name,
-        "layout": layout_of(context.question, found.batch.rows, found.row, evaluation), "memory": memory_of(evaluation),
-        "time": time_of(evaluation, found.step_seconds, steps if offer else None, context.residuals[column.candidate],
-                        validated=context.validated),
+        "layout": layout, "memory": memory_of(evaluation, memory_like(context.question, layout)),
+        "time": time_of(evaluation, found.step_seconds, steps if offer else None,
+                        context.residual(column.candidate, layout.precision, column.gpus)),
         "goodput": found.goodput if offer else None, "duration_days": days if offer else None,
         "cost_usd": pricing.cost(column) / 100 if offer else None,
         "energy_kwh": column.energy_wh / 1000 if offer else None,

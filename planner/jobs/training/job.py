@@ -9,7 +9,7 @@ from typing import Any
 from planner.answer.assignment import Alternative, Assignment
 from planner.answer.schema import Infeasible
 from planner.catalog.architecture import Model
-from planner.catalog.calibration import Residual
+from planner.catalog.likeness import step_traits
 from planner.catalog.load import Catalog
 from planner.catalog.stack import Stack
 from planner.jobs.columns import Columns, Processed, Run
@@ -134,16 +134,10 @@ class TrainingJob:
         return checkpoint_bytes(self.stack, self.asked.precision[0], self.question)
 
     @property
-    def residuals(self) -> list[Residual]:
-        """The residuals of step time of each candidate's class of evidence."""
-        return [self.catalog.step_residuals.match(stack=self.stack.family, architecture=c.gpu.architecture)
-                for c in self.terms.market.candidates]
-
-    @property
     def context(self) -> Context:
         """What every assignment of the job shares."""
         return Context(self.name, self.model.name, self.asked.method or "pretrain", self.question, self.search,
-                       self.terms.market.offers, self.residuals, validated=self.is_validated)
+                       self.terms.market.offers, self.catalog.step_residuals, self.model, validated=self.is_validated)
 
     @property
     def is_validated(self) -> bool:
@@ -278,7 +272,11 @@ class TrainingJob:
         deadline = self.terms.limits.deadline
         if deadline is None or deadline.confidence is None:
             return (1.0,) * len(self.terms.market.candidates)
-        return tuple(quantile(residual, deadline.confidence) for residual in self.residuals)
+        law, method = self.catalog.step_residuals, self.asked.method or "pretrain"
+        return tuple(max(quantile(law.at(
+            step_traits(self.stack, method, self.model, candidate.gpu.architecture, precision),
+            {"tokens": float(self.question.sequence_length)}), deadline.confidence)
+            for precision in self.asked.precision) for candidate in self.terms.market.candidates)
 
 
 def training_job(name: str, asked: Training, catalog: Catalog, terms: Terms, confidence: float, stack_name: str,
