@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +15,19 @@ from planner.catalog.load import ALL_KINDS, Catalog, data_root
 from planner.catalog.residuals import Cell, Law, Quantiles, Residuals, Spreading
 from planner.errors import InputError
 from planner.evidence.compare import compare
+from planner.evidence.kinds import Evidence
 from planner.evidence.reading import read_evidence
 from planner.evidence.residuals import LEAST_ROWS, memory_samples, speed_samples, step_samples
-from planner.evidence.rows import Evidence
 from planner.evidence.spread import Left, Sample, cells_of, residuals_of
 from planner.evidence.summary import spread
 from planner.fit.knobs import Knob, engine_knobs, knobs_of
 from planner.fit.rows import Rows, TrainingRows, changed, rows_of
 from planner.fit.serving_rows import ServingRows, serving_rows
 from planner.fit.solve import Fit, Linear, Progress, fit
+from planner.fit.whole import WHOLE, fit_whole, whole_file, whole_samples
 from planner.fit.write import fitted_file, residual_file, save
 from planner.layouts.table import Floats, Ints, Mask
-from planner.text_io import real
+from planner.text_io import real, write_folder
 from planner.yaml_io import parse, validate
 
 SCHEMA = "planner.calibration/1"
@@ -52,6 +53,8 @@ class Calibration:
 
     parts: tuple[Part, ...]
     files: tuple[Path, ...]
+    whole: int = 0
+    """Whole runs that were fitted beside."""
 
     def as_json(self) -> dict[str, Any]:
         """Return constants, errors and files, schema planner.calibration/1."""
@@ -62,7 +65,7 @@ class Calibration:
                      for knob, at, spread, decided, rows in zip(fit.knobs, fit.coordinates, fit.spreads, fit.decided,
                                                                 fit.acting, strict=True)]
         quantities = np.array([quantity for part in self.parts for quantity in part.rows.quantities])
-        return {"schema": SCHEMA, "rows": sum(part.count for part in self.parts),
+        return {"schema": SCHEMA, "rows": self.whole + sum(part.count for part in self.parts),
                 "sources": sorted({source for part in self.parts for source in part.rows.sources}),
                 "errors": _errors(self.parts),
                 "errors_by_quantity": {name: _errors(self.parts, quantities == name)
@@ -73,6 +76,8 @@ class Calibration:
 def _errors(parts: Sequence[Part], chosen: Mask | slice = slice(None)) -> dict[str, dict[str, float]]:
     """Return the errors of some figures with the catalog's constants, the fitted ones, and those of other sources."""
     fits = [part.fit for part in parts]
+    if not fits:
+        return {}
     return {name: summary(np.concatenate(each)[chosen]) for name, each in (
         ("before", [fit.before for fit in fits]), ("after", [fit.after for fit in fits]),
         ("left_out", [fit.left_out for fit in fits]))}
@@ -89,19 +94,23 @@ def calibrate(paths: Sequence[Path], folder: Path, catalogs: Sequence[Path], as_
 
     Training rows decide stacks and calibration; serving rows then decide the steps of engines under what was fitted.
     The priors are the catalog's figures without what `folder` fitted before, so that the same evidence gives the same
-    bytes. Raises InputError where no row has a measured speed.
+    bytes. Whole runs decide what runs add to their steps, once the others are in the catalog. Raises InputError where
+    no row has a measured speed.
     """
     real(folder)  # minutes before it is written to
     before = Catalog(catalogs, unfitted=folder)
     evidence = [read_evidence(path) for path in paths]
     parts = _fits(evidence, before, progress)
-    if not parts:
+    runs = [one for one in evidence if one.kind == "train_runs"]
+    if not parts and not runs:
         raise InputError("no row has a measured step time or speed and a prediction: see planner validate -v",
                          file=str(paths[0]))
+    own = [folder] if holds_entries(folder, ALL_KINDS) else []
+    if not parts:
+        return _whole(runs, paths, folder, Catalog([*catalogs, *own]), as_of)
     source = f"{sum(p.count for p in parts)} runs of {', '.join(path.name for path in paths)}, by planner calibrate"
     fitted = fitted_file([part.fit for part in parts], source, as_of, _note(parts))
     residuals: dict[str, str] = {}
-    own = [folder] if holds_entries(folder, ALL_KINDS) else []
     after = Catalog([*catalogs, *own], unfitted=folder).with_fitted(validate(parse(fitted, FITTED), Fitted))
     ships = real(folder) == real(data_root("catalogs"))
     linear = next((part.fit.linear for part in parts if isinstance(part.rows, TrainingRows)), None)
@@ -112,7 +121,22 @@ def calibrate(paths: Sequence[Path], folder: Path, catalogs: Sequence[Path], as_
             law = (residuals_of(samples, how.laws[name], how, left) if ships
                    else _over(before.residuals(name), samples, how))
             residuals[name] = residual_file(name, what, source, as_of, *law)
-    return Calibration(tuple(parts), tuple(save(folder, fitted, residuals)))
+    files = tuple(save(folder, fitted, residuals))
+    if not runs:
+        return Calibration(tuple(parts), files)
+    beside = _whole(runs, paths, folder, after, as_of)
+    return replace(beside, parts=tuple(parts), files=(*files, *beside.files))
+
+
+def _whole(evidence: Sequence[Evidence], paths: Sequence[Path], folder: Path, catalog: Catalog,
+           as_of: str) -> Calibration:
+    """Fit what whole runs add to their steps, and write it. Raises InputError where no run has a prediction."""
+    samples = [sample for one in evidence for sample in whole_samples(compare(one, catalog).whole)]
+    if not samples:
+        raise InputError("no row has GPU-hours and a prediction: see planner validate -v", file=str(paths[0]))
+    source = f"{len(samples)} runs of {', '.join(path.name for path in paths)}, by planner calibrate"
+    text = whole_file(fit_whole(samples, catalog.whole_runs.prior), catalog.whole_runs, source, as_of)
+    return Calibration((), tuple(write_folder(folder / "calibration", {f"{WHOLE}.yaml": text})), len(samples))
 
 
 def _fits(evidence: Sequence[Evidence], catalog: Catalog, progress: Progress) -> list[Part]:

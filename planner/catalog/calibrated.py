@@ -14,6 +14,7 @@ from planner.catalog.recipes import Recipes
 from planner.catalog.residuals import Residuals, Spreading
 from planner.catalog.sourced import Sourced
 from planner.catalog.speed import ServiceLevels, ServingLaw
+from planner.catalog.whole_runs import WholeRuns
 from planner.errors import UnknownName
 
 S = TypeVar("S", bound=Sourced)
@@ -22,7 +23,7 @@ CALIBRATION: dict[str, type[Sourced]] = {"kernels": KernelShape, "reliability": 
                                          "serving-residuals": Residuals, "spreading": Spreading,
                                          "serving": ServingLaw,
                                          "service-levels": ServiceLevels, "collectives": Collectives,
-                                         "formats": Formats, "recipes": Recipes}
+                                         "formats": Formats, "recipes": Recipes, "whole-runs": WholeRuns}
 """Entries other than those of GPU architectures."""
 
 
@@ -78,6 +79,11 @@ class Calibrated(ABC):
     def residuals(self, name: str) -> Residuals:
         """Return a file of residuals."""
         return self._read("calibration", name, Residuals)
+
+    @property
+    def whole_runs(self) -> WholeRuns:
+        """What whole runs take beyond their steps."""
+        return self._read("calibration", "whole-runs", WholeRuns)
 
     @property
     def step_residuals(self) -> Residuals:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, PrivateAttr, ValidationError
 
 from planner.catalog.ranges import Rows
 from planner.catalog.sourced import Fact, Sourced
@@ -36,6 +37,9 @@ class Fitted(Sourced):
     residuals: dict[str, str] = Field(default_factory=dict)
     """Files of the same fit -> digest of their text: these constants with other residuals are half a fit."""
 
+    _applied: dict[tuple[object, ...], tuple[Sourced, Sourced]] = PrivateAttr(default_factory=dict)
+    """What was made, by the entry and the fields over it: both are read once in a process."""
+
     def over(self, entry: S, kind: str, name: str) -> S:
         """Return `entry` with what is fitted for kind/name, and where it comes from."""
         constants = self.values.get(f"{kind}/{name}", {})
@@ -45,6 +49,14 @@ class Fitted(Sourced):
         """Return `entry` with `constants` by field, and where they come from."""
         if not constants:
             return entry
+        known = id(entry), *constants
+        if known not in self._applied:
+            self._applied[known] = entry, self._over(entry, constants)
+        found = self._applied[known][1]
+        assert isinstance(found, type(entry))
+        return found
+
+    def _over(self, entry: S, constants: Mapping[str, Constant]) -> S:
         for field in constants:
             if value_of(entry, field) is None:
                 raise InputError(f"fitted: {entry.name} has no figure {field}; run planner calibrate again")
@@ -83,13 +95,18 @@ def fitted_files(roots: Sequence[Path], unfitted: Path | None) -> list[Path]:
 
 def read_fitted(path: Path) -> Fitted:
     """Return the fitted constants of a file. Raises InputError where residuals beside it are not of the same fit."""
-    found = validate(parse(read_text(path), str(path)), Fitted)
+    found = _parsed(read_text(path), str(path))
     for name, digest in found.residuals.items():
         beside = path.with_name(f"{name}.yaml")
         if text_digest(read_text(beside)) != digest:
             raise InputError(f"not of the same fit as {path.name} beside it: run planner calibrate again",
                              file=str(beside))
     return found
+
+
+@lru_cache(maxsize=64)
+def _parsed(text: str, file: str) -> Fitted:
+    return validate(parse(text, file), Fitted)
 
 
 def with_values(entry: S, values: Mapping[str, float]) -> S:

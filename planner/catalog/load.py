@@ -17,7 +17,7 @@ from planner.catalog.architecture import Model
 from planner.catalog.calibrated import CALIBRATION, Calibrated
 from planner.catalog.calibration import ArchitectureRates
 from planner.catalog.engine import Engine
-from planner.catalog.entry_file import completed, read_entry
+from planner.catalog.entry_file import read_entry
 from planner.catalog.fitted import FITTED, Fitted, fitted_files, read_fitted, value_of, with_values
 from planner.catalog.folders import checked
 from planner.catalog.hardware import Fabric, Gpu, Node
@@ -30,7 +30,7 @@ from planner.catalog.spelling import canonical, joined, only
 from planner.catalog.stack import Method, Stack
 from planner.errors import InputError, UnknownName
 from planner.text_io import read_bytes
-from planner.yaml_io import Document, validate
+from planner.yaml_io import Document
 
 S = TypeVar("S", bound=Sourced)
 KINDS: dict[str, type[Sourced]] = {"gpus": Gpu, "nodes": Node, "fabrics": Fabric, "models": Model,
@@ -73,8 +73,8 @@ class Catalog(Calibrated):
         key = (kind, name)
         if key not in self._entries:
             path = self.files(kind)[name]
-            document, whole = read_entry(path, model)
-            entry = self._fitted(kind, name, document, whole or validate(completed(document, self.files(kind)), model))
+            document, whole = read_entry(path, model, self.files(kind))
+            entry = self._fitted(kind, name, document, whole)
             if entry.name != name:
                 raise InputError(f"name: expected {name!r} as the file is called, got {entry.name!r}", file=str(path))
             self._entries[key] = entry
@@ -136,7 +136,8 @@ class Catalog(Calibrated):
                 return self._read(kind, spelling, model)
         spellings = self._spellings(kind, model)
         # llama3.1:8b, TensorRT LLM: what only signs and spaces tell from one entry alone
-        known = spellings.get(wanted) or only({spellings[one] for one in spellings if joined(one) == joined(wanted)})
+        letters = joined(wanted)
+        known = spellings.get(wanted) or only({spellings[one] for one in spellings if joined(one) == letters})
         return None if known is None else self._read(kind, known, model)
 
     def _spellings(self, kind: str, model: type[S]) -> dict[str, str]:

@@ -24,16 +24,17 @@ from planner.yaml_io import Frozen
 Flag = Literal[
     "adapters", "attention_copies", "blocks", "capped", "copy_engines", "fills_gpus", "frees_gradients",
     "layers_apart", "liger", "loads_whole", "optimizer_in_backward", "own_head", "recurrent", "reserves_answers",
-    "several_batches", "slow_experts", "trains_tables", "true_length", "tuned", "warming"]
+    "run_interleaves", "several_batches", "slow_experts", "trains_tables", "true_length", "tuned", "warming"]
 Word = Literal[
     "base", "cache", "catalog_model", "engine", "engine_generation", "fabric", "fsdp2_stack", "loss",
     "memory_engine", "peak_kind", "positions", "preset_recompute", "ran_version", "refused", "regime",
-    "scaled_precision", "scenario", "stack", "targets", "usual_cache", "usual_engine", "usual_log_version",
-    "usual_precision", "usual_recompute", "usual_version", "usual_weights", "version", "weights"]
+    "run_attention", "run_framework", "run_recompute", "scaled_precision", "scenario", "stack", "targets",
+    "usual_cache", "usual_engine", "usual_log_version", "usual_precision", "usual_recompute",
+    "usual_version", "usual_weights", "version", "weights"]
 Number = Literal[
     "attention_ranks", "context_ranks", "dies", "draft_layers", "drafts", "dtype_moments", "issue", "live_mlp",
-    "lora_rank", "loss_bytes", "moments", "offload", "parallel_norms", "shard_group", "table_bytes", "usual_length",
-    "usual_vpp", "usual_zero", "vpp", "zero"]
+    "lora_rank", "loss_bytes", "moments", "offload", "parallel_norms", "run_batch", "run_length", "shard_group",
+    "table_bytes", "usual_length", "usual_vpp", "usual_zero", "vpp", "zero"]
 Several = Literal[
     "adapted", "recompute_flags", "workers"]
 Question = Literal[Flag, Word, Number, Several]
@@ -41,7 +42,7 @@ COLUMNS = frozenset({
     "source", "source_detail", "notes", "year", "framework", "method", "model", "gpu", "gpus", "scaleout", "sharding",
     "precision", "optimizer", "moments_dtype", "base_quantization", "loss_kernel", "lora_rank", "lora_targets",
     "hidden", "vocab", "experts", "mla", "engine", "engine_version", "weight_precision", "kv_precision",
-    "disaggregated", "concurrency"})
+    "disaggregated", "concurrency", "offload_activations", "run_class", "kind", "params_b"})
 """Columns that say what was run, and that a rule may read."""
 KNOWN = frozenset({"stack", "format", "architecture", "version", "nic_gbit"})
 """What is known of a row by the time it is asked, beside its columns."""

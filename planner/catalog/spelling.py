@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from functools import lru_cache
 
 _SAME_SHAPE = re.compile(
     r"-(instruct|chat|it|hf|base|dynamic|unsloth|fp16|bf16|fp8|fp4|nvfp4|mxfp4|awq|gptq|bnb|nf4|int4|int8|4bit|8bit|"
@@ -17,6 +18,7 @@ def canonical(name: str) -> str:
     return _SAME_SHAPE.sub("", plain).removeprefix("meta-")
 
 
+@lru_cache(maxsize=4096)
 def joined(name: str) -> str:
     """Return a name's letters and digits."""
     return "".join(filter(str.isalnum, name))

@@ -69,6 +69,8 @@ class OffloadSupport(Frozen):
     """Whether weights go wherever optimizer states go (FSDP's CPU offload)."""
     pinned: Annotated[float, Field(ge=1, le=100)] = 1.5
     """Host bytes pinned over those held: DeepSpeed's buffer factor; PyTorch rounds blocks up to powers of two."""
+    pinned_checkpoints: Annotated[float, Field(ge=1, le=100)] = 1.5
+    """The same of offloaded checkpoints: one where they go to pageable memory."""
     gradients: bool = False
     """Whether gradients follow the optimizer states (ZeRO-Offload) or stay on the GPU."""
 
@@ -111,6 +113,8 @@ class Stack(Sourced):
     """Whether keys and values are gathered whole before attention, which hides nothing, and do not go round a ring."""
     ulysses: bool = False
     """Whether context parallelism can exchange heads by all-to-all instead of keys and values round a ring."""
+    repeats_heads: bool = False
+    """Whether Ulysses repeats key-value heads over ranks that outnumber them."""
     live_parameters: Parameters | None = None
     """Parameters that ZeRO-3 keeps gathered where it gathers matrix by matrix; none where it gathers whole layers."""
     fully_sharded: bool = False

@@ -57,6 +57,8 @@ def command(evidence: tuple[Path, ...], output: Path, as_of: str | None, as_json
 
 
 def _sentence(result: Mapping[str, Any]) -> str:
+    if not result["errors"]:
+        return f"Fitted what whole runs add to their steps to {result['rows']} runs"
     before, after = result["errors"]["before"], result["errors"]["after"]
     fitted = sum(constant["fitted"] for constant in result["constants"])
     return (f"Fitted {fitted} of {len(result['constants'])} constants to {result['rows']} runs: median error "
@@ -64,6 +66,12 @@ def _sentence(result: Mapping[str, Any]) -> str:
 
 
 def _show(page: Page, result: Mapping[str, Any]) -> None:
+    if result["errors"]:
+        _show_fit(page, result)
+    page.facts([("written", path) for path in result["files"]])
+
+
+def _show_fit(page: Page, result: Mapping[str, Any]) -> None:
     page.heading("Error of speed, predicted over measured")
     page.table((Column("constants"), Column("median", True), Column("90% below", True), Column("bias", True)), [
         (label, f"{e['median_abs_error']:.1%}", f"{e['p90_abs_error']:.1%}", f"{e['bias']:+.1%}")
@@ -79,7 +87,6 @@ def _show(page: Page, result: Mapping[str, Any]) -> None:
     if left:
         page.paragraph(f"Not decided by these runs, so left as they were: {len(left)} constants: "
                        + ", ".join(f"{_short(c)} {c['field']}" for c in left))
-    page.facts([("written", path) for path in result["files"]])
 
 
 def _short(constant: Mapping[str, Any]) -> str:

@@ -10,12 +10,15 @@ from planner.answer.validation import Entry
 from planner.catalog.load import Catalog
 from planner.catalog.quirk import Sources
 from planner.evidence.hardware import UNKNOWN_GPU
+from planner.evidence.kinds import Evidence
 from planner.evidence.prediction import Prediction, predict
-from planner.evidence.rows import Evidence, ServeRow, TrainMeasured, TrainRow
+from planner.evidence.rows import ServeRow, TrainMeasured, TrainRow
 from planner.evidence.serve_speed import Speed, predict_speeds
 from planner.evidence.serve_speed import quantities as speed_quantities
 from planner.evidence.serving import predict_serving, quantities
 from planner.evidence.skipping import UNREADABLE, SkippedError, why
+from planner.evidence.whole_rows import WholeRow
+from planner.evidence.whole_runs import WholePrediction, predict_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +51,14 @@ class Comparison:
     skipped: tuple[tuple[str, str], ...]
     speeds: tuple[tuple[ServeRow, Speed], ...] = ()
     """Of serving rows whose speed is predicted."""
+    whole: tuple[tuple[WholeRow, WholePrediction, Entry], ...] = ()
+    """Of whole runs."""
 
     @property
     def entries(self) -> list[Entry]:
         """All entries, training before serving."""
-        return [*(entry for outcome in self.outcomes for entry in outcome.entries), *self.served]
+        return [*(entry for outcome in self.outcomes for entry in outcome.entries), *self.served,
+                *(entry for _, _, entry in self.whole)]
 
 
 def compare(evidence: Evidence, catalog: Catalog) -> Comparison:
@@ -67,6 +73,7 @@ def compare(evidence: Evidence, catalog: Catalog) -> Comparison:
     runs = {at: row.run for at, row in enumerate(evidence.rows) if isinstance(row, ServeRow) and not row.suspect}
     speeds = predict_speeds(runs, catalog) if evidence.kind == "serve_throughput" else {}
     fast: list[tuple[ServeRow, Speed]] = []
+    whole: list[tuple[WholeRow, WholePrediction, Entry]] = []
     for at, row in enumerate(evidence.rows):
         try:
             if row.suspect:
@@ -74,6 +81,8 @@ def compare(evidence: Evidence, catalog: Catalog) -> Comparison:
             if isinstance(row, TrainRow):
                 prediction = predict(row.run, catalog, memory_only=evidence.kind == "train_memory")
                 outcomes.append(Outcome(row, prediction, _stated(_trained(row, prediction, catalog))))
+            elif isinstance(row, WholeRow):
+                whole.append(_whole(row, catalog))
             elif evidence.kind == "serve_memory":
                 served += _stated(_served(row, catalog, said))
             else:
@@ -84,7 +93,16 @@ def compare(evidence: Evidence, catalog: Catalog) -> Comparison:
                 fast.append((row, found))
         except UNREADABLE as reason:
             skipped.append((row.id, why(reason)))
-    return Comparison(tuple(outcomes), tuple(served), tuple(skipped), tuple(fast))
+    return Comparison(tuple(outcomes), tuple(served), tuple(skipped), tuple(fast), tuple(whole))
+
+
+def _whole(row: WholeRow, catalog: Catalog) -> tuple[WholeRow, WholePrediction, Entry]:
+    """Return a whole run with its prediction and its entry."""
+    if row.measured.gpu_hours is None:
+        raise SkippedError("GPU-hours not stated")
+    found = predict_whole(row.run, catalog)
+    return row, found, _number(row.id, "gpu_hours", found.hours, row.measured.gpu_hours, found.interval90,
+                               found.assumed)
 
 
 def _served(row: ServeRow, catalog: Catalog, said: Sources) -> Iterator[Entry]:

@@ -1,7 +1,7 @@
 """Read an evidence CSV: the kind by its header, each row as that kind's model.
 
-A file that is not clean UTF-8 CSV with one of the four headers is an InputError with file and line. A row that does not
-read is no reason to judge none: it is kept, with what is wrong with it.
+A file that is not clean UTF-8 CSV with one of the known headers is an InputError with file and line. A row that does
+not read is no reason to judge none: it is kept, with what is wrong with it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from planner.errors import InputError
-from planner.evidence.rows import KINDS, Evidence, ServeRow, TrainRow
+from planner.evidence.kinds import KINDS, AnyRow, Evidence
 from planner.evidence.skipping import why
 from planner.text_io import read_text
 
@@ -67,8 +67,7 @@ def _kind(names: Sequence[str], path: Path) -> str:
     raise InputError(f"the header is of no evidence file: expected {expected}", file=str(path), line=1)
 
 
-def _row(kind: type[TrainRow] | type[ServeRow], names: Sequence[str],
-         cells: Sequence[str]) -> TrainRow | ServeRow | str:
+def _row(kind: type[AnyRow], names: Sequence[str], cells: Sequence[str]) -> AnyRow | str:
     """Return a row, or what is wrong with it."""
     if len(cells) != len(names):
         return f"{len(cells)} cells where the header has {len(names)}"

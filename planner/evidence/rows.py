@@ -1,4 +1,4 @@
-"""The four kinds of evidence file as typed rows. What was run and what was measured are kept apart.
+"""Evidence rows, typed. What was run and what was measured are kept apart.
 
 A prediction is handed a `Run` and nothing else, so that no measured column can be an input. Field names are column
 names, an empty cell is None, and a column that is not named here is ignored. Columns: the evidence section of the
@@ -8,8 +8,6 @@ contract. Units stand in each model's docstring.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, TypeAlias
 
@@ -241,21 +239,3 @@ class ServeRow(Row):
 
     run: ServeRun
     measured: ServeMeasured
-
-
-KINDS: Mapping[str, tuple[type[TrainRow] | type[ServeRow], frozenset[str]]] = {
-    "train_throughput": (TrainRow, frozenset({"id", "global_batch_seqs", "tokens_per_s_per_gpu"})),
-    "train_memory": (TrainRow, frozenset({"id", "method", "mem_kind", "fits"})),
-    "serve_throughput": (ServeRow, frozenset({"id", "isl", "osl", "output_tok_s_per_gpu"})),
-    "serve_memory": (ServeRow, frozenset({"id", "max_model_len", "weights_gib", "kv_cache_gib"})),
-}
-"""The rows of each kind of file, and the columns that tell it from the others."""
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """One file, read: its rows, and (id, reason) of those that cannot be read."""
-
-    kind: str
-    rows: tuple[TrainRow | ServeRow, ...]
-    unread: tuple[tuple[str, str], ...] = ()

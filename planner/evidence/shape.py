@@ -38,7 +38,7 @@ def _model_of(run: Run, catalog: Catalog, assumed: list[str]) -> Model:
     if named is not None and (_agrees(named, run) or not any((run.layers, run.hidden, run.heads, run.params_b))):
         return named
     if named is not None and run.layers and run.layers < named.layers and _agrees(named, run, depth=False):
-        return _cut(named, run.layers, assumed)
+        return _cut(named, run.layers, run.dense_layers, assumed)
     alike = _alike(run, catalog)
     if alike is not None:
         return alike
@@ -66,8 +66,7 @@ def _alike(run: Run, catalog: Catalog) -> Model | None:
     """Return the first catalog model that has every width of a row that states them all."""
     if None in (run.layers, run.hidden, run.heads, run.vocab, run.experts or run.ffn):
         return None
-    models = sorted(catalog.all("models", Model), key=lambda m: m.name)
-    return next((m for m in models if _agrees(m, run)), None)
+    return next((m for m in catalog.all("models", Model) if m.hidden == run.hidden and _agrees(m, run)), None)
 
 
 def _agrees(model: Model, run: Run, *, depth: bool = True) -> bool:
@@ -94,14 +93,16 @@ def _agrees(model: Model, run: Run, *, depth: bool = True) -> bool:
     return padded and all(not stated or stated == held for stated, held in pairs)
 
 
-def _cut(model: Model, layers: int, assumed: list[str]) -> Model:
-    """Return a model truncated in depth: the leading layers stay, the last kind of layer is cut."""
+def _cut(model: Model, layers: int, dense: int | None, assumed: list[str]) -> Model:
+    """Return a model truncated in depth: the leading layers stay, or so many dense ones; the last kind is cut."""
     assumed.append(f"model={model.name} of {layers} layers")
     if model.order:
         return model.model_copy(update={"order": "".join(model.order.split())[:layers]})
     kept, left = [], layers
-    for block in model.blocks:
-        count = min(block.count, left)
+    leads = len(model.blocks) == 2 and model.mixes_experts and dense is not None
+    for place, block in enumerate(model.blocks):
+        stated = (dense or 0, layers - (dense or 0))[place] if leads else block.count
+        count = min(stated, left)
         if count:
             kept.append(block.model_copy(update={"count": count}))
         left -= count

@@ -32,7 +32,8 @@ def stack_of(run: TrainRun, model: Model, catalog: Catalog, assumed: list[str], 
     """
     said = catalog.sources
     # published runs use the default, the ring
-    stack = catalog.stack(_name(run, model, said, assumed)).model_copy(update={"ulysses": False})
+    stack = catalog.stack(_name(run, model, said, assumed)).model_copy(update={
+        "ulysses": False, "repeats_heads": run.seq_parallel == "ulysses"})
     changes = _kernels(run, stack, catalog)
     if model.mixes_experts and stack.experts is None and memory_only:
         changes["experts"] = catalog.stack("megatron-core").experts  # which no memory prediction reads

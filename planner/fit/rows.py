@@ -11,8 +11,8 @@ import numpy as np
 
 from planner.catalog.load import Catalog
 from planner.evidence.compare import Outcome, compare
+from planner.evidence.kinds import Evidence
 from planner.evidence.prediction import predict
-from planner.evidence.rows import Evidence
 from planner.fit.knobs import Knob
 from planner.layouts.table import Floats, Ints
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from planner.catalog.load import Catalog
 from planner.errors import PlannerError
-from planner.evidence.rows import Evidence, ServeMeasured, ServeRun
+from planner.evidence.kinds import Evidence
+from planner.evidence.rows import ServeMeasured, ServeRun
 from planner.evidence.serve_run import ServingRow, serving_row
 from planner.evidence.serve_speed import Group, Speed, group_of, predict, quantities, shared
 from planner.evidence.skipping import SkippedError

@@ -95,6 +95,7 @@ class _Mixer:
     window: int | None = None
     scan: Scan | None = None
     indexer: Indexer | None = None
+    normed: int = 0
 
 
 def _mixer(block: Block, model: Model) -> _Mixer:
@@ -115,7 +116,8 @@ def _mixer(block: Block, model: Model) -> _Mixer:
     if attention.indexer is not None:
         linears += (Linear(model.hidden, (attention.indexer.heads + 1) * attention.indexer.head_dim, "none"),)
     return _Mixer(linears, attention.heads, attention.head_dim, attention.value_dim, key_value,
-                  window=attention.window or attention.chunk, indexer=attention.indexer)
+                  window=attention.window or attention.chunk, indexer=attention.indexer,
+                  normed=(attention.heads + attention.kv_heads) * attention.head_dim if attention.qk_norm else 0)
 
 
 def counted_layers(model: Model) -> tuple[tuple[Block, int], ...]:
@@ -153,7 +155,8 @@ def kind_of(block: Block, model: Model) -> LayerKind:
         value_dim=mixer.value_dim, key_value_width=mixer.key_value, latent_width=mixer.latent, window=mixer.window,
         norms=block.norm_count, exchanges=1 if block.parallel else parts, ffn=ffn, fan=fan,
         split_matrices=layer_matrices(block, model) - whole - expert, whole_matrices=whole, expert_matrices=expert,
-        vectors=vector_parameters(block, model), scan=mixer.scan, indexer=mixer.indexer)
+        vectors=vector_parameters(block, model), scan=mixer.scan, indexer=mixer.indexer,
+        normed=mixer.normed)
 
 
 def shape_of(model: Model) -> Shape:

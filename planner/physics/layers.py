@@ -103,6 +103,8 @@ class LayerKind:
     """What picks the positions that sparse attention reads."""
     scan: Scan | None = None
     """The recurrence of a layer that has one in place of attention; its attention widths are zero."""
+    normed: int = 0
+    """Width of queries and keys where these have norms of their own, whose inputs are kept."""
 
     @property
     def query_width(self) -> int:

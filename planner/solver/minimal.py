@@ -12,12 +12,15 @@ def minimal(names: Sequence[str], possible: Callable[[Sequence[str]], bool]) -> 
     """
     if not possible([]):
         return []
+    if len(names) <= 1:
+        return list(names)
     for name in names:
         if not possible([name]):
             return [name]
     reasons = list(names)
     for name in names:
         rest = [other for other in reasons if other != name]
-        if not possible(rest):
+        # each alone is known to be no reason
+        if len(rest) > 1 and not possible(rest):
             reasons = rest
     return reasons

@@ -22,7 +22,7 @@ from planner.scenario.scenario import Scenario
 from planner.solver.minimal import minimal
 
 ASKED = {"workload.model": "llama-3.1-8b", "workload.tokens": "100 G", "hardware.candidates": "dgx-h100",
-         "limits.max_gpus": "64", "limits.deadline": "9 d"}
+         "workload.stack": "megatron-core", "limits.max_gpus": "64", "limits.deadline": "9 d"}
 
 
 def asking(**changes: str) -> tuple[Catalog, object]:
@@ -46,7 +46,8 @@ def why(choice: str, **changes: str) -> WhyNot:
 
 @cache
 def again(**changes: object) -> Plan:
-    flags = {"model": "llama-3.1-8b", "tokens": "100 G", "on": "dgx-h100", "max_gpus": 64, "deadline": "9 d"}
+    flags = {"model": "llama-3.1-8b", "tokens": "100 G", "on": "dgx-h100", "stack": "megatron-core", "max_gpus": 64,
+             "deadline": "9 d"}
     return plan(**(flags | changes))
 
 
@@ -150,7 +151,7 @@ def test_what_is_no_choice_is_refused(text: str, error: type[PlannerError]) -> N
 
 
 @pytest.mark.parametrize("changes", [
-    {"limits__deadline": "1 d"}, {"limits__deadline": "1 d", "limits__budget": "100 USD"},
+    {"limits__deadline": "1 d", "workload__stack": "auto"}, {"limits__deadline": "1 d", "limits__budget": "100 USD"},
     {"limits__max_gpus": "8", "limits__budget": "1 kUSD"}, {"workload__model": "llama-3.1-405b"},
     {"workload__model": "llama-3.1-405b", "limits__deadline": "1 d"}, {"limits__max_power": "5 kW"},
     {"limits__gpus": "12"}, {"limits__max_nodes": "1", "limits__deadline": "8 d"},

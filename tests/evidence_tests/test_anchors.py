@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 
+from planner.catalog.stack import Stack
 from planner.evidence.compare import compare
 from planner.evidence.degrees import degrees_of
 from planner.evidence.hardware import candidate_of
@@ -14,6 +15,7 @@ from planner.evidence.reading import read_evidence
 from planner.evidence.shape import _in_catalog, model_of
 from planner.evidence.software import stack_of
 from planner.evidence.summary import errors
+from planner.fit.knobs import knobs_of
 from planner.physics.training.activations import saved_per_token
 from planner.physics.training.question import question_of
 from planner.units import GIB
@@ -84,6 +86,17 @@ def test_every_row_is_predicted_or_skipped_with_a_reason(evidence, compared):
         for outcome in compared[name].outcomes:
             assert math.isfinite(outcome.prediction.evaluation.step.seconds)
             assert all(math.isfinite(e.error) for e in outcome.entries if e.error is not None)
+
+
+def test_every_shipped_constant_is_one_that_may_be_fitted(compared):
+    """And lies over the entry it names: a renamed field would silently drop it."""
+    (fitted,) = catalog().fitted
+    known = {(knob.place, knob.field) for knob in knobs_of(catalog(), compared["train_throughput"].outcomes)}
+    for place, fields in fitted.values.items():
+        assert {(place, field) for field in fields} <= known
+    assert catalog().stack("llmq").slowdown == fitted.values["stacks/llmq"]["slowdown"].value
+    assert catalog().stack("llmq").provenance("slowdown").kind == "fitted"
+    assert all(isinstance(stack, Stack) for stack in catalog().all("stacks", Stack))
 
 
 STACKS = {"megatron-core": ("megatron-core", "megatron-bridge"),

@@ -4,8 +4,8 @@ import pytest
 
 from planner.catalog.load import Catalog
 from planner.evidence.compare import compare
+from planner.evidence.kinds import Evidence
 from planner.evidence.reading import read_evidence
-from planner.evidence.rows import Evidence
 from tests.evidence_tests.csv_file import DATA
 
 PAIRS = [

@@ -47,7 +47,8 @@ def test_the_file_is_within_its_documented_errors(compared, quantity, regimes, m
     found = errors([e for e in compared.served if e.quantity == quantity and regime[e.id] in regimes])
     assert found["median_abs_error"] < median
     assert found["p90_abs_error"] < p90
-    assert 0.8 < found["interval90_coverage"] < 0.97
+    # intervals are made to hold 90% of a source that took no part, so that they hold more of those that did
+    assert 0.86 < found["interval90_coverage"]
 
 
 def test_layouts_come_out_in_order(compared):

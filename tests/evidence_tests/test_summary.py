@@ -5,7 +5,6 @@ import pytest
 
 from planner.answer.validation import Entry
 from planner.evidence.ranking import spearman, top1_regret
-from planner.evidence.residuals import LEAST_ROWS, Sample, classes
 from planner.evidence.summary import summarize
 from tests.evidence_tests.csv_file import THROUGHPUT, validated, write
 
@@ -55,13 +54,3 @@ def test_a_group_differs_by_its_layout_alone(tmp_path):
     rows[2] = rows[2] | {"seq_len": "4096"}
     summary = validated(write(tmp_path / "b.csv", *rows))["summary"]["rank"]
     assert summary == {"groups": 0, "median_spearman": None, "mean_top1_regret": None}
-
-
-def test_residual_classes_run_from_the_most_specific_to_everything():
-    many = [Sample("s", {"stack": "a", "architecture": "x"}, 1 + i / 100) for i in range(LEAST_ROWS)]
-    few = [Sample("s", {"stack": "b", "architecture": "x"}, 2.0)] * (LEAST_ROWS - 1)
-    found = classes([*many, *few], "stack", "architecture")
-    assert [(r.stack, r.architecture, r.rows) for r in found] == [
-        ("a", "x", 12), ("a", None, 12), (None, None, 23)]
-    assert found[0].q50 == pytest.approx(1.055)
-    assert found[0].q10 == 1.011  # a tenth of the way through 11 steps of 0.01

@@ -11,15 +11,11 @@ import numpy as np
 import pytest
 
 from planner.catalog.load import Catalog
-from planner.catalog.stack import Stack
 from planner.cli.main import main
 from planner.errors import InputError
 from planner.evidence.compare import compare
 from planner.evidence.reading import read_evidence
-from planner.fit.knobs import knobs_of
-from planner.fit.rows import rows_of
 from planner.fit.write import save
-from tests.evidence_tests.csv_file import DATA
 
 COLUMNS = ("id", "source", "framework", "model", "gpu", "gpus", "gpus_per_node", "scaleout", "seq_len",
            "global_batch_seqs", "micro_batch", "tp", "pp", "vpp", "cp", "ep", "dp", "sharding", "recompute",
@@ -120,8 +116,10 @@ def test_the_same_runs_give_the_same_bytes(tmp_path: Path) -> None:
 
 
 FITTED = "name: fitted\nsource: runs {0}\nas_of: 2026-11\nkind: fitted\nvalues: {{}}\n"
-RESIDUALS = ("name: step-residuals\nsource: runs {0}\nas_of: 2026-11\nkind: fitted\nclasses:\n"
-             "  - {{rows: {0}, q05: 0.8, q10: 0.9, q50: 1.0, q90: 1.1, q95: 1.2}}\n")
+RESIDUALS = ("name: step-residuals\nsource: runs {0}\nas_of: 2026-11\nkind: fitted\n"
+             "law: {{traits: [family], head: 1, between: 0.05, unseen: {{family: 0.1}}, beyond: {{}}, open: 0.2, "
+             "optimism: 1.0}}\nquantiles: {{q05: -1.6, q10: -1.2, q50: 0.0, q90: 1.2, q95: 1.6}}\ncells:\n"
+             "  - {{traits: {{}}, rows: {0}, sources: [a], spread: 0.1, error: 0.05}}\n")
 
 
 def test_new_constants_with_old_residuals_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str],
@@ -150,7 +148,7 @@ def test_new_constants_with_old_residuals_are_refused(tmp_path: Path, capsys: py
     Catalog([mine], unfitted=mine).stack("fsdp2")  # as calibrate reads it
     fitted(40)
     assert Catalog([mine]).fitted[-1].source == "runs 40"
-    with pytest.raises(InputError, match=r"step-residuals:\d+: classes"):
+    with pytest.raises(InputError, match=r"step-residuals:\d+: cells"):
         save(mine, FITTED.format(50), {"step-residuals": RESIDUALS.format("x")})
 
 
@@ -161,16 +159,3 @@ def test_runs_without_a_measured_step_are_refused(tmp_path: Path, capsys: pytest
     assert main(["calibrate", str(runs), "-o", str(tmp_path / "mine")]) == 2
     assert "no row has a measured step time" in capsys.readouterr().err
     assert not (tmp_path / "mine").exists()
-
-
-def test_every_shipped_constant_is_one_that_may_be_fitted() -> None:
-    """And lies over the entry it names: a renamed field would silently drop it."""
-    catalog = Catalog()
-    (fitted,) = catalog.fitted
-    rows = rows_of(read_evidence(DATA / "train_throughput.csv"), catalog)
-    known = {(knob.place, knob.field) for knob in knobs_of(catalog, [row.outcome for row in rows])}
-    for place, fields in fitted.values.items():
-        assert {(place, field) for field in fields} <= known
-    assert catalog.stack("llmq").slowdown == fitted.values["stacks/llmq"]["slowdown"].value
-    assert catalog.stack("llmq").provenance("slowdown").kind == "fitted"
-    assert all(isinstance(stack, Stack) for stack in catalog.all("stacks", Stack))

@@ -18,10 +18,11 @@ from tests.search_cases import choose, random_case
 
 
 def asked(workers: int, **more: object) -> Plan:
-    return plan(model="llama-3.1-8b", tokens="100 G", on="dgx-h100,dgx-a100", max_gpus=64, workers=workers, **more)
+    return plan(model="gpt2", tokens="10 G", on="dgx-h100,dgx-a100", stack="megatron-core", max_gpus=16,
+                workers=workers, **more)
 
 
-@pytest.mark.parametrize("more", [{}, {"deadline": "1 h"}])
+@pytest.mark.parametrize("more", [{}, {"deadline": "1 min"}])
 def test_two_processes_answer_as_one_does(more: dict[str, object]) -> None:
     one, two = asked(1, **more), asked(2, **more)
     first, second = (to_json(found.model_copy(update={"search": found.search.model_copy(update={"wall_seconds": 0.0})}))

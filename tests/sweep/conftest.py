@@ -14,7 +14,7 @@ from planner.sweeping.variants import varied
 from tests.cli.conftest import planner  # noqa: F401 - the fixture that runs the command
 
 QUESTION = """\
-workload: {model: llama-3.1-8b, tokens: 1 G, sequence_length: 2048, global_batch: 64 sequences}
+workload: {model: llama-3.1-8b, tokens: 1 G, sequence_length: 2048, global_batch: 64 sequences, stack: megatron-core}
 hardware: {candidates: [dgx-h100]}
 sourcing: {own: {dgx-h100: 1}}
 limits: {gpus: 8}

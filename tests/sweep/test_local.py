@@ -84,11 +84,11 @@ def test_another_catalog_in_a_worker_is_an_error_of_the_variant(six):
     assert f"has digest {terms.digest}, not {'0' * 16}" in outcome.error
 
 
-def test_ctrl_c_ends_all_processes_and_leaves_whole_lines(tmp_path):
+def test_ctrl_c_ends_all_processes_and_leaves_whole_lines(tmp_path, question):
     file = tmp_path / "out.jsonl"
-    # a question that takes long enough that hundreds cannot be done before the signal
-    vary = "workload.tokens=" + ",".join(f"{count}G" for count in range(1000, 1300))
-    command = [sys.executable, "-m", "planner", "sweep", "llama-3.1-70b-pretrain", "--vary", vary, "-o", file,
+    # more variants than can be done before the signal
+    vary = "workload.tokens=" + ",".join(f"{count}M" for count in range(1000, 2000))
+    command = [sys.executable, "-m", "planner", "sweep", question, "--vary", vary, "-o", file,
                "--workers", "2"]
     running = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                start_new_session=True)

@@ -35,7 +35,10 @@ def saved_per_token(question: Question, rows: Layouts, kind: LayerKind) -> Float
     masks = 2 * h / split if shape.dropout else 0.0
     # flash attention keeps a log-sum-exp; unfused attention its scores before and after dropout, and the mask
     core = (4 if stack.fused_attention else (2 * e + 1) * question.sequence_length) * kind.heads / tp
-    attention = e * ((kind.query_width + kind.value_width) / tp + kind.keys_and_values(tp) + kind.latent_width) + core
+    repeated = np.maximum(1, tp * rows.cp / max(1, kind.key_value_heads)) if stack.repeats_heads else 1.0
+    attention = e * ((kind.query_width + kind.value_width) / tp + kind.keys_and_values(tp) * repeated
+                     + kind.latent_width) + core
+    attention = attention + kind.normed * (e + (0 if stack.fused_norm_and_activation else 4)) / tp
     if kind.scan is not None:
         attention = attention + e * (kind.scan.projected + 2 * kind.scan.inner) / tp
     dense, routed = _feed_forward(question, rows, kind)

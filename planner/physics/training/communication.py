@@ -82,11 +82,11 @@ def ring(question: Question, rows: Layouts, times: LayerTimes, kinds: Sequence[t
 def ulysses(question: Question, rows: Layouts, kinds: Sequence[tuple[LayerKind, float]]) -> Floats:
     """Return what context parallelism exposes where all-to-alls swap a part of the sequence for a part of the heads.
 
-    Infinite where the stack lacks it, or the key-value heads do not divide. Source: Jacobs et al. 2023
-    (arXiv 2309.14509).
+    Infinite where the stack lacks it, or the key-value heads do not divide and it repeats none. Source: Jacobs et al.
+    2023 (arXiv 2309.14509).
     """
     heads = np.gcd.reduce([kind.key_value_heads for kind, _ in kinds])
-    can = question.stack.ulysses & (heads % (rows.tp * rows.cp) == 0)
+    can = question.stack.ulysses & ((heads % (rows.tp * rows.cp) == 0) | question.stack.repeats_heads)
     if not can.any():
         return np.full(len(rows), np.inf)
     tokens = rows.micro_batch * question.sequence_length / rows.cp

@@ -228,7 +228,8 @@ def _outside(question: Question, rows: Layouts, dense: Floats, experts: Floats,
     optimizer = (states.master + states.moments + 4) * rows.offload if question.tuning.trains_base else 0.0
     moved = owned * (optimizer * trained_share(question) + held * rows.offload_parameters)
     flight = np.minimum(rows.pp, rows.micro_batches)
-    pinned = stack.offload.pinned * (np.where(rows.nvme == 1, 0.0, moved) + checkpoint * flight)
+    pinned = (stack.offload.pinned * np.where(rows.nvme == 1, 0.0, moved)
+              + stack.offload.pinned_checkpoints * checkpoint * flight)
     return pinned, np.where(rows.nvme == 1, moved, 0.0)
 
 

@@ -167,8 +167,8 @@ class Search:
             end = np.inf if self.end is None else self.end[0]
             near = np.flatnonzero(near_leaders(self.kept, chunk, keys) & (keys.first <= end))
             self.out.removed["bound"] += (len(chunk) - len(near)) * source.points
-            held = near[self.bounding.holds(chunk.take(near), source)]
-            keep = held[self.bounding.within_limits(keys.take(held), points=source.points)]
+            within = near[self.bounding.within_limits(keys.take(near), points=source.points)]
+            keep = within[self.bounding.holds(chunk.take(within), source)]
             parts.append((chunk.take(keep), keys.take(keep)))
         return joined([table for table, _ in parts]), joined_keys([keys for _, keys in parts])
 
