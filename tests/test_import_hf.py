@@ -219,3 +219,14 @@ def test_what_is_written_is_read_back(named: str, tmp_path: Path) -> None:
     assert main(["catalog", "import", "hf", str(path), "-o", str(out)]) == 0
     (written,) = (out / "models").iterdir()
     assert Catalog([out]).model(written.stem) == import_config(path, Catalog([out]).model(written.stem).as_of)
+
+
+def test_an_entry_is_named_after_the_file_the_repository_or_as_told(tmp_path: Path) -> None:
+    config = CONFIGS["llama-2-7b"]
+    cached = saved(tmp_path / "models--Qwen--Qwen3-8B" / "snapshots", config, "0123abcd")
+    assert import_config(cached, "2026-11-22").hf_id == "Qwen/Qwen3-8B"
+    plain = tmp_path / "my_8b-config.json"
+    plain.write_text(json.dumps(config))
+    assert import_config(plain, "2026-11-22").name == "my-8b"
+    assert import_config(plain, "2026-11-22", name="Foo/Bar-7B").name == "bar-7b"
+    assert import_config(saved(tmp_path, config, "my-model"), "2026-11-22").name == "my-model"

@@ -155,7 +155,7 @@ def test_columns_are_read_by_name_and_info_may_be_json(tmp_path: Path) -> None:
     size = json.dumps({"Gpus": [{"Name": "V100", "Count": 1, "MemoryInfo": {"SizeInMiB": 16384}}]}).replace('"', '""')
     verda = skypilot(tmp_path, "verda", VERDA, f'1V100.6V,1V100.6V,6.0,23.0,V100,1.0,"{size}",FIN-01,0.1381,')
     assert offers(verda)["1V100.6V", "FIN-01", "on-demand"]["node"] == "v100-sxm2-16gb-1x"
-    runpod = skypilot(tmp_path, "runpod", RUNPOD, f"2x_H100-SXM,H100-SXM,2.0,32,160,US,4.0,5.38,,{info('H100', 2, 80)}",
+    runpod = skypilot(tmp_path, "runpod", RUNPOD, f"3x_H100-SXM,H100-SXM,3.0,32,160,US,4.0,5.38,,{info('H100', 3, 80)}",
                       f"1x_H100-SXM,H100-SXM,1.0,16,80,US,2.0,2.69,,{info('H100', 1, 80)}")
     assert offers(runpod)["1x_H100-SXM", "US", "on-demand"]["price"] == "2.69 USD/h"
     assert offers(runpod)["1x_H100-SXM", "US", "spot"]["price"] == "2 USD/h"

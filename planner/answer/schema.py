@@ -131,6 +131,19 @@ class Provenance(Frozen):
     elsewhere left out."""
 
 
+class Counted(Frozen):
+    """Whether the GPUs that the question counts hold the model, of a question what holds it."""
+
+    gpu: str
+    """Catalog name of the GPU."""
+    gpus: int = Field(gt=0)
+    """How many the question names."""
+    holds: dict[str, bool]
+    """By workload: whether they, or some of them, hold it."""
+    fastest: tuple[Annotated[Assignment, Field(discriminator="kind")], ...] = ()
+    """Where one method is asked about, the fastest layout on all of them; empty where none uses all."""
+
+
 class Plan(Shown, Frozen):
     """The whole answer. Exit code: 0 optimal, 3 infeasible, 4 feasible or undecided."""
 
@@ -154,6 +167,8 @@ class Plan(Shown, Frozen):
     """Of a portfolio: how full every pool is."""
     cash: tuple[Cash, ...] = Field(default=(), exclude_if=empty)
     """Of a portfolio: money by month."""
+    counted: Counted | None = Field(default=None, exclude_if=absent)
+    """Of a question what holds a model that names so many GPUs: whether these do; else left out."""
     search: Search = Search()
     """What was looked at."""
     infeasible: Infeasible | None = None

@@ -19,7 +19,8 @@ from planner.physics.shapes import parameters
 from planner.scenario.configs.read import Config
 from planner.scenario.load import Reference, load_work, thousands
 from planner.scenario.pool import node_named
-from planner.scenario.scenario import AnyScenario, ServingScenario, only_training
+from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario, only_training
+from planner.scenario.usual import usual_precision
 
 MOST_MICRO_BATCH = 4096
 """Largest micro-batch tried, in sequences."""
@@ -112,22 +113,29 @@ def estimating(reference: Reference, overrides: Mapping[str, object], catalog: C
         if not path.startswith(HEARD):
             raise InputError(f"{labels.get(path, path)}: does nothing to an estimate, which is of the node and the "
                              "layout named; planner plan chooses by it")
-    if nodes is not None:
-        if "limits.gpus" in overrides:
-            raise InputError(f"{labels.get('limits.gpus', 'gpus')} and nodes are both given: one says how many GPUs")
-        overrides = {**overrides, "limits.gpus": nodes * catalog.node(node_named(node, catalog)).gpus}
     if config is not None:
         labels = {**labels, **config.labels(overrides)}
         overrides, layout = config.alone(reference).asked(
-            overrides, layout, catalog.node(node_named(node, catalog)).gpus, catalog)
+            overrides, layout, catalog.node(node_named(node, catalog)[0]).gpus, catalog)
     if largest == "model" and reference is None:
         overrides = {"workload.model": catalog.names("models")[0], **overrides}
     scenario, document = load_work(reference, overrides, catalog, labels=labels)
+    node, cluster = node_named(node, catalog, scenario.limits.gpus)
+    gpus = cluster or (nodes and nodes * catalog.node(node).gpus)
+    if gpus and ("limits.gpus" in overrides or (cluster and nodes)):
+        raise InputError(f"{labels.get('limits.gpus', 'gpus')} and the number of nodes are both given: one says how "
+                         "many GPUs")
+    if gpus:
+        scenario = scenario.model_copy(update={"limits": scenario.limits.model_copy(update={"gpus": gpus})})
+    if isinstance(scenario, Scenario) and "precision" not in scenario.workload.model_fields_set:
+        precision, _ = usual_precision([node], catalog)
+        scenario = scenario.model_copy(update={"workload": scenario.workload.model_copy(
+            update={"precision": precision})})
     found = idle_in(scenario)
     for one in found:
         if not one.left_to_plan or one.path in overrides:
             raise document.error(one.path.split("."), one.why)
-    return Estimating(scenario, catalog, node_named(node, catalog), layout, tuple(one.key for one in found),
+    return Estimating(scenario, catalog, node, layout, tuple(one.key for one in found),
                       tuple(f"{one.name} is {one.value}: {one.why}" for one in thousands(document)))
 
 

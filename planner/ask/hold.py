@@ -3,71 +3,158 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 
 from planner.answer.assignment import Alternative, Assignment, alternative
-from planner.answer.schema import Infeasible, Objective, Plan, Search, Status
+from planner.answer.schema import Counted, Infeasible, Objective, Plan, Search, Status
+from planner.ask.fastest import fastest
 from planner.ask.provenance import provenance_of
+from planner.catalog.hardware import LOW_PRECISION
 from planner.catalog.load import Catalog
+from planner.catalog.stack import Method
+from planner.errors import InputError, Unsupported
 from planner.jobs.columns import Run, joined
-from planner.jobs.kinds import MOST_HOLDING, holding
-from planner.jobs.solved import Solved, solve
+from planner.jobs.job import NOTHING_HELD, Held
+from planner.jobs.kinds import MOST_HOLDING, holding, on_node
+from planner.jobs.solved import Question, Solved, solve
+from planner.physics.shapes import parameters
 from planner.scenario.default import Default
-from planner.scenario.scenario import AnyScenario
+from planner.scenario.scenario import AnyScenario, only_training
+from planner.scenario.workload import EVERY
 from planner.solver.settings import UNLIMITED, Effort
 
+FROZEN, NARROW, WIDE, MOMENTS = 0.5, 1.0, 2.0, 2.0
+"""Bytes of a weight at least: frozen in 4 bits, computed in 8, in 16; and of both moments of one that trains."""
 INSIDE = {"offload_optimizer": "0", "offload_parameters": "0", "offload_activations": "0"}
 """Layouts that keep everything on the GPUs."""
+
+
+@dataclass(slots=True)
+class _Found:
+    """What was found so far, method by method."""
+
+    effort: Effort
+    best: list[Assignment] = field(default_factory=list)
+    others: list[Alternative] = field(default_factory=list)
+    accounts: list[Search] = field(default_factory=list)
+    without: list[str] = field(default_factory=list)
+    """Methods, or methods of models, that nothing holds."""
+    proven: bool = True
+
+    def solved(self, question: Question, held: Held = NOTHING_HELD) -> Solved:
+        """Solve a question and count it."""
+        solved = solve(question, self.effort, held=held)
+        self.accounts.append(solved.columns[0].account)
+        self.proven &= solved.columns[0].open_bound is None
+        return solved
+
+    def add(self, question: Question) -> Mapping[str, Assignment] | None:
+        """Add the fewest GPUs of every kind; return those by GPU that need the host, or none where nothing fits."""
+        solved = self.solved(question)
+        if not solved.picks:
+            return None
+        (fewest,) = solved.assignments()
+        kinds = _other_kinds(solved, fewest)
+        outside = {one.gpu: one for one in (fewest, *kinds) if one.layout.offload.to != "none"}
+        if outside:
+            alone = _on_gpus_alone(self.solved(question, INSIDE), outside)
+            fewest, kinds = _beside(fewest, kinds, alone)
+            outside = {gpu: one for gpu, one in outside.items() if gpu not in {other.gpu for other in alone}}
+        self.best.append(fewest)
+        self.others += kinds
+        return outside
 
 
 def hold(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], effort: Effort = UNLIMITED) -> Plan:
     """Return the fewest GPUs that hold the model, one assignment a method; other GPU kinds are the alternatives.
 
     Where the fewest keep something on the host, the fewest that need no host are an alternative too.
-    Of several models the largest that fits is answered for. Every count is proven: no layout of the space on fewer
-    GPUs of that kind fits at the asked confidence; unless a time limit cut a search short, which the status says.
+    Of several models the largest that fits is answered for, and where it needs the host the largest that does not is an
+    alternative. Every count is proven: no layout of the space on fewer GPUs of that kind fits at the asked confidence;
+    unless a time limit cut a search short, which the status says.
     """
-    started = time.monotonic()
-    best: list[Assignment] = []
-    others: list[Alternative] = []
-    accounts: list[Search] = []
-    without: list[str] = []
-    several, proven = False, True
-    for method, questions in holding(scenario, catalog):
-        models = list(questions)
-        several = len(models) > 1
-        for model, question in models:
-            solved = solve(question, effort)
-            accounts.append(solved.columns[0].account)
-            proven &= solved.columns[0].open_bound is None
-            if solved.picks:
-                (fewest,) = solved.assignments()
-                kinds = _other_kinds(solved, fewest)
-                if outside := {one.gpu: one for one in (fewest, *kinds) if one.layout.offload.to != "none"}:
-                    inside = solve(question, effort, held=INSIDE)
-                    accounts.append(inside.columns[0].account)
-                    proven &= inside.columns[0].open_bound is None
-                    fewest, kinds = _beside(fewest, kinds, _on_gpus_alone(inside, outside))
-                best.append(fewest)
-                others += kinds
-                break
-            without.append(f"{method} of {model}" if several else method)
+    started, work = time.monotonic(), only_training(scenario, "what holds it").workload
+    found = _Found(effort)
+    for method, models, asking in holding(scenario, catalog):
+        inside = [model for model in models if _may_be_inside(scenario, catalog, method, model)]
+        for at, model in enumerate(inside if method == "inference" and work.model == EVERY else models):
+            try:
+                outside = found.add(asking(model))
+            except Unsupported:
+                if work.model != EVERY:
+                    raise
+                continue
+            if outside is None:
+                found.without.append(f"{method} of {model}" if work.has_several else method)
+                continue
+            if outside and work.has_several:
+                found.others += _largest_alone(
+                    found, [one for one in models[at + 1:] if one in inside], asking, model)
+            break
+    best, proven = found.best, found.proven
     total = float(sum(assignment.gpus for assignment in best))
     ended: Status = "optimal" if best else "infeasible"
     if not proven:
         ended = "feasible" if best else "undecided"
-    nothing = _nothing(scenario, without, several=several) if without and proven else None
-    notes = [nothing] if nothing else [] if proven else ["stopped by the time limit: fewer GPUs may do"]
-    account = joined(accounts, time.monotonic() - started)
+    nothing = _nothing(scenario, found.without) if found.without and proven else None
+    notes = [] if best and work.model == EVERY else [nothing] if nothing else []
+    if not proven:
+        notes = ["stopped by the time limit: fewer GPUs may do"]
+    account = joined(found.accounts, time.monotonic() - started)
     return Plan(
         status=ended, notes=tuple(notes) if best or not proven else (),
-        assignments=tuple(best), alternatives=tuple(others),
+        assignments=tuple(best), alternatives=tuple(found.others),
         objective=Objective(name="gpus", **({"value": total} if best else {}),
                             **({"bound": total, "gap": 0.0} if best and proven else {})),
         search=account.model_copy(update={"domains": {}}),
         infeasible=None if best or nothing is None else Infeasible(because=(nothing,)),
+        counted=_counted(scenario, catalog, best, found.without) if proven else None,
         provenance=provenance_of(scenario, catalog, defaults))
+
+
+def _may_be_inside(scenario: AnyScenario, catalog: Catalog, method: Method, model: str) -> bool:
+    """Say whether a model's weights and moments alone are not more than the memory of the GPUs that limits admit."""
+    limits, precision = scenario.limits, only_training(scenario, "what holds it").workload.precision
+    count = limits.gpus or limits.max_gpus or MOST_HOLDING
+    memory = max(catalog.gpu(catalog.node(one).gpu).usable_memory for one in scenario.hardware.candidates)
+    each = FROZEN if method == "qlora" else NARROW if LOW_PRECISION & set(precision) else WIDE
+    return parameters(catalog.model(model)) * (each + MOMENTS * (method == "full")) <= count * memory
+
+
+def _largest_alone(found: _Found, models: Sequence[str], asking: Callable[[str], Question],
+                   larger: str) -> list[Alternative]:
+    """Return the first of the smaller models that needs nothing outside the GPUs, where the largest does."""
+    for model in models:
+        with suppress(Unsupported):
+            inside = found.solved(asking(model), INSIDE)
+            if inside.picks:
+                (one,) = inside.assignments()
+                return [alternative(one, f"the largest with nothing outside the GPUs, against {larger}")]
+    return []
+
+
+def _counted(scenario: AnyScenario, catalog: Catalog, best: Sequence[Assignment], without: Sequence[str]
+             ) -> Counted | None:
+    """Return whether the GPUs of the one node type named hold the model, with the fastest layout for one method.
+
+    None where several models or node types are asked about, or limits say how many GPUs there may be. Some of the GPUs
+    are enough for a yes, as the others may stay idle.
+    """
+    limits, (name, *others) = scenario.limits, scenario.hardware.candidates
+    work = only_training(scenario, "what holds it").workload
+    if others or work.has_several or (limits.gpus, limits.max_gpus, limits.max_nodes) != (None,) * 3:
+        return None
+    node = catalog.node(name)
+    gpus = node.gpus * scenario.sourcing.own.get(name, 1)
+    fastest_of: tuple[Assignment, ...] = ()
+    if work.method is not None and work.method != "inference" and best and best[0].gpus <= gpus:
+        with suppress(InputError):
+            found = fastest(on_node(scenario, catalog, name), gpus, {}).assignment
+            fastest_of = (found,) if found.memory.fits == "fits" else ()
+    return Counted(gpu=catalog.gpu(node.gpu).name, gpus=gpus, fastest=fastest_of, holds={
+        **{one.workload: one.gpus <= gpus for one in best}, **dict.fromkeys(without, False)})
 
 
 def _on_gpus_alone(inside: Solved, outside: Mapping[str, Assignment]) -> list[Alternative]:
@@ -102,8 +189,10 @@ def _other_kinds(solved: Solved, best: Assignment) -> list[Alternative]:
             if candidate != taken.column.candidate]
 
 
-def _nothing(scenario: AnyScenario, without: Sequence[str], *, several: bool) -> str:
+def _nothing(scenario: AnyScenario, without: Sequence[str]) -> str:
     """Say which methods no count of GPUs within the limits holds."""
-    limits = scenario.limits
+    limits, work = scenario.limits, only_training(scenario, "what holds it").workload
     count = f"{limits.gpus} GPUs" if limits.gpus else f"up to {limits.max_gpus or MOST_HOLDING} GPUs of a kind"
-    return f"nothing on {count} holds {'' if several else 'the model for '}{', '.join(without)}"
+    if work.model == EVERY:
+        return f"nothing on {count} holds any model of the catalog"
+    return f"nothing on {count} holds {'' if work.has_several else 'the model for '}{', '.join(without)}"

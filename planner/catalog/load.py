@@ -21,6 +21,7 @@ from planner.catalog.entry_file import read_entry
 from planner.catalog.fitted import FITTED, Fitted, fitted_files, read_fitted, value_of, with_values
 from planner.catalog.folders import checked
 from planner.catalog.hardware import Fabric, Gpu, Node
+from planner.catalog.part_node import part_named
 from planner.catalog.parts import Part
 from planner.catalog.price import PriceList, Purchase, Site
 from planner.catalog.quirk import Quirks, Sources
@@ -54,6 +55,7 @@ class Catalog(Calibrated):
         self._entries: dict[tuple[str, str], Sourced] = {}
         self._files: dict[str, dict[str, Path]] = {}
         self._names: dict[str, dict[str, str]] = {}
+        self._parts: dict[str, Node] = {}
         self._unfitted = unfitted
 
     def files(self, kind: str) -> dict[str, Path]:
@@ -157,8 +159,13 @@ class Catalog(Calibrated):
         return self._find("gpus", name, Gpu, "GPU")
 
     def node(self, name: str) -> Node:
-        """Return a node type by name or alias; raises UnknownName."""
-        return self._find("nodes", name, Node, "node")
+        """Return a node type by name or alias, or one cut from a larger (rtx-3090-6x); raises UnknownName."""
+        found = self._known("nodes", name, Node) or self._parts.get(name) or part_named(name, self.all("nodes", Node))
+        if found is None:
+            raise UnknownName("node", name, self._spellings("nodes", Node))
+        if found.name not in self.files("nodes"):
+            self._parts[found.name] = found
+        return found
 
     def fabric(self, name: str) -> Fabric:
         """Return a fabric by name or alias; raises UnknownName."""

@@ -33,8 +33,9 @@ Word = Literal[
     "usual_version", "usual_weights", "version", "weights"]
 Number = Literal[
     "attention_ranks", "context_ranks", "dies", "draft_layers", "drafts", "dtype_moments", "issue", "live_mlp",
-    "lora_rank", "loss_bytes", "moments", "offload", "parallel_norms", "run_batch", "run_length", "shard_group",
-    "table_bytes", "usual_length", "usual_vpp", "usual_zero", "vpp", "zero"]
+    "lora_rank", "loss_bytes", "moments", "offload", "parallel_norms", "pipeline_micro_batch", "run_batch",
+    "run_length", "shard_group", "table_bytes", "unsaved_products", "usual_length", "usual_vpp", "usual_zero", "vpp",
+    "zero"]
 Several = Literal[
     "adapted", "recompute_flags", "workers"]
 Question = Literal[Flag, Word, Number, Several]

@@ -137,6 +137,8 @@ class Stack(Sourced):
     recompute_layers: bool
     """Whether a number of layers per stage can be fully recomputed while the rest keep everything."""
     selective_recompute: tuple[RecomputeModule, ...]
+    unsaved_products: float = Field(default=0.0, ge=0, le=1)
+    """Share of the layers of whose products selective recompute saves none: those in a format of their own kernels."""
     full_recompute_keeps: tuple[KeptProduct, ...] = ()
     """Products whose outputs full recompute keeps: the router's, attention's output, the latent keys and values."""
     refuses: tuple[Refusal, ...] = ()

@@ -150,12 +150,14 @@ def import_entries() -> None:
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR",
               help="Catalog folder to write models/NAME.yaml into, for --catalogs. Default: print the entry.")
 @click.option("--text-only", is_flag=True, help="Of a vision-language model, the language model alone.")
+@click.option("--name", metavar="NAME", help="What to call it. Default: what config, file or folder are called.")
 @common
-def import_hf(config: Path, output: Path | None, text_only: bool, as_json: bool, catalogs: tuple[Path, ...]) -> int:
+def import_hf(config: Path, output: Path | None, text_only: bool, name: str | None, as_json: bool,
+              catalogs: tuple[Path, ...]) -> int:
     """Read a model's config.json; a safetensors index beside it must agree with the count."""
     from planner.catalog.importers.hf import checkpoint_total, import_config
 
-    model = import_config(config, datetime.now(tz=UTC).date().isoformat(), text_only)
+    model = import_config(config, datetime.now(tz=UTC).date().isoformat(), text_only, name)
     if model.note:
         note(f"{config}: {model.note}")
     total = checkpoint_total(config)

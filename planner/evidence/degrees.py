@@ -44,7 +44,7 @@ def degrees_of(run: TrainRun, model: Model, stack: Stack, sources: Sources, assu
     tp, pp, cp = _model_parallel(run, assumed)
     gpus, dp = _gpus(run, tp * pp * cp)
     vpp = _virtual(run, pp, sources, assumed)
-    micro = _micro_batch(run, stack, dp, pp, assumed)
+    micro = _micro_batch(run, stack, dp, pp, sources, assumed)
     batch = _batch(run, dp, micro, pp, assumed)
     row: dict[str, float] = {
         "tp": tp, "pp": pp, "cp": cp, "dp": dp, "vpp": vpp, "micro_batch": micro,
@@ -153,10 +153,13 @@ def _virtual(run: TrainRun, pp: int, sources: Sources, assumed: list[str]) -> in
     return _default("vpp", chunks, assumed)
 
 
-def _micro_batch(run: TrainRun, stack: Stack, dp: int, pp: int, assumed: list[str]) -> int:
-    """Return sequences of a micro-batch. torchtitan splits the batch of a pipeline into as many as it has stages."""
+def _micro_batch(run: TrainRun, stack: Stack, dp: int, pp: int, sources: Sources, assumed: list[str]) -> int:
+    """Return sequences of a micro-batch. torchtitan splits the batch of a pipeline, at first into one a stage."""
     if stack.family == "fsdp2" and pp > 1:
         local = run.micro_batch or (run.global_batch_seqs or 0) // dp
+        usual = sources.whole("pipeline_micro_batch", run)
+        if usual is not None and local:
+            return _default("micro_batch", min(usual, local), assumed)
         if local >= pp and local % pp == 0:
             return _default("micro_batch", local // pp, assumed)
     return run.micro_batch or _default("micro_batch", 1, assumed)

@@ -9,7 +9,7 @@ from planner.catalog.stack import Stack
 from planner.evidence.rows import TrainRun
 from planner.evidence.skipping import SkippedError
 from planner.evidence.software import WEIGHT_BYTES
-from planner.physics.training.tuning import TARGETS, Tuning, tuning_of
+from planner.physics.training.tuning import TARGETS, Tuning, adapter_bytes, tuning_of
 
 DEFAULT_RANK = 8
 """PEFT's and LitGPT's default; adapters of any usual rank are small beside the base."""
@@ -27,13 +27,17 @@ def tuning(run: TrainRun, stack: Stack, catalog: Catalog, assumed: list[str]) ->
     sources, recipes = catalog.sources, catalog.recipes
     method = method_of(run, sources)
     if method in ("pretrain", "full"):
-        return tuning_of(recipes, method, 0)
+        return tuning_of(recipes, stack, method, 0)
     rank = sources.whole("lora_rank", run)
     if rank is None:
         assumed.append(f"lora_rank={DEFAULT_RANK}")
-    usual, states = recipes.adapter, sources.number("dtype_moments", run)
+    states = sources.number("dtype_moments", run)
     quantization = _quantization(run, stack, method, catalog, assumed)
     held = recipes.bases[quantization] if quantization else 2.0  # the dtype columns are of the adapters
+    # FSDP 1 flattens what it shards, adapters with a quantized base, so that all of it is stored in one 16-bit type
+    usual = recipes.adapter if quantization else adapter_bytes(recipes, stack)
+    if quantization and run.sharding == "fsdp":
+        usual = TrainedBytes(weight=2, gradient=2, moments=4)
     return Tuning(
         trains_base=False, adapter_rank=rank or DEFAULT_RANK, quantized=quantization is not None, base_bytes=held,
         table_bytes=(sources.number("table_bytes", run) if quantization else None) or 2.0,

@@ -65,6 +65,9 @@ def _kernels(run: TrainRun, stack: Stack, catalog: Catalog) -> dict[str, Any]:
     usual = catalog.stack(stack.family) if stack.family in ("fsdp2", "hf-peft") else stack
     plain = usual.loss_bytes_per_logit
     changes["loss_bytes_per_logit"] = min(plain, _loss_bytes(run, catalog) or plain)
+    unsaved = said.number("unsaved_products", run)
+    if unsaved is not None:
+        changes["unsaved_products"] = unsaved
     tile = said.number("live_mlp", run)
     if tile is not None:
         changes["live_mlp"] = tile

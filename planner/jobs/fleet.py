@@ -17,6 +17,7 @@ from planner.money.rent import RentalOffer
 from planner.scenario.limits import Limits, ServingLimits
 from planner.solver.check import check_cover
 from planner.solver.fleet.covering import LIMITED, Column, Cover, Covered, Supply
+from planner.solver.fleet.problem import RunProblem
 from planner.solver.fleet.single import single
 from planner.solver.quantize import DURATION_QUANTUM, price
 from planner.solver.settings import Settings, Status
@@ -264,8 +265,9 @@ class Fleet:
     def _one_run(self) -> Solution:
         """Return the best run of the only job."""
         (mine,) = self.columns
-        found = single(mine.runs, mine.open_bound, prices(self.terms), self.terms.objective, quanta(self.terms.limits))
-        column = found.column
+        problem = RunProblem(tuple(mine.runs), prices(self.terms), self.terms.objective, quanta(self.terms.limits))
+        found = single(problem, mine.open_bound)
+        column = None if found.choice is None else found.choice.column
         offer = None if column is None else next(
             (one for one in self.terms.market.offers if one.candidate == column.candidate), None)
         return Solution(found.status, found.value, found.bound, None if column is None else Run(0, column, offer))

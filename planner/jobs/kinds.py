@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from planner.answer.assignment import Assignment
+from planner.catalog.architecture import Model
 from planner.catalog.load import Catalog
 from planner.catalog.stack import Method
 from planner.errors import InputError
@@ -29,6 +30,7 @@ from planner.scenario.limits import Deadline, Limits, ServingLimits
 from planner.scenario.portfolio import Portfolio
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario, only_training
 from planner.scenario.serving import Serving
+from planner.scenario.workload import EVERY
 from planner.yaml_io import Frozen
 
 __all__ = ["MOST_HOLDING", "asks_what_holds", "estimate_of", "holding", "idle_in", "jobs_of", "on_node", "question_of",
@@ -126,17 +128,34 @@ def asks_what_holds(scenario: AnyScenario) -> bool:
     return isinstance(scenario, Scenario) and scenario.workload.tokens is None
 
 
-def holding(scenario: AnyScenario, catalog: Catalog) -> Iterator[tuple[Method, Iterator[tuple[str, Question]]]]:
-    """Yield every method asked about with a question for each model, the largest first."""
+def holding(scenario: AnyScenario, catalog: Catalog) -> Iterator[tuple[Method, list[str], Callable[[str], Question]]]:
+    """Yield every method asked about with its models, the largest first, and what asks about one of them.
+
+    Asking raises PlannerError.
+    """
     assert isinstance(scenario, Scenario)
     market = unpriced(scenario.hardware.candidates, catalog)
-    models = sorted(scenario.workload.models, key=lambda name: -parameters(catalog.model(name)))
+    models = published(scenario.workload.sequence_length, catalog) if scenario.workload.model == EVERY else sorted(
+        scenario.workload.models, key=lambda name: -parameters(catalog.model(name)))
+
+    def asking(method: Method) -> Callable[[str], Question]:
+        return lambda model: _training(_holding(scenario, method, model), catalog, market)
+
     for method in (scenario.workload.method,) if scenario.workload.method else METHODS:
-        yield method, ((model, _training(_holding(scenario, method, model), catalog, market)) for model in models)
+        yield method, models, asking(method)
+
+
+def published(length: int | None, catalog: Catalog) -> list[str]:
+    """Return the models that people may tune, the largest first, one of every size: published, for text, and trained on
+    sequences of `length` tokens.
+    """
+    sizes = {parameters(model): model.name for model in catalog.all("models", Model)
+             if model.hf_id and model.sequence_length >= (length or 1) and not (model.tower is not None and model.like)}
+    return [name for _, name in sorted(sizes.items(), reverse=True)]
 
 
 def _holding(scenario: Scenario, method: Method, model: str) -> Scenario:
-    name = f"{method} {model}" if len(scenario.workload.models) > 1 else method
+    name = f"{method} {model}" if scenario.workload.has_several else method
     work = scenario.workload.model_copy(update={"method": method, "model": model})
     return scenario.model_copy(update={"name": name, "workload": work})
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from planner.answer.assignment import Assignment
 from planner.answer.schema import Plan
 from planner.render.layout_text import brief
 from planner.render.page import Column, Page
+from planner.scenario.workload import EVERY
 from planner.units import GIB
 
 METHODS = {"inference": "inference", "qlora": "QLoRA", "lora": "LoRA", "full": "full", "pretrain": "pre-training"}
@@ -22,41 +25,80 @@ def holding_sentence(plan: Plan) -> str:
     proof = "proven optimal" if plan.status == "optimal" else "not proven: stopped by a limit"
     parts = [f"{_called(a, plan)} {a.gpus} x {a.gpu}{_outside(a, _alone(a, plan))}" for a in plan.assignments]
     work = plan.provenance.scenario["workload"]
-    if "," in work["model"]:
+    if _has_several(plan):
         limits = plan.provenance.scenario.get("limits") or {}
         most = next((f" on at most {limits[name]} GPUs" for name in ("max_gpus", "gpus") if limits.get(name)), "")
         return f"Largest that fits{most}: {', '.join(parts)} ({proof})"
-    return f"Fewest GPUs that hold {work['model']}: {', '.join(parts)} ({proof})"
+    return f"{_yes_or_no(plan)}Fewest GPUs that hold {work['model']}: {', '.join(parts)} ({proof})"
+
+
+def _yes_or_no(plan: Plan) -> str:
+    """Say whether the GPUs that the question counts hold the model; empty where it counts none."""
+    counted = plan.counted
+    if counted is None:
+        return ""
+    model, these = plan.provenance.scenario["workload"]["model"], f"{counted.gpus:,} x {counted.gpu}"
+    does, does_not = ([METHODS.get(one, one) for one, holds in counted.holds.items() if holds is answer]
+                      for answer in (True, False))
+    verb, negated = ("hold", "do not hold") if counted.gpus > 1 else ("holds", "does not hold")
+    if not does:
+        return f"No: {these} {negated} {model} for {' or '.join(does_not)}. "
+    but = f", not for {' or '.join(does_not)}" if does_not else ""
+    return f"Yes: {these} {verb} {model} for {_listed(does)}{but}. "
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _alone(a: Assignment, plan: Plan) -> Assignment | None:
     """Return the fewest GPUs of the same kind that need nothing beside them, where `a` needs the host or flash."""
     return None if a.layout.offload.to == "none" else next(
         (one for one in plan.alternatives
-         if (one.gpu, one.workload, one.layout.offload.to) == (a.gpu, a.workload, "none")), None)
+         if (one.gpu, one.method, one.layout.offload.to) == (a.gpu, a.method, "none")), None)
 
 
 def _outside(a: Assignment, alone: Assignment | None) -> str:
     """Say what the fewest GPUs need beside them, and how many need nothing."""
     to = {"none": "", "host": "the host", "nvme": "flash"}[a.layout.offload.to]
-    return to and f" with offload to {to} ({f'{alone.gpus:,} without' if alone else 'no number does without'})"
+    if alone is None:
+        return to and f" with offload to {to} (no number does without)"
+    fewest = f"{alone.gpus:,}" if alone.model == a.model else f"{alone.model} on {alone.gpus:,}"
+    return to and f" with offload to {to} ({fewest} without)"
 
 
 def _called(a: Assignment, plan: Plan) -> str:
     """Return the method as people write it, and the model where several were asked for."""
     method = METHODS.get(a.method or a.workload, a.workload)
-    return f"{method} {a.model}" if "," in plan.provenance.scenario["workload"]["model"] else method
+    return f"{method} {a.model}" if _has_several(plan) else method
+
+
+def _has_several(plan: Plan) -> bool:
+    model = plan.provenance.scenario["workload"]["model"]
+    return "," in model or model == EVERY
 
 
 def show_holding(page: Page, plan: Plan, *, full: bool) -> None:
     """Print a table of GPU kinds by method where one model was asked for, and the layouts of the fewest."""
-    if "," not in plan.provenance.scenario["workload"]["model"]:
+    if not _has_several(plan):
         _show_kinds(page, plan, full=full)
     page.heading("Layouts of the fewest")
     shown = [(label, one) for a in plan.assignments
              for label, one in ((_called(a, plan), a), ("no offload", _alone(a, plan))) if one]
-    page.facts([(label, f"{a.gpus} x {a.gpu}: {brief(a)}, {a.memory.peak_bytes / GIB:.1f} GiB per GPU ({a.stack})")
-                for label, a in shown])
+    rows = [(label, f"{a.gpus} x {a.gpu}: {brief(a)}, {a.memory.peak_bytes / GIB:.1f} GiB per GPU ({a.stack})"
+             f"{_speed(a) if a.layout.offload.to != 'none' else ''}") for label, a in shown]
+    fastest = plan.counted.fastest if plan.counted else ()
+    rows += [(f"all {a.gpus}", f"the fastest: {brief(a)}, {a.memory.peak_bytes / GIB:.1f} GiB per GPU ({a.stack})"
+              f"{_speed(a)}") for a in fastest]
+    page.facts(rows)
+
+
+def _speed(a: Assignment) -> str:
+    """Return the speed of a layout, and whether anything like it was measured; what is only held has none."""
+    if a.method == "inference" or not a.time.tokens_per_second_per_gpu:
+        return ""
+    measured = a.time.evidence is not None and a.time.evidence.validated
+    return f"; {a.time.tokens_per_second_per_gpu:,.0f} tokens/s/GPU{'' if measured else ', not validated'}"
 
 
 def _show_kinds(page: Page, plan: Plan, *, full: bool) -> None:

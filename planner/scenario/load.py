@@ -21,8 +21,8 @@ from planner.scenario.portfolio import AnyQuestion, Portfolio
 from planner.scenario.resolve import NO_FILE, resolve, resolve_portfolio, resolve_serving, resolve_work
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario, only_training
 from planner.scenario.serving import Serving
-from planner.scenario.words import in_our_words
-from planner.scenario.workload import Training
+from planner.scenario.words import BLOCKS, in_our_words
+from planner.scenario.workload import EVERY, Training
 from planner.units import trimmed
 from planner.yaml_io import Document, Frozen, dump, read, validate
 
@@ -31,6 +31,8 @@ Reference = str | Mapping[str, object] | None
 """A file or the name of a shipped scenario, what a file holds, or nothing where values alone ask."""
 _WORK: dict[str, type[Frozen]] = {"training": Training, "serving": Serving}
 _THOUSANDS = re.compile(r"(?P<count>\d{1,6}) ?k(?: ?tok(?:en)?s?)?", re.IGNORECASE | re.ASCII)
+_OPEN = {"kind", "method", "sequence_length", "precision", "stack", "optimizer", "lora_rank"}
+"""Keys of a training job that say neither what is trained nor for how long."""
 _NOUN: dict[str, str] = {"training": "training", "serving": "a service"}
 
 
@@ -207,9 +209,28 @@ def merge(document: Document, overrides: Mapping[str, object], labels: Mapping[s
         data = {"workload": {}, **data}
         if not overrides.keys() <= dict(paths(Scenario)).keys():
             data = _put(data, ["workload", "kind"], "serving")
+    if many is None and _asks_for_the_largest(data):
+        data = _put(data, ["workload", "model"], EVERY)
     if isinstance(data, dict) and data.get("hardware") is None:
         data = _put(data, ["hardware", "candidates"], [ANY])
-    return Document(in_our_words(data), document.file, document.lines, named)
+    return Document(in_our_words(_listed(data, dict(paths()) | lists)), document.file, document.lines, named)
+
+
+def _asks_for_the_largest(data: object) -> bool:
+    """Say whether hardware is named and neither a model nor an amount of work: what is the largest that it holds?"""
+    blocks = data if isinstance(data, dict) else {}
+    work, sourcing = blocks.get("workload"), blocks.get("sourcing")
+    return isinstance(work, dict) and work.keys() <= _OPEN and work.get("kind", "training") == "training" and bool(
+        blocks.get("hardware") or (isinstance(sourcing, dict) and sourcing.get("own")))
+
+
+def _listed(data: object, lists: Mapping[str, bool], path: str = "") -> object:
+    """Return `data` with text where a list belongs as the list of its parts: precision: bf16."""
+    if isinstance(data, dict):
+        return {key: _listed(value, lists, f"{path}.{key}" if path else str(key)) for key, value in data.items()}
+    if isinstance(data, list) and path in BLOCKS:
+        return [_listed(one, lists, BLOCKS[path]) for one in data]
+    return _parts(data) if lists.get(path) else data
 
 
 def _parts(value: object) -> object:

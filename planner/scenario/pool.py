@@ -10,10 +10,12 @@ from typing import NamedTuple, TypeVar
 from planner.catalog.hardware import Gpu, Node
 from planner.catalog.importers.gpu_names import GpuNames
 from planner.catalog.load import Catalog
+from planner.catalog.part_node import part_name
 from planner.catalog.price import Purchase
 from planner.errors import InputError, UnknownName
 from planner.scenario.default import Default, Defaults
 from planner.scenario.limits import Hardware, Limits, Rent, Sourcing
+from planner.scenario.unmodeled import Unmodeled, family_of
 from planner.yaml_io import Document, Frozen
 
 ANY = "any"
@@ -49,7 +51,7 @@ def pool(hardware: Hardware, sourcing: Sourcing, limits: Limits, catalog: Catalo
 
     def everything() -> Sequence[str]:
         if not priced:
-            return catalog.names("nodes")
+            return sorted(own) if own and rent is None else catalog.names("nodes")
         bought = [catalog.node(one.node).name for one in catalog.all("purchases", Purchase)] if sourcing.buy else []
         return sorted({*own, *bought, *(_offered(rent, catalog) if rent is not None else ())})
 
@@ -145,13 +147,23 @@ def candidate_nodes(names: Sequence[str], catalog: Catalog) -> list[str]:
     return list(dict.fromkeys(node for name in names for node in _meant(name, catalog).nodes))
 
 
-def node_named(name: str, catalog: Catalog) -> str:
-    """Return the one node type of a name such as "8 x H100". Raises InputError where it is several."""
-    nodes = candidate_nodes([name], catalog)
-    if len(nodes) > 1:
-        raise InputError(f"{name!r} is {len(nodes)} node types: {', '.join(nodes[:4])}{', ...' if nodes[4:] else ''}; "
-                         "name one, or a GPU with its number in a node, such as 8xh100")
-    return nodes[0]
+def node_named(name: str, catalog: Catalog, gpus: int | None = None) -> tuple[str, int | None]:
+    """Return the one node type of a name such as "8 x H100", and of a cluster (128 H100) the number of its GPUs.
+
+    Of a GPU alone it is the smallest node type that has `gpus` of them, one where none are given, or else the largest.
+    Raises InputError where it is several.
+    """
+    meant = _meant(name, catalog)
+    sizes = {node: catalog.node(node).gpus for node in meant.nodes}
+    wanted = meant.gpus or gpus or 1
+    of_one = {catalog.node(node).gpu for node in sizes}
+    if len(sizes) > 1 and len(of_one) == 1:
+        least = min((size for size in sizes.values() if size >= wanted), default=max(sizes.values()))
+        sizes = {node: size for node, size in sizes.items() if size == least}
+    if len(sizes) > 1:
+        raise InputError(f"{name!r} is {len(sizes)} node types: {', '.join(list(sizes)[:4])}"
+                         f"{', ...' if len(sizes) > 4 else ''}; name one")
+    return next(iter(sizes)), meant.gpus
 
 
 class _Meant(NamedTuple):
@@ -176,6 +188,8 @@ def _meant(name: str, catalog: Catalog) -> _Meant:
                        (text[len(what):], what[:-1].rstrip()) if what[-1:].lower() in _TIMES else ("", "")):
         if one and count and (meant := _several(name, one, int(count), catalog)):
             return meant
+    if (family := family_of(text)) is not None:
+        raise Unmodeled(name, family)
     raise UnknownName("node or GPU", name, [*_spellings(nodes), *_spellings(catalog.all("gpus", Gpu))])
 
 
@@ -192,6 +206,8 @@ def _several(name: str, what: str, count: int, catalog: Catalog) -> _Meant | Non
         return _Meant(one.nodes, count * (one.gpus or max(sizes.values())))
     if count in sizes.values():
         return _Meant([node for node, gpus in sizes.items() if gpus == count])
+    if count < max(sizes.values()):
+        return _Meant([part_name(catalog.node(one.nodes[0]).gpu, count)])
     # pods of one GPU make no cluster
     fitting = [node for node, gpus in sizes.items() if gpus > 1 and not count % gpus]
     if not fitting:
@@ -219,6 +235,8 @@ def owned_nodes(name: str, count: int, catalog: Catalog) -> tuple[str, int]:
     if _gpu(name, catalog) is None:
         return candidate_nodes([name], catalog)[0], count
     sizes = [(catalog.node(one).gpus, one) for one in candidate_nodes([name], catalog)]
+    if count < max(sizes)[0]:
+        return candidate_nodes([f"{count}x{name}"], catalog)[0], 1
     filled = [(size, one) for size, one in sizes if count % size == 0]
     if not filled:
         raise UnknownName("hardware (the GPU exists, but no such number of them in nodes)", f"{count}x{name}",

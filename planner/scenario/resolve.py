@@ -13,15 +13,15 @@ from planner.errors import Unsupported
 from planner.scenario.default import Default, Defaults
 from planner.scenario.demand import Arrivals, Level
 from planner.scenario.files import found
-from planner.scenario.limits import Limits, Sourcing
-from planner.scenario.pool import named, pool, text
-from planner.scenario.portfolio import Portfolio
+from planner.scenario.limits import Hardware, Limits, Sourcing
+from planner.scenario.pool import ANY, named, pool, text
+from planner.scenario.portfolio import Portfolio, PortfolioJob
 from planner.scenario.samples import in_tokens
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario
 from planner.scenario.serving import Serving
-from planner.scenario.usual import usual
-from planner.scenario.workload import AUTO, Training
-from planner.yaml_io import Document
+from planner.scenario.usual import common, usual, usual_precision
+from planner.scenario.workload import AUTO, EVERY, Training
+from planner.yaml_io import Document, Frozen
 
 _WHY = {"method": "the default where tokens are given", "stack": "the first of those in use for the method",
         "precision": "others are searched only if listed", "engine": "the default engine",
@@ -50,6 +50,9 @@ def resolve(scenario: Scenario, catalog: Catalog, document: Document = NO_FILE) 
     # what holds a model is no question of offers, so every kind of GPU is a candidate
     supply = pool(scenario.hardware, scenario.sourcing, scenario.limits, catalog, document, defaults,
                   priced=work.tokens is not None)
+    if work.has_several:
+        supply = {**supply, "limits": _of_one_node(supply, catalog, defaults)}
+    work = _in_precision(work, scenario.workload, _named(scenario.hardware, supply), catalog, defaults)
     return scenario.model_copy(update={
         "objective": scenario.objective if work.tokens is not None else "gpus",
         "workload": work, **supply}), defaults
@@ -59,16 +62,18 @@ def resolve_training(work: Training, catalog: Catalog, document: Document = NO_F
                      at: tuple[str | int, ...] = ("workload",)) -> tuple[Training, Defaults]:
     """Return a training job resolved, and what decided it; `at` is where the document has it. Raises InputError."""
     work, defaults = in_tokens(work, catalog.recipes, document, at)
-    with named(document, *at, "model"):
-        models = [reads_text(catalog.model(name)) for name in work.models]
-    # several are compared at a length that all of them have
-    model = min(models, key=lambda one: one.sequence_length)
-    chosen: dict[str, object] = {"model": ", ".join(one.name for one in models)}
-    defaults += _text_part(models)
+    chosen: dict[str, object] = {"model": work.model}
+    typical = common(catalog.recipes)
+    if work.model != EVERY:
+        with named(document, *at, "model"):
+            models = [reads_text(catalog.model(name)) for name in work.models]
+        # several are compared at a length that all of them have
+        typical = usual(min(models, key=lambda one: one.sequence_length), work.method, catalog.recipes)
+        chosen["model"] = ", ".join(one.name for one in models)
+        defaults += _text_part(models)
     if work.tokens is not None:
         chosen["method"] = work.method or "pretrain"
     chosen["stack"] = _stacks(work, catalog, document, at)
-    typical = usual(model, work.method, catalog.recipes)
     chosen |= {"precision": work.precision, "sequence_length": work.sequence_length or typical.sequence_length}
     if work.tokens is not None:
         chosen["global_batch"] = work.global_batch or typical.global_batch
@@ -81,13 +86,14 @@ def resolve_training(work: Training, catalog: Catalog, document: Document = NO_F
 def resolve_portfolio(portfolio: Portfolio, catalog: Catalog, document: Document = NO_FILE
                       ) -> tuple[Portfolio, Defaults]:
     """Return the same for many jobs: every workload, the hardware, and what is owned or has a quota by its name."""
-    defaults, jobs = Defaults(), []
+    defaults = Defaults()
+    jobs: list[tuple[PortfolioJob, Training | Serving]] = []
     for at, job in enumerate(portfolio.jobs):
         where = ("jobs", at, "workload")
         work, decided = (resolve_training(job.workload, catalog, document, where)
                          if isinstance(job.workload, Training)
                          else resolve_service(job.workload, catalog, document, where))
-        jobs.append(job.model_copy(update={"workload": work}))
+        jobs.append((job, work))
         defaults += [one.model_copy(update={"name": f"{job.name}.{one.name}"}) for one in decided]
     sourcing, own = portfolio.sourcing, []
     for number, one in enumerate(sourcing.own):
@@ -103,15 +109,49 @@ def resolve_portfolio(portfolio: Portfolio, catalog: Catalog, document: Document
     sourcing = sourcing.model_copy(update={"own": tuple(own), "rent": rent})
     given = Limits().model_copy(update={"max_gpus": portfolio.limits.max_gpus})
     supply = pool(portfolio.hardware, sourcing.undated, given, catalog, document, defaults)
+    resolved = tuple(job.model_copy(update={"workload": _in_precision(
+        work, job.workload, _named(portfolio.hardware, supply), catalog, defaults, f"{job.name}.")
+        if isinstance(work, Training) and isinstance(job.workload, Training) else work}) for job, work in jobs)
     plain, limits = supply["sourcing"], supply["limits"]
     assert isinstance(plain, Sourcing)
     assert isinstance(limits, Limits)
     if rent is not None and plain.rent is not None:
         rent = rent.model_copy(update={"providers": plain.rent.providers, "regions": plain.rent.regions})
     return portfolio.model_copy(update={
-        "jobs": tuple(jobs), "hardware": supply["hardware"],
+        "jobs": resolved, "hardware": supply["hardware"],
         "limits": portfolio.limits.model_copy(update={"max_gpus": limits.max_gpus}),
         "sourcing": sourcing.model_copy(update={"rent": rent})}), defaults
+
+
+def _of_one_node(supply: Mapping[str, Frozen], catalog: Catalog, defaults: Defaults) -> Frozen:
+    """Return the limits of a question for the largest model: where none say how many GPUs, those of one node."""
+    limits, hardware, sourcing = supply["limits"], supply["hardware"], supply["sourcing"]
+    assert isinstance(limits, Limits)
+    assert isinstance(hardware, Hardware)
+    assert isinstance(sourcing, Sourcing)
+    if (limits.gpus, limits.max_gpus, limits.max_nodes) != (None,) * 3:
+        return limits
+    size, name = max((catalog.node(one).gpus * sourcing.own.get(one, 1), one) for one in hardware.candidates)
+    defaults.append(Default(name="max_gpus", value=str(size), why=f"those of {sourcing.own.get(name, 1)} {name}"))
+    return limits.model_copy(update={"max_gpus": size})
+
+
+def _named(asked: Hardware, supply: Mapping[str, Frozen]) -> tuple[str, ...]:
+    """Return the node types that a question names; nobody who leaves them open asks for GPUs without bf16."""
+    hardware = supply["hardware"]
+    assert isinstance(hardware, Hardware)
+    return () if ANY in asked.candidates else hardware.candidates
+
+
+def _in_precision(work: Training, asked: Training, nodes: Sequence[str], catalog: Catalog, defaults: Defaults,
+                  job: str = "") -> Training:
+    """Return a resolved job in the precision that its GPUs have, where what was asked leaves it open."""
+    if "precision" in asked.model_fields_set:
+        return work
+    precision, why = usual_precision(nodes, catalog)
+    defaults[:] = [why.model_copy(update={"name": one.name}) if one.name == f"{job}precision" else one
+                   for one in defaults]
+    return work.model_copy(update={"precision": precision})
 
 
 def _stacks(work: Training, catalog: Catalog, document: Document,

@@ -139,6 +139,14 @@ class Serving(Frozen):
         """Users of a closed loop; requests in flight are users who do not think."""
         return self.concurrency if self.users is None else self.users
 
+    @field_validator("engine")
+    @classmethod
+    def _one_engine(cls, value: str) -> str:
+        if "," in value:
+            raise ValueError(f"a service runs on one engine, got {value!r}: plan once for each, or planner sweep "
+                             f"FILE --vary workload.engine={value.replace(' ', '')}")
+        return value
+
     @field_validator("engine_version", mode="before")
     @classmethod
     def _version_is_text(cls, value: object) -> object:

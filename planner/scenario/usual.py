@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from planner.catalog.architecture import Model
+from planner.catalog.hardware import Precision
+from planner.catalog.load import Catalog
 from planner.catalog.recipes import Recipes
 from planner.catalog.stack import Method
+from planner.scenario.default import Default
 from planner.scenario.workload import TUNING, Batch
+
+BF16: tuple[Precision, ...] = ("bf16",)
+_INSTEAD: tuple[Precision, ...] = ("fp16", "fp32")
+"""Formats of a GPU without bf16, of which it has the faster; Pascal cards compute fp16 at a 64th of fp32."""
 
 
 class Usual(NamedTuple):
@@ -22,6 +30,24 @@ def usual(model: Model, method: Method | None, recipes: Recipes) -> Usual:
     """Return what `method` usually has for a model: pre-training its own, fine-tuning what people tune with."""
     if method not in TUNING:
         return Usual(model.sequence_length, Batch(model.global_batch), "the model's default")
+    found = common(recipes)
+    return found._replace(sequence_length=min(found.sequence_length, model.sequence_length))
+
+
+def common(recipes: Recipes) -> Usual:
+    """Return what tuning usually has, of whatever model."""
     tuning = recipes.tuning
-    return Usual(min(tuning.sequence_length, model.sequence_length), Batch(tuning.global_batch),
-                 f"usual for fine-tuning: {tuning.example}")
+    return Usual(tuning.sequence_length, Batch(tuning.global_batch), f"usual for fine-tuning: {tuning.example}")
+
+
+def usual_precision(nodes: Iterable[str], catalog: Catalog) -> tuple[tuple[Precision, ...], Default]:
+    """Return the precision of training where a question leaves it open, and why: fp16 where a GPU named has no bf16."""
+    gpus = {name: catalog.gpu(catalog.node(name).gpu) for name in nodes}
+    without = sorted({gpu.name for gpu in gpus.values() if "bf16" not in gpu.peak and gpu.peak.keys() & set(_INSTEAD)})
+    if not without:
+        return BF16, Default(name="precision", value="bf16", why="others are searched only if listed")
+    some = ", ".join(without[:3]) + (", ..." if without[3:] else "")
+    instead = {max(_INSTEAD, key=lambda one: gpu.peak.get(one, 0.0)) for gpu in gpus.values() if gpu.name in without}
+    bf16 = {"bf16" for gpu in gpus.values() if gpu.name not in without}
+    found = tuple(one for one in (*BF16, *_INSTEAD) if one in bf16 | instead)
+    return found, Default(name="precision", value=", ".join(found), why=f"no bf16 on {some}")

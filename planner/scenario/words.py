@@ -65,14 +65,18 @@ _MEANT = {path: {_plain(word): name for name in names for word in (name, *said.g
           for path, (names, said) in SYNONYMS.items()}
 
 
+BLOCKS: Mapping[str, str] = {"workloads": "workload", "jobs": ""}
+"""Lists of blocks, with the path that the keys of each are named by."""
+
+
 def in_our_words(data: object) -> object:
     """Return what a file holds with every word that has synonyms as the one that the planner has for it."""
     return _renamed(data, "")
 
 
 def _renamed(data: object, path: str) -> object:
-    if path == "workloads" and isinstance(data, list):
-        return [_renamed(each, "workload") for each in data]
+    if path in BLOCKS and isinstance(data, list):
+        return [_renamed(each, BLOCKS[path]) for each in data]
     if isinstance(data, dict):
         return {key: _renamed(value, f"{path}.{key}" if path else str(key)) for key, value in data.items()}
     return named(path, data)
@@ -81,6 +85,8 @@ def _renamed(data: object, path: str) -> object:
 def named(path: str, value: object) -> object:
     """Return the name of what a scenario value says, in any case and spelling; a word that is none of its as it is."""
     if isinstance(value, list | tuple):
-        return [named(path, each) for each in value]
+        # awq, int4 are one format; int4, int4 is a slip
+        found = [named(path, each) for each in value]
+        return [each for at, each in enumerate(found) if each not in found[:at] or value[at] in value[:at]]
     known = _MEANT.get(path)
     return value if known is None or not isinstance(value, str) else known.get(_plain(value), value)

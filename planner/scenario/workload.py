@@ -24,6 +24,8 @@ from planner.yaml_io import Frozen
 Optimizer = Literal["adamw", "adamw-8bit", "adamw-4bit", "sgd-momentum", "lion", "muon", "adafactor",
                     "paged-adamw", "paged-adamw-8bit"]
 Loss = Literal["plain", "chunked", "fused"]
+EVERY = "any"
+"""In place of models: every published one of the catalog."""
 AUTO = "auto"
 """In place of stacks: all that people use for the method."""
 TUNING = ("full", "lora", "qlora")
@@ -62,8 +64,11 @@ def _global_batch(value: object) -> Batch:
         raise ValueError(f"{value.strip()!r}: a global batch is counted in sequences, so divide by the sequence "
                          "length: 16.8 M tokens of 8,192 are '2048 sequences'")
     sequences = parse_count(value, "global batch", "2048 sequences", SEQUENCES)
-    if sequences > MOST_SEQUENCES or tolerance > WIDEST:
-        raise ValueError(f"a global batch is at most {MOST_SEQUENCES:,} sequences +- {WIDEST:.0%}")
+    if sequences > MOST_SEQUENCES:
+        raise ValueError(f"{sequences:,} sequences of a step are more than the {MOST_SEQUENCES:,} that are searched; a "
+                         "global batch is counted in sequences, not in tokens")
+    if tolerance > WIDEST:
+        raise ValueError(f"a global batch may be missed by at most {WIDEST:.0%}, got {tolerance:.0%}")
     return Batch(sequences, tolerance)
 
 
@@ -111,7 +116,7 @@ class Training(Frozen):
     kind: Literal["training"] = "training"
     """Training."""
     model: str
-    """Several, as a list or separated by commas, ask without tokens for the largest of them that the hardware holds."""
+    """Several, as a list or separated by commas, or any, ask without tokens for the largest that the hardware holds."""
     method: Method | None = None
     """None means pretrain, or without tokens every method in turn."""
     tokens: Annotated[Tokens, Field(le=10**16)] | None = None
@@ -121,7 +126,7 @@ class Training(Frozen):
     global_batch: GlobalBatch | None = None
     """Sequences of a step: 2048, or 2048 sequences +- 2%; none means the model's default, of fine-tuning 128."""
     precision: tuple[Precision, ...] = Field(default=("bf16",), min_length=1)
-    """Formats of matrix products that are searched."""
+    """Formats of matrix products that are searched; beside bf16, fp16 on GPUs without it. None means these two."""
     stack: Stacks = (AUTO,)
     """Training frameworks that are searched: A, or A, B; auto means those that people use for the method."""
     optimizer: Optimizer = "adamw"
@@ -158,6 +163,16 @@ class Training(Frozen):
         """The names in `model`."""
         return tuple(name.strip() for name in self.model.split(",") if name.strip()) or (self.model,)
 
+    @property
+    def has_several(self) -> bool:
+        """Whether the largest of several models is asked for."""
+        return len(self.models) > 1 or self.model == EVERY
+
+    @property
+    def is_open(self) -> bool:
+        """Whether no amount of work is given."""
+        return self.tokens is None and self.samples is None and self.dataset is None
+
     @model_validator(mode="after")
     def _samples_have_tokens(self) -> Training:
         given = [name for name in ("tokens", "samples", "dataset") if getattr(self, name) is not None]
@@ -175,14 +190,14 @@ class Training(Frozen):
 
     @model_validator(mode="after")
     def _several_are_weighed_without_tokens(self) -> Training:
-        if len(self.models) > 1 and (self.tokens or self.samples or self.dataset):
+        if self.has_several and not self.is_open:
             raise ValueError(f"one model is trained on tokens, not {len(self.models)}: leave tokens out to ask for the "
                              "largest that the hardware holds")
         return self
 
     @model_validator(mode="after")
     def _inference_has_no_tokens(self) -> Training:
-        if self.method == "inference" and (self.tokens or self.samples or self.dataset):
+        if self.method == "inference" and not self.is_open:
             raise ValueError("method inference asks what holds the model, so it takes no tokens")
         return self
 

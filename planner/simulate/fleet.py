@@ -165,7 +165,7 @@ class _Fleet:
                 seconds = self.transfer(job.input)
                 if not 0 <= seconds < math.inf:
                     raise InputError(f"a transfer takes seconds of 0 or more, got {seconds} for {job.input} tokens")
-                heapq.heappush(self.sent, (now + seconds, job.request))
+                heapq.heappush(self.sent, (self.log.first[job.request] + seconds, job.request))
             else:
                 self.last[job.request] = now
                 self.served_by[job.request] = replica.index

@@ -237,7 +237,7 @@ class Replica:
         if self.hashes:
             self.prefixes.keep(self.hashes[job.request])
         if not job.generated:
-            self.log.first[job.request] = self.end
+            self.log.first[job.request] = self.end + (self.kind.stages - 1) * (self.end - self.began)
         job.generated += 1
         if job.generated < job.output:
             self._decode(job, cached)

@@ -47,6 +47,8 @@ class ReplicaKind:
     """Prompt tokens whose cache is kept for later prompts, least recently used out first; None is `kv_tokens`."""
     hit_rate: float = 0.0
     """Share of each prompt that is found cached, for traces without prefixes."""
+    stages: int = 1
+    """Of a pipeline that a prompt passes, each for as long as a step takes, while the next step begins in the first."""
     context_grain: int = 1
     """Tokens to which the context of a prefill is rounded, so that its seconds are found again."""
 

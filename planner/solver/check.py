@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
+from planner.solver.column import Column as Run
 from planner.solver.fleet.covering import Column, Cover, Covered
-from planner.solver.fleet.problem import Choice, FleetProblem, Solution
+from planner.solver.fleet.problem import Choice, FleetOffer, RunProblem, Solution
+from planner.solver.fleet.schedule import Schedule
 from planner.solver.staging.problem import Modes, Staged, StagingProblem
 
 
@@ -67,80 +67,48 @@ def _staging_numbers(problem: StagingProblem, staged: Staged) -> list[str]:
     return found
 
 
-def check_fleet(problem: FleetProblem, solution: Solution) -> list[str]:
-    """Return what is wrong with `solution` as an answer to `problem`; empty for an answer without choices."""
-    if solution.status in {"infeasible", "undecided"}:
-        return ["there are choices after " + solution.status] if solution.choices else []
-    found = fleet_violations(problem, solution.choices)
-    value = _fleet_value(problem, solution.choices)
-    if value != solution.value:
-        found.append(f"{problem.objective} is {value}, the answer says {solution.value}")
-    if solution.bound is not None and solution.bound > value:
-        found.append(f"the bound {solution.bound} is above the value {value}")
-    if solution.status == "optimal" and solution.bound != solution.value:
-        found.append(f"optimal with bound {solution.bound} and value {solution.value}")
-    return found
+def check_run(problem: RunProblem, solution: Solution) -> list[str]:
+    """Return what is wrong with `solution` as an answer to `problem`; empty for an answer without a choice."""
+    if solution.choice is None:
+        return [f"there is no choice after {solution.status}"] if solution.status in ("optimal", "feasible") else []
+    if solution.status in ("infeasible", "undecided"):
+        return [f"there is a choice after {solution.status}"]
+    column, offer = solution.choice
+    value = {"cost": _cents(column, offer), "time": column.duration_us, "gpus": column.gpus,
+             "energy": column.energy_wh}[problem.objective]
+    found = [] if column in problem.columns else [f"column {column.key} is not one of the columns"]
+    if offer not in problem.offers or offer.candidate != column.candidate:
+        found.append(f"offer {offer.key} does not sell candidate {column.candidate}")
+    return [*found, *over_limits(problem, solution.choice), *claims(solution, problem.objective, value)]
 
 
-def fleet_violations(problem: FleetProblem, choices: tuple[Choice, ...]) -> list[str]:
-    """Return the constraints of `problem` that the choices break."""
-    over = [f"{what}: {have} against a limit of {limit}"
-            for what, have, limit in _fleet_uses(problem, choices) if have > limit]
-    return _foreign(problem, choices) + over
-
-
-def _foreign(problem: FleetProblem, choices: tuple[Choice, ...]) -> list[str]:
-    """Return choices that the problem does not offer, and workloads without exactly one choice."""
+def claims(answer: Solution | Covered | Schedule, what: str, value: int) -> list[str]:
+    """Return what is wrong with the value, bound and status that an answer claims; `value` is recomputed."""
     found = []
-    if [choice.workload for choice in choices] != list(range(len(problem.workloads))):
-        found.append(f"choices for workloads {[choice.workload for choice in choices]}, one each expected")
-    for workload, column, offer in choices:
-        if not 0 <= workload < len(problem.workloads) or column not in problem.workloads[workload]:
-            found.append(f"workload {workload}: column {column.key} is not one of its columns")
-        if offer not in problem.offers or offer.candidate != column.candidate:
-            found.append(f"workload {workload}: offer {offer.key} does not sell candidate {column.candidate}")
+    if value != answer.value:
+        found.append(f"{what} is {value}, the answer says {answer.value}")
+    if answer.bound is not None and answer.bound > value:
+        found.append(f"the bound {answer.bound} is above the value {value}")
+    if answer.status == "optimal" and answer.bound != answer.value:
+        found.append(f"optimal with bound {answer.bound} and value {answer.value}")
     return found
 
 
-def _fleet_uses(problem: FleetProblem, choices: tuple[Choice, ...]) -> Iterator[tuple[str, int, int]]:
-    """Yield every limit that is set: its name, how much of it is used, and the limit."""
-    nodes = [(column.nodes + column.spare_nodes, offer.key) for _, column, offer in choices]
-    for offer in problem.offers:
-        if offer.max_nodes is not None:
-            taken = sum(count for count, key in nodes if key == offer.key)
-            yield f"nodes of offer {offer.key}", taken, offer.max_nodes
-    if problem.deadline_us is not None:
-        for workload, column, _ in choices:
-            yield f"us of workload {workload}", column.upper_us, problem.deadline_us
-    if problem.budget_cents is not None:
-        yield "cents", _fleet_cents(choices), problem.budget_cents
-    if problem.max_gpus is not None:
-        yield "GPUs", sum(column.gpus for _, column, _ in choices), problem.max_gpus
-    if problem.max_nodes is not None:
-        yield "nodes", sum(count for count, _ in nodes), problem.max_nodes
-    if problem.max_power_w is not None:
-        yield "watts", sum(column.power_w for _, column, _ in choices), problem.max_power_w
+def over_limits(problem: RunProblem, choice: Choice) -> list[str]:
+    """Return the limits that a choice breaks."""
+    column, offer = choice
+    limits, nodes = problem.limits, column.nodes + column.spare_nodes
+    uses = (("nodes of the offer", nodes, offer.max_nodes), ("us", column.upper_us, limits.deadline_us),
+            ("cents", _cents(column, offer), limits.budget_cents), ("watts", column.power_w, limits.max_power_w))
+    return [f"{what}: {have} against a limit of {limit}" for what, have, limit in uses
+            if limit is not None and have > limit]
 
 
-def _fleet_cents(choices: tuple[Choice, ...]) -> int:
-    """Return the cost by definition: micro-USD times us over an hour, each rental rounded up to a cent."""
-    quantum = 3_600_000_000 * 10_000
-    cents = 0
-    for _, column, offer in choices:
-        nodes = column.nodes + column.spare_nodes
-        price = offer.by_count(nodes) if offer.by_count else offer.micro_usd_per_node_hour
-        rented = nodes * price * max(column.duration_us, offer.least_us)
-        cents += (rented + quantum - 1) // quantum
-    return cents
-
-
-def _fleet_value(problem: FleetProblem, choices: tuple[Choice, ...]) -> int:
-    columns = [choice.column for choice in choices]
-    if problem.objective == "time":
-        return max((column.duration_us for column in columns), default=0)
-    if problem.objective == "cost":
-        return _fleet_cents(choices)
-    return sum(column.gpus if problem.objective == "gpus" else column.energy_wh for column in columns)
+def _cents(column: Run, offer: FleetOffer) -> int:
+    """Return the cost by definition: micro-USD times us over an hour, rounded up to a cent."""
+    quantum, nodes = 3_600_000_000 * 10_000, column.nodes + column.spare_nodes
+    price = offer.by_count(nodes) if offer.by_count else offer.micro_usd_per_node_hour
+    return -(-nodes * price * max(column.duration_us, offer.least_us) // quantum)
 
 
 def check_cover(problem: Cover, found: Covered) -> list[str]:
@@ -172,11 +140,7 @@ def check_cover(problem: Cover, found: Covered) -> list[str]:
         values.append(used[problem.objective])
     value = max(values) if problem.objective == "gpus" else sum(
         hours * each for hours, each in zip(problem.hours, values, strict=True))
-    if value != found.value:
-        wrong.append(f"{problem.objective} is {value}, the answer says {found.value}")
-    if found.bound is not None and found.bound > value:
-        wrong.append(f"the bound {found.bound} is above the value {value}")
-    return wrong
+    return [*wrong, *claims(found, problem.objective, value)]
 
 
 def _answering(problem: Cover, counts: list[dict[int, int]]) -> list[int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
+from planner.solver.check import claims
 from planner.solver.fleet.schedule import CENT, DAY_SECONDS, Ceiling, Placed, Pool, Problem, Purse, Schedule, Task
 
 
@@ -24,13 +25,7 @@ def check_schedule(problem: Problem, found: Schedule) -> list[str]:
                          f"at most {purse.micro_usd}")
     value = paid + sum(_priced(problem, task, placed)
                        for task, placed in zip(problem.tasks, found.tasks, strict=True))
-    if value != found.value:
-        wrong.append(f"{value} micro-USD, the answer says {found.value}")
-    if found.bound is not None and found.bound > value:
-        wrong.append(f"the bound {found.bound} is above the value {value}")
-    if found.status == "optimal" and found.bound != found.value:
-        wrong.append(f"optimal with bound {found.bound} and value {found.value}")
-    return wrong
+    return [*wrong, *claims(found, "micro-USD", value)]
 
 
 def spent(problem: Problem, found: Schedule) -> Iterator[tuple[int, int, int]]:

@@ -91,10 +91,10 @@ def _scaled(scales: Mapping[str, float], names: Iterable[str]) -> Iterator[tuple
         yield scale + name, factor
 
 
-def counted(*nouns: str) -> Units:
+def counted(*nouns: str, hint: str = "write '{0} k', '{0} M' or '{0} billion'") -> Units:
     """Return the units of a count of things: a scale, and what is counted where that is said."""
     return Units(DECIMAL | {"B": 1e9}, {**_BINARY, **dict(_scaled(_SPOKEN, ("",))), **dict(_scaled(
-        DECIMAL | _SPOKEN | _BINARY, nouns))}, {"*": "write '{0} k', '{0} M' or '{0} billion'"})
+        DECIMAL | _SPOKEN | _BINARY, nouns))}, {"*": hint})
 
 
 BYTES = Units({p + "B": f for p, f in (DECIMAL | _BINARY).items()}, hints={
@@ -152,8 +152,9 @@ USERS = counted("user", "users", "client", "clients", "person", "people", "sessi
                 "requests", "concurrentrequests", "usersatonce")
 DOCUMENTS = counted("document", "documents", "doc", "docs", "request", "requests", "prompt", "prompts", "page", "pages",
                     "row", "rows", "record", "records", "sample", "samples")
-GPUS = counted("gpu", "gpus", "card", "cards")
-NODES = counted("node", "nodes", "server", "servers", "machine", "machines", "host", "hosts")
+GPUS = counted("gpu", "gpus", "card", "cards", hint="GPUs are counted: write '{0}' or '{0} GPUs'")
+NODES = counted("node", "nodes", "server", "servers", "machine", "machines", "host", "hosts",
+                hint="nodes are counted: write '{0}' or '{0} nodes'")
 EPOCHS = counted("epoch", "epochs", "pass", "passes", "x")
 
 

@@ -8,6 +8,7 @@ from planner.answer.schema import Plan
 from planner.ask.plan import make_plan
 from planner.catalog.load import Catalog
 from planner.errors import InputError
+from planner.physics.shapes import parameters
 from planner.render.holding import asks_what_holds, holding_sentence
 from planner.scenario.load import load_scenario
 
@@ -111,6 +112,11 @@ def test_two_24_gb_cards_tune_70b_by_qlora_with_the_host() -> None:
     assert fewest.layout.offload.parameters == 1
     assert 35e9 < fewest.memory.host_bytes_per_node < 128 * 2**30
     assert alone.gpus > 2
+    assert plan.counted is not None
+    (these,) = plan.counted.fastest
+    assert (plan.counted.holds, these.gpus, these.layout.zero) == ({"qlora": True}, 2, 3)
+    assert these.memory.peak_bytes <= these.memory.usable_bytes
+    assert holding_sentence(plan).startswith("Yes: 2 x rtx-4090 hold llama-2-70b for QLoRA. Fewest GPUs ")
     assert alone.layout.offload.to == "none"
 
 
@@ -145,3 +151,21 @@ def test_a_larger_model_needs_no_fewer_gpus_and_a_larger_gpu_no_more(method: str
     assert models == sorted(models)
     cards = [fewest("llama-3.1-8b", on, "16384", method) for on in ("dgx-h200", "dgx-h100")]
     assert cards == sorted(cards)
+
+
+def test_gpus_that_do_not_hold_it_are_a_no() -> None:
+    plan = hold("llama-3.1-70b", "2x4090", workload__method="inference")
+    assert plan.counted is not None
+    assert (plan.counted.holds, plan.counted.fastest) == ({"inference": False}, ())
+    assert holding_sentence(plan).startswith("No: 2 x rtx-4090 do not hold llama-3.1-70b for inference. Fewest GPUs")
+    assert hold("llama-3.1-8b", "h100-sxm", workload__method="lora").counted is None
+
+
+def test_without_a_model_it_is_the_largest_on_one_node() -> None:
+    """More than a node of eight is not asked for, and a larger model than the one named fits in no way."""
+    plan = hold("any", "8xh100", workload__method="full")
+    (largest,), (alone,) = plan.assignments, plan.alternatives
+    assert largest.gpus <= 8 == alone.gpus
+    assert (largest.layout.offload.to, alone.layout.offload.to) == ("nvme", "none")
+    assert 30e9 < parameters(Catalog().model(alone.model)) < 40e9 < parameters(Catalog().model(largest.model))
+    assert f"({alone.model} on 8 without)" in holding_sentence(plan)

@@ -106,7 +106,7 @@ def test_candidates_are_nodes_gpus_or_counted_gpus_in_any_case():
         assert node.name in candidate_nodes([f"{node.gpus}x{node.gpu}"], CATALOG)
 
 
-@pytest.mark.parametrize(("name", "message"), [("h10O", "unknown node or GPU"), ("3xl40s", "4xl40s"),
+@pytest.mark.parametrize(("name", "message"), [("h10O", "unknown node or GPU"), ("9xrtx-3070", "4xrtx-3070"),
 ("", "unknown"),
                                                ("8x", "unknown node or GPU"),
                                                ("8xfoo", "unknown node or GPU")])

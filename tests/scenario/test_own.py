@@ -15,7 +15,8 @@ TUNE = {"model": "llama-3.1-8b", "method": "qlora", "tokens": "5M", "global_batc
 @pytest.mark.parametrize(("own", "nodes"), [
     ("4x4090", {"rtx-4090-4x": 1}), ("32xdgx-h100, 8xdgx-a100", {"dgx-h100": 32, "dgx-a100": 8}),
     ("dgx-h100", {"dgx-h100": 1}), ("8xh100", {"dgx-h100": 1}), ("64 x h100", {"dgx-h100": 8}),
-    ("6xrtx-4090", {"rtx-4090-2x": 3}), ({"dgx-h100": 3}, {"dgx-h100": 3}), (["4x4090", "8xa100"], {
+    ("6xrtx-4090", {"rtx-4090-6x": 1}), ("12xrtx-4090", {"rtx-4090-4x": 3}),
+    ({"dgx-h100": 3}, {"dgx-h100": 3}), (["4x4090", "8xa100"], {
         "rtx-4090-4x": 1, "dgx-a100": 1}), ("3xrtx-4090-4x,rtx-4090-4x", {"rtx-4090-4x": 4}),
     ({"rtx-4090": 8}, {"rtx-4090-8x": 1}), ("2x8xh100", {"dgx-h100": 2})])
 def test_what_is_owned_is_nodes_or_gpus_with_their_number(own: object, nodes: dict[str, int]) -> None:
@@ -27,7 +28,7 @@ def test_what_is_owned_is_nodes_or_gpus_with_their_number(own: object, nodes: di
 
 
 @pytest.mark.parametrize(("own", "message"), [
-    ("", "expected nodes"), ("4x", "unknown node"), ("0x4090", "expected nodes"), ("3xgb200", "no such number"),
+    ("", "expected nodes"), ("4x", "unknown node"), ("0x4090", "expected nodes"), ("73xgb200", "no such number"),
     ("4xfoo", "unknown node or GPU 'foo'"), ("4x4090,,", "expected nodes"), ([4], "own"), ({"dgx-h100": 0}, "own")])
 def test_what_cannot_be_owned_is_refused(own: object, message: str) -> None:
     with pytest.raises(InputError, match=message):

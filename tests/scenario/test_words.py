@@ -2,6 +2,7 @@
 
 import pytest
 
+from planner.catalog.hardware import Node
 from planner.catalog.load import Catalog
 from planner.errors import InputError, UnknownName
 from planner.scenario.load import load_any
@@ -52,7 +53,7 @@ def test_a_file_and_flags_say_the_same(scenario):
     ("8 x H100", ["dgx-h100"]), ("8xH100-80GB", ["dgx-h100"]), ("8 h100s", ["dgx-h100"]), ("8 H100 GPUs", ["dgx-h100"]),
     ("H100:8", ["dgx-h100"]), ("H100x8", ["dgx-h100"]), ("2x4090", ["rtx-4090-2x"]), ("p5.48xlarge", ["dgx-h100"]),
     ("NVIDIA GeForce RTX 4090", [f"rtx-4090-{count}x" for count in (1, 2, 4, 8)]),
-    ("NVIDIA H100 80GB HBM3", ["dgx-h100", "h100-sxm-1x", "h100-sxm-4x"]),
+    ("NVIDIA H100 80GB HBM3", ["dgx-h100", "h100-sxm-1x", "h100-sxm-2x", "h100-sxm-4x"]),
     ("a100 80gb", ["a100-sxm-80gb-1x", "a100-sxm-80gb-4x", "dgx-a100"]), ("1x L4", ["l4-1x"]),
 ])
 def test_hardware_is_found_as_people_write_it(name, nodes):
@@ -60,7 +61,8 @@ def test_hardware_is_found_as_people_write_it(name, nodes):
 
 
 @pytest.mark.parametrize(("name", "nodes", "gpus"), [
-    ("16 H200", ("dgx-h200", "h200-sxm-2x", "h200-sxm-4x"), 16), ("2x8xH100", ("dgx-h100",), 16),
+    ("16 H200", ("dgx-h200", "h200-sxm-2x", "h200-sxm-4x"), 16), ("3x4090", ("rtx-4090-3x",), None),
+    ("2x8xH100", ("dgx-h100",), 16),
     ("4 x dgx-h100", ("dgx-h100",), 32), ("2 nodes of 8xH100", ("dgx-h100",), 16), ("8xh100", ("dgx-h100",), None),
 ])
 def test_a_cluster_limits_the_gpus_and_says_so(name, nodes, gpus):
@@ -72,13 +74,21 @@ def test_a_cluster_limits_the_gpus_and_says_so(name, nodes, gpus):
 
 
 def test_what_no_hardware_is_stays_refused():
-    for name in ("3x4090", "8xfoo", "h1000"):
+    for name in ("9x3070", "8xfoo", "h1000"):
         with pytest.raises(UnknownName):
             candidate_nodes([name], CATALOG)
     with pytest.raises(InputError, match="clusters of different size"):
         load_any(None, WORK | {"hardware.candidates": "16 H200,32 H200"}, CATALOG)
-    with pytest.raises(InputError, match="is 3 node types"):
-        node_named("h100", CATALOG)
+    with pytest.raises(InputError, match="'mi300x-macbook' is Apple silicon, which is not modeled"):
+        candidate_nodes(["mi300x-macbook"], CATALOG)
+
+
+@pytest.mark.parametrize(("name", "gpus", "node"), [
+    ("h100", None, ("h100-sxm-1x", None)), ("h100", 8, ("dgx-h100", None)), ("h100", 64, ("dgx-h100", None)),
+    ("128xh100", None, ("dgx-h100", 128)), ("2 x dgx-h100", None, ("dgx-h100", 16)),
+])
+def test_an_estimate_takes_the_node_that_has_as_many(name, gpus, node):
+    assert node_named(name, CATALOG, gpus) == node
 
 
 @pytest.mark.parametrize(("name", "model"), [
@@ -96,3 +106,51 @@ def test_a_length_in_thousands_says_so_where_a_power_of_two_may_be_meant(written
     why = [one.why for one in defaults if one.name == "sequence_length"]
     assert [noted in one for one in why] == ([True] if noted else [])
     assert asked.workload.sequence_length in (8000, 32000, 8192, 10000)
+
+
+@pytest.mark.parametrize(("on", "precision"), [
+    ("t4", ("fp16",)), ("l4", ("bf16",)), ("t4,l4", ("bf16", "fp16")), ("p40", ("fp32",)), ("any", ("bf16",))])
+def test_precision_is_what_the_gpus_named_have(on, precision):
+    asked, defaults = load_any(None, WORK | {"hardware.candidates": on}, CATALOG)
+    assert asked.workload.precision == precision
+    assert [one.value for one in defaults if one.name == "precision"] == [", ".join(precision)]
+    stated, _ = load_any(None, WORK | {"hardware.candidates": on, "workload.precision": "bf16"}, CATALOG)
+    assert stated.workload.precision == ("bf16",)
+
+
+def test_one_value_is_a_list_of_one_in_a_file_too():
+    blocks = {"workload": {"model": "llama-3.1-8b", "tokens": "1 G", "precision": "bfloat16"},
+              "hardware": {"candidates": "h100, l4-1x"}, "sourcing": {"rent": {"terms": "preemptible"}}}
+    asked, _ = load_any(blocks, {}, CATALOG)
+    assert asked.workload.precision == ("bf16",)
+    assert {"dgx-h100", "l4-1x"} <= set(asked.hardware.candidates)
+    assert asked.sourcing.rent.terms == ("spot",)
+
+
+def test_two_words_for_one_format_are_one_and_a_slip_is_refused():
+    service = {"workload.model": "llama-3.1-8b", "workload.input": "9", "workload.output": "9",
+               "hardware.candidates": "l4", "workload.kind": "serving"}
+    asked, _ = load_any(None, service | {"workload.quantization": "awq,int4,fp8"}, CATALOG)
+    assert asked.workload.quantization == ("int4", "fp8")
+    with pytest.raises(InputError, match="int4 is given twice"):
+        load_any(None, service | {"workload.quantization": "int4,int4"}, CATALOG)
+    with pytest.raises(InputError, match="one engine"):
+        load_any(None, service | {"workload.engine": "vllm,sglang"}, CATALOG)
+
+
+@pytest.mark.parametrize(("name", "what"), [
+    ("macbook pro m3 max", "Apple"), ("rx7900xtx", "Radeon"), ("tpu-v5e", "TPU"), ("trn1.32xlarge", "AWS"),
+    ("gaudi3", "Gaudi")])
+def test_hardware_that_is_not_modeled_is_refused_by_its_name(name, what):
+    with pytest.raises(UnknownName, match=f"{what}.*not modeled; the nearest that is"):
+        candidate_nodes([name], CATALOG)
+
+
+@pytest.mark.parametrize(("name", "part"), [("3xmi300x", 3), ("6x3090", 6), ("7xh100", 7)])
+def test_a_number_of_gpus_that_no_file_has_is_cut_from_a_larger_node(name, part):
+    (node,) = candidate_nodes([name], CATALOG)
+    mine = CATALOG.node(node)
+    whole = max((one for one in CATALOG.all("nodes", Node) if one.gpu == mine.gpu), key=lambda one: one.gpus)
+    assert (mine.gpus, mine.kind) == (part, "assumed")
+    assert mine.cpu.memory == pytest.approx(whole.cpu.memory * part / whole.gpus)
+    assert mine.power.load < whole.power.load

@@ -3,7 +3,7 @@
 from random import Random
 
 from planner.solver.column import Column
-from planner.solver.fleet.problem import FleetOffer, FleetProblem
+from planner.solver.fleet.problem import FleetOffer, Limits, RunProblem
 from planner.solver.staging.problem import SharedLimit, StagingProblem
 
 MIXES = (((0,),), ((0, 2),), ((0, 2), (1,)), ((0, 1), (1, 2)), ((0, 1, 2),), ((2,), (0,), (1,)))
@@ -65,21 +65,17 @@ def random_column(random: Random, key: int, candidates: int) -> Column:
                   power_w=random.randint(1, 3), checkpoint_bytes=7, complexity=random.randint(0, 2))
 
 
-def random_fleet(random: Random, most_workloads: int = 3) -> FleetProblem:
-    """Return up to three workloads with up to five columns each and up to four offers."""
+def random_run(random: Random) -> RunProblem:
+    """Return a job with up to eight columns and up to four offers."""
     candidates = random.randint(1, 3)
 
     def limit(low: int, high: int, chance: float = 0.35) -> int | None:
         return random.randint(low, high) if random.random() < chance else None
 
     keys = random.sample(range(100), 40)
-    workloads = tuple(
-        tuple(random_column(random, keys.pop(), candidates) for _ in range(random.randint(1, 5)))
-        for _ in range(random.randint(1, most_workloads)))
+    columns = tuple(random_column(random, keys.pop(), candidates) for _ in range(random.randint(1, 8)))
     offers = tuple(
         FleetOffer(keys.pop(), random.randrange(candidates), random.choice([100, 150, 333]) * 10_000, limit(1, 8))
         for _ in range(random.randint(1, 4)))
-    return FleetProblem(
-        workloads, offers, objective=random.choice(["cost", "time", "gpus"]),
-        deadline_us=limit(1_800_000_000, 9_000_000_000, 0.3),
-        budget_cents=limit(200, 6000), max_gpus=limit(8, 60), max_nodes=limit(1, 9))
+    limits = Limits(limit(1_800_000_000, 9_000_000_000, 0.3), limit(100, 1000), limit(1, 3, 0.2))
+    return RunProblem(columns, offers, random.choice(["cost", "time", "gpus", "energy"]), limits)

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from planner.solver.check import check_fleet, check_staging
-from planner.solver.exhaustive import exhaustive_fleet
-from planner.solver.fleet.problem import Choice, FleetOffer
+from planner.solver.check import check_run, check_staging, claims
+from planner.solver.fleet.covering import Covered
+from planner.solver.fleet.problem import Choice, FleetOffer, Limits
+from planner.solver.fleet.single import best_run
 from planner.solver.staging import SharedLimit, Staged, solve
 from planner.solver.staging.problem import staged
 from tests.solver.test_fleet import COLUMNS, HOUR, THREE
@@ -19,7 +20,7 @@ assert isinstance(SPLIT, Staged)
 
 def test_the_sound_answers_pass():
     assert check_staging(TIGHT, SPLIT) == []
-    assert check_fleet(THREE, exhaustive_fleet(THREE)) == []
+    assert check_run(THREE, best_run(THREE)) == []
 
 
 @pytest.mark.parametrize(("change", "words"), [
@@ -48,29 +49,35 @@ def test_moving_one_layer_off_any_limit_is_caught():
         assert check_staging(TIGHT, staged(TIGHT, rows))
 
 
+FIRST = Choice(COLUMNS[0], THREE.offers[0])
+RIVAL = Choice(replace(COLUMNS[0], nodes=1), THREE.offers[0])
+
+
 @pytest.mark.parametrize(("change", "words"), [
     ({"value": 799}, "cost is 800"), ({"bound": 801}, "above the value"), ({"bound": 799}, "optimal with bound 799"),
-    ({"choices": ()}, "one each expected"),
-    ({"choices": (Choice(0, replace(COLUMNS[0], nodes=1), THREE.offers[0]),)}, "not one of its columns"),
-    ({"choices": (Choice(0, COLUMNS[0], THREE.offers[1]),)}, "does not sell"),
-    ({"choices": (Choice(0, COLUMNS[0], FleetOffer(9, 0, 1)),)}, "does not sell"),
-    ({"choices": (Choice(1, COLUMNS[0], THREE.offers[0]),)}, "not one of its columns"),
-    ({"status": "infeasible"}, "choices after infeasible")])
+    ({"choice": None}, "no choice after optimal"), ({"choice": RIVAL}, "not one of the columns"),
+    ({"choice": FIRST._replace(offer=THREE.offers[1])}, "does not sell"),
+    ({"choice": FIRST._replace(offer=FleetOffer(9, 0, 1))}, "does not sell"),
+    ({"status": "infeasible"}, "choice after infeasible")])
 def test_a_changed_choice_is_caught(change, words):
-    assert words in "; ".join(check_fleet(THREE, replace(exhaustive_fleet(THREE), **change)))
+    assert words in "; ".join(check_run(THREE, replace(best_run(THREE), **change)))
 
 
 @pytest.mark.parametrize(("change", "words"), [
-    ({"deadline_us": 4 * HOUR - 1}, "us of workload 0"), ({"budget_cents": 799}, "cents: 800"),
-    ({"max_gpus": 15}, "GPUs: 16"), ({"max_nodes": 1}, "nodes: 2"), ({"objective": "time"}, "time is"),
+    ({"limits": Limits(deadline_us=4 * HOUR - 1)}, "us: "), ({"limits": Limits(budget_cents=799)}, "cents: 800"),
+    ({"limits": Limits(max_power_w=1)}, "watts: 2"), ({"objective": "time"}, "time is"),
     ({"objective": "gpus"}, "gpus is 16")])
 def test_a_changed_limit_is_caught(change, words):
-    solution = exhaustive_fleet(replace(THREE, workloads=(COLUMNS[:1],)))
-    assert words in "; ".join(check_fleet(replace(THREE, **change), solution))
+    solution = best_run(replace(THREE, columns=COLUMNS[:1]))
+    assert words in "; ".join(check_run(replace(THREE, **change), solution))
 
 
 def test_an_offer_that_holds_too_little_is_caught():
     small = FleetOffer(1, 0, 10**6, 1)
-    solution = exhaustive_fleet(replace(THREE, workloads=(COLUMNS[:1],)))
-    moved = replace(solution, choices=(Choice(0, COLUMNS[0], small),))
-    assert "nodes of offer 1: 2 against" in "; ".join(check_fleet(replace(THREE, offers=(small,)), moved))
+    moved = replace(best_run(replace(THREE, columns=COLUMNS[:1])), choice=FIRST._replace(offer=small))
+    assert "nodes of the offer: 2 against" in "; ".join(check_run(replace(THREE, offers=(small,)), moved))
+
+
+def test_an_optimal_fleet_of_replicas_has_its_value_as_its_bound():
+    assert claims(Covered("optimal", value=5, bound=4), "cost", 5) == ["optimal with bound 4 and value 5"]
+    assert claims(Covered("feasible", value=5, bound=4), "cost", 5) == []

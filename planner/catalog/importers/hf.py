@@ -31,10 +31,11 @@ WITH_IMAGES = frozenset({"gemma3", "gemma4", "llama4", "mistral3", "kimi_k25", "
 """Language models that can read images too; their text part is what the entry is of."""
 
 
-def import_config(path: Path, as_of: str, text_only: bool = False) -> Model:
+def import_config(path: Path, as_of: str, text_only: bool = False, name: str | None = None) -> Model:
     """Return the model that a config.json describes. Raises InputError with file and key.
 
     as_of: the date to record, year-month-day; text_only: the language model of one that is made to see or to hear.
+    name: what to call it, instead of what the config, the file or its folder are called.
     """
     config = read_config(path)
     beside = path.parent / "hf_quant_config.json"
@@ -53,7 +54,7 @@ def import_config(path: Path, as_of: str, text_only: bool = False) -> Model:
     try:
         shape, assumption = (FAMILIES[kind](config), "") if kind in FAMILIES else unknown(config)
         entry = {"hidden": config.get("hidden_size"), "vocab": config.get("vocab_size"), "norm": "rmsnorm"} | shape
-        model = Model.model_validate(entry | _head(config, path, as_of, assumption, sees))
+        model = Model.model_validate(entry | _head(config, path, as_of, assumption, sees, name))
         # what is written is what a catalog reads
         return validate(parse(dump(model.model_dump(mode="json", exclude_defaults=True)), str(path)), Model)
     except KeyError as error:
@@ -67,11 +68,12 @@ def import_config(path: Path, as_of: str, text_only: bool = False) -> Model:
         raise InputError(f"not supported: model_type {kind}: {error}", file=str(path)) from None
 
 
-def _head(config: Mapping[str, Any], path: Path, as_of: str, assumption: str, sees: str | None) -> dict[str, Any]:
+def _head(config: Mapping[str, Any], path: Path, as_of: str, assumption: str, sees: str | None,
+          name: str | None) -> dict[str, Any]:
     kept, doubt = stored(config)
     notes = [assumption, f"text part alone: {sees} is not modeled" if sees else "", doubt]
     note = "; ".join(filter(None, notes))
-    named = config.get("_name_or_path") or real(path).parent.name
+    named = name or config.get("_name_or_path") or _called(path)
     longest = config.get("max_position_embeddings") or config.get("n_positions") or SEQUENCE_LENGTH
     assumed = {"source": "not in the config; change it to yours", "as_of": as_of, "kind": "assumed"}
     hf_id = named if isinstance(named, str) and re.fullmatch(r"[\w.-]+/[\w.-]+", named) else None
@@ -82,6 +84,17 @@ def _head(config: Mapping[str, Any], path: Path, as_of: str, assumption: str, se
         "stored": kept, **({"note": note} if note else {}),
         "sequence_length": min(int(longest), SEQUENCE_LENGTH), "global_batch": GLOBAL_BATCH,
         "facts": {"sequence_length": assumed, "global_batch": assumed}}
+
+
+def _called(path: Path) -> str:
+    """Return what a config is of: its file where that is not simply config.json, the repository in the cache of the
+    Hugging Face Hub, else its folder.
+    """
+    if path.stem.lower() != "config":
+        return re.sub(r"[-_.]?config$", "", path.stem, flags=re.IGNORECASE)
+    folder = real(path).parent
+    cached = next((part for part in reversed(folder.parts) if part.startswith("models--")), None)
+    return cached.removeprefix("models--").replace("--", "/", 1) if cached else folder.name
 
 
 def checkpoint_total(path: Path) -> int | None:

@@ -40,7 +40,7 @@ def _replayed(catalog: Catalog, service: Service, candidates: Sequence[Candidate
     progress = replaying.progress if replaying is not None else None
     picks = at_load(catalog, service, candidates, picks)
     outcome = replay(catalog, service, candidates, picks, trace, progress=progress)
-    return replayed(outcome.delayed(outside(catalog, service, candidates, picks)), service)
+    return replayed(outcome.delayed(outside(catalog, service, candidates, picks, outcome.input)), service)
 
 
 def _service(catalog: Catalog, service: Service, candidates: Sequence[Candidate], picks: Sequence[Pick],

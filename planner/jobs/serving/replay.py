@@ -18,7 +18,7 @@ from planner.jobs.serving.delivered import percentiles
 from planner.jobs.serving.options import deployment, held
 from planner.jobs.serving.service import Service
 from planner.layouts.candidate import Candidate
-from planner.layouts.table import Floats
+from planner.layouts.table import Floats, Ints
 from planner.physics.serving.apart import sending
 from planner.physics.serving.deployment import Deployment, Replicas
 from planner.physics.serving.step import Load, step_times
@@ -57,6 +57,8 @@ class Tabulated:
     """Output tokens of a sequence in a step."""
     copies: int
     """Of attention, times stages: prompts share them out."""
+    stages: int
+    """Of a replica that only prefills: they take steps one after another, each all of it; 0 of others."""
     chunk: int
     """Prompt tokens of a step of one of them at most."""
 
@@ -71,19 +73,21 @@ class Tabulated:
     def prefill(self, tokens: int, context: int) -> float:
         """Return seconds that prompt tokens add; several prompts in a step are each as long as the mean one.
 
-        A prompt runs on one copy of attention and one stage, while the others work on others.
+        A prompt runs on one copy of attention and one stage, while the others work on others; as many as there are
+        share them out alike.
         """
-        each = min(tokens, self.chunk)
+        each = max(min(tokens, self.mean_prompt, self.chunk), tokens / self.copies * max(self.stages, 1))
         behind = context + min(tokens, self.mean_prompt) / 2
         rows = [np.interp(behind, self.before, row) for row in self.prompts]
-        return float(np.interp(each * self.copies, self.tokens, rows)) * tokens / each / self.copies
+        share = 1 / self.stages if self.stages else tokens / each / self.copies
+        return float(np.interp(each * self.copies, self.tokens, rows)) * share
 
     def empty(self) -> float:
         """Return the floor of a step that decodes nothing."""
         return self.floor
 
 
-def tabulate(d: Deployment, rows: Replicas, service: Service, batch: float, most: float) -> Tabulated:
+def tabulate(d: Deployment, rows: Replicas, service: Service, batch: float, most: float, stages: int) -> Tabulated:
     """Return the steps of a layout, tables of one row; prompts beside `batch` decoding sequences."""
     stream = service.stream
     many = np.unique(np.rint(np.geomspace(1, max(most, 2), POINTS)))
@@ -105,10 +109,11 @@ def tabulate(d: Deployment, rows: Replicas, service: Service, batch: float, most
     flat = np.zeros(len(grid[0]))
     whole = seconds(flat + beside, flat + context, *grid)
     base = seconds(np.array([beside]), np.array([context]), np.zeros(1), np.zeros(1))[0] if beside else 0.0
-    floor = d.engine.step
-    prompts = np.maximum(whole - base - (0.0 if beside else floor), 0.0).reshape(len(tokens), len(before))
+    # where prompts go first, their steps are whole ones, which copies and stages share out with all that is in them
+    floor = d.engine.step if beside else 0.0
+    prompts = np.maximum(whole - base, 0.0).reshape(len(tokens), len(before))
     return Tabulated(many, plain, slope, tokens, before, prompts, floor, stream.prompt, stream.tokens_per_step,
-                     copies, d.engine.chunk)
+                     copies, stages, d.engine.chunk)
 
 
 def kind_of(catalog: Catalog, service: Service, candidate: Candidate, pick: Pick) -> ReplicaKind:
@@ -117,12 +122,12 @@ def kind_of(catalog: Catalog, service: Service, candidate: Candidate, pick: Pick
     d, rows = deployment(catalog, service, candidate, column.format, column.settings), column.rows
     mean = held(catalog, service, d, rows, service.mean_length, column.settings)
     most = min(d.engine.sequences * pick.column.dp, max(1, int(mean.concurrency[0])))
-    steps = tabulate(d, rows, service, pick.column.batch if pick.column.role != "prefill" else 0.0, most)
-    copies = pick.column.dp * pick.column.pp
+    stages = column.pp if column.role == "prefill" else 0
+    steps = tabulate(d, rows, service, 0.0 if stages else column.batch, most, stages)
     return ReplicaKind(steps, max(service.length, int(mean.concurrency[0] * service.mean_length)),
-                       d.engine.sequences * pick.column.dp, d.engine.chunk * copies,
+                       d.engine.sequences * column.dp, d.engine.chunk * column.dp * (1 if stages else column.pp),
                        "prefill first" if d.engine.prefill_first else "mixed", hit_rate=service.asked.prefix_hits,
-                       context_grain=GRAIN)
+                       context_grain=GRAIN, stages=stages or 1)
 
 
 def replay(catalog: Catalog, service: Service, candidates: Sequence[Candidate], picks: Sequence[Pick],
@@ -186,8 +191,10 @@ def transfer_of(catalog: Catalog, service: Service, candidates: Sequence[Candida
     return lambda tokens: tokens * each
 
 
-def outside(catalog: Catalog, service: Service, candidates: Sequence[Candidate], picks: Sequence[Pick]) -> float:
-    """Return seconds before a first token that no step of the replay has: of the host, and of stages and copies.
+def outside(catalog: Catalog, service: Service, candidates: Sequence[Candidate], picks: Sequence[Pick],
+            inputs: Ints) -> Floats:
+    """Return seconds before a first token that no step of the replay has, by the tokens of prompts: of the host, and of
+    stages and copies.
 
     The replay has a prompt take one stage's and copy's share of the time of all, as they work on different prompts; the
     prompt itself passes the stages one after the other, and has one copy for itself.
@@ -196,11 +203,14 @@ def outside(catalog: Catalog, service: Service, candidates: Sequence[Candidate],
     column = pick.column
     d, rows = deployment(catalog, service, candidates[column.candidate], column.format, column.settings), column.rows
     copies, none = column.pp * column.dp, np.zeros(1)
-    tokens = np.full(1, min(service.stream.prompt, float(d.engine.chunk)) * copies)
+    each = min(service.stream.prompt, float(d.engine.chunk))
+    tokens = np.full(1, each * copies)
     pass_ = float(step_times(d, rows, Load(none, none, tokens, none + service.stream.behind)).total[0])
     # chunks of a prompt follow each other through the stages at once, on their copy one by one
-    steps = max(1.0, service.stream.prompt / d.engine.chunk)
-    return d.engine.request + pass_ * (steps * (1 - 1 / column.dp) + (1 - 1 / column.pp) / column.dp)
+    steps = inputs * (1 - service.stream.hits) / each * (column.role != "prefill")
+    found: Floats = d.engine.request + pass_ * (steps * (1 - 1 / column.dp)
+                                                + np.minimum(steps, 1.0) * (1 - 1 / column.pp) / column.dp)
+    return found
 
 
 def replayed(outcome: Outcome, service: Service) -> Replayed:

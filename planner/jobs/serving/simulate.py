@@ -37,7 +37,7 @@ def simulate_plan(plan: Plan, catalog: Catalog, trace: Trace | None = None, *, w
         requests = requests_of(part, trace)
         if its and len(requests):
             found = replay(catalog, part, candidates, its, requests, policy, progress)
-            outcomes.append(found.delayed(outside(catalog, part, candidates, its)))
+            outcomes.append(found.delayed(outside(catalog, part, candidates, its, found.input)))
     outcome = merged(outcomes)
     span = float(np.ptp(outcome.arrival)) if trace is None else 0.0
     asked_rate = trace.rate if trace is not None else (len(outcome.arrival) - 1) / span if span else math.inf

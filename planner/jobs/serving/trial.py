@@ -6,8 +6,9 @@ Requests at the start and the end of a replay find the replicas emptier than in 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from planner.jobs.serving.answers import at_load, loads
 from planner.jobs.serving.replay import groups_of, outside, requests_of, run, transfer_of
 from planner.jobs.serving.service import Service
 from planner.layouts.candidate import Candidate
+from planner.layouts.table import Floats, Ints
 from planner.simulate.fleet import Group, Transfer
 from planner.simulate.outcome import Latency, Outcome
 from planner.simulate.trace import Trace
@@ -43,8 +45,8 @@ class _Fleet:
     service: Service
     groups: tuple[Group, ...]
     transfer: Transfer | None
-    delay: float
-    """Seconds before a first token outside the steps."""
+    delay: Callable[[Ints], Floats]
+    """Seconds before a first token outside the steps, by the tokens of prompts."""
     part: float
     """Of the load, what these replicas get."""
 
@@ -54,7 +56,7 @@ class _Fleet:
         """
         faster = replace(trace, arrival=trace.arrival / (load * self.part))
         found = run(self.service, self.groups, faster, transfer=self.transfer, share=load * self.part)
-        found = found.delayed(self.delay)
+        found = found.delayed(self.delay(found.input))
         drawn = self.service.trace is None and self.service.asked.clients is None
         inner = _inner(found) if drawn else slice(None)
         worst: dict[Role, float] = {group.role: 0.0 for group in self.groups}
@@ -161,7 +163,7 @@ def _fleet(catalog: Catalog, service: Service, candidates: Sequence[Candidate], 
                          for late in sorted({pick.column.role == "decode" for pick in picks}))
                      for counts in ([pick.replicas for pick in picks], [group.replicas for group in groups]))
     return _Fleet(service, tuple(groups), transfer_of(catalog, service, candidates, picks),
-                  outside(catalog, service, candidates, picks), sample / whole)
+                  partial(outside, catalog, service, candidates, picks), sample / whole)
 
 
 def _inner(found: Outcome) -> slice:

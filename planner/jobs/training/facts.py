@@ -41,7 +41,9 @@ def facts_of(question: Question, model: Model, asked: Training, batch: Batch, li
     space = replace(space, sequence_parallel=(1, 0) if len(whole) else (1,))
     return Facts(space=space, stack=stack, node_gpus=np.array([c.node.gpus for c in candidates]),
                   clustered=np.array([c.clustered for c in candidates]),
-                  precisions=np.array([[computes(c, r, p) for p in asked.precision]
+                  precisions=np.array([[computes(c, r, p) and not (
+                      # as fast and as large as bf16 where a GPU has both
+                      p == "fp16" and "bf16" in asked.precision and computes(c, r, "bf16")) for p in asked.precision]
                                        for c, r in zip(candidates, question.rates, strict=True)]),
                   fixed_gpus=limits.gpus, max_nodes=limits.max_nodes, partial_nodes=asked.tokens is None,
                   whole_sequences=whole, frozen_layers=asked.trained_layers is not None,

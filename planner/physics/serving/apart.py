@@ -7,8 +7,9 @@ from statistics import NormalDist
 import numpy as np
 
 from planner.layouts.table import Floats
+from planner.physics.serving.crowding import crowding
 from planner.physics.serving.deployment import Deployment, Replicas
-from planner.physics.serving.level import ROOM, Served, Stream, waiting
+from planner.physics.serving.level import ROOM, ROUNDS, Served, Stream, waiting
 from planner.physics.serving.pace import undisturbed
 from planner.physics.serving.points import over_all
 from planner.physics.serving.step import Load, step_times
@@ -23,23 +24,40 @@ def sending(d: Deployment, rows: Replicas, tokens: float) -> Floats:
 
 
 def prefilling(d: Deployment, rows: Replicas, stream: Stream, busy: Floats) -> Served:
-    """Return what replicas that only prefill do while prompts are at work a share `busy` of the time."""
-    zero = np.zeros(len(rows))
-    copies = (rows.dp * rows.pp).astype(np.float64)
-    chunk = np.full(len(rows), float(d.engine.chunk)) * copies
-    each = np.minimum(stream.prompt * copies, chunk)
-    behind = np.full(len(rows), stream.behind)
+    """Return what replicas that only prefill do while prompts are at work a share `busy` of the time.
 
-    def step(prompt: Floats) -> Floats:
-        return step_times(d, rows, Load(zero, zero + stream.input, prompt, behind)).total
+    Prompts that wait share a step as far as it has room. Stages of a pipeline work on a step each, one after the other.
+    """
+    zero, none = np.zeros(len(rows)), np.zeros(len(rows))
+    dp, pp = rows.dp.astype(np.float64), rows.pp.astype(np.float64)
+    each, behind = min(stream.prompt, float(d.engine.chunk)), zero + stream.behind
+    steps, most = stream.prompt / each, np.full(len(rows), d.engine.chunk / each)
 
-    alone = step(each)
-    service = np.minimum(stream.prompt / chunk * step(chunk), stream.prompt / each * alone)
-    lengths = np.array(stream.inputs) * (1 - stream.hits) / stream.prompt
-    own = d.engine.request + lengths[None, :] * (stream.prompt * copies / each * alone)[:, None]
-    wait = waiting(stream, busy, service)
-    return Served(busy, busy / service, service, busy, service, busy, wait, over_all(own), own,
-                  undisturbed(zero, zero), zero)
+    def passing(prompts: Floats) -> Floats:
+        tokens = np.clip(prompts * each, each, float(d.engine.chunk)) * dp * pp
+        return step_times(d, rows, Load(none, zero + stream.input, tokens, behind)).total
+
+    lone, full = passing(zero + 1), passing(most)
+    service = steps * np.minimum(full / most, lone) / (dp * pp)
+    rate = busy / service
+    drawn, together = rate * steps, zero + 1
+    for _ in range(ROUNDS):
+        mixed = passing(together) / pp
+        taken = drawn * mixed / -np.expm1(-drawn * mixed)
+        together = np.clip(taken / dp, 1.0, most)
+    at_work = np.minimum(drawn * mixed / np.maximum(taken, 1.0), 1.0)
+    shared = 1 - each / d.engine.chunk
+    rest = shared * at_work * mixed
+    met = np.maximum(shared * drawn * (rest + mixed * at_work) / 2 / dp + stream.gap_cv**2 - 1, 0.0)
+    others, queue = passing(1 + met) - lone, waiting(stream, busy, service)
+    wait = np.maximum(queue, others)
+    # of a burst all but the first wait
+    alone = (1 - busy) * (1 - np.sqrt(busy) * (1 - 2 / (1 + max(stream.gap_cv**2, 1.0))))
+    waits = (queue * (1 - alone) + others * at_work) / np.maximum(queue + others, 1e-12)
+    share = np.array(stream.inputs)[None, :] * (1 - stream.hits) / stream.prompt
+    stage = (lone / pp)[:, None]
+    own = d.engine.request + share * steps * stage + np.minimum(share * steps, 1.0) * (lone[:, None] - stage)
+    return Served(busy, rate, mixed, busy, rest, waits, wait, over_all(own), own, undisturbed(zero, zero), zero)
 
 
 def decoding(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Served:
@@ -52,8 +70,7 @@ def decoding(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Se
         load = Load(np.maximum(sequences, 1.0), context, zero, zero, 1.0 + stream.drafts)
         return step_times(d, rows, load).total / stream.tokens_per_step + sent
 
-    took = step(batch)
-    crowd = batch + NormalDist().inv_cdf(ROOM) * np.sqrt(batch)
-    deviation = np.maximum(step(batch + np.sqrt(batch)) - took, 0.0)
-    return Served(batch, batch / (later * took), took, zero, zero, zero, zero, zero, zero[:, None],
-                  undisturbed(took, deviation), crowd)
+    took, spread = step(batch), crowding(stream.gap_cv, batch, step, zero + 1, zero)
+    crowd = batch + NormalDist().inv_cdf(ROOM) * np.sqrt(spread.variance)
+    return Served(batch + spread.more, batch / (later * took), took, zero, zero, zero, zero, zero, zero[:, None],
+                  undisturbed(spread.token, spread.deviation), crowd)

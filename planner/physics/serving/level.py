@@ -20,15 +20,15 @@ from statistics import NormalDist
 import numpy as np
 
 from planner.layouts.table import Floats
+from planner.physics.serving.crowding import STEEPEST, crowding
 from planner.physics.serving.deployment import Deployment, Replicas
 from planner.physics.serving.pace import Pace, Prompts, disturbed
 from planner.physics.serving.points import least, over_all, points_of
+from planner.physics.serving.steady import joining
 from planner.physics.serving.step import Load, step_times
 
 LOADS = 32
 """Loads looked at in a round of the search for the one that answers a rate."""
-STEEPEST = 0.95
-"""Elasticity of a step's time in the sequences beyond which no load is steady."""
 ROUNDS = 4
 """Of the number of prompts that share a step, which depends on how long it takes."""
 THREE = ((1 / 6, -3**0.5), (2 / 3, 0.0), (1 / 6, 3**0.5))
@@ -178,7 +178,7 @@ def served(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Serv
     base = zero if d.engine.prefill_first else plain
     # a prompt runs on one copy of attention and one stage, while the others work on others
     each = min(stream.prompt, float(d.engine.chunk))
-    steps, together = stream.prompt / each, np.ones(len(rows))
+    steps, together, most_together = stream.prompt / each, np.ones(len(rows)), d.engine.chunk / each
     lone = mixed = step(beside, each * copies)
 
     def filled(prompts: Floats) -> Floats:
@@ -191,9 +191,7 @@ def served(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Serv
         rate = batch / (later * plain / gain + batch * cost)
         busy = np.minimum(rate * cost, STEEPEST)
         mean = np.minimum(plain * (1 - busy) + mixed * busy if d.engine.prefill_first else plain / (1 - busy), mixed)
-        # prompts of a step that has some
-        drawn = np.maximum(rate * steps * mean / copies, 1e-9)
-        together = np.clip(drawn / -np.expm1(-drawn), 1.0, d.engine.chunk / each)
+        together = joining(d.engine, rate * steps / copies, plain, mixed, busy, np.full(len(rows), most_together))
     full = step(beside, d.engine.chunk * copies)
     service = stream.prompt / (d.engine.chunk * copies) * full
     prompts = np.minimum(rate * service, 1 - 1e-6)
@@ -215,15 +213,13 @@ def served(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Serv
     share = lengths[None, :] / stream.prompt
     own = d.engine.request + np.maximum(1.0, np.ceil(lengths / d.engine.chunk))[None, :] * base[:, None]
     own = own + share * (steps * (lone - base))[:, None]
-    # over a range, as steps rise at the edges of kernels' tiles
-    slope = (step(1.5 * many, zero) - step(0.5 * many, zero)) / many / gain
     left = np.maximum(1 - rate * cost, 1 - STEEPEST)
     # users who wait for an answer ask no more until they have it
     answer = over_all(own) + wait + later * plain / gain / left
     asks = zero if stream.think is None else answer / max(stream.think, 1e-9)
-    spread = crowding(stream, batch, np.clip(slope * gain * many / plain, 0.0, STEEPEST), left, asks)
+    spread = crowding(stream.gap_cv, batch, lambda sequences: step(sequences, zero) / gain, left, asks)
     # prompts that come while a step has some go into the next together
-    many_at_once = np.clip(1 + rate * steps * mixed / copies, 1.0, d.engine.chunk / each)
+    many_at_once = np.clip(1 + rate * steps * mixed / copies, 1.0, most_together)
     shared_cost = steps * (filled(many_at_once) - base) / (many_at_once * copies)
     others_prompts = Prompts(
         rate, cost, np.minimum(shared_cost, cost),
@@ -231,36 +227,12 @@ def served(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Serv
         np.where(queue > others, queue, others * (1 - shared)), waits,
         over_all(own) - d.engine.request + (1 - shared) * rest / 2,
         None if d.engine.prefill_first else full / gain, stream.gap_cv**2, stream.input_cv**2)
-    pace = disturbed(plain / gain, slope * np.sqrt(spread.averaged) / left,
-                     np.maximum(np.array(stream.outputs) - 1, 1.0), others_prompts)
+    pace = disturbed(spread.token, spread.deviation, np.maximum(np.array(stream.outputs) - 1, 1.0), others_prompts)
     # prompts that came behind one's own draw out the answer
     extra = rate**2 * cost * (others_prompts.wait + others_prompts.work) / left
     crowd = batch + extra + NormalDist().inv_cdf(ROOM) * np.sqrt(spread.variance)
+    extra = extra + spread.more
     return Served(batch + extra, rate, plain, prompts, rest, waits, wait, over_all(own), own, pace, crowd, stream.think)
-
-
-@dataclass(frozen=True, slots=True)
-class Crowding:
-    """How the number of decoding sequences varies: its variance, and what is left averaged over a request's time."""
-
-    variance: Floats
-    averaged: Floats
-
-
-def crowding(stream: Stream, batch: Floats, elasticity: Floats, left: Floats, asks: Floats) -> Crowding:
-    """Return how the number of sequences varies about its mean, with steps that grow by `elasticity` in it.
-
-    left: share of the time that prompts leave to decoding, which many arrivals take twice: by their prompts and after.
-    asks: of a closed loop, the time of an answer over that of a thought; zero in an open one.
-
-    Sequences leave at N / TPOT(N), which makes N a birth-death chain: variance D / (1 - e), as every one more slows all
-    others down, and it forgets itself in 1 / (1 - e) of a request's time. In a closed loop every one more also is one
-    fewer who will ask: (1 - e) becomes (1 - e + R / Z).
-    """
-    free = 1 - elasticity + asks
-    variance = batch * (1 + stream.gap_cv**2) / 2 / free / left
-    averaged: Floats = variance * 2 / free * (1 - (1 - np.exp(-free)) / free)
-    return Crowding(variance, averaged)
 
 
 def meeting(stream: Stream, rate: Floats, mean: Floats, cost: Floats, most: Floats) -> Floats:
@@ -274,8 +246,15 @@ def meeting(stream: Stream, rate: Floats, mean: Floats, cost: Floats, most: Floa
 
 
 def waiting(stream: Stream, busy: Floats, service: Floats) -> Floats:
-    """Return the mean wait of a prompt for others that are at work a share `busy` of the time (Kingman 1961)."""
-    return busy / (1 - busy) * (stream.gap_cv**2 + stream.input_cv**2) / 2 * service
+    """Return the mean wait of a prompt for others that are at work a share `busy` of the time (Kingman 1961).
+
+    Of gaps more uneven than at random prompts come in bursts, and wait for each other however few they are in all: by
+    replay in proportion to the root of that share.
+    """
+    gaps = stream.gap_cv**2
+    uneven = busy * (min(gaps, 1.0) + stream.input_cv**2) + np.sqrt(busy) * max(gaps - 1, 0.0)
+    found: Floats = uneven / 2 / (1 - busy) * service
+    return found
 
 
 def at_rate(work: Callable[[Floats], Served], rate: float, low: float, high: float) -> Served:

@@ -12,11 +12,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from planner.catalog.speed import EngineSpeed
 from planner.layouts.table import Floats
 from planner.physics.serving.deployment import Deployment, Replicas
 from planner.physics.serving.step import Load, step_times
 
 ROUNDS = 6
+LEAST_IDLE = 0.05
+"""Share of time that is left for decoding at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,21 +84,64 @@ def mixed_step(d: Deployment, rows: Replicas, demand: Demand, batch: Floats, pro
     return step_times(d, rows, load).total
 
 
-def step_and_prompt(d: Deployment, rows: Replicas, demand: Demand, batch: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return seconds for a token of `batch` sequences, those that a prompt adds to its steps, and those steps whole."""
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Steps of a batch that takes prompts, for each row, in seconds."""
+
+    token: Floats
+    """Of a token of every sequence."""
+    plain: Floats
+    """A step without prompts."""
+    mixed: Floats
+    """A step that some prompts share."""
+    added: Floats
+    """What a prompt adds to the steps that it shares."""
+    alone: Floats
+    """The steps of a prompt that shares them with none, whole."""
+
+
+def steps_of(d: Deployment, rows: Replicas, demand: Demand, batch: Floats, together: Floats) -> Steps:
+    """Return the steps of `batch` sequences where `together` prompts on average share one that has some."""
     # every copy of attention and every stage works on a prompt of its own
     copies = (rows.dp * rows.pp).astype(np.float64)
     each, many = np.minimum(d.engine.chunk, demand.prompt), len(rows)
     beside = np.zeros(many) if d.engine.prefill_first else batch
-    both = np.tile(np.arange(many), 2)
-    twice = replace(demand, input=demand.input[both], output=demand.output[both], clients=demand.clients[both])
-    # both kinds of step in one table
-    found = mixed_step(d, rows.take(both), twice, np.concatenate([batch, beside]),
-                       np.concatenate([np.zeros(many), each * copies]))
-    plain, mixed = found[:many], found[many:]
-    steps = demand.prompt / each
-    added = mixed if d.engine.prefill_first else mixed - plain
-    return plain / demand.gain, steps * added / copies, steps * mixed
+    thrice = np.tile(np.arange(many), 3)
+    alike = replace(demand, input=demand.input[thrice], output=demand.output[thrice], clients=demand.clients[thrice])
+    shared = np.minimum(together * each, d.engine.chunk)
+    # all kinds of step in one table
+    found = mixed_step(d, rows.take(thrice), alike, np.concatenate([batch, beside, beside]),
+                       np.concatenate([np.zeros(many), each * copies, shared * copies]))
+    plain, alone, mixed = found[:many], found[many:2 * many], found[2 * many:]
+    added = demand.prompt / shared * (mixed if d.engine.prefill_first else mixed - plain) / copies
+    return Steps(plain / demand.gain, plain, mixed, added, demand.prompt / each * alone)
+
+
+def joining(engine: EngineSpeed, drawn: Floats, plain: Floats, mixed: Floats, busy: Floats, most: Floats) -> Floats:
+    """Return how many prompts share a step that has some, on average, at most `most`: those that came in the step
+    before.
+
+    drawn: prompts a second, each as often as it takes steps; plain, mixed: seconds of a step without prompts and with
+    some; busy: share of the time that is the prompts'. Where prompts go first, steps with some come after either kind.
+    """
+    if engine.prefill_first:
+        none = np.exp(-np.minimum(drawn * mixed, 500.0))
+        found = drawn * mixed + np.maximum(drawn * plain, 1e-9) * none / -np.expm1(-np.maximum(drawn * plain, 1e-9))
+    else:
+        many = np.maximum(drawn * np.minimum(plain / np.maximum(1 - busy, LEAST_IDLE), mixed), 1e-9)
+        found = many / -np.expm1(-many)
+    return np.clip(found, 1.0, most)
+
+
+def _round(d: Deployment, rows: Replicas, demand: Demand, batch: Floats, together: Floats
+           ) -> tuple[Steps, Floats, Floats]:
+    """Return the steps of a batch that is never empty, the requests/s that it answers, and the prompts that then share
+    a step.
+    """
+    steps, each = steps_of(d, rows, demand, batch, together), np.minimum(d.engine.chunk, demand.prompt)
+    rate = 1 / (steps.added + np.maximum(demand.output - 1, 1.0) * steps.token / batch)
+    drawn = rate * demand.prompt / each / (rows.dp * rows.pp)
+    return steps, rate, joining(d.engine, drawn, steps.plain, steps.mixed, rate * steps.added, d.engine.chunk / each)
 
 
 def static(d: Deployment, rows: Replicas, demand: Demand, most: Floats) -> Service:
@@ -115,24 +161,24 @@ def static(d: Deployment, rows: Replicas, demand: Demand, most: Floats) -> Servi
 def closed(d: Deployment, rows: Replicas, demand: Demand, most: Floats) -> Service:
     """Return the steady state of `clients` that each ask again when answered; at most `most` sequences run."""
     most = np.maximum(1.0, most)
-    batch = np.minimum(demand.clients, most)
+    batch, together = np.minimum(demand.clients, most), np.ones(len(rows))
+    later = np.maximum(demand.output - 1, 1.0)
     for _ in range(ROUNDS):
-        step, added, whole = step_and_prompt(d, rows, demand, batch)
-        later = np.maximum(demand.output - 1, 1.0)
-        rate = 1 / (added + later * step / batch)
-        ahead = d.engine.burst * np.maximum(0.0, np.minimum(demand.clients, most) - 1) * added
-        ttft = d.engine.request + whole + step / 2 + ahead
+        steps, rate, together = _round(d, rows, demand, batch, together)
+        ahead = d.engine.burst * np.maximum(0.0, np.minimum(demand.clients, most) - 1) * steps.added
+        ttft = d.engine.request + steps.alone + steps.token / 2 + ahead
         held = np.minimum(np.maximum(demand.clients - rate * ttft, demand.clients * 0.02), most)
         batch = np.maximum(0.5 * batch + 0.5 * held, 0.5)
-    tpot = step + batch * added / later
+    tpot = steps.token + batch * steps.added / later
     waiting = np.maximum(0.0, demand.clients - most) / rate
-    return Service(rate, rate * demand.output, ttft + waiting, tpot, batch, whole)
+    return Service(rate, rate * demand.output, ttft + waiting, tpot, batch, steps.alone)
 
 
 def offline(d: Deployment, rows: Replicas, demand: Demand, most: Floats) -> Service:
     """Return the maximum with every request queued: `most` sequences run."""
-    batch = np.maximum(1.0, most)
-    step, added, whole = step_and_prompt(d, rows, demand, batch)
+    batch, together = np.maximum(1.0, most), np.ones(len(rows))
     later = np.maximum(demand.output - 1, 1.0)
-    rate = 1 / (added + later * step / batch)
-    return Service(rate, rate * demand.output, whole, step + batch * added / later, batch, whole)
+    for _ in range(ROUNDS // 2):
+        steps, rate, together = _round(d, rows, demand, batch, together)
+    return Service(rate, rate * demand.output, steps.alone, steps.token + batch * steps.added / later, batch,
+                   steps.alone)

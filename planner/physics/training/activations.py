@@ -52,7 +52,8 @@ def saved_per_token(question: Question, rows: Layouts, kind: LayerKind) -> Float
              "mlp_act": e * kind.ffn / tp, "moe": routed, "moe_act": acted, "mla_up_proj": projected}
     none = inputs + outputs + unfused + masks + attention + mlp
     if stack.selective_recompute == ("every-second-matmul",):
-        selective = e * (2 * h / split + (2 * kind.query_width + kind.key_value_width / 2 + kind.ffn) / tp)
+        products = h / split + (2 * kind.query_width - kind.value_width + kind.key_value_width / 2 + kind.ffn) / tp
+        selective = e * (h / split + kind.value_width / tp + (1 - stack.unsaved_products) * products)
     else:
         selective = none - sum((drops[m] for m in stack.selective_recompute), np.zeros_like(tp))
     outputs_kept = {"gate": e * (kind.experts.count if kind.experts else 0), "wo": e * h / split,
@@ -83,7 +84,9 @@ def _frozen(question: Question, kind: LayerKind, tp: Floats, outputs: Floats, at
         outputs, mlp = 0.0 * outputs, mlp - e * kind.ffn / tp
     adapted = (h * (tuning.adapts("attention", "column") + tuning.adapts("mlp", "column"))
                + (kind.value_width * tuning.adapts("attention", "row") + kind.ffn * tuning.adapts("mlp", "row")) / tp)
-    return outputs, attention + question.recipes.adapter_input * adapted, mlp
+    # an adapter narrower than 32 bits keeps its input as narrow
+    held = question.recipes.adapter_input - (4 - tuning.adapter.weight if tuning.adapter else 0)
+    return outputs, attention + held * adapted, mlp
 
 
 def live_layer(question: Question, rows: Layouts, kept: Floats) -> Floats:

@@ -13,7 +13,7 @@ from planner.physics.training.estimate import StepBreakdown, TimeTerms, step_bre
 from planner.physics.training.memory import MemoryTerms, memory_terms, stage_memory
 from planner.physics.training.parameters import trained_share
 from planner.physics.training.question import Question, splits_model
-from planner.physics.training.schedule import even_layers, in_flight_chunks
+from planner.physics.training.schedule import in_flight_chunks, usual_layers
 
 Fits = Literal["fits", "tight", "does not fit"]
 
@@ -89,7 +89,10 @@ def evaluate_fixed(question: Question, rows: Layouts, row: int, recompute_layers
 
     recompute_layers: layers of every stage under the row's mode, the rest keep everything; none means all.
     """
-    layers = even_layers(question.shape.layers, int(rows.pp[row]), int(rows.schedule[row]))
+    shape = question.shape
+    # torchtitan's pipeline splits all layers alike; Megatron's recipes for mixtures state their layouts
+    lead = shape.lead_layers if question.stack.fully_sharded else 0
+    layers = usual_layers(shape.layers, lead, int(rows.pp[row]), int(rows.schedule[row]))
     counts = np.zeros((len(layers), len(RECOMPUTE)), np.int64)
     dropped = layers if recompute_layers is None else np.minimum(layers, recompute_layers)
     counts[:, int(rows.recompute[row])] += dropped

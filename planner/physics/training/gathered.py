@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from planner.layouts.table import Floats, Layouts
+from planner.layouts.table import Floats, Layouts, Mask
 from planner.physics.training.question import Question
 
 
@@ -52,8 +52,14 @@ def _unreduced(question: Question, rows: Layouts, layer: Floats, rank: Floats, t
     # the gradient itself, and the copy that is reduced
     single = np.where(rows.zero == 3, 2 * width * one if tuning.trains_base else width * one, 0.0)
     accumulated = stack.reduce_bytes * (rank + tables)
-    piped = (rows.pp > 1) & stack.fully_sharded
-    return np.where((rows.zero >= 2) & ((rows.no_sync == 1) | piped), accumulated, single)
+    return np.where(keeps_unreduced(question, rows), accumulated, single)
+
+
+def keeps_unreduced(question: Question, rows: Layouts) -> Mask:
+    """Say where gradients of all weights of the rank stay whole till the last micro-batch."""
+    piped = (rows.pp > 1) & question.stack.fully_sharded
+    kept: Mask = (rows.zero >= 2) & ((rows.no_sync == 1) | piped)
+    return kept
 
 
 def _largest(question: Question, rows: Layouts) -> Floats:

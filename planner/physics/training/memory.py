@@ -11,7 +11,7 @@ from planner.catalog.recipes import TrainedBytes
 from planner.layouts.axes import lead_modes
 from planner.layouts.table import Floats, Ints, Layouts
 from planner.physics.training.activations import live_layer, saved_per_token
-from planner.physics.training.gathered import gathered_bytes
+from planner.physics.training.gathered import gathered_bytes, keeps_unreduced
 from planner.physics.training.parameters import (
     Kinds,
     adapter_parameters,
@@ -185,8 +185,11 @@ def memory_terms(question: Question, rows: Layouts) -> MemoryTerms:
         (count * _in_mode(saved_per_token(question, rows, kind), rows) for kind, count in shape.lead), none)
     vocab = shape.vocab / tp if stack.vocab_parallel_loss else np.full_like(tp, shape.vocab)
     whole = layer + layer_experts
-    gathered = gathered_bytes(question, rows, whole, whole * np.ceil(shape.layers / rows.pp) + lead + lead_experts,
-                              table + head)
+    piped = rows.pp > 1
+    # a pipeline has one of the tables at either end, and the leading layers in place of others on its first stage
+    rank = np.where(piped, whole * np.ceil((shape.layers + shape.lead_layers) / rows.pp),
+                    whole * shape.layers + lead + lead_experts)
+    gathered = gathered_bytes(question, rows, whole, rank, np.where(piped, np.maximum(table, head), table + head))
     expanded = 2 * whole if question.tuning.quantized else none
     kinds = [rows.tp > 1, rows.cp > 1, rows.dp > 1, rows.pp > 1, rows.ep > 1]
     groups = np.sum(kinds, axis=0) + np.where(rows.pp > 1, stack.standing_groups, 0)
@@ -202,6 +205,11 @@ def memory_terms(question: Question, rows: Layouts) -> MemoryTerms:
     states = _layers(question, rows, shape.kinds, share)
     first = _sum(_layers(question, rows, shape.lead, float(share == 1)), _tables(question, rows, table))
     last = _tables(question, rows, head)
+    if not stack.gradients_persist:
+        # the shard of a gradient takes the place of the whole one, layer by layer
+        replaced = keeps_unreduced(question, rows)
+        states, first, last = (replace(part, gradients=np.where(replaced, 0.0, part.gradients))
+                               for part in (states, first, last))
     if rows.schedule.any():
         states, first, last = _twice(states, rows), _both(first, last, rows), _both(last, first, rows)
     return MemoryTerms(

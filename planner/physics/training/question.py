@@ -116,7 +116,7 @@ def question_of(catalog: Catalog, model: Model, candidates: tuple[Candidate, ...
         shape=shape, sequence_length=sequence_length, global_batch=global_batch, candidates=candidates,
         rates=tuple(catalog.rates(c.gpu.architecture) for c in candidates), precisions=precisions, stack=stack,
         kernels=catalog.kernels, collectives=catalog.collectives, recipes=catalog.recipes,
-        tuning=tuning or tuning_of(catalog.recipes, method, lora_rank, trained_layers),
+        tuning=tuning or tuning_of(catalog.recipes, stack, method, lora_rank, trained_layers),
         memory_residuals=(residuals[0], residuals[1]),
         memory_margins=(max(1.0, quantile(residuals[0], confidence)), max(1.0, quantile(residuals[1], confidence))),
         memory_least=(min(1.0, quantile(residuals[0], 1 - confidence)),

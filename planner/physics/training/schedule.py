@@ -60,6 +60,20 @@ def splits_evenly(vpp: Ints | int, schedule: Ints | int) -> Mask:
     return fixed
 
 
+def usual_layers(layers: int, lead: int, stages: int, schedule: int = 0) -> Ints:
+    """Return uniform layers per stage where a framework splits all layers alike, the leading ones on the first stage.
+
+    The first stage has so many fewer uniform ones, or none, and the rest goes to the other stages.
+    """
+    split = even_layers(layers + lead, stages, schedule)
+    if not lead or stages == 1 or schedule in EQUAL:
+        return even_layers(layers, stages, schedule)
+    if split[0] >= lead:
+        split[0] -= lead
+        return split
+    return np.concatenate([[0], even_layers(layers, stages - 1, schedule)]).astype(np.int64)
+
+
 def even_layers(layers: int, stages: int, schedule: int = 0) -> Ints:
     """Return layers per stage as frameworks split by default.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from planner.catalog.recipes import Recipes, TrainedBytes
+from planner.catalog.stack import Stack
 
 TARGETS = frozenset({"attention-in", "attention-out", "mlp-in", "mlp-out", "experts"})
 """The products that can have adapters: into and out of attention and feed-forward, and those of routed experts."""
@@ -49,14 +50,21 @@ PRETRAIN = Tuning(True, 0, False, 2.0)
 INFERENCE = Tuning(False, 0, False, 2.0, forward_only=True)
 
 
-def tuning_of(recipes: Recipes, method: str, rank: int, trained_layers: int | None = None) -> Tuning:
+def adapter_bytes(recipes: Recipes, stack: Stack) -> TrainedBytes:
+    """Return the bytes per adapter parameter: as the stack holds weights without a master copy, else as PEFT does."""
+    own = stack.recipe("bf16")
+    return recipes.adapter if own.master else TrainedBytes(weight=own.weight, gradient=own.gradient,
+                                                           moments=own.moments)
+
+
+def tuning_of(recipes: Recipes, stack: Stack, method: str, rank: int, trained_layers: int | None = None) -> Tuning:
     """Return what a method (pretrain, full, lora, qlora, inference) changes; trained_layers freezes those below."""
     if trained_layers is not None and method in ("pretrain", "full"):
         return replace(PRETRAIN, trained_layers=trained_layers)
     if method == "inference":
         return INFERENCE
     if method == "lora":
-        return Tuning(False, rank, False, 2.0, adapter=recipes.adapter)
+        return Tuning(False, rank, False, 2.0, adapter=adapter_bytes(recipes, stack))
     if method == "qlora":
         return Tuning(False, rank, True, recipes.bases[recipes.qlora], keeps_frozen_inputs=True,
                       adapter=recipes.adapter)

@@ -126,6 +126,21 @@ def fsdp(reading: Reading, prefix: str, listed: str = "fsdp") -> bool:
     return True
 
 
+def sharding(reading: Reading, stack: str) -> None:
+    """Read DeepSpeed or FSDP, or that nothing is sharded, and put down the stack: DeepSpeed where it is on."""
+    if deepspeed(reading):
+        stack = "deepspeed"
+    elif not fsdp(reading, "fsdp_config."):
+        replicated(reading)
+    reading.put("workload.stack", stack, "the kind of file")
+
+
+def steps(reading: Reading) -> None:
+    """Read the steps; -1, which is the Trainer's own, leaves them to the epochs."""
+    asked = reading.get("max_steps")
+    reading.steps = reading.number("max_steps") if asked is not None and float(str(asked)) > 0 else None
+
+
 def replicated(reading: Reading) -> None:
     """Put down that nothing is sharded, which is what the Trainer does alone."""
     reading.axis("zero", 0, "no deepspeed or fsdp")

@@ -1,4 +1,4 @@
-"""The fleet question and its answer, in plain ints: cents, microseconds, and micro-USD per node-hour."""
+"""The question which run one job takes, and its answer, in plain ints: cents, microseconds, micro-USD per node-hour."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Goal = Literal["cost", "time", "gpus", "energy"]
 
 @dataclass(frozen=True, slots=True)
 class FleetOffer:
-    """Nodes of one hardware candidate at one price; `max_nodes` holds for all workloads together."""
+    """Nodes of one hardware candidate at one price."""
 
     key: int
     candidate: int
@@ -36,78 +36,50 @@ class FleetOffer:
         return cost_cents(nodes, self.price(nodes), max(duration_us, self.least_us))
 
 
-class Pick(NamedTuple):
-    """One possible decision: this workload in this column on this offer, for `cents` over its duration."""
-
-    workload: int
-    column: Column
-    offer: FleetOffer
-    cents: int
-
-
 class Choice(NamedTuple):
-    """What was decided for one workload."""
+    """A column on an offer."""
 
-    workload: int
     column: Column
     offer: FleetOffer
 
 
 @dataclass(frozen=True, slots=True)
-class FleetProblem:
-    """Workloads run at the same time, each in one of its columns; limits are None where there is none.
+class Limits:
+    """What a run must keep, in the solver's quanta; none is no limit. GPUs and nodes are limits of the columns."""
 
-    Nodes count with their spares everywhere; the deadline holds for each workload on its own.
-    Raises ValueError for two columns of a workload, or two offers, with the same key.
-    """
-
-    workloads: tuple[tuple[Column, ...], ...]
-    offers: tuple[FleetOffer, ...]
-    objective: Goal = "cost"
     deadline_us: int | None = None
     budget_cents: int | None = None
-    max_gpus: int | None = None
-    max_nodes: int | None = None
     max_power_w: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunProblem:
+    """One job runs in one of its columns, on an offer of the column's candidate. Nodes count with their spares.
+
+    Raises ValueError for two columns, or two offers, with the same key.
+    """
+
+    columns: tuple[Column, ...]
+    offers: tuple[FleetOffer, ...]
+    objective: Goal = "cost"
+    limits: Limits = Limits()
 
     def __post_init__(self) -> None:
         """Refuse keys that name two things: the last tie-break would not be unique."""
-        named = [[column.key for column in columns] for columns in self.workloads]
-        for keys in (*named, [offer.key for offer in self.offers]):
-            twice = sorted(key for key, count in Counter(keys).items() if count > 1)
+        for entries in (self.columns, self.offers):
+            twice = sorted(key for key, count in Counter(entry.key for entry in entries).items() if count > 1)
             if twice:
                 raise ValueError(f"keys are not unique: {twice}")
-
-    def picks(self) -> tuple[tuple[Pick, ...], ...]:
-        """Return every decision open to each workload, by rising column key and then offer key."""
-        return tuple(
-            tuple(
-                Pick(workload, column, offer, pick_cents(column, offer))
-                for column in sorted(columns, key=_key)
-                for offer in sorted(self.offers, key=_key)
-                if offer.candidate == column.candidate
-            )
-            for workload, columns in enumerate(self.workloads)
-        )
 
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """`value` and `bound` are of the objective (cents, us or GPUs), None without choices.
+    """How it ended. `value` and `bound` are in the objective's quantum (cents, us, GPUs, W x h); none without a choice.
 
-    "optimal" says that the exact value is the exact bound, tie-breaks included.
+    "optimal" says that the exact value is the exact bound.
     """
 
     status: Status
-    choices: tuple[Choice, ...]
-    value: int | None
-    bound: int | None
-
-
-def pick_cents(column: Column, offer: FleetOffer) -> int:
-    """Return what the nodes of `column`, spares included, cost on `offer` for its duration, in cents."""
-    return offer.cents(column.rented_nodes, column.duration_us)
-
-
-def _key(entry: Column | FleetOffer) -> int:
-    return entry.key
+    choice: Choice | None = None
+    value: int | None = None
+    bound: int | None = None

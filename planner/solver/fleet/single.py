@@ -2,51 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
-from planner.solver.check import check_fleet
-from planner.solver.column import Column, undominated
-from planner.solver.exhaustive import exhaustive_fleet
-from planner.solver.fleet.problem import FleetOffer, FleetProblem, Goal
-from planner.solver.settings import Status
+from planner.solver.check import check_run, over_limits
+from planner.solver.fleet.problem import Choice, RunProblem, Solution
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What a job must keep, in the solver's quanta; none is no limit."""
-
-    deadline_us: int | None = None
-    budget_cents: int | None = None
-    max_power_w: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Single:
-    """How it ended. `value` and `bound` are in the objective's quantum; none where there is none."""
-
-    status: Status
-    column: Column | None = None
-    value: int | None = None
-    bound: int | None = None
-
-
-def single(runs: Sequence[Column], open_bound: int | None, offers: tuple[FleetOffer, ...], objective: Goal,
-           limits: Limits) -> Single:
+def single(problem: RunProblem, open_bound: int | None) -> Solution:
     """Return the best run; nothing that was left unsearched is below `open_bound`, none where nothing was left.
 
-    Raises RuntimeError where an independent check contradicts the choice, which is a defect and no answer.
+    Raises RuntimeError where no column is possible, or an independent check contradicts the choice: both are defects.
     """
-    if not runs:
-        return Single("infeasible" if open_bound is None else "undecided", bound=open_bound)
-    problem = FleetProblem(
-        workloads=(undominated(runs),), offers=offers, objective=objective, deadline_us=limits.deadline_us,
-        budget_cents=limits.budget_cents, max_power_w=limits.max_power_w)
-    found = exhaustive_fleet(problem)
+    if not problem.columns:
+        return Solution("infeasible" if open_bound is None else "undecided", bound=open_bound)
+    found = best_run(problem)
     if found.value is None or found.bound is None:
-        raise RuntimeError(f"the fleet model ended {found.status} over {len(runs)} columns that fit")
-    if wrong := check_fleet(problem, found):
+        raise RuntimeError(f"the fleet model ended {found.status} over {len(problem.columns)} columns that fit")
+    if wrong := check_run(problem, found):
         raise RuntimeError(f"an independent check contradicts the solver: {wrong[0]}")
-    bound = found.bound if open_bound is None else min(found.bound, open_bound)
-    status: Status = "optimal" if found.status == "optimal" and found.value == bound else "feasible"
-    return Single(status, found.choices[0].column, found.value, bound)
+    if open_bound is None or open_bound >= found.value:
+        return found
+    return replace(found, status="feasible", bound=open_bound)
+
+
+def best_run(problem: RunProblem) -> Solution:
+    """Return the best choice of all: ties go to the cheaper, faster, smaller and simpler, then by keys."""
+    choices = [Choice(column, offer) for column in problem.columns for offer in problem.offers
+               if offer.candidate == column.candidate]
+    ranked = ((_rank(problem, choice), choice) for choice in choices if not over_limits(problem, choice))
+    best = min(ranked, key=lambda pair: pair[0], default=None)
+    return Solution("infeasible") if best is None else Solution("optimal", best[1], best[0][0], best[0][0])
+
+
+def _rank(problem: RunProblem, choice: Choice) -> tuple[int, ...]:
+    column, offer = choice
+    goals = {"cost": offer.cents(column.rented_nodes, column.duration_us), "time": column.duration_us,
+             "gpus": column.gpus, "energy": column.energy_wh}
+    return (goals[problem.objective], goals["cost"], goals["time"], goals["gpus"], column.rented_nodes,
+            column.complexity, column.key, offer.key)

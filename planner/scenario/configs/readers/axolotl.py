@@ -34,18 +34,13 @@ def read(reading: Reading) -> None:
     _recompute(reading)
     if any(reading.on(key) for key in ("liger_fused_linear_cross_entropy", "cut_cross_entropy")):
         reading.put("workload.loss", "fused", "cut_cross_entropy")
-    reading.steps = reading.number("max_steps")
+    trainer.steps(reading)
     reading.degree("tp", "tensor_parallel_size")
     reading.degree("cp", "context_parallel_size", "sequence_parallel_degree")
-    stack = "axolotl"
-    if trainer.deepspeed(reading):
-        stack = "deepspeed"
-    elif not trainer.fsdp(reading, "fsdp_config."):
-        trainer.replicated(reading)
+    trainer.sharding(reading, "axolotl")
     copies, shards = reading.number("dp_replicate_size"), reading.number("dp_shard_size")
     if copies and copies > 1 and shards:
         reading.axis("shard", shards, "dp_shard_size")
-    reading.put("workload.stack", stack, "the kind of file")
 
 
 def _recompute(reading: Reading) -> None:

@@ -47,14 +47,8 @@ def read(reading: Reading) -> None:
     trainer.recompute(reading, not reading.on("disable_gradient_checkpointing"), "disable_gradient_checkpointing")
     if reading.on("enable_liger_kernel"):
         reading.put("workload.loss", "fused", "enable_liger_kernel")
-    steps = reading.get("max_steps")
-    reading.steps = reading.number("max_steps") if steps is not None and float(str(steps)) > 0 else None
-    stack = "unsloth" if reading.on("use_unsloth") else "hf-peft"
-    if trainer.deepspeed(reading):
-        stack = "deepspeed"
-    elif not trainer.fsdp(reading, "fsdp_config."):
-        trainer.replicated(reading)
-    reading.put("workload.stack", stack, "the kind of file")
+    trainer.steps(reading)
+    trainer.sharding(reading, "unsloth" if reading.on("use_unsloth") else "hf-peft")
 
 
 READER = Reader("a LLaMA-Factory config", tells, read)

@@ -34,14 +34,8 @@ def read(reading: Reading) -> None:
         reading.defaults.append("gradient_checkpointing true")
     if reading.on("use_liger_kernel", "use_liger"):
         reading.put("workload.loss", "fused", "use_liger_kernel")
-    steps = reading.get("max_steps")
-    reading.steps = reading.number("max_steps") if steps is not None and float(str(steps)) > 0 else None
-    stack = "hf-peft"
-    if trainer.deepspeed(reading):
-        stack = "deepspeed"
-    elif not trainer.fsdp(reading, "fsdp_config."):
-        trainer.replicated(reading)
-    reading.put("workload.stack", stack, "the kind of file")
+    trainer.steps(reading)
+    trainer.sharding(reading, "hf-peft")
 
 
 READER = Reader("a TRL config", tells, read)

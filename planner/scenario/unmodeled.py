@@ -1,0 +1,52 @@
+"""Hardware that people ask about and that is not modeled: refused by its name, with the nearest that is."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from planner.errors import InputError, UnknownName
+
+_WORDS = re.compile(r"[a-z]+|\d+", re.ASCII)
+
+
+class Family(NamedTuple):
+    """A family of hardware: the words that its names begin with or have, what it is, and the nearest that is modeled.
+    """
+
+    words: str
+    what: str
+    nearest: str
+
+
+FAMILIES = (
+    Family("macbook mac macmini macstudio imac apple m1 m2 m3 m4 m5 mps metal", "Apple silicon",
+              "dgx-spark, which has one memory for CPU and GPU too"),
+    Family("tpu v5e v5p v6e trillium ironwood", "a Google TPU", "h100-sxm"),
+    Family("trainium trn1 trn2 trn3 inferentia inf1 inf2", "an AWS accelerator", "h100-sxm"),
+    Family("gaudi gaudi2 gaudi3 hpu", "an Intel Gaudi", "h100-pcie"),
+    Family("arc a770 a750 b580 b570 b60", "an Intel Arc", "rtx-3060"),
+    Family("radeon rx 7900 7800 7900xtx 6900 6800 9070 w7900", "an AMD Radeon",
+              "rtx-3090 of 24 GB, or mi210 among AMD's"),
+    Family("cerebras wse groq lpu sambanova graphcore ipu", "no GPU", "h100-sxm"),
+    Family("ascend 910b 910c", "a Huawei Ascend", "a100-sxm-80gb"),
+    Family("jetson orin", "an NVIDIA Jetson", "dgx-spark"),
+    Family("cpu xeon epyc laptop", "no GPU that is named", "rtx-4090-laptop"),
+)
+
+
+def family_of(name: str) -> Family | None:
+    """Return the family that a name is of; none where it is of no known one."""
+    text = name.lower()
+    # m3 and 910b are words of letters and digits, and so is 7900 in rx7900xtx
+    words = {*re.split(r"[^a-z0-9]+", text), *_WORDS.findall(text)}
+    return next((family for family in FAMILIES if words & set(family.words.split())), None)
+
+
+class Unmodeled(UnknownName):
+    """A name of hardware that no catalog entry could describe."""
+
+    def __init__(self, name: str, family: Family) -> None:
+        self.name = name
+        InputError.__init__(self, f"{name!r} is {family.what}, which is not modeled; the nearest that is: "
+                            f"{family.nearest}")
