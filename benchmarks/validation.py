@@ -13,8 +13,10 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.causes import CAUSES
+from benchmarks.constants import constants
 from benchmarks.coverage import coverage
 from benchmarks.formulas import FORMULAS, inputs_of
+from benchmarks.intervals import shipped
 from benchmarks.scatter import scatter
 from benchmarks.serving import serving
 from benchmarks.serving_speed import speed
@@ -74,6 +76,7 @@ def page(runs: Sequence[Comparison]) -> Iterator[str]:
     yield from _verdicts(pairs)
     yield from _order(runs[0])
     yield from ablation(measured, Catalog())
+    yield from constants(*shipped())
     yield from coverage((STEP, MEMORY, SERVING))
     yield from _skipped(runs)
     yield from serving(EVIDENCE / "serve_memory.csv")
