@@ -22,6 +22,7 @@ from benchmarks.serving import serving
 from benchmarks.serving_speed import speed
 from benchmarks.table import table
 from benchmarks.throughput import ablation, by_class, by_source
+from benchmarks.whole import whole
 from planner.answer.validation import Entry
 from planner.ask.calibrate import MEMORY, SERVING, STEP
 from planner.catalog.load import Catalog
@@ -78,6 +79,7 @@ def page(runs: Sequence[Comparison]) -> Iterator[str]:
     yield from ablation(measured, Catalog())
     yield from constants(*shipped())
     yield from coverage((STEP, MEMORY, SERVING))
+    yield from whole(EVIDENCE / "train_runs.csv")
     yield from _skipped(runs)
     yield from serving(EVIDENCE / "serve_memory.csv")
     yield from speed(EVIDENCE / "serve_throughput.csv")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
+from planner.answer.assignment import TrainingAssignment
 from planner.ask.compare import Compared
 from planner.ask.money_trace import trace
 from planner.ask.tornado import tornado
@@ -145,7 +146,8 @@ def _row(one: Compared) -> tuple[str, ...]:
     row, a = one.row, one.assignment
     assert a is not None
     assert row.duration_days is not None
-    low, high = (row.duration_days * end / a.time.step_seconds for end in a.time.interval90_seconds)
+    whole = a.duration_interval90_days if isinstance(a, TrainingAssignment) else None
+    low, high = whole or [row.duration_days * end / a.time.step_seconds for end in a.time.interval90_seconds]
     kg = row.co2_kg
     emitted = "-" if kg is None else f"{kg / 1e3:,.1f} t" if kg >= 1e3 else f"{kg:,.1f} kg"
     duration = f"{round_up(row.duration_days, 1):,}"
