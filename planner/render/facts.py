@@ -148,11 +148,11 @@ def _memory(memory: Memory, confidence: float | None) -> Iterator[tuple[str, str
         allocated, reserved, device = (f"{size / GIB:.1f}" for size in memory.median.model_dump().values())
         spread = "" if confidence is None else (f"; {confidence * 100:.4g}% of comparable runs stay within "
                                                 f"{memory.peak_bytes / memory.median.device:.2f}x")
+        if memory.interval90_bytes is not None:
+            low, high = (f"{size / GIB:.1f}" for size in memory.interval90_bytes)
+            spread = f", 90% interval {low} to {high}{spread}"
         yield "expected", (f"{allocated} GiB allocated, {reserved} reserved (PyTorch), {device} on the device "
                            f"(nvidia-smi){spread}")
-    if memory.interval90_bytes is not None:
-        low, high = (f"{size / GIB:.1f}" for size in memory.interval90_bytes)
-        yield "on the device", f"90% interval {low} to {high} GiB"
     if memory.evidence is not None:
         yield "evidence", held_against(memory.evidence, "memory")
     for name, size in (("host memory", memory.host_bytes_per_node), ("NVMe", memory.nvme_bytes_per_node)):
