@@ -47,7 +47,7 @@ class Objective(Frozen):
     bound: float | None = None
     """No plan in the searched space is below it, or of requests/s above it; none if nothing is proven."""
     gap: float | None = None
-    """(value - bound) / value, 0 when proven."""
+    """(value - bound) / value, of requests/s (bound - value) / value; 0 when proven."""
     by_replay: ByReplay | None = Field(default=None, exclude_if=absent)
     """What replays say of the fleet; the key is left out where nothing is replayed."""
 

@@ -13,7 +13,9 @@ from planner.catalog.hardware import Node
 from planner.catalog.load import Catalog
 from planner.catalog.price import Site
 from planner.errors import InputError
+from planner.jobs.job import Tried
 from planner.jobs.kinds import asks_what_holds, question_of
+from planner.jobs.settle import settle
 from planner.jobs.solved import Question, Solved, solve_lifted
 from planner.money.rent import RentalOffer
 from planner.scenario.scenario import AnyScenario
@@ -54,7 +56,8 @@ def compare(scenario: AnyScenario, catalog: Catalog, effort: Effort = UNLIMITED,
     if traced:
         only(question, "compare --trace")
     market = question.terms.market
-    found = [_compared(question.under(replace(question.terms, market=market.only(offer))), offer, site, effort)
+    known: dict[object, Tried] = {}
+    found = [_compared(question.under(replace(question.terms, market=market.only(offer))), offer, site, effort, known)
              for offer in market.every_offer]
     found += [Compared(_not_offered(catalog.node(name), catalog), (), None) for name in market.dropped]
     use = scenario.sourcing.buy.utilization if scenario.sourcing.buy else 1.0
@@ -98,9 +101,10 @@ def _against_rent(one: Compared, rents: list[float]) -> Compared:
                    break_even_utilization=estate.break_even_utilization(nodes, rent))
 
 
-def _compared(question: Question, offer: RentalOffer, site: Site, effort: Effort) -> Compared:
+def _compared(question: Question, offer: RentalOffer, site: Site, effort: Effort, known: dict[object, Tried]
+              ) -> Compared:
     """Solve the question on one candidate at one offer's price."""
-    solved = solve_lifted(question, effort)
+    solved = settle(solve_lifted(question, effort), known=known).solved
     candidate = question.terms.market.candidates[offer.candidate]
     row = Row(node=candidate.node.name, gpu=candidate.gpu.name, offer=offer.label, kind=offer.how,
               status=solved.status, why_not=_why_not(solved), note=offer.note)

@@ -121,6 +121,8 @@ class Pick:
     nodes: int
     daily: tuple[int, ...]
     """Nodes in every hour of the day; one figure where every hour is alike."""
+    hourly: tuple[int, ...] = ()
+    """Replicas in every hour of the day; none where every hour is alike."""
     part: float = 1.0
     """Of its nodes, what it pays for: others that run on them pay the rest."""
     share: float = 1.0

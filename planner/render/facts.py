@@ -238,6 +238,8 @@ def _replayed(found: Replayed | None) -> Iterator[tuple[str, str]]:
         return
     words = (f"{found.requests:,} requests, event by event: {percent(found.share_within_level)} met every "
              f"latency target; replicas busy {percent(found.busy_share)} of the time")
+    if found.share_within_level_of_day is not None:
+        words += f"; over the day {percent(found.share_within_level_of_day)} did"
     if found.preempted:
         words += f"; {plural(found.preempted, 'preemption')}"
     yield "replayed", words + (f"; {found.rejected:,} rejected" if found.rejected else "")

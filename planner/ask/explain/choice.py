@@ -16,6 +16,7 @@ from planner.catalog.price import Term
 from planner.errors import InputError, UnknownName
 from planner.jobs.columns import Run
 from planner.jobs.kinds import question_of
+from planner.jobs.settle import settle
 from planner.jobs.solved import Question, Solved, solve
 from planner.scenario.pool import candidate_nodes
 from planner.scenario.scenario import AnyScenario
@@ -82,7 +83,7 @@ def why_not(ask: Ask, catalog: Catalog, asked: Mapping[str, str], plan: Solved) 
     if any(offer.assumed for offer in taken.offers) and not any(offer.assumed for offer in mine.offers):
         names = ", ".join(sorted({one.node.name for one in taken.candidates}))
         return WhyNot(asked=dict(asked), verdict="not offered", because=f"no candidate has a usable offer: {names}")
-    other = solve(question, plan.effort, held=held)
+    other = settle(solve(question, plan.effort, held=held)).solved
     return _ruled_out(asked, other) if other.solution.value is None else _weighed(asked, other, plan)
 
 

@@ -11,6 +11,7 @@ from planner.ask.explain.worth import worths
 from planner.catalog.load import Catalog
 from planner.errors import Unsupported
 from planner.jobs.kinds import asks_what_holds, question_of
+from planner.jobs.settle import settle
 from planner.jobs.solved import solve_lifted
 from planner.solver.settings import UNLIMITED, Effort
 
@@ -27,7 +28,7 @@ def explain(ask: Ask, catalog: Catalog, choices: Sequence[str] = (), effort: Eff
                           "estimate shows where the bytes go")
     question = question_of(scenario, catalog)
     asked: list[Mapping[str, str]] = [parts_of(text, question) for text in choices]
-    plan = solve_lifted(question, effort)
+    plan = settle(solve_lifted(question, effort)).solved
     found = plan.solution.value is not None
     return Explanation(status=plan.status, notes=question.terms.market.notes, objective=plan.objective,
                        assignments=tuple(plan.assignments()),
