@@ -52,6 +52,8 @@ class Context:
     shape: Model
     validated: bool = True
     """Whether speeds of the stack were measured."""
+    of_candidates: Sequence[Residual] = ()
+    """Of step time, as deadlines count it."""
     added: Added | None = None
     """What whole runs add to steps and failures."""
 
@@ -186,7 +188,7 @@ def assignment_of(context: Context, found: StagedLayout) -> Assignment:
         **placed, sequence_length=context.question.sequence_length, global_batch=sequences(placed["layout"]),
         failures=_failures(context, rows) if offer else None,
         commitment=_commitment(context, found) if offer else None,
-        **(whole_of(days, residual, context.added) if offer else {}))
+        **(whole_of(days, context.of_candidates[column.candidate], context.added) if offer else {}))
 
 
 def whole_of(days: float, residual: Residual, added: Added | None) -> dict[str, Any]:

@@ -148,7 +148,7 @@ class TrainingJob:
         """What every assignment of the job shares."""
         return Context(self.name, self.model.name, self.asked.method or "pretrain", self.question, self.search,
                        self.terms.market.offers, self.catalog.step_residuals, self.model, validated=self.is_validated,
-                       added=added_by_runs(self.catalog, self.asked))
+                       of_candidates=self.residuals, added=added_by_runs(self.catalog, self.asked))
 
     @property
     def is_validated(self) -> bool:
