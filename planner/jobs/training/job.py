@@ -9,14 +9,13 @@ from typing import Any
 from planner.answer.assignment import Alternative, Assignment
 from planner.answer.schema import Infeasible
 from planner.catalog.architecture import Model
-from planner.catalog.likeness import step_traits
 from planner.catalog.load import Catalog
 from planner.catalog.residuals import Residual
 from planner.catalog.stack import Stack
 from planner.jobs.columns import Columns, Processed, Run
 from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Picked, Replaying, Short, Terms
 from planner.jobs.quanta import prices, quanta
-from planner.jobs.training.assignment import Context, assignment_of
+from planner.jobs.training.assignment import Context, assignment_of, step_residual
 from planner.jobs.training.facts import MOST_GPUS, checkpoint_bytes, facts_of, most_gpus, processed, stored
 from planner.jobs.training.in_use import added_by_runs, has_evidence
 from planner.jobs.training.knobs import knobs_of
@@ -139,16 +138,15 @@ class TrainingJob:
     def residuals(self) -> list[Residual]:
         """The residuals of step time of each candidate, in the precision that is least known."""
         law, method = self.catalog.step_residuals, self.asked.method or "pretrain"
-        return [max((law.at(step_traits(self.stack, method, self.model, candidate.gpu.architecture, precision),
-                            {"tokens": float(self.question.sequence_length)}) for precision in self.asked.precision),
-                    key=lambda one: one.q95) for candidate in self.terms.market.candidates]
+        return [max((step_residual(law, self.question, method, self.model, at, p) for p in self.asked.precision),
+                    key=lambda one: one.q95) for at in range(len(self.terms.market.candidates))]
 
     @property
     def context(self) -> Context:
         """What every assignment of the job shares."""
         return Context(self.name, self.model.name, self.asked.method or "pretrain", self.question, self.search,
                        self.terms.market.offers, self.catalog.step_residuals, self.model, validated=self.is_validated,
-                       of_candidates=self.residuals, added=added_by_runs(self.catalog, self.asked))
+                       added=added_by_runs(self.catalog, self.asked))
 
     @property
     def is_validated(self) -> bool:
