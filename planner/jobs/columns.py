@@ -7,8 +7,8 @@ demands. To the solver both are plain figures; what a column is in full, only it
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import Literal, Self, TypeAlias
 
 import numpy as np
 
@@ -98,6 +98,10 @@ class Columns:
     def interrupted(self) -> bool:
         """Whether Ctrl-C ended the search for them."""
         return False
+
+    def of(self, candidate: int) -> Self:
+        """Return those of one candidate alone."""
+        return replace(self, runs=tuple(one for one in self.runs if one.candidate == candidate))
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,15 +87,15 @@ class TrainingJob:
 
         known: what other stacks do, and this one has to do better.
         """
-        facts = self.held(held)
-        grid = Grid(facts)
+        grid = Grid(facts := self.held(held))
         if depth == "any":
             frontier = Search(self.question, facts.space, self.search, effort, first=True).run(grid_source(grid))
         elif depth == "shared":
             frontier = shared(self.question, facts.space, self.search, grid_source(grid),
                               duration_limit(self.terms.period), effort)
         else:
-            frontier = search_grid(self.question, grid, self.search, effort, each=depth == "each", known=known)
+            frontier = search_grid(self.question, grid, self.search, effort, each=depth in ("each", "every"),
+                                   known=known, every=depth == "every")
         return searched(grid, frontier)
 
     def best_on(self, candidate: int, effort: Effort) -> StagedLayout | None:
