@@ -134,8 +134,7 @@ class TrainingJob:
         """Bytes of a checkpoint."""
         return checkpoint_bytes(self.stack, self.asked.precision[0], self.question)
 
-    @property
-    def residuals(self) -> list[Residual]:
+    def _residuals(self) -> list[Residual]:
         """The residuals of step time of each candidate, in the precision that is least known."""
         law, method = self.catalog.step_residuals, self.asked.method or "pretrain"
         return [max((step_residual(law, self.question, method, self.model, at, p) for p in self.asked.precision),
@@ -279,7 +278,7 @@ class TrainingJob:
     def _upper(self) -> tuple[float, ...]:
         """Return measured over computed duration at the confidence of the deadline, by candidate."""
         sure, added = self.terms.limits.confidence, added_by_runs(self.catalog, self.asked)
-        return tuple(1.0 if sure is None else run_quantile(one, added, sure) for one in self.residuals)
+        return tuple(1.0 if sure is None else run_quantile(one, added, sure) for one in self._residuals())
 
 
 def training_job(name: str, asked: Training, catalog: Catalog, terms: Terms, confidence: float, stack_name: str,
