@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.causes import CAUSES
+from benchmarks.constants import constants
+from benchmarks.coverage import coverage
 from benchmarks.formulas import FORMULAS, inputs_of
+from benchmarks.intervals import shipped
 from benchmarks.scatter import scatter
 from benchmarks.serving import serving
 from benchmarks.serving_speed import speed
@@ -21,13 +24,11 @@ from benchmarks.table import table
 from benchmarks.throughput import ablation, by_class, by_source
 from benchmarks.whole import whole
 from planner.answer.validation import Entry
-from planner.ask.calibrate import MEMORY, RESIDUALS, STEP
-from planner.catalog.calibration import Residual, Residuals
+from planner.ask.calibrate import MEMORY, SERVING, STEP
 from planner.catalog.load import Catalog
 from planner.evidence.compare import Comparison, Outcome, compare
 from planner.evidence.ranking import rank
 from planner.evidence.reading import read_evidence
-from planner.evidence.residuals import Sample, classes, memory_samples, step_samples
 from planner.evidence.summary import TRAINED, confusion, errors, spread
 from planner.fit.rows import measured_rows
 from planner.units import GIB
@@ -35,24 +36,21 @@ from planner.units import GIB
 ROOT = Path(__file__).parents[1]
 EVIDENCE = ROOT / "tests" / "evidence"
 FILES = ("train_throughput", "train_memory")
-AS_OF = "2026-11"
 WORST = 10
-TRAITS = {name: traits for name, (_, _, traits) in RESIDUALS.items()}
 Pair = tuple[Outcome, Entry]
 
 
 def main() -> int:
     """Hold every prediction against the evidence and write the page."""
     runs = [compare(read_evidence(EVIDENCE / f"{name}.csv"), Catalog()) for name in FILES]
-    samples = {STEP: step_samples(runs[0].outcomes), MEMORY: memory_samples(runs[1].outcomes)}
     entries = [(o.prediction.architecture, float(e.measured), float(e.predicted))
                for o in runs[0].outcomes for e in o.entries if e.quantity == TRAINED[0]]
     (ROOT / "docs" / "validation.svg").write_text(scatter(entries, "tokens/s per GPU"), encoding="utf-8", newline="\n")
-    (ROOT / "docs" / "validation.md").write_text("\n".join(page(runs, samples)) + "\n", encoding="utf-8", newline="\n")
+    (ROOT / "docs" / "validation.md").write_text("\n".join(page(runs)) + "\n", encoding="utf-8", newline="\n")
     return 0
 
 
-def page(runs: Sequence[Comparison], samples: dict[str, list[Sample]]) -> Iterator[str]:
+def page(runs: Sequence[Comparison]) -> Iterator[str]:
     """Yield the lines of docs/validation.md."""
     pairs = [(o, e) for run in runs for o in run.outcomes for e in o.entries]
     measured = measured_rows(runs[0].outcomes)
@@ -79,7 +77,8 @@ def page(runs: Sequence[Comparison], samples: dict[str, list[Sample]]) -> Iterat
     yield from _verdicts(pairs)
     yield from _order(runs[0])
     yield from ablation(measured, Catalog())
-    yield from _coverage(samples)
+    yield from constants(*shipped())
+    yield from coverage((STEP, MEMORY, SERVING))
     yield from whole(EVIDENCE / "train_runs.csv")
     yield from _skipped(runs)
     yield from serving(EVIDENCE / "serve_memory.csv")
@@ -188,37 +187,6 @@ def _order(run: Comparison) -> Iterator[str]:
                 f"is {found['median_spearman']:.2f}; taking the layout predicted to be best costs "
                 f"{found['mean_top1_regret']:.1%} on average against the best measured one.", "")
     yield from by_source(run.outcomes)
-
-
-def _coverage(samples: dict[str, list[Sample]]) -> Iterator[str]:
-    yield from ("", "## Intervals", "",
-                "Quantiles of measured over predicted by class, and how often the 5% to 95% interval holds a row whose "
-                "own source took no part in fitting it.")
-    for name, held in samples.items():
-        fitted = classes(held, *TRAITS[name])
-        yield from ("", f"`{name}`: {_left_out(held, *TRAITS[name]):.0%} of {len(held)} rows inside with their source "
-                    "left out.", "")
-        yield from table((*TRAITS[name], "rows", "q05", "q10", "q50", "q90", "q95"),
-                          [_residual_row(entry, TRAITS[name]) for entry in fitted])
-
-
-def _residual_row(entry: Residual, traits: Iterable[str]) -> list[str]:
-    values = [str(getattr(entry, trait) or "any") for trait in traits]
-    return [*values, str(entry.rows), *(f"{q:.2f}" for q in (entry.q05, entry.q10, entry.q50, entry.q90, entry.q95))]
-
-
-def _left_out(samples: Sequence[Sample], *traits: str) -> float:
-    """Return the share of samples inside the interval that all other sources give."""
-    inside = []
-    for source in sorted({s.source for s in samples}):
-        entries = classes([s for s in samples if s.source != source], *traits)
-        fitted = Residuals(name="left-out", source="the other sources", as_of=AS_OF, kind="fitted",
-                           classes=tuple(entries))
-        for sample in samples:
-            if sample.source == source:
-                match = fitted.match(**sample.traits)
-                inside.append(match.q05 <= sample.ratio <= match.q95)
-    return float(np.mean(inside))
 
 
 def _skipped(runs: Sequence[Comparison]) -> Iterator[str]:

@@ -50,6 +50,21 @@ class Median(Frozen):
     """What nvidia-smi shows."""
 
 
+class Evidence(Frozen):
+    """Measured runs that a prediction is held against."""
+
+    rows: int = Field(ge=0)
+    """Published runs of the same stack, as much alike as there are; none where it is not validated."""
+    sources: int = Field(default=0, ge=0)
+    """That these rows are from."""
+    median_abs_error: float | None = None
+    """Median of the relative error of these rows; none without rows."""
+    validated: bool
+    """Whether the stack has measured runs of the method."""
+    unlike: tuple[str, ...] = Field(default=(), exclude=True)
+    """By what none of them is like the question; not part of the JSON."""
+
+
 class Memory(Frozen):
     """Device memory of the worst stage's GPU, and what the layout keeps outside."""
 
@@ -71,6 +86,10 @@ class Memory(Frozen):
     """The same of its flash."""
     median: Median | None = Field(default=None, exclude=True)
     """Not part of the JSON."""
+    interval90_bytes: tuple[int, int] | None = Field(default=None, exclude_if=absent)
+    """Device memory of the worst stage, 5% and 95% quantile of comparable evidence; left out of a service."""
+    evidence: Evidence | None = Field(default=None, exclude_if=absent)
+    """What the memory is held against; left out of a service."""
 
     @model_validator(mode="after")
     def _adds_up(self) -> Self:
@@ -106,15 +125,6 @@ class TimeComponents(Frozen):
     """The step itself."""
     other: float = 0.0
     """Kernel launches, imbalance and all else."""
-
-
-class Evidence(Frozen):
-    """Measured runs that a prediction is held against."""
-
-    rows: int = Field(ge=0)
-    """Runs of the class that the interval is of; none are of the stack where it is not validated."""
-    validated: bool
-    """Whether the stack has measured runs of the method."""
 
 
 class Time(Frozen):

@@ -9,33 +9,33 @@ from typing import Any
 
 import numpy as np
 
-from planner.catalog.calibration import Residual, Residuals
 from planner.catalog.fitted import FITTED, Fitted
 from planner.catalog.folders import holds_entries
 from planner.catalog.load import ALL_KINDS, Catalog, data_root
+from planner.catalog.residuals import Cell, Law, Quantiles, Residuals, Spreading
 from planner.errors import InputError
 from planner.evidence.compare import compare
 from planner.evidence.kinds import Evidence
 from planner.evidence.reading import read_evidence
-from planner.evidence.residuals import LEAST_ROWS, Sample, classes, memory_samples, speed_samples, step_samples
+from planner.evidence.residuals import LEAST_ROWS, memory_samples, speed_samples, step_samples
+from planner.evidence.spread import Left, Sample, cells_of, residuals_of
 from planner.evidence.summary import spread
 from planner.fit.knobs import Knob, engine_knobs, knobs_of
 from planner.fit.rows import Rows, TrainingRows, changed, rows_of
 from planner.fit.serving_rows import ServingRows, serving_rows
-from planner.fit.solve import Fit, Progress, fit
+from planner.fit.solve import Fit, Linear, Progress, fit
 from planner.fit.whole import WHOLE, fit_whole, whole_file, whole_samples
 from planner.fit.write import fitted_file, residual_file, save
-from planner.layouts.table import Floats, Mask
+from planner.layouts.table import Floats, Ints, Mask
 from planner.text_io import real, write_folder
 from planner.yaml_io import parse, validate
 
 SCHEMA = "planner.calibration/1"
 STEP, MEMORY, SERVING = "step-residuals", "memory-residuals", "serving-residuals"
-RESIDUALS: dict[str, tuple[str, str, tuple[str, ...]]] = {
-    STEP: ("train_throughput", "step time", ("stack", "architecture")),
-    MEMORY: ("train_memory", "peak memory", ("stack", "model", "method")),
-    SERVING: ("serve_throughput", "speed", ("quantity", "engine", "architecture", "kind", "regime"))}
-"""File of residual classes -> kind of evidence, what is compared, and the traits that tell classes apart."""
+RESIDUALS: dict[str, tuple[str, str]] = {STEP: ("train_throughput", "step time"),
+                                         MEMORY: ("train_memory", "peak memory"),
+                                         SERVING: ("serve_throughput", "speed")}
+"""File of residuals -> kind of evidence, and what is compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +112,15 @@ def calibrate(paths: Sequence[Path], folder: Path, catalogs: Sequence[Path], as_
     fitted = fitted_file([part.fit for part in parts], source, as_of, _note(parts))
     residuals: dict[str, str] = {}
     after = Catalog([*catalogs, *own], unfitted=folder).with_fitted(validate(parse(fitted, FITTED), Fitted))
-    for name, (kind, what, traits) in RESIDUALS.items():
-        samples = [sample for one in evidence if one.kind == kind for sample in _samples(name, one, after)]
+    ships = real(folder) == real(data_root("catalogs"))
+    linear = next((part.fit.linear for part in parts if isinstance(part.rows, TrainingRows)), None)
+    for name, (kind, what) in RESIDUALS.items():
+        samples, left = learnt(name, [one for one in evidence if one.kind == kind], after, linear)
         if len(samples) >= LEAST_ROWS:
-            kept = () if real(folder) == real(data_root("catalogs")) else _held(before, name)
-            residuals[name] = residual_file(name, what, source, as_of, _over(kept, samples, traits))
+            how = before.spreading
+            law = (residuals_of(samples, how.laws[name], how, left) if ships
+                   else _over(before.residuals(name), samples, how))
+            residuals[name] = residual_file(name, what, source, as_of, *law)
     files = tuple(save(folder, fitted, residuals))
     if not runs:
         return Calibration(tuple(parts), files)
@@ -166,20 +170,43 @@ def _note(parts: Sequence[Part]) -> str:
             ("before", "before"), ("after", "fitted"), ("left_out", "fitted without the row's source")))
 
 
-def _samples(name: str, evidence: Evidence, catalog: Catalog) -> list[Sample]:
-    found = compare(evidence, catalog)
+def learnt(name: str, evidence: Sequence[Evidence], catalog: Catalog, linear: Linear | None
+           ) -> tuple[list[Sample], Left | None]:
+    """Return the samples of a file of residuals, and how they lie with constants that were fitted without some.
+
+    linear: rows of training about the constants of the catalog.
+    """
+    compared = [compare(one, catalog) for one in evidence]
     if name == SERVING:
-        return speed_samples(found)
-    return step_samples(found.outcomes) if name == STEP else memory_samples(found.outcomes)
+        return [sample for one in compared for sample in speed_samples(one)], None
+    outcomes = [outcome for one in compared for outcome in one.outcomes]
+    if name == MEMORY:
+        return memory_samples(outcomes), None
+    named = step_samples(outcomes)
+    samples = [sample for _, sample in named]
+    return samples, None if linear is None else _refitted([identifier for identifier, _ in named], samples, linear)
 
 
-def _held(catalog: Catalog, name: str) -> Sequence[Residual]:
-    held: dict[str, Residuals] = {STEP: catalog.step_residuals, MEMORY: catalog.memory_residuals,
-                                  SERVING: catalog.serving_residuals}
-    return held[name].classes
+def _refitted(identifiers: Sequence[str], samples: Sequence[Sample], linear: Linear) -> Left:
+    """Return the logarithms of samples under constants fitted without them; of those that took no part as they are."""
+    assert isinstance(linear.rows, TrainingRows)
+    places = {row.outcome.row.id: place for place, row in enumerate(linear.rows.rows)}
+
+    def left(chosen: Ints) -> Floats:
+        logs = np.array([samples[int(place)].log for place in chosen])
+        took = np.array([place for place, at in enumerate(chosen) if identifiers[int(at)] in places], np.int64)
+        if len(took):
+            logs[took] = -linear.without(np.array([places[identifiers[int(chosen[at])]] for at in took]))
+        return logs
+
+    return left
 
 
-def _over(kept: Sequence[Residual], samples: Sequence[Sample], traits: Sequence[str]) -> list[Residual]:
-    """Return the classes of `samples`, ahead of those of the catalog, whose last then stands for the rest."""
-    own = classes(samples, *traits)
-    return [*own[:-1], *kept] if kept else own
+def _over(kept: Residuals, samples: Sequence[Sample], how: Spreading
+          ) -> tuple[Law, Quantiles, list[Cell], None]:
+    """Return the cells of `samples` before those of the catalog, under its law."""
+    logs = np.array([sample.log for sample in samples])
+    own = cells_of(samples, logs, kept.law, how, kept.cells[-1].spread)
+    names = [cell.traits for cell in own if cell.traits]
+    return kept.law, kept.quantiles, [*(cell for cell in own if cell.traits),
+                                      *(cell for cell in kept.cells if cell.traits not in names)], None

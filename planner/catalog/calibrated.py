@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeVar
 
-from planner.catalog.calibration import ArchitectureRates, Collectives, KernelShape, Reliability, Residuals
+from planner.catalog.calibration import ArchitectureRates, Collectives, KernelShape, Reliability
 from planner.catalog.fitted import FITTED, Fitted
 from planner.catalog.formats import Formats
 from planner.catalog.recipes import Recipes
+from planner.catalog.residuals import Residuals, Spreading
 from planner.catalog.sourced import Sourced
 from planner.catalog.speed import ServiceLevels, ServingLaw
 from planner.catalog.whole_runs import WholeRuns
@@ -19,7 +20,8 @@ from planner.errors import UnknownName
 S = TypeVar("S", bound=Sourced)
 CALIBRATION: dict[str, type[Sourced]] = {"kernels": KernelShape, "reliability": Reliability, FITTED: Fitted,
                                          "step-residuals": Residuals, "memory-residuals": Residuals,
-                                         "serving-residuals": Residuals, "serving": ServingLaw,
+                                         "serving-residuals": Residuals, "spreading": Spreading,
+                                         "serving": ServingLaw,
                                          "service-levels": ServiceLevels, "collectives": Collectives,
                                          "formats": Formats, "recipes": Recipes, "whole-runs": WholeRuns}
 """Entries other than those of GPU architectures."""
@@ -74,6 +76,10 @@ class Calibrated(ABC):
         """Failure rates and what a failure costs."""
         return self._read("calibration", "reliability", Reliability)
 
+    def residuals(self, name: str) -> Residuals:
+        """Return a file of residuals."""
+        return self._read("calibration", name, Residuals)
+
     @property
     def whole_runs(self) -> WholeRuns:
         """What whole runs take beyond their steps."""
@@ -82,17 +88,22 @@ class Calibrated(ABC):
     @property
     def step_residuals(self) -> Residuals:
         """Measured over predicted step time, by class."""
-        return self._read("calibration", "step-residuals", Residuals)
+        return self.residuals("step-residuals")
 
     @property
     def memory_residuals(self) -> Residuals:
         """Measured over predicted peak memory, by class."""
-        return self._read("calibration", "memory-residuals", Residuals)
+        return self.residuals("memory-residuals")
 
     @property
     def serving_residuals(self) -> Residuals:
         """Measured over predicted speed of serving, by class."""
-        return self._read("calibration", "serving-residuals", Residuals)
+        return self.residuals("serving-residuals")
+
+    @property
+    def spreading(self) -> Spreading:
+        """Priors of the laws that residuals follow."""
+        return self._read("calibration", "spreading", Spreading)
 
     @property
     def service_levels(self) -> ServiceLevels:

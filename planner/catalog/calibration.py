@@ -1,17 +1,16 @@
-"""Efficiencies, reliability and residuals: assumptions are data too."""
+"""Efficiencies and reliability: assumptions are data too."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field, ValidationInfo, field_validator
 
 from planner.catalog.hardware import Precision
-from planner.catalog.ranges import Factor, Few, Hours, Passes, Rows, Share
+from planner.catalog.ranges import Factor, Few, Hours, Passes, Share
 from planner.catalog.sourced import Sourced
 from planner.catalog.stack import RecomputeModule
 from planner.units import ByteRate, Seconds
-from planner.yaml_io import Frozen
 
 
 class ArchitectureRates(Sourced):
@@ -123,53 +122,3 @@ class Reliability(Sourced):
     """Until another spot node takes its place."""
     spare_confidence: float = Field(ge=1e-4, lt=1)
     """Probability that the spares on hand cover the nodes under repair."""
-
-
-class Residual(Frozen):
-    """Quantiles of measured over predicted for one class of evidence."""
-
-    stack: str | None = None
-    architecture: str | None = None
-    model: Literal["whole", "split"] | None = None
-    """Whether tensor or pipeline parallelism splits the model."""
-    method: str | None = None
-    quantity: str | None = None
-    engine: str | None = None
-    kind: Literal["dense", "moe"] | None = None
-    """Whether the model is a mixture of experts."""
-    regime: str | None = None
-    rows: Rows
-    q05: Annotated[float, Field(ge=1e-4, le=1e6)]
-    q10: Annotated[float, Field(ge=1e-4, le=1e6)]
-    q50: Annotated[float, Field(ge=1e-4, le=1e6)]
-    q90: Annotated[float, Field(ge=1e-4, le=1e6)]
-    q95: Annotated[float, Field(ge=1e-4, le=1e6)]
-
-
-TRAITS = ("stack", "architecture", "model", "method", "quantity", "engine", "kind", "regime")
-"""What tells classes apart, the fields of Residual that have names for values."""
-
-
-class Residuals(Sourced):
-    """Residual classes of one quantity, the most specific first; the last matches everything."""
-
-    classes: tuple[Residual, ...] = Field(min_length=1)
-
-    def match(self, **traits: str) -> Residual:
-        """Return the first class whose stated traits all agree with `traits`."""
-        for entry in self.classes:
-            stated = {k: v for k in TRAITS if (v := getattr(entry, k)) is not None}
-            if all(traits.get(k) == v for k, v in stated.items()):
-                return entry
-        return self.classes[-1]
-
-
-def serving_interval(residuals: Residuals, quantity: str, engine: str, architecture: str, *,
-                     mixture: bool) -> tuple[float, float]:
-    """Return the 5% and 95% quantiles of measured over predicted of a quantity of serving speed, over all regimes.
-
-    quantity: output_tok_s_per_gpu, ttft_ms or tpot_ms.
-    """
-    found = residuals.match(quantity=quantity, engine=engine, architecture=architecture,
-                            kind="moe" if mixture else "dense")
-    return found.q05, found.q95

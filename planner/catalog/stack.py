@@ -162,8 +162,6 @@ class Stack(Sourced):
     vocab_parallel_loss: bool
     allocator_ratio: Annotated[float, Field(ge=1, le=100)]
     """Reserved over allocated bytes."""
-    memory_spread: Annotated[float, Field(ge=1, le=100)] | None = None
-    """Device memory at 95% confidence over its median, where evidence rows of the stack are too few for a class."""
     context_bytes: Bytes
     communicator_bytes: Bytes
     """Device bytes of one communicator; a job holds one for each kind of group larger than one."""

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from planner.catalog.architecture import Model
-from planner.catalog.calibration import Residual
+from planner.catalog.likeness import memory_traits, sizes, step_traits
 from planner.catalog.load import Catalog
 from planner.catalog.quirk import Sources
 from planner.catalog.stack import Stack
@@ -33,7 +33,7 @@ STATED, OPEN = 0.95, 0.99
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What the physics says of one row, with the classes its intervals come from and the defaults it took."""
+    """What the physics says of one row, by what it is like others, and the defaults it took."""
 
     model: Model
     evaluation: Evaluation
@@ -45,8 +45,9 @@ class Prediction:
     gpus: int
     precision: str
     method: str
-    step_residual: Residual
-    memory_residual: Residual
+    step_traits: Mapping[str, str]
+    memory_traits: Mapping[str, str]
+    sizes: Mapping[str, float]
     assumed: tuple[str, ...]
     model_is: Literal["whole", "split"]
     usual_kind: str = "reserved"
@@ -104,12 +105,12 @@ def predict(run: TrainRun, catalog: Catalog, *, memory_only: bool = False, model
         table = degrees.table.replace(recompute=np.full(1, RECOMPUTE.index("full")))
         evaluation = evaluate_fixed(question, table, 0)
     model_is: Literal["whole", "split"] = "split" if splits_model(degrees.table)[0] else "whole"
-    traits: Mapping[str, str] = {"stack": stack.family, "architecture": candidate.gpu.architecture, "model": model_is,
-                                 "method": method}
     return Prediction(
         model, evaluation, stack.name, stack.family, candidate.gpu.architecture,
         "any" if UNKNOWN_GPU in assumed else candidate.gpu.name, degrees.gpus, precision,
-        method, catalog.step_residuals.match(**traits), catalog.memory_residuals.match(**traits),
+        method, step_traits(stack, method, model, candidate.gpu.architecture, precision),
+        memory_traits(stack, method, model, split=model_is == "split"),
+        sizes(degrees.gpus, degrees.sequence_length),
         tuple(assumed), model_is, said.word("peak_kind", run) or "reserved", degrees.counted,
         # 16-bit weights and their shard, where every rank builds the whole model on its GPU
         2.0 * question.shape.total * (1 + 1 / degrees.gpus) if said.flag("loads_whole", run) else 0.0)

@@ -7,12 +7,14 @@ from the last linearization: every source is predicted with constants solved wit
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
+from planner.catalog.fitted import Fitted
 from planner.catalog.load import Catalog
 from planner.fit.knobs import Knob
 from planner.fit.rows import Rows, by_source, changed
@@ -27,6 +29,51 @@ DECIDED = 0.7
 """A constant is fitted where the rows narrow its spread to this share of its prior's."""
 TRUST = 1.5
 """Largest move of a round, in spreads of the prior."""
+
+
+@dataclass(frozen=True)
+class Linear:
+    """The rows about the fitted constants, by which these are solved again without some of them."""
+
+    rows: Rows
+    jacobian: Floats
+    now: Floats
+    offset: Floats
+    """Of the coordinates from their priors."""
+    spread: Floats
+    """Of the priors."""
+    free: Mask
+
+    def without(self, places: Ints) -> Floats:
+        """Return the residuals of the figures at `places` under constants fitted without them."""
+        scaled, certain, curvature, slope = self._whole
+        mine, weight = scaled[places], certain[places, None]
+        left = (self.now / self.rows.scales)[places]
+        move = -np.linalg.solve(curvature - mine.T @ (mine * weight), slope - mine.T @ (weight[:, 0] * left))
+        move = np.clip(move, -TRUST * self.spread, TRUST * self.spread)
+        found: Floats = self.now[places] + self.jacobian[places] @ np.where(self.free, move, 0.0)
+        return found
+
+    def deciding(self, place: int) -> tuple[list[str], list[str]]:
+        """Return the sources that a constant acts on, and those without which the rest would not decide it."""
+        moved = np.flatnonzero(self.jacobian[:, place])
+        acting = sorted({self.rows.sources[int(at)] for at in moved})
+        scaled, certain, curvature, _ = self._whole
+        needed = []
+        for name in acting:
+            mine = np.array([at for at, source in enumerate(self.rows.sources) if source == name])
+            rest = curvature - scaled[mine].T @ (scaled[mine] * certain[mine, None])
+            if math.sqrt(np.linalg.inv(rest)[place, place]) >= DECIDED * self.spread[place]:
+                needed.append(name)
+        return acting, needed
+
+    @cached_property
+    def _whole(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """Jacobian in residual scales, weights, and curvature and slope of all rows."""
+        scaled = np.where(self.free, self.jacobian, 0.0) / self.rows.scales[:, None]
+        certain: Floats = self.rows.weights * _robust(self.now, self.rows)
+        return (scaled, certain, scaled.T @ (scaled * certain[:, None]) + np.diag(1 / self.spread**2),
+                scaled.T @ (certain * self.now / self.rows.scales) + self.offset / self.spread**2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +92,7 @@ class Fit:
     before: Floats
     after: Floats
     left_out: Floats
+    linear: Linear
 
 
 def fit(rows: Rows, knobs: Sequence[Knob], catalog: Catalog, progress: Progress = lambda share: None) -> Fit:
@@ -62,8 +110,25 @@ def fit(rows: Rows, knobs: Sequence[Knob], catalog: Catalog, progress: Progress 
         at = at + np.where(free, _move(jacobian, now, rows, rows.weights, at - prior, spread, free), 0.0)
         now = rows.residuals(changed(catalog, knobs, at))
     left = np.sqrt(np.diag(np.linalg.inv(_curvature(jacobian, now, rows, rows.weights, spread, free))))
+    linear = Linear(rows, jacobian, now, at - prior, spread, free)
     return Fit(tuple(knobs), at, np.where(free, left, spread), free, tuple(rows.count(a) for a in acts), before, now,
-               _left_out(rows, jacobian, now, at - prior, spread, free))
+               _left_out(linear), linear)
+
+
+def about(rows: Rows, knobs: Sequence[Knob], catalog: Catalog, constants: Fitted) -> Linear:
+    """Return rows about constants that were fitted before.
+
+    catalog: with the priors, as `knobs` have them.
+    """
+    held = [constants.values.get(knob.place, {}).get(knob.field) for knob in knobs]
+    at = np.array([knob.start if one is None else knob.coordinate(one.value)
+                   for knob, one in zip(knobs, held, strict=True)])
+    free = np.array([one is not None for one in held])
+    now = rows.residuals(changed(catalog, knobs, at))
+    acts = [rows.acting(knob) if is_free else np.empty(0, np.int64) for knob, is_free in zip(knobs, free, strict=True)]
+    jacobian = _jacobian(rows, knobs, catalog, at, now, acts, lambda share: None)
+    return Linear(rows, jacobian, now, at - np.array([knob.start for knob in knobs]),
+                  np.array([knob.spread for knob in knobs]), free)
 
 
 def _part(progress: Progress, turn: int, share: float) -> None:
@@ -113,11 +178,8 @@ def _decided(jacobian: Floats, now: Floats, rows: Rows, spread: Floats) -> Mask:
     return found
 
 
-def _left_out(rows: Rows, jacobian: Floats, now: Floats, offset: Floats, spread: Floats, free: Mask) -> Floats:
-    found, weights = now.copy(), rows.weights
-    for mine in by_source(rows.sources).values():
-        weight = weights.copy()
-        weight[mine] = 0.0
-        move = np.where(free, _move(jacobian, now, rows, weight, offset, spread, free), 0)
-        found[mine] = now[mine] + jacobian[mine] @ move
+def _left_out(linear: Linear) -> Floats:
+    found = linear.now.copy()
+    for mine in by_source(linear.rows.sources).values():
+        found[mine] = linear.without(mine)
     return found

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from planner.catalog.calibration import Residual, Residuals
 from planner.catalog.fitted import FITTED, text_digest
+from planner.catalog.residuals import Cell, Law, Quantiles, Residuals
 from planner.fit.solve import Fit
 from planner.text_io import write_folder
 from planner.yaml_io import dump, parse, validate
@@ -38,12 +39,14 @@ def fitted_file(fits: Sequence[Fit], source: str, as_of: str, note: str) -> str:
     return dump(head) + ("values:\n" + "\n".join(lines) if lines else "values: {}") + "\n"
 
 
-def residual_file(name: str, what: str, source: str, as_of: str, classes: Sequence[Residual]) -> str:
-    """Return the text of a file of residual classes, the most specific first."""
-    head = {"name": name, "source": f"measured over predicted {what} of {source}", "as_of": as_of, "kind": "fitted"}
-    lines = ["  - {" + ", ".join(f"{key}: {value}" for key, value in entry.model_dump(exclude_none=True).items()) + "}"
-             for entry in classes]
-    return dump(head) + "classes:\n" + "\n".join(lines) + "\n"
+def residual_file(name: str, what: str, source: str, as_of: str, law: Law, quantiles: Quantiles,
+                  cells: Sequence[Cell], held_out: float | None) -> str:
+    """Return the text of a file of residuals, the cells most alike first, each on a line."""
+    head = {"name": name, "source": f"measured over predicted {what} of {source}", "as_of": as_of, "kind": "fitted",
+            "law": law.model_dump(mode="json"), "quantiles": quantiles.model_dump(mode="json"),
+            **({} if held_out is None else {"held_out": held_out})}
+    lines = [f"  - {json.dumps(cell.model_dump(mode='json', exclude_defaults=True))}" for cell in cells]
+    return dump(head) + "cells:\n" + "\n".join(lines) + "\n"
 
 
 def save(folder: Path, fitted: str, residuals: Mapping[str, str]) -> list[Path]:

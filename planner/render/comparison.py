@@ -8,7 +8,7 @@ from planner.answer.assignment import TrainingAssignment
 from planner.ask.compare import Compared
 from planner.ask.money_trace import trace
 from planner.ask.tornado import tornado
-from planner.render.comparison_lines import show_lines, whence
+from planner.render.comparison_lines import show_evidence, show_lines, whence
 from planner.render.figures import days
 from planner.render.page import Column, Page
 from planner.render.served_comparison import of_services, render_services, services_line
@@ -45,6 +45,7 @@ def render_comparison(found: list[Compared], console: Console, *, traced: bool =
     columns = (Column("hardware and offer"), Column("GPUs", True), Column("days\n90% interval", True),
                Column("MFU", True), Column("cost\n90% interval\nper M tokens", True), Column("energy\nCO2", True))
     page.table(columns, [_row(one) for one in found if one.assignment is not None], gap=1)
+    show_evidence(page, [one for one in found if one.assignment is not None])
     _purchases(page, found)
     _sensitivity(page, found)
     without = [one for one in found if one.assignment is None]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from planner.answer.assignment import Assignment, TrainingAssignment
 from planner.answer.bought import Bought
-from planner.answer.breakdown import Memory, Time
+from planner.answer.breakdown import Evidence, Memory, Time
 from planner.answer.level import Percentiles, Replayed, Serving
 from planner.answer.show_as import Group, ShowAs
 from planner.jobs.serving.assignment import MONTH_DAYS
@@ -15,6 +15,10 @@ from planner.render.figures import days, in_unit, milliseconds, percent
 from planner.render.layout_text import axes, in_words, prompts_of
 from planner.units import DAY, GIB, plural, show_bytes, show_count, show_seconds, show_usd
 
+_UNLIKE = {"stack": "of this stack itself", "kind": "of such a model", "architecture": "on this GPU architecture",
+           "precision": "in this precision", "model": "split over GPUs alike", "gpus": "at this number of GPUs",
+           "tokens": "at this sequence length"}
+"""By what no comparable run is like the question: in words."""
 _LABELS = {"kv_cache": "key-value cache", "communication_buffers": "communication buffers"}
 _EXCHANGES = {"ring": "keys and values go round a ring", "all-to-all": "all-to-alls of heads (Ulysses)",
               "all-gather": "all keys and values are gathered"}
@@ -144,11 +148,25 @@ def _memory(memory: Memory, confidence: float | None) -> Iterator[tuple[str, str
         allocated, reserved, device = (f"{size / GIB:.1f}" for size in memory.median.model_dump().values())
         spread = "" if confidence is None else (f"; {confidence * 100:.4g}% of comparable runs stay within "
                                                 f"{memory.peak_bytes / memory.median.device:.2f}x")
+        if memory.interval90_bytes is not None:
+            low, high = (f"{size / GIB:.1f}" for size in memory.interval90_bytes)
+            spread = f", 90% interval {low} to {high}{spread}"
         yield "expected", (f"{allocated} GiB allocated, {reserved} reserved (PyTorch), {device} on the device "
                            f"(nvidia-smi){spread}")
+    if memory.evidence is not None:
+        yield "evidence", held_against(memory.evidence, "memory")
     for name, size in (("host memory", memory.host_bytes_per_node), ("NVMe", memory.nvme_bytes_per_node)):
         if size:
             yield f"{name} per node", show_bytes(size)
+
+
+def held_against(evidence: Evidence, what: str) -> str:
+    """Return how many published runs a prediction is held against, how far off it is there, and what they lack."""
+    if not evidence.validated or evidence.median_abs_error is None:
+        return f"{what} not validated for this stack: no measured run of it by this method"
+    lacks = [_UNLIKE[name] for name in evidence.unlike if name in _UNLIKE]
+    return (f"{plural(evidence.rows, 'comparable published run')} from {plural(evidence.sources, 'source')}, median "
+            f"error {100 * evidence.median_abs_error:.2g}%" + (f"; none {', '.join(lacks)}" if lacks else ""))
 
 
 def _trained(a: Assignment) -> Iterator[tuple[str, str]]:
@@ -188,8 +206,8 @@ def _step(time: Time) -> Iterator[tuple[str, str]]:
     low, high = (show_seconds(s) for s in time.interval90_seconds)
     yield "compute", f"{time.model_tflops_per_gpu:,.0f} TFLOP/s/GPU, MFU {time.mfu:.3f}"
     yield "step", f"{show_seconds(time.step_seconds)}, 90% interval {low} to {high}"
-    if time.evidence is not None and not time.evidence.validated:
-        yield "evidence", "speed not validated for this stack: no measured run of it by this method"
+    if time.evidence is not None:
+        yield "evidence", held_against(time.evidence, "speed")
 
 
 def _served(a: Assignment, serving: Serving) -> Iterator[tuple[str, str]]:

@@ -48,6 +48,9 @@ def show_summary(page: Page, a: Assignment, confidence: float | None, proof: str
     whole = ("whole run", said.get(("performance", "whole run"), ""))
     rows = [*speed, whole, ("cost", "; ".join(cost)), ("replay", said.get(("level", "replayed"), "")),
             ("idle", said.get(("hardware", "idle"), ""))]
+    against = [f"{what}: {text}" for what, text in (("speed", said.get(("performance", "evidence"))),
+                                                    ("memory", said.get(("memory", "evidence")))) if text]
+    rows.append(("evidence", "; ".join(against)))
     if a.purchase is not None:
         rows.append(("bought", f"{said['purchase', 'capital']}; {said['purchase', 'per hour']}"))
     page.facts([row for row in (*rows, ("proof", proof)) if row[1]])

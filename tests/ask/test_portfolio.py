@@ -135,7 +135,7 @@ def test_bought_nodes_come_after_their_delivery_and_maintenance_stops_work():
      "a by itself: no schedule keeps a.deadline 2027-01-08", "2027-01-10"),
     ([{"name": "a", "workload": RUN}, {"name": "b", "workload": RUN}],
      {"sourcing": {"rent": RENT}, "limits": {"budget": "3,000 USD"}},
-     "all jobs together: no schedule keeps budget 3 kUSD", "5,036 USD"),
+     "all jobs together: no schedule keeps budget 3 kUSD", "budget"),
     ([{"name": "a", "workload": RUN, "count": 40}], {"own": 1}, "more work than the nodes", None),
     ([{"name": "chat", "workload": {**CHAT, "ttft": "1 ms"}}], {"own": 1}, "chat: no layout of the candidates", None),
 ])
@@ -143,7 +143,13 @@ def test_a_no_names_what_binds_and_what_would_do(jobs, blocks, because, enough):
     plan = plan_of(jobs, **blocks)
     assert plan.status == "infeasible"
     assert because in plan.infeasible.because[0]
-    assert [one.to for one in plan.infeasible.relaxations][:1] == ([enough] if enough else [])
+    told = [one.to for one in plan.infeasible.relaxations][:1]
+    if enough == "budget":
+        # a figure of the day: with it there is a plan, and it is spent to the dollar
+        enough = told[0]
+        spent = plan_of(jobs, **{**blocks, "limits": {"budget": enough}}).objective.value
+        assert 0 <= float(enough.replace(",", "").removesuffix(" USD")) - spent < 1.01
+    assert told == ([enough] if enough else [])
 
 
 def test_without_time_for_all_columns_nothing_is_proven():

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from planner.catalog.calibration import serving_interval
 from planner.evidence.compare import compare
 from planner.evidence.ranking import rank_served
 from planner.evidence.reading import read_evidence
@@ -48,7 +47,8 @@ def test_the_file_is_within_its_documented_errors(compared, quantity, regimes, m
     found = errors([e for e in compared.served if e.quantity == quantity and regime[e.id] in regimes])
     assert found["median_abs_error"] < median
     assert found["p90_abs_error"] < p90
-    assert 0.8 < found["interval90_coverage"] < 0.97
+    # intervals are made to hold 90% of a source that took no part, so that they hold more of those that did
+    assert found["interval90_coverage"] > 0.86
 
 
 def test_layouts_come_out_in_order(compared):
@@ -126,9 +126,11 @@ def test_three_layouts_of_one_question_are_ranked(tmp_path):
 def test_an_interval_is_there_for_every_engine():
     for engine in ("vllm", "sglang", "tensorrt-llm", "llama-cpp", "none-such"):
         for mixture in (False, True):
-            low, high = serving_interval(catalog().serving_residuals, "tpot_ms", engine, "hopper", mixture=mixture)
-            assert 0 < low < 1.2
-            assert low < high
+            found = catalog().serving_residuals.at({"quantity": "tpot_ms", "engine": engine, "architecture": "hopper",
+                                                    "kind": "moe" if mixture else "dense"})
+            assert 0 < found.q05 < 1.2
+            assert found.q05 < found.q95
+            assert ("engine" in found.unseen) == (engine in ("none-such", "llama-cpp"))
 
 
 # evidence/serving.md section 7: Llama 70B in fp8 on H100 at 1,000/1,000, TensorRT-LLM 0.20: one GPU holds few sequences

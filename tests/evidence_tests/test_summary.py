@@ -5,7 +5,6 @@ import pytest
 
 from planner.answer.validation import Entry
 from planner.evidence.ranking import spearman, top1_regret
-from planner.evidence.residuals import LEAST_ROWS, Sample, classes
 from planner.evidence.summary import summarize
 from tests.evidence_tests.csv_file import THROUGHPUT, validated, write
 
@@ -20,7 +19,16 @@ def test_errors_by_hand():
     found = summarize([entry(1.2, 1.0), entry(0.9, 1.0), entry(1.0, 1.0), entry(2.0, 4.0)])["step_time_s"]
     # errors +0.2, -0.1, 0, -0.5: absolute 0, 0.1, 0.2, 0.5, whose 90th percentile lies 70% from 0.2 to 0.5
     assert dict(found) == {"n": 4, "median_abs_error": pytest.approx(0.15), "p90_abs_error": pytest.approx(0.41),
-                     "bias": pytest.approx(-0.05), "interval90_coverage": 0.75}
+                     "bias": pytest.approx(-0.05), "interval90_coverage": 0.75,
+                     "new_sources_n": None, "new_sources_coverage": None}
+
+
+def test_sources_that_intervals_do_not_know_are_counted_apart():
+    held = [entry(1.0, 1.0), entry(1.0, 2.0), entry(1.0, 1.05)]
+    known = [held[0], *(one.model_copy(update={"is_new": True}) for one in held[1:])]
+    found = summarize(known)["step_time_s"]
+    assert (found.interval90_coverage, found.new_sources_n, found.new_sources_coverage) == (
+        pytest.approx(2 / 3), 2, 0.5)
 
 
 def test_verdicts_by_hand():
@@ -55,13 +63,3 @@ def test_a_group_differs_by_its_layout_alone(tmp_path):
     rows[2] = rows[2] | {"seq_len": "4096"}
     summary = validated(write(tmp_path / "b.csv", *rows))["summary"]["rank"]
     assert summary == {"groups": 0, "median_spearman": None, "mean_top1_regret": None}
-
-
-def test_residual_classes_run_from_the_most_specific_to_everything():
-    many = [Sample("s", {"stack": "a", "architecture": "x"}, 1 + i / 100) for i in range(LEAST_ROWS)]
-    few = [Sample("s", {"stack": "b", "architecture": "x"}, 2.0)] * (LEAST_ROWS - 1)
-    found = classes([*many, *few], "stack", "architecture")
-    assert [(r.stack, r.architecture, r.rows) for r in found] == [
-        ("a", "x", 12), ("a", None, 12), (None, None, 23)]
-    assert found[0].q50 == pytest.approx(1.055)
-    assert found[0].q10 == 1.011  # a tenth of the way through 11 steps of 0.01

@@ -116,8 +116,10 @@ def test_the_same_runs_give_the_same_bytes(tmp_path: Path) -> None:
 
 
 FITTED = "name: fitted\nsource: runs {0}\nas_of: 2026-11\nkind: fitted\nvalues: {{}}\n"
-RESIDUALS = ("name: step-residuals\nsource: runs {0}\nas_of: 2026-11\nkind: fitted\nclasses:\n"
-             "  - {{rows: {0}, q05: 0.8, q10: 0.9, q50: 1.0, q90: 1.1, q95: 1.2}}\n")
+RESIDUALS = ("name: step-residuals\nsource: runs {0}\nas_of: 2026-11\nkind: fitted\n"
+             "law: {{traits: [family], head: 1, between: 0.05, unseen: {{family: 0.1}}, beyond: {{}}, open: 0.2, "
+             "optimism: 1.0}}\nquantiles: {{q05: -1.6, q10: -1.2, q50: 0.0, q90: 1.2, q95: 1.6}}\ncells:\n"
+             "  - {{traits: {{}}, rows: {0}, sources: [a], spread: 0.1, error: 0.05}}\n")
 
 
 def test_new_constants_with_old_residuals_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str],
@@ -146,7 +148,7 @@ def test_new_constants_with_old_residuals_are_refused(tmp_path: Path, capsys: py
     Catalog([mine], unfitted=mine).stack("fsdp2")  # as calibrate reads it
     fitted(40)
     assert Catalog([mine]).fitted[-1].source == "runs 40"
-    with pytest.raises(InputError, match=r"step-residuals:\d+: classes"):
+    with pytest.raises(InputError, match=r"step-residuals:\d+: cells"):
         save(mine, FITTED.format(50), {"step-residuals": RESIDUALS.format("x")})
 
 

@@ -30,7 +30,7 @@ KNOWN = {
     "serving/formats.py": {"format_named"},
     "serving/level.py": {"LOADS", "STEEPEST", "THREE", "ROOM", "Served", "at_rate"},
     "serving/steady.py": {"ROUNDS", "closed"},
-    "training/question.py": {"quantile", "spread", "question_of"},
+    "training/question.py": {"quantile", "question_of"},
 }
 """Where a search, a rounding, a quantile or the shape of a graph has numbers of its own: file -> top-level names."""
 

@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 
 from planner.catalog.architecture import Model
-from planner.catalog.calibration import serving_interval
+from planner.catalog.likeness import kind_of_model
 from planner.catalog.load import Catalog
 from planner.errors import MissingFact, Unsupported
 from planner.jobs.columns import ReplicaColumn, Role
@@ -279,8 +279,10 @@ def _roles(service: Service) -> tuple[Role, ...]:
 
 def interval(catalog: Catalog, service: Service, d: Deployment) -> tuple[float, float]:
     """Return measured over predicted seconds per token that 90% of comparable runs lie between."""
-    return serving_interval(catalog.serving_residuals, "tpot_ms", service.asked.engine,
-                            d.candidates[0].gpu.architecture, mixture=service.model.mixes_experts)
+    found = catalog.serving_residuals.at({
+        "quantity": "tpot_ms", "engine": service.asked.engine, "kind": kind_of_model(service.model),
+        "architecture": d.candidates[0].gpu.architecture})
+    return found.q05, found.q95
 
 
 def _domain(model: Model) -> int:

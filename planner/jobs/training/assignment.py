@@ -19,7 +19,9 @@ from planner.answer.assignment import (
 from planner.answer.bought import bought_of
 from planner.answer.breakdown import Evidence, Median, Memory, MemoryComponents, Time, TimeComponents
 from planner.answer.layout import ContextMethod, Layout, Offload, RecomputeLayers, Stage
-from planner.catalog.calibration import Residual
+from planner.catalog.architecture import Model
+from planner.catalog.likeness import step_traits
+from planner.catalog.residuals import Residual, Residuals
 from planner.catalog.whole_runs import Added
 from planner.layouts.axes import SCHEDULES, lead_modes
 from planner.layouts.offload import NOTHING, Level, level_of
@@ -45,16 +47,29 @@ class Context:
     question: Question
     job: Job
     offers: Sequence[RentalOffer]
-    residuals: Sequence[Residual]
-    """Of step time, by candidate."""
+    residuals: Residuals
+    """Of step time."""
+    shape: Model
     validated: bool = True
     """Whether speeds of the stack were measured."""
     added: Added | None = None
     """What whole runs add to steps and failures."""
 
+    def residual(self, candidate: int, precision: str) -> Residual:
+        """Return how far runs like one lie from their predicted step time: of any size, as deadlines count it."""
+        return step_residual(self.residuals, self.question, self.method, self.shape, candidate, precision)
+
     def offer(self, candidate: int) -> RentalOffer:
         """Return the cheapest offer of a candidate."""
         return next(o for o in self.offers if o.candidate == candidate)
+
+
+def step_residual(law: Residuals, question: Question, method: str, model: Model, candidate: int,
+                  precision: str) -> Residual:
+    """Return how far the step time of a candidate lies from what is predicted."""
+    architecture = question.candidates[candidate].gpu.architecture
+    return law.at(step_traits(question.stack, method, model, architecture, precision),
+                  {"tokens": float(question.sequence_length)})
 
 
 def evaluation_of(context: Context, found: StagedLayout) -> Evaluation:
@@ -103,7 +118,7 @@ def offload_of(level: Level) -> Offload:
                    activations=level.offload_activations, to=to)
 
 
-def memory_of(evaluation: Evaluation) -> Memory:
+def memory_of(evaluation: Evaluation, residual: Residual) -> Memory:
     """Return the memory of the worst stage, whole bytes that add up."""
     parts = {name: round(value) for name, value in evaluation.memory.components.items()}
     return Memory(fits=evaluation.memory.fits, usable_bytes=int(evaluation.memory.usable),
@@ -113,11 +128,18 @@ def memory_of(evaluation: Evaluation) -> Memory:
                   host_usable_bytes=int(evaluation.memory.host_usable),
                   nvme_usable_bytes=int(evaluation.memory.nvme_usable),
                   median=Median(allocated=round(evaluation.memory.allocated),
-                                reserved=round(evaluation.memory.reserved), device=round(evaluation.memory.device)))
+                                reserved=round(evaluation.memory.reserved), device=round(evaluation.memory.device)),
+                  interval90_bytes=(round(evaluation.memory.device * residual.q05),
+                                    round(evaluation.memory.device * residual.q95)),
+                  evidence=evidence_of(residual))
 
 
-def time_of(evaluation: Evaluation, step_seconds: float, steps: int | None, residual: Residual, *,
-            validated: bool) -> Time:
+def memory_like(question: Question, layout: Layout) -> Residual:
+    """Return how far the memory of layouts like one lies from what is predicted."""
+    return question.memory_residuals[int(layout.tp > 1 or layout.pp > 1)]
+
+
+def time_of(evaluation: Evaluation, step_seconds: float, steps: int | None, residual: Residual) -> Time:
     """Return the time of a step; `step_seconds` is the staged value, whose rounding up goes to `other`."""
     parts = dict(evaluation.step.components)
     parts["other"] += step_seconds - evaluation.step.seconds
@@ -126,7 +148,15 @@ def time_of(evaluation: Evaluation, step_seconds: float, steps: int | None, resi
                 tokens_per_second_per_gpu=evaluation.tokens_per_second_per_gpu / slower,
                 model_tflops_per_gpu=evaluation.model_flops_per_gpu / slower / 1e12, mfu=evaluation.mfu / slower,
                 interval90_seconds=(step_seconds * residual.q05, step_seconds * residual.q95),
-                evidence=Evidence(rows=residual.rows if validated else 0, validated=validated))
+                evidence=evidence_of(residual))
+
+
+def evidence_of(residual: Residual) -> Evidence:
+    """Return the runs that a prediction is held against."""
+    known = residual.validated
+    return Evidence(rows=residual.rows if known else 0, sources=residual.sources if known else 0,
+                    median_abs_error=residual.error if known else None, validated=known,
+                    unlike=() if not known else residual.unseen)
 
 
 def assignment_of(context: Context, found: StagedLayout) -> Assignment:
@@ -140,6 +170,8 @@ def assignment_of(context: Context, found: StagedLayout) -> Assignment:
     steps = int(pricing.steps(rows)[0])
     days = column.duration_us * DURATION_QUANTUM / DAY
     estate = offer.estate if offer else None
+    layout = layout_of(context.question, found.batch.rows, found.row, evaluation)
+    residual = context.residual(column.candidate, layout.precision)
     placed: dict[str, Any] = {
         "workload": context.name, "model": context.model, "method": context.method,
         "node": candidate.node.name, "gpu": candidate.gpu.name, "nodes": column.nodes,
@@ -147,9 +179,8 @@ def assignment_of(context: Context, found: StagedLayout) -> Assignment:
         "spare_nodes": column.spare_nodes if offer else 0, "offer": offer.label if offer else None,
         "sourcing": offer.how if offer else None,
         "usd_per_node_hour": _price(context, found) if offer else None, "stack": context.question.stack.name,
-        "layout": layout_of(context.question, found.batch.rows, found.row, evaluation), "memory": memory_of(evaluation),
-        "time": time_of(evaluation, found.step_seconds, steps if offer else None, context.residuals[column.candidate],
-                        validated=context.validated),
+        "layout": layout, "memory": memory_of(evaluation, memory_like(context.question, layout)),
+        "time": time_of(evaluation, found.step_seconds, steps if offer else None, residual),
         "goodput": found.goodput if offer else None, "duration_days": days if offer else None,
         "cost_usd": pricing.cost(column) / 100 if offer else None,
         "energy_kwh": column.energy_wh / 1000 if offer else None,
@@ -160,7 +191,7 @@ def assignment_of(context: Context, found: StagedLayout) -> Assignment:
         **placed, sequence_length=context.question.sequence_length, global_batch=sequences(placed["layout"]),
         failures=_failures(context, rows) if offer else None,
         commitment=_commitment(context, found) if offer else None,
-        **(whole_of(days, context.residuals[column.candidate], context.added) if offer else {}))
+        **(whole_of(days, residual, context.added) if offer else {}))
 
 
 def whole_of(days: float, residual: Residual, added: Added | None) -> dict[str, Any]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from planner.catalog.likeness import WHOLE, method_class
 from planner.catalog.load import Catalog
 from planner.catalog.stack import Method, Stack
 from planner.catalog.whole_runs import Added
 from planner.scenario.workload import AUTO, Training
-
-WHOLE: frozenset[Method] = frozenset({"pretrain", "full"})
-"""Methods whose speed the evidence of training has."""
 
 
 def stacks_of(asked: Training, catalog: Catalog, *, timed: bool = True) -> list[list[str]]:
@@ -22,7 +20,7 @@ def stacks_of(asked: Training, catalog: Catalog, *, timed: bool = True) -> list[
         return [list(asked.stack)]
     method = asked.method or "pretrain"
     usual = catalog.usual_stacks(method)
-    measured = [one.name for one in usual if not timed or has_evidence(catalog, one, method)]
+    measured = [one.name for one in usual if not timed or (method in WHOLE and has_evidence(catalog, one, method))]
     others = [one.name for one in usual if one.name not in measured]
     return [group for group in (measured, others, [one.name for one in catalog.last_stacks(method)]) if group]
 
@@ -34,7 +32,7 @@ def first_stack(asked: Training, catalog: Catalog) -> str:
 
 def has_evidence(catalog: Catalog, stack: Stack, method: Method) -> bool:
     """Say whether the evidence has speeds of a stack by a method."""
-    return method in WHOLE and any(one.stack == stack.family for one in catalog.step_residuals.classes)
+    return catalog.step_residuals.has(family=stack.family, method=method_class(method))
 
 
 def is_usual(asked: Training, stack: Stack) -> bool:

@@ -9,13 +9,13 @@ from typing import Any
 from planner.answer.assignment import Alternative, Assignment
 from planner.answer.schema import Infeasible
 from planner.catalog.architecture import Model
-from planner.catalog.calibration import Residual
 from planner.catalog.load import Catalog
+from planner.catalog.residuals import Residual
 from planner.catalog.stack import Stack
 from planner.jobs.columns import Columns, Processed, Run
 from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Picked, Replaying, Short, Terms
 from planner.jobs.quanta import prices, quanta
-from planner.jobs.training.assignment import Context, assignment_of
+from planner.jobs.training.assignment import Context, assignment_of, step_residual
 from planner.jobs.training.facts import MOST_GPUS, checkpoint_bytes, facts_of, most_gpus, processed, stored
 from planner.jobs.training.in_use import added_by_runs, has_evidence
 from planner.jobs.training.knobs import knobs_of
@@ -134,17 +134,17 @@ class TrainingJob:
         """Bytes of a checkpoint."""
         return checkpoint_bytes(self.stack, self.asked.precision[0], self.question)
 
-    @property
-    def residuals(self) -> list[Residual]:
-        """The residuals of step time of each candidate's class of evidence."""
-        return [self.catalog.step_residuals.match(stack=self.stack.family, architecture=c.gpu.architecture)
-                for c in self.terms.market.candidates]
+    def _residuals(self) -> list[Residual]:
+        """The residuals of step time of each candidate, in the precision that is least known."""
+        law, method = self.catalog.step_residuals, self.asked.method or "pretrain"
+        return [max((step_residual(law, self.question, method, self.model, at, p) for p in self.asked.precision),
+                    key=lambda one: one.q95) for at in range(len(self.terms.market.candidates))]
 
     @property
     def context(self) -> Context:
         """What every assignment of the job shares."""
         return Context(self.name, self.model.name, self.asked.method or "pretrain", self.question, self.search,
-                       self.terms.market.offers, self.residuals, validated=self.is_validated,
+                       self.terms.market.offers, self.catalog.step_residuals, self.model, validated=self.is_validated,
                        added=added_by_runs(self.catalog, self.asked))
 
     @property
@@ -278,7 +278,7 @@ class TrainingJob:
     def _upper(self) -> tuple[float, ...]:
         """Return measured over computed duration at the confidence of the deadline, by candidate."""
         sure, added = self.terms.limits.confidence, added_by_runs(self.catalog, self.asked)
-        return tuple(1.0 if sure is None else run_quantile(one, added, sure) for one in self.residuals)
+        return tuple(1.0 if sure is None else run_quantile(one, added, sure) for one in self._residuals())
 
 
 def training_job(name: str, asked: Training, catalog: Catalog, terms: Terms, confidence: float, stack_name: str,

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from planner.answer.assignment import Assignment, ServingAssignment, TrainingAssignment
+from planner.catalog.likeness import sizes, step_traits
 from planner.catalog.load import Catalog
 from planner.catalog.stack import Stack
 from planner.errors import InputError, MissingFact, UnknownName
 from planner.jobs.idle import Idle, idle, several
-from planner.jobs.training.assignment import layout_of, memory_of, time_of
+from planner.jobs.training.assignment import layout_of, memory_like, memory_of, time_of
 from planner.jobs.training.facts import processed
-from planner.jobs.training.in_use import first_stack, has_evidence
+from planner.jobs.training.in_use import first_stack
 from planner.layouts.axes import RECOMPUTE, SCHEDULES, Space
 from planner.layouts.enumerate import violations
 from planner.layouts.rules import Facts, rules_of
@@ -210,16 +211,17 @@ def estimate_training(asked: Training, catalog: Catalog, node: str, gpus: int | 
     if row.get("recompute") == 1 and not stack.selective_recompute:
         raise InputError(f"stack {stack.name} has no selective recompute")
     found = evaluate_fixed(question, rows, 0, recompute_layers)
-    residual = catalog.step_residuals.match(stack=stack.family, architecture=candidate.gpu.architecture)
     total = int(rows.gpus[0])
+    residual = catalog.step_residuals.at(step_traits(stack, method, model, candidate.gpu.architecture, precision),
+                                         sizes(total, sequence_length))
+    shown = layout_of(question, rows, 0, found)
     placed: dict[str, Any] = {
         "workload": f"{model.name} {method}, {sequence_length} tokens, {batch} sequences", "model": model.name,
         "method": method, "node": machine.name, "gpu": candidate.gpu.name, "nodes": -(-total // machine.gpus),
         "gpus": total,
         "stack": stack.name,
-        "layout": layout_of(question, rows, 0, found), "memory": memory_of(found),
-        "time": time_of(found, found.step.seconds, _steps(asked, sequence_length, batch), residual,
-                        validated=has_evidence(catalog, stack, method))}
+        "layout": shown, "memory": memory_of(found, memory_like(question, shown)),
+        "time": time_of(found, found.step.seconds, _steps(asked, sequence_length, batch), residual)}
     if serving:
         return ServingAssignment(**placed)
     return TrainingAssignment(**placed, sequence_length=sequence_length, global_batch=batch)

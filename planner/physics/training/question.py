@@ -8,9 +8,11 @@ from itertools import pairwise
 import numpy as np
 
 from planner.catalog.architecture import Model
-from planner.catalog.calibration import ArchitectureRates, Collectives, KernelShape, Residual
+from planner.catalog.calibration import ArchitectureRates, Collectives, KernelShape
+from planner.catalog.likeness import memory_traits
 from planner.catalog.load import Catalog
 from planner.catalog.recipes import Recipes
+from planner.catalog.residuals import Residual
 from planner.catalog.stack import Stack
 from planner.errors import MissingFact, Unsupported
 from planner.layouts.candidate import Candidate
@@ -38,6 +40,8 @@ class Question:
     collectives: Collectives
     recipes: Recipes
     tuning: Tuning
+    memory_residuals: tuple[Residual, Residual]
+    """Measured over predicted device memory, without and with a split model."""
     memory_margins: tuple[float, float]
     """Measured over predicted device memory at the asked confidence, without and with a split model; what is above 1
     is held in reserve."""
@@ -112,12 +116,6 @@ def quantile(residual: Residual, confidence: float) -> float:
     return at_high + (confidence - high) / (high - low) * (at_high - at_low)
 
 
-def spread(at_95: float, rows: int) -> Residual:
-    """Return the quantiles of a log-normal around 1 whose 95% quantile is `at_95`."""
-    at_90 = at_95 ** (1.2816 / 1.6449)
-    return Residual(rows=rows, q05=1 / at_95, q10=1 / at_90, q50=1.0, q90=at_90, q95=at_95)
-
-
 def question_of(catalog: Catalog, model: Model, candidates: tuple[Candidate, ...], stack: Stack, *,
                 sequence_length: int, global_batch: int, precisions: tuple[str, ...], method: str,
                 confidence: float, lora_rank: int = 16, trained_layers: int | None = None,
@@ -126,10 +124,8 @@ def question_of(catalog: Catalog, model: Model, candidates: tuple[Candidate, ...
 
     tuning: what is known of the method beyond its name and rank, as evidence rows state it.
     """
-    residuals = [catalog.memory_residuals.match(stack=stack.family, model=model_is, method=method)
-                 for model_is in ("whole", "split")]
-    if stack.memory_spread is not None:
-        residuals = [spread(stack.memory_spread, residual.rows) for residual in residuals]
+    residuals = [catalog.memory_residuals.at(memory_traits(stack, method, model, split=split),
+                                             {"tokens": float(sequence_length)}) for split in (False, True)]
     shape = shape_of(model)
     if any(kind.indexer for kind, _ in (*shape.kinds, *shape.lead)):
         raise Unsupported(f"model {model.name}: sparse attention with an indexer in training physics")
@@ -140,6 +136,7 @@ def question_of(catalog: Catalog, model: Model, candidates: tuple[Candidate, ...
         rates=tuple(catalog.rates(c.gpu.architecture) for c in candidates), precisions=precisions, stack=stack,
         kernels=catalog.kernels, collectives=catalog.collectives, recipes=catalog.recipes,
         tuning=tuning or tuning_of(catalog.recipes, stack, method, lora_rank, trained_layers),
+        memory_residuals=(residuals[0], residuals[1]),
         memory_margins=(max(1.0, quantile(residuals[0], confidence)), max(1.0, quantile(residuals[1], confidence))),
         memory_least=(min(1.0, quantile(residuals[0], 1 - confidence)),
                       min(1.0, quantile(residuals[1], 1 - confidence))))

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from planner.catalog.calibration import Residual
+from planner.catalog.residuals import Residual
 from planner.catalog.whole_runs import Added
 from planner.layouts.table import Floats
 from planner.physics.training.question import quantile

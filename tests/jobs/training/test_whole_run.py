@@ -5,8 +5,8 @@ import pytest
 
 import planner
 from planner.answer.assignment import SECONDS_PER_DAY
-from planner.catalog.calibration import Residual
 from planner.catalog.load import data_root
+from planner.catalog.residuals import Residual
 from planner.catalog.whole_runs import Added
 from planner.jobs.kinds import question_of
 from planner.jobs.solved import solve

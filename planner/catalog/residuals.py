@@ -1,0 +1,243 @@
+"""How far measurements lie from predictions: one law for training and serving, from near evidence and distance to it.
+
+The logarithm of measured over predicted is taken to vary by what rows alike show (a cell's spread), by what one source
+differs from the next (`between`), and by all that no row of the same stack has shown (`unseen`, `beyond`, `open`).
+Variances add; the quantiles of what is left, over its scale, are those of rows whose source took no part.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from planner.catalog.ranges import Rows
+from planner.catalog.sourced import Sourced
+from planner.yaml_io import Frozen
+
+Sd = Annotated[float, Field(ge=1e-4, le=10)]
+"""Standard deviation of the logarithm of measured over predicted."""
+Ratio = Annotated[float, Field(ge=1e-4, le=1e6)]
+LEVELS = {"q05": 0.05, "q10": 0.10, "q50": 0.50, "q90": 0.90, "q95": 0.95}
+"""The quantiles that are kept, by name."""
+
+
+class Law(Frozen):
+    """Of one quantity: the traits by which rows are alike, and what adds to the variance of a prediction."""
+
+    traits: tuple[str, ...] = Field(min_length=1)
+    """The most telling first."""
+    head: int = Field(ge=1)
+    """How many of them say whose rows others are compared with: of training the stack."""
+    between: Sd
+    """Of one source from the next."""
+    unseen: dict[str, Sd]
+    """Of a value of a trait that no row of the same head has."""
+    beyond: dict[str, Sd]
+    """Of each doubling of a size past those of the rows of the same head."""
+    open: Sd
+    """Of what is left open and had to be assumed."""
+    optimism: float = Field(ge=1, le=10)
+    """How much further off rows are that nobody knew when facts were written, than those with their source left out."""
+
+    def scale(self, far: Distance, *, is_open: bool) -> float:
+        """Return the standard deviation of the logarithm of measured over predicted of a question that far away."""
+        return math.sqrt(far.cell.spread**2 + self.between**2 * (1 + 1 / far.among)
+                         + sum(self.unseen.get(name, 0.0)**2 for name in far.unseen)
+                         + sum((self.beyond.get(name, 0.0) * by)**2 for name, by in far.past.items())
+                         + (self.open**2 if is_open else 0.0))
+
+    @model_validator(mode="after")
+    def _names_its_traits(self) -> Self:
+        if self.head > len(self.traits) or not set(self.unseen) <= set(self.traits):
+            raise ValueError(f"head and unseen must be of the traits {', '.join(self.traits)}")
+        return self
+
+
+class Quantiles(Frozen):
+    """Of the logarithm of measured over predicted, over its scale."""
+
+    q05: float
+    q10: float
+    q50: float
+    q90: float
+    q95: float
+
+    @model_validator(mode="after")
+    def _rise(self) -> Self:
+        if not self.q05 <= self.q10 <= self.q50 <= self.q90 <= self.q95:
+            raise ValueError("quantiles must rise")
+        return self
+
+
+class Spreading(Sourced):
+    """Laws before any row is seen, by file of residuals, and how rows change them."""
+
+    freedom: float = Field(ge=1, le=100)
+    """Degrees of freedom of the Student-t distribution of logarithms: the smaller, the heavier its tails."""
+    pull: float = Field(ge=0, le=1000)
+    """Groups of rows that the spread of a wider class counts as in a narrower one."""
+    least: Sd
+    """Spread that no class is below: rounding and repeats."""
+    doubt: float = Field(ge=1e-3, le=10)
+    """Standard deviation of the logarithm of each figure of a law before rows are seen."""
+    fixed: tuple[str, ...] = ()
+    """Traits whose novelty rows left out cannot tell: what a stack does was written knowing its rows."""
+    quantiles: Quantiles
+    """Where samples of one source alone decide none."""
+    laws: dict[str, Law]
+
+
+class Cell(Frozen):
+    """Rows alike in all of some traits."""
+
+    traits: dict[str, str]
+    rows: Rows
+    sources: tuple[str, ...] = Field(min_length=1)
+    spread: Sd
+    """Robust standard deviation of the logarithm, drawn to that of the cell that this one is part of."""
+    error: float = Field(ge=0, le=1e6)
+    """Median of the relative error."""
+    sizes: dict[str, tuple[float, float]] = Field(default_factory=dict)
+    """Least and most of each size."""
+
+
+class Residual(Frozen):
+    """Quantiles of measured over predicted for one question, and the rows that it is comparable with."""
+
+    rows: int = Field(ge=0)
+    """Of the same head, as alike as there are; none where the head has none."""
+    sources: int = Field(default=0, ge=0)
+    error: float | None = None
+    """Median of their relative error; none without rows."""
+    unseen: tuple[str, ...] = ()
+    """Traits and sizes by which no row of the same head is alike."""
+    q05: Ratio
+    q10: Ratio
+    q50: Ratio
+    q90: Ratio
+    q95: Ratio
+
+    @property
+    def validated(self) -> bool:
+        """Whether there are rows of the same head by the same method."""
+        return self.rows > 0 and "method" not in self.unseen
+
+
+@dataclass(frozen=True, slots=True)
+class Distance:
+    """How far a question is from the rows there are."""
+
+    cell: Cell
+    """Of the rows most alike."""
+    same: bool
+    """Whether those have its head."""
+    among: int
+    """Sources whose rows have its head; 1 where none has."""
+    unseen: tuple[str, ...]
+    """Traits whose value no row of the same head has."""
+    past: Mapping[str, float]
+    """Doublings of each size past those of the rows of the same head."""
+
+
+@dataclass(frozen=True)
+class Nearness:
+    """Cells of evidence, by which a question finds the rows most like it."""
+
+    traits: tuple[str, ...]
+    head: int
+    cells: tuple[Cell, ...]
+
+    @cached_property
+    def _places(self) -> Mapping[frozenset[tuple[str, str]], Cell]:
+        return {frozenset(cell.traits.items()): cell for cell in self.cells}
+
+    @cached_property
+    def _whole(self) -> Sequence[Cell]:
+        return [cell for cell in self.cells if len(cell.traits) == len(self.traits)]
+
+    def distance(self, traits: Mapping[str, str], sizes: Mapping[str, float]) -> Distance:
+        """Return how far a question is; a trait or size that is not known is left out of both."""
+        near, unseen = self._whole, list[str]()
+        for place, name in enumerate(self.traits):
+            having = [cell for cell in near if cell.traits[name] == traits.get(name)]
+            if name in traits and not having:
+                unseen.append(name)
+            if place < self.head and having:
+                near = having
+        past = {name: _doublings(size, [c.sizes[name] for c in near if name in c.sizes])
+                for name, size in sizes.items()}
+        among = len({source for cell in near for source in cell.sources})
+        cell = self._most_alike(traits)
+        return Distance(cell=cell, same=set(self.traits[:self.head]) <= set(cell.traits),
+                        among=1 if self.traits[self.head - 1] in unseen else among, unseen=tuple(unseen), past=past)
+
+    def _most_alike(self, traits: Mapping[str, str]) -> Cell:
+        for names in alike(self.traits, self.head):
+            key = frozenset((name, traits[name]) for name in names if name in traits)
+            if len(key) == len(names) and key in self._places:
+                return self._places[key]
+        return self.cells[-1]
+
+
+class Residuals(Sourced):
+    """The law of one quantity with the cells of its evidence, the most alike first; the last is of all rows."""
+
+    law: Law
+    quantiles: Quantiles
+    cells: tuple[Cell, ...] = Field(min_length=1)
+    held_out: Annotated[float, Field(ge=0, le=1)] | None = None
+    """Share of the samples inside their interval with their source left out of constants and cells."""
+
+    @model_validator(mode="after")
+    def _last_is_of_all(self) -> Self:
+        if self.cells[-1].traits:
+            raise ValueError("the last cell must be of all rows: traits {}")
+        return self
+
+    @cached_property
+    def nearness(self) -> Nearness:
+        """The cells as questions are held against them."""
+        return Nearness(self.law.traits, self.law.head, self.cells)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The sources of all rows."""
+        return self.cells[-1].sources
+
+    def has(self, **traits: str) -> bool:
+        """Say whether there are rows of these traits."""
+        return any(traits.items() <= cell.traits.items() for cell in self.cells)
+
+    def at(self, traits: Mapping[str, str], sizes: Mapping[str, float] | None = None, *,
+           is_open: bool = False) -> Residual:
+        """Return the quantiles for a question with these traits and sizes.
+
+        traits: by the names of the law's; what is not known is left out. sizes: by the names of `beyond`.
+        is_open: whether something had to be assumed that the question leaves open.
+        """
+        far = self.nearness.distance(traits, sizes or {})
+        width = self.law.scale(far, is_open=is_open) * self.law.optimism
+        unseen = (*far.unseen, *(name for name, by in far.past.items() if by >= 1))
+        return Residual(rows=far.cell.rows if far.same else 0, sources=len(far.cell.sources) if far.same else 0,
+                        error=far.cell.error if far.same else None, unseen=unseen,
+                        **{name: math.exp(width * getattr(self.quantiles, name)) for name in LEVELS})
+
+
+def alike(traits: Sequence[str], head: int) -> list[tuple[str, ...]]:
+    """Return what rows are grouped by, the most alike first: with the whole head, then without its last trait."""
+    ahead, rest = tuple(traits[:head]), tuple(traits[head:])
+    return [*((*ahead, *rest[:n]) for n in range(len(rest), -1, -1)),
+            *((*ahead[:-1], *rest[:n]) for n in range(len(rest), -1, -1))]
+
+
+def _doublings(size: float, ranges: Sequence[tuple[float, float]]) -> float:
+    """Return by how many doublings a size lies outside of all ranges."""
+    if not ranges:
+        return 0.0
+    least, most = min(low for low, _ in ranges), max(high for _, high in ranges)
+    return max(0.0, math.log2(least / size), math.log2(size / most))

@@ -1,0 +1,48 @@
+"""Whether intervals hold: each source, stack or GPU architecture left out of the constants, the cells and the law."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.catalog.residuals import Law, Residuals, Spreading
+from planner.evidence.spread import Left, Sample, as_they_are, residuals_of, together
+from planner.layouts.table import Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One sample against the interval that all others give."""
+
+    place: int
+    inside: bool
+    width: float
+    """Upper end over lower."""
+    seen: bool
+    """Whether the others have rows of the same stack or engine."""
+
+
+def held_out(samples: Sequence[Sample], prior: Law, how: Spreading, left: Left | None,
+             key: Callable[[Sample], str]) -> list[Check]:
+    """Return every sample against the interval from the samples of other keys alone, law and constants included."""
+    left = left or as_they_are(samples)
+    return [check for mine in together(samples, key) for check in _against_others(samples, mine, prior, how, left)]
+
+
+def _against_others(samples: Sequence[Sample], mine: Ints, prior: Law, how: Spreading, left: Left) -> list[Check]:
+    others = np.setdiff1d(np.arange(len(samples)), mine)
+    rest = [samples[int(place)] for place in others]
+    if all(sample.is_open for sample in rest):
+        return []
+    law, quantiles, cells, _ = residuals_of(
+        rest, prior, how, lambda places: left(np.concatenate([others[places], mine]))[:len(places)])
+    found = Residuals(name="held-out", source="the other samples", as_of="2026", kind="fitted", law=law,
+                      quantiles=quantiles, cells=tuple(cells))
+    checks = []
+    for place, log in zip(mine.tolist(), left(mine).tolist(), strict=True):
+        sample = samples[place]
+        one = found.at(sample.traits, sample.sizes, is_open=sample.is_open)
+        checks.append(Check(place, one.q05 <= np.exp(log) <= one.q95, one.q95 / one.q05, one.rows > 0))
+    return checks

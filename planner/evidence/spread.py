@@ -1,0 +1,232 @@
+"""The law of residuals from samples: spreads of what is alike, and what distance from the evidence adds.
+
+Samples of one source are left out together, of the constants and of the cells; how far they then lie off, over what
+the cells of the others say, decides what one source differs from the next and what each kind of novelty adds. These few
+figures have priors, as sources are few. Rows of one model on one GPU of a source repeat each other, so that they count
+as one and a little.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.catalog.residuals import LEVELS, Cell, Distance, Law, Nearness, Quantiles, Spreading, alike
+from planner.layouts.table import Floats, Ints
+
+DIGITS = 4
+ROUNDS, SETTLED = 40, 1e-3
+"""Of the robust spread, at most, and its relative change that ends them."""
+FIRST, LAST = 0.4, 0.02
+"""Steps of the search in logarithms of figures: precision beyond the last is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The logarithm of measured over predicted of one figure, and what it is of."""
+
+    source: str
+    group: str
+    """Rows of one model and GPU of a source."""
+    traits: Mapping[str, str]
+    sizes: Mapping[str, float]
+    is_open: bool
+    """Whether something important had to be assumed."""
+    log: float
+
+
+Left = Callable[[Ints], Floats]
+"""Places of samples -> their logarithms under constants fitted without them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Samples that were left out together: how far each is from all others, its logarithm without them, its weight."""
+
+    far: tuple[Distance, ...]
+    is_open: tuple[bool, ...]
+    logs: Floats
+    weights: Floats
+
+
+def residuals_of(samples: Sequence[Sample], prior: Law, how: Spreading, left: Left | None = None
+                 ) -> tuple[Law, Quantiles, list[Cell], float | None]:
+    """Return the law that samples decide from its prior, the quantiles of what is left, the cells, and the share
+    of samples inside their interval with their source left out; none of a single source.
+
+    left: constants without some samples; without it their logarithms are taken as they are.
+    """
+    left = left or as_they_are(samples)
+    grouped = _without_their_group(samples, left)
+    by_source = [_held(samples, grouped, left, prior, how, places)
+                 for places in together(samples, lambda sample: sample.source)]
+    held = [one for one in by_source if one is not None]
+    if not held:
+        return prior, how.quantiles, cells_of(samples, grouped, prior, how), None
+    law = _decided(prior, how, held)
+    over = [_over_scale(law, one) for one in held]
+    quantiles = _quantiles(np.concatenate(over), np.concatenate([one.weights for one in held]))
+    inside = np.concatenate([(law.optimism * quantiles.q05 <= one) & (one <= law.optimism * quantiles.q95)
+                             for one in over])
+    return law, quantiles, cells_of(samples, grouped, law, how), _short(float(np.mean(inside)))
+
+
+def cells_of(samples: Sequence[Sample], logs: Floats, law: Law, how: Spreading, root: float | None = None
+             ) -> list[Cell]:
+    """Return the cells of samples, the most alike first, each drawn to the one that it is part of.
+
+    logs: of the samples, with the constants fitted without their group. root: what that of all is drawn to, if any.
+    What is open counts nowhere.
+    """
+    counts = Counter(sample.group for sample in samples)
+    weights = np.array([counts[sample.group] ** -0.5 for sample in samples])
+    places = np.array([place for place, sample in enumerate(samples) if not sample.is_open], np.int64)
+    found: dict[tuple[tuple[str, str], ...], Cell] = {}
+    for names in dict.fromkeys(((), *reversed(alike(law.traits, law.head)))):
+        for key, mine in _keyed(samples, places, names).items():
+            parent = next((found[key[:n]].spread for n in range(len(key) - 1, -1, -1) if key[:n] in found), root)
+            spread = _robust(logs[mine], weights[mine], parent, how)
+            found[key] = _cell(dict(key), [samples[int(place)] for place in mine], logs[mine], spread)
+    return [found[key] for key in sorted(found, key=lambda key: (-len(key), key))]
+
+
+def _cell(traits: Mapping[str, str], mine: Sequence[Sample], logs: Floats, spread: float) -> Cell:
+    sizes = {name: [sample.sizes[name] for sample in mine if name in sample.sizes]
+             for name in sorted({name for sample in mine for name in sample.sizes})}
+    return Cell(traits=dict(traits), rows=len(mine), sources=tuple(sorted({sample.source for sample in mine})),
+                spread=_short(spread), error=_short(float(np.median(np.abs(np.expm1(-logs))))),
+                sizes={name: (min(held), max(held)) for name, held in sizes.items()})
+
+
+def _keyed(samples: Sequence[Sample], places: Ints, names: Sequence[str]
+           ) -> dict[tuple[tuple[str, str], ...], Ints]:
+    found: dict[tuple[tuple[str, str], ...], list[int]] = {}
+    for place in places.tolist():
+        traits = samples[place].traits
+        if all(name in traits for name in names):
+            found.setdefault(tuple((name, traits[name]) for name in names), []).append(place)
+    return {key: np.array(mine, np.int64) for key, mine in found.items()}
+
+
+def _robust(logs: Floats, weights: Floats, parent: float | None, how: Spreading) -> float:
+    """Return the scale of a Student-t distribution about zero, drawn to a parent's as by `pull` groups of rows."""
+    pull, least, squares = 0.0 if parent is None else how.pull, how.least**2, logs**2
+    whole, drawn = float(weights.sum()) + pull, pull * (parent or 0.0)**2
+    square = float(weights @ squares / weights.sum()) if parent is None else parent**2
+    for _ in range(ROUNDS):
+        before = max(square, least)
+        square = float((weights * squares) @ ((how.freedom + 1) / (how.freedom + squares / before)) + drawn) / whole
+        if abs(square - before) < SETTLED * before:
+            break
+    return max(how.least, math.sqrt(square))
+
+
+def _without_their_group(samples: Sequence[Sample], left: Left) -> Floats:
+    found = np.empty(len(samples))
+    for places in together(samples, lambda sample: sample.group):
+        found[places] = left(places)
+    return found
+
+
+def as_they_are(samples: Sequence[Sample]) -> Left:
+    """Return the logarithms of samples whose constants no fit decides."""
+    logs = np.array([sample.log for sample in samples])
+
+    def left(places: Ints) -> Floats:
+        found: Floats = logs[places]
+        return found
+
+    return left
+
+
+def together(samples: Sequence[Sample], key: Callable[[Sample], str]) -> list[Ints]:
+    """Return the places of the samples of each key."""
+    found: dict[str, list[int]] = {}
+    for place, sample in enumerate(samples):
+        found.setdefault(key(sample), []).append(place)
+    return [np.array(found[name], np.int64) for name in sorted(found)]
+
+
+def _held(samples: Sequence[Sample], grouped: Floats, left: Left, law: Law, how: Spreading, places: Ints
+          ) -> Held | None:
+    """Return how some samples lie off with constants and cells of the others; none where no others are left."""
+    others = np.setdiff1d(np.arange(len(samples)), places)
+    rest = [samples[int(place)] for place in others]
+    if all(sample.is_open for sample in rest):
+        return None
+    near = Nearness(law.traits, law.head, tuple(cells_of(rest, grouped[others], law, how)))
+    mine = [samples[int(place)] for place in places]
+    counts = Counter(sample.group for sample in mine)
+    weights = np.array([1 / counts[sample.group] for sample in mine]) / np.sqrt(len(counts))
+    return Held(tuple(near.distance(sample.traits, sample.sizes) for sample in mine),
+                tuple(sample.is_open for sample in mine), left(places), weights)
+
+
+def _decided(prior: Law, how: Spreading, held: Sequence[Held]) -> Law:
+    """Return the law most likely after what was held out: a search along one figure after the other."""
+    figures = _figures(prior)
+    shares, logs, weights = _shares(list(figures), held)
+    spread = np.array([cell**2 for one in held for cell in (far.cell.spread for far in one.far)])
+    start = np.log(np.array(list(figures.values())))
+
+    def misfit(at: Floats) -> float:
+        variance = spread + shares @ np.exp(2 * at)
+        likely = weights * (np.log(variance) / 2 + (how.freedom + 1) / 2 * np.log1p(logs**2 / variance / how.freedom))
+        return float(likely.sum() + (((at - start) / how.doubt)**2).sum() / 2)
+
+    at, best, step = start.copy(), misfit(start), FIRST
+    while step > LAST:
+        moved = False
+        for place in (place for place, name in enumerate(figures) if name.removeprefix("unseen.") not in how.fixed):
+            for by in (step, -step):
+                other = at.copy()
+                other[place] += by
+                if (now := misfit(other)) < best:
+                    at, best, moved = other, now, True
+                    break
+        step = step if moved else step / 2
+    return _changed(prior, dict(zip(figures, np.exp(at).tolist(), strict=True)))
+
+
+def _shares(names: Sequence[str], held: Sequence[Held]) -> tuple[Floats, Floats, Floats]:
+    """Return by how much each figure, squared, adds to each variance; and the logarithms and their weights."""
+    rows = []
+    for one in held:
+        for far, is_open in zip(one.far, one.is_open, strict=True):
+            parts = {"between": 1 + 1 / far.among, "open": float(is_open), **{f"unseen.{n}": 1.0 for n in far.unseen},
+                     **{f"beyond.{n}": by**2 for n, by in far.past.items()}}
+            rows.append([parts.get(name, 0.0) for name in names])
+    return (np.array(rows), np.concatenate([one.logs for one in held]), np.concatenate([one.weights for one in held]))
+
+
+def _over_scale(law: Law, one: Held) -> Floats:
+    """Return logarithms over the scale that the law gives each."""
+    scales = np.array([law.scale(far, is_open=is_open) for far, is_open in zip(one.far, one.is_open, strict=True)])
+    found: Floats = one.logs / scales
+    return found
+
+
+def _quantiles(over: Floats, weights: Floats) -> Quantiles:
+    order = np.argsort(over)
+    share = (np.cumsum(weights[order]) - weights[order] / 2) / weights.sum()
+    return Quantiles(**{name: _short(float(np.interp(level, share, over[order]))) for name, level in LEVELS.items()})
+
+
+def _figures(law: Law) -> dict[str, float]:
+    return {"between": law.between, "open": law.open, **{f"unseen.{n}": sd for n, sd in law.unseen.items()},
+            **{f"beyond.{n}": sd for n, sd in law.beyond.items()}}
+
+
+def _changed(law: Law, figures: Mapping[str, float]) -> Law:
+    return law.model_copy(update={
+        "between": _short(figures["between"]), "open": _short(figures["open"]),
+        "unseen": {name: _short(figures[f"unseen.{name}"]) for name in law.unseen},
+        "beyond": {name: _short(figures[f"beyond.{name}"]) for name in law.beyond}})
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.{DIGITS}g}")

@@ -1,0 +1,112 @@
+"""Intervals: the law of residuals against sources simulated with known variances, and how distance widens."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from planner.catalog.residuals import Law, Quantiles, Residuals, Spreading
+from planner.evidence.held_out import held_out
+from planner.evidence.spread import Sample, residuals_of
+
+BETWEEN, UNSEEN, WITHIN = 0.10, 0.20, 0.05
+"""Standard deviations of the logarithm that the simulation plants: of sources, of stacks, of rows."""
+PRIOR = Law(traits=("family", "kind"), head=1, between=0.05, unseen={"family": 0.2, "kind": 0.1},
+            beyond={"gpus": 0.05}, open=0.2, optimism=1.0)
+HOW = Spreading(name="spreading", source="a test", as_of="2026", kind="assumed", freedom=4, pull=4, least=0.01,
+                doubt=0.5, quantiles=Quantiles(q05=-1.6, q10=-1.2, q50=0, q90=1.2, q95=1.6), laws={"x": PRIOR})
+
+
+def simulated(seed: int, sources: int = 24, stacks: int = 6) -> list[Sample]:
+    """Return twelve rows of each source; a stack is off for all of its sources alike only where none was fitted."""
+    random = np.random.default_rng(seed)
+    found = []
+    for source in range(sources):
+        stack, off = int(random.integers(stacks)), random.normal(0, BETWEEN)
+        for row in range(12):
+            traits = {"family": f"f{stack}", "kind": "dense" if row % 2 else "moe"}
+            wide = WITHIN * (1 if row % 2 else 2)
+            found.append(Sample(f"s{source}", f"s{source} {row // 4}", traits, {"gpus": 8.0 * 2 ** (row % 4)}, False,
+                                off + random.normal(0, wide)))
+    return found
+
+
+def file_of(samples: Sequence[Sample], prior: Law = PRIOR) -> Residuals:
+    law, quantiles, cells, _ = residuals_of(samples, prior, HOW)
+    return Residuals(name="x", source="a test", as_of="2026", kind="fitted", law=law, quantiles=quantiles,
+                     cells=tuple(cells))
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_planted_variances_are_found(seed: int) -> None:
+    """That of one source from the next lies in part in the cells: what a question gets is the sum."""
+    found = file_of(simulated(seed))
+    for kind, within in (("dense", WITHIN), ("moe", 2 * WITHIN)):
+        every = [found.nearness.distance({"family": f"f{at}", "kind": kind}, {"gpus": 16.0}) for at in range(6)]
+        scale = np.mean([found.law.scale(far, is_open=False) for far in every])
+        assert scale == pytest.approx(np.hypot(within, BETWEEN), rel=0.3)
+
+
+def test_a_source_nobody_has_seen_is_inside_as_often_as_said() -> None:
+    """The file of one simulation against the sources of others: exactly what a user's cluster is."""
+    found = file_of(simulated(1))
+    fresh = [sample for seed in range(11, 19) for sample in simulated(seed)]
+    ratios = [(found.at(s.traits, s.sizes), np.exp(s.log)) for s in fresh]
+    assert 0.86 <= np.mean([one.q05 <= ratio <= one.q95 for one, ratio in ratios]) <= 0.96
+    assert 0.76 <= np.mean([one.q10 <= ratio <= one.q90 for one, ratio in ratios]) <= 0.90
+
+
+def test_a_source_left_out_of_all_is_inside_as_often_as_one_never_seen() -> None:
+    samples = simulated(4, sources=14, stacks=4)
+    checks = held_out(samples, PRIOR, HOW, None, lambda sample: sample.source)
+    assert sorted(check.place for check in checks) == list(range(len(samples)))
+    assert 0.84 <= np.mean([check.inside for check in checks]) <= 0.97
+
+
+def test_constants_fitted_without_a_source_decide_and_not_those_with_it() -> None:
+    """Sources that a fit has absorbed look right with their own constants, and are off without."""
+    samples = [Sample(s.source, s.group, s.traits, s.sizes, False, 0.0) for s in simulated(5)]
+    truth = np.array([sample.log for sample in simulated(5)])
+    absorbed = residuals_of(samples, PRIOR, HOW)
+    honest = residuals_of(samples, PRIOR, HOW, lambda places: truth[places])
+    assert honest[0].between > 2 * absorbed[0].between
+    assert honest[2][-1].spread > 5 * absorbed[2][-1].spread
+
+
+def test_distance_widens_and_is_named() -> None:
+    found = file_of(simulated(6))
+    near = found.at({"family": "f1", "kind": "dense"}, {"gpus": 16.0})
+    assert (near.unseen, near.validated) == ((), True)
+    assert near.rows > 0
+    assert near.sources > 0
+    assert near.error is not None
+    for traits, gpus, unseen in (({"family": "f1", "kind": "other"}, 16.0, ("kind",)),
+                                 ({"family": "none-such", "kind": "dense"}, 16.0, ("family",)),
+                                 ({"family": "f1", "kind": "dense"}, 1024.0, ("gpus",)),
+                                 ({"family": "f1", "kind": "dense"}, 1.0, ("gpus",))):
+        far = found.at(traits, {"gpus": gpus})
+        assert far.unseen == unseen
+        assert far.q95 / far.q05 > 1.02 * near.q95 / near.q05
+        assert far.q05 < far.q10 < far.q50 < far.q90 < far.q95
+    none = found.at({"family": "none-such", "kind": "dense"})
+    assert (none.rows, none.sources, none.error, none.validated) == (0, 0, None, False)
+    assert found.at({"family": "f1", "kind": "dense"}, is_open=True).q95 > near.q95
+    assert found.at({"family": "f1"}).rows >= near.rows  # what is not known is held against all
+
+
+def test_skewed_residuals_give_skewed_intervals() -> None:
+    random = np.random.default_rng(7)
+    samples = [Sample(s.source, s.group, s.traits, s.sizes, False, float(random.exponential(0.2) - 0.14))
+               for s in simulated(7)]
+    one = file_of(samples).at({"family": "f1", "kind": "dense"}, {"gpus": 16.0})
+    assert np.log(one.q95) > 1.5 * -np.log(one.q05)
+
+
+def test_a_file_that_does_not_hold_together_is_refused() -> None:
+    found = file_of(simulated(8, sources=4))
+    with pytest.raises(ValueError, match="the last cell must be of all rows"):
+        Residuals.model_validate(found.model_dump() | {"cells": found.model_dump()["cells"][:1]})
+    with pytest.raises(ValueError, match="quantiles must rise"):
+        Quantiles(q05=1, q10=0, q50=0, q90=0, q95=0)
+    with pytest.raises(ValueError, match="of the traits"):
+        Law.model_validate(PRIOR.model_dump() | {"unseen": {"colour": 0.1}})
