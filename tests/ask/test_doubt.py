@@ -10,21 +10,21 @@ from planner.answer.assignment import TrainingAlternative, TrainingAssignment
 from planner.answer.breakdown import Evidence
 from planner.ask.doubt import doubt_of
 from planner.money.doubt import Choices
-from tests.answer.example_plan import assignment, time
+from tests.answer.example_plan import STEPS, assignment, time
 from tests.search_cases import catalog
 
 OWN = {"rows of hopper": 0.05**2, "site megatron": 0.06**2}
 OTHER = {"rows of blackwell": 0.07**2, "site megatron": 0.06**2}
 
 
-def known(causes: dict[str, float]) -> Any:
-    return time().model_copy(update={"evidence": Evidence(rows=5, validated=True, causes=causes)})
+def known(causes: dict[str, float], steps: int) -> Any:
+    return time(steps=steps).model_copy(update={"evidence": Evidence(rows=5, validated=True, causes=causes)})
 
 
 def doubt(price: float, causes: dict[str, float] = OTHER, *, gpu: str = "h100-sxm", objective: str = "cost_usd",
-          scale: float = 1.0) -> Any:
-    best = assignment(price=28.0 * scale, time=known(OWN))
-    other = assignment(price=28.0 * scale * price, time=known(causes), gpu=gpu)
+          steps: int = STEPS) -> Any:
+    best = assignment(time=known(OWN, steps), steps=steps)
+    other = assignment(price=28.0 * price, time=known(causes, steps), gpu=gpu, steps=steps)
     return doubt_of([TrainingAssignment(**best)], [TrainingAlternative(**other, why="dearer")], objective, catalog())
 
 
@@ -37,7 +37,7 @@ def test_what_both_predictions_share_counts_for_neither() -> None:
 
 
 def test_a_measurement_is_advised_only_where_it_pays() -> None:
-    large, small = doubt(1.02), doubt(1.02, scale=1e-6)
+    large, small = doubt(1.02), doubt(1.02, steps=40)
     assert large.measurement is not None
     assert large.measurement.cost_usd + large.measurement.loss < large.loss
     assert small.measurement is None
