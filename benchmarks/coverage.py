@@ -30,7 +30,7 @@ def coverage(names: Sequence[str]) -> Iterator[str]:
     for name in names:
         kind, what = RESIDUALS[name]
         samples, left = learnt(name, [read_evidence(EVIDENCE / f"{kind}.csv")], catalog,
-                               shipped() if name == STEP else None)
+                               shipped()[1] if name == STEP else None)
         how, law = catalog.spreading, catalog.spreading.laws[name]
         inside, widths = [], []
         for sample in samples:
@@ -43,7 +43,9 @@ def coverage(names: Sequence[str]) -> Iterator[str]:
         for trait in APART:
             if trait in law.traits:
                 lines += _lines(f"the row's {trait}", held_out(samples, law, how, left, _trait(trait)))
-        yield from ("", f"Of {what}:", "")
+        share = np.mean([check.inside for check in sources])
+        yield from ("", f"`{name}`: {share:.0%} of {len(sources)} rows inside with their source left out. Of {what}:",
+                    "")
         yield from table(HEAD, lines)
         yield from ("", "By source, with it left out:", "")
         yield from table(("source", *HEAD[1:]), _by_source(samples, sources))

@@ -7,6 +7,7 @@ constants or of evidence. `planner calibrate` does the same after it has fitted 
 from __future__ import annotations
 
 import sys
+from functools import cache
 from pathlib import Path
 
 from planner.ask.calibrate import MEMORY, RESIDUALS, SERVING, STEP, learnt
@@ -14,7 +15,7 @@ from planner.catalog.fitted import FITTED
 from planner.catalog.load import Catalog, data_root
 from planner.evidence.reading import read_evidence
 from planner.evidence.spread import residuals_of
-from planner.fit.knobs import knobs_of
+from planner.fit.knobs import Knob, knobs_of
 from planner.fit.rows import TrainingRows, rows_of
 from planner.fit.solve import Linear, about
 from planner.fit.write import residual_file
@@ -29,7 +30,7 @@ def main() -> int:
     """Write the files of residuals."""
     catalog, folder = Catalog(), ROOT / "catalogs" / "calibration"
     names = [name for name in (STEP, MEMORY, SERVING) if not sys.argv[1:] or name in sys.argv[1:]]
-    linear = shipped() if STEP in names else None
+    linear = shipped()[1] if STEP in names else None
     texts = {}
     for name in names:
         kind, what = RESIDUALS[name]
@@ -41,14 +42,15 @@ def main() -> int:
     return 0
 
 
-def shipped() -> Linear:
-    """Return the rows of training about the shipped constants."""
+@cache
+def shipped() -> tuple[list[Knob], Linear]:
+    """Return the constants that may be fitted, and the rows of training about the shipped ones."""
     priors = Catalog(unfitted=data_root("catalogs"))
     rows = TrainingRows(tuple(rows_of(read_evidence(EVIDENCE / "train_throughput.csv"), priors)))
     knobs = knobs_of(priors, [row.outcome for row in rows.rows])
     (constants,) = Catalog().fitted
     assert constants.name == FITTED
-    return about(rows, knobs, priors, constants)
+    return knobs, about(rows, knobs, priors, constants)
 
 
 if __name__ == "__main__":

@@ -13,13 +13,16 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.causes import CAUSES
+from benchmarks.constants import constants
 from benchmarks.coverage import coverage
 from benchmarks.formulas import FORMULAS, inputs_of
+from benchmarks.intervals import shipped
 from benchmarks.scatter import scatter
 from benchmarks.serving import serving
 from benchmarks.serving_speed import speed
 from benchmarks.table import table
 from benchmarks.throughput import ablation, by_class, by_source
+from benchmarks.whole import whole
 from planner.answer.validation import Entry
 from planner.ask.calibrate import MEMORY, SERVING, STEP
 from planner.catalog.load import Catalog
@@ -74,7 +77,9 @@ def page(runs: Sequence[Comparison]) -> Iterator[str]:
     yield from _verdicts(pairs)
     yield from _order(runs[0])
     yield from ablation(measured, Catalog())
+    yield from constants(*shipped())
     yield from coverage((STEP, MEMORY, SERVING))
+    yield from whole(EVIDENCE / "train_runs.csv")
     yield from _skipped(runs)
     yield from serving(EVIDENCE / "serve_memory.csv")
     yield from speed(EVIDENCE / "serve_throughput.csv")

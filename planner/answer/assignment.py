@@ -62,6 +62,17 @@ class Commitment(Frozen):
     """Days that the job takes."""
 
 
+class WholeRun(Frozen):
+    """What whole runs took over their steps and failures: evaluation, data stalls, restores, rewinds, a batch ramp."""
+
+    factor: float = Field(ge=1)
+    """Median of duration over that of steps and failures as modeled."""
+    factor90: tuple[float, float]
+    """5% and 95% quantile."""
+    rows: int = Field(ge=0)
+    """Published runs that it was fitted to, beside a prior."""
+
+
 class Placement(Shown, Frozen):
     """One workload placed on hardware, of whatever kind; what was not asked (`planner estimate`: price, duration) is
     none."""
@@ -213,6 +224,10 @@ class TrainingAssignment(Placement):
     """None where no duration was asked."""
     commitment: Commitment | None = None
     """None if no more time is paid for than is used."""
+    duration_interval90_days: tuple[float, float] | None = Field(default=None, exclude_if=absent)
+    """5% and 95% quantile of the whole run's days: the step's error and what runs add; left out without a duration."""
+    whole_run: WholeRun | None = Field(default=None, exclude_if=absent)
+    """What runs add, which is not in duration_days; left out where it is not known, as of tuning."""
 
 
 class ServingAssignment(Placement):

@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field
 
+from planner.answer.breakdown import Evidence
 from planner.answer.objective import NAMES
 from planner.answer.schema import Status
 from planner.answer.shown import Shown, Table, flat
@@ -67,6 +68,8 @@ class Row(Frozen):
     """Why there is no plan."""
     serving: ServedFigures | None = Field(default=None, exclude_if=absent)
     """For a service; elsewhere the key is left out."""
+    evidence: Evidence | None = Field(default=None, exclude_if=absent)
+    """What the speed is held against; left out of a service, and without a plan."""
     note: str | None = Field(default=None, exclude_if=absent)
     """What the user should know of the offer; left out where there is nothing."""
 

@@ -26,6 +26,8 @@ class Entry(Frozen):
     """Predicted over measured, less one; none for a verdict."""
     interval90: tuple[float, float] | None = Field(default=None, exclude_if=absent)
     """That 90% of comparable runs lie in; left out for a verdict."""
+    is_new: bool = Field(default=False, exclude=True)
+    """Whether the intervals stand on no row of its source; not part of the JSON."""
     assumed: tuple[str, ...] = ()
     """What the row leaves open, as name=value."""
 
@@ -52,6 +54,10 @@ class Errors(Frozen):
     """Signed median."""
     interval90_coverage: float | None
     """Share of them that lie in their interval."""
+    new_sources_n: int | None = Field(default=None, exclude_if=absent)
+    """Entries whose source took no part in the intervals; left out where there are none."""
+    new_sources_coverage: float | None = Field(default=None, exclude_if=absent)
+    """Share of these that lie in their interval: the fair test."""
 
 
 class Verdicts(Frozen):
@@ -97,6 +103,9 @@ class Validation(Shown, Frozen):
     """Rows without a prediction."""
     summary: dict[str, Errors | Verdicts | Rank]
     """By quantity; `fits` are verdicts, `rank` the order of layouts."""
+
+    held_out: tuple[str, ...] = Field(default=(), exclude=True)
+    """What of the evidence behind the intervals they hold, with its source left out; not part of the JSON."""
 
     def headline(self) -> str:
         """Return how much was compared, and the median error of each quantity."""

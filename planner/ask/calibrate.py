@@ -202,10 +202,11 @@ def _refitted(identifiers: Sequence[str], samples: Sequence[Sample], linear: Lin
     return left
 
 
-def _over(kept: Residuals, samples: Sequence[Sample], how: Spreading) -> tuple[Law, Quantiles, list[Cell]]:
+def _over(kept: Residuals, samples: Sequence[Sample], how: Spreading
+          ) -> tuple[Law, Quantiles, list[Cell], None]:
     """Return the cells of `samples` before those of the catalog, under its law."""
     logs = np.array([sample.log for sample in samples])
     own = cells_of(samples, logs, kept.law, how, kept.cells[-1].spread)
     names = [cell.traits for cell in own if cell.traits]
     return kept.law, kept.quantiles, [*(cell for cell in own if cell.traits),
-                                      *(cell for cell in kept.cells if cell.traits not in names)]
+                                      *(cell for cell in kept.cells if cell.traits not in names)], None

@@ -142,7 +142,7 @@ def _filled(row: Row, made: Sequence[Assignment], solved: Solved, site: Site) ->
         "gpus": gpus, "duration_days": days, "mfu": sum(a.time.mfu * a.gpus for a in made) / gpus, "cost_usd": cost,
         "cost_parts": _parts(row, made, cost), "usd_per_gpu_hour": cost / (gpus * days * 24),
         "usd_per_million_tokens": cost / (inputs + outputs) * MILLION, "energy_kwh": energy, "co2_kg": co2,
-        "serving": served})
+        "serving": served, "evidence": made[0].time.evidence if len(made) == 1 else None})
 
 
 def _parts(row: Row, made: Sequence[Assignment], cost: float) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from planner.answer.validation import Rank, Skipped, Validation
@@ -9,7 +10,7 @@ from planner.catalog.load import Catalog
 from planner.evidence.compare import compare
 from planner.evidence.ranking import rank, rank_served
 from planner.evidence.reading import read_evidence
-from planner.evidence.summary import summarize
+from planner.evidence.summary import SPED, TRAINED, summarize
 
 
 def validate_file(path: Path, catalog: Catalog) -> Validation:
@@ -21,4 +22,15 @@ def validate_file(path: Path, catalog: Catalog) -> Validation:
     order = rank_served(comparison.speeds) if comparison.speeds else rank(comparison.outcomes)
     return Validation(
         rows=tuple(comparison.entries), skipped=tuple(Skipped(id=name, reason=why) for name, why in comparison.skipped),
-        summary={**summarize(comparison.entries), "rank": Rank(**order)})
+        summary={**summarize(comparison.entries), "rank": Rank(**order)},
+        held_out=tuple(_held_out(catalog, {entry.quantity for entry in comparison.entries})))
+
+
+def _held_out(catalog: Catalog, quantities: set[str]) -> Iterator[str]:
+    """Say how often the intervals hold the rows they stand on, each with its source left out."""
+    laws = {"step time": (catalog.step_residuals, TRAINED[:2]), "memory": (catalog.memory_residuals, TRAINED[2:]),
+            "serving": (catalog.serving_residuals, SPED)}
+    for what, (law, names) in laws.items():
+        if law.held_out is not None and quantities & set(names):
+            yield (f"{what}: {law.held_out:.1%} of the {law.cells[-1].rows:,} rows that the intervals stand on are "
+                   "inside with their source left out")

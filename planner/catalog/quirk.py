@@ -24,7 +24,9 @@ from planner.yaml_io import Frozen
 Flag = Literal[
     "adapters", "attention_copies", "blocks", "capped", "copy_engines", "fills_gpus", "frees_gradients",
     "layers_apart", "liger", "loads_whole", "optimizer_in_backward", "own_head", "recurrent", "reserves_answers",
-    "run_interleaves", "several_batches", "slow_experts", "trains_tables", "true_length", "tuned", "warming"]
+    "run_interleaves", "sends_each_expert", "several_batches", "slow_experts", "trains_tables", "true_length",
+    "tuned", "tuned_engine",
+    "warming"]
 Word = Literal[
     "base", "cache", "catalog_model", "engine", "engine_generation", "fabric", "fsdp2_stack", "loss",
     "memory_engine", "peak_kind", "positions", "preset_recompute", "ran_version", "refused", "regime",
@@ -32,10 +34,10 @@ Word = Literal[
     "usual_cache", "usual_engine", "usual_log_version", "usual_precision", "usual_recompute",
     "usual_version", "usual_weights", "version", "weights"]
 Number = Literal[
-    "attention_ranks", "context_ranks", "dies", "draft_layers", "drafts", "dtype_moments", "issue", "live_mlp",
-    "lora_rank", "loss_bytes", "moments", "offload", "parallel_norms", "pipeline_micro_batch", "run_batch",
-    "run_length", "shard_group", "table_bytes", "unsaved_products", "usual_length", "usual_vpp", "usual_zero", "vpp",
-    "zero"]
+    "answer_cv", "attention_ranks", "context_ranks", "dies", "draft_layers", "drafts", "dtype_moments", "issue",
+    "live_mlp", "lora_rank", "loss_bytes", "moments", "offload", "parallel_norms", "pipeline_micro_batch", "prompts",
+    "run_batch", "run_length", "scheduled", "shard_group", "table_bytes", "unsaved_products", "usual_length",
+    "usual_vpp", "usual_zero", "vpp", "zero"]
 Several = Literal[
     "adapted", "recompute_flags", "workers"]
 Question = Literal[Flag, Word, Number, Several]

@@ -211,6 +211,8 @@ class Residuals(Sourced):
     law: Law
     quantiles: Quantiles
     cells: tuple[Cell, ...] = Field(min_length=1)
+    held_out: Annotated[float, Field(ge=0, le=1)] | None = None
+    """Share of the samples inside their interval with their source left out of constants and cells."""
 
     @model_validator(mode="after")
     def _last_is_of_all(self) -> Self:
@@ -222,6 +224,11 @@ class Residuals(Sourced):
     def nearness(self) -> Nearness:
         """The cells as questions are held against them."""
         return Nearness(self.law.traits, self.law.head, self.cells)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The sources of all rows."""
+        return self.cells[-1].sources
 
     def has(self, **traits: str) -> bool:
         """Say whether there are rows of these traits."""

@@ -29,6 +29,8 @@ class ServingLaw(Sourced):
     """Share of the 16-bit peak that decoding over latent vectors (MLA) reaches."""
     latent_gaps: Annotated[float, Field(ge=1, le=1e4)]
     """Gaps between kernels in a layer of latent attention over those in another: it has more of them."""
+    indexer_gaps: Annotated[float, Field(ge=1, le=1e4)]
+    """The same where an indexer chooses what to attend to, beside those of latent attention."""
     alike: float = Field(ge=1e-4, le=1)
     """Exponent of the rows of a step in the number of experts they choose: tokens are alike, and choose alike."""
     imbalance: Annotated[float, Field(ge=1, le=1e4)]
@@ -45,6 +47,8 @@ class ServingLaw(Sourced):
     """Share of the other clients whose prompts are ahead in a closed loop over workers of two kinds."""
     pipeline: Annotated[float, Field(ge=0, le=10)]
     """Share of a step lost to uneven micro-batches for each doubling of the stages."""
+    tuned: float = Field(ge=1e-4, le=1)
+    """Time of a step over the usual one where kernels, settings and builds are chosen for one benchmark."""
     elementwise: Passes
     """Times a token's residual passes through memory in a layer."""
 
@@ -71,6 +75,10 @@ class ServiceLevels(Sourced):
         """Return the limits of a model in a scenario, if there are any."""
         found = (level for level in self.levels if level.model == model and level.scenario == scenario)
         return next(found, None)
+
+
+STEP = ("products", "attention", "experts", "cache", "layer", "mixture", "step", "sequence", "prompt_step", "exchange")
+"""Fields of a release that are times of parts of a step."""
 
 
 class EngineSpeed(Frozen):
@@ -117,6 +125,10 @@ class EngineSpeed(Frozen):
     """Whether prompts run in steps of their own, before sequences decode on."""
     burst: Passes
     """Share of the other clients whose prompts are ahead in a closed loop."""
+
+    def quicker(self, share: float) -> EngineSpeed:
+        """Return the engine with every part of a step at that share of its time."""
+        return self.model_copy(update={name: getattr(self, name) * share for name in STEP})
 
     @property
     def key(self) -> str:

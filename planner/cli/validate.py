@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from planner.answer.validation import Errors, Rank, Skipped, Verdicts
+from planner.answer.validation import Errors, Rank, Skipped, Validation, Verdicts
 from planner.cli.options import common, console, is_quiet, is_verbose, open_catalog
 from planner.cli.printing import say_json
 from planner.errors import EXIT_OK
@@ -33,19 +33,26 @@ def command(evidence: Path, as_json: bool, catalogs: tuple[Path, ...]) -> int:
         say_json(to_json(result))
         return EXIT_OK
     page = Page(console())
-    _show(page, result.summary)
+    _show(page, result)
     if not is_quiet():
         _show_skipped(page, result.skipped)
     return EXIT_OK
 
 
-def _show(page: Page, summary: Mapping[str, Errors | Verdicts | Rank]) -> None:
+def _show(page: Page, result: Validation) -> None:
+    summary = result.summary
     errors = [(name, found) for name, found in summary.items() if isinstance(found, Errors)]
     if errors:
         page.table([Column("quantity"), *(Column(label, figure=True) for label in (
             "rows", "median error", "90% below", "bias", "in 90% interval"))],
             [[name, f"{s.n}", *map(_percent, (s.median_abs_error, s.p90_abs_error, s.bias, s.interval90_coverage))]
              for name, s in errors])
+        for name, s in errors:
+            if s.new_sources_n:
+                page.paragraph(f"{name}: {_percent(s.new_sources_coverage)} of {s.new_sources_n} from sources that the "
+                               "intervals do not know are inside")
+        if result.held_out:
+            page.paragraph("; ".join(result.held_out))
     for found in summary.values():
         if isinstance(found, Verdicts):
             page.paragraph(f"fits: {found.n} rows")

@@ -124,21 +124,22 @@ def _sped(row: ServeRow, found: Speed, catalog: Catalog) -> Iterator[Entry]:
 def _trained(row: TrainRow, prediction: Prediction, catalog: Catalog) -> Iterator[Entry]:
     """Yield the entries of a training row."""
     measured, assumed = row.measured, prediction.assumed
-    is_open = row.stated is False
+    is_open, is_new = row.stated is False, row.prefix not in catalog.step_residuals.sources
     step = catalog.step_residuals.at(prediction.step_traits, prediction.sizes, is_open=is_open)
     memory = catalog.memory_residuals.at(prediction.memory_traits, prediction.sizes, is_open=is_open)
     speed, seconds = prediction.evaluation.tokens_per_second_per_gpu, prediction.evaluation.step.seconds
     if measured.tokens_per_s_per_gpu is not None:
         yield _number(row.id, "tokens_per_s_per_gpu", speed, measured.tokens_per_s_per_gpu,
-                      (speed / step.q95, speed / step.q05), assumed)
+                      (speed / step.q95, speed / step.q05), assumed, is_new=is_new)
     if measured.step_time_s is not None:
         yield _number(row.id, "step_time_s", seconds, measured.step_time_s, (seconds * step.q05, seconds * step.q95),
-                      assumed)
+                      assumed, is_new=is_new)
     if measured.peak_mem_gib is not None:
         kind = kind_of(measured, prediction)
         peak = prediction.memory_gib(kind)
         yield _number(row.id, "peak_mem_gib", peak, measured.peak_mem_gib, (peak * memory.q05, peak * memory.q95),
-                      assumed if kind == measured.mem_kind else (*assumed, f"mem_kind={kind}"))
+                      assumed if kind == measured.mem_kind else (*assumed, f"mem_kind={kind}"),
+                      is_new=row.prefix not in catalog.memory_residuals.sources)
     if measured.fits is not None and UNKNOWN_GPU not in assumed:
         yield Entry(id=row.id, quantity="fits", predicted=prediction.fits, measured="yes" if measured.fits else "no",
                     error=None, assumed=assumed)
@@ -158,8 +159,8 @@ def kind_of(measured: TrainMeasured, prediction: Prediction) -> str:
 
 
 def _number(identifier: str, quantity: str, predicted: float, measured: float, interval: tuple[float, float],
-            assumed: tuple[str, ...]) -> Entry:
+            assumed: tuple[str, ...], *, is_new: bool = False) -> Entry:
     if not all(map(math.isfinite, (predicted, *interval))):
         raise SkippedError(f"what is stated gives no finite {quantity}")
     return Entry(id=identifier, quantity=quantity, predicted=predicted, measured=measured,
-                 error=predicted / measured - 1, interval90=interval, assumed=assumed)
+                 error=predicted / measured - 1, interval90=interval, is_new=is_new, assumed=assumed)

@@ -36,7 +36,7 @@ def _against_others(samples: Sequence[Sample], mine: Ints, prior: Law, how: Spre
     rest = [samples[int(place)] for place in others]
     if all(sample.is_open for sample in rest):
         return []
-    law, quantiles, cells = residuals_of(
+    law, quantiles, cells, _ = residuals_of(
         rest, prior, how, lambda places: left(np.concatenate([others[places], mine]))[:len(places)])
     found = Residuals(name="held-out", source="the other samples", as_of="2026", kind="fitted", law=law,
                       quantiles=quantiles, cells=tuple(cells))

@@ -13,11 +13,22 @@ AnyRow: TypeAlias = TrainRow | ServeRow | WholeRow
 KINDS: Mapping[str, tuple[type[AnyRow], frozenset[str]]] = {
     "train_throughput": (TrainRow, frozenset({"id", "global_batch_seqs", "tokens_per_s_per_gpu"})),
     "train_memory": (TrainRow, frozenset({"id", "method", "mem_kind", "fits"})),
+    "moe_training": (TrainRow, frozenset({"id", "config", "ep", "fsdp"})),
     "train_runs": (WholeRow, frozenset({"id", "tokens_b", "gpu_hours"})),
     "serve_throughput": (ServeRow, frozenset({"id", "isl", "osl", "output_tok_s_per_gpu"})),
     "serve_memory": (ServeRow, frozenset({"id", "max_model_len", "weights_gib", "kv_cache_gib"})),
 }
 """The rows of each kind of file, and the columns that tell it from the others."""
+_OTHER_NAMES = {"moe_training": {"global_batch": "global_batch_seqs", "stack": "framework", "config": "source_detail"}}
+
+
+def named(kind: str, stated: Mapping[str, str]) -> dict[str, str]:
+    """Return the cells of a row by the names of its model; a file of mixtures has its own, and dates for years."""
+    others = _OTHER_NAMES.get(kind, {})
+    cells = {others.get(name, name): text for name, text in stated.items()}
+    if others and "as_of" in cells:
+        cells["year"] = cells["as_of"][:4]
+    return cells
 
 
 @dataclass(frozen=True, slots=True)

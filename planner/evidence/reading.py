@@ -14,7 +14,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from planner.errors import InputError
-from planner.evidence.kinds import KINDS, AnyRow, Evidence
+from planner.evidence.kinds import KINDS, AnyRow, Evidence, named
 from planner.evidence.skipping import why
 from planner.text_io import read_text
 
@@ -33,7 +33,7 @@ def read_evidence(path: Path) -> Evidence:
     kind = _kind(names, path)
     rows, unread = [], []
     for line, cells in lines:
-        found = _row(KINDS[kind][0], names, cells)
+        found = _row(kind, names, cells)
         if isinstance(found, str):
             identifier = next((cell.strip() for name, cell in zip(names, cells, strict=False) if name == "id"), "")
             unread.append((identifier[:MAX_CELL] or f"line {line}", f"line {line}: {found}"))
@@ -67,7 +67,7 @@ def _kind(names: Sequence[str], path: Path) -> str:
     raise InputError(f"the header is of no evidence file: expected {expected}", file=str(path), line=1)
 
 
-def _row(kind: type[AnyRow], names: Sequence[str], cells: Sequence[str]) -> AnyRow | str:
+def _row(kind: str, names: Sequence[str], cells: Sequence[str]) -> AnyRow | str:
     """Return a row, or what is wrong with it."""
     if len(cells) != len(names):
         return f"{len(cells)} cells where the header has {len(names)}"
@@ -75,7 +75,8 @@ def _row(kind: type[AnyRow], names: Sequence[str], cells: Sequence[str]) -> AnyR
         if len(cell) > MAX_CELL:
             return f"column {name}: a cell of {len(cell):,} characters, more than {MAX_CELL:,}"
     stated = {name: text for name, cell in zip(names, cells, strict=True) if (text := cell.strip())}
+    stated = named(kind, stated)
     try:
-        return kind.model_validate({**stated, "run": stated, "measured": stated})
+        return KINDS[kind][0].model_validate({**stated, "run": stated, "measured": stated})
     except ValidationError as error:
         return f"column {why(error)}"

@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from planner.catalog.engine import Engine
+from planner.catalog.hardware import Gpu
 from planner.catalog.load import Catalog
+from planner.catalog.speed import EngineSpeed
 from planner.evidence.hardware import TRAY, candidate_of
 from planner.evidence.rows import ServeMeasured, ServeRun, TrainRun
 from planner.evidence.serve_limits import within
@@ -94,7 +96,7 @@ def shared(rows: Mapping[int, ServingRow]) -> list[list[int]]:
     found: dict[tuple[object, ...], list[int]] = {}
     for at, row in rows.items():
         key = (row.model.name, row.model.layers, row.format, row.cache, row.engine, row.version, row.gpu,
-               row.gpus > TRAY)
+               row.gpus > TRAY, row.tuned, row.scheduled, row.output_cv)
         found.setdefault(key, []).append(at)
     return list(found.values())
 
@@ -106,7 +108,7 @@ def group_of(members: Sequence[int], rows: Mapping[int, ServingRow], catalog: Ca
                              gpus=TRAY if first.gpus <= TRAY else RACK)
     if candidate.scaleup is not None and candidate.scaleup.name == "pcie4-no-peer" and not first.gpu.startswith("rtx-"):
         candidate = replace(candidate, scaleup=catalog.fabric("pcie4-peer"))
-    speed = catalog.speeds(first.engine).release(first.version, candidate.gpu.architecture)
+    speed = engine_speed(first, candidate.gpu, catalog)
     formats = catalog.formats
     weights = format_of(formats, first.format, first.model) or formats.weights["bf16"]
     deployment = deployment_of(catalog, first.model, first.format, weights, formats.cache(first.cache), (candidate,),
@@ -114,6 +116,18 @@ def group_of(members: Sequence[int], rows: Mapping[int, ServingRow], catalog: Ca
     said = catalog.sources
     return Group(deployment, catalog.engine(said.word("memory_engine", first) or first.engine),
                  said.flag("reserves_answers", first), tuple(rows[m] for m in members), tuple(members))
+
+
+def engine_speed(row: ServingRow, gpu: Gpu, catalog: Catalog) -> EngineSpeed:
+    """Return the engine's speed as a row ran it: with its defaults on that GPU, or tuned for a benchmark."""
+    speed = catalog.speeds(row.engine).release(row.version, gpu.architecture)
+    if row.tuned:
+        return speed.quicker(catalog.serving_law.tuned)
+    memory = catalog.sources.word("memory_engine", row) or row.engine
+    limits = catalog.engine(memory).release(row.version).limits(gpu.usable_memory, gpu.architecture)
+    # engines that let prompts go first take them whole
+    chunk = speed.chunk if speed.prefill_first else min(speed.chunk, limits.tokens)
+    return speed.model_copy(update={"chunk": chunk, "sequences": min(speed.sequences, limits.sequences)})
 
 
 def predict(group: Group) -> list[Speed]:
@@ -137,7 +151,8 @@ def predict(group: Group) -> list[Speed]:
 
 def _demand(rows: Sequence[ServingRow]) -> Demand:
     return Demand(np.array([r.input for r in rows]), np.array([r.output for r in rows]),
-                  np.array([r.clients or 1.0 for r in rows]), rows[0].drafts, ACCEPTED)
+                  np.array([r.clients or 1.0 for r in rows]), rows[0].drafts, ACCEPTED,
+                  output_cv=rows[0].output_cv, prompts=np.array([r.prompts or np.inf for r in rows]))
 
 
 def _stated(group: Group, rows: Sequence[ServingRow], regime: str, tp: int) -> Service:
@@ -147,23 +162,25 @@ def _stated(group: Group, rows: Sequence[ServingRow], regime: str, tp: int) -> S
         [r.dp for r in rows])))
     copies = np.maximum(1, np.array([r.gpus for r in rows]) // layout.gpus)
     demand = _demand(rows)
-    each = replace(demand, clients=np.maximum(1.0, demand.clients / copies))
+    each = replace(demand, clients=np.maximum(1.0, demand.clients / copies), prompts=demand.prompts / copies)
     d = group.deployment
     # sequences that start together end together; those that do not hold half of their answers on average
     whole = group.reserves or regime in ("static", "first", "decode")
     most = most_sequences(d, group.memory, rows[0].version, layout, demand.input + demand.output / (1 if whole else 2))
     if regime in ("static", "first", "decode"):
-        one = static(d, layout, each, most)
+        found = static(d, layout, each, most)
         if regime == "decode":
-            one = replace(one, tokens=one.batch / one.tpot)
+            found = replace(found, tokens=found.batch / found.tpot)
     elif regime == "closed":
-        one = closed(d, layout, each, most)
+        found = closed(d, layout, each, most)
     elif regime == "limited":
-        one = within(d, layout, rows, most)
+        found = within(d, layout, rows, most)
+        # who comes waits for half of the steps that are scheduled at once
+        found = replace(found, ttft=found.ttft + (rows[0].scheduled - 1) / 2 * found.tpot)
     else:
-        one = offline(d, layout, each, most)
+        found = offline(d, layout, each, most)
     misfit = (most < 1) & np.array([r.tp is None for r in rows])
-    return replace(one, tokens=np.where(misfit, 0.0, one.tokens * copies))
+    return replace(found, tokens=np.where(misfit, 0.0, found.tokens * copies))
 
 
 def _best(group: Group, rows: Sequence[ServingRow], regime: str) -> Service:

@@ -37,10 +37,12 @@ def stack_of(run: TrainRun, model: Model, catalog: Catalog, assumed: list[str], 
     changes = _kernels(run, stack, catalog)
     if model.mixes_experts and stack.experts is None and memory_only:
         changes["experts"] = catalog.stack("megatron-core").experts  # which no memory prediction reads
+    if stack.experts is not None and said.flag("sends_each_expert", run):
+        changes["experts"] = stack.experts.model_copy(update={"deduplicated": False})
     if run.seq_parallel is not None:
         changes["sequence_parallel"] = run.seq_parallel.lower() in ("yes", "1", "true")
     flags = said.several("recompute_flags", run, stack=stack.name)
-    if run.recompute == "selective" and flags:
+    if run.recompute in (None, "selective") and flags:
         changes["selective_recompute"] = flags
     if run.recompute == "selective" and run.recompute_modules:
         changes["selective_recompute"] = _modules(run.recompute_modules, _RECOMPUTABLE)

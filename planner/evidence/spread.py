@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,8 +54,9 @@ class Held:
 
 
 def residuals_of(samples: Sequence[Sample], prior: Law, how: Spreading, left: Left | None = None
-                 ) -> tuple[Law, Quantiles, list[Cell]]:
-    """Return the law that samples decide from its prior, the quantiles of what is left, and the cells.
+                 ) -> tuple[Law, Quantiles, list[Cell], float | None]:
+    """Return the law that samples decide from its prior, the quantiles of what is left, the cells, and the share
+    of samples inside their interval with their source left out; none of a single source.
 
     left: constants without some samples; without it their logarithms are taken as they are.
     """
@@ -65,9 +66,13 @@ def residuals_of(samples: Sequence[Sample], prior: Law, how: Spreading, left: Le
                  for places in together(samples, lambda sample: sample.source)]
     held = [one for one in by_source if one is not None]
     if not held:
-        return prior, how.quantiles, cells_of(samples, grouped, prior, how)
+        return prior, how.quantiles, cells_of(samples, grouped, prior, how), None
     law = _decided(prior, how, held)
-    return law, _quantiles(law, held), cells_of(samples, grouped, law, how)
+    over = [_over_scale(law, one) for one in held]
+    quantiles = _quantiles(np.concatenate(over), np.concatenate([one.weights for one in held]))
+    inside = np.concatenate([(law.optimism * quantiles.q05 <= one) & (one <= law.optimism * quantiles.q95)
+                             for one in over])
+    return law, quantiles, cells_of(samples, grouped, law, how), _short(float(np.mean(inside)))
 
 
 def cells_of(samples: Sequence[Sample], logs: Floats, law: Law, how: Spreading, root: float | None = None
@@ -198,12 +203,14 @@ def _shares(names: Sequence[str], held: Sequence[Held]) -> tuple[Floats, Floats,
     return (np.array(rows), np.concatenate([one.logs for one in held]), np.concatenate([one.weights for one in held]))
 
 
-def _quantiles(law: Law, held: Iterable[Held]) -> Quantiles:
-    """Return the quantiles of what is left over its scale, groups alike."""
-    over, weights = np.empty(0), np.empty(0)
-    for one in held:
-        scales = np.array([law.scale(far, is_open=is_open) for far, is_open in zip(one.far, one.is_open, strict=True)])
-        over, weights = np.append(over, one.logs / scales), np.append(weights, one.weights)
+def _over_scale(law: Law, one: Held) -> Floats:
+    """Return logarithms over the scale that the law gives each."""
+    scales = np.array([law.scale(far, is_open=is_open) for far, is_open in zip(one.far, one.is_open, strict=True)])
+    found: Floats = one.logs / scales
+    return found
+
+
+def _quantiles(over: Floats, weights: Floats) -> Quantiles:
     order = np.argsort(over)
     share = (np.cumsum(weights[order]) - weights[order] / 2) / weights.sum()
     return Quantiles(**{name: _short(float(np.interp(level, share, over[order]))) for name, level in LEVELS.items()})

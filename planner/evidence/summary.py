@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -32,11 +33,13 @@ def summarize(entries: Iterable[Entry]) -> dict[str, Errors | Verdicts | Rank]:
     return result
 
 
-def errors(entries: Sequence[Entry]) -> dict[str, float]:
+def errors(entries: Sequence[Entry]) -> dict[str, Any]:
     """Return count, median and 90th percentile of the absolute error, median signed error, interval coverage."""
     signed = np.array([e.error for e in entries], np.float64)
     covered = [e.interval90 is not None and e.interval90[0] <= float(e.measured) <= e.interval90[1] for e in entries]
-    return {"n": len(entries), **spread(signed), "interval90_coverage": float(np.mean(covered))}
+    new = [inside for e, inside in zip(entries, covered, strict=True) if e.is_new]
+    beside = {"new_sources_n": len(new), "new_sources_coverage": float(np.mean(new))} if new else {}
+    return {"n": len(entries), **spread(signed), "interval90_coverage": float(np.mean(covered)), **beside}
 
 
 def spread(signed: Floats) -> dict[str, float]:

@@ -42,6 +42,8 @@ WITHIN_95 = 1.6449
 """Standard deviations above which a twentieth of a normal distribution lies."""
 MICRO_BATCHES = (1, 2, 3, 4, 6, 8)
 """Sequences that published runs work on at once."""
+ROUNDED = 0.05
+"""Share by which a batch of so many tokens may differ from one of whole sequences that the GPUs divide."""
 BILLION, HOUR = 1e9, 3600.0
 USUAL_DAYS, USUAL_MFU = 30, 0.4
 """For which the number of GPUs is taken, where the row leaves it open; hours hardly depend on it."""
@@ -114,7 +116,8 @@ def _fastest(run: WholeRun, model: Model, stack: Stack, candidate: Candidate, gp
              catalog: Catalog, assumed: list[str]) -> StagedLayout:
     """Return the fastest layout that keeps what a row states. Raises SkippedError where none does."""
     said = catalog.sources
-    precision = run.precision or _fill("precision", "bf16", assumed)
+    usual = "bf16" if "bf16" in candidate.gpu.peak else "fp16"
+    precision = run.precision or _fill("precision", usual, assumed)
     length = _length(run, model, said, assumed)
     batch = max(1, round(_batch_tokens(run, model, said, assumed) / length))
     question = question_of(catalog, model, (candidate,), stack, sequence_length=length, global_batch=batch,
@@ -124,7 +127,7 @@ def _fastest(run: WholeRun, model: Model, stack: Stack, candidate: Candidate, gp
     held = _held(run, stack, said, assumed)
     limits = Limits(gpus=gpus)
     asked = Training(model=run.model or "", method="pretrain", tokens=tokens, precision=(precision,))
-    for tolerance in (0.0, WIDEST):
+    for tolerance in (ROUNDED, WIDEST):
         facts = facts_of(question, model, asked, Batch(batch, tolerance), limits)
         facts = replace(facts, space=replace(facts.space, only=held))
         job = TrainingJob("run", asked, catalog, Terms(Market((candidate,)), limits, "time"), CONFIDENCE, model, stack,

@@ -12,7 +12,7 @@ from planner.errors import PlannerError
 from planner.evidence.kinds import Evidence
 from planner.evidence.rows import ServeMeasured, ServeRun
 from planner.evidence.serve_run import ServingRow, serving_row
-from planner.evidence.serve_speed import Group, Speed, group_of, predict, quantities, shared
+from planner.evidence.serve_speed import Group, Speed, engine_speed, group_of, predict, quantities, shared
 from planner.evidence.skipping import SkippedError
 from planner.fit.knobs import Knob, release_field
 from planner.fit.rows import source_weights
@@ -136,7 +136,7 @@ def _residual(run: ServeRun, measured: ServeMeasured, speed: Speed, quantity: st
 def _under(group: Group, catalog: Catalog) -> Group:
     """Return a group whose engine runs its steps as `catalog` says."""
     d, row = group.deployment, group.rows[0]
-    speed = catalog.speeds(row.engine).release(row.version, d.candidates[0].gpu.architecture)
+    speed = engine_speed(row, d.candidates[0].gpu, catalog)
     return replace(group, deployment=replace(d, engine=speed))
 
 

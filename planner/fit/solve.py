@@ -7,6 +7,7 @@ from the last linearization: every source is predicted with constants solved wit
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -52,6 +53,19 @@ class Linear:
         move = np.clip(move, -TRUST * self.spread, TRUST * self.spread)
         found: Floats = self.now[places] + self.jacobian[places] @ np.where(self.free, move, 0.0)
         return found
+
+    def deciding(self, place: int) -> tuple[list[str], list[str]]:
+        """Return the sources that a constant acts on, and those without which the rest would not decide it."""
+        moved = np.flatnonzero(self.jacobian[:, place])
+        acting = sorted({self.rows.sources[int(at)] for at in moved})
+        scaled, certain, curvature, _ = self._whole
+        needed = []
+        for name in acting:
+            mine = np.array([at for at, source in enumerate(self.rows.sources) if source == name])
+            rest = curvature - scaled[mine].T @ (scaled[mine] * certain[mine, None])
+            if math.sqrt(np.linalg.inv(rest)[place, place]) >= DECIDED * self.spread[place]:
+                needed.append(name)
+        return acting, needed
 
     @cached_property
     def _whole(self) -> tuple[Floats, Floats, Floats, Floats]:

@@ -40,10 +40,11 @@ def fitted_file(fits: Sequence[Fit], source: str, as_of: str, note: str) -> str:
 
 
 def residual_file(name: str, what: str, source: str, as_of: str, law: Law, quantiles: Quantiles,
-                  cells: Sequence[Cell]) -> str:
+                  cells: Sequence[Cell], held_out: float | None) -> str:
     """Return the text of a file of residuals, the cells most alike first, each on a line."""
     head = {"name": name, "source": f"measured over predicted {what} of {source}", "as_of": as_of, "kind": "fitted",
-            "law": law.model_dump(mode="json"), "quantiles": quantiles.model_dump(mode="json")}
+            "law": law.model_dump(mode="json"), "quantiles": quantiles.model_dump(mode="json"),
+            **({} if held_out is None else {"held_out": held_out})}
     lines = [f"  - {json.dumps(cell.model_dump(mode='json', exclude_defaults=True))}" for cell in cells]
     return dump(head) + "cells:\n" + "\n".join(lines) + "\n"
 

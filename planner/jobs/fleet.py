@@ -259,6 +259,10 @@ class Fleet:
             covered = covered_by(problem, self.settings)
             if wrong := check_cover(problem, covered):
                 raise RuntimeError(f"an independent check contradicts the solver: {wrong[0]}")
+            if any(mine.open_bound is not None for mine in self.columns):
+                # of columns that were not looked at nothing is known
+                status: Status = "undecided" if covered.value is None else "feasible"
+                return Solution(status, covered.value, None if covered.value is None else 0, covered=covered)
             return Solution(covered.status, covered.value, covered.bound, covered=covered)
         return self._one_run()
 

@@ -40,6 +40,11 @@ class Market:
         """Numbers of the candidates that some offer has; all where offers are not asked about."""
         return tuple(sorted({offer.candidate for offer in self.offers})) or tuple(range(len(self.candidates)))
 
+    @property
+    def offered(self) -> tuple[Candidate, ...]:
+        """The candidates that some offer has."""
+        return tuple(self.candidates[at] for at in self.at_hand)
+
 
 def market_of(nodes: Iterable[str], sourcing: Sourcing, catalog: Catalog, *, daily: bool = False,
               by_provider: bool = False, machines: int | None = None) -> Market:

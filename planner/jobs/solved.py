@@ -15,7 +15,7 @@ from planner.jobs.fleet import Admitted, Fleet, Solution, everything
 from planner.jobs.job import NOTHING_HELD, Alone, Change, Depth, Held, Job, Picked, Replaying, Terms
 from planner.jobs.market import Market
 from planner.layouts.candidate import Candidate
-from planner.scenario.limits import Deadline, Limits
+from planner.scenario.limits import CENTURY, Deadline, Limits
 from planner.scenario.scenario import AnyScenario
 from planner.solver.fleet.covering import LIMITED
 from planner.solver.settings import UNLIMITED, Effort, Settings, Status
@@ -144,11 +144,11 @@ def settings_of(effort: Effort) -> Settings:
 
 
 def _limit(limits: Limits, name: str, value: float | None) -> object:
-    """Return a limit as a scenario holds it: a deadline keeps its confidence, counts are whole."""
+    """Return a limit as a scenario holds it: a deadline keeps its confidence, lifted or not; counts are whole."""
+    if name == "deadline" and (value is not None or limits.confidence is not None):
+        return Deadline(CENTURY if value is None else value, limits.confidence)
     if value is None:
         return None
-    if name == "deadline":
-        return Deadline(value, limits.deadline.confidence if limits.deadline else None)
     return value if name in ("budget", "max_power") else int(value)
 
 

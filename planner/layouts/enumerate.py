@@ -9,8 +9,9 @@ Stems come in blocks, each made when it is asked for, so that memory does not gr
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -19,6 +20,8 @@ from planner.layouts.offload import OFFLOAD_AXES, levels
 from planner.layouts.rules import SPLIT_BY, Columns, Facts, Rule, rules_of
 from planner.layouts.table import Ints, Layouts, Mask, constant, joined
 
+Wanted: TypeAlias = Callable[[int, Columns], Iterator[tuple[Mask, bool]]]
+"""Yields the parts of rows that a candidate has use for, one after the other has been used, and whether more follow."""
 LAZY_AXES = frozenset(OFFLOAD_AXES)
 """Axes multiplied in by the search only where a layout without them could still win."""
 PIECE = 500_000
@@ -62,24 +65,31 @@ class Grid:
         self.grown = 0
         self.size = self._points((*EARLY, *LATE))
         self.points_per_stem = self._points(LATE)
+        self.points_per_candidate = self._points((*EARLY[1:], *LATE))
 
     def _points(self, axes: tuple[Axis, ...], domains: Mapping[str, Sequence[float]] | None = None) -> int:
         return int(np.prod([len((domains or self.domains)[axis.name]) for axis in axes], dtype=np.int64))
 
-    def stems(self, check: Callable[[], None] = lambda: None) -> Iterator[tuple[list[int], Layouts]]:
-        """Yield candidates alike in what rules read, and legal stems of each in blocks: rows with late axes at rest.
+    def stems(self, check: Callable[[], None] = lambda: None, wanted: Wanted | None = None,
+              dropped: Collection[int] = ()) -> Iterator[Block]:
+        """Yield the legal stems of candidates alike in what rules read, with late axes at rest.
 
-        `check` is called before each piece of work; it may end the enumeration by raising.
+        `check` is called before each piece of work; it may end the enumeration by raising. wanted: of rows without the
+        last early axis; where given, candidates come one by one, and what one has no use for counts as removed by a
+        bound. dropped: candidates that have use for nothing, and are not counted.
         """
-        for alike in _alike(self.facts):
+        last = self._points(EARLY[-1:]) * self.points_per_stem
+        for alike in _alike(self.facts, dropped):
             first = {"candidate": np.array(alike[:1], np.int64)}
-            searched, points = EARLY[1:], len(alike) * self.points_per_stem
             for domains in self._in_turn():
-                rules = self._ready(EARLY[0], {EARLY[0].name})
-                start = self._kept(rules, dict(first), points * self._points(searched, domains))
-                for columns in self._blocks(start, EARLY[:1], searched, points, domains, check):
-                    yield alike, self._table(columns | {name: constant(value, np.int64, len(columns["dp"]))
-                                                        for name, value in _AT_REST.items()})
+                rules, inner = self._ready(EARLY[0], {EARLY[0].name}), EARLY[1:-1]
+                start = self._kept(rules, dict(first), len(alike) * last * self._points(inner, domains))
+                for columns in self._blocks(start, EARLY[:1], inner, len(alike) * last, domains, check):
+                    for mine, part, more in _parts(alike, columns, wanted, self.removed, last):
+                        for stems in self._blocks(part, EARLY[:-1], EARLY[-1:], len(mine) * self.points_per_stem,
+                                                  domains, check):
+                            yield Block(mine, self._table(stems | {name: constant(value, np.int64, len(stems["dp"]))
+                                                                   for name, value in _AT_REST.items()}), more)
 
     def _in_turn(self) -> Iterator[dict[str, list[float]]]:
         """Yield the domains in parts that make up the whole: of many data-parallel degrees the likely ones first."""
@@ -107,7 +117,7 @@ class Grid:
 
     def is_empty(self, check: Callable[[], None]) -> bool:
         """Say whether no layout is legal; `check` is that of `stems`."""
-        for _, stems in self.stems(check):
+        for _, stems, _ in self.stems(check):
             for start in range(0, len(stems), GROWN):
                 check()
                 if len(self.grow(stems.take(slice(start, start + GROWN)))):
@@ -138,15 +148,18 @@ class Grid:
                 yield from self._blocks(block, present, rest, weight, domains, check)
 
     def _ready(self, axis: Axis, done: set[str]) -> list[Rule]:
-        """Return the rules whose last missing axis is `axis`."""
-        return [rule for rule in self.rules.values() if axis.name in rule.axes and done.issuperset(rule.axes)]
+        """Return the rules whose last missing axis is `axis`, those that only grow with what is missing included."""
+        return [rule for rule in self.rules.values() if axis.name in rule.axes
+                and {*done, rule.grows_with}.issuperset(rule.axes)]
 
     def _kept(self, rules: Sequence[Rule], columns: dict[str, Ints], points: int) -> dict[str, Ints]:
         """Return the rows that pass every rule; those that do not count for `points` each, under their first rule."""
         for rule in rules:
             if rule.name in self.facts.skipped:
                 continue
-            keep = rule.passes(columns, self.facts)
+            more = [name for name in (rule.grows_with,) if name is not None and name not in columns]
+            least = {name: np.full(len(columns["candidate"]), min(self.domains[name])) for name in more}
+            keep = rule.passes(columns | least, self.facts)
             lost = len(keep) - int(np.count_nonzero(keep))
             if lost:
                 self.removed[rule.name] += lost * points
@@ -161,6 +174,28 @@ class Grid:
                   if len(values) == 1 and name not in LAZY_AXES | {"candidate"}}
         count = micro_batches(self.facts.space.global_batch, columns["dp"], columns["micro_batch"])
         return Layouts(**whole, micro_batches=count)  # type: ignore[arg-type]
+
+
+class Block(NamedTuple):
+    """Stems of candidates that are alike, and whether others of them follow that these may show to be of no use."""
+
+    candidates: list[int]
+    stems: Layouts
+    more: bool
+
+
+def _parts(alike: list[int], columns: dict[str, Ints], wanted: Wanted | None, removed: Counter[str], points: int
+           ) -> Iterator[tuple[list[int], dict[str, Ints], bool]]:
+    """Yield candidates with the parts of the rows that they want; what is not wanted counts for `points` a row."""
+    if wanted is None:
+        yield alike, columns, False
+        return
+    for candidate in alike:
+        left = len(columns["candidate"])
+        for mask, more in wanted(candidate, columns):
+            left -= int(np.count_nonzero(mask))
+            yield [candidate], {name: column[mask] for name, column in columns.items()}, more
+        removed["bound"] += left * points
 
 
 _AT_REST = {"vpp": 1, "schedule": 0, "zero": 0, "hsdp": 1, "no_sync": 0, "recompute": STAGED}
@@ -184,17 +219,17 @@ def enumerate_layouts(facts: Facts) -> Enumeration:
     """Return every legal layout of `facts.space`; `grid` = legal + removed, lazy axes at their first value."""
     grid = Grid(facts)
     tables = [grid.grow(stems.replace(candidate=np.full(len(stems), one, np.int64)))
-              for alike, stems in grid.stems() for one in alike]
+              for alike, stems, _ in grid.stems() for one in alike]
     return Enumeration(joined(tables), grid.size, dict(grid.removed), grid.domains)
 
 
-def _alike(facts: Facts) -> list[list[int]]:
-    """Return the candidates in groups that are alike in what rules read."""
+def _alike(facts: Facts, dropped: Collection[int]) -> list[list[int]]:
+    """Return the candidates but the `dropped` in groups that are alike in what rules read."""
     groups: dict[object, list[int]] = {}
     candidate, rest = np.divmod(facts.whole_sequences, 1024 ** (len(SPLIT_BY) - 1))
     for at, traits in enumerate(zip(facts.node_gpus.tolist(), facts.clustered.tolist(),
                                     map(tuple, facts.precisions.tolist()), strict=True)):
-        if at in facts.space.only.get("candidate", (at,)):
+        if at in facts.space.only.get("candidate", (at,)) and at not in dropped:
             groups.setdefault((traits, tuple(rest[candidate == at].tolist())), []).append(at)
     return list(groups.values())
 

@@ -47,6 +47,8 @@ class Rule:
     axes: tuple[str, ...]
     reason: str
     passes: Callable[[Columns, Facts], Mask]
+    grows_with: str | None = None
+    """An axis of which a higher value never helps, so that what fails at its least value fails at all."""
 
 
 SPLIT_BY = ("candidate", "precision", "tp", "cp", "micro_batch")
@@ -175,16 +177,16 @@ _RULES: tuple[Rule, ...] = (
     Rule("pp_within_layers", ("pp",), "a pipeline stage needs at least one layer",
          lambda c, f: c["pp"] <= f.space.layers),
     Rule("max_gpus", ("tp", "cp", "dp", "pp"), "more GPUs than the space or the limit allows",
-         lambda c, f: gpus(c) <= f.space.max_gpus),
+         lambda c, f: gpus(c) <= f.space.max_gpus, grows_with="pp"),
     Rule("fixed_gpus", ("tp", "cp", "dp", "pp"), "not the GPU count that was asked for",
          lambda c, f: (gpus(c) == f.fixed_gpus) if f.fixed_gpus else np.ones(len(c["pp"]), bool)),
     Rule("whole_nodes", ("candidate", "tp", "cp", "dp", "pp"), "the GPUs must fill whole nodes",
          lambda c, f: (gpus(c) % _per_node(c, f) == 0) | (f.partial_nodes & (
              (gpus(c) < _per_node(c, f)) | (f.fixed_gpus is not None)))),
     Rule("max_nodes", ("candidate", "tp", "cp", "dp", "pp"), "more nodes than the limit allows",
-         lambda c, f: gpus(c) <= (f.max_nodes or 10**9) * _per_node(c, f)),
+         lambda c, f: gpus(c) <= (f.max_nodes or 10**9) * _per_node(c, f), grows_with="pp"),
     Rule("one_node", ("candidate", "tp", "cp", "dp", "pp"), "single nodes without a fabric never form a cluster",
-         lambda c, f: f.clustered[c["candidate"]] | (gpus(c) <= _per_node(c, f))),
+         lambda c, f: f.clustered[c["candidate"]] | (gpus(c) <= _per_node(c, f)), grows_with="pp"),
     Rule("interleaving", ("pp", "vpp"), "interleaving needs a pipeline and a stack that has it",
          lambda c, f: (c["vpp"] == 1) | ((c["pp"] > 1) & f.stack.interleaving)),
     Rule("even_chunks", ("pp", "vpp"), "interleaved chunks must be equal: pp x vpp divides the layers, or the layers "

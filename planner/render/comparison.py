@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from rich.console import Console
 
+from planner.answer.assignment import TrainingAssignment
 from planner.ask.compare import Compared
 from planner.ask.money_trace import trace
 from planner.ask.tornado import tornado
-from planner.render.comparison_lines import show_lines, whence
+from planner.render.comparison_lines import show_evidence, show_lines, whence
 from planner.render.figures import days
 from planner.render.page import Column, Page
 from planner.render.served_comparison import of_services, render_services, services_line
@@ -44,6 +45,7 @@ def render_comparison(found: list[Compared], console: Console, *, traced: bool =
     columns = (Column("hardware and offer"), Column("GPUs", True), Column("days\n90% interval", True),
                Column("MFU", True), Column("cost\n90% interval\nper M tokens", True), Column("energy\nCO2", True))
     page.table(columns, [_row(one) for one in found if one.assignment is not None], gap=1)
+    show_evidence(page, [one for one in found if one.assignment is not None])
     _purchases(page, found)
     _sensitivity(page, found)
     without = [one for one in found if one.assignment is None]
@@ -144,7 +146,8 @@ def _row(one: Compared) -> tuple[str, ...]:
     row, a = one.row, one.assignment
     assert a is not None
     assert row.duration_days is not None
-    low, high = (row.duration_days * end / a.time.step_seconds for end in a.time.interval90_seconds)
+    whole = a.duration_interval90_days if isinstance(a, TrainingAssignment) else None
+    low, high = whole or [row.duration_days * end / a.time.step_seconds for end in a.time.interval90_seconds]
     kg = row.co2_kg
     emitted = "-" if kg is None else f"{kg / 1e3:,.1f} t" if kg >= 1e3 else f"{kg:,.1f} kg"
     duration = f"{round_up(row.duration_days, 1):,}"

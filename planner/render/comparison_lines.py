@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planner.ask.compare import Compared
+from planner.render.facts import held_against
 from planner.render.figures import days
 from planner.render.layout_text import asked_latency
 from planner.render.page import Column, Page
@@ -30,6 +31,7 @@ def show_lines(page: Page, found: Sequence[Compared]) -> None:
                    [_row(one, served=served) for one in plans[:MOST_ROWS]])
         if len(plans) > MOST_ROWS:
             page.paragraph(f"{' ' * INDENT}{len(plans) - MOST_ROWS} more with -v")
+    show_evidence(page, plans[:MOST_ROWS])
     if without:
         page.heading("Without a plan")
         for one in without[:MOST_REASONS]:
@@ -37,6 +39,17 @@ def show_lines(page: Page, found: Sequence[Compared]) -> None:
             page.paragraph(name + shortened(one.row.why_not or "", page.console.width - len(name)))
         if len(without) > MOST_REASONS:
             page.paragraph(f"{' ' * INDENT}{len(without) - MOST_REASONS} more with -v")
+
+
+def show_evidence(page: Page, plans: Sequence[Compared]) -> None:
+    """Print what published runs the speeds are held against, once for all nodes of which it is the same."""
+    said: dict[str, list[str]] = {}
+    for one in plans:
+        if one.row.evidence is not None:
+            text = f"{one.assignments[0].stack}: {held_against(one.row.evidence, 'speed')}"
+            said.setdefault(text, []).append(one.row.node)
+    for text, nodes in said.items():
+        page.paragraph(f"{', '.join(dict.fromkeys(nodes))} with {text}", "dim")
 
 
 TRAINED = ("GPUs", "time", "MFU", "cost", "USD/M tokens")

@@ -189,6 +189,17 @@ def _trained(a: Assignment) -> Iterator[tuple[str, str]]:
                               f"the time, which {plural(often.missing_spares, 'more spare')} would save")
     if a.duration_days is not None:
         yield "duration", days(a.duration_days)
+    if isinstance(a, TrainingAssignment) and (line := whole_run(a)):
+        yield "whole run", line
+
+
+def whole_run(a: TrainingAssignment) -> str:
+    """Return what whole runs take beyond steps and failures, and the days that follow; empty where it is not known."""
+    if a.whole_run is None or a.duration_interval90_days is None or a.duration_days is None:
+        return ""
+    (low, high), (least, most) = a.whole_run.factor90, (one * DAY for one in a.duration_interval90_days)
+    return (f"{days(a.duration_days)} of steps and failures; whole runs took {low:.2f} to {high:.2f} times that: "
+            f"{show_seconds(least)} to {show_seconds(most)}, the step's interval included")
 
 
 def _step(time: Time) -> Iterator[tuple[str, str]]:

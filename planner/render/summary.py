@@ -45,7 +45,8 @@ def show_summary(page: Page, a: Assignment, confidence: float | None, proof: str
     cost = [value for (group, label), value in said.items() if group == "cost" and label != "offer"]
     if a.serving is None:
         speed = [("speed", "; ".join(f"{_TRAINED[label]}{value}" for label, value in speed))]
-    rows = [*speed, ("cost", "; ".join(cost)), ("replay", said.get(("level", "replayed"), "")),
+    whole = ("whole run", said.get(("performance", "whole run"), ""))
+    rows = [*speed, whole, ("cost", "; ".join(cost)), ("replay", said.get(("level", "replayed"), "")),
             ("idle", said.get(("hardware", "idle"), ""))]
     against = [f"{what}: {text}" for what, text in (("speed", said.get(("performance", "evidence"))),
                                                     ("memory", said.get(("memory", "evidence")))) if text]

@@ -21,6 +21,10 @@ BudgetPerHour = Annotated[float, Quantity(MONEY_PER_HOUR, "budget for a service"
                                           least="0.00001 USD/h", most="1,000,000,000 USD/h")]
 
 
+CENTURY = 36525 * 86400.0
+"""Seconds of the longest deadline."""
+
+
 class Deadline(NamedTuple):
     """Seconds a job may take: as predicted, or with `confidence` (0.5 to 1) by the residuals of comparable runs."""
 
@@ -51,7 +55,7 @@ def _deadline(value: object) -> Deadline:
 
 
 def _within_a_century(seconds: float) -> float:
-    if seconds > 36525 * 86400:
+    if seconds > CENTURY:
         raise ValueError("a deadline is at most 100 years")
     return seconds
 
@@ -72,6 +76,11 @@ class Limits(Frozen):
     """Most nodes, spares not counted."""
     max_power: Watts | None = None
     """Maximum power of all nodes under load: 2 MW."""
+
+    @property
+    def confidence(self) -> float | None:
+        """Confidence of the deadline; none where it is of the duration as computed, or none is given."""
+        return self.deadline.confidence if self.deadline else None
 
 
 class ServingLimits(Limits):

@@ -243,3 +243,16 @@ def test_json_has_an_estimate_where_nothing_fits(planner):
     ran = planner("-q", "estimate", "--model", "llama-3.1-405b", "--node", "dgx-h100", "--layout", "tp=8", "--max",
                   "micro-batch", "--json")
     assert (ran.code, json.loads(ran.out)["memory"]["fits"]) == (0, "does not fit")
+
+
+@pytest.mark.parametrize("asked", [
+    ("--tokens", "1T", "--on", "dgx-h100"), ("--rate", "20", "--input", "1000", "--output", "200", "--ttft", "2s"),
+    ("--documents", "1M", "--input", "1000", "--output", "200")], ids=["training", "service", "batch"])
+@pytest.mark.parametrize("verb", ["plan", "compare", "explain"])
+def test_the_time_limit_holds_for_every_kind_and_verb(planner, verb, asked):
+    ran = planner(verb, "--model", "llama-3.1-8b", *asked, "--time-limit", "0.001", "--json")
+    assert ran.code == 4
+    found = json.loads(ran.out)
+    # compare also has rows of hardware that nobody offers
+    assert {row["status"] for row in found.get("rows", [found]) if row.get("offer", "") is not None} == {"undecided"}
+    assert ran.seconds < 3

@@ -32,7 +32,7 @@ def simulated(seed: int, sources: int = 24, stacks: int = 6) -> list[Sample]:
 
 
 def file_of(samples: Sequence[Sample], prior: Law = PRIOR) -> Residuals:
-    law, quantiles, cells = residuals_of(samples, prior, HOW)
+    law, quantiles, cells, _ = residuals_of(samples, prior, HOW)
     return Residuals(name="x", source="a test", as_of="2026", kind="fitted", law=law, quantiles=quantiles,
                      cells=tuple(cells))
 

@@ -103,7 +103,7 @@ def test_a_slower_engine_is_learnt(learnt: Learnt) -> None:
 
 def test_plans_read_the_folder(learnt: Learnt, capsys: pytest.CaptureFixture[str]) -> None:
     ask = ["plan", "--model", "llama-3.1-8b", "--rate", "8", "--input", "1000", "--output", "300", "--tpot", "60ms",
-           "--quantization", "bf16", "--on", "dgx-h100", "--engine", "vllm", "--json"]
+           "--quantization", "bf16", "--on", "dgx-h100", "--engine", "vllm", "--engine-version", RELEASE, "--json"]
     found = []
     for folders in ([], ["--catalogs", str(learnt.folder)]):
         assert main([*ask, *folders]) == 0

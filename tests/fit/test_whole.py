@@ -9,7 +9,7 @@ import pytest
 from planner.catalog.load import Catalog
 from planner.cli.main import main
 from planner.fit.whole import WholeSample, fit_whole
-from tests.evidence_tests.csv_file import DATA, catalog, rows_of, write
+from tests.evidence_tests.csv_file import catalog, rows_of, write
 
 PRIOR = catalog().whole_runs.prior
 
@@ -50,12 +50,3 @@ def test_calibrate_writes_them_and_the_folder_takes_effect(tmp_path, capsys):
     assert Catalog([folder]).whole_runs.framework_stated.rows == 2
     assert main(["calibrate", str(runs), "-o", str(folder), "--as-of", "2026-11", "-q"]) == 0
     assert (folder / "calibration" / "whole-runs.yaml").read_text() == first
-
-
-def test_the_shipped_figures_are_those_of_the_shipped_runs(tmp_path):
-    assert main(["calibrate", str(DATA / "train_runs.csv"), "-o", str(tmp_path / "c"), "--as-of", "2026-11", "-q"]) == 0
-    made, shipped = Catalog([tmp_path / "c"]).whole_runs, catalog().whole_runs
-    assert made.added == shipped.added
-    for name in ("framework_stated", "framework_open"):
-        # a refit of the steps moves them a little before the next one of these
-        assert getattr(made, name).factor == pytest.approx(getattr(shipped, name).factor, rel=0.05)

@@ -33,7 +33,7 @@ CELLS = ["", "0", "-1", "nan", "inf", "1e999", "9" * 400, "1e-9", "1,000", "²",
          "'", '"', "{}", '{"Gpus": [{"MemoryInfo": {"SizeInMiB": ' + "9" * 400 + "}}]}", "{'Gpus': 1}", "[" * 900,
          "x" * 300, "\x1b[31mred", "a\nb", "../../etc", "~", "1000000", "0.00001"]
 EVIDENCE = Path(__file__).parents[1] / "evidence"
-KINDS = ("train_throughput", "train_memory", "train_runs", "serve_throughput", "serve_memory")
+KINDS = ("train_throughput", "train_memory", "moe_training", "train_runs", "serve_throughput", "serve_memory")
 FIGURES = ["", "0", "1", "2", "3", "7", "64", "4096", "100000", "999999999", "1e-9", "1e12", "0.5", "-1", "nan", "int4",
            "q8_0", "FP8", "²", "9" * 400, "mla", "bf16", "lora", "VPP=0", "DP attention 99999999999", "0x0Gb",
            "prefill 0x(TP0 DP0 EP0) decode 0x(TP0 DP0 EP0)", "exl2-0bpw", "deepseek-v3", "vllm", "yes", "h100-sxm"]

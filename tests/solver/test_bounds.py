@@ -12,11 +12,11 @@ from planner.layouts.enumerate import EARLY, Grid
 from planner.layouts.offload import allowed, levels
 from planner.layouts.table import Floats, Layouts, joined
 from planner.physics.training import schedule
-from planner.physics.training.estimate import time_terms
+from planner.physics.training.estimate import layer_terms, time_terms
 from planner.physics.training.memory import memory_terms
 from planner.solver import staging
 from planner.solver.search.bounds import bound, stem_bound, time_bound
-from planner.solver.search.holding import least_short, stems_short
+from planner.solver.search.holding import least_short, stems_recompute, stems_short
 from planner.solver.search.job import Keys, Pricing
 from planner.solver.search.refine import refined_bound
 from planner.solver.search.staging_input import staging_problem
@@ -31,29 +31,35 @@ def stems_of(rows: Layouts) -> list[tuple[float, ...]]:
     return list(zip(*(getattr(rows, axis.name).tolist() for axis in EARLY), strict=True))
 
 
-def grown(case: Case | Small) -> Iterator[tuple[Layouts, Floats, Floats]]:
-    """Yield the layouts of a case at each level of offload, with what bounds time and memory of their stems."""
+def grown(case: Case | Small) -> Iterator[tuple[Layouts, Floats, Floats, Floats]]:
+    """Yield the layouts of a case at each level of offload, with what bounds time, time with memory, and memory of
+    their stems.
+    """
     grid = Grid(case.facts)
     every = levels(case.space, case.question.stack)
-    for alike, group in grid.stems():
+    for alike, group, _ in grid.stems():
         stems = joined([group.replace(candidate=np.full(len(group), one, np.int64)) for one in alike])
-        least = dict(zip(stems_of(stems), stem_bound(case.question, stems).tolist(), strict=True))
+        terms = layer_terms(case.question, stems)
+        again = stems_recompute(case.question, every, case.space.flash, stems, terms, grid.zero_stages(stems))
+        held = np.where(np.isfinite(again), again, 0.0)
+        with_memory = np.where(np.isfinite(again), stem_bound(case.question, stems, terms, held), np.inf)
         short = stems_short(case.question, every, case.space.flash, stems, grid.zero_stages(stems))
-        lacks = dict(zip(stems_of(stems), short.tolist(), strict=True))
         rows = grid.grow(stems)
-        bounds, shorts = (np.array([of[stem] for stem in stems_of(rows)]) for of in (least, lacks))
+        at = dict(zip(stems_of(stems), range(len(stems)), strict=True))
+        place = np.array([at[stem] for stem in stems_of(rows)], np.int64)
+        bounds, fuller, shorts = (of[place] for of in (stem_bound(case.question, stems, terms), with_memory, short))
         for level in every:
             now = level.on(rows)
             legal = allowed(now.columns, case.question.stack, case.space.flash)
             if legal.any():
-                yield now.take(legal), bounds[legal], shorts[legal]
+                yield now.take(legal), bounds[legal], fuller[legal], shorts[legal]
 
 
 def checked(case: Case | Small, most: int) -> tuple[int, int]:
     """Check every layout of a case; return how many, and how many fit of up to `most` staged in each table."""
     seen = fitted = 0
     question, pricing = case.question, Pricing(case.job, case.question.candidates)
-    for rows, stem, short in grown(case):
+    for rows, stem, fuller, short in grown(case):
         time, memory = time_terms(question, rows), memory_terms(question, rows)
         known, refined = bound(question, rows, time, memory), refined_bound(question, rows, time, memory)
         own = least_short(question, rows, memory)
@@ -62,7 +68,9 @@ def checked(case: Case | Small, most: int) -> tuple[int, int]:
         steps = (stem, time_bound(question, rows, time), known.step, refined)
         for less, more in pairwise(steps):
             assert np.all(less <= more * HAIR)
-        keys = [pricing.least(rows, np.minimum(step, 1e9)) for step in steps]
+        assert np.all(stem <= fuller * HAIR)
+        assert not np.any(known.fits & np.isinf(fuller))
+        keys = [pricing.least(rows, np.minimum(step, 1e9)) for step in (*steps, fuller)]
         for row in np.random.default_rng(len(rows)).permutation(len(rows))[:most].tolist():
             problem = staging_problem(question, rows, time, memory, row)
             found = staging.solve(problem)
@@ -71,6 +79,7 @@ def checked(case: Case | Small, most: int) -> tuple[int, int]:
                 step = (problem.seconds(found.objective) + float(time.step[row])) * float(time.jitter[row])
                 assert known.fits[row], rows.row(row)
                 assert refined[row] <= step * HAIR, rows.row(row)
+                assert fuller[row] <= step * HAIR, rows.row(row)
                 check_keys(pricing, rows, row, step, keys)
         seen += len(rows)
     return seen, fitted
@@ -114,7 +123,7 @@ def test_bounds_and_staging_agree_on_whose_stages_are_equal(equal: tuple[int, ..
     for seed in (20_007, 20_017, 20_270, 20_299):
         case = small_case(seed)
         fitted += checked(case, 20)[1]
-        for rows, _, _ in grown(case):
+        for rows, *_ in grown(case):
             time, memory = time_terms(case.question, rows), memory_terms(case.question, rows)
             even = schedule.splits_evenly(rows.vpp, rows.schedule)
             for row in range(len(rows)):

@@ -75,7 +75,7 @@ def test_candidates_behind_those_that_are_shown_need_no_search(monkeypatch: pyte
         whole, part = Grid(case.facts), Grid(case.facts)
         expected = choose(case.question, whole, case.job)
         with monkeypatch.context() as patched:
-            patched.setattr("planner.solver.search.hopeless.SHOWN", 1)
+            patched.setattr("planner.solver.search.turns.SHOWN", 1)
             found = choose(case.question, part, case.job)
             frontier = search_grid(case.question, Grid(case.facts), case.job, UNLIMITED)
         assert (found.status, found.value) == (expected.status, expected.value)

@@ -20,7 +20,7 @@ def test_no_simpler_layout_is_within_the_tolerance(seed: int) -> None:
     best = min(found, key=lambda one: one.key)
     every = staged_all(case)
     for tolerance in (0.0, 0.08, 0.5):
-        chosen = simplest(case.question, case.space, case.job, table_source(case.enumeration.layouts), best, tolerance)
+        chosen = simplest(case.question, case.facts, case.job, best, found, tolerance)
         most = int(best.key[0] * (1 + tolerance))
         tied = [one for one in every if one.key[0] <= most]
         assert chosen.key[0] <= most

@@ -14,6 +14,7 @@ from planner.jobs.solved import solve
 from planner.layouts.enumerate import Grid
 from planner.layouts.table import joined
 from planner.scenario.load import load_scenario
+from planner.solver.search import sieve
 from planner.solver.search.floor import floor
 from planner.solver.search.job import Pricing
 from planner.solver.search.parallel import UNGROWN
@@ -40,7 +41,8 @@ class Until(Effort):
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every question be too large to be held at once."""
     for module, name, value in ((enumerating, "PIECE", 64), (enumerating, "BLOCK", 16), (enumerating, "MANY", 1),
-                                (enumerating, "GROWN", 3), (searching, "CHUNK", 10), (searching, "SIDE_BY_SIDE", 20),
+                                (enumerating, "GROWN", 3), (searching, "CHUNK", 10), (sieve, "CHUNK", 10),
+                                (sieve, "MANY", 4), (searching, "SIDE_BY_SIDE", 20),
                                 (searching, "GROWN", 7)):
         monkeypatch.setattr(module, name, value)
 
@@ -62,7 +64,8 @@ def test_stems_in_blocks_are_the_same_stems(seed: int, request: pytest.FixtureRe
 
     def stems() -> tuple[list[tuple[float, ...]], dict[str, int], int]:
         grid = Grid(case.facts)
-        tables = [table.replace(candidate=np.full(len(table), one)) for alike, table in grid.stems() for one in alike]
+        tables = [table.replace(candidate=np.full(len(table), one))
+                  for alike, table, _ in grid.stems() for one in alike]
         whole, longest = joined(tables), max(map(len, tables))
         return sorted(tuple(whole.row(row).values()) for row in range(len(whole))), dict(grid.removed), longest
 

@@ -58,7 +58,7 @@ def _of(limits: Limits, name: str, value: float, step: float) -> str:
         return _exact(name, value, hourly=isinstance(limits, ServingLimits))
     shown = f"{value / DAY:.1f}".removesuffix(".0") + " d" if step == DAY / 10 else exact(value, SECONDS, "d", "h",
                                                                                           "min", "s")
-    asked = limits.deadline.confidence if limits.deadline else None
+    asked = limits.confidence
     return shown if asked is None else f"{shown} at {asked * 100:g}%"
 
 

@@ -16,7 +16,7 @@ from planner.money.rent import RentalOffer
 from planner.physics.serving.capacity import Capacity
 from planner.physics.serving.deployment import Deployment, Replicas
 from planner.physics.serving.settings import USUAL, EngineSettings
-from planner.physics.serving.step import Load, step_times
+from planner.physics.serving.step import Load, least_seconds, step_times
 from planner.physics.shapes import active_parameters
 
 MONTH_DAYS = 30.0
@@ -133,7 +133,8 @@ def _time(d: Deployment, rows: Replicas, delivered: Delivered, tokens: float, in
     """Return a decode step at the planned load."""
     none = np.zeros(1)
     batch = np.full(1, max(delivered.batch, 1.0))
-    step = step_times(d, rows, Load(batch, np.full(1, delivered.context), none, none))
+    load = Load(batch, np.full(1, delivered.context), none, none)
+    step, least = step_times(d, rows, load), float(least_seconds(d, rows, load)[0])
     total, compute = float(step.total[0]), float((step.products + step.experts + step.cache + step.attention)[0])
     exchange = float(step.exchange[0])
     split = "expert_parallel" if int(rows.dp[0]) > 1 else "tensor_parallel" if int(rows.tp[0]) > 1 else "pipeline_p2p"
@@ -143,4 +144,4 @@ def _time(d: Deployment, rows: Replicas, delivered: Delivered, tokens: float, in
     gpu = d.candidates[0].gpu
     return Time(step_seconds=total, components=TimeComponents(**parts), tokens_per_second_per_gpu=tokens,
                 model_tflops_per_gpu=flops / 1e12, mfu=flops / gpu.peak[d.computes(gpu)],  # type: ignore[index]
-                interval90_seconds=(total * interval[0], total * interval[1]))
+                interval90_seconds=(min(total, max(total * interval[0], least)), total * interval[1]))

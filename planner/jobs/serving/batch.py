@@ -72,13 +72,12 @@ class BatchJob:
         """Return for every replica that no other matches the runs that keep the limits."""
         account = Account()
         made = tuple(options(self.catalog, self.service, self.terms.market.candidates, account, lambda column: all(
-            str(getattr(column, axis)) == value for axis, value in held.items())))
-        at_hand = set(self.terms.market.at_hand)
-        runs = [run for at, column in enumerate(made) if column.candidate in at_hand
-                for run in self._runs(at, column) if self._keeps(run)]
+            str(getattr(column, axis)) == value for axis, value in held.items()), self.terms.market.at_hand, effort))
+        runs = [run for at, column in enumerate(made) for run in self._runs(at, column) if self._keeps(run)]
         found = Search(layouts=account.layouts, legal=account.legal, fit=account.fit,
                        removed={rule: count for rule, count in account.removed.items() if count})
-        return Batches(runs=tuple(run.column for run in runs), made=made, account=found)
+        return Batches(runs=tuple(run.column for run in runs), made=made, account=found,
+                       open_bound=0 if account.cut_short else None)
 
     def _runs(self, key: int, column: ReplicaColumn) -> Iterator[Run]:
         """Yield the fewest nodes that end in time on each offer, and the most where these are looked for."""
@@ -146,7 +145,7 @@ class BatchJob:
         assert isinstance(columns, Batches)
         if columns.made:
             return None
-        return nothing_meets(self.name, self.catalog, self.service, self.terms.market.candidates, possible)
+        return nothing_meets(self.name, self.catalog, self.service, self.terms.market.offered, possible)
 
     def broken(self, columns: Columns, effort: Effort) -> list[str]:
         """Return nothing: some layout of every model is legal."""
@@ -182,6 +181,6 @@ class BatchJob:
 
 def batch_job(name: str, asked: Serving, catalog: Catalog, terms: Terms) -> BatchJob:
     """Return a resolved batch of documents on its terms. Raises Unsupported for a deadline at a confidence."""
-    if terms.limits.deadline is not None and terms.limits.deadline.confidence is not None:
+    if terms.limits.confidence is not None:
         raise Unsupported("a deadline at a confidence for a batch of documents; give the deadline alone")
     return BatchJob(name, asked, catalog, terms, service_of(asked, catalog))

@@ -40,6 +40,8 @@ class ServingJob:
     terms: Terms
     services: tuple[Service, ...]
     """The service whole, and where it may be split every range of its classes of prompt length."""
+    here: tuple[int, ...] | None = None
+    """Candidates that are looked at; none is all, which are then known whatever offers the terms have."""
     _known: dict[object, tuple[tuple[Candidate, ...], Columns]] = field(
         default_factory=dict, compare=False, repr=False)
     """Columns by candidates and what is held: neither limits nor prices change them."""
@@ -55,8 +57,10 @@ class ServingJob:
 
     def asking(self, update: Mapping[str, Any]) -> ServingJob:
         """Return the job with keys of its workload changed."""
-        return self if not update else serving_job(self.name, self.asked.model_copy(update=dict(update)),
-                                                   self.catalog, self.terms)
+        if not update:
+            return self
+        other = serving_job(self.name, self.asked.model_copy(update=dict(update)), self.catalog, self.terms)
+        return replace(other, here=self.terms.market.at_hand)
 
     def at_rate(self, rate: float) -> ServingJob:
         """Return the job at another rate, which changes no way to run a replica."""
@@ -71,18 +75,22 @@ class ServingJob:
         candidates = self.terms.market.candidates
         key = id(candidates), tuple(sorted(held.items()))
         if key not in self._known:
-            self._known[key] = candidates, self._columns({axis: _held(axis, value) for axis, value in held.items()})
+            columns = self._columns({axis: _held(axis, value) for axis, value in held.items()}, effort)
+            if columns.open_bound is not None:
+                return columns
+            self._known[key] = candidates, columns
         return self._known[key][1]
 
-    def _columns(self, held: Mapping[str, int | str]) -> Columns:
+    def _columns(self, held: Mapping[str, int | str], effort: Effort) -> Columns:
         def admitted(column: ReplicaColumn) -> bool:
             return all(getattr(column, axis) == value for axis, value in held.items())
 
         account = Account()
         found = tuple((at, column) for at, service in enumerate(self.services)
-                      for column in options(self.catalog, service, self.terms.market.candidates, account, admitted))
+                      for column in options(self.catalog, service, self.terms.market.candidates, account, admitted,
+                                                self.here, effort))
         return Columns(replicas=found, demands=_demands(self.asked, self.services),
-                       account=self._account(account, found))
+                       account=self._account(account, found), open_bound=0 if account.cut_short else None)
 
     def assignments(self, columns: Columns, picks: Sequence[Picked], replaying: Replaying | None = None
                     ) -> list[Assignment]:
@@ -105,11 +113,9 @@ class ServingJob:
 
     def miss(self, columns: Columns, possible: Callable[[Change], bool]) -> Infeasible | None:
         """Return why no layout answers a request within the targets, even nearly idle; none where some do."""
-        at_hand = set(self.terms.market.at_hand)
-        if answerable(columns, at_hand):
+        if answerable(columns, set(self.terms.market.at_hand)):
             return None
-        candidates = [one for at, one in enumerate(self.terms.market.candidates) if at in at_hand]
-        return nothing_meets(self.name, self.catalog, self.services[0], candidates, possible)
+        return nothing_meets(self.name, self.catalog, self.services[0], self.terms.market.offered, possible)
 
     def broken(self, columns: Columns, effort: Effort) -> list[str]:
         """Return nothing: some layout of every model is legal."""

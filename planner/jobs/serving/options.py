@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 
@@ -23,6 +23,7 @@ from planner.physics.serving.deployment import Deployment, Replicas, deployment_
 from planner.physics.serving.formats import format_of
 from planner.physics.serving.sequences import Cut
 from planner.physics.serving.settings import USUAL, EngineSettings
+from planner.solver.settings import UNLIMITED, Effort, OutOfTime
 
 Admitted = Callable[[ReplicaColumn], bool]
 TOKENS = (2048, 8192, 16384)
@@ -44,6 +45,8 @@ class Account:
     """Why the engine does not run a format on a GPU, for those of the candidates on which it does not."""
     missing: list[tuple[float, str]] = field(default_factory=list)
     """Of hardware where no layout fits: bytes a GPU lacks at least, and its name."""
+    cut_short: bool = False
+    """Whether time ran out before all was looked at."""
 
 
 @dataclass(slots=True)
@@ -109,18 +112,28 @@ def _cut(rows: Replicas) -> Cut:
 
 
 def options(catalog: Catalog, service: Service, candidates: Sequence[Candidate], account: Account,
-            admitted: Admitted = lambda column: True) -> list[ReplicaColumn]:
-    """Return the columns admitted of a service on all candidates; `account` is told what was removed and why.
+            admitted: Admitted = lambda column: True, here: Collection[int] | None = None,
+            effort: Effort = UNLIMITED) -> list[ReplicaColumn]:
+    """Return the columns admitted of a service on all candidates, or those `here`; `account` is told what was removed
+    and why, and whether time ran out.
 
     Of each layout and chunk the settings that let most sequences run are taken, which answer most. Chunks other than
     the engine's are tried on the layouts that no other matches with it.
     """
-    blocks = _blocks(catalog, service, candidates, account)
-    made = _answered(service, blocks, None, account)
+    at_all = range(len(candidates)) if here is None else sorted(here)
+    try:
+        blocks = _blocks(catalog, service, {at: candidates[at] for at in at_all}, account, effort)
+        made = _answered(service, blocks, None, account, effort)
+    except OutOfTime:
+        account.cut_short = True
+        return []
     made = [[(row, column) for row, column in found if admitted(column)] for found in made]
-    fronts = [_fronts(at, blocks, made) for at in range(len(candidates))]
-    wanted = {id(column) for front in fronts for column in front}
+    fronts = {at: _fronts(at, blocks, made) for at in at_all}
+    wanted = {id(column) for front in fronts.values() for column in front}
     for tokens in TOKENS:
+        if effort.is_over:
+            account.cut_short = True
+            break
         again = [replace(block, rows=block.rows.take(rows), held=block.held[:, :, rows])
                  for block, found in zip(blocks, made, strict=True)
                  if any(c.tokens == tokens for c in block.choices)
@@ -129,7 +142,7 @@ def options(catalog: Catalog, service: Service, candidates: Sequence[Candidate],
             for at in block.candidates:
                 fronts[at] += [replace(column, candidate=at) for _, column in found]
     # formats are told apart, so that each can be shown beside the best
-    kept = [column for at, front in enumerate(fronts) for name in service.asked.quantization or ()
+    kept = [column for at, front in fronts.items() for name in service.asked.quantization or ()
             for column in _kept([replace(c, candidate=at) for c in front if c.format == name])]
     answering = sum(len(block.candidates) * len(columns) for block, columns in zip(blocks, made, strict=True))
     account.removed["dominated"] += answering - len({column.layout for column in kept})
@@ -151,12 +164,14 @@ def _fronts(at: int, blocks: Sequence[_Block], made: Sequence[list[tuple[int, Re
     return [column for found in mine.values() for column in undominated(found)]
 
 
-def _blocks(catalog: Catalog, service: Service, candidates: Sequence[Candidate], account: Account) -> list[_Block]:
-    """Return all layouts on all hardware, with what each holds."""
+def _blocks(catalog: Catalog, service: Service, candidates: Mapping[int, Candidate], account: Account,
+            effort: Effort) -> list[_Block]:
+    """Return all layouts on all hardware, with what each holds. Raises OutOfTime."""
     found: list[_Block] = []
     known: dict[tuple[str, str], _Block] = {}
-    for at, candidate in enumerate(candidates):
+    for at, candidate in candidates.items():
         for name in service.asked.quantization or ():
+            effort.check()
             if (reason := lacks(catalog, service, candidate, name)) is not None:
                 account.layouts += _domain(service.model)
                 account.removed["engine_format"] += _domain(service.model)
@@ -191,9 +206,12 @@ def _block(catalog: Catalog, service: Service, d: Deployment, rows: Replicas, at
                   held_each(asked, _cut(rows), (service.length, service.mean_length), choices))
 
 
-def _answered(service: Service, blocks: Sequence[_Block], tokens: int | None,
-              account: Account | None) -> list[list[tuple[int, ReplicaColumn]]]:
-    """Return the columns of each block with a chunk, each with its row; `account` is told what fell out."""
+def _answered(service: Service, blocks: Sequence[_Block], tokens: int | None, account: Account | None,
+              effort: Effort = UNLIMITED) -> list[list[tuple[int, ReplicaColumn]]]:
+    """Return the columns of each block with a chunk, each with its row; `account` is told what fell out.
+
+    Raises OutOfTime.
+    """
     found: list[list[tuple[int, ReplicaColumn]]] = [[] for _ in blocks]
     alike: dict[object, list[int]] = defaultdict(list)
     for at, block in enumerate(blocks):
@@ -208,6 +226,7 @@ def _answered(service: Service, blocks: Sequence[_Block], tokens: int | None,
         most = np.concatenate([block.most(tokens).max(axis=0)[fits] for block, fits in zip(mine, each, strict=True)])
         ends = np.cumsum([len(fits) for fits in each])
         for role in _roles(service):
+            effort.check()
             results = (most,) * 3 if not len(rows) else queued(d, rows, service.stream, most) if (
                 service.asked.documents) else largest(d, role, rows, service.stream, service.level, most)
             for at, block, fits, end in zip(members, mine, each, ends, strict=True):

@@ -14,6 +14,7 @@ from planner.answer.assignment import (
     Failures,
     ServingAssignment,
     TrainingAssignment,
+    WholeRun,
 )
 from planner.answer.bought import bought_of
 from planner.answer.breakdown import Evidence, Median, Memory, MemoryComponents, Time, TimeComponents
@@ -21,6 +22,7 @@ from planner.answer.layout import ContextMethod, Layout, Offload, RecomputeLayer
 from planner.catalog.architecture import Model
 from planner.catalog.likeness import sizes, step_traits
 from planner.catalog.residuals import Residual, Residuals
+from planner.catalog.whole_runs import Added
 from planner.layouts.axes import SCHEDULES, lead_modes
 from planner.layouts.offload import NOTHING, Level, level_of
 from planner.layouts.table import Layouts
@@ -28,6 +30,7 @@ from planner.money.rent import RentalOffer
 from planner.physics.training.communication import swaps_heads
 from planner.physics.training.evaluate import Evaluation, evaluate
 from planner.physics.training.question import Question
+from planner.physics.training.whole import run_quantile
 from planner.solver.quantize import DURATION_QUANTUM, PRICE_QUANTUM
 from planner.solver.search.found import StagedLayout
 from planner.solver.search.job import Job, Pricing
@@ -49,6 +52,8 @@ class Context:
     shape: Model
     validated: bool = True
     """Whether speeds of the stack were measured."""
+    added: Added | None = None
+    """What whole runs add to steps and failures."""
 
     def residual(self, candidate: int, precision: str, gpus: int) -> Residual:
         """Return how far runs like one lie from their predicted step time."""
@@ -161,6 +166,7 @@ def assignment_of(context: Context, found: StagedLayout) -> Assignment:
     days = column.duration_us * DURATION_QUANTUM / DAY
     estate = offer.estate if offer else None
     layout = layout_of(context.question, found.batch.rows, found.row, evaluation)
+    residual = context.residual(column.candidate, layout.precision, column.gpus)
     placed: dict[str, Any] = {
         "workload": context.name, "model": context.model, "method": context.method,
         "node": candidate.node.name, "gpu": candidate.gpu.name, "nodes": column.nodes,
@@ -169,8 +175,7 @@ def assignment_of(context: Context, found: StagedLayout) -> Assignment:
         "sourcing": offer.how if offer else None,
         "usd_per_node_hour": _price(context, found) if offer else None, "stack": context.question.stack.name,
         "layout": layout, "memory": memory_of(evaluation, memory_like(context.question, layout)),
-        "time": time_of(evaluation, found.step_seconds, steps if offer else None,
-                        context.residual(column.candidate, layout.precision, column.gpus)),
+        "time": time_of(evaluation, found.step_seconds, steps if offer else None, residual),
         "goodput": found.goodput if offer else None, "duration_days": days if offer else None,
         "cost_usd": pricing.cost(column) / 100 if offer else None,
         "energy_kwh": column.energy_wh / 1000 if offer else None,
@@ -180,7 +185,16 @@ def assignment_of(context: Context, found: StagedLayout) -> Assignment:
     return TrainingAssignment(
         **placed, sequence_length=context.question.sequence_length, global_batch=sequences(placed["layout"]),
         failures=_failures(context, rows) if offer else None,
-        commitment=_commitment(context, found) if offer else None)
+        commitment=_commitment(context, found) if offer else None,
+        **(whole_of(days, residual, context.added) if offer else {}))
+
+
+def whole_of(days: float, residual: Residual, added: Added | None) -> dict[str, Any]:
+    """Return what a run of computed `days` may take in the end, and what runs add of that."""
+    low, high = (run_quantile(residual, added, share) for share in (0.05, 0.95))
+    whole = added and WholeRun(factor=added.quantile(0.5), factor90=(added.quantile(0.05), added.quantile(0.95)),
+                               rows=added.rows)
+    return {"duration_interval90_days": (days * low, days * high), "whole_run": whole}
 
 
 def sequences(layout: Layout) -> int:

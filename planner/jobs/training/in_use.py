@@ -5,6 +5,7 @@ from __future__ import annotations
 from planner.catalog.likeness import WHOLE, method_class
 from planner.catalog.load import Catalog
 from planner.catalog.stack import Method, Stack
+from planner.catalog.whole_runs import Added
 from planner.scenario.workload import AUTO, Training
 
 
@@ -37,3 +38,8 @@ def has_evidence(catalog: Catalog, stack: Stack, method: Method) -> bool:
 def is_usual(asked: Training, stack: Stack) -> bool:
     """Say whether a stack is no last resort for what is asked."""
     return (asked.method or "pretrain") not in stack.last_resort_for
+
+
+def added_by_runs(catalog: Catalog, asked: Training) -> Added | None:
+    """Return what whole runs add to steps and failures; none where no such runs are known, as of tuning."""
+    return catalog.whole_runs.added if asked.method in (None, "pretrain") else None

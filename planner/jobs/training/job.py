@@ -11,13 +11,14 @@ from planner.answer.schema import Infeasible
 from planner.catalog.architecture import Model
 from planner.catalog.likeness import step_traits
 from planner.catalog.load import Catalog
+from planner.catalog.residuals import Residual
 from planner.catalog.stack import Stack
 from planner.jobs.columns import Columns, Processed, Run
 from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Picked, Replaying, Short, Terms
 from planner.jobs.quanta import prices, quanta
 from planner.jobs.training.assignment import Context, assignment_of
 from planner.jobs.training.facts import MOST_GPUS, checkpoint_bytes, facts_of, most_gpus, processed, stored
-from planner.jobs.training.in_use import has_evidence
+from planner.jobs.training.in_use import added_by_runs, has_evidence
 from planner.jobs.training.knobs import knobs_of
 from planner.jobs.training.lacking import broken_rules, counts_of, nearest_of, short_of_memory
 from planner.jobs.training.one_layout import AXES, axis_value, estimate_training, layout_of_row
@@ -26,8 +27,9 @@ from planner.jobs.training.searched import Searched, searched
 from planner.layouts.enumerate import Grid
 from planner.layouts.rules import Facts
 from planner.money.rent import RentalOffer
-from planner.physics.training.question import Question, quantile, question_of
+from planner.physics.training.question import Question, question_of
 from planner.physics.training.recipes import Recipe, with_recipe
+from planner.physics.training.whole import run_quantile
 from planner.scenario.default import Default, Defaults
 from planner.scenario.limits import Objective
 from planner.scenario.usual import usual
@@ -134,10 +136,19 @@ class TrainingJob:
         return checkpoint_bytes(self.stack, self.asked.precision[0], self.question)
 
     @property
+    def residuals(self) -> list[Residual]:
+        """The residuals of step time of each candidate, in the precision that is least known."""
+        law, method = self.catalog.step_residuals, self.asked.method or "pretrain"
+        return [max((law.at(step_traits(self.stack, method, self.model, candidate.gpu.architecture, precision),
+                            {"tokens": float(self.question.sequence_length)}) for precision in self.asked.precision),
+                    key=lambda one: one.q95) for candidate in self.terms.market.candidates]
+
+    @property
     def context(self) -> Context:
         """What every assignment of the job shares."""
         return Context(self.name, self.model.name, self.asked.method or "pretrain", self.question, self.search,
-                       self.terms.market.offers, self.catalog.step_residuals, self.model, validated=self.is_validated)
+                       self.terms.market.offers, self.catalog.step_residuals, self.model, validated=self.is_validated,
+                       added=added_by_runs(self.catalog, self.asked))
 
     @property
     def is_validated(self) -> bool:
@@ -168,17 +179,17 @@ class TrainingJob:
         more = next_best(self.context, columns.grid.facts, found, best, effort) if proven else []
         return [alternative_of(self.context, other, shown) for other in runners_up([*found.found, *more], best)]
 
-    def simplest(self, columns: Columns, picks: Sequence[Picked], effort: Effort) -> tuple[Searched, Run, int]:
+    def simplest(self, columns: Columns, picks: Sequence[Picked], effort: Effort,
+                 known: Sequence[StagedLayout] = ()) -> tuple[Searched, Run, int]:
         """Return the simplest layout of those that cannot be told from what was picked, its columns, and its value.
 
-        Raises OutOfTime.
+        The columns are the best of each candidate; known: those of other stacks. Raises OutOfTime.
         """
         assert isinstance(columns, Searched)
         (run,) = picks
         assert isinstance(run, Run)
-        facts = columns.grid.facts
-        found = simplest(self.question, facts.space, self.search, grid_source(Grid(facts)), columns.layout(run),
-                         self.question.kernels.resolution, effort)
+        found = simplest(self.question, columns.grid.facts, self.search, columns.layout(run),
+                         [*columns.frontier.found, *known], self.question.kernels.resolution, effort)
         frontier = replace(columns.frontier, found=[*columns.frontier.found, found])
         run = Run(run.job, found.column, self._offer(found.column.candidate))
         return replace(columns, frontier=frontier), run, found.key[0]
@@ -268,15 +279,9 @@ class TrainingJob:
         return [*(said if limits.gpus is None and limits.max_gpus is None else ()), *((bought,) if cut else ())]
 
     def _upper(self) -> tuple[float, ...]:
-        """Return measured over predicted step time at the confidence of the deadline, by candidate."""
-        deadline = self.terms.limits.deadline
-        if deadline is None or deadline.confidence is None:
-            return (1.0,) * len(self.terms.market.candidates)
-        law, method = self.catalog.step_residuals, self.asked.method or "pretrain"
-        return tuple(max(quantile(law.at(
-            step_traits(self.stack, method, self.model, candidate.gpu.architecture, precision),
-            {"tokens": float(self.question.sequence_length)}), deadline.confidence)
-            for precision in self.asked.precision) for candidate in self.terms.market.candidates)
+        """Return measured over computed duration at the confidence of the deadline, by candidate."""
+        sure, added = self.terms.limits.confidence, added_by_runs(self.catalog, self.asked)
+        return tuple(1.0 if sure is None else run_quantile(one, added, sure) for one in self.residuals)
 
 
 def training_job(name: str, asked: Training, catalog: Catalog, terms: Terms, confidence: float, stack_name: str,

@@ -96,7 +96,7 @@ def counts_of(facts: Facts, most: int) -> list[int]:
     """Return the numbers of GPUs up to `most` that some legal layout takes, rising."""
     free = replace(facts, fixed_gpus=None, space=replace(facts.space, max_gpus=most))
     found: set[int] = set()
-    for _, stems in Grid(free).stems():
+    for _, stems, _ in Grid(free).stems():
         found.update(np.unique(stems.gpus).tolist())
     return sorted(found)
 

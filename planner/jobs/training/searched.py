@@ -40,7 +40,7 @@ def searched(grid: Grid, frontier: Frontier) -> Searched:
 
 
 def _account(grid: Grid, frontier: Frontier) -> Search:
-    removed = {**grid.removed, **{name: count for name, count in frontier.removed.items() if count}}
+    removed = {name: count for name, count in (grid.removed + frontier.removed).items() if count}
     space = grid.facts.space
     names = {"candidate": [c.label for c in space.candidates], "precision": list(space.precisions),
              "schedule": [SCHEDULES[order] for order in space.schedules],

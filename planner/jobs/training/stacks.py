@@ -143,7 +143,7 @@ class ByStack:
         """
         assert isinstance(columns, FoundByStack)
         ((run, (job, mine)),) = _owned(columns, picks)
-        found, simple, value = job.simplest(mine, [run], effort)
+        found, simple, value = job.simplest(mine, [run], effort, columns.layouts)
         parts = [(other, found if other is job else theirs) for other, theirs in columns.parts]
         return _together(parts), simple, value
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from itertools import accumulate
+from statistics import NormalDist
 
 import numpy as np
 
@@ -18,6 +20,12 @@ HALVINGS = 32
 def points_of(quantile: Callable[[float], float]) -> tuple[float, ...]:
     """Return the lengths at the points, of a distribution by its quantiles."""
     return tuple(quantile(end - share / 2) for share, end in zip(SHARES, accumulate(SHARES), strict=True))
+
+
+def lognormal(cv: float, quantile: float) -> float:
+    """Return a quantile of the lognormal distribution of mean 1 and that coefficient of variation."""
+    sigma = math.sqrt(math.log1p(cv**2))
+    return math.exp(sigma * NormalDist().inv_cdf(quantile) - sigma**2 / 2)
 
 
 def over_all(values: Floats) -> Floats:

@@ -9,12 +9,14 @@ clients D = C - X TTFT; offline D is what the cache or the engine's limit holds.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from planner.catalog.speed import EngineSpeed
 from planner.layouts.table import Floats
 from planner.physics.serving.deployment import Deployment, Replicas
+from planner.physics.serving.points import SHARES, lognormal, points_of
 from planner.physics.serving.step import Load, step_times
 
 ROUNDS = 6
@@ -37,6 +39,8 @@ class Demand:
     """Share of prompt tokens that a cache holds; lengths are then means of requests whose spread follows."""
     input_cv: float = 0.0
     output_cv: float = 0.0
+    prompts: Floats | float = np.inf
+    """Requests of a run whose prompts are all there at its start, for each row."""
 
     @property
     def context(self) -> Floats:
@@ -175,10 +179,29 @@ def closed(d: Deployment, rows: Replicas, demand: Demand, most: Floats) -> Servi
 
 
 def offline(d: Deployment, rows: Replicas, demand: Demand, most: Floats) -> Service:
-    """Return the maximum with every request queued: `most` sequences run."""
-    batch, together = np.maximum(1.0, most), np.ones(len(rows))
+    """Return the maximum with every request queued: `most` sequences run.
+
+    A run of N requests has that rate until the last `most` are left, whose batch shrinks as answers end: where their
+    lengths vary, a few long ones run on alone.
+    """
+    batch, together = np.clip(demand.prompts, 1.0, np.maximum(1.0, most)), np.ones(len(rows))
     later = np.maximum(demand.output - 1, 1.0)
     for _ in range(ROUNDS // 2):
         steps, rate, together = _round(d, rows, demand, batch, together)
+    short = np.isfinite(demand.prompts)
+    if np.any(short):
+        requests = np.where(short, demand.prompts, batch)
+        emptied = batch * steps.added + _emptying(d, rows, demand, batch)
+        rate = np.where(short, requests / ((requests - batch) / rate + emptied), rate)
     return Service(rate, rate * demand.output, steps.alone, steps.token + batch * steps.added / later, batch,
                    steps.alone)
+
+
+def _emptying(d: Deployment, rows: Replicas, demand: Demand, batch: Floats) -> Floats:
+    """Return seconds in which a batch that takes nobody new decodes all of its answers, lengths lognormal."""
+    later, took, before, running = np.maximum(demand.output - 1, 1.0), np.zeros(len(rows)), 0.0, 1.0
+    lengths = points_of(partial(lognormal, demand.output_cv)) if demand.output_cv else (1.0,)
+    for length, share in zip(lengths, SHARES if demand.output_cv else (1.0,), strict=True):
+        took = took + (length - before) * later * decode_step(d, rows, demand, np.maximum(batch * running, 1.0))
+        before, running = length, running - share
+    return took

@@ -11,6 +11,7 @@ Under pipeline parallelism a stage works on a share of the sequences at a time, 
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -172,6 +173,10 @@ def _prompts(d: Deployment, on: _On, rows: Replicas, layer: Layer, load: Load, s
         passed = d.kernels.scan_passes * 2 * tokens * (kind.scan.projected + kind.scan.inner) / rows.tp / on.memory
         return flops / (on.peak * d.kernels.scan) + passed
     width = (kind.query_width + kind.value_width) / 2 / rows.tp
+    if kind.indexer is not None and isinstance(layer.attention, LatentAttention):
+        # what each token chose is read as latent vectors, as in decoding
+        latent = layer.attention
+        width = np.ceil(latent.heads / rows.tp) * (latent.kv_lora_rank + latent.qk_rope / 2)
     took: Floats = 4 * tokens * layer.reads(load.behind) * width / on.attention
     if kind.indexer is not None:
         took = took + 2 * tokens * load.behind * kind.indexer.heads * kind.indexer.held / on.attention
@@ -236,6 +241,7 @@ def step_times(d: Deployment, rows: Replicas, load: Load) -> StepTimes:
         exchange = exchange + count * reduced * reduce
         widths = d.law.elementwise * hidden + 2 * (kind.attention_width + (kind.fan + 1) * kind.ffn) / tp
         gaps = d.law.latent_gaps if isinstance(layer.attention, LatentAttention) else 1.0
+        gaps *= d.law.indexer_gaps if kind.indexer is not None else 1.0
         other = other + count * (speed.layer * gaps + ACTIVATION * m * widths / on.memory)
     sampled = np.maximum(1.0, load.sequences * load.rows * share)
     head = product(d, on.wide, on.stream, sampled, np.full(len(rows), hidden), shape.vocab / tp, d.weights.other,
@@ -247,3 +253,16 @@ def step_times(d: Deployment, rows: Replicas, load: Load) -> StepTimes:
     work = products + head + experts + cache + attention + exchange + other
     other = other + d.law.pipeline * np.log2(pp) * work
     return StepTimes(products + head, experts, cache, attention, exchange, other, host + none)
+
+
+def least_seconds(d: Deployment, rows: Replicas, load: Load) -> Floats:
+    """Return what no engine can be below: bytes of weights and cache at the datasheet's bandwidth, a step of each row.
+
+    Products whose FLOPs take longer take these at the rate of a benchmark.
+    """
+    none = sys.float_info.epsilon
+    every = {candidate.gpu.architecture: 1.0 for candidate in d.candidates}
+    speed = d.engine.model_copy(update={"products": none, "experts": 1.0, "stream": 1.0, "cache": 1.0, "grouped": 0.0})
+    law = d.law.model_copy(update={"stream": every, "cache": every, "imbalance": 1.0, "expert_passes": 0.0})
+    found = step_times(replace(d, engine=speed, law=law), rows, load)
+    return found.products + found.experts + found.cache

@@ -92,6 +92,10 @@ class LayerTerms:
         """One layer, forward and backward, with the traffic inside it."""
         return self.compute + self.tensor + self.context + self.expert
 
+    def take(self, rows: Ints | Mask) -> LayerTerms:
+        """Return the terms of the chosen rows."""
+        return LayerTerms(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
+
 
 def layer_terms(question: Question, rows: Layouts) -> LayerTerms:
     """Return the layer terms of each row. What depends on few axes is computed once per combination."""

@@ -8,13 +8,13 @@ import numpy as np
 
 from planner.layouts.axes import Space
 from planner.layouts.offload import NOTHING, Level, allowed, levels
-from planner.layouts.table import Ints, Layouts, Mask
-from planner.physics.training.estimate import TimeTerms, offloaded
+from planner.layouts.table import Floats, Ints, Layouts, Mask
+from planner.physics.training.estimate import LayerTerms, TimeTerms, offloaded
 from planner.physics.training.memory import memory_terms
 from planner.physics.training.question import Question
-from planner.solver.search.bounds import Bound, bound, time_bound
+from planner.solver.search.bounds import Bound, bound, stem_bound, time_bound
 from planner.solver.search.found import Batch, Frontier
-from planner.solver.search.holding import least_short, stems_short
+from planner.solver.search.holding import least_short, stems_recompute, stems_short
 from planner.solver.search.job import Keys, Pricing
 from planner.solver.search.source import Source
 
@@ -50,6 +50,13 @@ class Bounding:
         held: Mask = stems_short(self.question, self.levels, self.flash, stems, source.stages(stems)) <= 0
         self.out.removed["states"] += int((~held).sum()) * source.points
         return held
+
+    def least_steps(self, stems: Layouts, terms: LayerTerms, source: Source) -> Floats:
+        """Return the least step seconds of whatever grows from each stem with its memory; inf where it has too little.
+        """
+        again = stems_recompute(self.question, self.levels, self.flash, stems, terms, source.stages(stems))
+        held = np.isfinite(again)
+        return np.where(held, stem_bound(self.question, stems, terms, np.where(held, again, 0.0)), np.inf)
 
     def batches(self, rows: Layouts, time: TimeTerms, known: Ints) -> Iterator[tuple[Batch, Keys, Mask]]:
         """Yield the rows at every level of offload not in `known` yet, each with keys and what may be staged.

@@ -13,10 +13,10 @@ from functools import lru_cache
 import numpy as np
 
 from planner.catalog.stack import Stack
-from planner.layouts.axes import CHUNKS, RECOMPUTE, SCHEDULES, STAGED_LEAD
+from planner.layouts.axes import CHUNKS, RECOMPUTE, SCHEDULES, STAGED, STAGED_LEAD
 from planner.layouts.rules import even_chunks
 from planner.layouts.table import Floats, Ints, Layouts, Mask
-from planner.physics.training.estimate import LayerTerms, TimeTerms, layer_terms, step_seconds
+from planner.physics.training.estimate import LayerTerms, TimeTerms, step_seconds
 from planner.physics.training.memory import MemoryTerms
 from planner.physics.training.question import Question
 from planner.physics.training.schedule import (
@@ -58,13 +58,13 @@ def time_bound(question: Question, rows: Layouts, time: TimeTerms) -> Floats:
     return _step(question, rows, time, np.zeros(len(rows)), even_slowest(question, rows, time))
 
 
-def stem_bound(question: Question, stems: Layouts) -> Floats:
+def stem_bound(question: Question, stems: Layouts, terms: LayerTerms, again: Floats | float = 0.0) -> Floats:
     """Return the least step seconds of whatever grows from each stem: no traffic but inside layers, most interleaving.
 
     Late axes add traffic, optimizer time and recompute, and choose between a split of their own and equal chunks.
+    again: seconds that all stages recompute for one micro-batch at least.
     """
-    terms = layer_terms(question, stems)
-    total = question.shape.layers * terms.layer + terms.first + terms.last
+    total = question.shape.layers * terms.layer + terms.first + terms.last + again
 
     def step(slowest: Floats, parts: Ints | int) -> Floats:
         steady, bubble = pipeline_seconds(slowest, total, parts, stems.micro_batches)
@@ -72,12 +72,23 @@ def stem_bound(question: Question, stems: Layouts) -> Floats:
 
     chunks = _most_chunks(question, stems)
     slowest = _least_slowest(question, stems, terms, total)
-    plain, even = step(slowest, 1), step(even_slowest(question, stems, terms), chunks)
+    plain, even = step(slowest, 1), step(np.maximum(slowest, even_slowest(question, stems, terms)), chunks)
     least = np.where(chunks > 1, np.minimum(plain, even), plain)
     if max(question.stack.schedules, key=SCHEDULES.index) in ("zero-bubble", "dualpipe"):
         least = np.minimum(least, step(slowest, FILLED))
     found: Floats = (least + question.stack.step_overhead) * terms.jitter
     return found
+
+
+def stem_recompute(question: Question, stems: Layouts, terms: LayerTerms, memory: MemoryTerms) -> Floats:
+    """Return the seconds that all stages of whatever grows from each stem recompute for one micro-batch at least; inf
+    where no stage holds its layers.
+
+    memory: at what holds least of all that grows from a stem, under 1F1B, of which nothing has fewer in flight.
+    """
+    allowed = sorted({mode for mix in mixes(question.stack, STAGED) for mode in mix})
+    found, price = _held(question, stems, terms, memory, allowed, terms.modes)
+    return np.where(found.holds & (found.room >= question.shape.layers), _again(question, found, price), np.inf)
 
 
 def _most_chunks(question: Question, stems: Layouts) -> Ints:
@@ -135,15 +146,26 @@ def bound(question: Question, rows: Layouts, time: TimeTerms, memory: MemoryTerm
     layers = question.shape.layers
     staged = np.unique(rows.recompute).tolist() or [0]
     allowed = sorted({mode for recompute in staged for mix in mixes(question.stack, recompute) for mode in mix})
-    kept = memory.kept[:, allowed]
-    most, least = memory.kept[:, 0] if 0 in allowed else kept.max(axis=1), kept.min(axis=1)
-    price = _seconds_per_byte(time, memory, allowed)
-    found = _stages(question, rows, time, memory, _Kept(most, least, price))
-    deficit = np.maximum(0.0, layers - found.free)
+    found, price = _held(question, rows, time, memory, allowed, time.added)
     fixed = splits_evenly(rows.vpp, rows.schedule)
-    extra = np.where(fixed, found.recompute, np.where(deficit > 0, deficit * found.slope * price, 0.0))
+    extra = np.where(fixed, found.recompute, _again(question, found, price))
     held, outside = found.holds & (fixed | (found.room >= layers)), _host_short(question, rows, memory)
     return Bound(_step(question, rows, time, extra, found.slowest), held & (outside <= 0), held, found.short, outside)
+
+
+def _held(question: Question, rows: Layouts, time: LayerTerms | TimeTerms, memory: MemoryTerms, allowed: list[int],
+          added: Floats) -> tuple[_Stages, Floats]:
+    """Return what the stages hold under the allowed recompute modes, and the least seconds per byte that one frees."""
+    kept = memory.kept[:, allowed]
+    most, least = memory.kept[:, 0] if 0 in allowed else kept.max(axis=1), kept.min(axis=1)
+    price = _seconds_per_byte(added, memory, allowed)
+    return _stages(question, rows, time, memory, _Kept(most, least, price)), price
+
+
+def _again(question: Question, found: _Stages, price: Floats) -> Floats:
+    """Return the least seconds of recompute over all stages for what they cannot keep, however layers are split."""
+    deficit = np.maximum(0.0, question.shape.layers - found.free)
+    return np.where(deficit > 0, deficit * found.slope * price, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +199,8 @@ class _Stages:
         return _Stages(*(getattr(self, f.name)[place] for f in fields(self)))
 
 
-def _stages(question: Question, rows: Layouts, time: TimeTerms, memory: MemoryTerms, keep: _Kept) -> _Stages:
+def _stages(question: Question, rows: Layouts, time: LayerTerms | TimeTerms, memory: MemoryTerms, keep: _Kept
+            ) -> _Stages:
     """Add up the stages of each row."""
     layers, persist = question.shape.layers, question.stack.gradients_persist
     # deepest pipelines first, so that the rows that have a stage are a slice
@@ -218,9 +241,9 @@ def _stages(question: Question, rows: Layouts, time: TimeTerms, memory: MemoryTe
     return found.back(order)
 
 
-def _seconds_per_byte(time: TimeTerms, memory: MemoryTerms, allowed: list[int]) -> Floats:
+def _seconds_per_byte(added: Floats, memory: MemoryTerms, allowed: list[int]) -> Floats:
     """Return the least seconds of recompute per byte it frees, over the allowed modes."""
-    price, added = np.full(len(memory.live), np.inf), time.added
+    price = np.full(len(memory.live), np.inf)
     for mode in allowed:
         freed = memory.kept[:, 0] - memory.kept[:, mode]
         with np.errstate(divide="ignore", invalid="ignore"):

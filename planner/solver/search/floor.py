@@ -6,6 +6,9 @@ grid; bubbles, other traffic, failures and spares only add to it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 import numpy as np
 
 from planner.layouts.axes import AXES, Space, column_type, domain
@@ -21,24 +24,54 @@ HAIR = 1 - 1e-9
 """Slack for what floats lose."""
 
 
+@dataclass(frozen=True, slots=True)
+class Floors:
+    """Objective and cents that no layout is below."""
+
+    least: Mapping[int, Key]
+    """By candidate; of none that computes nothing."""
+    places: tuple[Ints, ...]
+    """Of each decisive axis the place of every value."""
+    first: Ints
+    """The objective, shape (values of each decisive axis in turn,); 0 for what no layout has."""
+
+    def of(self, columns: Mapping[str, Ints]) -> Ints:
+        """Return the objective that no layout with the decisive axes of each row is below."""
+        places = tuple(place[columns[name]] for name, place in zip(DECISIVE, self.places, strict=True))
+        found: Ints = self.first[places]
+        return found
+
+    def behind(self, ends: Mapping[int, float]) -> set[int]:
+        """Return the candidates on which everything lies behind the objective in `ends`."""
+        return {at for at, key in self.least.items() if key[0] > ends.get(at, np.inf)}
+
+
 def floor(question: Question, space: Space, pricing: Pricing) -> Key:
     """Return objective and cents that no layout of the space is below."""
-    return min(floors(question, space, pricing).values(), default=(0, 0))
+    return min(floors(question, space, pricing).least.values(), default=(0, 0))
 
 
-def floors(question: Question, space: Space, pricing: Pricing) -> dict[int, Key]:
-    """Return objective and cents that no layout of the space is below, by candidate; of none that computes nothing."""
-    job, rows = pricing.job, _every(question, space)
-    if not len(rows):
-        return {}
-    if not job.timed:
-        return dict.fromkeys(np.unique(rows.candidate).tolist(), (0, 0))
-    first, cents = _least(question, space, pricing, rows)
-    order = np.lexsort((cents, first))
-    found: dict[int, Key] = {}
-    for row in order.tolist():
-        found.setdefault(int(rows.candidate[row]), (int(first[row]), int(cents[row])))
-    return found
+def floors(question: Question, space: Space, pricing: Pricing) -> Floors:
+    """Return objective and cents that no layout of the space is below."""
+    rows = _every(question, space)
+    first, cents = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
+    if len(rows) and pricing.job.timed:
+        first, cents = _least(question, space, pricing, rows)
+    least: dict[int, Key] = {}
+    for row in np.lexsort((cents, first)).tolist():
+        least.setdefault(int(rows.candidate[row]), (int(first[row]), int(cents[row])))
+    values = [np.array(domain(name, space), np.int64) for name in DECISIVE]
+    places = tuple(_places(one) for one in values)
+    table = np.zeros([len(one) for one in values], np.int64)
+    table[tuple(place[getattr(rows, name)] for name, place in zip(DECISIVE, places, strict=True))] = first
+    return Floors(least, places, table)
+
+
+def _places(values: Ints) -> Ints:
+    """Return the place of each value among the values."""
+    places = np.zeros(int(values.max(initial=0)) + 1, np.int64)
+    places[values] = np.arange(len(values))
+    return places
 
 
 def _least(question: Question, space: Space, pricing: Pricing, rows: Layouts) -> tuple[Ints, Ints]:

@@ -20,14 +20,15 @@ from planner.physics.training.estimate import TimeTerms, time_terms
 from planner.physics.training.question import Question
 from planner.process.workers import told_to_stop
 from planner.solver.search.bounding import Bounding, offers
-from planner.solver.search.bounds import stem_bound, time_bound
+from planner.solver.search.bounds import time_bound
 from planner.solver.search.candidate_run import Run, by_candidate, near_leaders
-from planner.solver.search.floor import floor
+from planner.solver.search.floor import Floors, floor
 from planner.solver.search.found import Batch, Frontier, StagedLayout
-from planner.solver.search.job import Job, Key, Keys, Pricing, identity, joined_keys
+from planner.solver.search.job import Job, Key, Keys, Pricing, identity
 from planner.solver.search.leaders import SORTED, Keeping, beaten_by_fewer, leading
 from planner.solver.search.refine import refined_bound
-from planner.solver.search.source import Source, together
+from planner.solver.search.sieve import CHUNK, Sieve
+from planner.solver.search.source import Source
 from planner.solver.search.stage_row import stage_row
 from planner.solver.settings import UNLIMITED, Effort, OutOfTime
 
@@ -35,7 +36,6 @@ LARGEST_BATCH = 2048
 """Stems of a candidate grown in one round at most."""
 GROWN = 2048
 """Stems of all candidates grown at once: their layouts, with all terms, are what memory is for."""
-CHUNK = 65_536
 SIDE_BY_SIDE = 2**18
 """Stems of candidates searched together: what is computed at once costs little more than for one."""
 BLOCK = 128
@@ -52,13 +52,13 @@ class Search:
     def __init__(self, question: Question, space: Space, job: Job, effort: Effort = UNLIMITED,
                  only: Level | None = None, count: int = 1, first: bool = False,
                  leaders: Callable[[Ints], Keeping] | None = None, known: Sequence[StagedLayout] = (),
-                 apart: bool = True, end: Key | None = None) -> None:
+                 apart: bool = True, end: Key | None = None, floors: Floors | None = None) -> None:
         """Start a search for the `count` best of each candidate; `only` is the one level of offload to look at.
 
         first: stop at the first layout that keeps every limit. leaders: makes what decides which layouts are of
         interest, from the GPU counts of a candidate's stems; where not given, the best are. known: what must be beaten.
         apart: one candidate after the other, as it teaches what the next need not look at. end: the key behind which
-        nothing is of interest.
+        nothing is of interest. floors: those of the space, where they are known.
         """
         self.question, self.job, self.effort = question, job, effort
         self.pricing = Pricing(job, question.candidates)
@@ -66,13 +66,13 @@ class Search:
         self.space = space
         self.first, self.leaders = first, leaders or partial(leading, count, end=end)
         self.alone = first or (leaders is not None and apart)
-        self.end = end
         self.seen: set[int] = set()
         self.levels = offers(question, space) if only is None else (only,)
         self.bounding = Bounding(question, self.pricing, self.levels, space.flash, self.out)
         self.kept: dict[int, Keeping] = {}
         for one in known if job.timed else map(beaten_by_fewer, known):
             self.kept.setdefault(one.column.candidate, self.leaders(np.zeros(0, np.int64))).offer(one)
+        self.sieve = Sieve(space, self.bounding, self.kept, end, effort, floors)
         self.runs: dict[int, Run] = {}
         self.batches: list[Batch] = []
 
@@ -92,7 +92,8 @@ class Search:
         """Take up the stems as they come, and search whenever as many are at hand as are worth a search."""
         parts: list[tuple[Layouts, Keys]] = []
         begun: set[int] = set()
-        for stems in together(source, 0 if self.alone else CHUNK, self.effort.check):
+        source = self.sieve.hopeful(source)
+        for stems, more in self.sieve.blocks(source, 0 if self.alone else CHUNK):
             if self._enough():
                 return
             candidates = set(np.unique(stems.candidate).tolist())
@@ -101,8 +102,8 @@ class Search:
                 self._candidates(parts, source)
                 parts, begun = [], set()
             begun |= candidates
-            parts.append(self._within_limits(stems, source))
-            if self.alone or sum(len(part) for part, _ in parts) > SIDE_BY_SIDE:
+            parts.append(self.sieve.within_limits(stems, source))
+            if more or self.alone or sum(len(part) for part, _ in parts) > SIDE_BY_SIDE:
                 self._candidates(parts, source)
                 parts, begun = [], set()
         if parts:
@@ -150,27 +151,13 @@ class Search:
     def reaching(self, source: Source, most: int) -> Layouts:
         """Return every layout whose bound without memory is at most `most` in the objective's quantum."""
         tables = []
-        for stems in together(source, 0, self.effort.check):
-            mine, keys = self._within_limits(stems, source)
+        source = self.sieve.hopeful(source)
+        for stems, _ in self.sieve.blocks(source, 0):
+            mine, keys = self.sieve.within_limits(stems, source)
             rows = source.grow(mine.take(np.flatnonzero(keys.first <= most)))
             bounds = time_bound(self.question, rows, time_terms(self.question, rows))
             tables.append(rows.take(np.flatnonzero(self.pricing.least(rows, bounds).first <= most)))
         return joined(tables)
-
-    def _within_limits(self, stems: Layouts, source: Source) -> tuple[Layouts, Keys]:
-        """Return the stems that can meet every limit, with their keys; in chunks, so that memory stays small."""
-        parts = []
-        for start in range(0, max(1, len(stems)), CHUNK):
-            self.effort.check()
-            chunk = stems.take(np.arange(start, min(start + CHUNK, len(stems)))) if len(stems) > CHUNK else stems
-            keys = self.pricing.least(chunk, stem_bound(self.question, chunk))
-            end = np.inf if self.end is None else self.end[0]
-            near = np.flatnonzero(near_leaders(self.kept, chunk, keys) & (keys.first <= end))
-            self.out.removed["bound"] += (len(chunk) - len(near)) * source.points
-            within = near[self.bounding.within_limits(keys.take(near), points=source.points)]
-            keep = within[self.bounding.holds(chunk.take(within), source)]
-            parts.append((chunk.take(keep), keys.take(keep)))
-        return joined([table for table, _ in parts]), joined_keys([keys for _, keys in parts])
 
     def _ended(self, run: Run, source: Source) -> bool:
         """Say whether a candidate's search has come to its end, and account for what it leaves."""

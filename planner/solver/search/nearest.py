@@ -15,8 +15,8 @@ from planner.physics.training.memory import memory_terms
 from planner.physics.training.question import Question
 from planner.solver.search.bounding import offers
 from planner.solver.search.bounds import bound
-from planner.solver.search.frontier import CHUNK
 from planner.solver.search.holding import stems_short
+from planner.solver.search.sieve import CHUNK
 from planner.solver.search.source import grid_source, together
 from planner.solver.settings import UNLIMITED, Effort
 
@@ -54,7 +54,7 @@ def nearest(question: Question, grid: Grid, effort: Effort = UNLIMITED) -> Neare
     every = offers(question, space)
     tables: list[Layouts] = []
     shorts = np.zeros(0)
-    for stems in together(source, CHUNK, effort.check):
+    for stems, _ in together(source, CHUNK, effort.check):
         short = stems_short(question, every, space.flash, stems, source.stages(stems))
         kept = np.argsort(short, kind="stable")[:MOST]
         tables, shorts = [*tables, stems.take(kept)], np.concatenate([shorts, short[kept]])

@@ -1,6 +1,7 @@
 """The search of one question over several processes: candidates are shared out, and the accounts added up.
 
-What one candidate's search finds depends on no other, so the answer is the same for every number of workers.
+Candidates are searched in groups, one after the other. Within a group what one candidate's search finds depends on no
+other, so the answer is the same for every number of workers.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ from planner.layouts.enumerate import Grid
 from planner.layouts.rules import Facts
 from planner.physics.training.question import Question
 from planner.process.workers import Call, Workers
+from planner.solver.search.floor import Floors, floors
 from planner.solver.search.found import Frontier, StagedLayout
 from planner.solver.search.frontier import Search
-from planner.solver.search.hopeless import cut_off, hopeless, in_turn, without
-from planner.solver.search.job import Job, Key
+from planner.solver.search.job import Job, Key, Pricing
 from planner.solver.search.leaders import Leaders
 from planner.solver.search.source import grid_source
+from planner.solver.search.turns import cut_off, in_turn
 from planner.solver.settings import Effort
 
 PATIENCE = 5.0
@@ -63,11 +65,12 @@ def _searched(question: Question, grid: Grid, job: Job, effort: Effort, known: S
         return _ordered(Search(question, facts.space, job, effort, leaders=lambda sizes: shared, known=known
                                ).run(grid_source(grid)))
     parts: list[_Part] = []
-    for candidates in in_turn(question, facts.space, job):
+    lowest = floors(question, facts.space, Pricing(job, question.candidates))
+    for candidates in in_turn(facts.space, job, lowest):
         found = [*known, *(one for part in parts for one in part.frontier.found)]
         rivals, end = [*map(alone, known)], cut_off(job, found)
         workers = min(effort.workers, len(candidates))
-        calls = [partial(_part, question, facts, job, effort, candidates[at::workers], rivals, end)
+        calls = [partial(_part, question, facts, job, effort, candidates[at::workers], rivals, end, lowest)
                  for at in range(workers)]
         more, interrupted = _parts(calls) if workers > 1 else ([calls[0]()], False)
         parts += more
@@ -111,14 +114,12 @@ def alone(found: StagedLayout) -> StagedLayout:
 
 
 def _part(question: Question, facts: Facts, job: Job, effort: Effort,
-          candidates: tuple[float, ...], known: Sequence[StagedLayout], end: Key | None) -> _Part:
+          candidates: tuple[float, ...], known: Sequence[StagedLayout], end: Key | None, lowest: Floors) -> _Part:
     """Search some of the candidates."""
     grid = Grid(replace(facts, space=replace(facts.space, only={**facts.space.only, "candidate": candidates})))
-    space, mine = grid.facts.space, [one for one in known if one.column.candidate in candidates]
-    search, source = Search(question, space, job, effort, known=mine, end=end), grid_source(grid)
-    if mine or end is not None:
-        source = without(source, hopeless(question, space, job, mine, end), search.out.removed)
-    frontier = search.run(source)
+    mine = [one for one in known if one.column.candidate in candidates]
+    search = Search(question, grid.facts.space, job, effort, known=mine, end=end, floors=lowest)
+    frontier = search.run(grid_source(grid))
     frontier.found = [*map(alone, frontier.found)]
     return _Part(frontier, grid.removed, grid.grown)
 

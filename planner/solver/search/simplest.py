@@ -7,29 +7,35 @@ never looked at.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from sys import maxsize
+
 import numpy as np
 
-from planner.layouts.axes import Space
+from planner.layouts.enumerate import Grid
+from planner.layouts.rules import Facts
 from planner.physics.training.question import Question
 from planner.solver.search.bounding import offers
 from planner.solver.search.found import StagedLayout
 from planner.solver.search.frontier import Search
-from planner.solver.search.hopeless import hopeless, without
 from planner.solver.search.job import Job, complexities
-from planner.solver.search.source import Source, table_source
+from planner.solver.search.source import grid_source, table_source
 from planner.solver.settings import UNLIMITED, Effort, OutOfTime
 
 
-def simplest(question: Question, space: Space, job: Job, source: Source, best: StagedLayout,
+def simplest(question: Question, facts: Facts, job: Job, best: StagedLayout, known: Sequence[StagedLayout],
              tolerance: float, effort: Effort = UNLIMITED) -> StagedLayout:
     """Return the least complex layout whose objective is at most `tolerance` (relative) above the best one's.
 
-    Raises OutOfTime where the effort ends before that is known.
+    known: the best of each candidate; where that is outside the tolerance, so is everything else there. Raises
+    OutOfTime where the effort ends before that is known.
     """
     most = int(best.key[0] * (1 + tolerance))
-    search = Search(question, space, job, effort, end=(most, 0))
-    far = hopeless(question, space, job, (), search.end)
-    tied = search.reaching(without(source, far, search.out.removed), most)
+    near = sorted({one.column.candidate for one in known if one.key[0] <= most})
+    space = replace(facts.space, only={**facts.space.only, "candidate": tuple(near)})
+    tied = Search(question, space, job, effort, end=(most, maxsize, maxsize)).reaching(
+        grid_source(Grid(replace(facts, space=space))), most)
     kinds = [(level, complexities(level.on(tied))) for level in offers(question, space)]
     for value in np.unique(np.concatenate([level for _, level in kinds])):
         if value >= best.column.complexity:

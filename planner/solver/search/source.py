@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from planner.layouts.enumerate import Grid
+from planner.layouts.enumerate import Block, Grid, Wanted
 from planner.layouts.table import Layouts, Mask, joined
 
 
@@ -15,39 +16,54 @@ from planner.layouts.table import Layouts, Mask, joined
 class Source:
     """Where rows come from: stems by candidates alike, how they grow, and the grid points that each stands for.
 
-    Stems come in blocks; what they are given is called before each piece of work, and may end them by raising.
+    Stems come in blocks, of the rows that are wanted at least; what they are given first is called before each piece of
+    work, and may end them by raising.
     """
 
-    stems: Callable[[Callable[[], None]], Iterable[tuple[list[int], Layouts]]]
+    stems: Callable[[Callable[[], None], Wanted | None], Iterable[Block]]
     grow: Callable[[Layouts], Layouts]
     points: int
     stages: Callable[[Layouts], Iterable[tuple[int, Mask]]]
     """The ZeRO stages that rows may grow into, each with those that may have it."""
+    without: Callable[[Collection[int]], tuple[Source, int]]
+    """The source less some candidates, and the grid points that are left out."""
 
 
-def grid_source(grid: Grid) -> Source:
-    """Return the stems of a whole grid."""
-    return Source(grid.stems, grid.grow, grid.points_per_stem, grid.zero_stages)
+def grid_source(grid: Grid, dropped: Collection[int] = ()) -> Source:
+    """Return the stems of a whole grid but for those of the `dropped` candidates."""
+    return Source(partial(grid.stems, dropped=dropped), grid.grow, grid.points_per_stem, grid.zero_stages,
+                  lambda more: (grid_source(grid, {*dropped, *more}), grid.points_per_candidate * len(more)))
 
 
 def table_source(layouts: Layouts) -> Source:
     """Return rows that are grown already, by candidate."""
-    alike = [([int(one)], layouts.take(layouts.candidate == one)) for one in np.unique(layouts.candidate)]
-    return Source(lambda check: alike, lambda rows: rows, 1,
-                  lambda rows: [(stage, rows.zero == stage) for stage in np.unique(rows.zero).tolist()])
+    alike = [Block([int(one)], layouts.take(layouts.candidate == one), False) for one in np.unique(layouts.candidate)]
+
+    def without(dropped: Collection[int]) -> tuple[Source, int]:
+        left = np.flatnonzero(~np.isin(layouts.candidate, list(dropped)))
+        return table_source(layouts.take(left)), len(layouts) - len(left)
+
+    return Source(lambda check, wanted: alike, lambda rows: rows, 1,
+                  lambda rows: [(stage, rows.zero == stage) for stage in np.unique(rows.zero).tolist()], without)
 
 
-def together(source: Source, most: int, check: Callable[[], None] = lambda: None) -> Iterator[Layouts]:
-    """Yield the stems of all candidates, those of several in one table where these have at most `most` rows.
+def together(source: Source, most: int, check: Callable[[], None] = lambda: None,
+             wanted: Wanted | None = None) -> Iterator[tuple[Layouts, bool]]:
+    """Yield the stems of all candidates, those of several in one table where these have at most `most` rows, and
+    whether others of them follow that these may show to be of no use.
 
-    `check` is called before each piece of work, and may end it by raising.
+    `check` is called before each piece of work, and may end it by raising. wanted: which rows are, as far as the source
+    can tell before it makes them.
     """
     tables: list[Layouts] = []
-    for alike, stems in source.stems(check):
+    for alike, stems, more in source.stems(check, wanted):
         for candidate in alike:
             if tables and sum(map(len, tables)) + len(stems) > most:
-                yield joined(tables)
+                yield joined(tables), False
                 tables = []
             tables.append(stems.replace(candidate=np.full(len(stems), candidate, np.int64)))
+        if more:
+            yield joined(tables), True
+            tables = []
     if tables:
-        yield joined(tables)
+        yield joined(tables), False

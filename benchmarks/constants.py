@@ -1,0 +1,27 @@
+"""The section of docs/validation.md on constants: the rows and sources that each acts on, what one source decides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from benchmarks.table import table
+from planner.fit.knobs import Knob
+from planner.fit.solve import Linear
+
+
+def constants(knobs: Sequence[Knob], linear: Linear) -> Iterator[str]:
+    """Yield every fitted constant of training, about which `linear` is."""
+    yield from ("", "## Constants", "",
+                "Each fitted constant of training, the rows and sources that it acts on, and the source without which "
+                "the others would leave it at its prior: such a constant says as much of that source as of its cause.",
+                "")
+    lines = []
+    for place in np.flatnonzero(linear.free).tolist():
+        knob = knobs[place]
+        acting, needed = linear.deciding(place)
+        at = knob.start + float(linear.offset[place])
+        lines.append([knob.place, knob.field, f"{knob.prior:.4g}", f"{knob.value(at):.4g}",
+                      str(int((linear.jacobian[:, place] != 0).sum())), str(len(acting)), ", ".join(needed)])
+    yield from table(("entry", "field", "prior", "fitted", "rows", "sources", "one source decides"), lines)

@@ -1,0 +1,116 @@
+"""Which stems are worth growing: those that no floor, bound, lack of memory or limit excludes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+
+import numpy as np
+
+from planner.layouts.axes import Space, domain
+from planner.layouts.rules import Columns
+from planner.layouts.table import Floats, Layouts, Mask, joined
+from planner.physics.training.estimate import layer_terms
+from planner.solver.search.bounding import Bounding
+from planner.solver.search.bounds import stem_bound
+from planner.solver.search.candidate_run import near_leaders
+from planner.solver.search.floor import Floors, floors
+from planner.solver.search.job import Key, Keys, joined_keys
+from planner.solver.search.leaders import Keeping
+from planner.solver.search.source import Source, together
+from planner.solver.settings import Effort
+
+CHUNK = 65_536
+MANY = 1024
+"""Rows without pipeline above which those with the least floors are searched first."""
+FIRST = 1.25
+"""How far above the least floor of a candidate the floors of the stems searched first may be."""
+
+
+class Sieve:
+    """Drops stems of one search, and counts what is dropped in the account of its `bounding`."""
+
+    def __init__(self, space: Space, bounding: Bounding, kept: Mapping[int, Keeping], end: Key | None, effort: Effort,
+                 known: Floors | None) -> None:
+        """kept: what is known of each candidate; end: the key behind which nothing is of interest."""
+        self.space, self.bounding, self.kept, self.end, self.effort = space, bounding, kept, end, effort
+        self.known, self.out = known, bounding.out
+
+    @cached_property
+    def floors(self) -> Floors:
+        """What no layout is below, by what decides how long a layer takes."""
+        return self.known or floors(self.bounding.question, self.space, self.bounding.pricing)
+
+    @property
+    def _ends(self) -> Floats:
+        """The objective behind which nothing is of interest, by candidate."""
+        ends = np.full(len(self.space.candidates), np.inf if self.end is None else self.end[0])
+        for at, kept in self.kept.items():
+            if kept.end is not None:
+                ends[at] = min(ends[at], kept.end[0])
+        return ends
+
+    def hopeful(self, source: Source) -> Source:
+        """Return the source less the candidates on which everything is known to lie behind what is of interest."""
+        ends = self._ends
+        if not np.isfinite(ends).any():
+            return source
+        mine, least = map(int, domain("candidate", self.space)), self.floors.least
+        left, points = source.without({at for at in mine if at in least and least[at][0] > ends[at]})
+        self.out.removed["bound"] += points
+        return left
+
+    def blocks(self, source: Source, most: int) -> Iterator[tuple[Layouts, bool]]:
+        """Yield the stems that floors do not exclude as `together` does."""
+        return together(source, most, self.effort.check, self._wanted)
+
+    def _wanted(self, candidate: int, columns: Columns) -> Iterator[tuple[Mask, bool]]:
+        """Yield which rows are. Of many the ones with the least floors come first: what they lead to excludes most of
+        the others before they are made.
+        """
+        count = len(columns["tp"])
+        if count <= MANY and self._ends[candidate] == np.inf:
+            yield np.ones(count, bool), False
+            return
+        least = self.floors.of({**columns, "candidate": np.full(count, candidate)})
+        if count <= MANY:
+            yield least <= self._ends[candidate], False
+            return
+        first = least <= FIRST * self.floors.least[candidate][0]
+        yield first & (least <= self._ends[candidate]), True
+        yield ~first & (least <= self._ends[candidate]), False
+
+    def within_limits(self, stems: Layouts, source: Source) -> tuple[Layouts, Keys]:
+        """Return the stems that can meet every limit, with their keys; in chunks, so that memory stays small."""
+        parts, pricing, ends = [], self.bounding.pricing, self._ends
+        if np.isfinite(ends).any():
+            near = np.flatnonzero(self.floors.of(stems.columns) <= ends[stems.candidate])
+            self.out.removed["bound"] += (len(stems) - len(near)) * source.points
+            stems = stems.take(near)
+        for start in range(0, max(1, len(stems)), CHUNK):
+            self.effort.check()
+            chunk = stems.take(np.arange(start, min(start + CHUNK, len(stems)))) if len(stems) > CHUNK else stems
+            question = self.bounding.question
+            terms = layer_terms(question, chunk)
+            keys = pricing.least(chunk, stem_bound(question, chunk, terms))
+            near = np.flatnonzero(self._near(chunk, keys))
+            self.out.removed["bound"] += (len(chunk) - len(near)) * source.points
+            near = near[self.bounding.within_limits(keys.take(near), points=source.points)]
+            chunk, terms = chunk.take(near), terms.take(near)
+            held = np.flatnonzero(self.bounding.holds(chunk, source))
+            chunk, terms = chunk.take(held), terms.take(held)
+            steps = self.bounding.least_steps(chunk, terms, source)
+            fits = np.flatnonzero(np.isfinite(steps))
+            self.out.removed["states"] += (len(chunk) - len(fits)) * source.points
+            chunk, keys = chunk.take(fits), pricing.least(chunk.take(fits), steps[fits])
+            near = np.flatnonzero(self._near(chunk, keys))
+            self.out.removed["bound"] += (len(chunk) - len(near)) * source.points
+            keep = near[self.bounding.within_limits(keys.take(near), points=source.points)]
+            parts.append((chunk.take(keep), keys.take(keep)))
+        return joined([table for table, _ in parts]), joined_keys([keys for _, keys in parts])
+
+    def _near(self, stems: Layouts, keys: Keys) -> Mask:
+        """Say which stems may still lead to something of interest."""
+        far = np.inf if self.end is None else self.end[0]
+        near: Mask = near_leaders(self.kept, stems, keys) & (keys.first <= far)
+        return near
