@@ -33,7 +33,7 @@ def doubt_of(made: Sequence[Assignment], others: Sequence[Alternative], objectiv
 
 
 def _choices(best: Assignment, other: Assignment, objective: str) -> Choices | None:
-    ours, theirs = (one.time.evidence.causes if one.time.evidence else {} for one in (best, other))
+    ours, theirs = (dict(one.time.evidence.causes) if one.time.evidence else {} for one in (best, other))
     values = getattr(best, objective), getattr(other, objective)
     if not ours or not theirs or not all(values):
         return None

@@ -135,7 +135,7 @@ class Residual(Frozen):
     """Median of their relative error; none without rows."""
     unseen: tuple[str, ...] = ()
     """Traits and sizes by which no row of the same head is alike."""
-    causes: dict[str, float] = Field(default_factory=dict)
+    causes: tuple[tuple[str, float], ...] = ()
     """Variances of the logarithm, by cause."""
     q05: Ratio
     q10: Ratio
@@ -245,10 +245,11 @@ class Residuals(Sourced):
         width = self.law.scale(far, is_open=is_open) * self.law.optimism
         unseen = (*far.unseen, *(name for name, by in far.past.items() if by >= 1))
         wider = (self.law.optimism * (self.quantiles.q95 - self.quantiles.q05) / NORMAL_WIDTH)**2
-        causes = {name: value * wider for name, value in self.law.causes(far, traits, is_open=is_open).items() if value}
+        causes = self.law.causes(far, traits, is_open=is_open).items()
         return Residual(rows=far.cell.rows if far.same else 0, sources=len(far.cell.sources) if far.same else 0,
                         error=far.cell.error if far.same else None, unseen=unseen,
-                        causes=causes, **{name: math.exp(width * getattr(self.quantiles, name)) for name in LEVELS})
+                        causes=tuple((name, value * wider) for name, value in causes),
+                        **{name: math.exp(width * getattr(self.quantiles, name)) for name in LEVELS})
 
 
 def alike(traits: Sequence[str], head: int) -> list[tuple[str, ...]]:

@@ -18,7 +18,8 @@ OTHER = {"rows of blackwell": 0.07**2, "site megatron": 0.06**2}
 
 
 def known(causes: dict[str, float], steps: int) -> Any:
-    return time(steps=steps).model_copy(update={"evidence": Evidence(rows=5, validated=True, causes=causes)})
+    evidence = Evidence(rows=5, validated=True, causes=tuple(causes.items()))
+    return time(steps=steps).model_copy(update={"evidence": evidence})
 
 
 def doubt(price: float, causes: dict[str, float] = OTHER, *, gpu: str = "h100-sxm", objective: str = "cost_usd",
