@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from benchmarks.intervals import EVIDENCE, shipped
+from benchmarks.intervals import evidence_of, shipped
 from benchmarks.table import table
 from planner.ask.calibrate import RESIDUALS, STEP, learnt
 from planner.catalog.load import Catalog
 from planner.evidence.held_out import Check, held_out
-from planner.evidence.reading import read_evidence
 from planner.evidence.spread import Sample
 
 APART = ("family", "engine", "architecture")
@@ -28,9 +27,8 @@ def coverage(names: Sequence[str]) -> Iterator[str]:
                 "were left.")
     catalog = Catalog()
     for name in names:
-        kind, what = RESIDUALS[name]
-        samples, left = learnt(name, [read_evidence(EVIDENCE / f"{kind}.csv")], catalog,
-                               shipped()[1] if name == STEP else None)
+        what = RESIDUALS[name][1]
+        samples, left = learnt(name, evidence_of(name), catalog, shipped()[1] if name == STEP else None)
         how, law = catalog.spreading, catalog.spreading.laws[name]
         inside, widths = [], []
         for sample in samples:

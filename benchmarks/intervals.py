@@ -13,40 +13,49 @@ from pathlib import Path
 from planner.ask.calibrate import MEMORY, RESIDUALS, SERVING, STEP, learnt
 from planner.catalog.fitted import FITTED
 from planner.catalog.load import Catalog, data_root
+from planner.evidence.kinds import Evidence
 from planner.evidence.reading import read_evidence
 from planner.evidence.spread import residuals_of
 from planner.fit.knobs import Knob, knobs_of
 from planner.fit.rows import TrainingRows, rows_of
 from planner.fit.solve import Linear, about
-from planner.fit.write import residual_file
-from planner.text_io import write_folder
+from planner.fit.write import residual_file, save
 
 ROOT = Path(__file__).parents[1]
 EVIDENCE = ROOT / "tests" / "evidence"
 AS_OF = "2026-11"
+FILES = {STEP: ("train_throughput", "finetune_throughput"), MEMORY: ("train_memory",), SERVING: ("serve_throughput",)}
+"""Evidence that each file of residuals stands on."""
 
 
 def main() -> int:
     """Write the files of residuals."""
-    catalog, folder = Catalog(), ROOT / "catalogs" / "calibration"
-    names = [name for name in (STEP, MEMORY, SERVING) if not sys.argv[1:] or name in sys.argv[1:]]
+    folder = ROOT / "catalogs"
+    texts = {name: (folder / "calibration" / f"{name}.yaml").read_text(encoding="utf-8") for name in FILES}
+    constants = (folder / "calibration" / f"{FITTED}.yaml").read_text(encoding="utf-8").split("\nresiduals:")[0] + "\n"
+    save(folder, constants, texts)  # so that the catalog is of one piece whoever wrote its parts
+    catalog = Catalog()
+    names = [name for name in FILES if not sys.argv[1:] or name in sys.argv[1:]]
     linear = shipped()[1] if STEP in names else None
-    texts = {}
     for name in names:
-        kind, what = RESIDUALS[name]
-        samples, left = learnt(name, [read_evidence(EVIDENCE / f"{kind}.csv")], catalog, linear)
+        samples, left = learnt(name, evidence_of(name), catalog, linear)
         law = residuals_of(samples, catalog.spreading.laws[name], catalog.spreading, left)
-        source = f"{len(samples)} figures of {kind}.csv, by benchmarks.intervals"
-        texts[f"{name}.yaml"] = residual_file(name, what, source, AS_OF, *law)
-    write_folder(folder, texts)
+        source = f"{len(samples)} figures of {', '.join(FILES[name])}, by benchmarks.intervals"
+        texts[name] = residual_file(name, RESIDUALS[name][1], source, AS_OF, *law)
+    save(folder, constants, texts)
     return 0
+
+
+def evidence_of(name: str) -> list[Evidence]:
+    """Return the files that residuals stand on."""
+    return [read_evidence(EVIDENCE / f"{one}.csv") for one in FILES[name]]
 
 
 @cache
 def shipped() -> tuple[list[Knob], Linear]:
     """Return the constants that may be fitted, and the rows of training about the shipped ones."""
     priors = Catalog(unfitted=data_root("catalogs"))
-    rows = TrainingRows(tuple(rows_of(read_evidence(EVIDENCE / "train_throughput.csv"), priors)))
+    rows = TrainingRows(tuple(row for one in evidence_of(STEP) for row in rows_of(one, priors)))
     knobs = knobs_of(priors, [row.outcome for row in rows.rows])
     (constants,) = Catalog().fitted
     assert constants.name == FITTED

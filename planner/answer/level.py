@@ -54,6 +54,8 @@ class Replayed(Frozen):
     """Total over all replicas."""
     share_within_level: float = Field(ge=0, le=1)
     """Share of the requests that met every latency target."""
+    share_within_level_of_day: float | None = Field(default=None, ge=0, le=1, exclude_if=absent)
+    """The same of all hours of a day: all else is of the busiest. The key is left out where every hour is alike."""
     busy_share: float = Field(ge=0, le=1)
     """Share of the time in which a step ran, averaged over the replicas."""
 
@@ -97,5 +99,12 @@ class Serving(Frozen):
     """Of a step, as the engine must be told; left out likewise."""
     nodes_by_hour: tuple[int, ...] | None = Field(default=None, exclude_if=absent)
     """Nodes in each hour of the day; the key is left out where they are as many at every hour."""
+    replicas_by_hour: tuple[int, ...] | None = Field(default=None, exclude_if=absent)
+    """Replicas in each hour of the day; left out likewise."""
     replayed: Replayed | None = Field(default=None, exclude_if=absent)
     """Of all replicas of the workload together that answer the same prompts; elsewhere the key is left out."""
+
+    def rate_at(self, hour: int) -> float:
+        """Return the requests/s that its replicas answer in an hour of the day."""
+        there = self.replicas if self.replicas_by_hour is None else self.replicas_by_hour[hour]
+        return self.requests_per_second / self.replicas * there

@@ -48,7 +48,7 @@ class Objective(Frozen):
     bound: float | None = None
     """No plan in the searched space is below it, or of requests/s above it; none if nothing is proven."""
     gap: float | None = None
-    """(value - bound) / value, 0 when proven."""
+    """(value - bound) / value, of requests/s (bound - value) / value; 0 when proven."""
     by_replay: ByReplay | None = Field(default=None, exclude_if=absent)
     """What replays say of the fleet; the key is left out where nothing is replayed."""
 
@@ -71,9 +71,9 @@ class Search(Frozen):
     fit: int = Field(default=0, ge=0)
     """Legal rows that fit in memory under some staging."""
     removed: dict[str, int] = Field(default_factory=dict)
-    """Rows by what removed them first: rules; `deadline`, `budget`, `power`, `owned`, `bound` and `time` before the
-    rows were made, so that these and the rules make up `layouts` with the legal ones; the rest of the names among legal
-    ones and their offloaded variants. Most first."""
+    """Rows by what removed them first: rules; `deadline`, `budget`, `power`, `owned`, `states` (beyond any memory),
+    `bound` and `time` before the rows were made, so that these and the rules make up `layouts` with the legal ones; the
+    rest of the names among legal ones and their offloaded variants. Most first."""
     staged: int = Field(default=0, ge=0)
     """Rows whose stages were solved exactly; the others were pruned by their bound."""
     domains: dict[str, tuple[int | float | str, ...]] = Field(default_factory=dict)

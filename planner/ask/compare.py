@@ -13,8 +13,11 @@ from planner.catalog.hardware import Node
 from planner.catalog.load import Catalog
 from planner.catalog.price import Site
 from planner.errors import InputError
+from planner.jobs.fleet import Fleet
+from planner.jobs.job import Tried
 from planner.jobs.kinds import asks_what_holds, question_of
-from planner.jobs.solved import Question, Solved, solve_lifted
+from planner.jobs.settle import settle
+from planner.jobs.solved import Question, Solved, alone_in, settings_of, solve, solve_lifted
 from planner.money.rent import RentalOffer
 from planner.scenario.scenario import AnyScenario
 from planner.solver.settings import UNLIMITED, Effort
@@ -54,8 +57,14 @@ def compare(scenario: AnyScenario, catalog: Catalog, effort: Effort = UNLIMITED,
     if traced:
         only(question, "compare --trace")
     market = question.terms.market
-    found = [_compared(question.under(replace(question.terms, market=market.only(offer))), offer, site, effort)
-             for offer in market.every_offer]
+    together = _together(question, effort)
+    known: dict[object, Tried] = {}
+    found = []
+    for offer in market.every_offer:
+        alone = question.under(replace(question.terms, market=market.only(offer)))
+        solved = None if together is None else _of_offer(together, alone, offer)
+        found.append(_compared(
+            alone, solved or settle(solve_lifted(alone, effort), known=known).solved, offer, site))
     found += [Compared(_not_offered(catalog.node(name), catalog), (), None) for name in market.dropped]
     use = scenario.sourcing.buy.utilization if scenario.sourcing.buy else 1.0
     rents = [usd for one in found if one.row.kind == "rent" and (usd := _rent_again_and_again(one, use)) is not None]
@@ -98,9 +107,25 @@ def _against_rent(one: Compared, rents: list[float]) -> Compared:
                    break_even_utilization=estate.break_even_utilization(nodes, rent))
 
 
-def _compared(question: Question, offer: RentalOffer, site: Site, effort: Effort) -> Compared:
-    """Solve the question on one candidate at one offer's price."""
-    solved = solve_lifted(question, effort)
+def _together(question: Question, effort: Effort) -> Solved | None:
+    """Return the question solved on every candidate in one search, where it is of one job that ends; else none."""
+    alone = len(question.terms.market.offers) > 1 and alone_in(question) is not None
+    solved = solve(question, effort, "every") if alone else None
+    return None if solved is None or solved.columns[0].open_bound is not None else solved
+
+
+def _of_offer(together: Solved, question: Question, offer: RentalOffer) -> Solved | None:
+    """Return the plan on one offer from what was found of its candidate at this price; none where nothing was."""
+    if offer not in together.question.terms.market.offers:
+        return None
+    columns = tuple(one.of(offer.candidate) for one in together.columns)
+    fleet = Fleet(columns, question.terms, settings_of(together.effort))
+    solved = replace(together, question=question, columns=columns, fleet=fleet, solution=fleet.solve())
+    return solved if columns[0].runs and solved.picks else None
+
+
+def _compared(question: Question, solved: Solved, offer: RentalOffer, site: Site) -> Compared:
+    """Return the row of the question on one candidate at one offer's price."""
     candidate = question.terms.market.candidates[offer.candidate]
     row = Row(node=candidate.node.name, gpu=candidate.gpu.name, offer=offer.label, kind=offer.how,
               status=solved.status, why_not=_why_not(solved), note=offer.note)
@@ -114,7 +139,7 @@ def _why_not(solved: Solved) -> str | None:
     """Return why an offer has no plan; none where it has one."""
     if solved.status == "undecided":
         return "time ran out before a plan was found"
-    infeasible = infeasible_of(solved)
+    infeasible = infeasible_of(solved, relaxing=bool(solved.fleet.demands))
     if infeasible is None:
         return None
     nearest = infeasible.nearest if solved.fleet.demands else None

@@ -21,6 +21,7 @@ from planner.jobs.kinds import MOST_HOLDING, holding, on_node
 from planner.jobs.solved import Question, Solved, solve
 from planner.physics.shapes import parameters
 from planner.scenario.default import Default
+from planner.scenario.resolve import text_notes
 from planner.scenario.scenario import AnyScenario, only_training
 from planner.scenario.workload import EVERY
 from planner.solver.settings import UNLIMITED, Effort
@@ -104,7 +105,7 @@ def hold(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], e
         notes = ["stopped by the time limit: fewer GPUs may do"]
     account = joined(found.accounts, time.monotonic() - started)
     return Plan(
-        status=ended, notes=tuple(notes) if best or not proven else (),
+        status=ended, notes=(*text_notes(defaults), *(notes if best or not proven else ())),
         assignments=tuple(best), alternatives=tuple(found.others),
         objective=Objective(name="gpus", **({"value": total} if best else {}),
                             **({"bound": total, "gap": 0.0} if best and proven else {})),

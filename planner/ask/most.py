@@ -63,8 +63,8 @@ def most_served(scenario: ServingScenario, catalog: Catalog, defaults: Sequence[
     job = solved.question.jobs[0]
     assert isinstance(job, ServingJob)
     shown = scenario.model_copy(update={"workload": job.asked})
-    plan = Plan(status="optimal" if met else "feasible", notes=question.terms.market.notes,
-                objective=Objective(name="requests_per_second", value=rate, bound=rate, gap=0.0,
+    plan = Plan(status="optimal" if met and rate == most else "feasible", notes=question.terms.market.notes,
+                objective=Objective(name="requests_per_second", value=rate, bound=most, gap=most / rate - 1,
                                     by_replay=ByReplay(met=met, gap=most / rate - 1)),
                 assignments=tuple(solved.assignments(replaying)),
                 search=search_of(solved, time.monotonic() - started),

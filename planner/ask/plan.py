@@ -22,6 +22,7 @@ from planner.jobs.settle import Settled, settle
 from planner.jobs.solved import Question, effort_of, solve_lifted
 from planner.scenario.default import Default
 from planner.scenario.portfolio import AnyQuestion, Portfolio
+from planner.scenario.resolve import text_notes
 from planner.scenario.scenario import ServingScenario
 from planner.simulate.reading import read_trace
 from planner.units import show_seconds
@@ -78,7 +79,7 @@ def make_plan(scenario: AnyQuestion, catalog: Catalog, *, defaults: Sequence[Def
     by_replay = _by_replay(settled, made)
     status = "feasible" if by_replay is not None and not by_replay.met and solved.status == "optimal" else solved.status
     others = tuple(alternatives_of(solved, shown, plain)) if made else ()
-    plan = Plan(status=status, notes=(*question.terms.market.notes, *more),
+    plan = Plan(status=status, notes=(*question.terms.market.notes, *text_notes(defaults), *more),
                 objective=solved.objective.model_copy(update={"by_replay": by_replay}),
                 assignments=made,
                 alternatives=others, doubt=doubt_of(made, others, solved.objective.name, catalog),

@@ -76,6 +76,8 @@ class KernelShape(Sourced):
     """Bytes moved forward per element of queries, keys and values: rotated or copied."""
     embedding_bytes: Passes
     """Bytes moved per element of an embedding, looked up and its gradient added."""
+    cache_gain: float = Field(ge=1, le=100)
+    """Rate of the last-level cache over that of memory, for what a kernel reads that the one before has written."""
     elementwise_backward: float = Field(ge=1e-4, le=100)
     """Bytes that elementwise work moves backward over forward."""
     recompute: dict[RecomputeModule, Annotated[float, Field(ge=0, le=1)]]

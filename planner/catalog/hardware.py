@@ -28,6 +28,8 @@ class Gpu(Sourced):
     memory_bandwidth: ByteRate
     peak: dict[Precision, FlopRate]
     multiprocessors: Few
+    cache: Bytes = 0.0
+    """The last-level cache, where it is large enough to hold what one kernel leaves to the next."""
     pcie_bandwidth: ByteRate
     power: Watts
     gemm_efficiency: dict[Precision, Share] = Field(default_factory=dict)

@@ -22,11 +22,10 @@ from planner.errors import InputError, did_you_mean
 from planner.yaml_io import Frozen
 
 Flag = Literal[
-    "adapters", "attention_copies", "blocks", "capped", "copy_engines", "fills_gpus", "frees_gradients",
-    "layers_apart", "liger", "loads_whole", "optimizer_in_backward", "own_head", "recurrent", "reserves_answers",
-    "run_interleaves", "sends_each_expert", "several_batches", "slow_experts", "trains_tables", "true_length",
-    "tuned", "tuned_engine",
-    "warming"]
+    "adapters", "attention_copies", "balanced", "blocks", "capped", "copy_engines", "fills_gpus", "frees_gradients",
+    "keeps_half", "layers_apart", "liger", "loads_whole", "optimizer_in_backward", "own_head", "padding_free",
+    "recurrent", "reserves_answers", "run_interleaves", "sends_each_expert", "several_batches", "slow_experts",
+    "trains_tables", "true_length", "tuned", "tuned_engine", "warming"]
 Word = Literal[
     "base", "cache", "catalog_model", "engine", "engine_generation", "fabric", "fsdp2_stack", "loss",
     "memory_engine", "peak_kind", "positions", "preset_recompute", "ran_version", "refused", "regime",
@@ -35,16 +34,17 @@ Word = Literal[
     "usual_version", "usual_weights", "version", "weights"]
 Number = Literal[
     "answer_cv", "attention_ranks", "context_ranks", "dies", "draft_layers", "drafts", "dtype_moments", "issue",
-    "live_mlp", "lora_rank", "loss_bytes", "moments", "offload", "parallel_norms", "pipeline_micro_batch", "prompts",
-    "run_batch", "run_length", "scheduled", "shard_group", "table_bytes", "unsaved_products", "usual_length",
-    "usual_vpp", "usual_zero", "vpp", "zero"]
+    "live_mlp", "lora_rank", "loss_bytes", "moments", "offload", "offload_activations", "offload_parameters",
+    "parallel_norms", "pipeline_micro_batch", "prompts", "run_batch", "run_length", "sample_tokens", "scheduled",
+    "shard_group", "standing_buffers", "table_bytes", "unsaved_products", "usual_length", "usual_vpp", "usual_zero",
+    "vpp", "zero"]
 Several = Literal[
     "adapted", "recompute_flags", "workers"]
 Question = Literal[Flag, Word, Number, Several]
 COLUMNS = frozenset({
     "source", "source_detail", "notes", "year", "framework", "method", "model", "gpu", "gpus", "scaleout", "sharding",
-    "precision", "optimizer", "moments_dtype", "base_quantization", "loss_kernel", "lora_rank", "lora_targets",
-    "hidden", "vocab", "experts", "mla", "engine", "engine_version", "weight_precision", "kv_precision",
+    "precision", "optimizer", "offload", "moments_dtype", "base_quantization", "loss_kernel", "lora_rank",
+    "lora_targets", "hidden", "vocab", "experts", "mla", "engine", "engine_version", "weight_precision", "kv_precision",
     "disaggregated", "concurrency", "offload_activations", "run_class", "kind", "params_b"})
 """Columns that say what was run, and that a rule may read."""
 KNOWN = frozenset({"stack", "format", "architecture", "version", "nic_gbit"})

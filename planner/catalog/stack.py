@@ -46,6 +46,9 @@ class ExpertKernels(Frozen):
     host_layer: Seconds
     host_expert: Seconds
     """Host time of each local expert."""
+    gather_expert: Seconds | None = None
+    """Time that ZeRO-3 takes to gather an expert's matrices, one by one as the loop over experts comes to them; none
+    where it gathers whole layers."""
     permute_passes: Passes
     """Times the routed tokens pass through memory, forward and backward, to be sorted by expert and back."""
     biased_passes: Passes
@@ -168,15 +171,33 @@ class Stack(Sourced):
     """Device bytes of the buckets through which gradients are reduced and weights gathered."""
     elementwise: Factor
     """Bytes moved by norms, activations, rotary and residuals over the counted minimum."""
+    adapter_passes: Passes = 1.0
+    """Times the input and output of an adapted product pass through memory forward for its adapter, twice backward."""
+    adapter_casts: Passes = 0.0
+    """The same, added on a base that is not quantized: PEFT casts inputs to the 32 bits of its adapters there."""
+    upcast: Factor = 1.0
+    """Elementwise traffic on a quantized base over that on a plain one: norms, and so what runs between the layers, in
+    32 bits (PEFT's prepare_model_for_kbit_training)."""
+    dequantize: dict[str, Factor] = Field(default={})
+    """Time to expand a quantized matrix over that of its bytes, by quantization."""
     fused_attention: bool = True
     """Flash attention, which skips what the causal mask hides and keeps no scores; unfused does neither."""
-    attention_kernel: dict[str, Share] = Field(default={})
-    """Share of a GPU architecture's attention rates that the stack's kernel generation reaches, where below one."""
+    attention_kernel: dict[str, Factor] = Field(default={})
+    """Share of a GPU architecture's attention rates that the stack's kernel generation reaches, where not one."""
     matrix_rate: dict[Precision, Share] = Field(default={})
     """Share of a GPU's rates that the stack's products of a precision reach, where below one."""
     overlap: Overlap
     experts: ExpertKernels | None = None
     """None where the stack has no mixture of experts."""
+    launch_adapter: Seconds = 0.0
+    """Host time that an adapted product adds to its layer."""
+    gather_unit: Seconds = 0.0
+    """Time that ZeRO-3 takes to gather or reduce a unit of weights, whatever its bytes."""
+    launch_unit: Seconds = 0.0
+    """Host time of the same."""
+    gathers_matrices: bool = False
+    """Whether such a unit is a matrix (DeepSpeed) or a layer (FSDP); an adapter's two matrices are units of their
+    own."""
     launch_layer: Seconds
     """Host time to launch the kernels of a layer, forward and backward: it takes no less; near zero in CUDA graphs."""
     step_overhead: Seconds

@@ -63,4 +63,6 @@ def command(scenario: str | None, prefer: str | None, pareto: str | None, time_l
         say(render_answer_line(plan))
     else:
         render_plan(plan, console(), full=is_verbose())
-    return EXIT_INTERRUPTED if interrupted else EXIT_CODES[plan.status]
+    seen = plan.objective.by_replay
+    held = plan.objective.name == "requests_per_second" and seen is not None and seen.met
+    return EXIT_INTERRUPTED if interrupted else EXIT_OK if held else EXIT_CODES[plan.status]

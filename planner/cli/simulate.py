@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import click
@@ -10,34 +11,52 @@ from planner.cli.options import common, console, is_quiet, open_catalog
 from planner.cli.plan_file import read_plan
 from planner.cli.printing import say, say_json
 from planner.cli.progress import bar
-from planner.errors import EXIT_OK
+from planner.cli.question import LABELS, overrides, question_options
+from planner.errors import EXIT_OK, InputError
+from planner.scenario.scenario import ServingScenario
 from planner.simulate.router import POLICIES
 
 
 @click.command("simulate")
-@click.argument("plan", type=click.Path(path_type=Path))
+@click.option("--node", metavar="NAME", help="Replay on replicas on this node type, instead of those of a plan.")
+@click.option("--layout", default="", metavar="AXIS=VALUE,..", help="Of these replicas: tp=4,pp=2. Default: the best.")
 @click.option("--trace", type=click.Path(path_type=Path), metavar="FILE",
               help="Requests: a CSV in the format of Azure's LLM inference traces, or Mooncake's JSON lines. "
               "Default: what the plan's service is asked for.")
 @click.option("--workload", metavar="NAME", help="The service to replay, in a plan with several.")
 @click.option("--policy", type=click.Choice(sorted(POLICIES)), default="least-outstanding", show_default=True,
               help="How requests are routed to replicas.")
+@partial(question_options, taken=("trace",))
 @common
-def command(plan: Path, trace: Path | None, workload: str | None, policy: str, as_json: bool,
-            catalogs: tuple[Path, ...]) -> int:
-    """Replay a trace on the fleet of a serving plan: batching, chunked prefill, routing, preemption.
+def command(scenario: str | None, node: str | None, layout: str, trace: Path | None, workload: str | None, policy: str,
+            as_json: bool, catalogs: tuple[Path, ...], **flags: object) -> int:
+    """Replay a trace on a fleet: batching, chunked prefill, routing, preemption.
 
-    PLAN is what planner plan --json printed for a service. Percentiles are printed beside those that the plan computed.
+    SCENARIO is what planner plan --json printed for a service. With --node it is a scenario, or flags stand alone, as
+    for planner estimate: --gpus are those of all replicas. Percentiles are printed beside those computed.
     """
     from planner.answer.schema import to_json
-    from planner.jobs.serving.simulate import simulate_plan
+    from planner.ask.estimate import estimating, layout_text
+    from planner.jobs.serving.simulate import simulate_fleet, simulate_plan
     from planner.render.simulation import render_simulation, simulation_sentence
     from planner.simulate.reading import read_trace
 
-    made, requests = read_plan(plan), None if trace is None else read_trace(trace)
+    catalog, given, requests = open_catalog(catalogs), overrides(flags), None if trace is None else read_trace(trace)
     with bar(shown=not (as_json or is_quiet())) as progress:
-        found = simulate_plan(made, open_catalog(catalogs), requests, workload=workload, policy=policy,
-                              progress=progress)
+        if node is None:
+            if scenario is None or given or layout:
+                raise InputError("simulate takes what planner plan --json printed; or --node, with a scenario or flags "
+                                 "such as --model and --rate")
+            found = simulate_plan(read_plan(Path(scenario)), catalog, requests, workload=workload, policy=policy,
+                                  progress=progress)
+        else:
+            ask = estimating(scenario, given, catalog, node=node, layout=layout_text(layout), labels=LABELS)
+            if not isinstance(ask.scenario, ServingScenario):
+                raise InputError("simulate replays requests on a service, and this is a training question")
+            if workload is not None:
+                raise InputError("--workload is of a plan with several services")
+            found = simulate_fleet(ask.scenario.services[0], [ask()], catalog, requests, policy=policy,
+                                   progress=progress)
     if as_json:
         say_json(to_json(found))
     elif is_quiet():

@@ -37,7 +37,7 @@ class Outcome:
             return measured.step_time_s
         if measured.tokens_per_s_per_gpu is None:
             return None
-        return step * self.prediction.evaluation.tokens_per_second_per_gpu / measured.tokens_per_s_per_gpu
+        return step * self.prediction.tokens_per_second_per_gpu / measured.tokens_per_s_per_gpu
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ def _trained(row: TrainRow, prediction: Prediction, catalog: Catalog) -> Iterato
     is_open, is_new = row.stated is False, row.prefix not in catalog.step_residuals.sources
     step = catalog.step_residuals.at(prediction.step_traits, prediction.sizes, is_open=is_open)
     memory = catalog.memory_residuals.at(prediction.memory_traits, prediction.sizes, is_open=is_open)
-    speed, seconds = prediction.evaluation.tokens_per_second_per_gpu, prediction.evaluation.step.seconds
+    speed, seconds = prediction.tokens_per_second_per_gpu, prediction.evaluation.step.seconds
     if measured.tokens_per_s_per_gpu is not None:
         yield _number(row.id, "tokens_per_s_per_gpu", speed, measured.tokens_per_s_per_gpu,
                       (speed / step.q95, speed / step.q05), assumed, is_new=is_new)

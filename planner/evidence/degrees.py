@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import log2, sqrt
+from typing import Literal
 
 from planner.catalog.architecture import Model
 from planner.catalog.quirk import Sources
@@ -13,7 +15,8 @@ from planner.layouts.axes import RECOMPUTE
 from planner.layouts.table import Layouts, from_rows
 
 ZERO_STAGES = {"ddp": 0, "none": 0, "zero1": 1, "distopt": 1, "zero2": 2, "fsdp-no-reshard": 2,
-               "fsdp-shard-grad-op": 2, "zero3": 3, "fsdp": 3, "zero3/fsdp": 3, "hsdp": 3}
+               "fsdp-shard-grad-op": 2, "zero3": 3, "fsdp": 3, "zero3/fsdp": 3, "hsdp": 3,
+               "fsdp + expert parallel": 3}
 """The ZeRO stage of each sharding that a row may name."""
 FULL_LENGTH = "tokens="
 """Instruction data that is not packed: seq_len is the cap, the samples are shorter."""
@@ -22,6 +25,9 @@ MEAN_LENGTH = 400
 """Tokens of an instruction sample with its answer, on average: between Alpaca's and those of chat data."""
 LONGEST = 1304
 """Tokens of the longest sample of Alpaca's data, as LitGPT's tables print it for Llama 2."""
+SPREAD_PER_DOUBLING = 0.27
+"""Longest of a micro-batch of instruction samples over their mean, for each doubling of its samples: 1.28, 1.54 and
+1.81 of two, four and eight in fms-acceleration's benchmarks."""
 LONG_DATA = 8192
 """A cap from here on is set for data that reach it."""
 
@@ -34,10 +40,16 @@ class Degrees:
     sequence_length: int
     global_batch: int
     gpus: int
+    counted: float
+    """Share of the tokens at work that the row's speed counts: one, or without padding."""
 
 
-def degrees_of(run: TrainRun, model: Model, stack: Stack, sources: Sources, assumed: list[str]) -> Degrees:
-    """Return the layout of a row; every default is named in `assumed`. Raises SkippedError."""
+def degrees_of(run: TrainRun, model: Model, stack: Stack, sources: Sources, assumed: list[str], *,
+               memory_only: bool = False) -> Degrees:
+    """Return the layout of a row; every default is named in `assumed`. Raises SkippedError.
+
+    memory_only: the length is that of the peak, else that of the mean micro-batch.
+    """
     cap = run.seq_len or _usual_length(run, sources, assumed)
     if run.micro_batch is None and run.global_batch_seqs is None:
         raise SkippedError("batch not stated")
@@ -53,13 +65,18 @@ def degrees_of(run: TrainRun, model: Model, stack: Stack, sources: Sources, assu
         "zero": _zero(run, stack, dp * cp, sources, assumed),
         "recompute": _recompute(run, sources, assumed),
         "hsdp": _copies(run, gpus, tp, dp * cp, sources, assumed), "offload": _offload(run, sources),
-        "offload_parameters": run.offload_parameters or 0.0, "offload_activations": run.offload_activations or 0.0}
+        "offload_parameters": _outside("offload_parameters", run.offload_parameters, run, sources),
+        "offload_activations": _outside("offload_activations", run.offload_activations, run, sources)}
     # embedding and head may count as layers
     if not 1 <= pp * vpp <= model.layers + 2:
         raise SkippedError(f"pp {pp} x vpp {vpp} is not within the {model.layers} layers of the model")
     if row["ep"] * row["hsdp"] > dp * cp * (tp if row.get("expert_tp") else 1):
         raise SkippedError(f"ep {row['ep']} is wider than a shard group of {dp * cp // row['hsdp']:g}")
-    return Degrees(from_rows([row], batch), _length(run, cap, micro, sources, assumed), batch, gpus)
+    if memory_only:
+        length, counted = _peak_length(run, cap, micro, sources, assumed), 1.0
+    else:
+        length, counted = _mean_length(run, cap, micro, dp, sources, assumed)
+    return Degrees(from_rows([row], batch), length, batch, gpus, counted)
 
 
 def _usual_length(run: TrainRun, sources: Sources, assumed: list[str]) -> int:
@@ -81,7 +98,30 @@ def _accumulates(run: TrainRun, stack: Stack, sources: Sources, assumed: list[st
     return (run.grad_accum or 1) > 1
 
 
-def _length(run: TrainRun, cap: int, micro: int, sources: Sources, assumed: list[str]) -> int:
+def _mean_length(run: TrainRun, cap: int, micro: int, ranks: int, sources: Sources,
+                 assumed: list[str]) -> tuple[int, float]:
+    """Return the tokens of a sequence that a step takes as long as, and the share of them that the row's speed counts.
+
+    Samples that are not packed are padded to the longest of their micro-batch, and all ranks wait for the longest of
+    theirs. Without padding they wait for the rank with the most tokens, unless samples are shared out evenly.
+    """
+    printed, mean = sources.whole("sample_tokens", run) or cap, run.mean_length
+    if run.packed is not False or mean is None:
+        return printed, 1.0
+    if sources.flag("padding_free", run):
+        spread = 0.0 if sources.flag("balanced", run) else log2(ranks) / sqrt(micro)
+    elif mean < printed:
+        spread = log2(micro * ranks)
+    else:
+        return printed, 1.0
+    padded = sources.flag("true_length", run)
+    slowest = round(mean * (1 + SPREAD_PER_DOUBLING * spread))
+    slowest = slowest if padded else min(cap, slowest)
+    assumed.append(f"{FULL_LENGTH}{slowest}")
+    return slowest, (printed if padded else mean) / slowest
+
+
+def _peak_length(run: TrainRun, cap: int, micro: int, sources: Sources, assumed: list[str]) -> int:
     """Return tokens of a sequence at the peak: stated, or for samples that are not packed between their mean and cap.
 
     A few of the longest samples meet in some micro-batch of a run and fill the cap; among many the mean counts.
@@ -209,7 +249,13 @@ def _offload(run: TrainRun, sources: Sources) -> float:
     """Return the share of the optimizer on the host: stated, or said in the notes of a file without the column."""
     if run.offload_parameters and run.sharding == "fsdp":
         return 1.0  # FSDP's CPU offload takes weights, gradients and optimizer states together
-    return (sources.number("offload", run) if run.offload_optimizer is None else run.offload_optimizer) or 0.0
+    return _outside("offload", run.offload_optimizer, run, sources)
+
+
+def _outside(question: Literal["offload", "offload_parameters", "offload_activations"], stated: float | None,
+             run: TrainRun, sources: Sources) -> float:
+    """Return the share of something on the host: stated, or by the words of the row."""
+    return (sources.number(question, run) if stated is None else stated) or 0.0
 
 
 def _recompute(run: TrainRun, sources: Sources, assumed: list[str]) -> int:

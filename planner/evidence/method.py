@@ -40,6 +40,7 @@ def tuning(run: TrainRun, stack: Stack, catalog: Catalog, assumed: list[str]) ->
         usual = TrainedBytes(weight=2, gradient=2, moments=4)
     return Tuning(
         trains_base=False, adapter_rank=rank or DEFAULT_RANK, quantized=quantization is not None, base_bytes=held,
+        base=quantization,
         table_bytes=(sources.number("table_bytes", run) if quantization else None) or 2.0,
         keeps_frozen_inputs=quantization is not None and stack.family == "hf-peft",  # bitsandbytes
         targets=_targets(run, stack, sources, assumed),

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from planner.catalog.architecture import Model
 from planner.catalog.likeness import memory_traits, sizes, step_traits
 from planner.catalog.load import Catalog
@@ -18,11 +20,13 @@ from planner.evidence.rows import TrainRun
 from planner.evidence.shape import model_of
 from planner.evidence.skipping import SkippedError, refuse
 from planner.evidence.software import stack_of
+from planner.layouts.axes import RECOMPUTE
 from planner.layouts.candidate import Candidate
 from planner.physics.training.evaluate import Evaluation, Fits, evaluate_fixed
 from planner.physics.training.question import computes, question_of, splits_model
 from planner.units import GIB
 
+UNSTATED_RECOMPUTE = "recompute=none"
 STATED, OPEN = 0.95, 0.99
 """Confidence of the memory verdict where the row states everything, and where something had to be assumed."""
 
@@ -48,6 +52,8 @@ class Prediction:
     model_is: Literal["whole", "split"]
     usual_kind: str = "reserved"
     """What the peak counts where the row does not say."""
+    counted: float = 1.0
+    """Share of the tokens at work that the row's speed counts."""
     load_bytes: float = 0.0
     """Device bytes while the model loads, where every rank builds the whole of it before sharding."""
 
@@ -60,6 +66,11 @@ class Prediction:
         device = self.load_bytes * memory.reserved / memory.allocated + memory.device - memory.reserved
         loads = not self.load_bytes or device * memory.peak / memory.device <= memory.usable
         return "tight" if memory.fits == "fits" and not loads else memory.fits
+
+    @property
+    def tokens_per_second_per_gpu(self) -> float:
+        """The speed as the row counts it."""
+        return self.evaluation.tokens_per_second_per_gpu * self.counted
 
     def memory_gib(self, kind: str) -> float:
         """Return the median peak in GiB as the tool behind `kind` prints it."""
@@ -78,7 +89,7 @@ def predict(run: TrainRun, catalog: Catalog, *, memory_only: bool = False, model
     method = method_of(run, said)
     model = model or model_of(run, catalog, assumed)
     stack = stack_of(run, model, catalog, assumed, memory_only=memory_only)
-    degrees = degrees_of(run, model, stack, said, assumed)
+    degrees = degrees_of(run, model, stack, said, assumed, memory_only=memory_only)
     candidate = candidate_of(run, stack, catalog, assumed, gpus=degrees.gpus, memory_only=memory_only)
     precision = _precision(run, stack, candidate, memory_only, said, assumed)
     question = question_of(
@@ -88,6 +99,11 @@ def predict(run: TrainRun, catalog: Catalog, *, memory_only: bool = False, model
     if not memory_only and not computes(candidate, question.rates[0], precision):
         raise SkippedError(f"GPU {candidate.gpu.name} has no {precision} rate in the catalog")
     evaluation = evaluate_fixed(question, degrees.table, 0)
+    if UNSTATED_RECOMPUTE in assumed and not stack.selective_recompute and evaluation.memory.fits == "does not fit":
+        # what ran must have fitted, and its stack recomputes all or nothing
+        assumed[assumed.index(UNSTATED_RECOMPUTE)] = "recompute=full"
+        table = degrees.table.replace(recompute=np.full(1, RECOMPUTE.index("full")))
+        evaluation = evaluate_fixed(question, table, 0)
     model_is: Literal["whole", "split"] = "split" if splits_model(degrees.table)[0] else "whole"
     return Prediction(
         model, evaluation, stack.name, stack.family, candidate.gpu.architecture,
@@ -95,7 +111,7 @@ def predict(run: TrainRun, catalog: Catalog, *, memory_only: bool = False, model
         method, step_traits(stack, method, model, candidate.gpu.architecture, precision),
         memory_traits(stack, method, model, split=model_is == "split"),
         sizes(degrees.gpus, degrees.sequence_length),
-        tuple(assumed), model_is, said.word("peak_kind", run) or "reserved",
+        tuple(assumed), model_is, said.word("peak_kind", run) or "reserved", degrees.counted,
         # 16-bit weights and their shard, where every rank builds the whole model on its GPU
         2.0 * question.shape.total * (1 + 1 / degrees.gpus) if said.flag("loads_whole", run) else 0.0)
 

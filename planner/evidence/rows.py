@@ -114,7 +114,8 @@ class TrainRun(Run):
 
     Words: framework, method, scaleout, sharding, seq_parallel, recompute, recompute_modules, precision,
     precision_recipe, the formats weights_dtype, gradients_dtype, master_dtype and moments_dtype, optimizer,
-    attention_impl, loss_kernel, lora_targets, base_quantization. GiB: gpu_mem_gib. Gbit/s: nic_gbit_per_gpu.
+    attention_impl, loss_kernel, lora_targets, base_quantization, offload. GiB: gpu_mem_gib. Gbit/s: nic_gbit_per_gpu.
+    Yes or no: packed (several samples a sequence). Tokens: mean_length of a sample.
     Counts: gpus_per_node, vpp (chunks of a GPU), the degrees cp and dp in GPUs, grad_accum in micro-batches, lora_rank.
     Tokens: seq_len. Sequences: global_batch_seqs, and micro_batch of one GPU. Shares of 1 that stand on the host:
     offload_optimizer, offload_parameters, offload_activations.
@@ -149,6 +150,9 @@ class TrainRun(Run):
     lora_rank: Count = None
     lora_targets: Text = None
     base_quantization: Text = None
+    packed: Truth = None
+    mean_length: Positive = None
+    offload: Text = None
     offload_optimizer: Share = None
     offload_parameters: Share = None
     offload_activations: Share = None

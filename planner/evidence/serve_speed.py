@@ -119,8 +119,12 @@ def group_of(members: Sequence[int], rows: Mapping[int, ServingRow], catalog: Ca
 
 
 def engine_speed(row: ServingRow, gpu: Gpu, catalog: Catalog) -> EngineSpeed:
-    """Return the engine's speed as a row ran it: with its defaults on that GPU, or tuned for a benchmark."""
-    speed = catalog.speeds(row.engine).release(row.version, gpu.architecture)
+    """Return the engine's speed as a row ran it, by its release."""
+    return as_it_ran(catalog.speeds(row.engine).release(row.version, gpu.architecture), row, gpu, catalog)
+
+
+def as_it_ran(speed: EngineSpeed, row: ServingRow, gpu: Gpu, catalog: Catalog) -> EngineSpeed:
+    """Return a release as a row ran it: with its defaults on that GPU, or tuned for a benchmark."""
     if row.tuned:
         return speed.quicker(catalog.serving_law.tuned)
     memory = catalog.sources.word("memory_engine", row) or row.engine

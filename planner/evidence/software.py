@@ -67,6 +67,7 @@ def _kernels(run: TrainRun, stack: Stack, catalog: Catalog) -> dict[str, Any]:
     usual = catalog.stack(stack.family) if stack.family in ("fsdp2", "hf-peft") else stack
     plain = usual.loss_bytes_per_logit
     changes["loss_bytes_per_logit"] = min(plain, _loss_bytes(run, catalog) or plain)
+    changes["context_bytes"] = stack.context_bytes + (said.number("standing_buffers", run) or 0.0)
     unsaved = said.number("unsaved_products", run)
     if unsaved is not None:
         changes["unsaved_products"] = unsaved
@@ -75,6 +76,8 @@ def _kernels(run: TrainRun, stack: Stack, catalog: Catalog) -> dict[str, Any]:
         changes["live_mlp"] = tile
     if run.attention_impl == "unfused":
         changes["fused_attention"] = False
+    if said.flag("keeps_half", run):
+        changes["upcast"] = 1.0
     if said.flag("liger", run):
         changes |= {"fused_norm_and_activation": True, "live_layers": catalog.stack("megatron-core").live_layers}
     if stack.name in ("megatron-core", "megatron-core-2025") and not said.flag("tuned", run):

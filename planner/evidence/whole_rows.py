@@ -12,7 +12,8 @@ from planner.evidence.rows import Measured, Positive, Row, Text, TrainRun
 class WholeRun(TrainRun):
     """What a row says of a whole run, beside what a training row says.
 
-    Words: kind (pretrain, ...), run_class (how the hours were counted), interconnect (the network between nodes).
+    Words: kind (pretrain, ...), run_class (how the hours were counted), interconnect (the network between nodes),
+    memory_inputs (what was recalled, not read), arch_source (where the shape is from; `memory` is recalled).
     Tokens: global_batch_tokens of a step; billions of tokens: tokens_b. Billions: active_params_b.
     """
 
@@ -22,6 +23,8 @@ class WholeRun(TrainRun):
     global_batch_tokens: Positive = None
     tokens_b: Positive = None
     active_params_b: Positive = None
+    memory_inputs: Text = None
+    arch_source: Text = None
 
 
 class WholeMeasured(Measured):

@@ -91,6 +91,7 @@ def predict_whole(given: WholeRun, catalog: Catalog) -> WholePrediction:
         raise SkippedError("tokens not stated")
     if given.gpu is None:
         raise SkippedError("GPU not stated")
+    assumed += [f"recalled={what}" for what in (given.memory_inputs, given.arch_source == "memory" and "shape") if what]
     run = given.model_copy(update={"scaleout": given.interconnect, "sharding": _sharding(given),
                                    "attention_impl": said.word("run_attention", given)})
     model = model_of(run, catalog, assumed)

@@ -27,8 +27,13 @@ STACK = {"elementwise": 0.30, "overlap.tensor_parallel": 0.70, "overlap.data_par
          "overlap.shard_gather": 0.70, "overlap.expert_parallel": 0.70,
          "overlap.pipeline": 0.70, "overlap.context_parallel": 0.70, "step_overhead": 0.50,
          "shard_broadcast": 0.50, "experts.host_layer": 0.40, "experts.host_expert": 0.40,
-         "experts.permute_passes": 0.40, "experts.biased_passes": 0.40, "experts.plain_passes": 0.40, "slowdown": 0.10}
+         "experts.permute_passes": 0.40, "experts.biased_passes": 0.40, "experts.plain_passes": 0.40, "slowdown": 0.10,
+         "adapter_passes": 0.50, "adapter_casts": 0.50, "launch_adapter": 0.50, "gather_unit": 0.50,
+         "upcast": 0.30, "dequantize.*": 0.50}
 """Fields of a stack and their spreads; slowdown is all that no other field explains."""
+ADAPTED = {"adapter_passes": ("lora", "qlora"), "launch_adapter": ("lora", "qlora"), "adapter_casts": ("lora",),
+           "upcast": ("qlora",), "dequantize": ("qlora",)}
+"""Fields of a stack that some methods have, with those methods."""
 KERNELS = {"half_k": 0.30, "half_mn": 0.30, "cast_forward_bytes": 0.30, "cast_backward_bytes": 0.30,
            "loss_bytes_per_logit": 0.30, "unfused_attention": 0.15, "scan_passes": 0.30, "jitter_per_doubling": 0.40}
 """Fields of the shape of kernels, the same on every GPU and stack, and their spreads."""
@@ -93,6 +98,8 @@ class Knob:
                        for m in mixtures):
                 return False
         if self.field == "scan_passes" and not any(block.recurrence for block in blocks):
+            return False
+        if prediction.method not in ADAPTED.get(self.field.split(".")[0], (prediction.method,)):
             return False
         if self.kind == "stacks":
             return self.entry in (prediction.stack, prediction.family)

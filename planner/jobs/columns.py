@@ -7,8 +7,8 @@ demands. To the solver both are plain figures; what a column is in full, only it
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import Literal, Self, TypeAlias
 
 import numpy as np
 
@@ -99,6 +99,10 @@ class Columns:
         """Whether Ctrl-C ended the search for them."""
         return False
 
+    def of(self, candidate: int) -> Self:
+        """Return those of one candidate alone."""
+        return replace(self, runs=tuple(one for one in self.runs if one.candidate == candidate))
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -121,6 +125,8 @@ class Pick:
     nodes: int
     daily: tuple[int, ...]
     """Nodes in every hour of the day; one figure where every hour is alike."""
+    hourly: tuple[int, ...] = ()
+    """Replicas in every hour of the day; none where every hour is alike."""
     part: float = 1.0
     """Of its nodes, what it pays for: others that run on them pay the rest."""
     share: float = 1.0

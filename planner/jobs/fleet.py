@@ -193,9 +193,10 @@ class Fleet:
             busiest = found.nodes[at].index(max(found.nodes[at]))
             idle = 0 if number else max(nodes) * size - sum(
                 self.pairs[other].column.gpus * found.replicas[other][busiest] for other in keys)
+            hourly = tuple(found.replicas[key][period] for period in hours) if len(hours) > 1 else ()
             yield Pick(*one.owner, one.column, offer, max(found.replicas[key]), count, tuple(on for on, _ in mine),
-                       paid / count, sum(pays for _, pays in mine) / len(mine) / max(paid, 1e-9), max(nodes), buys,
-                       idle)
+                       hourly, paid / count, sum(pays for _, pays in mine) / len(mine) / max(paid, 1e-9), max(nodes),
+                       buys, idle)
 
     def _nodes_by_hour(self, found: Covered) -> dict[int, tuple[int, ...]]:
         """Return the nodes of each offer in every hour; one figure where every hour is alike."""

@@ -16,9 +16,10 @@ from planner.scenario.workload import Batch
 from planner.simulate.trace import Trace
 from planner.solver.settings import UNLIMITED, Effort
 
-Depth: TypeAlias = Literal["each", "best", "any", "shared"]
-"""What is looked for: the best on every candidate, the best of all, anything that keeps the limits, or of every
-candidate all that may be of use to jobs that share it: the fastest or cheapest with every number of GPUs."""
+Depth: TypeAlias = Literal["each", "every", "best", "any", "shared"]
+"""What is looked for: the best on the candidates that are shown, the one best on every candidate, the best of all,
+anything that keeps the limits, or of every candidate all that may be of use to jobs that share it: the fastest or
+cheapest with every number of GPUs."""
 Progress: TypeAlias = Callable[[float], None]
 Picked: TypeAlias = Run | Pick
 Held: TypeAlias = Mapping[str, str]

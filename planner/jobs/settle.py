@@ -132,11 +132,14 @@ class _Search:
                 self.rates[_key(owner, pick.column)] = pick.column.rate * part
 
 
-def settle(solved: Solved, given: Trace | None = None) -> Settled:
-    """Return the best fleet that replays within every target, given: a trace to hold besides; training as it is."""
+def settle(solved: Solved, given: Trace | None = None, known: dict[object, Tried] | None = None) -> Settled:
+    """Return the best fleet that replays within every target, given: a trace to hold besides; training as it is.
+
+    known: what replays have shown of these jobs, on any offer; it is told what others show.
+    """
     if not any(columns.replicas for columns in solved.columns):
         return Settled(solved, met=True)
-    search, best = _Search(solved, given), solved
+    search, best = _Search(solved, given, known={} if known is None else known), solved
     if best.solution.value is None:
         # limits that no computed rate keeps may be kept by one that a replay shows
         best = search.solve(MARGIN)

@@ -107,6 +107,17 @@ class LayerKind:
     """Width of queries and keys where these have norms of their own, whose inputs are kept."""
 
     @property
+    def linears(self) -> tuple[tuple[str, Linear], ...]:
+        """Every product but those of routed experts, with its part: attention or mlp."""
+        return (*(("attention", linear) for linear in self.attention), *(("mlp", linear) for linear in self.mlp))
+
+    def matrices(self, part: str, linear: Linear) -> int:
+        """Return how many matrices a product is in models as published: gated kinds keep queries, keys and values, and
+        gate and up projection, apart."""
+        gated = self.fan == 2 or (self.experts is not None and self.experts.gated)
+        return (3 if part == "attention" else 2) if gated and linear.split == "column" else 1
+
+    @property
     def query_width(self) -> int:
         """Width of all query heads."""
         return self.heads * self.query_dim

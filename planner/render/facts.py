@@ -148,11 +148,11 @@ def _memory(memory: Memory, confidence: float | None) -> Iterator[tuple[str, str
         allocated, reserved, device = (f"{size / GIB:.1f}" for size in memory.median.model_dump().values())
         spread = "" if confidence is None else (f"; {confidence * 100:.4g}% of comparable runs stay within "
                                                 f"{memory.peak_bytes / memory.median.device:.2f}x")
+        if memory.interval90_bytes is not None:
+            low, high = (f"{size / GIB:.1f}" for size in memory.interval90_bytes)
+            spread = f", 90% interval {low} to {high}{spread}"
         yield "expected", (f"{allocated} GiB allocated, {reserved} reserved (PyTorch), {device} on the device "
                            f"(nvidia-smi){spread}")
-    if memory.interval90_bytes is not None:
-        low, high = (f"{size / GIB:.1f}" for size in memory.interval90_bytes)
-        yield "on the device", f"90% interval {low} to {high} GiB"
     if memory.evidence is not None:
         yield "evidence", held_against(memory.evidence, "memory")
     for name, size in (("host memory", memory.host_bytes_per_node), ("NVMe", memory.nvme_bytes_per_node)):
@@ -238,6 +238,8 @@ def _replayed(found: Replayed | None) -> Iterator[tuple[str, str]]:
         return
     words = (f"{found.requests:,} requests, event by event: {percent(found.share_within_level)} met every "
              f"latency target; replicas busy {percent(found.busy_share)} of the time")
+    if found.share_within_level_of_day is not None:
+        words += f"; over the day {percent(found.share_within_level_of_day)} did"
     if found.preempted:
         words += f"; {plural(found.preempted, 'preemption')}"
     yield "replayed", words + (f"; {found.rejected:,} rejected" if found.rejected else "")

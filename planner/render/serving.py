@@ -35,8 +35,8 @@ def serving_sentence(plan: Plan) -> str:
     parts = []
     for name in dict.fromkeys(a.workload for a in plan.assignments):
         mine = [a for a in plan.assignments if a.workload == name]
-        rate = max(sum(a.serving.requests_per_second for a in mine if a.serving and a.serving.role != role)
-                   for role in ("prefill", "decode"))
+        rate = max(sum(a.serving.rate_at(hour) for a in mine if a.serving and a.serving.role != role)
+                   for role in ("prefill", "decode") for hour in range(HOURS))
         fleet = " and ".join(_fleet(a) for a in mine)
         users = sum(a.serving.users or 0.0 for a in mine if a.serving)
         load = f"{plural(round(users), 'user')} ({rate:,.4g} requests/s)" if users else f"{rate:,.4g} requests/s"
@@ -56,6 +56,7 @@ def serving_sentence(plan: Plan) -> str:
         price = f", {show_usd(cost)}/h in all" + (" on average over the day" if daily else "")
     seen = plan.objective.by_replay
     if seen is not None and plan.objective.name == "requests_per_second" and plan.objective.value:
+        best = BEST[plan.objective.name]
         proof = f"by replay; at most {plan.objective.value * (1 + seen.gap):,.4g} by formula"
     if seen is not None and not seen.met:
         best = "Misses its targets"

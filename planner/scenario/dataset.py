@@ -20,7 +20,6 @@ IDS = ("input_ids", "token_ids", "tokens")
 TEXTS = ("text", "content", "messages", "conversations", "conversation", "prompt", "instruction", "input", "question",
          "context", "system", "chosen", "completion", "response", "output", "answer")
 """Columns of text, of which a sample may have several, one after the other."""
-MOST_SAMPLES = 10**9
 Tokenize = Callable[[str], int]
 
 

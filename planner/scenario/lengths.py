@@ -75,6 +75,11 @@ def _length(value: object) -> Length:
     return Length("mean", float(_bounded(parse_count(value, "length", "2000"))), 0.0)
 
 
+def _answer(value: object) -> Length:
+    """Return the length of an answer; 0 is none at all, as of an embedding."""
+    return Length("mean", 0.0, 0.0) if value in (0, "0") and value is not False else _length(value)
+
+
 def _distribution(value: dict[object, object]) -> Length:
     if set(value) == {"mean", "cv"}:
         mean, cv = _tokens("mean", value["mean"]), _number("cv", value["cv"])
@@ -121,3 +126,6 @@ def _plain(length: Length) -> int | float | dict[str, float | int]:
 
 Lengths = Annotated[Length, PlainValidator(_length, json_schema_input_type=str | float | dict[str, Any]),
                     PlainSerializer(_plain)]
+Answers = Annotated[Length, PlainValidator(_answer, json_schema_input_type=str | float | dict[str, Any]),
+                    PlainSerializer(_plain)]
+"""The same of answers, of which there may be none."""

@@ -120,7 +120,8 @@ def find(reference: str) -> Path:
         return data_root("scenarios") / f"{name}.yaml"
     if os.path.dirname(reference):
         raise InputError("cannot read: no such file", file=reference)
-    raise UnknownName("scenario (no such file, and none shipped)", reference, shipped())
+    raise UnknownName("scenario (no such file, and none shipped; a value of several words needs quotes)", reference,
+                      shipped())
 
 
 def kind_of(document: Document) -> Kind:

@@ -229,6 +229,10 @@ def resolve_service(service: Serving, catalog: Catalog, document: Document = NO_
     return service.model_copy(update=chosen), defaults
 
 
+TEXT_PART = "model part"
+"""What the default is called that a model which also sees is planned for as a language model."""
+
+
 def reads_text(model: Model) -> Model:
     """Return a model asked about for its text. Raises Unsupported for one made to see, naming its text model."""
     if model.tower is not None and model.like is not None:
@@ -236,8 +240,13 @@ def reads_text(model: Model) -> Model:
     return model
 
 
+def text_notes(defaults: Sequence[Default]) -> tuple[str, ...]:
+    """Return what the user should know of models that also see, of which the text part is costed."""
+    return tuple(f"text alone is planned for: {one.why}" for one in defaults if one.name.endswith(TEXT_PART))
+
+
 def _text_part(models: Sequence[Model]) -> Defaults:
-    return [Default(name="model part", value="text", why=f"the vision tower of {model.name} is not modeled")
+    return [Default(name=TEXT_PART, value="text", why=f"the vision tower of {model.name} is not modeled")
             for model in models if model.tower is not None]
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from planner.scenario.demand import Gaps, Latency, Rate, Share, TokenLatency
-from planner.scenario.lengths import Lengths
+from planner.scenario.lengths import Answers, Lengths
 from planner.units import Seconds, Tokens, parse_count
 from planner.units.reading import DOCUMENTS, USERS
 from planner.yaml_io import Frozen
@@ -83,8 +83,8 @@ class Serving(Frozen):
     """File of requests with their times and lengths; `trace_file` gives its path once resolved."""
     input: Lengths | None = None
     """Prompt tokens; none only with a trace."""
-    output: Lengths | None = None
-    """Output tokens; none only with a trace."""
+    output: Answers | None = None
+    """Output tokens; 0 where prompts are read and nothing is written, as by embedders; none only with a trace."""
     arrivals: Gaps | None = None
     """How requests arrive; none means Poisson."""
     day: tuple[Factor, ...] | None = Field(default=None, min_length=HOURS, max_length=HOURS)
@@ -213,6 +213,14 @@ class Serving(Frozen):
             missing = " and ".join(name for name in ("input", "output") if name not in lengths)
             raise ValueError(f"{missing} missing: tokens of a prompt and of an answer, such as input 2000 and output "
                              "300")
+        return self
+
+    @model_validator(mode="after")
+    def _no_answer_has_no_tokens(self) -> Serving:
+        if self.output is not None and not self.output.mean:
+            for key in ("tpot", "speculative", "disaggregated"):
+                if getattr(self, key) != type(self).model_fields[key].default:
+                    raise ValueError(f"{key} is of answers, and output 0 has none: leave it out")
         return self
 
     @model_validator(mode="after")

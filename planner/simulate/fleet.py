@@ -41,17 +41,27 @@ class Group:
     """Requests of one replica in proportion to others, for the weighted policy."""
 
 
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """From when on how many replicas of each group take requests."""
+
+    start: float
+    """Seconds."""
+    replicas: tuple[int, ...]
+
+
 def simulate(trace: Trace, groups: Sequence[Group], policy: str = "least-outstanding",
              transfer: Transfer | None = None, progress: Callable[[float], None] | None = None,
-             users: Users | None = None) -> Outcome:
+             users: Users | None = None, phases: Sequence[Phase] = ()) -> Outcome:
     """Replay a trace on groups of replicas until the last token.
 
     users: who ask the requests of the trace in turn, each when answered; its arrivals then count for nothing. policy: a
-    key of `router.POLICIES`. progress is called about a hundred times with the share of requests that ended.
+    key of `router.POLICIES`. phases: what replicas take requests when, where not all always do; others end those that
+    they have. progress is called about a hundred times with the share of requests that ended.
     Raises InputError.
     """
     _check(groups, transfer)
-    return _Fleet(trace, groups, policy, transfer, progress or (lambda share: None), users).replay()
+    return _Fleet(trace, groups, policy, transfer, progress or (lambda share: None), users, phases).replay()
 
 
 def _check(groups: Sequence[Group], transfer: Transfer | None) -> None:
@@ -67,7 +77,7 @@ class _Fleet:
     """The events of one replay."""
 
     def __init__(self, trace: Trace, groups: Sequence[Group], policy: str, transfer: Transfer | None,
-                 progress: Callable[[float], None], users: Users | None) -> None:
+                 progress: Callable[[float], None], users: Users | None, phases: Sequence[Phase]) -> None:
         self.trace, self.transfer, self.progress = trace, transfer, progress
         self.think = None if users is None else users.think.tolist()
         self.asked = 0
@@ -87,14 +97,29 @@ class _Fleet:
             self.idle += max(group.replicas - most, 0)
             self.replicas += [Replica(group.kind, times, self.log, trace.prefixes, trace.prefix_block,
                                       index=len(self.replicas) + i, group=at) for i in range(min(group.replicas, most))]
-        weights, lengths = [group.weight for group in groups], [group.lengths for group in groups]
-        self.entry, self.decode = (
-            Router([replica for replica in self.replicas if (self.roles[replica.group] == "decode") == decode],
-                   weights, lengths, policy) for decode in (False, True))
+        self.groups, self.policy, self.phases = groups, policy, list(phases)
+        self.entry, self.decode = self._routers(tuple(group.replicas for group in groups))
         self.ends: list[tuple[float, int]] = []
         """Ends of steps; one that was cut short stays in the heap, and is passed over."""
         self.sent: list[tuple[float, int]] = []
         """Requests whose cache is on its way to a decode replica."""
+
+    def _routers(self, counts: tuple[int, ...]) -> tuple[Router, Router]:
+        """Return what sends requests to so many replicas of each group: to begin with, and to decode."""
+        weights, lengths = [group.weight for group in self.groups], [group.lengths for group in self.groups]
+        left, found = list(counts), []
+        for replica in self.replicas:
+            left[replica.group] -= 1
+            if left[replica.group] >= 0:
+                found.append(replica)
+        entry, decode = (Router([one for one in found if (self.roles[one.group] == "decode") == late], weights, lengths,
+                                self.policy) for late in (False, True))
+        return entry, decode
+
+    def _turn(self, now: float) -> None:
+        """Have the replicas of the phase that it is take requests."""
+        while self.phases and self.phases[0].start <= now:
+            self.entry, self.decode = self._routers(self.phases.pop(0).replicas)
 
     def replay(self) -> Outcome:
         """Run until nothing is left to happen."""
@@ -104,6 +129,7 @@ class _Fleet:
             now = min(ends[0][0] if ends else math.inf, self._coming(at), sent[0][0] if sent else math.inf)
             if now == math.inf:
                 return self._outcome()
+            self._turn(now)
             touched: list[Replica] = []
             while ends and ends[0][0] == now:
                 replica = self.replicas[heapq.heappop(ends)[1]]

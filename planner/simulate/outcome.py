@@ -45,6 +45,10 @@ class Outcome:
         """Return what was found with so many seconds more before each first token, outside the steps."""
         return replace(self, ttft=self.ttft + seconds, e2e=self.e2e + seconds)
 
+    def of(self, rows: Mask) -> Outcome:
+        """Return what was found of some requests."""
+        return replace(self, **{name: getattr(self, name)[rows] for name in _ROWS})
+
     def within_ends(self, many: int) -> Outcome:
         """Return what was found but for so many requests at either end, in the time in which the others were asked."""
         columns = {name: getattr(self, name)[many:-many] for name in _ROWS}

@@ -19,14 +19,14 @@ from planner.solver.quantize import cost_cents, price
 
 BUY = """
 name: rent or buy
-workload: {kind: training, model: llama-3.1-8b, method: pretrain, tokens: 1 T}
+workload: {kind: training, model: llama-3.1-8b, method: pretrain, tokens: 1 T, stack: megatron-core}
 hardware: {candidates: [dgx-h100]}
 sourcing: {rent: {providers: [nebius]}, buy: {utilization: 0.8}}
 limits: {deadline: 200 d}
 objective: cost
 """
 ASKED = {"workload.model": "llama-3.1-8b", "workload.tokens": "100 G", "hardware.candidates": "dgx-h100,dgx-a100",
-         "limits.max_gpus": "64", "sourcing.rent.providers": "nebius,coreweave"}
+         "workload.stack": "megatron-core", "limits.max_gpus": "64", "sourcing.rent.providers": "nebius,coreweave"}
 
 
 def compared(**changes: str) -> list[Compared]:
@@ -164,3 +164,17 @@ def test_without_an_amount_of_work_nothing_is_compared() -> None:
     catalog = Catalog()
     with pytest.raises(InputError, match=r"compare needs workload\.tokens"):
         compare(load_scenario("fewest-gpus-70b", {}, catalog)[0], catalog)
+
+
+def test_a_row_of_many_is_the_row_of_one_searched_alone() -> None:
+    """By several stacks, on offers where some have no plan."""
+    asked = {"workload.model": "llama-3.1-8b", "workload.method": "lora", "workload.tokens": "10 M"}
+    catalog, nodes = Catalog(), ("rtx-4090-1x", "l4-1x", "dgx-h100", "v100-sxm2-16gb-1x")
+
+    def rows(on: str) -> list[object]:
+        scenario, _ = load_scenario(None, asked | {"hardware.candidates": on, "workload.precision": "bf16"}, catalog)
+        return [row.model_dump(exclude={"why_not"}) for row in comparison_of(compare(scenario, catalog)).rows]
+
+    together = rows(",".join(nodes))
+    assert all(row in together for node in nodes for row in rows(node))
+    assert len({row["status"] for row in together}) > 1  # type: ignore[index]

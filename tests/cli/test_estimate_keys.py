@@ -16,11 +16,12 @@ from planner.cli.plan import command as plan_command
 from planner.errors import InputError
 from planner.scenario.flags import TABLE
 
+NODE = "h100-sxm-2x"
 TRAINING: dict[str, Any] = {"tokens": "1 G", "seq_len": 512, "global_batch": 16, "method": "full"}
 OTHER_TRAINING: dict[str, Any] = {
     "model": "qwen2.5-0.5b", "method": "lora", "tokens": "2 G", "seq_len": 1024, "global_batch": 32, "mean_length": 300,
     "stack": "deepspeed", "precision": "fp16", "optimizer": "lion", "optimizer_in_backward": True, "loss": "chunked",
-    "lora_rank": 64, "trained_layers": 2, "gpus": 2, "confidence": 0.6,
+    "lora_rank": 64, "trained_layers": 2, "gpus": 1, "confidence": 0.6,
     "samples": "9k", "epochs": 2, "dataset": "x.jsonl", "tokenizer": "gpt2", "packing": True}
 SERVED: dict[str, Any] = {"input": {"mean": 500, "cv": 0.5}, "output": 100}
 OTHER_SERVED: dict[str, Any] = {
@@ -29,7 +30,7 @@ OTHER_SERVED: dict[str, Any] = {
     "users": 9, "think": "3 s", "documents": "9k", "e2e": "9 s",
     "quantization": "fp8", "kv_cache": "fp8", "engine": "sglang", "engine_version": "0.6.0", "prefix_hits": "70%",
     "speculative": "3:0.7", "headroom": "20%", "spare_replicas": 1, "max_model_len": 900, "length_classes": 2,
-    "disaggregated": "only", "gpus": 2, "confidence": 0.6, "requests": "x.csv"}
+    "disaggregated": "only", "gpus": 1, "confidence": 0.6, "requests": "x.csv"}
 LOADS: dict[str, dict[str, Any]] = {"rate": {"rate": 5}, "concurrency": {"concurrency": 16}, "most": {},
                                      "users": {"users": 16}}
 CHOOSING = ("on", "provider", "region", "terms", "price_age", "deadline", "budget", "max_gpus", "max_nodes",
@@ -39,7 +40,7 @@ CHOOSING = ("on", "provider", "region", "terms", "price_age", "deadline", "budge
 @cache
 def estimated(base: str) -> Plan:
     """Return the estimate of a question, as JSON, once for all the keys that are set beside it."""
-    return estimate("gpt2", "dgx-h100", **json.loads(base))
+    return estimate("gpt2", NODE, **json.loads(base))
 
 
 def counts_or_is_refused(name: str, value: object, base: dict[str, Any]) -> str:
@@ -51,7 +52,7 @@ def counts_or_is_refused(name: str, value: object, base: dict[str, Any]) -> str:
     if name == "model":
         asked["scenario"] = asked.pop("model")
     try:
-        after = estimate(node="dgx-h100", **asked)
+        after = estimate(node=NODE, **asked)
     except InputError as error:
         return "refused" if (TABLE[name].also or name) in str(error) or name in str(error) else f"fails: {error}"
     assert after != before
@@ -81,13 +82,13 @@ def test_every_key_is_tried_here() -> None:
 @pytest.mark.parametrize("name", CHOOSING)
 def test_what_only_a_choice_depends_on_is_refused(planner: Any, name: str) -> None:
     value = [] if TABLE[name].switch else [{"price_age": "3", "objective": "cost"}.get(name, "x")]
-    ran = planner("estimate", "--model", "gpt2", "--node", "dgx-h100", f"--{name.replace('_', '-')}", *value)
+    ran = planner("estimate", "--model", "gpt2", "--node", NODE, f"--{name.replace('_', '-')}", *value)
     assert (ran.code, ran.out) == (2, "")
     assert f"--{name.replace('_', '-')}: does nothing to an estimate" in ran.err
 
 
 def test_the_rank_of_adapters_counts_where_there_are_some() -> None:
-    small, large = (estimate("gpt2", "dgx-h100", method="lora", lora_rank=rank) for rank in (8, 256))
+    small, large = (estimate("gpt2", NODE, method="lora", lora_rank=rank) for rank in (8, 256))
     assert small.memory.peak_bytes < large.memory.peak_bytes
 
 
@@ -95,14 +96,14 @@ def test_the_rank_of_adapters_counts_where_there_are_some() -> None:
                                              ("optimizer_in_backward", True), ("loss", "fused")])
 def test_what_trains_is_refused_where_nothing_does(name: str, value: object) -> None:
     with pytest.raises(InputError, match=rf"^{name}: does nothing to this estimate"):
-        estimate("gpt2", "dgx-h100", method="inference", **{name: value})
+        estimate("gpt2", NODE, method="inference", **{name: value})
 
 
 def test_a_batch_within_its_tolerance_is_one_that_the_layout_divides() -> None:
     layout = {"tp": 1, "dp": 7}
     with pytest.raises(InputError, match="batch"):
-        estimate("gpt2", "dgx-h100", layout, global_batch=64)
-    found = estimate("gpt2", "dgx-h100", layout, global_batch="64 sequences +- 2%")
+        estimate("gpt2", NODE, layout, global_batch=64)
+    found = estimate("gpt2", NODE, layout, global_batch="64 sequences +- 2%")
     assert found.layout.micro_batches * found.layout.dp == 63
 
 
@@ -111,7 +112,7 @@ def test_formats_to_choose_from_are_named_where_they_are_written(planner: Any, t
                                                                  ) -> None:
     path = tmp_path / "job.yaml"
     path.write_text(f"workload:\n  model: gpt2\n  tokens: 1 G\n  {key}\n")
-    ran = planner("estimate", path, "--node", "dgx-h100")
+    ran = planner("estimate", path, "--node", NODE)
     assert ran.code == (2 if values else 0)
     assert f"job.yaml:4: workload.precision: an estimate is for one format, got {values}" in ran.err or not values
 
@@ -120,12 +121,12 @@ def test_what_a_file_keeps_for_plans_is_said(planner: Any, tmp_path: Path) -> No
     path = tmp_path / "chat.yaml"
     path.write_text("workload: {kind: serving, model: gpt2, rate: 5, input: 500, output: 100, ttft: 1 s, "
                     "headroom: 20%}\nlimits: {budget: 50 USD/h}\n")
-    ran = planner("estimate", path, "--node", "dgx-h100")
+    ran = planner("estimate", path, "--node", NODE)
     assert ran.code == 0
     assert "warning: headroom of the scenario have no effect on an estimate" in ran.err
-    assert planner("estimate", path, "--node", "dgx-h100", "--headroom", "10%").code == 2
+    assert planner("estimate", path, "--node", NODE, "--headroom", "10%").code == 2
     path.write_text(path.read_text().replace("ttft: 1 s", "disaggregated: only"))
-    refused = planner("estimate", path, "--node", "dgx-h100")
+    refused = planner("estimate", path, "--node", NODE)
     assert refused.code == 2
     assert "chat.yaml:1: workload.disaggregated: does nothing to this estimate" in refused.err
 

@@ -245,6 +245,15 @@ def test_json_has_an_estimate_where_nothing_fits(planner):
     assert (ran.code, json.loads(ran.out)["memory"]["fits"]) == (0, "does not fit")
 
 
+def test_any_fleet_is_simulated(planner):
+    fleet = ("--node", "h100-sxm-1x", "--rate", "20", "--ttft", "2s", "--tpot", "80ms")
+    ran = planner("simulate", *SMALL, *fleet, "--gpus", "2", "--json")
+    assert json.loads(ran.out)["replicas"] == 2
+    refused(planner("simulate", *SMALL, "--rate", "20"), "--node")
+    refused(planner("simulate", *SMALL, "--node", "h100-sxm-1x"), "give --rate, --users or --trace")
+    refused(planner("simulate", "--model", "llama-3.1-8b", "--tokens", "1G", "--node", "dgx-h100"), "training question")
+
+
 @pytest.mark.parametrize("asked", [
     ("--tokens", "1T", "--on", "dgx-h100"), ("--rate", "20", "--input", "1000", "--output", "200", "--ttft", "2s"),
     ("--documents", "1M", "--input", "1000", "--output", "200")], ids=["training", "service", "batch"])

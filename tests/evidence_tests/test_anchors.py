@@ -24,7 +24,8 @@ from tests.evidence_tests.csv_file import DATA, catalog
 
 @pytest.fixture(scope="module")
 def evidence():
-    return {name: read_evidence(DATA / f"{name}.csv") for name in ("train_throughput", "train_memory")}
+    return {name: read_evidence(DATA / f"{name}.csv")
+            for name in ("train_throughput", "train_memory", "finetune_throughput")}
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +92,8 @@ def test_every_row_is_predicted_or_skipped_with_a_reason(evidence, compared):
 def test_every_shipped_constant_is_one_that_may_be_fitted(compared):
     """And lies over the entry it names: a renamed field would silently drop it."""
     (fitted,) = catalog().fitted
-    known = {(knob.place, knob.field) for knob in knobs_of(catalog(), compared["train_throughput"].outcomes)}
+    outcomes = [*compared["train_throughput"].outcomes, *compared["finetune_throughput"].outcomes]
+    known = {(knob.place, knob.field) for knob in knobs_of(catalog(), outcomes)}
     for place, fields in fitted.values.items():
         assert {(place, field) for field in fields} <= known
     assert catalog().stack("llmq").slowdown == fitted.values["stacks/llmq"]["slowdown"].value

@@ -9,7 +9,7 @@ from tests.evidence_tests.csv_file import rows_of, validated, write
 MEASURED = ("tokens_per_s_per_gpu", "step_time_s", "tflops_per_gpu", "mfu", "peak_mem_gib")
 
 
-@pytest.mark.parametrize("name", ["train_throughput", "train_memory", "moe_training"])
+@pytest.mark.parametrize("name", ["train_throughput", "train_memory", "moe_training", "finetune_throughput"])
 def test_predictions_do_not_change_when_measurements_do(tmp_path, name):
     rows = rows_of(name)[::7 if name != "moe_training" else 1]
     before = predictions(write(tmp_path / "before.csv", *rows))

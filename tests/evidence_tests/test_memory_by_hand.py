@@ -113,3 +113,17 @@ def test_adapters_under_fsdp_are_stored_as_the_base_is(tmp_path):
     linears = 80 * (8192 * 10240 + 8192**2 + 3 * 8192 * 28672)
     assert parts["weights"] == pytest.approx((0.5625 * linears + 2 * 2 * 32000 * 8192 + 2 * 80 * rank) / 4, rel=0.01)
     assert memory_of(tmp_path, row).fits == "tight"
+
+
+def test_gptq_leaves_tables_in_16_bits_and_deepspeed_its_buffers(tmp_path):
+    """Qwen-1.8B, Q-LoRA of the README's profile: PEFT casts nothing that GPTQ left out; ds_config_zero2.json."""
+    row = next(r for r in rows_of("train_memory") if r["id"] == "qwen-037")
+    row |= {"model": "Qwen-1.8B", "params_b": "1.84", "layers": "24", "hidden": "2048", "heads": "16"}
+    (outcome,) = compare(read_evidence(write(tmp_path / "rows.csv", row)), catalog()).outcomes
+    assert outcome.prediction.usual_kind == "nvidia-smi"
+    memory = outcome.prediction.evaluation.memory
+    linears, tables = 24 * (4 * 2048**2 + 3 * 2048 * 5504), 2 * 151936 * 2048
+    adapters = 24 * 64 * (2048 + 3 * 2048 + 2 * 2048 + 2048 + 2 * 5504 + 5504 + 2048)
+    assert memory.components["weights"] == pytest.approx(0.55 * linears + 2 * tables + 2 * adapters, rel=0.02)
+    # 1.3 GB of context, and twice 2e8 elements of 16 bits
+    assert memory.device - memory.reserved == pytest.approx(1.3e9 + 0.8e9)

@@ -19,7 +19,16 @@ def test_errors_by_hand():
     found = summarize([entry(1.2, 1.0), entry(0.9, 1.0), entry(1.0, 1.0), entry(2.0, 4.0)])["step_time_s"]
     # errors +0.2, -0.1, 0, -0.5: absolute 0, 0.1, 0.2, 0.5, whose 90th percentile lies 70% from 0.2 to 0.5
     assert dict(found) == {"n": 4, "median_abs_error": pytest.approx(0.15), "p90_abs_error": pytest.approx(0.41),
-                     "bias": pytest.approx(-0.05), "interval90_coverage": 0.75}
+                     "bias": pytest.approx(-0.05), "interval90_coverage": 0.75,
+                     "new_sources_n": None, "new_sources_coverage": None}
+
+
+def test_sources_that_intervals_do_not_know_are_counted_apart():
+    held = [entry(1.0, 1.0), entry(1.0, 2.0), entry(1.0, 1.05)]
+    known = [held[0], *(one.model_copy(update={"is_new": True}) for one in held[1:])]
+    found = summarize(known)["step_time_s"]
+    assert (found.interval90_coverage, found.new_sources_n, found.new_sources_coverage) == (
+        pytest.approx(2 / 3), 2, 0.5)
 
 
 def test_verdicts_by_hand():

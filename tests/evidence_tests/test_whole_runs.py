@@ -94,6 +94,11 @@ def test_what_is_open_is_assumed_and_said(tmp_path):
     assert int(said["gpus"]) & (int(said["gpus"]) - 1) == 0
 
 
+def test_what_was_recalled_is_said(tmp_path):
+    (entry,) = hours(tmp_path, memory_inputs="GPU count", arch_source="memory")["rows"]
+    assert {"recalled=GPU count", "recalled=shape"} <= set(entry["assumed"])
+
+
 def test_other_columns_alone_are_no_file_of_runs(tmp_path):
     path: Path = write(tmp_path / "runs.csv", {"id": "a", "gpu_hours": "1"})
     with pytest.raises(InputError, match=r"train_runs \(gpu_hours, id, tokens_b, ...\)"):

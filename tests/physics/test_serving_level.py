@@ -12,7 +12,7 @@ from planner.jobs.columns import Pick, ReplicaColumn
 from planner.jobs.serving.delivered import working
 from planner.jobs.serving.options import deployment, held
 from planner.jobs.serving.rates import largest
-from planner.jobs.serving.replay import outside, replay
+from planner.jobs.serving.replay import replay
 from planner.jobs.serving.service import service_of
 from planner.layouts.table import Floats
 from planner.money.rent import usual_candidate
@@ -168,9 +168,8 @@ def test_a_replay_of_the_same_steps_agrees(model: str, node: str, name: str, one
         assert found.rate[0] == pytest.approx(rate, rel=0.01)
         pick = Pick(0, 0, replace(best, batch=float(found.batch[0])), None, 1, 1, (1,))  # type: ignore[arg-type]
         lengths = [Lengths(of.mean, of.cv) for of in (asked.asked.input, asked.asked.output) if of is not None]
-        seen = replay(CATALOG, asked, [candidate], [pick], synthetic(rate, (lengths[0], lengths[1]),
-                                                                     asked.asked.gap_cv, count=1500, seed=1))
-        seen = seen.delayed(outside(CATALOG, asked, [candidate], [pick], seen.input))
+        seen, _ = replay(CATALOG, asked, [candidate], [pick], synthetic(rate, (lengths[0], lengths[1]),
+                                                                        asked.asked.gap_cv, count=1500, seed=1))
         for kind, computed in (("ttft", found.ttft_at), ("tpot", found.tpot_at)):
             for quantile, label, usual in ((0.5, "p50", 0.2), (0.95, "p95", 0.4)):
                 wanted = seen.percentiles(kind)[label]  # type: ignore[arg-type]
@@ -210,7 +209,7 @@ def test_open_and_closed_loops_are_two_views_of_one_queue(
         if share in (0.3, 0.8):
             pick = Pick(0, 0, replace(column, batch=float(found.batch[0])), None, 1, 1, (1,))  # type: ignore[arg-type]
             trace = synthetic(rate, (Lengths(lengths[0]), Lengths(lengths[1])), count=1500, seed=5)
-            seen = replay(CATALOG, service, [candidate], [pick], trace)
+            seen, _ = replay(CATALOG, service, [candidate], [pick], trace)
             assert float(found.tpot[0]) == pytest.approx(float(seen.tpot[500:1300].mean()), rel=0.12), share
 
 

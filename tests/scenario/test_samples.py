@@ -1,6 +1,8 @@
 """Samples and epochs instead of tokens, and files of them: what is read, what follows, what is refused."""
 
 import json
+import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -79,3 +81,50 @@ def test_a_file_that_is_no_dataset_is_refused_by_line(file, tmp_path):
     empty.write_text("\n")
     with pytest.raises(InputError, match="no samples"):
         asked(dataset=str(empty))
+
+
+class ParquetFile:
+    """Stands in for pyarrow's: a JSON list of rows in two batches."""
+
+    def __init__(self, path):
+        try:
+            self.rows = json.loads(path.read_text())
+        except ValueError:
+            raise ValueError("Parquet magic bytes not found in footer\nmore") from None
+
+    def iter_batches(self):
+        for rows in (self.rows[:1], self.rows[1:]):
+            yield SimpleNamespace(to_pylist=lambda rows=rows: rows)
+
+
+def words(name):
+    if name != "my/tokenizer":
+        raise Exception("no such repository\nmore")
+    return SimpleNamespace(encode=lambda text: SimpleNamespace(ids=text.split()))
+
+
+def test_parquet_and_tokenizers_are_read_with_their_libraries(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", SimpleNamespace(parquet=None))
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", SimpleNamespace(ParquetFile=ParquetFile))
+    monkeypatch.setitem(sys.modules, "tokenizers", SimpleNamespace(Tokenizer=SimpleNamespace(from_pretrained=words)))
+    path = tmp_path / "samples.parquet"
+    path.write_text(json.dumps([{"text": "a b c d"}, {"text": "a b"}]))
+    work, said = asked(dataset=str(path), tokenizer="my/tokenizer")
+    assert (work.mean_length, work.sequence_length, work.tokens) == (3, 4, 6)
+    assert "tokenizer my/tokenizer" in said["tokens"].why
+    with pytest.raises(InputError, match=r"cannot load 'other': no such repository$"):
+        asked(dataset=str(path), tokenizer="other")
+    path.write_text("PAR0")
+    with pytest.raises(InputError, match=r"not Parquet: Parquet magic bytes not found in footer$"):
+        asked(dataset=str(path))
+
+
+def test_without_the_libraries_it_says_what_to_install(tmp_path, monkeypatch, file):
+    for name in ("pyarrow", "pyarrow.parquet", "tokenizers"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(InputError, match=r"pip install 'planner\[datasets\]'"):
+        asked(dataset=file({"text": "a"}), tokenizer="gpt2")
+    path = tmp_path / "samples.parquet"
+    path.write_bytes(b"PAR1")
+    with pytest.raises(InputError, match=r"pyarrow: pip install 'planner\[datasets\]'"):
+        asked(dataset=str(path))

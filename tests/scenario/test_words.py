@@ -45,7 +45,7 @@ def test_a_file_and_flags_say_the_same(scenario):
     flat = flags | {"hardware.candidates": "8 x H100"}
     asked, _ = load_any(scenario, {}, CATALOG)
     assert load_any(None, flat, CATALOG)[0] == asked
-    assert (asked.workload.method, asked.workload.stack, asked.objective) == ("full", ("hf-peft",), "cost")
+    assert (asked.workload.method, asked.workload.stack, asked.objective) == ("full", ("trl",), "cost")
     assert (asked.limits.budget, asked.limits.deadline.seconds) == (500.0, 14 * 86400)
 
 

@@ -152,7 +152,7 @@ def test_jumping_over_steps_agrees_with_running_each_one(block):
 def test_every_request_ends_once_and_leaves_nothing_behind():
     trace = synthetic(30, (Lengths(80, 1), Lengths(40, 1)), cv=3, count=3000, seed=4)
     fleet = _Fleet(trace, [Group(ReplicaKind(STEPS, 1500, 64, 128, block=16))], "round-robin", None, lambda share: None,
-                   None)
+                   None, ())
     outcome = fleet.replay()
     ended = ~outcome.rejected
     assert fleet.ended == len(trace)

@@ -26,10 +26,11 @@ COUNTS = frozenset({"gpus", "max_gpus", "max_nodes", "own", "memory"})
 SEVERAL = "no single limit is the cause: two or more have to change"
 
 
-def infeasible_of(failed: Solved) -> Infeasible | None:
+def infeasible_of(failed: Solved, *, relaxing: bool = True) -> Infeasible | None:
     """Return why there is no plan, each reason and relaxation verified by solving again; none where there is one.
 
-    What the time limit leaves no time for is left out, and said.
+    What the time limit leaves no time for is left out, and said. relaxing: the reasons are asked for with the changes
+    that would do, else alone.
     """
     if failed.status != "infeasible":
         return None
@@ -44,7 +45,8 @@ def infeasible_of(failed: Solved) -> Infeasible | None:
         return Infeasible(because=(CUT_SHORT,))
     shorts = [job.short(columns) for job, columns in jobs] if "memory" in reasons else []
     # another batch may be divided, and another format be computed in, where no layout is legal
-    relaxations = relaxed(failed, [*reasons, *(["global_batch", "precision"] if rules else [])], shorts)
+    relaxations = relaxed(failed, [*reasons, *(["global_batch", "precision"] if rules else [])],
+                          shorts) if relaxing else []
     told = [line for name in reasons for line in _because(name, failed)]
     if shorts and not COUNTS.issuperset(reasons):
         # the layout that comes nearest to fitting keeps neither budget nor deadline: what it lacks is not enough

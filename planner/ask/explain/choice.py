@@ -16,6 +16,7 @@ from planner.catalog.price import Term
 from planner.errors import InputError, UnknownName
 from planner.jobs.columns import Run
 from planner.jobs.kinds import question_of
+from planner.jobs.settle import settle
 from planner.jobs.solved import Question, Solved, solve
 from planner.scenario.pool import candidate_nodes
 from planner.scenario.scenario import AnyScenario
@@ -82,7 +83,7 @@ def why_not(ask: Ask, catalog: Catalog, asked: Mapping[str, str], plan: Solved) 
     if any(offer.assumed for offer in taken.offers) and not any(offer.assumed for offer in mine.offers):
         names = ", ".join(sorted({one.node.name for one in taken.candidates}))
         return WhyNot(asked=dict(asked), verdict="not offered", because=f"no candidate has a usable offer: {names}")
-    other = solve(question, plan.effort, held=held)
+    other = settle(solve(question, plan.effort, held=held)).solved
     return _ruled_out(asked, other) if other.solution.value is None else _weighed(asked, other, plan)
 
 
@@ -116,8 +117,10 @@ def _weighed(asked: Mapping[str, str], other: Solved, plan: Solved) -> WhyNot:
     if value == plan.objective.value and [(a.layout, a.offer) for a in best] == [(a.layout, a.offer) for a in taken]:
         return WhyNot(verdict="is the plan", excess=0.0, because="the plan does just that", **whole)
     if excess < 0:
-        return WhyNot(verdict="better", excess=excess, because=f"it would be better, {shown}, but the question "
-                      "excludes it", **whole)
+        searched, stack = plan.columns[0].account.domains.get("stack", ()), best[0].stack
+        but = "the question excludes it" if not searched or stack in searched else (
+            f"by {stack}, which is searched only where the usual stacks have no plan: --stack {stack} asks for it")
+        return WhyNot(verdict="better", excess=excess, because=f"it would be better, {shown}, but {but}", **whole)
     tied = goal != "gpus" and excess < plan.question.catalog.kernels.resolution
     return WhyNot(verdict="tied" if tied else "worse", excess=excess,
                   because=f"the best plan with it comes to {shown}: {_why(other, best, taken, excess)}", **whole)

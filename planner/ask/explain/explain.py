@@ -12,6 +12,7 @@ from planner.ask.explain.worth import worths
 from planner.catalog.load import Catalog
 from planner.errors import Unsupported
 from planner.jobs.kinds import asks_what_holds, question_of
+from planner.jobs.settle import settle
 from planner.jobs.solved import solve_lifted
 from planner.solver.settings import UNLIMITED, Effort
 
@@ -28,7 +29,7 @@ def explain(ask: Ask, catalog: Catalog, choices: Sequence[str] = (), effort: Eff
                           "estimate shows where the bytes go")
     question = question_of(scenario, catalog)
     asked: list[Mapping[str, str]] = [parts_of(text, question) for text in choices]
-    plan = solve_lifted(question, effort)
+    plan = settle(solve_lifted(question, effort)).solved
     found = plan.solution.value is not None
     made = tuple(plan.assignments())
     others = plan.alone.alternatives(plan.columns[0], plan.picks, plan.effort, proven=False) if (

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from planner.answer.explanation import Worth
 from planner.ask.explain.wording import advised, asked_limit, show_limit
 from planner.jobs.job import Change, Knob
+from planner.jobs.settle import settle
 from planner.jobs.solved import Solved, solve
 from planner.scenario.limits import ServingLimits
 from planner.units import DAY, plural
@@ -23,7 +24,7 @@ def _worth(plan: Solved, knob: Knob) -> Worth:
     def saves(change: Change) -> float | None:
         if plan.effort.is_over:
             return None
-        other = solve(plan.question.changed(change), plan.effort, "best").solution
+        other = settle(solve(plan.question.changed(change), plan.effort, "best")).solved.solution
         if other.value is None or other.status != "optimal" or plan.solution.value is None:
             return None
         return plan.fleet.amount(max(plan.solution.value - other.value, 0))

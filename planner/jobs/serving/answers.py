@@ -12,9 +12,10 @@ from planner.catalog.load import Catalog
 from planner.jobs.columns import Pick, Processed
 from planner.jobs.job import Replaying
 from planner.jobs.serving.assignment import MONTH_DAYS, Placed, batch_of, served_assignment
+from planner.jobs.serving.day import at_hour
 from planner.jobs.serving.delivered import delivered_of, working
 from planner.jobs.serving.options import deployment, held, interval
-from planner.jobs.serving.replay import outside, replay, replayed, requests_of
+from planner.jobs.serving.replay import replay, replayed, requests_of
 from planner.jobs.serving.service import Service
 from planner.layouts.candidate import Candidate
 from planner.physics.serving.level import Served
@@ -29,18 +30,19 @@ def assignments(catalog: Catalog, services: Sequence[Service], candidates: Seque
     for at, service in enumerate(services):
         mine = [pick for pick in picks if pick.demand == at]
         if mine:
-            requests = requests_of(service, replaying.trace) if replaying is not None else None
-            found = _replayed(catalog, service, candidates, mine, requests, replaying) if requests else None
+            given = None if replaying is None or replaying.trace is None else requests_of(service, replaying.trace)
+            found = None
+            if replaying is not None and (given is None or len(given)):
+                found = _replayed(catalog, service, candidates, mine, given, replaying)
             made += _service(catalog, service, candidates, mine, found)
     return made
 
 
-def _replayed(catalog: Catalog, service: Service, candidates: Sequence[Candidate], picks: Sequence[Pick], trace: Trace,
-              replaying: Replaying | None) -> Replayed:
-    progress = replaying.progress if replaying is not None else None
+def _replayed(catalog: Catalog, service: Service, candidates: Sequence[Candidate], picks: Sequence[Pick],
+              trace: Trace | None, replaying: Replaying) -> Replayed:
     picks = at_load(catalog, service, candidates, picks)
-    outcome = replay(catalog, service, candidates, picks, trace, progress=progress)
-    return replayed(outcome.delayed(outside(catalog, service, candidates, picks, outcome.input)), service)
+    outcome, day = replay(catalog, service, candidates, picks, trace, progress=replaying.progress)
+    return replayed(outcome, service, day)
 
 
 def _service(catalog: Catalog, service: Service, candidates: Sequence[Candidate], picks: Sequence[Pick],
@@ -56,7 +58,8 @@ def _service(catalog: Catalog, service: Service, candidates: Sequence[Candidate]
         placed = Placed(pick.replicas, pick.nodes, pick.offer, pick.usd_per_node_hour, pick.part, daily, pick.share,
                         pick.column.role, pick.column.settings,
                         bought_of(pick.offer.estate, pick.together, pick.buys, 1.0)
-                        if pick.offer.estate is not None and pick.buys else None, service.prompts, pick.idle)
+                        if pick.offer.estate is not None and pick.buys else None, service.prompts, pick.idle,
+                        None if len(set(pick.hourly)) < 2 else pick.hourly)
         capacity = held(catalog, service, d, pick.column.rows, service.mean_length, pick.column.settings)
         made.append(served_assignment(
             service.asked.label, service.asked.engine, d, pick.column.rows, capacity,
@@ -74,7 +77,22 @@ def _of(role: str, pick: Pick, mine: Served, picks: Sequence[Pick], works: Seque
 
 
 def loads(service: Service, picks: Sequence[Pick]) -> list[float]:
-    """Return the requests/s that a replica of each pick gets: shared out by what each could answer."""
+    """Return the requests/s that a replica of each pick gets: shared out by what each could answer.
+
+    Of a day in its busiest hour, or in the busiest of those in which it runs.
+    """
+    day = service.asked.day
+    if day is None or not all(pick.hourly for pick in picks):
+        return _shared(service, picks)
+    found = []
+    for number, pick in enumerate(picks):
+        hour = max((at for at in range(len(day)) if at_hour(pick, at)), key=day.__getitem__)
+        there = [replace(one, replicas=at_hour(one, hour)) for one in picks]
+        found.append(_shared(replace(service, rate=(service.rate or 0.0) * day[hour]), there)[number])
+    return found
+
+
+def _shared(service: Service, picks: Sequence[Pick]) -> list[float]:
     whole = sum(p.replicas * p.column.rate for p in picks if p.column.role == "whole")
     pools = {offer: [sum(p.replicas * p.column.rate for p in picks if (p.offer.label, p.column.role) == (offer, role))
                      for role in ("prefill", "decode")]

@@ -67,6 +67,8 @@ class Placed:
     """Tokens of the prompts that they answer, where not all: from, and up to and with."""
     idle: int = 0
     """GPUs of the nodes that no replica of anything uses; of several that share nodes the first says so."""
+    hourly: tuple[int, ...] | None = None
+    """Replicas in each hour, where they are not as many at every one."""
 
 
 def served_assignment(workload: str, stack: str, d: Deployment, rows: Replicas, held: Capacity, delivered: Delivered,
@@ -102,7 +104,7 @@ def served_assignment(workload: str, stack: str, d: Deployment, rows: Replicas, 
                         part_of_nodes=None if placed.part > WHOLE else placed.part,
                         memory_fraction=placed.settings.fraction,
                         max_batched_tokens=placed.settings.tokens, max_sequences=placed.settings.sequences,
-                        nodes_by_hour=placed.daily, replayed=replayed),
+                        nodes_by_hour=placed.daily, replicas_by_hour=placed.hourly, replayed=replayed),
         duration_days=days, cost_usd=None if usd is None or days is None else nodes * usd * 24 * days,
         energy_kwh=float(watts * placed.share * 24 * MONTH_DAYS / WATT_HOURS) if offer is not None else None,
         purchase=placed.purchase)

@@ -22,7 +22,7 @@ SHOWN = (0.5, 0.95)
 
 def working(d: Deployment, column: ReplicaColumn, service: Service, rate: float) -> Served:
     """Return what one replica does that gets `rate` requests/s."""
-    low, high = span(column.role, np.array([column.held]))
+    low, high = span(column.role, service.stream, np.array([column.held]))
     at_load = work(d, column.role, service.stream)
 
     def at(loads: Floats) -> Served:
@@ -50,7 +50,9 @@ def first_token(found: Served, service: Service) -> Percentiles:
 
 
 def each_token(found: Served, service: Service) -> Percentiles:
-    """Return TPOT as plans say it."""
+    """Return TPOT as plans say it; zero where nothing is answered."""
+    if service.stream.only_reads:
+        return Percentiles(p50=0.0, p95=0.0)
     return percentiles(lambda q: float(found.tpot_at(q)[0]), service.asked.tpot)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 
 from planner.answer.assignment import Assignment
+from planner.answer.level import Percentiles
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.jobs.columns import ReplicaColumn
@@ -15,9 +16,10 @@ from planner.jobs.idle import Idle, idle, several
 from planner.jobs.serving.assignment import Delivered, Placed, served_assignment
 from planner.jobs.serving.delivered import each_token, first_token, percentiles, whole_answer, working
 from planner.jobs.serving.options import deployment, held, interval
-from planner.jobs.serving.rates import layouts
+from planner.jobs.serving.rates import BUSIEST, layouts
 from planner.jobs.serving.service import Service, service_of
 from planner.money.rent import usual_candidate
+from planner.physics.serving.apart import prefilling
 from planner.physics.serving.capacity import Capacity
 from planner.physics.serving.deployment import Deployment, Replicas
 from planner.physics.serving.steady import Demand, closed, offline
@@ -152,6 +154,11 @@ def _delivered(service: Service, d: Deployment, rows: Replicas, mean: Capacity, 
         return Delivered(float(found.rate[0]), float(found.batch[0]), stream.context, first_token(found, service),
                          each_token(found, service), stream.input, stream.output, e2e=whole_answer(found, service),
                          users=None if service.asked.users is None else service.rate / replicas)
+    if stream.only_reads and not service.asked.concurrency:
+        found = prefilling(d, rows, stream, np.full(1, BUSIEST))
+        alone = Percentiles(p50=float(found.own[0]), p95=float(found.own[0]))
+        return Delivered(float(found.rate[0]) / BUSIEST, 1.0, stream.context, alone,
+                         Percentiles(p50=0.0, p95=0.0), stream.input, stream.output)
     clients = (service.asked.concurrency or 0) / replicas
     demand = Demand(np.full(1, stream.input), np.full(1, stream.output), np.full(1, max(clients, 1.0)), stream.drafts,
                     stream.accepted, stream.hits, stream.input_cv, stream.output_cv)

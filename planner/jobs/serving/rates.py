@@ -141,13 +141,13 @@ def _within(found: Served, level: Level, most: Floats, role: Role) -> Mask:
 
 def work(d: Deployment, role: Role, stream: Stream) -> Callable[[Replicas, Floats], Served]:
     """Return what replicas of a role do at a load: sequences that decode, or of prefill the share of time at work."""
-    does = {"whole": served, "prefill": prefilling, "decode": decoding}[role]
+    does = {"whole": prefilling if stream.only_reads else served, "prefill": prefilling, "decode": decoding}[role]
     return lambda rows, load: does(d, rows, stream, load)
 
 
-def span(role: Role, most: Floats) -> tuple[Floats, Floats]:
+def span(role: Role, stream: Stream, most: Floats) -> tuple[Floats, Floats]:
     """Return the lightest and the heaviest load of each row."""
-    if role == "prefill":
+    if role == "prefill" or stream.only_reads:
         return np.full(len(most), LEAST_LOAD), np.full(len(most), BUSIEST)
     return np.full(len(most), LEAST_LOAD), np.maximum(most, 2 * LEAST_LOAD)
 
@@ -159,7 +159,7 @@ def largest(d: Deployment, role: Role, rows: Replicas, stream: Stream, level: Le
 
     `most` sequences may be there.
     """
-    low, high = span(role, most)
+    low, high = span(role, stream, most)
     rate, load, crowd = np.zeros(len(rows)), np.zeros(len(rows)), np.zeros(len(rows))
     each = np.repeat(np.arange(len(rows)), GRID)
     for _ in range(PASSES):
@@ -181,6 +181,8 @@ def largest(d: Deployment, role: Role, rows: Replicas, stream: Stream, level: Le
 def queued(d: Deployment, rows: Replicas, stream: Stream, most: Floats) -> tuple[Floats, Floats, Floats]:
     """Return the same where every request is there at the start: no target, and as many sequences as may be there."""
     same = np.ones(len(rows))
+    if stream.only_reads:
+        return prefilling(d, rows, stream, BUSIEST * same).rate / BUSIEST, same, most
     found = offline(d, rows, Demand(same * stream.input, same * stream.output, most, stream.drafts, stream.accepted,
                                     stream.hits, stream.input_cv, stream.output_cv), most)
     return found.requests, found.batch, most
@@ -188,7 +190,7 @@ def queued(d: Deployment, rows: Replicas, stream: Stream, most: Floats) -> tuple
 
 def idle(d: Deployment, rows: Replicas, stream: Stream, level: Level) -> Nearest:
     """Return the least TTFT, TPOT and time to the last token over the rows at the lightest load."""
-    found = served(d, rows, stream, np.full(len(rows), LEAST_LOAD))
+    found = work(d, "whole", stream)(rows, np.full(len(rows), LEAST_LOAD))
     return Nearest(float(found.ttft_at(level.ttft[1] if level.ttft else None).min()),
                    float(found.tpot_at(level.tpot[1] if level.tpot else None).min()),
                    float(found.e2e_at(level.e2e[1] if level.e2e else None).min()))

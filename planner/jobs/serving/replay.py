@@ -13,7 +13,8 @@ import numpy as np
 
 from planner.answer.level import Replayed
 from planner.catalog.load import Catalog
-from planner.jobs.columns import Pick
+from planner.jobs.columns import Pick, Role
+from planner.jobs.serving.day import day_of, hours_of
 from planner.jobs.serving.delivered import percentiles
 from planner.jobs.serving.options import deployment, held
 from planner.jobs.serving.service import Service
@@ -22,7 +23,7 @@ from planner.layouts.table import Floats, Ints
 from planner.physics.serving.apart import sending
 from planner.physics.serving.deployment import Deployment, Replicas
 from planner.physics.serving.step import Load, step_times
-from planner.simulate.fleet import Group, Transfer, simulate
+from planner.simulate.fleet import Group, Phase, Transfer, simulate
 from planner.simulate.outcome import Outcome
 from planner.simulate.steps import ReplicaKind
 from planner.simulate.trace import Lengths, Trace, synthetic, thinking
@@ -104,7 +105,7 @@ def tabulate(d: Deployment, rows: Replicas, service: Service, batch: float, most
     copies = int((rows.dp * rows.pp)[0])
     tokens = np.geomspace(1, d.engine.chunk * copies, POINTS)
     before = np.concatenate([[0.0], np.geomspace(64, max(service.length, 128), POINTS // 2)])
-    beside = 0.0 if d.engine.prefill_first else max(batch, 1.0)
+    beside = 0.0 if d.engine.prefill_first or stages else max(batch, 1.0)
     grid = np.repeat(tokens, len(before)), np.tile(before, len(tokens))
     flat = np.zeros(len(grid[0]))
     whole = seconds(flat + beside, flat + context, *grid)
@@ -122,7 +123,7 @@ def kind_of(catalog: Catalog, service: Service, candidate: Candidate, pick: Pick
     d, rows = deployment(catalog, service, candidate, column.format, column.settings), column.rows
     mean = held(catalog, service, d, rows, service.mean_length, column.settings)
     most = min(d.engine.sequences * pick.column.dp, max(1, int(mean.concurrency[0])))
-    stages = column.pp if column.role == "prefill" else 0
+    stages = column.pp if _prefills(service, column.role) else 0
     steps = tabulate(d, rows, service, 0.0 if stages else column.batch, most, stages)
     return ReplicaKind(steps, max(service.length, int(mean.concurrency[0] * service.mean_length)),
                        d.engine.sequences * column.dp, d.engine.chunk * column.dp * (1 if stages else column.pp),
@@ -130,22 +131,43 @@ def kind_of(catalog: Catalog, service: Service, candidate: Candidate, pick: Pick
                        context_grain=GRAIN, stages=stages or 1)
 
 
+def _prefills(service: Service, role: Role) -> bool:
+    """Say whether a replica reads prompts and decodes nothing."""
+    return role == "prefill" or service.stream.only_reads
+
+
 def replay(catalog: Catalog, service: Service, candidates: Sequence[Candidate], picks: Sequence[Pick],
-           trace: Trace | None = None, policy: str = "least-outstanding", progress: Progress | None = None) -> Outcome:
-    """Replay a service's picks on a trace; on its own, or one drawn as the service asks, where none is given."""
-    return run(service, groups_of(catalog, service, candidates, picks), trace or requests_of(service), policy,
-               transfer_of(catalog, service, candidates, picks), progress)
+           trace: Trace | None = None, policy: str = "least-outstanding", progress: Progress | None = None
+           ) -> tuple[Outcome, Outcome | None]:
+    """Replay a service's picks on a trace; on its own, or one drawn as the service asks, where none is given.
+
+    Return what was found, of a day in its busiest hours; and then of the whole day.
+    """
+    groups = groups_of(catalog, service, candidates, picks)
+    transfer = transfer_of(catalog, service, candidates, picks)
+
+    def went(trace: Trace, phases: Sequence[Phase]) -> Outcome:
+        found = run(service, groups, trace, policy, transfer, progress, phases=phases)
+        return found.delayed(outside(catalog, service, candidates, picks, found.input))
+
+    if trace is None and (day := day_of(service)) is not None:
+        hours, many = day
+        found = went(hours.warped(requests_of(service, count=many)), hours.phases(picks))
+        return hours.busiest(found), found
+    trace = trace or requests_of(service)
+    return went(trace, hours_of(service, picks, trace)), None
 
 
 def run(service: Service, groups: Sequence[Group], trace: Trace, policy: str = "least-outstanding",
-        transfer: Transfer | None = None, progress: Progress | None = None, share: float = 1.0) -> Outcome:
+        transfer: Transfer | None = None, progress: Progress | None = None, share: float = 1.0,
+        phases: Sequence[Phase] = ()) -> Outcome:
     """Replay a trace on groups of replicas; where users ask, each asks when answered, whenever the trace has it.
 
     share: of the users that these replicas have.
     """
     asked = service.asked
     if asked.clients is None:
-        return simulate(trace, groups, policy, transfer, progress)
+        return simulate(trace, groups, policy, transfer, progress, phases=phases)
     users = thinking(max(1, round(asked.clients * share)), asked.think or 0.0, len(trace))
     found = simulate(trace, groups, policy, transfer, progress, users)
     # a closed loop begins with all users at once, and ends with fewer and fewer
@@ -159,10 +181,10 @@ def groups_of(catalog: Catalog, service: Service, candidates: Sequence[Candidate
                   pick.column.role, weight=pick.column.rate) for pick in picks]
 
 
-def requests_of(service: Service, trace: Trace | None = None, seed: int = 0) -> Trace:
+def requests_of(service: Service, trace: Trace | None = None, seed: int = 0, count: int | None = None) -> Trace:
     """Return what a service answers of a trace, else of its own, else of requests drawn as it asks, alike for a seed.
 
-    Of long answers at a high rate more are drawn, so that the replicas fill.
+    Of long answers at a high rate more are drawn, so that the replicas fill, unless their count is given.
     """
     asked = service.asked
     if trace is None and service.trace is not None:
@@ -170,11 +192,11 @@ def requests_of(service: Service, trace: Trace | None = None, seed: int = 0) -> 
     if trace is None:
         assert asked.input is not None
         assert asked.output is not None
-        lengths = Lengths(asked.input.mean, asked.input.cv), Lengths(asked.output.mean, asked.output.cv)
+        lengths = Lengths(asked.input.mean, asked.input.cv), Lengths(max(asked.output.mean, 1.0), asked.output.cv)
         rate = asked.rate or 1.0
         there = sum(level.seconds * (asked.output.mean if name == "tpot" else 1) for name, level in asked.levels)
         most = max(REQUESTS, LIVES * rate * there, USER_ASKS * (asked.clients or 0))
-        count = int(min(most, MOST_REQUESTS))
+        count = count or int(min(most, MOST_REQUESTS))
         trace = synthetic(rate, lengths, asked.gap_cv, count=count, seed=seed)
     return trace if service.prompts is None else trace.of_prompts(*service.prompts)
 
@@ -207,14 +229,14 @@ def outside(catalog: Catalog, service: Service, candidates: Sequence[Candidate],
     tokens = np.full(1, each * copies)
     pass_ = float(step_times(d, rows, Load(none, none, tokens, none + service.stream.behind)).total[0])
     # chunks of a prompt follow each other through the stages at once, on their copy one by one
-    steps = inputs * (1 - service.stream.hits) / each * (column.role != "prefill")
+    steps = inputs * (1 - service.stream.hits) / each * (not _prefills(service, column.role))
     found: Floats = d.engine.request + pass_ * (steps * (1 - 1 / column.dp)
                                                 + np.minimum(steps, 1.0) * (1 - 1 / column.pp) / column.dp)
     return found
 
 
-def replayed(outcome: Outcome, service: Service) -> Replayed:
-    """Return the percentiles of a replay as a plan says them."""
+def replayed(outcome: Outcome, service: Service, day: Outcome | None = None) -> Replayed:
+    """Return the percentiles of a replay as a plan says them; day: of all hours."""
     asked = service.asked
     return Replayed(requests=len(outcome.arrival), rejected=int(outcome.rejected.sum()),
                     preempted=int(outcome.preemptions.sum()),
@@ -223,6 +245,7 @@ def replayed(outcome: Outcome, service: Service) -> Replayed:
                     e2e_seconds=None if asked.e2e is None else percentiles(partial(outcome.within, "e2e"), asked.e2e),
                     output_tokens_per_second=outcome.output_tokens_per_second,
                     share_within_level=share_within(outcome, service),
+                    share_within_level_of_day=None if day is None else share_within(day, service),
                     busy_share=outcome.busy_share)
 
 

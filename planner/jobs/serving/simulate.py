@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from planner.answer.simulation import Latencies, Simulation
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.jobs.columns import Pick, ReplicaColumn
-from planner.jobs.serving.replay import Progress, outside, replay, requests_of, share_within
+from planner.jobs.serving.replay import Progress, replay, requests_of, share_within
 from planner.jobs.serving.service import services_of
 from planner.layouts.candidate import Candidate
 from planner.money.rent import OWNED, RentalOffer, offered, usual_candidate
@@ -27,6 +28,16 @@ def simulate_plan(plan: Plan, catalog: Catalog, trace: Trace | None = None, *, w
                   policy: str = "least-outstanding", progress: Progress | None = None) -> Simulation:
     """Replay a trace on the replicas of a plan's service, or what it is asked for. Raises InputError."""
     asked, mine = _service(plan, workload)
+    return simulate_fleet(asked, mine, catalog, trace, policy=policy, progress=progress)
+
+
+def simulate_fleet(asked: Serving, mine: Sequence[Assignment], catalog: Catalog, trace: Trace | None = None, *,
+                   policy: str = "least-outstanding", progress: Progress | None = None) -> Simulation:
+    """Replay a trace on any replicas of a service, or what it is asked for. Raises InputError where it has no load."""
+    if trace is None and asked.rate is None and asked.trace is None and asked.clients is None:
+        raise InputError("a replay needs requests: give --rate, --users or --trace")
+    if any(a.memory.fits != "fits" for a in mine):
+        raise InputError("the layout does not fit: planner estimate says what it lacks")
     candidates = [_candidate(a, catalog) for a in mine]
     picks = [_pick(a, at) for at, a in enumerate(mine)]
     parts = services_of(asked, catalog)
@@ -34,10 +45,9 @@ def simulate_plan(plan: Plan, catalog: Catalog, trace: Trace | None = None, *, w
     for part in parts:
         # a router that goes by length splits the trace; what each class of replicas sees is a trace of its own
         its = [pick for pick, a in zip(picks, mine, strict=True) if a.serving and a.serving.prompts == part.prompts]
-        requests = requests_of(part, trace)
-        if its and len(requests):
-            found = replay(catalog, part, candidates, its, requests, policy, progress)
-            outcomes.append(found.delayed(outside(catalog, part, candidates, its, found.input)))
+        requests = None if trace is None else requests_of(part, trace)
+        if its and (requests is None or len(requests)):
+            outcomes.append(replay(catalog, part, candidates, its, requests, policy, progress)[0])
     outcome = merged(outcomes)
     span = float(np.ptp(outcome.arrival)) if trace is None else 0.0
     asked_rate = trace.rate if trace is not None else (len(outcome.arrival) - 1) / span if span else math.inf
@@ -89,7 +99,7 @@ def _pick(a: Assignment, at: int) -> Pick:
                            float(layout.micro_batch * copies * layout.pp), float(serving.max_batch),
                            EngineSettings(serving.memory_fraction, serving.max_batched_tokens, serving.max_sequences))
     offer = RentalOffer(OWNED, a.offer or a.node, "", "", at, a.usd_per_node_hour or 0.0, "", "", "")
-    return Pick(0, 0, column, offer, serving.replicas, a.nodes, (a.nodes,))
+    return Pick(0, 0, column, offer, serving.replicas, a.nodes, (a.nodes,), serving.replicas_by_hour or ())
 
 
 def _latencies(outcome: Outcome, name: str) -> Latencies:

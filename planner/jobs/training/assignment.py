@@ -20,7 +20,7 @@ from planner.answer.bought import bought_of
 from planner.answer.breakdown import Evidence, Median, Memory, MemoryComponents, Time, TimeComponents
 from planner.answer.layout import ContextMethod, Layout, Offload, RecomputeLayers, Stage
 from planner.catalog.architecture import Model
-from planner.catalog.likeness import sizes, step_traits
+from planner.catalog.likeness import step_traits
 from planner.catalog.residuals import Residual, Residuals
 from planner.catalog.whole_runs import Added
 from planner.layouts.axes import SCHEDULES, lead_modes
@@ -55,16 +55,21 @@ class Context:
     added: Added | None = None
     """What whole runs add to steps and failures."""
 
-    def residual(self, candidate: int, precision: str, gpus: int) -> Residual:
-        """Return how far runs like one lie from their predicted step time."""
-        question = self.question
-        return self.residuals.at(
-            step_traits(question.stack, self.method, self.shape, question.candidates[candidate].gpu.architecture,
-                        precision), sizes(gpus, question.sequence_length))
+    def residual(self, candidate: int, precision: str) -> Residual:
+        """Return how far runs like one lie from their predicted step time: of any size, as deadlines count it."""
+        return step_residual(self.residuals, self.question, self.method, self.shape, candidate, precision)
 
     def offer(self, candidate: int) -> RentalOffer:
         """Return the cheapest offer of a candidate."""
         return next(o for o in self.offers if o.candidate == candidate)
+
+
+def step_residual(law: Residuals, question: Question, method: str, model: Model, candidate: int,
+                  precision: str) -> Residual:
+    """Return how far the step time of a candidate lies from what is predicted."""
+    architecture = question.candidates[candidate].gpu.architecture
+    return law.at(step_traits(question.stack, method, model, architecture, precision),
+                  {"tokens": float(question.sequence_length)})
 
 
 def evaluation_of(context: Context, found: StagedLayout) -> Evaluation:
@@ -166,7 +171,7 @@ def assignment_of(context: Context, found: StagedLayout) -> Assignment:
     days = column.duration_us * DURATION_QUANTUM / DAY
     estate = offer.estate if offer else None
     layout = layout_of(context.question, found.batch.rows, found.row, evaluation)
-    residual = context.residual(column.candidate, layout.precision, column.gpus)
+    residual = context.residual(column.candidate, layout.precision)
     placed: dict[str, Any] = {
         "workload": context.name, "model": context.model, "method": context.method,
         "node": candidate.node.name, "gpu": candidate.gpu.name, "nodes": column.nodes,

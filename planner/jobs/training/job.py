@@ -9,14 +9,13 @@ from typing import Any
 from planner.answer.assignment import Alternative, Assignment
 from planner.answer.schema import Infeasible
 from planner.catalog.architecture import Model
-from planner.catalog.likeness import step_traits
 from planner.catalog.load import Catalog
 from planner.catalog.residuals import Residual
 from planner.catalog.stack import Stack
 from planner.jobs.columns import Columns, Processed, Run
 from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Picked, Replaying, Short, Terms
 from planner.jobs.quanta import prices, quanta
-from planner.jobs.training.assignment import Context, assignment_of
+from planner.jobs.training.assignment import Context, assignment_of, step_residual
 from planner.jobs.training.facts import MOST_GPUS, checkpoint_bytes, facts_of, most_gpus, processed, stored
 from planner.jobs.training.in_use import added_by_runs, has_evidence
 from planner.jobs.training.knobs import knobs_of
@@ -88,15 +87,15 @@ class TrainingJob:
 
         known: what other stacks do, and this one has to do better.
         """
-        facts = self.held(held)
-        grid = Grid(facts)
+        grid = Grid(facts := self.held(held))
         if depth == "any":
             frontier = Search(self.question, facts.space, self.search, effort, first=True).run(grid_source(grid))
         elif depth == "shared":
             frontier = shared(self.question, facts.space, self.search, grid_source(grid),
                               duration_limit(self.terms.period), effort)
         else:
-            frontier = search_grid(self.question, grid, self.search, effort, each=depth == "each", known=known)
+            frontier = search_grid(self.question, grid, self.search, effort, each=depth in ("each", "every"),
+                                   known=known, every=depth == "every")
         return searched(grid, frontier)
 
     def best_on(self, candidate: int, effort: Effort) -> StagedLayout | None:
@@ -135,13 +134,11 @@ class TrainingJob:
         """Bytes of a checkpoint."""
         return checkpoint_bytes(self.stack, self.asked.precision[0], self.question)
 
-    @property
-    def residuals(self) -> list[Residual]:
+    def _residuals(self) -> list[Residual]:
         """The residuals of step time of each candidate, in the precision that is least known."""
         law, method = self.catalog.step_residuals, self.asked.method or "pretrain"
-        return [max((law.at(step_traits(self.stack, method, self.model, candidate.gpu.architecture, precision),
-                            {"tokens": float(self.question.sequence_length)}) for precision in self.asked.precision),
-                    key=lambda one: one.q95) for candidate in self.terms.market.candidates]
+        return [max((step_residual(law, self.question, method, self.model, at, p) for p in self.asked.precision),
+                    key=lambda one: one.q95) for at in range(len(self.terms.market.candidates))]
 
     @property
     def context(self) -> Context:
@@ -281,7 +278,7 @@ class TrainingJob:
     def _upper(self) -> tuple[float, ...]:
         """Return measured over computed duration at the confidence of the deadline, by candidate."""
         sure, added = self.terms.limits.confidence, added_by_runs(self.catalog, self.asked)
-        return tuple(1.0 if sure is None else run_quantile(one, added, sure) for one in self.residuals)
+        return tuple(1.0 if sure is None else run_quantile(one, added, sure) for one in self._residuals())
 
 
 def training_job(name: str, asked: Training, catalog: Catalog, terms: Terms, confidence: float, stack_name: str,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 from planner.answer.schema import Search
 from planner.jobs.columns import Columns, Run
@@ -25,6 +26,12 @@ class Searched(Columns):
     def interrupted(self) -> bool:
         """Whether Ctrl-C ended their search, or that for what comes next."""
         return self.frontier.interrupted
+
+    def of(self, candidate: int) -> Self:
+        """Return those of one candidate alone."""
+        found = [one for one in self.frontier.found if one.column.candidate == candidate]
+        return replace(self, runs=tuple(one for one in self.runs if one.candidate == candidate),
+                       frontier=replace(self.frontier, found=found))
 
     def layout(self, run: Run) -> StagedLayout:
         """Return the layout of a run."""

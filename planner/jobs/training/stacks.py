@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 from planner.answer.assignment import Alternative, Assignment
 from planner.answer.schema import Infeasible
@@ -34,6 +34,11 @@ class FoundByStack(Columns):
     """Columns of every stack that was searched, with the job that each is of."""
 
     parts: tuple[tuple[TrainingJob, Searched], ...]
+
+    def of(self, candidate: int) -> Self:
+        """Return those of one candidate alone."""
+        return replace(self, runs=tuple(one for one in self.runs if one.candidate == candidate),
+                       parts=tuple((job, found.of(candidate)) for job, found in self.parts))
 
     @property
     def interrupted(self) -> bool:

@@ -33,9 +33,17 @@ def prefilling(d: Deployment, rows: Replicas, stream: Stream, busy: Floats) -> S
     each, behind = min(stream.prompt, float(d.engine.chunk)), zero + stream.behind
     steps, most = stream.prompt / each, np.full(len(rows), d.engine.chunk / each)
 
+    def step(tokens: Floats, before: Floats) -> Floats:
+        return step_times(d, rows, Load(none, zero + stream.input, tokens * dp * pp, before)).total
+
+    # attention makes long prompts longer still
+    more = 1 - step(zero + each, zero + stream.hits * stream.input) / step(zero + each, behind)
+    lengths = np.array(stream.inputs)[None, :] * (1 - stream.hits) / stream.prompt
+    share = lengths * (1 - more[:, None]) + lengths**2 * more[:, None]
+    mean, square = over_all(share), over_all(share**2)
+
     def passing(prompts: Floats) -> Floats:
-        tokens = np.clip(prompts * each, each, float(d.engine.chunk)) * dp * pp
-        return step_times(d, rows, Load(none, zero + stream.input, tokens, behind)).total
+        return step(np.clip(prompts * each, each, float(d.engine.chunk)), behind) * mean
 
     lone, full = passing(zero + 1), passing(most)
     service = steps * np.minimum(full / most, lone) / (dp * pp)
@@ -47,15 +55,17 @@ def prefilling(d: Deployment, rows: Replicas, stream: Stream, busy: Floats) -> S
         together = np.clip(taken / dp, 1.0, most)
     at_work = np.minimum(drawn * mixed / np.maximum(taken, 1.0), 1.0)
     shared = 1 - each / d.engine.chunk
-    rest = shared * at_work * mixed
-    met = np.maximum(shared * drawn * (rest + mixed * at_work) / 2 / dp + stream.gap_cv**2 - 1, 0.0)
-    others, queue = passing(1 + met) - lone, waiting(stream, busy, service)
-    wait = np.maximum(queue, others)
+    # long steps are met more often; who comes in one step goes into the next together
+    rest = at_work * mixed * (1 + (square / mean**2 - 1) / together)
+    met = np.maximum(drawn * rest / dp + stream.gap_cv**2 - 1, 0.0)
+    rest = shared * rest
+    uneven = np.sqrt(np.maximum(square / mean**2 - 1, 0.0))
+    others, queue = passing(1 + met) - lone, waiting(stream.gap_cv, uneven, busy, service)
+    wait = queue + shared * (others - queue * rest / np.maximum(rest + queue, 1e-12))
     # of a burst all but the first wait
     alone = (1 - busy) * (1 - np.sqrt(busy) * (1 - 2 / (1 + max(stream.gap_cv**2, 1.0))))
     waits = (queue * (1 - alone) + others * at_work) / np.maximum(queue + others, 1e-12)
-    share = np.array(stream.inputs)[None, :] * (1 - stream.hits) / stream.prompt
-    stage = (lone / pp)[:, None]
+    share, stage = share / mean[:, None], (lone / pp)[:, None]
     own = d.engine.request + share * steps * stage + np.minimum(share * steps, 1.0) * (lone[:, None] - stage)
     return Served(busy, rate, mixed, busy, rest, waits, wait, over_all(own), own, undisturbed(zero, zero), zero)
 

@@ -63,6 +63,11 @@ class Stream:
         return 1.0 if not self.drafts else (1 - a ** (self.drafts + 1)) / (1 - a)
 
     @property
+    def only_reads(self) -> bool:
+        """Whether a request ends with its prompt, or with the token that comes of it."""
+        return self.output <= 1
+
+    @property
     def context(self) -> float:
         """Tokens in the cache of a sequence that decodes: half way through an answer, long ones being there longer."""
         return self.input + self.output * (1 + self.output_cv**2) / 2
@@ -202,7 +207,7 @@ def served(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Serv
     # where gaps are uneven, a prompt comes with others
     met = np.maximum(rate * (rest + longer) / copies + stream.gap_cv**2 - 1, 0.0)
     joint = filled(1 + met)
-    others, queue = joint - lone + longer / 2, waiting(stream, prompts, service)
+    others, queue = joint - lone + longer / 2, waiting(stream.gap_cv, stream.input_cv, prompts, service)
     wait = np.maximum(queue, others)
     # the more uneven prompts are beside their gaps, the fewer wait, and the longer
     meets = np.maximum(-np.expm1(-met), busy) / (1 + stream.input_cv**2 / max(stream.gap_cv**2, 1.0))
@@ -245,14 +250,14 @@ def meeting(stream: Stream, rate: Floats, mean: Floats, cost: Floats, most: Floa
     return met
 
 
-def waiting(stream: Stream, busy: Floats, service: Floats) -> Floats:
+def waiting(gap_cv: float, work_cv: float | Floats, busy: Floats, service: Floats) -> Floats:
     """Return the mean wait of a prompt for others that are at work a share `busy` of the time (Kingman 1961).
 
-    Of gaps more uneven than at random prompts come in bursts, and wait for each other however few they are in all: by
-    replay in proportion to the root of that share.
+    By how uneven the gaps between them are, and the work of each. Of gaps more uneven than at random prompts come in
+    bursts, and wait for each other however few they are in all: by replay in proportion to the root of that share.
     """
-    gaps = stream.gap_cv**2
-    uneven = busy * (min(gaps, 1.0) + stream.input_cv**2) + np.sqrt(busy) * max(gaps - 1, 0.0)
+    gaps = gap_cv**2
+    uneven = busy * (min(gaps, 1.0) + work_cv**2) + np.sqrt(busy) * max(gaps - 1, 0.0)
     found: Floats = uneven / 2 / (1 - busy) * service
     return found
 

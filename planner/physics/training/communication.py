@@ -146,7 +146,10 @@ def step_traffic(question: Question, rows: Layouts, compute: Floats, layers: Flo
     stack, tuning = question.stack, question.tuning
     held = rank_parameters(question, rows, trained=False)
     trained = held if tuning.trains_base else rank_parameters(question, rows, trained=True)
-    gather, gather_layer = _sharded(question, rows, "all_gather", question.element_bytes(rows.precision), held)
+    width = question.element_bytes(rows.precision)
+    # a frozen base is gathered as it is stored
+    stored = np.minimum(width, tuning.base_bytes) if tuning.quantized else width
+    gather, gather_layer = _sharded(question, rows, "all_gather", stored, held)
     gather = gather + stack.shard_broadcast * (rows.shard - 1)
     reduce, reduce_layer = _sharded(question, rows, "reduce_scatter", stack.reduce_bytes, trained)
     copied, copied_layer = _replicated(question, rows, trained)
@@ -156,7 +159,10 @@ def step_traffic(question: Question, rows: Layouts, compute: Floats, layers: Flo
     once_reduced = (rows.no_sync == 1) | (rows.pp > 1)
     sharded = 2 * gather_layer + np.where(once_reduced, reduce_layer / rows.micro_batches, reduce_layer)
     each = rows.zero == 3
-    per_layer = np.where(each, sharded - stack.overlap.shard_gather * np.minimum(sharded, compute), 0.0)
+    exposed = sharded - stack.overlap.shard_gather * np.minimum(sharded, compute) + _units(question, rows)
+    # the host has every unit to see to, too
+    waited = np.where(rows.shard > 1, question.launch + question.units * stack.launch_unit - compute, 0.0)
+    per_layer = np.where(each, np.maximum(exposed, waited), 0.0)
     # ZeRO-2 reduces after every micro-batch, the others once a step; plain DDP all-reduces and gathers nothing
     reduces = np.where((rows.zero == 2) & ~once_reduced, rows.micro_batches, 1)
     plain, _ = _sharded(question, rows, "all_reduce", stack.reduce_bytes, trained)
@@ -170,6 +176,14 @@ def step_traffic(question: Question, rows: Layouts, compute: Floats, layers: Flo
     return StepTraffic(per_layer=per_layer,
                        per_step=np.where(each, tables * (1 - stack.overlap.shard_gather), once - hidden),
                        pipeline=_pipeline(question, rows))
+
+
+def _units(question: Question, rows: Layouts) -> Floats:
+    """Return seconds of a mean layer that ZeRO-3 spends on its units whatever their bytes, forward and backward."""
+    run = question.stack.experts
+    experts = sum(share * kind.experts.count for kind, share in question.shape.kinds if kind.experts)
+    one_by_one = 2 * experts * ((run and run.gather_expert) or 0.0) / rows.ep
+    return np.where(rows.shard > 1, question.stack.gather_unit * question.units + one_by_one, 0.0)
 
 
 def _sharded(question: Question, rows: Layouts, operation: str, bytes_each: Floats | float,

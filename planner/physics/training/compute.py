@@ -34,6 +34,8 @@ class Machine:
     attention_backward: Floats
     memory: Floats
     multiprocessors: Floats
+    cache: Floats
+    """Bytes."""
     low_precision: Floats
     gradient: Floats
     """Bytes of a weight's gradient."""
@@ -85,6 +87,7 @@ def machine(question: Question, candidate: Ints, precision: Ints) -> Machine:
         # traffic is counted in 16-bit elements; those of 32 bits take twice as long
         memory=column([g.memory_bandwidth * r.memory for g, r in zip(gpus, rates, strict=True)])[candidate]
         / (1 + full_width),
+        cache=column([g.cache for g in gpus])[candidate],
         multiprocessors=column([g.multiprocessors for g in gpus])[candidate],
         low_precision=column([p in LOW_PRECISION for p in question.precisions])[precision],
         gradient=column([question.stack.recipe(p).gradient / (1 + (p in FULL_WIDTH))
@@ -112,10 +115,21 @@ def gemm(question: Question, on: Machine, rate: Floats, m: Floats, k: Floats, n:
     return took
 
 
+def _passes(question: Question, on: Machine, passes: float, elements: Floats) -> Floats:
+    """Return how many times as long as one pass over 16-bit `elements` so many take.
+
+    One goes through memory. Where kernels run one by one, the others read what the kernel before has written, from the
+    cache where it holds that.
+    """
+    held = np.minimum(1.0, on.cache / (4 * elements)) * (not question.stack.fused_norm_and_activation)
+    again = 1 - held * (1 - 1 / question.kernels.cache_gain)
+    return min(passes, 1.0) + max(0.0, passes - 1) * again
+
+
 def _linear(question: Question, on: Machine, tokens: Floats, k: Floats, n: Floats, *,
             adapted: bool) -> tuple[Floats, Floats]:
     """Return forward and backward seconds of one linear layer, with the casts of low-precision formats."""
-    law, tuning = question.kernels, question.tuning
+    law, tuning, stack = question.kernels, question.tuning, question.stack
     forward = gemm(question, on, on.matrix, tokens, k, n)
     backward = gemm(question, on, on.matrix, tokens, n, k)
     if tuning.trains_base:
@@ -125,10 +139,13 @@ def _linear(question: Question, on: Machine, tokens: Floats, k: Floats, n: Float
     backward = backward + on.low_precision * law.cast_backward_bytes * tokens * n / on.memory
     if adapted:
         # adapter products are bound by reading inputs and outputs; their gradients read both twice
-        moved = 2 * tokens * (k + n) / on.memory + 2 * law.launch
+        passes = stack.adapter_passes + (0.0 if tuning.quantized else stack.adapter_casts)
+        moved = 2 * tokens * (k + n) * _passes(question, on, passes, tokens * np.maximum(k, n)) / on.memory
+        moved = moved + 2 * law.launch
         forward, backward = forward + moved, backward + 2 * moved
     # quantized weights are expanded to 16 bits before every product
-    expand = (tuning.base_bytes + 2) * k * n / on.memory if tuning.quantized else 0.0
+    slow = stack.dequantize.get(tuning.base or "", 1.0)
+    expand = slow * (tuning.base_bytes + 2) * k * n / on.memory if tuning.quantized else 0.0
     return forward + expand, backward + expand
 
 
@@ -157,7 +174,7 @@ def _expert_products(question: Question, on: Machine, rows: Layouts, experts: Ex
     wide, adapts = np.full_like(tp, experts.hidden), question.tuning.adapts_experts
     up = _linear(question, on, each, wide, experts.fan * experts.ffn / split, adapted=adapts("column"))
     down = _linear(question, on, each, experts.ffn / split, wide, adapted=adapts("row"))
-    routed = tokens * experts.per_token * run.imbalance
+    routed = tokens * experts.per_token * run.imbalance * (stack.upcast if question.tuning.quantized else 1.0)
     passes = run.permute_passes + experts.biased * run.biased_passes
     permuted = 2 * passes * routed * experts.hidden / tp / on.memory
     fused = stack.elementwise * (experts.fan + 1)
@@ -224,8 +241,10 @@ def kind_times(question: Question, rows: Layouts, on: Machine, kind: LayerKind) 
     scan = _scan(question, on, rows, kind.scan)
     passed = (law.norm_bytes * kind.norms * question.shape.hidden / split
               + law.rotary_bytes * kind.attention_width / tp)
-    norm_bytes = stack.elementwise * tokens * passed
-    act_bytes = stack.elementwise * tokens * 2 * (kind.fan + 1) * kind.ffn / tp
+    elementwise = stack.elementwise * (stack.upcast if question.tuning.quantized else 1.0)
+    norm_bytes = _passes(question, on, elementwise, tokens * question.shape.hidden / split) * tokens * passed
+    act_bytes = _passes(question, on, elementwise, np.maximum(1.0, tokens * kind.ffn / tp)) * tokens * 2 * (
+        kind.fan + 1) * kind.ffn / tp
     backward = (sum((b for _, b in attention), none) + sum((b for _, b in mlp), none) + core_backward
                 + law.scan_backward * scan + law.elementwise_backward * (norm_bytes + act_bytes) / on.memory)
     if question.tuning.forward_only:

@@ -111,7 +111,7 @@ def layer_terms(question: Question, rows: Layouts) -> LayerTerms:
     selective, full = recompute_seconds(question, times)
     # kernels wait for the host where it launches them more slowly than they run
     whole = question.kernels.launches_per_forward
-    launch = question.stack.launch_layer / (whole if question.tuning.forward_only else 1)
+    launch = question.launch / (whole if question.tuning.forward_only else 1)
     worked = times.forward + times.backward + traffic.tensor + traffic.context
     waited = np.maximum(0.0, launch - worked)
     # a full recompute repeats the forward half of the token exchange too, and its launches
@@ -157,7 +157,7 @@ def faster_whole(question: Question, rows: Layouts) -> Mask:
         times = layer_times(question, of)
         traffic = layer_traffic(question, of, times, question.shape.kinds)
         compute = times.forward + times.backward
-        waited = np.maximum(0.0, question.stack.launch_layer - compute - traffic.tensor - traffic.context)
+        waited = np.maximum(0.0, question.launch - compute - traffic.tensor - traffic.context)
         least = compute + traffic.tensor + waited - hide * (compute + waited)
         return compute + traffic.tensor, times.forward + traffic.tensor_forward, least
 

@@ -42,10 +42,9 @@ def adapter_parameters(question: Question, rows: Layouts, kinds: Kinds) -> tuple
     """Return (dense, expert) adapter parameters on one GPU: rank x (inputs + outputs) of every adapted product."""
     tuning, total, experts = question.tuning, np.zeros(len(rows)), np.zeros(len(rows))
     for kind, share in kinds:
-        for part, linears in (("attention", kind.attention), ("mlp", kind.mlp)):
-            for linear in linears:
-                if tuning.adapts(part, linear.split):
-                    total = total + share * tuning.adapter_rank * _adapter_width(rows, linear)
+        for part, linear in kind.linears:
+            if tuning.adapts(part, linear.split):
+                total = total + share * tuning.adapter_rank * _adapter_width(rows, linear)
         if kind.experts is not None:
             e = kind.experts
             products = tuning.adapts_experts("column") * e.fan + tuning.adapts_experts("row")

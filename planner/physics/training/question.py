@@ -52,6 +52,25 @@ class Question:
         """Return the margin of each row, by whether tensor or pipeline parallelism splits its model."""
         return np.array(self.memory_margins)[splits_model(rows).astype(np.int64)]
 
+    @property
+    def adapted(self) -> float:
+        """Matrices with an adapter in a mean layer."""
+        return sum(share * sum(kind.matrices(part, linear) for part, linear in kind.linears
+                               if self.tuning.adapts(part, linear.split)) for kind, share in self.shape.kinds)
+
+    @property
+    def launch(self) -> float:
+        """Seconds of host time to launch the kernels of a mean layer, forward and backward."""
+        return self.stack.launch_layer + self.stack.launch_adapter * self.adapted
+
+    @property
+    def units(self) -> float:
+        """Times that ZeRO-3 gathers or reduces a unit of a mean layer: each twice, and once more where it trains."""
+        matrices = sum(share * sum(kind.matrices(*linear) for linear in kind.linears)
+                       for kind, share in self.shape.kinds)
+        base = matrices if self.stack.gathers_matrices else 1.0
+        return (3 if self.tuning.trains_base else 2) * base + 3 * 2 * self.adapted
+
     def element_bytes(self, precision: Ints) -> Floats | float:
         """Return bytes of an activation for each row of a precision column: 4 in fp32 and tf32, else 2."""
         if not FULL_WIDTH.intersection(self.precisions):

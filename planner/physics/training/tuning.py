@@ -24,6 +24,8 @@ class Tuning:
     quantized: bool
     base_bytes: float
     table_bytes: float = 2.0
+    base: str | None = None
+    """The quantization of the base, where it has one."""
     keeps_frozen_inputs: bool = False
     """Whether frozen products keep their inputs: bitsandbytes' 4-bit product does, a plain one need not."""
     targets: frozenset[str] = TARGETS
@@ -66,6 +68,6 @@ def tuning_of(recipes: Recipes, stack: Stack, method: str, rank: int, trained_la
     if method == "lora":
         return Tuning(False, rank, False, 2.0, adapter=adapter_bytes(recipes, stack))
     if method == "qlora":
-        return Tuning(False, rank, True, recipes.bases[recipes.qlora], keeps_frozen_inputs=True,
-                      adapter=recipes.adapter)
+        return Tuning(False, rank, True, recipes.bases[recipes.qlora], base=recipes.qlora,
+                      keeps_frozen_inputs=True, adapter=recipes.adapter)
     return PRETRAIN

@@ -13,6 +13,7 @@ from functools import partial
 
 import numpy as np
 
+from planner.layouts.axes import domain
 from planner.layouts.enumerate import Grid
 from planner.layouts.rules import Facts
 from planner.physics.training.question import Question
@@ -43,13 +44,13 @@ class _Part:
 
 
 def search_grid(question: Question, grid: Grid, job: Job, effort: Effort, *, each: bool = True,
-                known: Sequence[StagedLayout] = ()) -> Frontier:
+                known: Sequence[StagedLayout] = (), every: bool = False) -> Frontier:
     """Search a whole grid with the processes of `effort`; its account is kept in `grid` as if there were one.
 
     each: find the best of every candidate, or else, in this process, only what may be the best of all. known: what is
-    found already and has to be beaten.
+    found already and has to be beaten. every: the one best of every candidate, those far behind the others too.
     """
-    frontier = _searched(question, grid, job, effort, known, each=each)
+    frontier = _searched(question, grid, job, effort, known, each=each, every=every)
     if frontier.open_bound is not None:
         # what was not reached: the grid less all that was made or dropped for a reason
         dropped = sum(frontier.removed[name] for name in UNGROWN if name != "time")
@@ -58,7 +59,7 @@ def search_grid(question: Question, grid: Grid, job: Job, effort: Effort, *, eac
 
 
 def _searched(question: Question, grid: Grid, job: Job, effort: Effort, known: Sequence[StagedLayout], *,
-              each: bool) -> Frontier:
+              each: bool, every: bool) -> Frontier:
     facts = grid.facts
     if not each:
         shared = Leaders(1, 1)
@@ -66,9 +67,10 @@ def _searched(question: Question, grid: Grid, job: Job, effort: Effort, known: S
                                ).run(grid_source(grid)))
     parts: list[_Part] = []
     lowest = floors(question, facts.space, Pricing(job, question.candidates))
-    for candidates in in_turn(facts.space, job, lowest):
+    turns = [tuple(map(float, domain("candidate", facts.space)))] if every else in_turn(facts.space, job, lowest)
+    for candidates in turns:
         found = [*known, *(one for part in parts for one in part.frontier.found)]
-        rivals, end = [*map(alone, known)], cut_off(job, found)
+        rivals, end = [*map(alone, known)], None if every else cut_off(job, found)
         workers = min(effort.workers, len(candidates))
         calls = [partial(_part, question, facts, job, effort, candidates[at::workers], rivals, end, lowest)
                  for at in range(workers)]

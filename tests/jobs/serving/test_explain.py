@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -14,9 +15,10 @@ import planner
 from planner.answer.explanation import Explanation, Worth
 from planner.ask.explain.explain import explain
 from planner.errors import InputError, UnknownName
+from planner.jobs.settle import settle
 from planner.scenario.load import load_any
 from planner.scenario.scenario import ServingScenario
-from tests.jobs.serving.cases import CATALOG, value, write
+from tests.jobs.serving.cases import CATALOG, solved, write
 
 BOTH: dict[str, Any] = {"quantization": ["bf16"], "hardware": {"candidates": ["l40s-1x", "h100-sxm-1x"]},
                         "ttft": "500 ms", "tpot": "30 ms", "rate": 20}
@@ -36,6 +38,18 @@ def explained(*choices: str, **changes: Any) -> Explanation:
             return asked(tuple(replaced.items()))
 
         return explain(ask, CATALOG, choices)
+
+
+@cache
+def _value(text: str) -> float:
+    found = settle(solved(**json.loads(text))).solved.objective.value
+    assert found is not None
+    return found
+
+
+def value(**changes: Any) -> float:
+    """Return the objective of a changed question by replay, without the explanation around it."""
+    return _value(json.dumps(changes))
 
 
 def worth_of(found: Explanation, limit: str) -> Worth:

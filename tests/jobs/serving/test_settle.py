@@ -88,3 +88,42 @@ def test_the_largest_rate_is_held_and_more_is_not() -> None:
 def test_the_largest_rate_needs_a_limit_and_no_load(more: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
         planner.plan(model="llama-3.1-8b", input=1000, output=300, on=["l40s-1x"], objective="rate", **more)
+
+
+DAY = [0.2] * 8 + [1, 1, 0.6] + [0.2] * 13
+
+
+def test_a_day_is_replayed_hour_by_hour() -> None:
+    """Latencies are those of the busiest hour with its replicas, and a trace of an hour is taken as that hour."""
+    scenario = resolved(rate=60, tpot="30 ms", day=DAY)
+    plan = make_plan(scenario, CATALOG)
+    assert plan.status == "optimal"
+    (assignment,) = plan.assignments
+    served = assignment.serving
+    assert served is not None
+    assert served.replicas_by_hour is not None
+    assert (len(served.replicas_by_hour), max(served.replicas_by_hour)) == (24, served.replicas)
+    assert served.replicas_by_hour[0] < served.replicas_by_hour[8] == served.replicas
+    assert served.rate_at(8) == pytest.approx(60)
+    assert served.replayed is not None
+    assert served.replayed.share_within_level_of_day is not None
+    assert served.replayed.share_within_level_of_day > 0.95
+    assert 2 * 1900 < served.replayed.requests < 2 * 2100
+    seen = simulate_plan(plan, CATALOG, drawn(scenario.services[0], 11))
+    assert seen.latency_seconds["tpot"].p95 <= 1.02 * 0.030
+    assert simulate_plan(plan, CATALOG).requests == served.replayed.requests
+
+
+def test_an_embedder_only_reads() -> None:
+    """Its requests end with their prompts: no time per token, and no target for one."""
+    asked: dict[str, Any] = {"model": "llama-3.1-8b", "input": 512, "output": 0, "on": ["h100-sxm-1x"]}
+    plan = planner.plan(**asked, rate=200, ttft="500 ms")
+    served = plan.assignments[0].serving
+    assert served is not None
+    assert plan.objective.by_replay is not None
+    assert plan.objective.by_replay.met
+    assert (served.tpot_seconds.p95, served.output_tokens_per_second_per_gpu) == (0, 0)
+    # 2 FLOPs a weight and token, at no more than the GPU does
+    assert 200 * 512 * 2 * 8.03e9 / served.replicas < 989e12
+    with pytest.raises(InputError, match="output 0 has none"):
+        planner.plan(**asked, rate=200, tpot="20 ms")

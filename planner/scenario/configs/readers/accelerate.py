@@ -36,6 +36,7 @@ def read(reading: Reading) -> None:
                 reading.axis(axis, 1, key)
                 reading.axis("offload_to", "nvme" if device == "nvme" else None, key)
     elif kind == "fsdp":
+        stack = "accelerate-fsdp"
         if not trainer.fsdp(reading, "fsdp_config."):
             reading.axis("zero", 3, "distributed_type")
     else:

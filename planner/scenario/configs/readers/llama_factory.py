@@ -48,7 +48,7 @@ def read(reading: Reading) -> None:
     if reading.on("enable_liger_kernel"):
         reading.put("workload.loss", "fused", "enable_liger_kernel")
     trainer.steps(reading)
-    trainer.sharding(reading, "unsloth" if reading.on("use_unsloth") else "hf-peft")
+    trainer.sharding(reading, "unsloth" if reading.on("use_unsloth") else "llama-factory")
 
 
 READER = Reader("a LLaMA-Factory config", tells, read)

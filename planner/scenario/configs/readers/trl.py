@@ -35,7 +35,7 @@ def read(reading: Reading) -> None:
     if reading.on("use_liger_kernel", "use_liger"):
         reading.put("workload.loss", "fused", "use_liger_kernel")
     trainer.steps(reading)
-    trainer.sharding(reading, "hf-peft")
+    trainer.sharding(reading, "trl")
 
 
 READER = Reader("a TRL config", tells, read)

@@ -1,0 +1,78 @@
+"""A day of a service in a replay: its hours one after the other, each with its own rate and its own replicas.
+
+An hour is as long as it takes for enough requests to come in the busiest. Replicas that an hour adds are ready when it
+begins; those that it does without take no more requests, and end those that they have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from planner.jobs.columns import Pick
+from planner.jobs.serving.service import Service
+from planner.simulate.fleet import Phase
+from planner.simulate.outcome import Outcome
+from planner.simulate.trace import Trace
+
+PEAK_REQUESTS = 2000
+"""That come in the busiest hour."""
+HOUR = 3600.0
+QUIET = 1e-9
+"""Of the busiest hour's rate, what an hour has that nobody asks in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """The hours of a day as a replay has them."""
+
+    factors: tuple[float, ...]
+    """Of the rate, by hour."""
+    seconds: float
+    """That an hour lasts."""
+
+    def warped(self, trace: Trace) -> Trace:
+        """Return requests that come at the rate itself as they come over the day."""
+        factors = np.maximum(self.factors, QUIET * max(self.factors))
+        asked = np.concatenate([[0.0], np.cumsum(factors)]) * self.seconds
+        return replace(trace, arrival=np.interp(trace.arrival, asked, self.seconds * np.arange(len(asked))))
+
+    def busiest(self, found: Outcome) -> Outcome:
+        """Return what was found of the requests of the hours that have the most."""
+        hours = (found.arrival / self.seconds).astype(np.int64) % len(self.factors)
+        return found.of(np.array(self.factors)[hours] == max(self.factors))
+
+    def phases(self, picks: Sequence[Pick]) -> tuple[Phase, ...]:
+        """Return the replicas of each pick, hour by hour."""
+        return tuple(Phase(hour * self.seconds, tuple(at_hour(pick, hour) for pick in picks))
+                     for hour in range(len(self.factors)))
+
+
+def at_hour(pick: Pick, hour: int) -> int:
+    """Return the replicas that run in an hour of the day."""
+    return pick.hourly[hour % len(pick.hourly)] if pick.hourly else pick.replicas
+
+
+def day_of(service: Service) -> tuple[Day, int] | None:
+    """Return the day of a service, and how many requests make it; none where every hour is alike."""
+    factors = service.asked.day
+    if factors is None or len(set(factors)) == 1:
+        return None
+    many = int(np.ceil(PEAK_REQUESTS * sum(factors) / max(factors)))
+    return Day(factors, PEAK_REQUESTS / (max(factors) * (service.asked.rate or 1.0))), many
+
+
+def hours_of(service: Service, picks: Sequence[Pick], trace: Trace) -> tuple[Phase, ...]:
+    """Return what a replay of a given trace is told of the day: from midnight where it lasts longer than an hour, else
+    the replicas are those of the busiest hour.
+    """
+    factors = service.asked.day
+    if factors is None or not any(pick.hourly for pick in picks):
+        return ()
+    if trace.seconds > HOUR:
+        hours = range(int(trace.seconds // HOUR) + 1)
+    else:
+        hours = range(peak := factors.index(max(factors)), peak + 1)
+    return tuple(Phase((hour - hours[0]) * HOUR, tuple(at_hour(pick, hour) for pick in picks)) for hour in hours)

@@ -1,0 +1,92 @@
+"""Measured speeds of LoRA, QLoRA and full tuning: what a row's samples, offload and recompute are, and how far off."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from planner.evidence.compare import Comparison, Outcome, compare
+from planner.evidence.prediction import predict
+from planner.evidence.reading import read_evidence
+from planner.evidence.rows import TrainRun
+from tests.search_cases import catalog
+
+FILE = Path(__file__).parents[1] / "evidence" / "finetune_throughput.csv"
+ROW = {"model": "Llama3-8B", "gpu": "a100-sxm-80gb", "gpus": 8, "framework": "TRL", "method": "lora",
+       "sharding": "fsdp", "seq_len": 2048, "micro_batch": 4, "global_batch_seqs": 32, "recompute": "full",
+       "precision": "bf16"}
+
+
+@pytest.fixture(scope="module")
+def compared() -> Comparison:
+    return compare(read_evidence(FILE), catalog())
+
+
+def off(outcomes: list[Outcome]) -> np.ndarray:
+    measured = np.array([o.measured_seconds for o in outcomes], float)
+    return np.abs(measured / [o.prediction.evaluation.step.seconds for o in outcomes] - 1)
+
+
+@pytest.mark.parametrize(("method", "rows", "median", "tail"), [
+    ("full", 90, 0.10, 0.35), ("lora", 55, 0.08, 0.20), ("qlora", 180, 0.08, 0.25)])
+def test_speed_by_method_stays_as_good_as_it_is(compared, method, rows, median, tail):
+    errors = off([o for o in compared.outcomes if o.prediction.method == method])
+    assert len(errors) >= rows
+    assert np.median(errors) < median
+    assert np.percentile(errors, 90) < tail
+
+
+@pytest.mark.parametrize("source", ["VectorLM", "NeMo AutoModel", "HF blog", "LLaMA-Factory wiki", "torchtune"])
+def test_sources_of_which_no_constant_is_fitted_are_within_a_quarter(compared, source):
+    found = [o for o in compared.outcomes if (o.row.run.source or "").startswith(source)]
+    assert np.median(off(found)) < 0.25
+
+
+def test_what_is_skipped_says_why(compared):
+    reasons = dict(compared.skipped)
+    assert reasons["FPE-004"] == "method fourierft is not modeled"
+    assert reasons["FKT-004"] == "experts on the CPU are not modeled"
+    assert all(reason.strip() for reason in reasons.values())
+
+
+@pytest.mark.parametrize(("changes", "tokens"), [
+    ({"packed": True, "mean_length": 300}, 2048), ({"packed": False}, 2048),
+    # padded to the longest of 4 on each of 8 ranks: five doublings
+    ({"packed": False, "mean_length": 300}, 300 * (1 + 0.27 * 5)),
+    ({"packed": False, "mean_length": 300, "gpus": 1, "global_batch_seqs": 4, "sharding": "none"}, 300 * 1.54),
+    ({"packed": False, "mean_length": 1500}, 2048),
+    # without padding ranks wait for the one with the most tokens, unless they get even shares
+    ({"packed": False, "mean_length": 300, "framework": "TRL padding-free"}, 300 * (1 + 0.27 * 3 / 2)),
+    ({"packed": False, "mean_length": 300, "framework": "TRL padding-free multipack"}, 300)])
+def test_samples_that_are_not_packed_take_as_long_as_the_longest(changes, tokens):
+    found = predict(TrainRun.model_validate(ROW | changes), catalog())
+    row = ROW | changes | {"packed": True, "seq_len": round(tokens), "framework": "TRL"}
+    whole = predict(TrainRun.model_validate(row), catalog())
+    assert found.evaluation.step.seconds == pytest.approx(whole.evaluation.step.seconds, rel=1e-6)
+
+
+def test_a_speed_without_padding_counts_the_mean():
+    found = predict(TrainRun.model_validate(ROW | {"packed": False, "mean_length": 300}), catalog())
+    counted = 32 * 300 / 8 / found.evaluation.step.seconds
+    assert found.tokens_per_second_per_gpu == pytest.approx(counted, rel=1e-3)
+
+
+@pytest.mark.parametrize(("changes", "assumed"), [
+    ({"micro_batch": 8, "seq_len": 4096, "global_batch_seqs": 64}, "recompute=full"),
+    ({"micro_batch": 1, "seq_len": 512, "global_batch_seqs": 8}, "recompute=none")])
+def test_recompute_that_is_not_stated_is_what_lets_the_run_fit(changes, assumed):
+    row = ROW | {"recompute": None, "method": "full"} | changes
+    assert assumed in predict(TrainRun.model_validate(row), catalog()).assumed
+
+
+@pytest.mark.parametrize(("framework", "sharding", "stack"), [
+    ("fms-hf-tuning (HF SFTTrainer)", "fsdp", "trl"), ("NeMo AutoModel (PyTorch FSDP2, TE)", "fsdp", "nemo-automodel"),
+    ("NeMo", None, "megatron-bridge"), ("accelerate FSDP", "fsdp", "accelerate-fsdp"), ("xtuner", "zero3", "xtuner"),
+    ("LLaMA-Factory, Unsloth+FA2", "none", "unsloth"), ("HF Trainer + PEFT + DeepSpeed", "zero3", "deepspeed"),
+    ("HF Trainer + PEFT (DeepSpeed config)", "none", "hf-peft"), ("plain PyTorch loop + PEFT 0.19", "none", "hf-peft")])
+def test_a_framework_is_its_stack(framework, sharding, stack):
+    gpus = {"gpus": 1, "global_batch_seqs": 4} if sharding == "none" else {}
+    row = ROW | {"framework": framework, "sharding": sharding, "source": "a page", "notes": ""} | gpus
+    assert predict(TrainRun.model_validate(row), catalog()).stack == stack
