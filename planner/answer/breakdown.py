@@ -63,6 +63,8 @@ class Evidence(Frozen):
     """Whether the stack has measured runs of the method."""
     unlike: tuple[str, ...] = Field(default=(), exclude=True)
     """By what none of them is like the question; not part of the JSON."""
+    causes: tuple[tuple[str, float], ...] = Field(default=(), exclude=True)
+    """Variances of the logarithm of measured over predicted, by cause; not part of the JSON."""
 
 
 class Memory(Frozen):

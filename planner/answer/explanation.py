@@ -9,9 +9,10 @@ from typing import Literal
 from pydantic import ConfigDict, Field
 
 from planner.answer.assignment import Assignment
+from planner.answer.doubt import Doubt
 from planner.answer.schema import Infeasible, Objective, Status
 from planner.answer.shown import Shown, Table, flat
-from planner.yaml_io import Frozen
+from planner.yaml_io import Frozen, absent
 
 Verdict = Literal["is the plan", "tied", "worse", "better", "infeasible", "not offered", "undecided"]
 """better: the question leaves it out; tied: closer than the prediction can tell; not offered: neither the catalog nor
@@ -78,6 +79,8 @@ class Explanation(Shown, Frozen):
     """One for each choice asked about."""
     worth: tuple[Worth, ...] = ()
     """Limits and hardware, those that bind first; only where no choice is asked about."""
+    doubt: Doubt | None = Field(default=None, exclude_if=absent)
+    """What not knowing is worth where other hardware comes close; only where no choice is asked about."""
     infeasible: Infeasible | None = None
     """Why there is no plan; every reason is needed, and together they are enough."""
 

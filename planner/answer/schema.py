@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from planner.answer.assignment import Alternative, Assignment
+from planner.answer.doubt import Doubt
 from planner.answer.first_edition import upgraded
 from planner.answer.portfolio import Cash, Period, Supply
 from planner.answer.shown import Shown, Table, flat
@@ -161,6 +162,8 @@ class Plan(Shown, Frozen):
     """The plan: one or more per workload; empty without a plan."""
     alternatives: tuple[Annotated[Alternative, Field(discriminator="kind")], ...] = ()
     """Next best, best first."""
+    doubt: Doubt | None = Field(default=None, exclude_if=absent)
+    """What not knowing is worth where other hardware comes close; left out where none does, and of services."""
     supply: tuple[Supply, ...] = Field(default=(), exclude_if=empty)
     """Of a portfolio: every node that is had, and what is paid for it."""
     periods: tuple[Period, ...] = Field(default=(), exclude_if=empty)

@@ -10,6 +10,7 @@ from planner.answer.assignment import Assignment
 from planner.answer.schema import ByReplay, Plan
 from planner.ask.account import finished, search_of, with_decided
 from planner.ask.alternatives import alternatives_of
+from planner.ask.doubt import doubt_of
 from planner.ask.explain.cause import infeasible_of
 from planner.ask.provenance import provenance_of
 from planner.ask.simple import simplest, tells_apart
@@ -77,10 +78,11 @@ def make_plan(scenario: AnyQuestion, catalog: Catalog, *, defaults: Sequence[Def
     made = tuple(shown.assignments(replaying))
     by_replay = _by_replay(settled, made)
     status = "feasible" if by_replay is not None and not by_replay.met and solved.status == "optimal" else solved.status
+    others = tuple(alternatives_of(solved, shown, plain)) if made else ()
     plan = Plan(status=status, notes=(*question.terms.market.notes, *text_notes(defaults), *more),
                 objective=solved.objective.model_copy(update={"by_replay": by_replay}),
                 assignments=made,
-                alternatives=tuple(alternatives_of(solved, shown, plain)) if made else (),
+                alternatives=others, doubt=doubt_of(made, others, solved.objective.name, catalog),
                 search=search_of(solved, time.monotonic() - started), infeasible=infeasible_of(solved),
                 provenance=provenance_of(scenario, catalog, with_decided(defaults, shown), simple=shown is not solved))
     return finished(plan, solved)

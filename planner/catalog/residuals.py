@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import NormalDist
 from typing import Annotated, Self
 
 from pydantic import Field, model_validator
@@ -24,6 +25,9 @@ Sd = Annotated[float, Field(ge=1e-4, le=10)]
 Ratio = Annotated[float, Field(ge=1e-4, le=1e6)]
 LEVELS = {"q05": 0.05, "q10": 0.10, "q50": 0.50, "q90": 0.90, "q95": 0.95}
 """The quantiles that are kept, by name."""
+
+NORMAL_WIDTH = 2 * NormalDist().inv_cdf(0.95)
+"""From the 5% to the 95% quantile of a normal distribution, in standard deviations."""
 
 
 class Law(Frozen):
@@ -46,10 +50,15 @@ class Law(Frozen):
 
     def scale(self, far: Distance, *, is_open: bool) -> float:
         """Return the standard deviation of the logarithm of measured over predicted of a question that far away."""
-        return math.sqrt(far.cell.spread**2 + self.between**2 * (1 + 1 / far.among)
-                         + sum(self.unseen.get(name, 0.0)**2 for name in far.unseen)
-                         + sum((self.beyond.get(name, 0.0) * by)**2 for name, by in far.past.items())
-                         + (self.open**2 if is_open else 0.0))
+        return math.sqrt(math.fsum(self.causes(far, {}, is_open=is_open).values()))
+
+    def causes(self, far: Distance, traits: Mapping[str, str], *, is_open: bool) -> dict[str, float]:
+        """Return the variances that add up to the scale's, by cause; two questions share those of the same name."""
+        head = " ".join(traits.get(name, "") for name in self.traits[:self.head])
+        return {f"rows of {traits}": far.cell.spread**2, f"site {head}": self.between**2 * (1 + 1 / far.among),
+                **{f"{name} {traits.get(name, '')}": self.unseen.get(name, 0.0)**2 for name in far.unseen},
+                **{f"past {name}": (self.beyond.get(name, 0.0) * by)**2 for name, by in far.past.items()},
+                "open": self.open**2 if is_open else 0.0}
 
     @model_validator(mode="after")
     def _names_its_traits(self) -> Self:
@@ -74,6 +83,15 @@ class Quantiles(Frozen):
         return self
 
 
+class Measuring(Frozen):
+    """What it takes to measure a plan's own step on a few nodes, and how far that leaves it open."""
+
+    hours: float = Field(gt=0, le=1000)
+    """For which the nodes are paid."""
+    repeat: Sd
+    """Of the logarithm of a step that is measured again."""
+
+
 class Spreading(Sourced):
     """Laws before any row is seen, by file of residuals, and how rows change them."""
 
@@ -85,6 +103,7 @@ class Spreading(Sourced):
     """Spread that no class is below: rounding and repeats."""
     doubt: float = Field(ge=1e-3, le=10)
     """Standard deviation of the logarithm of each figure of a law before rows are seen."""
+    measuring: Measuring
     fixed: tuple[str, ...] = ()
     """Traits whose novelty rows left out cannot tell: what a stack does was written knowing its rows."""
     quantiles: Quantiles
@@ -116,6 +135,8 @@ class Residual(Frozen):
     """Median of their relative error; none without rows."""
     unseen: tuple[str, ...] = ()
     """Traits and sizes by which no row of the same head is alike."""
+    causes: tuple[tuple[str, float], ...] = ()
+    """Variances of the logarithm, by cause."""
     q05: Ratio
     q10: Ratio
     q50: Ratio
@@ -223,8 +244,11 @@ class Residuals(Sourced):
         far = self.nearness.distance(traits, sizes or {})
         width = self.law.scale(far, is_open=is_open) * self.law.optimism
         unseen = (*far.unseen, *(name for name, by in far.past.items() if by >= 1))
+        wider = (self.law.optimism * (self.quantiles.q95 - self.quantiles.q05) / NORMAL_WIDTH)**2
+        causes = self.law.causes(far, traits, is_open=is_open).items()
         return Residual(rows=far.cell.rows if far.same else 0, sources=len(far.cell.sources) if far.same else 0,
                         error=far.cell.error if far.same else None, unseen=unseen,
+                        causes=tuple((name, value * wider) for name, value in causes),
                         **{name: math.exp(width * getattr(self.quantiles, name)) for name in LEVELS})
 
 

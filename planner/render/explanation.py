@@ -12,7 +12,7 @@ from planner.render.facts import is_endless
 from planner.render.layout_text import brief
 from planner.render.page import Column, Page
 from planner.render.proof import show_infeasible
-from planner.render.sentence import infeasible_sentence, plan_sentence
+from planner.render.sentence import close_call_sentence, infeasible_sentence, plan_sentence
 from planner.solver.fleet.problem import Goal
 
 _GOALS: dict[str, Goal] = {name: goal for goal, name in NAMES.items()}
@@ -39,6 +39,8 @@ def render_explanation(explanation: Explanation, console: Console) -> None:
         show_infeasible(page, explanation.infeasible)
     else:
         page.paragraph(_answer(explanation), "bold")
+    if (close := close_call_sentence(_plan(explanation))) is not None:
+        page.paragraph(close)
     for one in explanation.why_not:
         _show_choice(page, one)
     if explanation.worth:
@@ -46,8 +48,12 @@ def render_explanation(explanation: Explanation, console: Console) -> None:
 
 
 def _answer(explanation: Explanation) -> str:
-    return plan_sentence(Plan(status=explanation.status, objective=explanation.objective,
-                              assignments=explanation.assignments, infeasible=explanation.infeasible))
+    return plan_sentence(_plan(explanation))
+
+
+def _plan(explanation: Explanation) -> Plan:
+    return Plan(status=explanation.status, objective=explanation.objective, assignments=explanation.assignments,
+                doubt=explanation.doubt, infeasible=explanation.infeasible)
 
 
 def _sentence(one: WhyNot) -> str:

@@ -77,23 +77,23 @@ def no_deadline_sentence(plan: Plan) -> str | None:
 
 
 def close_call_sentence(plan: Plan) -> str | None:
-    """Return the nearest other hardware where its cost or time lies inside the plan's 90% interval; else nothing."""
+    """Return the chance that the nearest other hardware is better, what that doubt costs, and what would settle it;
+    nothing where no other hardware comes close.
+    """
+    doubt = plan.doubt
+    if doubt is None:
+        return None
     name = plan.objective.name
-    # an alternative of a service may be a part of a fleet, and its interval is of seconds per token, not of cost
-    if len(plan.assignments) != 1 or name not in ("cost_usd", "duration_days") or plan.infeasible or is_service(plan):
-        return None
-    best = plan.assignments[0]
-    ours, (low, high) = getattr(best, name), best.time.interval90_seconds
-    others = [(getattr(a, name), a) for a in plan.alternatives if a.gpu != best.gpu and getattr(a, name) is not None]
-    if not others or not ours:
-        return None
-    theirs, other = min(others, key=lambda pair: pair[0])
-    show = show_usd if name == "cost_usd" else days
-    least, most = (ours * end / best.time.step_seconds for end in (low, high))
-    if theirs > most:
-        return None
-    return (f"Close: {other.gpus:,} {other.gpu} for {show(theirs)} ({theirs / ours - 1:+.1%}) is inside this plan's "
-            f"90% interval of {show(least)} to {show(most)}")
+    best, show = plan.assignments[0], show_usd if name == "cost_usd" else days
+    more = doubt.value / getattr(best, name) - 1
+    better = "are cheaper" if name == "cost_usd" else "are faster"
+    line = (f"Open: {doubt.chance:.0%} that {doubt.gpus:,} {doubt.gpu} for {show(doubt.value)} ({more:+.1%}) "
+            f"{better}; choosing now costs {show(doubt.loss)} on average")
+    if (test := doubt.measurement) is not None:
+        each = "1 node" if test.nodes == 1 else f"{test.nodes} nodes"
+        line += (f"; measuring both on {each} for {test.hours:g} h ({show_usd(test.cost_usd)}) cuts that to "
+                 f"{show_usd(test.loss)}")
+    return line
 
 
 def infeasible_sentence(infeasible: Infeasible) -> str:

@@ -50,7 +50,7 @@ def time(scale: float = 1.0, steps: int | None = STEPS) -> Time:
                 interval90_seconds=(step * 0.93, step * 1.08))
 
 
-def assignment(scale: float = 1.0, price: float = 28.0, **changes: Any) -> dict[str, Any]:
+def assignment(scale: float = 1.0, price: float = 28.0, steps: int = STEPS, **changes: Any) -> dict[str, Any]:
     """The fields of an Assignment whose sums agree; `changes` replace fields."""
     fields: dict[str, Any] = {
         "workload": "Llama 3.1 70B pre-training", "kind": "training", "node": "dgx-h200", "gpu": "h200-sxm",
@@ -60,7 +60,7 @@ def assignment(scale: float = 1.0, price: float = 28.0, **changes: Any) -> dict[
     } | ({"sequence_length": 8192, "global_batch": 2048} if changes.get("kind", "training") == "training" else {}
          ) | changes
     if "duration_days" not in fields:
-        days = STEPS * fields["time"].step_seconds / GOODPUT / 86400
+        days = steps * fields["time"].step_seconds / GOODPUT / 86400
         fields["duration_days"] = days
         fields["cost_usd"] = round((fields["nodes"] + fields["spare_nodes"]) * price * 24 * days, 2)
     return fields

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from planner.catalog.residuals import Law, Quantiles, Residuals, Spreading
+from planner.catalog.residuals import Law, Measuring, Quantiles, Residuals, Spreading
 from planner.evidence.held_out import held_out
 from planner.evidence.spread import Sample, residuals_of
 
@@ -14,6 +14,7 @@ BETWEEN, UNSEEN, WITHIN = 0.10, 0.20, 0.05
 PRIOR = Law(traits=("family", "kind"), head=1, between=0.05, unseen={"family": 0.2, "kind": 0.1},
             beyond={"gpus": 0.05}, open=0.2, optimism=1.0)
 HOW = Spreading(name="spreading", source="a test", as_of="2026", kind="assumed", freedom=4, pull=4, least=0.01,
+                measuring=Measuring(hours=3, repeat=0.03),
                 doubt=0.5, quantiles=Quantiles(q05=-1.6, q10=-1.2, q50=0, q90=1.2, q95=1.6), laws={"x": PRIOR})
 
 

@@ -8,7 +8,8 @@ from collections.abc import Callable
 import pytest
 from rich.console import Console
 
-from planner.answer.assignment import TrainingAlternative, alternative
+from planner.answer.assignment import alternative
+from planner.answer.doubt import Doubt, Measurement
 from planner.answer.level import Asked
 from planner.answer.schema import Objective, Plan, Search
 from planner.render.figures import values
@@ -200,13 +201,17 @@ def test_tight_names_what_is_expected() -> None:
     assert line.startswith("Tight: 71.0 of 70.0 GiB, 67.3 GiB expected; 925 tokens/s/GPU")
 
 
-@pytest.mark.parametrize(("gpu", "price", "told"), [("h100-sxm", 29.0, True), ("h200-sxm", 29.0, False),
-                                                    ("h100-sxm", 40.0, False)])
-def test_other_hardware_inside_the_interval_is_pointed_out(gpu: str, price: float, told: bool) -> None:
+def test_a_close_call_says_the_chance_the_loss_and_what_would_settle_it() -> None:
     plan = example_plan()
-    other = TrainingAlternative(**assignment(price=price, gpu=gpu), why="dearer")
-    sentence = close_call_sentence(plan.model_copy(update={"alternatives": (other,)}))
-    assert (sentence is not None) == told
-    if sentence is not None:
-        assert f"{other.gpus:,} h100-sxm" in sentence
-        assert "(+3.6%)" in sentence
+    assert close_call_sentence(plan) is None
+    cost = plan.assignments[0].cost_usd
+    assert cost is not None
+    doubt = Doubt(gpu="h100-sxm", gpus=4096, value=1.036 * cost, chance=0.42, loss=600_000.0)
+    sentence = close_call_sentence(plan.model_copy(update={"doubt": doubt}))
+    assert sentence is not None
+    assert sentence.startswith("Open: 42% that 4,096 h100-sxm for ")
+    assert sentence.endswith("(+3.6%) are cheaper; choosing now costs 600,000 USD on average")
+    test = Measurement(nodes=2, hours=3, cost_usd=340.0, loss=100_000.0)
+    sentence = close_call_sentence(plan.model_copy(update={"doubt": doubt.model_copy(update={"measurement": test})}))
+    assert sentence is not None
+    assert sentence.endswith("; measuring both on 2 nodes for 3 h (340.00 USD) cuts that to 100,000 USD")

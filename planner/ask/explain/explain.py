@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from planner.answer.explanation import Explanation
+from planner.ask.doubt import doubt_of
 from planner.ask.explain.cause import infeasible_of
 from planner.ask.explain.choice import Ask, parts_of, why_not
 from planner.ask.explain.worth import worths
@@ -30,7 +31,10 @@ def explain(ask: Ask, catalog: Catalog, choices: Sequence[str] = (), effort: Eff
     asked: list[Mapping[str, str]] = [parts_of(text, question) for text in choices]
     plan = settle(solve_lifted(question, effort)).solved
     found = plan.solution.value is not None
+    made = tuple(plan.assignments())
+    others = plan.alone.alternatives(plan.columns[0], plan.picks, plan.effort, proven=False) if (
+        made and plan.alone is not None and not asked) else ()
     return Explanation(status=plan.status, notes=question.terms.market.notes, objective=plan.objective,
-                       assignments=tuple(plan.assignments()),
+                       assignments=made, doubt=doubt_of(made, others, plan.objective.name, catalog),
                        why_not=tuple(why_not(ask, catalog, choice, plan) for choice in asked),
                        worth=tuple(worths(plan)) if found and not asked else (), infeasible=infeasible_of(plan))

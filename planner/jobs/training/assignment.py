@@ -156,7 +156,7 @@ def evidence_of(residual: Residual) -> Evidence:
     known = residual.validated
     return Evidence(rows=residual.rows if known else 0, sources=residual.sources if known else 0,
                     median_abs_error=residual.error if known else None, validated=known,
-                    unlike=() if not known else residual.unseen)
+                    unlike=() if not known else residual.unseen, causes=residual.causes)
 
 
 def assignment_of(context: Context, found: StagedLayout) -> Assignment:
