@@ -39,7 +39,7 @@ def render_explanation(explanation: Explanation, console: Console) -> None:
         show_infeasible(page, explanation.infeasible)
     else:
         page.paragraph(_answer(explanation), "bold")
-    if (close := close_call_sentence(_plan(explanation))) is not None:
+    if (close := close_call_sentence(_plan(explanation), settled=True)) is not None:
         page.paragraph(close)
     for one in explanation.why_not:
         _show_choice(page, one)

@@ -76,9 +76,9 @@ def no_deadline_sentence(plan: Plan) -> str | None:
             "To search for a faster plan, set limits.deadline (--deadline 60d)")
 
 
-def close_call_sentence(plan: Plan) -> str | None:
-    """Return the chance that the nearest other hardware is better, what that doubt costs, and what would settle it;
-    nothing where no other hardware comes close.
+def close_call_sentence(plan: Plan, *, settled: bool) -> str | None:
+    """Return the chance that the nearest other hardware is better, what that doubt costs, and, if asked, what would
+    settle it; nothing where no other hardware comes close.
     """
     doubt = plan.doubt
     if doubt is None:
@@ -89,7 +89,7 @@ def close_call_sentence(plan: Plan) -> str | None:
     better = "are cheaper" if name == "cost_usd" else "are faster"
     line = (f"Open: {doubt.chance:.0%} that {doubt.gpus:,} {doubt.gpu} for {show(doubt.value)} ({more:+.1%}) "
             f"{better}; choosing now costs {show(doubt.loss)} on average")
-    if (test := doubt.measurement) is not None:
+    if settled and (test := doubt.measurement) is not None:
         each = "1 node" if test.nodes == 1 else f"{test.nodes} nodes"
         line += (f"; measuring both on {each} for {test.hours:g} h ({show_usd(test.cost_usd)}) cuts that to "
                  f"{show_usd(test.loss)}")

@@ -67,7 +67,7 @@ def render_plan(plan: Plan, console: Console, *, full: bool = False) -> None:
     page.paragraph(plan_sentence(plan), "bold red" if plan.infeasible else "bold")
     if (reminder := no_deadline_sentence(plan)) is not None:
         page.paragraph(reminder, "yellow")
-    if (close := close_call_sentence(plan)) is not None:
+    if (close := close_call_sentence(plan, settled=full)) is not None:
         page.paragraph(close)
     if plan.infeasible:
         show_infeasible(page, plan.infeasible)

@@ -156,7 +156,8 @@ def test_the_command_ends_by_whether_any_candidate_does(deadline: str, code: int
     assert data["schema"] == "planner.comparison/1"
     assert set(data["rows"][0]) == {
         "node", "gpu", "offer", "kind", "status", "gpus", "duration_days", "mfu", "cost_usd", "cost_parts",
-        "usd_per_gpu_hour", "usd_per_million_tokens", "energy_kwh", "co2_kg", "break_even_months", "why_not"}
+        "usd_per_gpu_hour", "usd_per_million_tokens", "energy_kwh", "co2_kg", "break_even_months", "why_not",
+        *([] if code else ["evidence"])}
     assert bool(data["rows"][0]["why_not"]) == bool(code)
 
 

@@ -55,12 +55,14 @@ def test_qlora_of_8b_goes_on_one_rtx_4090_and_full_training_does_not() -> None:
     assert said in holding_sentence(plan)
 
 
-@pytest.mark.parametrize(("model", "gpu", "method"), [("llama-3.1-8b", "rtx-4080", "qlora"),
-                                                      ("mistral-7b", "rtx-3060", "qlora"),
-                                                      ("llama-3.1-8b", "rtx-3090", "lora")])
-def test_nothing_is_offloaded_where_as_few_gpus_do_without(model: str, gpu: str, method: str) -> None:
-    """QLoRA of 7 to 8B on a card of 12 to 16 GB and LoRA on one of 24 GB are what single cards are known for."""
-    plan = hold(model, gpu, workload__method=method)
+@pytest.mark.parametrize(("model", "gpu", "method", "tokens"), [("llama-3.1-8b", "rtx-4080", "qlora", 2048),
+                                                                ("mistral-7b", "rtx-3060", "qlora", 2048),
+                                                                ("llama-3.1-8b", "rtx-3090", "lora", 1024)])
+def test_nothing_is_offloaded_where_as_few_gpus_do_without(model: str, gpu: str, method: str, tokens: int) -> None:
+    """QLoRA of 7 to 8B on a card of 12 to 16 GB and LoRA on one of 24 GB are what single cards are known for, with
+    samples of one or two thousand tokens.
+    """
+    plan = hold(model, gpu, workload__method=method, workload__sequence_length=str(tokens))
     (found,) = plan.assignments
     assert (found.gpus, found.layout.offload.to) == (1, "none")
     assert not [one for one in plan.alternatives if one.gpu == gpu]

@@ -203,15 +203,17 @@ def test_tight_names_what_is_expected() -> None:
 
 def test_a_close_call_says_the_chance_the_loss_and_what_would_settle_it() -> None:
     plan = example_plan()
-    assert close_call_sentence(plan) is None
+    assert close_call_sentence(plan, settled=True) is None
     cost = plan.assignments[0].cost_usd
     assert cost is not None
     doubt = Doubt(gpu="h100-sxm", gpus=4096, value=1.036 * cost, chance=0.42, loss=600_000.0)
-    sentence = close_call_sentence(plan.model_copy(update={"doubt": doubt}))
+    sentence = close_call_sentence(plan.model_copy(update={"doubt": doubt}), settled=True)
     assert sentence is not None
     assert sentence.startswith("Open: 42% that 4,096 h100-sxm for ")
     assert sentence.endswith("(+3.6%) are cheaper; choosing now costs 600,000 USD on average")
     test = Measurement(nodes=2, hours=3, cost_usd=340.0, loss=100_000.0)
-    sentence = close_call_sentence(plan.model_copy(update={"doubt": doubt.model_copy(update={"measurement": test})}))
+    tested = plan.model_copy(update={"doubt": doubt.model_copy(update={"measurement": test})})
+    assert close_call_sentence(tested, settled=False) == sentence
+    sentence = close_call_sentence(tested, settled=True)
     assert sentence is not None
     assert sentence.endswith("; measuring both on 2 nodes for 3 h (340.00 USD) cuts that to 100,000 USD")
