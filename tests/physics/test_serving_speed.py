@@ -82,6 +82,17 @@ def test_a_mixture_reads_more_experts_with_more_rows():
     assert 5 * one < many < 64 * one
 
 
+@pytest.mark.parametrize(("gpu", "weights", "sent"), [("b200", "bf16", 2), ("b200", "fp8", 1), ("b200", "nvfp4", 0.5),
+                                                     ("a100-sxm-80gb", "fp8", 2)])
+def test_rows_go_to_experts_as_products_read_them_and_come_back_in_16_bits(gpu, weights, sent):
+    d, rows = deployment("deepseek-v3", gpu, weights), replicas(1, ep=8, dp=8)
+    # bytes so many that bandwidth alone counts
+    load = Load(*(np.array([float(x)]) for x in (0, 0, 8e6, 0)))
+    wide = replace(d, weights=CATALOG.formats.weights["bf16"])
+    ours, plain = (step_times(one, rows, load).exchange[0] for one in (d, wide))
+    assert ours / plain == pytest.approx((sent + 2) / 4, rel=0.02)
+
+
 def test_a_closed_loop_of_many_is_the_offline_maximum():
     d, rows, most = deployment(), replicas(4), np.array([64.0])
     best = offline(d, rows, demand(64), most)

@@ -196,18 +196,23 @@ def _exchange(d: Deployment, rows: Replicas, size: Floats) -> Floats:
     return np.where(rows.tp == 1, 0.0, np.where(own, np.minimum(usual, kernel), usual))
 
 
-def _shared(d: Deployment, rows: Replicas, size: Floats, chosen: int) -> Floats:
-    """Return seconds of sending the rows of all attention copies to their experts, and back; `size` bytes of all rows.
+def _shared(d: Deployment, rows: Replicas, elements: Floats, chosen: int) -> Floats:
+    """Return seconds of sending the rows of all attention copies, of so many elements, to their experts, and back.
 
-    Over few ranks every row goes everywhere; over many to those of its `chosen` experts.
+    Over few ranks every row goes everywhere; over many to those of its `chosen` experts. It leaves as the quantized
+    products read it, and comes back in 16 bits.
     """
     if (rows.dp == 1).all():
         return np.zeros(len(rows))
     group, one = rows.tp * rows.dp, np.ones_like(rows.tp)
     n = np.maximum(group.astype(np.float64), 2.0)
     part = np.minimum(1.0, n * (1 - (1 - 1 / n) ** chosen) / (n - 1))
-    both = sum((collectives.seconds(d.collectives, d.candidates, rows.candidate, operation, group, one, part * size)
-                for operation in ("all_gather", "reduce_scatter")), np.zeros(len(rows)))
+    gpus = (c.gpu for c in d.candidates)
+    sent = np.array([ACTIVATION if d.computes(g) == wide_of(g) else d.weights.activation or ACTIVATION for g in gpus])
+    both = sum((collectives.seconds(d.collectives, d.candidates, rows.candidate, operation, group, one,
+                                    part * elements * element)
+                for operation, element in (("all_gather", sent[rows.candidate]), ("reduce_scatter", ACTIVATION))),
+               np.zeros(len(rows)))
     return np.where(rows.dp > 1, both, 0.0)
 
 
@@ -233,7 +238,7 @@ def step_times(d: Deployment, rows: Replicas, load: Load) -> StepTimes:
         if kind.experts is not None:
             experts = experts + count * _experts(d, on, rows, kind.experts, together)
             other = other + count * speed.mixture
-            exchange = exchange + count * _shared(d, rows, ACTIVATION * together * hidden, kind.experts.per_token)
+            exchange = exchange + count * _shared(d, rows, together * hidden, kind.experts.per_token)
         if kind.scan is not None or layer.attention is not None:
             cache = cache + count * np.where(load.sequences > 0, _decode(d, on, rows, layer, load, share), 0.0)
             attention = attention + count * np.where(load.prompt > 0, _prompts(d, on, rows, layer, load, share), 0.0)
