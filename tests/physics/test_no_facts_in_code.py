@@ -26,13 +26,15 @@ STATISTICS = {"serving/gamma.py", "serving/pace.py", "serving/points.py"}
 KNOWN = {
     "collectives.py": {"_by_links", "_neighbor"},
     "topology.py": {"CUBE_MESH", "MOST_KEYS", "_join"},
+    "serving/crowding.py": {"STEEPEST"},
     "serving/disaggregated.py": {"ROUNDS"},
     "serving/formats.py": {"format_named"},
-    "serving/level.py": {"LOADS", "STEEPEST", "THREE", "ROOM", "Served", "at_rate"},
-    "serving/steady.py": {"ROUNDS", "closed"},
+    "serving/level.py": {"LOADS", "THREE", "ROOM", "Served", "at_rate"},
+    "serving/steady.py": {"LEAST_IDLE", "ROUNDS", "closed"},
     "training/question.py": {"quantile", "question_of"},
+    "training/whole.py": {"SHARES"},
 }
-"""Where a search, a rounding, a quantile or the shape of a graph has numbers of its own: file -> top-level names."""
+"""Where a search, a guard, a rounding, a quantile or the shape of a graph has its own numbers: file -> names."""
 
 
 def numbers(tree: ast.Module) -> Iterator[tuple[str, int, float]]:

@@ -21,7 +21,7 @@ from planner.physics.serving.step import Load, step_times
 
 ROUNDS = 6
 LEAST_IDLE = 0.05
-"""Share of time that is left for decoding at least."""
+"""Share of time that is taken as left for decoding at least: at none, no load is steady."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +129,8 @@ def joining(engine: EngineSpeed, drawn: Floats, plain: Floats, mixed: Floats, bu
     some; busy: share of the time that is the prompts'. Where prompts go first, steps with some come after either kind.
     """
     if engine.prefill_first:
-        none = np.exp(-np.minimum(drawn * mixed, 500.0))
-        found = drawn * mixed + np.maximum(drawn * plain, 1e-9) * none / -np.expm1(-np.maximum(drawn * plain, 1e-9))
+        came = np.maximum(drawn * plain, 1e-9)
+        found = drawn * mixed + came * np.exp(-drawn * mixed) / -np.expm1(-came)
     else:
         many = np.maximum(drawn * np.minimum(plain / np.maximum(1 - busy, LEAST_IDLE), mixed), 1e-9)
         found = many / -np.expm1(-many)

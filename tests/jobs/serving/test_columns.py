@@ -71,7 +71,7 @@ LEVEL = Level((2.0, 0.95), (0.05, 0.95))
 def test_the_largest_rate_is_that_of_a_fine_scan(d: Deployment, one: Replicas, role: Role, level: Level) -> None:
     asked, most = stream(cv=0.5), np.full(1, 200.0)
     rate, load, crowd = largest(d, role, one, asked, level, most)
-    low, high = span(role, most)
+    low, high = span(role, asked, most)
     scan = np.geomspace(low[0], high[0], 4000)
     found = work(d, role, asked)(one.take(np.zeros(len(scan), np.int64)), scan)
     good = found.crowd <= most
