@@ -246,13 +246,13 @@ class Residuals(Sourced):
         is_open: whether something had to be assumed that the question leaves open.
         """
         far = self.nearness.distance(traits, sizes or {})
-        width = self.law.scale(far, is_open=is_open) * self.law.optimism
+        causes = self.law.causes(far, traits, is_open=is_open)
+        width = math.sqrt(math.fsum(causes.values())) * self.law.optimism
         unseen = (*far.unseen, *(name for name, by in far.past.items() if by >= 1))
         wider = (self.law.optimism * (self.quantiles.q95 - self.quantiles.q05) / NORMAL_WIDTH)**2
-        causes = self.law.causes(far, traits, is_open=is_open).items()
         return Residual(rows=far.cell.rows if far.same else 0, sources=len(far.cell.sources) if far.same else 0,
                         error=far.cell.error if far.same else None, unseen=unseen,
-                        causes=tuple((name, value * wider) for name, value in causes),
+                        causes=tuple((name, value * wider) for name, value in causes.items()),
                         **{name: math.exp(width * getattr(self.quantiles, name)) for name in LEVELS})
 
 

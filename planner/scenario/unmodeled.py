@@ -21,13 +21,13 @@ class Family(NamedTuple):
 
 FAMILIES = (
     Family("macbook mac macmini macstudio imac apple m1 m2 m3 m4 m5 mps metal", "Apple silicon",
-              "dgx-spark, which has one memory for CPU and GPU too"),
+           "dgx-spark, which has one memory for CPU and GPU too"),
     Family("tpu v5e v5p v6e trillium ironwood", "a Google TPU", "h100-sxm"),
     Family("trainium trn1 trn2 trn3 inferentia inf1 inf2", "an AWS accelerator", "h100-sxm"),
     Family("gaudi gaudi2 gaudi3 hpu", "an Intel Gaudi", "h100-pcie"),
     Family("arc a770 a750 b580 b570 b60", "an Intel Arc", "rtx-3060"),
     Family("radeon rx 7900 7800 7900xtx 6900 6800 9070 w7900", "an AMD Radeon",
-              "rtx-3090 of 24 GB, or mi210 among AMD's"),
+           "rtx-3090 of 24 GB, or mi210 among AMD's"),
     Family("cerebras wse groq lpu sambanova graphcore ipu", "no GPU", "h100-sxm"),
     Family("ascend 910b 910c", "a Huawei Ascend", "a100-sxm-80gb"),
     Family("jetson orin", "an NVIDIA Jetson", "dgx-spark"),

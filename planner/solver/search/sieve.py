@@ -82,15 +82,10 @@ class Sieve:
 
     def within_limits(self, stems: Layouts, source: Source) -> tuple[Layouts, Keys]:
         """Return the stems that can meet every limit, with their keys; in chunks, so that memory stays small."""
-        parts, pricing, ends = [], self.bounding.pricing, self._ends
-        if np.isfinite(ends).any():
-            near = np.flatnonzero(self.floors.of(stems.columns) <= ends[stems.candidate])
-            self.out.removed["bound"] += (len(stems) - len(near)) * source.points
-            stems = stems.take(near)
+        parts, pricing, question = [], self.bounding.pricing, self.bounding.question
         for start in range(0, max(1, len(stems)), CHUNK):
             self.effort.check()
             chunk = stems.take(np.arange(start, min(start + CHUNK, len(stems)))) if len(stems) > CHUNK else stems
-            question = self.bounding.question
             terms = layer_terms(question, chunk)
             keys = pricing.least(chunk, stem_bound(question, chunk, terms))
             near = np.flatnonzero(self._near(chunk, keys))
