@@ -10,8 +10,8 @@ import numpy as np
 from planner.catalog.recipes import TrainedBytes
 from planner.layouts.axes import lead_modes
 from planner.layouts.table import Floats, Ints, Layouts
-from planner.physics.training.activations import live_layer, saved_per_token
-from planner.physics.training.gathered import gathered_bytes, keeps_unreduced
+from planner.physics.training.activations import checkpoint_gradients, live_layer, saved_per_token
+from planner.physics.training.gathered import gathered_bytes, keeps_unreduced, largest_matrix
 from planner.physics.training.parameters import (
     Kinds,
     adapter_parameters,
@@ -181,6 +181,7 @@ def memory_terms(question: Question, rows: Layouts) -> MemoryTerms:
     kept = kept * trained_share(question)
     outside = _outside(question, rows, layer, layer_experts, kept[:, -1] * rows.offload_activations)
     kept[:, -1] *= 1 - rows.offload_activations
+    live = live + checkpoint_gradients(question, rows, kept)
     kept_first = (trained_share(question) == 1) * sum(
         (count * _in_mode(saved_per_token(question, rows, kind), rows) for kind, count in shape.lead), none)
     vocab = shape.vocab / tp if stack.vocab_parallel_loss else np.full_like(tp, shape.vocab)
@@ -190,7 +191,7 @@ def memory_terms(question: Question, rows: Layouts) -> MemoryTerms:
     rank = np.where(piped, whole * np.ceil((shape.layers + shape.lead_layers) / rows.pp),
                     whole * shape.layers + lead + lead_experts)
     gathered = gathered_bytes(question, rows, whole, rank, np.where(piped, np.maximum(table, head), table + head))
-    expanded = 2 * whole if question.tuning.quantized else none
+    expanded = 2 * largest_matrix(question, rows) if question.tuning.quantized else none
     kinds = [rows.tp > 1, rows.cp > 1, rows.dp > 1, rows.pp > 1, rows.ep > 1]
     groups = np.sum(kinds, axis=0) + np.where(rows.pp > 1, stack.standing_groups, 0)
     buckets = np.where(rows.shard > 1, stack.bucket_bytes, 0.0)
@@ -210,6 +211,11 @@ def memory_terms(question: Question, rows: Layouts) -> MemoryTerms:
         replaced = keeps_unreduced(question, rows)
         states, first, last = (replace(part, gradients=np.where(replaced, 0.0, part.gradients))
                                for part in (states, first, last))
+    step = max(stack.recipe(p).step for p in question.precisions) if question.tuning.trains_base else 0.0
+    if step:
+        here = np.ceil(shape.layers / rows.pp)
+        held = _over(question, rows, (here * layer + lead + table + head, here * layer_experts + lead_experts), 1)
+        live = np.maximum(live, step * share * (1 - rows.offload) * held)
     if rows.schedule.any():
         states, first, last = _twice(states, rows), _both(first, last, rows), _both(last, first, rows)
     return MemoryTerms(
