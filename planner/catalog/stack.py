@@ -181,7 +181,7 @@ class Stack(Sourced):
     """Elementwise traffic on a quantized base over that on a plain one: norms, and so what runs between the layers, in
     32 bits (PEFT's prepare_model_for_kbit_training)."""
     casts_residual: bool = False
-    """Whether what flows between layers, and so a checkpoint, is in 32 bits over a base that PEFT casts; not sharded."""
+    """Whether what flows between layers, and so a checkpoint, is in 32 bits over a base that PEFT casts."""
     keeps_checkpoint_gradients: bool = False
     """Whether backward holds the gradients of all checkpoints to its end, beside adapters under FSDP."""
     dequantize: dict[str, Factor] = Field(default={})

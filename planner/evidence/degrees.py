@@ -141,7 +141,7 @@ def _peak_length(run: TrainRun, cap: int, micro: int, sources: Sources, assumed:
 
 
 def _fullest(run: TrainRun, micro: int, sources: Sources) -> int:
-    """Return tokens of a sequence of the fullest micro-batch: padded to the longest sample, or one of it beside means."""
+    """Return tokens of a sequence of the fullest micro-batch: all padded to the longest sample, or it beside means."""
     mean = round(run.mean_length or 0)
     longest = max(mean, LONGEST)
     return mean + (longest - mean) // micro if sources.flag("padding_free", run) else longest

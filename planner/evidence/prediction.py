@@ -123,7 +123,7 @@ def predict(run: TrainRun, catalog: Catalog, *, memory_only: bool = False, model
 
 
 def _frees_gradients(rows: Layouts) -> bool:
-    """Say whether no shard of gradients lives through forward: the Trainer frees them with the step, no_sync has none."""
+    """Say whether no shard of gradients lives through forward: the Trainer frees them, no_sync keeps them whole."""
     return bool(rows.micro_batches[0] == 1 or (rows.no_sync[0] == 1 and rows.zero[0] >= 2))
 
 

@@ -25,8 +25,9 @@ def step_samples(outcomes: Sequence[Outcome]) -> list[tuple[str, Sample]]:
     """Return the id and the sample of step time of every row with a measured one."""
     some = any(outcome.row.stated for outcome in outcomes)
     return [(outcome.row.id, Sample(
-        outcome.row.prefix, _group(outcome, outcome.row.prefix), outcome.prediction.step_traits, outcome.prediction.sizes,
-        some and not outcome.row.stated, math.log(seconds / outcome.prediction.evaluation.step.seconds)))
+        outcome.row.prefix, _group(outcome, outcome.row.prefix), outcome.prediction.step_traits,
+        outcome.prediction.sizes, some and not outcome.row.stated,
+        math.log(seconds / outcome.prediction.evaluation.step.seconds)))
         for outcome in outcomes if (seconds := outcome.measured_seconds) is not None]
 
 

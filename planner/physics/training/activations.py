@@ -58,7 +58,8 @@ def saved_per_token(question: Question, rows: Layouts, kind: LayerKind) -> Float
         selective = none - sum((drops[m] for m in stack.selective_recompute), np.zeros_like(tp))
     outputs_kept = {"gate": e * (kind.experts.count if kind.experts else 0), "wo": e * h / split,
                     "wkv_a": e * kind.latent_width}
-    full = _residual(question, rows) * e * h / split + sum((outputs_kept[product] for product in stack.full_recompute_keeps), np.zeros_like(tp))
+    full = _residual(question, rows) * e * h / split + sum(
+        (outputs_kept[product] for product in stack.full_recompute_keeps), np.zeros_like(tp))
     return np.stack([none, selective, full], axis=1)
 
 
