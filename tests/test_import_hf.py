@@ -12,6 +12,7 @@ import pytest
 
 from planner.catalog.importers import hf_reading
 from planner.catalog.importers.hf import import_config
+from planner.catalog.importers.hf_dense import Dense, If
 from planner.catalog.importers.hf_families import FAMILIES
 from planner.catalog.importers.hf_reading import LISTS, NESTED, NUMBERS, PARTS, SWITCHES, TEXTS
 from planner.catalog.load import Catalog
@@ -200,6 +201,9 @@ def test_every_key_that_a_family_reads_is_of_a_known_kind() -> None:
             named = isinstance(owner, ast.Name) and owner.id in ("c", "own", "config")
             if named and isinstance(key, ast.Constant) and isinstance(key.value, str):
                 read.add(key.value)
+    for family in (family for family in FAMILIES.values() if isinstance(family, Dense)):
+        stated = [family.bias, family.qk_norm, *family.mlp.values(), *family.layer.values()]
+        read |= {one.key for one in stated if isinstance(one, If)} | {family.window} - {True, False}
     assert len(read) > 60
     assert read - known == set()
 

@@ -2,13 +2,101 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
 from planner.catalog.importers.hf_parts import Config, Entry, attention, gated, in_turn, one, usual, windowed
 
 
-def llama(c: Config) -> Entry:
-    """Llama 1 to 3 and all that is shaped alike: Code Llama, Yi, DeepSeek LLM, Granite, SmolLM3 with its default."""
-    c = usual(c)
-    return one(c, attention(c, bias="qkvo" if c.get("attention_bias") else "none"), gated(c))
+@dataclass(frozen=True, slots=True)
+class If:
+    """What a switch of the config decides: `then` where it is on, else `otherwise`."""
+
+    key: str
+    then: object
+    otherwise: object = False
+    default: bool = False
+
+    def of(self, c: Config) -> object:
+        """Return what this config says."""
+        return self.then if c.get(self.key, self.default) else self.otherwise
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Dense:
+    """A family of equal layers: what it has that Llama has not. An `If` stands for what a key of the config decides."""
+
+    defaults: Config = field(default_factory=dict)
+    old_names: bool = False
+    """Whether older names of the usual keys are read too."""
+    bias: str | If = "none"
+    qk_norm: str | bool | If = False
+    window: bool | str = False
+    """Whether every layer keeps to `sliding_window`; or the switch that says so."""
+    full_every: int | None = None
+    """Where the other layers are windowed: so many-th layers see everything."""
+    mlp: Mapping[str, object] = field(default_factory=dict)
+    layer: Mapping[str, object] = field(default_factory=dict)
+    model: Mapping[str, object] = field(default_factory=dict)
+
+    def __call__(self, c: Config) -> Entry:
+        """Return the entry of a config. Raises KeyError with a key that it lacks."""
+        c = {**self.defaults, **(usual(c) if self.old_names else c)}
+        heads = attention(c, **_decided({"bias": self.bias, "qk_norm": self.qk_norm}, c))
+        if self.window is True or (self.window and c.get(self.window)):
+            heads["window"] = c.get("sliding_window")
+        entry = one(c, heads, gated(c, **_decided(self.mlp, c)), **_decided(self.layer, c)) | {
+            "vocab": c.get("vocab_size"), **self.model}
+        if self.full_every is None:
+            return entry
+        return windowed(entry, in_turn(c, c.get("sliding_window_pattern") or self.full_every),
+                        c.get("sliding_window", 4096))
+
+
+def _decided(given: Mapping[str, object], c: Config) -> dict[str, object]:
+    return {key: value.of(c) if isinstance(value, If) else value for key, value in given.items()}
+
+
+ALL, QKV = If("attention_bias", "qkvo", "none"), If("attention_bias", "qkv", "none")
+TIED, PLAIN, LAYERNORM = {"tie_word_embeddings": True}, {"kind": "plain"}, {"norm": "layernorm"}
+llama = Dense(old_names=True, bias=ALL)
+"""Llama 1 to 3 and all that is shaped alike: Code Llama, Yi, DeepSeek LLM, Granite, SmolLM3 with its default."""
+mistral = Dense(defaults={"num_key_value_heads": 8}, window=True)
+"""With the eight key-value heads of its config class."""
+phi3 = Dense(window=True)
+"""Phi-3 and Phi-4, whose products are fused but as large."""
+qwen2 = Dense(bias="qkv", window="use_sliding_window")
+qwen3 = Dense(qk_norm=True, bias=ALL)
+olmo = replace(llama, model={"norm": "unscaled"})
+olmo2 = Dense(qk_norm="full")
+olmo3 = replace(olmo2, full_every=4)
+internlm2 = Dense(bias=If("bias", "qkvo", "none"))
+glm = Dense(bias=QKV)
+"""GLM-4 as Transformers spells it."""
+glm4 = replace(glm, layer={"norms": 4})
+"""GLM-4-0414, with norms behind attention and feed-forward too."""
+arcee = Dense(bias=ALL, mlp=PLAIN)
+"""Squared ReLU without a gate."""
+apertus = Dense(qk_norm=True, mlp=PLAIN, layer={"vectors": 2})
+"""Its activation has two parameters of its own."""
+gemma = Dense(defaults=TIED)
+gemma2 = Dense(defaults=TIED, layer={"norms": 4}, full_every=2)
+gemma3 = replace(gemma2, qk_norm=True, full_every=6, defaults={
+    "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256, "vocab_size": 262208, **TIED})
+nemotron = replace(arcee, model=LAYERNORM)
+"""Nemotron-4 and Minitron."""
+starcoder2 = Dense(defaults=TIED, bias=If("use_bias", "qkvo", "none", default=True), window=True,
+                   mlp={**PLAIN, "bias": If("use_bias", True, default=True)}, model=LAYERNORM)
+stablelm = Dense(bias=If("use_qkv_bias", "qkv", "none"), qk_norm=If("qk_layernorm", "full"), model=LAYERNORM,
+                 layer={"parallel": If("use_parallel_residual", True), "norms": If("use_parallel_residual", 1, 2)})
+cohere = Dense(defaults=TIED, bias=ALL, qk_norm=If("use_qk_norm", "full"), layer={"parallel": True, "norms": 1},
+               model={"norm": "layernorm-nobias"})
+"""Command R."""
+cohere2 = replace(cohere, full_every=4)
+"""Command R7B and Command A."""
+gpt_neox = Dense(bias=If("attention_bias", "qkvo", "none", default=True), mlp={**PLAIN, "bias": True}, model=LAYERNORM,
+                 layer={"parallel": If("use_parallel_residual", True, default=True), "norms": 2})
+"""GPT-NeoX and Pythia."""
 
 
 def tied_llama(c: Config) -> Entry:
@@ -17,61 +105,10 @@ def tied_llama(c: Config) -> Entry:
     return llama({"tie_word_embeddings": True, "attention_bias": bias, "mlp_bias": bias, **c})
 
 
-def mistral(c: Config) -> Entry:
-    """Mistral, with the eight key-value heads of its config class."""
-    return one(c, attention({"num_key_value_heads": 8, **c}, window=c.get("sliding_window")), gated(c))
-
-
-def phi3(c: Config) -> Entry:
-    """Phi-3 and Phi-4, whose products are fused but as large."""
-    return one(c, attention(c, window=c.get("sliding_window")), gated(c))
-
-
-def qwen2(c: Config) -> Entry:
-    """Qwen 2 and 2.5."""
-    window = c.get("sliding_window") if c.get("use_sliding_window") else None
-    return one(c, attention(c, bias="qkv", window=window), gated(c))
-
-
-def qwen3(c: Config) -> Entry:
-    """Qwen 3, dense."""
-    return one(c, attention(c, qk_norm=True, bias="qkvo" if c.get("attention_bias") else "none"), gated(c))
-
-
-def olmo(c: Config) -> Entry:
-    """OLMo 1, whose norms have no parameters."""
-    return llama(c) | {"norm": "unscaled"}
-
-
-def olmo2(c: Config) -> Entry:
-    """OLMo 2."""
-    return one(c, attention(c, qk_norm="full"), gated(c))
-
-
-def olmo3(c: Config) -> Entry:
-    """OLMo 3: as OLMo 2, three layers of four windowed."""
-    return windowed(olmo2(c), in_turn(c, 4), c.get("sliding_window", 4096))
-
-
 def seed_oss(c: Config) -> Entry:
     """Seed-OSS: biases on queries, keys and values, and with attention_out_bias on the output."""
     bias = "none" if not c.get("attention_bias", True) else "qkvo" if c.get("attention_out_bias") else "qkv"
     return one(c, attention(c, bias=bias), gated(c))
-
-
-def internlm2(c: Config) -> Entry:
-    """InternLM 2, whose query, key and value matrices are fused."""
-    return one(c, attention(c, bias="qkvo" if c.get("bias") else "none"), gated(c))
-
-
-def glm(c: Config) -> Entry:
-    """GLM-4 as Transformers spells it."""
-    return one(c, attention(c, bias="qkv" if c.get("attention_bias") else "none"), gated(c))
-
-
-def glm4(c: Config) -> Entry:
-    """GLM-4-0414, with norms behind attention and feed-forward too."""
-    return one(c, attention(c, bias="qkv" if c.get("attention_bias") else "none"), gated(c), norms=4)
 
 
 def exaone4(c: Config) -> Entry:
@@ -81,85 +118,10 @@ def exaone4(c: Config) -> Entry:
     return windowed(entry, in_turn(c, every), window) if window else entry
 
 
-def hunyuan(c: Config) -> Entry:
-    """Hunyuan, dense."""
-    return qwen3(c)
-
-
 def bitnet(c: Config) -> Entry:
     """BitNet: norms inside attention and feed-forward, ahead of the last product of each."""
     inner = c["hidden_size"] + c["intermediate_size"]
     return one({"tie_word_embeddings": True, **c}, attention(c), gated(c), vectors=inner)
-
-
-def arcee(c: Config) -> Entry:
-    """Arcee: squared ReLU without a gate."""
-    return one(c, attention(c, bias="qkvo" if c.get("attention_bias") else "none"), gated(c, kind="plain"))
-
-
-def apertus(c: Config) -> Entry:
-    """Apertus: norms on queries and keys, and an activation with two parameters of its own."""
-    return one(c, attention(c, qk_norm=True), gated(c, kind="plain"), vectors=2)
-
-
-def gemma(c: Config) -> Entry:
-    """Gemma 1."""
-    return one({"tie_word_embeddings": True, **c}, attention(c), gated(c))
-
-
-def gemma2(c: Config) -> Entry:
-    """Gemma 2: windowed and full layers in turn."""
-    entry = one({"tie_word_embeddings": True, **c}, attention(c), gated(c), norms=4)
-    return windowed(entry, in_turn(c, 2), c.get("sliding_window", 4096))
-
-
-def gemma3(c: Config) -> Entry:
-    """Gemma 3, text part: every sixth layer is full."""
-    c = {"num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256, "vocab_size": 262208,
-         "tie_word_embeddings": True, **c}
-    entry = one(c, attention(c, qk_norm=True), gated(c), norms=4) | {"vocab": c["vocab_size"]}
-    return windowed(entry, in_turn(c, c.get("sliding_window_pattern", 6)), c.get("sliding_window", 4096))
-
-
-def nemotron(c: Config) -> Entry:
-    """Nemotron-4 and Minitron: squared ReLU, layer norms."""
-    bias = "qkvo" if c.get("attention_bias") else "none"
-    return one(c, attention(c, bias=bias), gated(c, kind="plain")) | {"norm": "layernorm"}
-
-
-def starcoder2(c: Config) -> Entry:
-    """StarCoder 2: layer norms, biases, a plain feed-forward."""
-    bias = bool(c.get("use_bias", True))
-    heads = attention(c, bias="qkvo" if bias else "none", window=c.get("sliding_window"))
-    return one({"tie_word_embeddings": True, **c}, heads, gated(c, kind="plain", bias=bias)) | {"norm": "layernorm"}
-
-
-def stablelm(c: Config) -> Entry:
-    """StableLM: layer norms, one for both parts where they are parallel."""
-    parallel = bool(c.get("use_parallel_residual"))
-    norms = attention(c, bias="qkv" if c.get("use_qkv_bias") else "none",
-                      qk_norm="full" if c.get("qk_layernorm") else False)
-    return one(c, norms, gated(c), parallel=parallel, norms=1 if parallel else 2) | {"norm": "layernorm"}
-
-
-def cohere(c: Config) -> Entry:
-    """Command R: one norm ahead of attention and feed-forward in parallel."""
-    heads = attention(c, bias="qkvo" if c.get("attention_bias") else "none",
-                      qk_norm="full" if c.get("use_qk_norm") else False)
-    return one({"tie_word_embeddings": True, **c}, heads, gated(c), parallel=True, norms=1) | {
-        "norm": "layernorm-nobias"}
-
-
-def cohere2(c: Config) -> Entry:
-    """Command R7B and Command A: as Command R, three layers of four windowed."""
-    return windowed(cohere(c), in_turn(c, c.get("sliding_window_pattern") or 4), c.get("sliding_window", 4096))
-
-
-def gpt_neox(c: Config) -> Entry:
-    """GPT-NeoX and Pythia: two norms, attention and feed-forward in parallel."""
-    bias = "qkvo" if c.get("attention_bias", True) else "none"
-    return one(c, attention(c, bias=bias), gated(c, kind="plain", bias=True), norms=2,
-               parallel=bool(c.get("use_parallel_residual", True))) | {"norm": "layernorm"}
 
 
 def _plain(c: Config, **changes: object) -> Entry:

@@ -14,7 +14,7 @@ _BY_SHAPE: dict[Callable[[Config], Entry], str] = {
     dense.tied_llama: "smollm3 minicpm ernie4_5 ",
     dense.mistral: "mistral ministral ministral3 mistral3", dense.phi3: "phi3", dense.phi: "phi",
     dense.qwen: "qwen", dense.qwen2: "qwen2 qwen2_vl qwen2_vl_text qwen2_5_vl qwen2_5_vl_text mimo",
-    dense.qwen3: "qwen3 qwen3_vl qwen3_vl_text", dense.hunyuan: "hunyuan_v1_dense",
+    dense.qwen3: "qwen3 qwen3_vl qwen3_vl_text hunyuan_v1_dense",
     dense.olmo: "olmo", dense.olmo2: "olmo2", dense.olmo3: "olmo3", dense.gemma: "gemma", dense.gemma2: "gemma2",
     dense.gemma3: "gemma3 gemma3_text", dense.glm: "glm", dense.glm4: "glm4", dense.chatglm: "chatglm",
     dense.seed_oss: "seed_oss", dense.internlm2: "internlm internlm2", dense.exaone4: "exaone4", dense.bitnet: "bitnet",
