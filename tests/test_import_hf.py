@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from planner.catalog.importers import hf_reading
-from planner.catalog.importers.hf import import_config
+from planner.catalog.importers.hf import FAMILIES, import_config
 from planner.catalog.importers.hf_dense import Dense, If
-from planner.catalog.importers.hf_families import FAMILIES
 from planner.catalog.importers.hf_reading import LISTS, NESTED, NUMBERS, PARTS, SWITCHES, TEXTS
 from planner.catalog.load import Catalog
 from planner.cli.main import main

@@ -23,7 +23,7 @@ from planner.money.rent import offered, usual_candidate
 from planner.render.facts import Fact, Part, bill, facts, latencies, memory_parts, time_parts
 from planner.render.figures import days, percent
 from planner.render.layout_text import brief
-from planner.render.report.money import by_days_and_cost, rent_against_buy
+from planner.render.report.charts import by_days_and_cost, rent_against_buy
 from planner.render.tables import render_answer_line
 from planner.render.topology_svg import topology_svg
 from planner.units import GIB, show_seconds, show_usd
