@@ -104,6 +104,11 @@ class Serving(Frozen):
     replayed: Replayed | None = Field(default=None, exclude_if=absent)
     """Of all replicas of the workload together that answer the same prompts; elsewhere the key is left out."""
 
+    @property
+    def decodes(self) -> bool:
+        """Whether its replicas write tokens after the first."""
+        return self.role != "prefill" and self.tpot_seconds.p50 > 0
+
     def rate_at(self, hour: int) -> float:
         """Return the requests/s that its replicas answer in an hour of the day."""
         there = self.replicas if self.replicas_by_hour is None else self.replicas_by_hour[hour]

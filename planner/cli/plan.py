@@ -64,5 +64,5 @@ def command(scenario: str | None, prefer: str | None, pareto: str | None, time_l
     else:
         render_plan(plan, console(), full=is_verbose())
     seen = plan.objective.by_replay
-    held = plan.objective.name == "requests_per_second" and seen is not None and seen.met
+    held = plan.objective.is_load and seen is not None and seen.met
     return EXIT_INTERRUPTED if interrupted else EXIT_OK if held else EXIT_CODES[plan.status]

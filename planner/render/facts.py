@@ -88,6 +88,8 @@ def latencies(serving: Serving) -> tuple[list[str], list[list[str]]]:
     found = serving.replayed
     rows = [("first token (TTFT)", serving.ttft_seconds, found and found.ttft_seconds),
             ("each token (TPOT)", serving.tpot_seconds, found and found.tpot_seconds)]
+    if not serving.tpot_seconds.p50:
+        del rows[1]
     if serving.e2e_seconds is not None:
         rows.append(("last token (E2E)", serving.e2e_seconds, found and found.e2e_seconds))
     asked = [each.asked for _, each, _ in rows if each.asked]

@@ -110,7 +110,8 @@ TABLE: dict[str, Flag] = {
           one_provider=Flag("", "For services: all nodes from one provider.", switch=True),
           homogeneous=Flag("", "For services: all replicas on one type of node.", switch=True),
           max_power=Flag("", "At most this power of all nodes under load: 2MW.", "POWER")),
-    "objective": Flag("objective", "What to minimize, or for a service the rate to maximize. Default: cost.",
+    "objective": Flag("objective", "What to minimize, or for a service the rate or users to maximize. Default: "
+                      "cost.",
                       choices=get_args(ServingObjective)),
     "confidence": Flag("confidence", "Confidence of the memory verdict, 0.5 to 1. Default: 0.95.", "SHARE"),
 }

@@ -189,8 +189,8 @@ class Serving(Frozen):
         if len(given) > 1:
             raise ValueError(f"{' and '.join(given)} are given: a service has one of {', '.join(LOADS)}, or none for "
                              "as many requests as go")
-        if self.think is not None and self.users is None:
-            raise ValueError("think is of users, and none are given")
+        if self.think is not None and self.users is None and given:
+            raise ValueError(f"think is of users, and {given[0]} is given")
         for loads, what, keys in _APART:
             for key in keys if given and given[0] in loads else ():
                 if getattr(self, key) != type(self).model_fields[key].default:

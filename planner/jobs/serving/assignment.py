@@ -132,10 +132,10 @@ def _memory(d: Deployment, held: Capacity, *, fits: bool) -> Memory:
 
 
 def _time(d: Deployment, rows: Replicas, delivered: Delivered, tokens: float, interval: tuple[float, float]) -> Time:
-    """Return a decode step at the planned load."""
-    none = np.zeros(1)
-    batch = np.full(1, max(delivered.batch, 1.0))
-    load = Load(batch, np.full(1, delivered.context), none, none)
+    """Return a decode step at the planned load; of replicas that only read, a step with one prompt on each copy."""
+    none, reads = np.zeros(1), min(delivered.input, float(d.engine.chunk)) * rows.dp * rows.pp
+    load = Load(none, none, reads, none + delivered.input / 2) if delivered.output <= 1 else Load(
+        np.full(1, max(delivered.batch, 1.0)), np.full(1, delivered.context), none, none)
     step, least = step_times(d, rows, load), float(least_seconds(d, rows, load)[0])
     total, compute = float(step.total[0]), float((step.products + step.experts + step.cache + step.attention)[0])
     exchange = float(step.exchange[0])
