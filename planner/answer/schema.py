@@ -46,7 +46,8 @@ class Objective(Frozen):
     value: float | None = None
     """Value of the plan; none without a plan."""
     bound: float | None = None
-    """No plan in the searched space is below it, or of requests/s and users above it; none if nothing is proven."""
+    """No plan in the searched space is below it, or of requests/s and users above it; none if nothing is proven, as of
+    loads above what the formula admits."""
     gap: float | None = None
     """(value - bound) / value, of requests/s (bound - value) / value; 0 when proven."""
     by_replay: ByReplay | None = Field(default=None, exclude_if=absent)

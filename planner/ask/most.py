@@ -1,7 +1,7 @@
 """The largest rate of a service that the limits admit, or the most users: the plan for `objective: rate` or `users`.
 
 By formula it is the largest load at which some fleet keeps the limits, found by halving. That fleet is replayed; where
-it misses a target, the load is lowered until the fleet for it does not.
+it misses a target, the load is lowered until the fleet for it does not; where it holds it, more is tried.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from planner.jobs.job import Replaying
 from planner.jobs.kinds import question_of
 from planner.jobs.reach import most as most_of
 from planner.jobs.serving.job import ServingJob
+from planner.jobs.settle import MARGIN, settle
 from planner.jobs.solved import Question, Solved, solve
 from planner.scenario.default import Default
 from planner.scenario.scenario import ServingScenario
@@ -65,13 +66,15 @@ def most_served(scenario: ServingScenario, catalog: Catalog, defaults: Sequence[
     most = min(floor(most_of(solve(question, effort, so_far=True).fleet)), MOST_CONCURRENT if people else math.inf)
     if not most:
         return None
-    rate, solved, met = _held(question, most, floor, effort, replaying)
+    load, beyond, solved, met = _held(question, most, floor, effort, replaying)
     job = solved.question.jobs[0]
     assert isinstance(job, ServingJob)
     shown = scenario.model_copy(update={"workload": job.asked})
-    plan = Plan(status="optimal" if met and rate == most else "feasible", notes=question.terms.market.notes,
-                objective=Objective(name="users" if people else "requests_per_second", value=rate, bound=most, gap=most / rate - 1,
-                                    by_replay=ByReplay(met=met, gap=most / rate - 1)),
+    # above what the formula admits nothing is proven: the least load that no replay held is known
+    bound, gap = (most, most / load - 1) if load <= most else (None, beyond / load - 1)
+    plan = Plan(status="optimal" if met and load == most else "feasible", notes=question.terms.market.notes,
+                objective=Objective(name="users" if people else "requests_per_second", value=load, bound=bound,
+                                    gap=gap if load <= most else None, by_replay=ByReplay(met=met, gap=gap)),
                 assignments=tuple(solved.assignments(replaying)),
                 search=search_of(solved, time.monotonic() - started),
                 provenance=provenance_of(shown, catalog, with_decided(defaults, solved)))
@@ -79,9 +82,9 @@ def most_served(scenario: ServingScenario, catalog: Catalog, defaults: Sequence[
 
 
 def _held(question: Question, most: float, floor: Callable[[float], float], effort: Effort, replaying: Replaying
-          ) -> tuple[float, Solved, bool]:
-    """Return the largest load found whose fleet replays within every target, the fleet, and whether it does; else the
-    least tried.
+          ) -> tuple[float, float, Solved, bool]:
+    """Return the largest load found whose fleet replays within every target, the least one that none does, the fleet,
+    and whether it does; else the least tried. `most` is the largest by formula, of which replays may hold more.
     """
 
     def at(load: float) -> tuple[Solved, bool]:
@@ -89,10 +92,14 @@ def _held(question: Question, most: float, floor: Callable[[float], float], effo
         assert isinstance(job, ServingJob)
         mine = job.at_load(load)
         solved = solve(replace(question, jobs=(mine,)), effort, so_far=True)
+        if load > most:
+            settled = settle(solved, replaying.trace)
+            return settled.solved, settled.met and bool(settled.solved.picks)
         picks = [pick for pick in solved.picks if isinstance(pick, Pick)]
         return solved, mine.tried(picks, 1.0, replaying.trace).meets
 
-    low = high = most
+    # beyond that no replica is tried
+    low, high = most, floor(most * MARGIN * (1 + 10.0 ** (1 - DIGITS)) + (floor is math.floor))
     best, met = at(most)
     for _ in range(TIMES):
         if met or effort.is_over:
@@ -108,7 +115,7 @@ def _held(question: Question, most: float, floor: Callable[[float], float], effo
             low, best, met = middle, found, True
         else:
             high = middle
-    return low, best, met
+    return low, high, best, met
 
 
 def _floor(rate: float) -> float:

@@ -60,7 +60,9 @@ def _status(plan: Plan) -> str:
     seen = plan.objective.by_replay
     if seen is not None and not seen.met:
         return f"no fleet found that meets every target by replay: {objective(name, value)}"
-    if plan.objective.is_load and seen is not None and bound is not None:
+    if plan.objective.is_load and seen is not None:
+        if bound is None:
+            return f"replays within every target; no fleet was found for {objective(name, value * (1 + seen.gap))}"
         most = objective(name, bound)
         return f"replays within every target; by formula the largest load of all fleets within the limits is {most}"
     if plan.status == "optimal":

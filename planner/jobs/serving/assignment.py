@@ -11,10 +11,12 @@ from planner.answer.assignment import ServingAssignment
 from planner.answer.bought import Bought
 from planner.answer.breakdown import Memory, MemoryComponents, Time, TimeComponents
 from planner.answer.layout import Layout
-from planner.answer.level import Percentiles, Replayed, Serving
+from planner.answer.level import Adapters, Percentiles, Replayed, Serving
 from planner.money.rent import RentalOffer
+from planner.physics.serving.adapters import slot_bytes
 from planner.physics.serving.capacity import Capacity
 from planner.physics.serving.deployment import Deployment, Replicas
+from planner.physics.serving.sequences import Cut
 from planner.physics.serving.settings import USUAL, EngineSettings
 from planner.physics.serving.step import Load, least_seconds, step_times
 from planner.physics.shapes import active_parameters
@@ -103,11 +105,19 @@ def served_assignment(workload: str, stack: str, d: Deployment, rows: Replicas, 
                         prompts=placed.prompts,
                         part_of_nodes=None if placed.part > WHOLE else placed.part,
                         memory_fraction=placed.settings.fraction,
+                        adapters=_adapters(d, rows),
                         max_batched_tokens=placed.settings.tokens, max_sequences=placed.settings.sequences,
                         nodes_by_hour=placed.daily, replicas_by_hour=placed.hourly, replayed=replayed),
         duration_days=days, cost_usd=None if usd is None or days is None else nodes * usd * 24 * days,
         energy_kwh=float(watts * placed.share * 24 * MONTH_DAYS / WATT_HOURS) if offer is not None else None,
         purchase=placed.purchase)
+
+
+def _adapters(d: Deployment, rows: Replicas) -> Adapters | None:
+    if d.adapters is None:
+        return None
+    held = slot_bytes(d.model, d.adapters, Cut(rows.tp * rows.dp, rows.pp, rows.dp))
+    return Adapters(count=d.adapters.count, rank=d.adapters.rank, bytes_per_gpu=round(float(held[0])))
 
 
 def batch_of(sequences: float, dp: int, pp: int) -> float:
