@@ -37,8 +37,8 @@ class ByReplay(Frozen):
 
 
 class Objective(Frozen):
-    """What was minimized, or of requests/s and users maximized; value and bound are exact integers of the solved problem in the
-    name's unit.
+    """What was minimized, or of requests/s and users maximized; value and bound are exact integers of the solved
+    problem in the name's unit.
     """
 
     name: Measure

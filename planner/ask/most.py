@@ -59,8 +59,8 @@ def most_served(scenario: ServingScenario, catalog: Catalog, defaults: Sequence[
     limits, offers = scenario.limits, question.terms.market.offers
     bounds = (limits.gpus, limits.max_gpus, limits.max_nodes, limits.budget, limits.max_power)
     if all(bound is None for bound in bounds) and any(offer.nodes is None for offer in offers):
-        raise InputError(f"objective: {scenario.objective} has no end without a limit: give gpus, such as --gpus 8, max_nodes, budget, "
-                         "max_power or what you own")
+        raise InputError(f"objective: {scenario.objective} has no end without a limit: give gpus, such as --gpus 8, "
+                         "max_nodes, budget, max_power or what you own")
     people = one.services[0].users is not None
     floor = math.floor if people else _floor
     most = min(floor(most_of(solve(question, effort, so_far=True).fleet)), MOST_CONCURRENT if people else math.inf)

@@ -200,8 +200,6 @@ class Serving(Frozen):
                              "as many requests as go")
         if self.think is not None and self.users is None and given:
             raise ValueError(f"think is of users, and {given[0]} is given")
-        if self.lora_rank is not None and self.adapters is None:
-            raise ValueError("lora_rank is of adapters: give their number too, such as adapters 8")
         for loads, what, keys in _APART:
             for key in keys if given and given[0] in loads else ():
                 if getattr(self, key) != type(self).model_fields[key].default:
@@ -224,6 +222,12 @@ class Serving(Frozen):
             missing = " and ".join(name for name in ("input", "output") if name not in lengths)
             raise ValueError(f"{missing} missing: tokens of a prompt and of an answer, such as input 2000 and output "
                              "300")
+        return self
+
+    @model_validator(mode="after")
+    def _a_rank_is_of_adapters(self) -> Serving:
+        if self.lora_rank is not None and self.adapters is None:
+            raise ValueError("lora_rank is of adapters: give their number too, such as adapters 8")
         return self
 
     @model_validator(mode="after")

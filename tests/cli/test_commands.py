@@ -151,7 +151,7 @@ def test_plan_has_exactly_the_flags_of_the_scenario(planner):
     (["plan", MAIN, "--rate", "20"], "--rate: applies to a service"),
     (["plan", CHAT, "--tokens", "1T"], "--tokens: applies to training"),
     (["plan", "--model", "gpt2", "--rate", "20", "--tokens", "1T"], "--tokens: applies to training"),
-    (["plan", CHAT, "--objective", "time"], "--objective: expected 'cost', 'gpus', 'energy' or 'rate', got 'time'"),
+    (["plan", CHAT, "--objective", "time"], "--objective: expected 'cost', 'gpus', 'energy', 'rate' or 'users', got 'time'"),
     (["plan", CHAT, "--ttft", "2"], "--ttft: '2' has no unit"),
     (["compare", CHAT, "--trace"], "compare --trace is for one training job"),
     (["explain", CHAT, "--why-not", "stack=fsdp"], "unknown choice in --why-not 'stack'"),

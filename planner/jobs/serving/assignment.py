@@ -143,7 +143,8 @@ def _memory(d: Deployment, held: Capacity, *, fits: bool) -> Memory:
 
 def _time(d: Deployment, rows: Replicas, delivered: Delivered, tokens: float, interval: tuple[float, float]) -> Time:
     """Return a decode step at the planned load; of replicas that only read, a step with one prompt on each copy."""
-    none, reads = np.zeros(1), min(delivered.input, float(d.engine.chunk)) * rows.dp * rows.pp
+    none = np.zeros(1)
+    reads = min(delivered.input, float(d.engine.chunk)) * (rows.dp * rows.pp).astype(np.float64)
     load = Load(none, none, reads, none + delivered.input / 2) if delivered.output <= 1 else Load(
         np.full(1, max(delivered.batch, 1.0)), np.full(1, delivered.context), none, none)
     step, least = step_times(d, rows, load), float(least_seconds(d, rows, load)[0])
