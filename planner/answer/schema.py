@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field, field_validator, model_validator
 from planner.answer.assignment import Alternative, Assignment
 from planner.answer.doubt import Doubt
 from planner.answer.first_edition import upgraded
-from planner.answer.portfolio import Cash, Period, Supply
+from planner.answer.portfolio import Added, Cash, Period, Supply
 from planner.answer.shown import Shown, Table, flat
 from planner.scenario.default import Default
 from planner.text_io import json_text
@@ -176,6 +176,8 @@ class Plan(Shown, Frozen):
     """Of a portfolio: how full every pool is."""
     cash: tuple[Cash, ...] = Field(default=(), exclude_if=empty)
     """Of a portfolio: money by month."""
+    added: Added | None = Field(default=None, exclude_if=absent)
+    """Of a portfolio to which jobs were added: what that takes; elsewhere left out."""
     counted: Counted | None = Field(default=None, exclude_if=absent)
     """Of a question what holds a model that names so many GPUs: whether these do; else left out."""
     search: Search = Search()

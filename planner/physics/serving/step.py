@@ -178,7 +178,9 @@ def _prompts(d: Deployment, on: _On, rows: Replicas, layer: Layer, load: Load, s
         # what each token chose is read as latent vectors, as in decoding
         latent = layer.attention
         width = np.ceil(latent.heads / rows.tp) * (latent.kv_lora_rank + latent.qk_rope / 2)
-    took: Floats = 4 * tokens * layer.reads(load.behind) * width / on.attention
+    # who sees the whole prompt reads twice what lies behind on average
+    behind = load.behind * (2 if kind.bidirectional else 1)
+    took: Floats = 4 * tokens * layer.reads(behind) * width / on.attention
     if kind.indexer is not None:
         took = took + 2 * tokens * load.behind * kind.indexer.heads * kind.indexer.held / on.attention
     return took
