@@ -166,7 +166,8 @@ POOL = {"hardware": {"candidates": ["dgx-h100"]}}
 @pytest.mark.parametrize(("data", "message"), [
     ({"workload": SERVICE, "limits": {"deadline": "3 d"}}, "limits.deadline: a service has no deadline"),
     ({"workload": SERVICE, "limits": {"budget": "3 USD"}}, "write '3 USD/h' or '3 USD/month'"),
-    ({"workload": SERVICE, "objective": "time"}, "objective: expected 'cost', 'gpus', 'energy', 'rate' or 'users', got 'time'"),
+    ({"workload": SERVICE, "objective": "time"},
+     "objective: expected 'cost', 'gpus', 'energy', 'rate' or 'users', got 'time'"),
     ({}, "workloads: at least one service is needed"), ({"workloads": []}, "workloads: at least one service is needed"),
     ({"workload": SERVICE, "workloads": [{**SERVICE, "name": "a"}]}, "workload and workloads are both given"),
     ({"workloads": [SERVICE]}, "workloads.0.name: required, but missing"),
