@@ -1,102 +1,24 @@
-"""How Hugging Face configs spell dense transformers. Defaults are those of the family's config class."""
+"""How Hugging Face configs spell dense transformers with gated feed-forwards; defaults are the config class's."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-
-from planner.catalog.importers.hf_parts import Config, Entry, attention, gated, in_turn, one, usual, windowed
-
-
-@dataclass(frozen=True, slots=True)
-class If:
-    """What a switch of the config decides: `then` where it is on, else `otherwise`."""
-
-    key: str
-    then: object
-    otherwise: object = False
-    default: bool = False
-
-    def of(self, c: Config) -> object:
-        """Return what this config says."""
-        return self.then if c.get(self.key, self.default) else self.otherwise
+from planner.catalog.importers.hf_parts import (
+    Config,
+    Entry,
+    attention,
+    gated,
+    in_turn,
+    latent,
+    one,
+    usual,
+    windowed,
+)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Dense:
-    """A family of equal layers: what it has that Llama has not. An `If` stands for what a key of the config decides."""
-
-    defaults: Config = field(default_factory=dict)
-    old_names: bool = False
-    """Whether older names of the usual keys are read too."""
-    bias: str | If = "none"
-    qk_norm: str | bool | If = False
-    window: bool | str = False
-    """Whether every layer keeps to `sliding_window`; or the switch that says so."""
-    full_every: int | None = None
-    """Where the other layers are windowed: so many-th layers see everything."""
-    mlp: Mapping[str, object] = field(default_factory=dict)
-    layer: Mapping[str, object] = field(default_factory=dict)
-    model: Mapping[str, object] = field(default_factory=dict)
-
-    def __call__(self, c: Config) -> Entry:
-        """Return the entry of a config. Raises KeyError with a key that it lacks."""
-        c = {**self.defaults, **(usual(c) if self.old_names else c)}
-        heads = attention(c, **_decided({"bias": self.bias, "qk_norm": self.qk_norm}, c))
-        if self.window is True or (self.window and c.get(self.window)):
-            heads["window"] = c.get("sliding_window")
-        entry = one(c, heads, gated(c, **_decided(self.mlp, c)), **_decided(self.layer, c)) | {
-            "vocab": c.get("vocab_size"), **self.model}
-        if self.full_every is None:
-            return entry
-        return windowed(entry, in_turn(c, c.get("sliding_window_pattern") or self.full_every),
-                        c.get("sliding_window", 4096))
-
-
-def _decided(given: Mapping[str, object], c: Config) -> dict[str, object]:
-    return {key: value.of(c) if isinstance(value, If) else value for key, value in given.items()}
-
-
-ALL, QKV = If("attention_bias", "qkvo", "none"), If("attention_bias", "qkv", "none")
-TIED, PLAIN, LAYERNORM = {"tie_word_embeddings": True}, {"kind": "plain"}, {"norm": "layernorm"}
-llama = Dense(old_names=True, bias=ALL)
-"""Llama 1 to 3 and all that is shaped alike: Code Llama, Yi, DeepSeek LLM, Granite, SmolLM3 with its default."""
-mistral = Dense(defaults={"num_key_value_heads": 8}, window=True)
-"""With the eight key-value heads of its config class."""
-phi3 = Dense(window=True)
-"""Phi-3 and Phi-4, whose products are fused but as large."""
-qwen2 = Dense(bias="qkv", window="use_sliding_window")
-qwen3 = Dense(qk_norm=True, bias=ALL)
-olmo = replace(llama, model={"norm": "unscaled"})
-olmo2 = Dense(qk_norm="full")
-olmo3 = replace(olmo2, full_every=4)
-internlm2 = Dense(bias=If("bias", "qkvo", "none"))
-glm = Dense(bias=QKV)
-"""GLM-4 as Transformers spells it."""
-glm4 = replace(glm, layer={"norms": 4})
-"""GLM-4-0414, with norms behind attention and feed-forward too."""
-arcee = Dense(bias=ALL, mlp=PLAIN)
-"""Squared ReLU without a gate."""
-apertus = Dense(qk_norm=True, mlp=PLAIN, layer={"vectors": 2})
-"""Its activation has two parameters of its own."""
-gemma = Dense(defaults=TIED)
-gemma2 = Dense(defaults=TIED, layer={"norms": 4}, full_every=2)
-gemma3 = replace(gemma2, qk_norm=True, full_every=6, defaults={
-    "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256, "vocab_size": 262208, **TIED})
-nemotron = replace(arcee, model=LAYERNORM)
-"""Nemotron-4 and Minitron."""
-starcoder2 = Dense(defaults=TIED, bias=If("use_bias", "qkvo", "none", default=True), window=True,
-                   mlp={**PLAIN, "bias": If("use_bias", True, default=True)}, model=LAYERNORM)
-stablelm = Dense(bias=If("use_qkv_bias", "qkv", "none"), qk_norm=If("qk_layernorm", "full"), model=LAYERNORM,
-                 layer={"parallel": If("use_parallel_residual", True), "norms": If("use_parallel_residual", 1, 2)})
-cohere = Dense(defaults=TIED, bias=ALL, qk_norm=If("use_qk_norm", "full"), layer={"parallel": True, "norms": 1},
-               model={"norm": "layernorm-nobias"})
-"""Command R."""
-cohere2 = replace(cohere, full_every=4)
-"""Command R7B and Command A."""
-gpt_neox = Dense(bias=If("attention_bias", "qkvo", "none", default=True), mlp={**PLAIN, "bias": True}, model=LAYERNORM,
-                 layer={"parallel": If("use_parallel_residual", True, default=True), "norms": 2})
-"""GPT-NeoX and Pythia."""
+def llama(c: Config) -> Entry:
+    """Llama 1 to 3 and all that is shaped alike: Code Llama, Yi, DeepSeek LLM, Granite, SmolLM3 with its default."""
+    c = usual(c)
+    return one(c, attention(c, bias="qkvo" if c.get("attention_bias") else "none"), gated(c))
 
 
 def tied_llama(c: Config) -> Entry:
@@ -105,10 +27,61 @@ def tied_llama(c: Config) -> Entry:
     return llama({"tie_word_embeddings": True, "attention_bias": bias, "mlp_bias": bias, **c})
 
 
+def mistral(c: Config) -> Entry:
+    """Mistral, with the eight key-value heads of its config class."""
+    return one(c, attention({"num_key_value_heads": 8, **c}, window=c.get("sliding_window")), gated(c))
+
+
+def phi3(c: Config) -> Entry:
+    """Phi-3 and Phi-4, whose products are fused but as large."""
+    return one(c, attention(c, window=c.get("sliding_window")), gated(c))
+
+
+def qwen2(c: Config) -> Entry:
+    """Qwen 2 and 2.5."""
+    window = c.get("sliding_window") if c.get("use_sliding_window") else None
+    return one(c, attention(c, bias="qkv", window=window), gated(c))
+
+
+def qwen3(c: Config) -> Entry:
+    """Qwen 3, dense."""
+    return one(c, attention(c, qk_norm=True, bias="qkvo" if c.get("attention_bias") else "none"), gated(c))
+
+
+def olmo(c: Config) -> Entry:
+    """OLMo 1, whose norms have no parameters."""
+    return llama(c) | {"norm": "unscaled"}
+
+
+def olmo2(c: Config) -> Entry:
+    """OLMo 2."""
+    return one(c, attention(c, qk_norm="full"), gated(c))
+
+
+def olmo3(c: Config) -> Entry:
+    """OLMo 3: as OLMo 2, three layers of four windowed."""
+    return windowed(olmo2(c), in_turn(c, 4), c.get("sliding_window", 4096))
+
+
 def seed_oss(c: Config) -> Entry:
     """Seed-OSS: biases on queries, keys and values, and with attention_out_bias on the output."""
     bias = "none" if not c.get("attention_bias", True) else "qkvo" if c.get("attention_out_bias") else "qkv"
     return one(c, attention(c, bias=bias), gated(c))
+
+
+def internlm2(c: Config) -> Entry:
+    """InternLM 2, whose query, key and value matrices are fused."""
+    return one(c, attention(c, bias="qkvo" if c.get("bias") else "none"), gated(c))
+
+
+def glm(c: Config) -> Entry:
+    """GLM-4 as Transformers spells it."""
+    return one(c, attention(c, bias="qkv" if c.get("attention_bias") else "none"), gated(c))
+
+
+def glm4(c: Config) -> Entry:
+    """GLM-4-0414, with norms behind attention and feed-forward too."""
+    return one(c, attention(c, bias="qkv" if c.get("attention_bias") else "none"), gated(c), norms=4)
 
 
 def exaone4(c: Config) -> Entry:
@@ -118,80 +91,60 @@ def exaone4(c: Config) -> Entry:
     return windowed(entry, in_turn(c, every), window) if window else entry
 
 
+def hunyuan(c: Config) -> Entry:
+    """Hunyuan, dense."""
+    return qwen3(c)
+
+
 def bitnet(c: Config) -> Entry:
     """BitNet: norms inside attention and feed-forward, ahead of the last product of each."""
     inner = c["hidden_size"] + c["intermediate_size"]
     return one({"tie_word_embeddings": True, **c}, attention(c), gated(c), vectors=inner)
 
 
-def _plain(c: Config, **changes: object) -> Entry:
-    ffn = c.get("n_inner") or c.get("intermediate_size") or 4 * c["hidden_size"]
-    return {"kind": "plain", "ffn": ffn, "bias": True} | changes
+def apertus(c: Config) -> Entry:
+    """Apertus: norms on queries and keys, and an activation with two parameters of its own."""
+    return one(c, attention(c, qk_norm=True), gated(c, kind="plain"), vectors=2)
 
 
-def gpt2(c: Config) -> Entry:
-    """GPT-2."""
-    c = usual(c)
-    return one({"tie_word_embeddings": True, **c}, attention(c, bias="qkvo"), _plain(c)) | {
-        "hidden": c["hidden_size"], "norm": "layernorm", "positions": "learned",
-        "position_rows": c.get("max_position_embeddings", 1024)}
+def gemma(c: Config) -> Entry:
+    """Gemma 1."""
+    return one({"tie_word_embeddings": True, **c}, attention(c), gated(c))
 
 
-def gpt_bigcode(c: Config) -> Entry:
-    """StarCoder and SantaCoder: GPT-2 with one key-value head."""
-    c = usual(c)
-    return gpt2({**c, "num_key_value_heads": 1 if c.get("multi_query", True) else c["num_attention_heads"]})
+def gemma2(c: Config) -> Entry:
+    """Gemma 2: windowed and full layers in turn."""
+    entry = one({"tie_word_embeddings": True, **c}, attention(c), gated(c), norms=4)
+    return windowed(entry, in_turn(c, 2), c.get("sliding_window", 4096))
 
 
-def gptj(c: Config) -> Entry:
-    """GPT-J and CodeGen: one norm ahead of both parts, an output matrix with a bias."""
-    c = usual(c)
-    return one(c, attention(c), _plain(c), parallel=True, norms=1) | {
-        "hidden": c["hidden_size"], "norm": "layernorm", "output_parameters": c["vocab_size"]}
+def gemma3(c: Config) -> Entry:
+    """Gemma 3, text part: every sixth layer is full."""
+    c = {"num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256, "vocab_size": 262208,
+         "tie_word_embeddings": True, **c}
+    entry = one(c, attention(c, qk_norm=True), gated(c), norms=4) | {"vocab": c["vocab_size"]}
+    return windowed(entry, in_turn(c, c.get("sliding_window_pattern", 6)), c.get("sliding_window", 4096))
 
 
-def phi(c: Config) -> Entry:
-    """Phi 1 to 2: as GPT-J, with biases on attention too."""
-    norms = 2 * (c["hidden_size"] // c["num_attention_heads"]) * 2 if c.get("qk_layernorm") else 0
-    return one(c, attention(c, bias="qkvo"), _plain(c), parallel=True, norms=1, vectors=norms) | {
-        "norm": "layernorm", "output_parameters": c["vocab_size"]}
+def stablelm(c: Config) -> Entry:
+    """StableLM: layer norms, one for both parts where they are parallel."""
+    parallel = bool(c.get("use_parallel_residual"))
+    norms = attention(c, bias="qkv" if c.get("use_qkv_bias") else "none",
+                      qk_norm="full" if c.get("qk_layernorm") else False)
+    return one(c, norms, gated(c), parallel=parallel, norms=1 if parallel else 2) | {"norm": "layernorm"}
 
 
-def opt(c: Config) -> Entry:
-    """OPT, whose table of positions has two rows more than positions."""
-    if c.get("word_embed_proj_dim", c["hidden_size"]) != c["hidden_size"]:
-        raise KeyError("word_embed_proj_dim equal to hidden_size")
-    return one({"tie_word_embeddings": True, **c}, attention(c, bias="qkvo"), _plain(c, ffn=c["ffn_dim"])) | {
-        "norm": "layernorm", "positions": "learned", "position_rows": c["max_position_embeddings"] + 2}
+def cohere(c: Config) -> Entry:
+    """Command R: one norm ahead of attention and feed-forward in parallel."""
+    heads = attention(c, bias="qkvo" if c.get("attention_bias") else "none",
+                      qk_norm="full" if c.get("use_qk_norm") else False)
+    return one({"tie_word_embeddings": True, **c}, heads, gated(c), parallel=True, norms=1) | {
+        "norm": "layernorm-nobias"}
 
 
-def bloom(c: Config) -> Entry:
-    """BLOOM."""
-    c = usual(c)
-    return one({"tie_word_embeddings": True, **c}, attention(c, bias="qkvo"), _plain(c)) | {
-        "hidden": c["hidden_size"], "norm": "layernorm", "positions": "alibi", "embedding_norm": True}
-
-
-def falcon(c: Config) -> Entry:
-    """Falcon, 7B with one key-value head and one norm, 40B and 180B with groups and two."""
-    c, new = usual(c), bool(c.get("new_decoder_architecture"))
-    whole = 1 if c.get("multi_query", True) else c["num_attention_heads"]
-    groups = (c.get("num_kv_heads") or c["n_head_kv"]) if new else whole
-    bias, parallel = bool(c.get("bias", False)), bool(new or c.get("parallel_attn", True))
-    norms = c.get("num_ln_in_parallel_attn") or (2 if new or not parallel else 1)
-    mlp = _plain(c, ffn=c.get("ffn_hidden_size") or 4 * c["hidden_size"], bias=bias)
-    heads = attention({**c, "num_key_value_heads": groups}, bias="qkvo" if bias else "none")
-    return one({"tie_word_embeddings": True, **c}, heads, mlp, parallel=parallel, norms=norms) | {
-        "norm": "layernorm", "positions": "alibi" if c.get("alibi") else "rope"}
-
-
-def mpt(c: Config) -> Entry:
-    """MPT."""
-    c, inner = usual(c), c.get("attn_config") or {}
-    heads = attention({**c, "num_key_value_heads": inner.get("kv_n_heads") or c["num_attention_heads"]})
-    return one({"tie_word_embeddings": True, **c}, heads,
-               _plain(c, ffn=c.get("expansion_ratio", 4) * c["hidden_size"], bias=not c.get("no_bias", True))) | {
-        "hidden": c["hidden_size"], "norm": "layernorm-nobias", "positions": "alibi"}
+def cohere2(c: Config) -> Entry:
+    """Command R7B and Command A: as Command R, three layers of four windowed."""
+    return windowed(cohere(c), in_turn(c, c.get("sliding_window_pattern") or 4), c.get("sliding_window", 4096))
 
 
 def qwen(c: Config) -> Entry:
@@ -206,3 +159,39 @@ def chatglm(c: Config) -> Entry:
     bias = "qkvo" if c.get("add_bias_linear") else "qkv" if c.get("add_qkv_bias") else "none"
     heads = attention({**c, "num_key_value_heads": groups, "head_dim": c.get("kv_channels")}, bias=bias)
     return one(c, heads, gated({"intermediate_size": c["ffn_hidden_size"]})) | {"vocab": c["padded_vocab_size"]}
+
+
+def latent_llama(c: Config) -> Entry:
+    """MiniCPM 3 and Youtu: Llama's layers with latent attention."""
+    return one({"tie_word_embeddings": True, **c}, latent(c), gated(c))
+
+
+def vaultgemma(c: Config) -> Entry:
+    """VaultGemma: as Gemma 2, without norms behind the parts of a layer."""
+    entry = one({"tie_word_embeddings": True, **c}, attention(c), gated(c))
+    return windowed(entry, in_turn(c, 2), c.get("sliding_window", 4096))
+
+
+def hyperclovax(c: Config) -> Entry:
+    """HyperCLOVA X: as Granite, with norms behind the parts of a layer too where the config says so."""
+    return one(c, attention(c), gated(c), norms=4 if c.get("use_post_norm") else 2)
+
+
+def internlm3(c: Config) -> Entry:
+    """InternLM 3: biases on queries, keys and values, or everywhere."""
+    bias = "qkvo" if c.get("bias") else "qkv" if c.get("qkv_bias") else "none"
+    return one(c, attention(c, bias=bias), gated(c))
+
+
+def granite_swa(c: Config) -> Entry:
+    """Granite with windowed layers and sinks."""
+    return windowed(one(c, attention(c, sinks=True), gated(c)), in_turn(c, 4), c.get("sliding_window", 128))
+
+
+def doge(c: Config) -> Entry:
+    """Doge: scaled residuals, and a mask that values compute."""
+    if c.get("is_moe"):
+        raise ValueError("experts of one neuron each (is_moe) are not modeled")
+    heads = attention(c, qk_norm=True)
+    return one(c, heads, gated(c), vectors=2 * c["hidden_size"] + heads["kv_heads"],
+               products=[(heads["kv_heads"] * heads["head_dim"], heads["kv_heads"])])
