@@ -8,11 +8,10 @@ from pathlib import Path
 
 from planner.answer.assignment import Assignment
 from planner.answer.schema import ByReplay, Plan
-from planner.ask.account import finished, search_of, with_decided
+from planner.ask.account import finished, provenance_of, search_of, with_decided
 from planner.ask.alternatives import alternatives_of
 from planner.ask.doubt import doubt_of
 from planner.ask.explain.cause import infeasible_of
-from planner.ask.provenance import provenance_of
 from planner.ask.simple import simplest, tells_apart
 from planner.catalog.load import Catalog
 from planner.errors import InputError
@@ -57,12 +56,12 @@ def make_plan(scenario: AnyQuestion, catalog: Catalog, *, defaults: Sequence[Def
         if replay is not None:
             raise InputError("--replay is for services, and this is a training question")
         return hold(scenario, catalog, defaults, effort)
-    if isinstance(scenario, ServingScenario) and scenario.objective == "rate":
+    if isinstance(scenario, ServingScenario) and scenario.objective in ("rate", "users"):
         from planner.ask.most import at_one, most_served  # the other question, asked by its objective
 
         if simple or pareto:
             raise InputError(f"{'--prefer' if simple else '--pareto'} is of what is minimized, and the objective is "
-                             "rate")
+                             f"{scenario.objective}")
         replaying = Replaying(None if replay is None else read_trace(replay), progress)
         if (most := most_served(scenario, catalog, defaults, effort, replaying)) is not None:
             return most

@@ -17,8 +17,8 @@ from planner.evidence.spread import Sample
 DECIDING = ("seq_len=", "micro_batch=", "zero=", "shard=", "recompute=", "lora_rank=", "base_quantization=",
             "optimizer=", "stack=", "grad_accum=")
 """What decides memory and may have been assumed."""
-LEAST_ROWS = 12
-"""Rows below which a file decides no interval."""
+LEAST_ROWS, OWN_ROWS = 12, 4
+"""Rows below which a file decides no interval: of many sources, and of one cluster under the law of those."""
 
 
 def step_samples(outcomes: Sequence[Outcome]) -> list[tuple[str, Sample]]:
