@@ -16,15 +16,12 @@ from planner.ask.account import finished, search_of, with_decided
 from planner.ask.provenance import provenance_of
 from planner.catalog.load import Catalog
 from planner.errors import InputError
-from planner.jobs.columns import Pick
-from planner.jobs.job import Replaying
-from planner.jobs.kinds import question_of
+from planner.jobs.job import Replayed, Replaying
+from planner.jobs.kinds import at_rate, question_of
 from planner.jobs.reach import most as most_of
-from planner.jobs.serving.job import ServingJob
 from planner.jobs.solved import Question, Solved, solve
 from planner.scenario.default import Default
 from planner.scenario.scenario import ServingScenario
-from planner.scenario.serving import LOADS
 from planner.solver.settings import Effort
 
 DIGITS = 3
@@ -35,22 +32,10 @@ HALVINGS = 4
 """Between a rate that is held and one that is not."""
 
 
-def at_one(scenario: ServingScenario) -> ServingScenario:
-    """Return the question at one request/s, whose replicas are those of any rate. Raises InputError."""
-    work = scenario.workload
-    if work is None:
-        raise InputError("objective: rate is of one service, and the scenario has several")
-    given = [name for name in LOADS if getattr(work, name) is not None]
-    if given:
-        raise InputError(f"objective: rate looks for the largest rate: leave workload.{given[0]} out")
-    return scenario.model_copy(update={"workload": work.model_copy(update={"rate": 1.0}), "objective": "cost"})
-
-
 def most_served(scenario: ServingScenario, catalog: Catalog, defaults: Sequence[Default], effort: Effort,
                 replaying: Replaying) -> Plan | None:
     """Return the plan for the largest rate, or none where nothing keeps the limits at any rate. Raises InputError."""
-    started, one = time.monotonic(), at_one(scenario)
-    question = question_of(one, catalog)
+    started, question = time.monotonic(), question_of(at_rate(scenario, 1.0), catalog)
     limits, offers = scenario.limits, question.terms.market.offers
     bounds = (limits.gpus, limits.max_gpus, limits.max_nodes, limits.budget, limits.max_power)
     if all(bound is None for bound in bounds) and any(offer.nodes is None for offer in offers):
@@ -60,9 +45,7 @@ def most_served(scenario: ServingScenario, catalog: Catalog, defaults: Sequence[
     if not most:
         return None
     rate, solved, met = _held(question, most, effort, replaying)
-    job = solved.question.jobs[0]
-    assert isinstance(job, ServingJob)
-    shown = scenario.model_copy(update={"workload": job.asked})
+    shown = at_rate(scenario, rate).model_copy(update={"objective": scenario.objective})
     plan = Plan(status="optimal" if met and rate == most else "feasible", notes=question.terms.market.notes,
                 objective=Objective(name="requests_per_second", value=rate, bound=most, gap=most / rate - 1,
                                     by_replay=ByReplay(met=met, gap=most / rate - 1)),
@@ -78,12 +61,11 @@ def _held(question: Question, most: float, effort: Effort, replaying: Replaying)
     """
 
     def at(rate: float) -> tuple[Solved, bool]:
-        job = question.jobs[0]
-        assert isinstance(job, ServingJob)
+        (job,) = question.jobs
+        assert isinstance(job, Replayed)
         mine = job.at_rate(rate)
         solved = solve(replace(question, jobs=(mine,)), effort, so_far=True)
-        picks = [pick for pick in solved.picks if isinstance(pick, Pick)]
-        return solved, mine.tried(picks, 1.0, replaying.trace).meets
+        return solved, mine.tried(solved.replicas, 1.0, replaying.trace).meets
 
     low = high = most
     best, met = at(most)

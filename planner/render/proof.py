@@ -6,12 +6,11 @@ from collections.abc import Sequence
 
 from planner.answer.assignment import Alternative
 from planner.answer.schema import Infeasible, Plan, Provenance
-from planner.jobs.serving.assignment import MONTH_DAYS
 from planner.render.figures import days, objective, percent, values
 from planner.render.layout_text import brief
 from planner.render.page import Column, Page
 from planner.render.serving import documents_of, is_service
-from planner.units import show_seconds, show_usd
+from planner.units import MONTH_DAYS, show_seconds, show_usd
 
 _LEAST = {"cost_usd": "cheapest", "gpus": "fewest GPUs", "energy_kwh": "least energy"}
 _DIGEST_SHOWN = 12
