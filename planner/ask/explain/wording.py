@@ -8,7 +8,7 @@ from math import ceil
 from pydantic import ValidationError
 
 from planner.scenario.limits import Limits
-from planner.units import DAY, HOUR, SECONDS, USD, USD_PER_HOUR, WATTS, exact, parse, show_usd
+from planner.units import DAY, HOUR, SECONDS, USD, USD_PER_HOUR, WATTS, exact, parse, show_usd, show_within
 
 MINUTE = 60.0
 MOST_STEPS = 2
@@ -71,8 +71,7 @@ def asked_limit(limits: Limits, name: str) -> str:
 def show_limit(name: str, value: float, *, hourly: bool = False) -> str:
     """Write an amount of what a limit bounds, rounded, with its unit; `hourly` are those of services."""
     if name == "deadline":
-        tenths = value / DAY * 10
-        return f"{tenths / 10:g} d" if tenths >= 20 else exact(value, SECONDS, "d", "h", "min", "s")
+        return show_within(value)
     if name == "budget":
         return show_usd(value) + ("/h" if hourly else "")
     if name == "max_power":
