@@ -17,7 +17,7 @@ from planner.jobs.market import Market, market_of, unpriced
 from planner.jobs.serving.batch import batch_job
 from planner.jobs.serving.estimate import best_replica, estimate_serving
 from planner.jobs.serving.estimate import idle_keys as idle_serving
-from planner.jobs.serving.job import serving_job
+from planner.jobs.serving.job import serving_job, with_load
 from planner.jobs.serving.simulate import simulate_fleet
 from planner.jobs.solved import Question
 from planner.jobs.training.facts import MOST_HOLDING
@@ -36,8 +36,8 @@ from planner.scenario.usual import usual_precision
 from planner.scenario.workload import EVERY
 from planner.yaml_io import Frozen
 
-__all__ = ["MOST_HOLDING", "asks_for_rate", "asks_what_holds", "at_rate", "computed_on", "estimate_of", "holding",
-           "idle_in", "jobs_of", "loads_of", "on_node", "open_layout", "question_of", "service_of",
+__all__ = ["MOST_HOLDING", "asks_for_load", "asks_what_holds", "at_load", "at_one", "computed_on", "estimate_of",
+           "holding", "idle_in", "jobs_of", "loads_of", "on_node", "open_layout", "question_of", "service_of",
            "simulate_fleet", "with_steps"]
 METHODS: tuple[Method, ...] = ("inference", "qlora", "lora", "full")
 
@@ -45,8 +45,9 @@ METHODS: tuple[Method, ...] = ("inference", "qlora", "lora", "full")
 def question_of(scenario: AnyScenario, catalog: Catalog) -> Question:
     """Look up everything a scenario names. Raises PlannerError where it cannot be asked."""
     if isinstance(scenario, ServingScenario):
-        if scenario.objective == "rate":
-            raise InputError("objective: rate is for planner plan; ask about the rate that it answers with")
+        if scenario.objective == "rate" or scenario.objective == "users":  # noqa: PLR1714 - narrows the type
+            raise InputError(f"objective: {scenario.objective} is for planner plan; ask about the load that it answers "
+                             "with")
         daily = any(asked.day for asked in scenario.services)
         market = market_of(scenario.hardware.candidates, scenario.sourcing, catalog, daily=daily,
                            by_provider=isinstance(scenario.limits, ServingLimits)
@@ -157,20 +158,30 @@ def asks_what_holds(scenario: AnyScenario) -> bool:
     return isinstance(scenario, Scenario) and scenario.workload.tokens is None
 
 
-def asks_for_rate(scenario: AnyScenario) -> TypeGuard[ServingScenario]:
-    """Say whether the question is what rate the limits admit."""
-    return isinstance(scenario, ServingScenario) and scenario.objective == "rate"
+def asks_for_load(scenario: AnyScenario) -> TypeGuard[ServingScenario]:
+    """Say whether the question is what rate, or how many users, the limits admit."""
+    return isinstance(scenario, ServingScenario) and scenario.objective in ("rate", "users")
 
 
-def at_rate(scenario: ServingScenario, rate: float) -> ServingScenario:
-    """Return the question which rate is largest as one about a rate. Raises InputError where it states a load."""
-    work = scenario.workload
+def at_one(scenario: ServingScenario) -> ServingScenario:
+    """Return the question at one request/s, or with one user, whose replicas are those of any load. Raises InputError.
+    """
+    work, name = scenario.workload, scenario.objective
     if work is None:
-        raise InputError("objective: rate is of one service, and the scenario has several")
-    given = [name for name in LOADS if getattr(work, name) is not None]
+        raise InputError(f"objective: {name} is of one service, and the scenario has several")
+    given = [load for load in LOADS if getattr(work, load) is not None]
     if given:
-        raise InputError(f"objective: rate looks for the largest rate: leave workload.{given[0]} out")
-    return scenario.model_copy(update={"workload": work.model_copy(update={"rate": rate}), "objective": "cost"})
+        raise InputError(f"objective: {name} looks for the largest load: leave workload.{given[0]} out")
+    one = {"users": 1} if name == "users" or work.think is not None else {"rate": 1.0}
+    # as a file would have it, so that keys that do nothing to users are refused
+    asked = Serving.model_validate(work.model_dump(exclude_defaults=True) | {"kind": "serving"} | one)
+    return scenario.model_copy(update={"workload": asked, "objective": "cost"})
+
+
+def at_load(scenario: ServingScenario, load: float) -> ServingScenario:
+    """Return a question of one service at another rate, or with as many users."""
+    (asked,) = scenario.services
+    return scenario.model_copy(update={"workload": with_load(asked, load)})
 
 
 def holding(scenario: AnyScenario, catalog: Catalog) -> Iterator[tuple[Method, list[str], Callable[[str], Question]]]:

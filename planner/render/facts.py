@@ -87,6 +87,8 @@ def latencies(serving: Serving) -> tuple[list[str], list[list[str]]]:
     found = serving.replayed
     rows = [("first token (TTFT)", serving.ttft_seconds, found and found.ttft_seconds),
             ("each token (TPOT)", serving.tpot_seconds, found and found.tpot_seconds)]
+    if not serving.tpot_seconds.p50:
+        del rows[1]
     if serving.e2e_seconds is not None:
         rows.append(("last token (E2E)", serving.e2e_seconds, found and found.e2e_seconds))
     asked = [each.asked for _, each, _ in rows if each.asked]
@@ -222,6 +224,9 @@ def _served(a: Assignment, serving: Serving) -> Iterator[tuple[str, str]]:
     if a.usd_per_node_hour is not None and tokens and serving.role != "prefill":
         usd = a.usd_per_node_hour * a.nodes / 3600
         yield "cost", f"{show_usd(usd / tokens * 1e6)} per million output tokens"
+    if serving.adapters is not None:
+        one = serving.adapters
+        yield "adapters", f"{one.count:,} of rank {one.rank:,} at once, {show_bytes(one.bytes_per_gpu)} on a GPU"
     if serving.memory_fraction is not None:
         yield "memory fraction", f"{serving.memory_fraction:g}, above the engine's default"
     if serving.max_batched_tokens is not None:
