@@ -89,6 +89,7 @@ TABLE: dict[str, Flag] = {
           speculative=Flag("", "Tokens drafted in a step, and the share accepted: 3:0.7.", "N:SHARE"),
           headroom=Flag("", "Extra load to withstand, as a share of the rate: 20%.", "SHARE"),
           spare_replicas=Flag("", "Replicas that may fail with the latency targets still met.", "N"),
+          spare_nodes=Flag("", "Nodes that may fail with the latency targets still met.", "N"),
           max_model_len=Flag("", "Longest request accepted, with its output. Default: as asked.", "TOKENS"),
           length_classes=Flag("", "Classes of prompt length, each with its own replicas: 1, 2 or 4.", "N"),
           disaggregated=Flag("", "Prefill and decode on separate replicas. Default: no.",

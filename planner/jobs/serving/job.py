@@ -174,7 +174,8 @@ def serving_job(name: str, asked: Serving, catalog: Catalog, terms: Terms) -> Se
 
 
 def _demands(asked: Serving, services: Sequence[Service]) -> tuple[Demand, ...]:
-    return tuple(Demand(service.needed, asked.day, asked.spare_replicas, service.classes, service.prompts is not None,
+    return tuple(Demand(service.needed, asked.day, asked.spare_replicas or asked.spare_nodes, service.classes,
+                        service.prompts is not None, asked.spare_nodes > 0,
                         "requests/s" if asked.clients is None else "users")
                  for service in services)
 

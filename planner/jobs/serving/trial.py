@@ -79,7 +79,9 @@ def tried(catalog: Catalog, service: Service, candidates: Sequence[Candidate], p
     given: a trace that must be held besides.
     """
     service = replace(service, rate=(service.rate or 0.0) * factor)
-    left, load = _without_spares(picks, service.asked.spare_replicas), 1 + service.asked.headroom
+    asked_of, load = service.asked, 1 + service.asked.headroom
+    left = _without_nodes(picks, candidates, asked_of.spare_nodes) if asked_of.spare_nodes else _without_spares(
+        picks, asked_of.spare_replicas)
     if {pick.column.role for pick in picks} != {pick.column.role for pick in left}:
         return Tried(False, (1.0,) * len(picks), (0.0,) * len(picks), 0)
     rates = dict(zip(map(_kind, left), loads(service, left), strict=True))
@@ -150,6 +152,20 @@ def _without_spares(picks: Sequence[Pick], spares: int) -> list[Pick]:
         for pick in sorted((p for p in picks if p.column.role == role), key=lambda p: -p.column.rate):
             taken = min(gone, pick.replicas)
             gone -= taken
+            if pick.replicas > taken:
+                left.append(replace(pick, replicas=pick.replicas - taken))
+    return left
+
+
+def _without_nodes(picks: Sequence[Pick], candidates: Sequence[Candidate], nodes: int) -> list[Pick]:
+    """Return the picks without so many nodes of each kind, full of the strongest replicas for their GPUs."""
+    left: list[Pick] = []
+    for role in dict.fromkeys(pick.column.role for pick in picks):
+        gone = float(nodes)
+        for pick in sorted((p for p in picks if p.column.role == role), key=lambda p: -p.column.rate / p.column.gpus):
+            together = max(1, candidates[pick.column.candidate].node.gpus // pick.column.gpus)
+            taken = min(math.ceil(gone * together), pick.replicas)
+            gone -= taken / together
             if pick.replicas > taken:
                 left.append(replace(pick, replicas=pick.replicas - taken))
     return left
