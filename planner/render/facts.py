@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from planner.answer.assignment import Assignment, TrainingAssignment
 from planner.answer.bought import Bought
 from planner.answer.breakdown import Evidence, Memory, Time
-from planner.answer.level import Percentiles, Replayed, Serving
+from planner.answer.level import Autoscaled, Percentiles, Replayed, Serving
 from planner.answer.show_as import Group, ShowAs
 from planner.jobs.serving.assignment import MONTH_DAYS
 from planner.render.figures import days, in_unit, milliseconds, percent
@@ -248,6 +248,14 @@ def _replayed(found: Replayed | None) -> Iterator[tuple[str, str]]:
     if found.preempted:
         words += f"; {plural(found.preempted, 'preemption')}"
     yield "replayed", words + (f"; {found.rejected:,} rejected" if found.rejected else "")
+    if found.autoscaled is not None:
+        yield "autoscaler", at_best(found.autoscaled)
+
+
+def at_best(auto: Autoscaled) -> str:
+    """Return what an ideal autoscaler needs."""
+    return (f"at best {auto.mean_gpus:,.1f} GPUs on average and {auto.peak_gpus:,} at most, with "
+            f"{plural(auto.starts, 'start')} of {show_seconds(auto.startup_seconds)} each")
 
 
 def _cost(a: Assignment) -> Iterator[tuple[str, str]]:

@@ -87,6 +87,7 @@ TABLE: dict[str, Flag] = {
           engine_version=Flag("", "Release of the engine. Default: the newest in the catalog.", "X.Y"),
           prefix_hits=Flag("", "Share of prompt tokens found in the prefix cache: 70%.", "SHARE"),
           speculative=Flag("", "Tokens drafted in a step, and the share accepted: 3:0.7.", "N:SHARE"),
+          startup=Flag("", "Time to start a replica: asks what an ideal autoscaler of the trace or day needs.", "TIME"),
           headroom=Flag("", "Extra load to withstand, as a share of the rate: 20%.", "SHARE"),
           spare_replicas=Flag("", "Replicas that may fail with the latency targets still met.", "N"),
           spare_nodes=Flag("", "Nodes that may fail with the latency targets still met.", "N"),

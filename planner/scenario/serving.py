@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from planner.scenario.demand import Gaps, Latency, Rate, Share, TokenLatency
 from planner.scenario.lengths import Answers, Lengths
-from planner.units import Seconds, Tokens, parse_count
+from planner.units import DAY, Seconds, Tokens, parse_count
 from planner.units.reading import DOCUMENTS, USERS
 from planner.yaml_io import Frozen
 
@@ -112,6 +112,8 @@ class Serving(Frozen):
     """Share of prompt tokens found in the prefix cache."""
     speculative: Speculative | None = None
     """None means no speculative decoding."""
+    startup: Annotated[Seconds, Field(le=DAY)] | None = None
+    """From the start of a replica to its first answer: asks what an ideal autoscaler needs; of a trace or a day."""
     headroom: Share = Field(default=0.0, ge=0, le=1)
     """Extra rate that the replicas must sustain, as a share of the rate."""
     spare_replicas: int = Field(default=0, ge=0, le=1000)
@@ -228,7 +230,12 @@ class Serving(Frozen):
         return self
 
     @model_validator(mode="after")
-    def _one_kind_of_spares_and_ranks_of_adapters(self) -> Serving:
+    def _keys_that_need_others(self) -> Serving:
+        if self.startup is not None and self.trace is None and self.day is None:
+            raise ValueError("startup applies to a load that changes: give a trace or a day")
+        if self.startup is not None and (self.disaggregated != "no" or self.length_classes > 1):
+            raise ValueError("startup is of replicas that answer all requests whole: leave disaggregated and "
+                             "length_classes out")
         if self.spare_replicas and self.spare_nodes:
             raise ValueError("spare_replicas and spare_nodes are given: a node that fails takes its replicas with it: "
                              "give one of them")
