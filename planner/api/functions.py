@@ -131,7 +131,7 @@ def sweep(scenario: Asked | None = None, *, vary: Mapping[str, object] | str | I
     them; `scenario` and `values` are as for `plan`. A variant that cannot be answered has its `error`. Raises
     PlannerError where the question is wrong.
     """
-    from planner.sweeping.collected import collected
+    from planner.sweeping.run import collected
     from planner.sweeping.variants import varied
 
     overrides, names = by_path(values, "argument of planner.sweep")

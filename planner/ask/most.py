@@ -12,8 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from planner.answer.schema import ByReplay, Objective, Plan
-from planner.ask.account import finished, search_of, with_decided
-from planner.ask.provenance import provenance_of
+from planner.ask.account import finished, provenance_of, search_of, with_decided
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.jobs.columns import Pick

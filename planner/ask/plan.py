@@ -8,11 +8,10 @@ from pathlib import Path
 
 from planner.answer.assignment import Assignment
 from planner.answer.schema import ByReplay, Plan
-from planner.ask.account import finished, search_of, with_decided
+from planner.ask.account import finished, provenance_of, search_of, with_decided
 from planner.ask.alternatives import alternatives_of
 from planner.ask.doubt import doubt_of
 from planner.ask.explain.cause import infeasible_of
-from planner.ask.provenance import provenance_of
 from planner.ask.simple import simplest, tells_apart
 from planner.catalog.load import Catalog
 from planner.errors import InputError

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import click
 
-from planner.cli.options import common, console, is_quiet, is_verbose, open_catalog, warn
+from planner.cli.options import bar, common, console, is_quiet, is_verbose, open_catalog, warn
 from planner.cli.printing import say, say_json, say_yaml
-from planner.cli.progress import bar
 from planner.cli.question import any_question, asking, from_option, read_from, say_read
 from planner.errors import EXIT_INFEASIBLE, EXIT_INTERRUPTED, EXIT_OK, EXIT_STOPPED
 from planner.scenario.adding import with_jobs
