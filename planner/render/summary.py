@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from planner.answer.assignment import Assignment
 from planner.answer.level import Serving
 from planner.render.breakdown import VERDICT, at_confidence, show_latencies
-from planner.render.facts import at_best, facts, memory_parts, time_parts
+from planner.render.facts import facts, memory_parts, time_parts
 from planner.render.figures import days, percent
 from planner.render.layout_text import asked_latency, brief, degrees, prompts_of
 from planner.render.page import Block, Column, Page
-from planner.render.serving import ROLES
+from planner.render.serving import ROLES, at_best
 from planner.units import GIB, plural, show_bytes, show_seconds, show_usd
 
 MOST_PARTS = 6
