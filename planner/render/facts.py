@@ -10,11 +10,10 @@ from planner.answer.bought import Bought
 from planner.answer.breakdown import Evidence, Memory, Time
 from planner.answer.level import Percentiles, Replayed, Serving
 from planner.answer.show_as import Group, ShowAs
-from planner.jobs.serving.assignment import MONTH_DAYS
 from planner.render.figures import days, in_unit, milliseconds, percent
 from planner.render.layout_text import axes, in_words, prompts_of
 from planner.render.serving import at_best
-from planner.units import DAY, GIB, plural, show_bytes, show_count, show_seconds, show_usd
+from planner.units import DAY, GIB, MONTH_DAYS, plural, show_bytes, show_count, show_seconds, show_usd
 
 _UNLIKE = {"stack": "of this stack itself", "kind": "of such a model", "architecture": "on this GPU architecture",
            "precision": "in this precision", "model": "split over GPUs alike", "gpus": "at this number of GPUs",

@@ -5,10 +5,9 @@ from __future__ import annotations
 from planner.answer.assignment import Assignment
 from planner.answer.level import Autoscaled, Serving
 from planner.answer.schema import Plan
-from planner.jobs.serving.assignment import MONTH_DAYS
 from planner.jobs.serving.estimate import ANSWERED
 from planner.render.layout_text import prompts_of
-from planner.units import DAY, plural, show_bytes, show_seconds, show_usd
+from planner.units import DAY, MONTH_DAYS, plural, show_bytes, show_seconds, show_usd
 
 BEST = {"cost_usd": "Cheapest", "duration_days": "Fastest", "gpus": "Fewest GPUs", "energy_kwh": "Least energy",
         "requests_per_second": "Largest rate", "users": "Most users"}

@@ -17,7 +17,7 @@ from planner.render.page import Block, Column, Page
 from planner.render.serving import ROLES, at_best
 from planner.units import GIB, plural, show_bytes, show_seconds, show_usd
 
-MOST_PARTS = 6
+MOST_PARTS = 5
 """Rows of a block of memory or time: the largest, and the others in one."""
 MOST_LINES = 8
 """Assignments that have a line each; of more the first."""

@@ -11,7 +11,7 @@ from planner.answer.level import Replayed
 from planner.catalog.load import Catalog
 from planner.jobs.columns import Pick, Processed
 from planner.jobs.job import Replaying
-from planner.jobs.serving.assignment import MONTH_DAYS, Placed, batch_of, served_assignment
+from planner.jobs.serving.assignment import Placed, batch_of, served_assignment
 from planner.jobs.serving.autoscale import of_a_day, of_a_trace
 from planner.jobs.serving.day import at_hour
 from planner.jobs.serving.delivered import delivered_of, working
@@ -22,7 +22,7 @@ from planner.layouts.candidate import Candidate
 from planner.physics.serving.level import Served
 from planner.simulate.fleet import Phase
 from planner.simulate.trace import Trace
-from planner.units import DAY
+from planner.units import DAY, MONTH_DAYS
 
 
 def assignments(catalog: Catalog, services: Sequence[Service], candidates: Sequence[Candidate], picks: Sequence[Pick],

@@ -64,7 +64,7 @@ class ServingJob:
 
     def at_load(self, load: float) -> ServingJob:
         """Return the job at another rate, or with as many users, which changes no way to run a replica."""
-        asked = self.asked.model_copy(update={"rate": load} if self.asked.users is None else {"users": round(load)})
+        asked = with_load(self.asked, load)
         services = tuple(services_of(asked, self.catalog))
         known = {key: (made, replace(columns, demands=_demands(asked, services)))
                  for key, (made, columns) in self._known.items()}
@@ -171,6 +171,11 @@ def serving_job(name: str, asked: Serving, catalog: Catalog, terms: Terms) -> Se
         raise InputError(f"{asked.label}: neither rate, users nor trace is given: a plan needs the load, such as rate: "
                          "20 requests/s or users: 200; planner estimate says what one layout can serve at most")
     return ServingJob(name, asked, catalog, terms, tuple(services_of(asked, catalog)))
+
+
+def with_load(asked: Serving, load: float) -> Serving:
+    """Return a service at another rate, or with as many users."""
+    return asked.model_copy(update={"rate": load} if asked.users is None else {"users": round(load)})
 
 
 def _demands(asked: Serving, services: Sequence[Service]) -> tuple[Demand, ...]:
