@@ -86,7 +86,7 @@ def test_an_estimate_is_at_a_concurrency_a_rate_or_at_most(planner) -> None:
 
 @pytest.mark.parametrize(("layout", "said"), [
     ("vpp=2", "'vpp' is no axis of a serving layout: tp, pp, ep, dp"), ("tp=3", "does not divide the 32 heads"),
-    ("tp=16", "tp=16 is more than the 8 GPUs of dgx-h100"), ("tp=0", "tp=0 is no whole number above zero"),
+    ("tp=0", "tp=0 is no whole number above zero"),
     ("tp=x", "tp=x"), ("pp=99", "more than the 32 layers"),
     ("ep=2", "mixtures of experts"), ("dp=2", "mixtures of experts"), ("tp", "'tp' is not AXIS=VALUE"),
     ("tp=2,tp=4", "'tp' is given twice")])
