@@ -159,6 +159,9 @@ def test_a_plan_goes_through_a_file_into_a_replay(planner, saved) -> None:
     assert 0 < found["busy_share"] <= 1
     again = planner("simulate", saved / "one.json", "--trace", saved / "trace.csv", "--json")
     assert again.out == ran.out
+    drawn = [planner("simulate", saved / "one.json", "--json", "--seed", seed).out for seed in ("0", "3", "3")]
+    assert drawn[0] == planner("simulate", saved / "one.json", "--json").out != drawn[1] == drawn[2]
+    refused(planner("simulate", saved / "one.json", "--trace", saved / "trace.csv", "--seed", "3"), "--seed draws")
     text = planner("simulate", saved / "one.json", "--trace", saved / "trace.csv", "--policy", "round-robin")
     assert "requests met every latency target for llama-3.1-8b" in " ".join(text.out.split())
 

@@ -138,10 +138,10 @@ def _prefills(service: Service, role: Role) -> bool:
 
 def replay(catalog: Catalog, service: Service, candidates: Sequence[Candidate], picks: Sequence[Pick],
            trace: Trace | None = None, policy: str = "least-outstanding", progress: Progress | None = None,
-           phases: Sequence[Phase] | None = None) -> tuple[Outcome, Outcome | None]:
+           phases: Sequence[Phase] | None = None, seed: int = 0) -> tuple[Outcome, Outcome | None]:
     """Replay a service's picks on a trace; on its own, or one drawn as the service asks, where none is given.
 
-    phases: what replicas there are when, where it is not the service's own day that says so.
+    phases: what replicas there are when, where it is not the service's own day that says so. seed: of what is drawn.
 
     Return what was found, of a day in its busiest hours; and then of the whole day.
     """
@@ -154,9 +154,9 @@ def replay(catalog: Catalog, service: Service, candidates: Sequence[Candidate], 
 
     if trace is None and (day := day_of(service)) is not None:
         hours, many = day
-        found = went(hours.warped(requests_of(service, count=many)), hours.phases(picks))
+        found = went(hours.warped(requests_of(service, seed=seed, count=many)), hours.phases(picks))
         return hours.busiest(found), found
-    trace = trace or requests_of(service)
+    trace = trace or requests_of(service, seed=seed)
     return went(trace, hours_of(service, picks, trace) if phases is None else phases), None
 
 
