@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -94,7 +94,7 @@ def summary(residuals: Floats) -> dict[str, float]:
 
 
 def calibrate(paths: Sequence[Path], folder: Path, catalogs: Sequence[Path], as_of: str, *,
-              progress: Progress = lambda share: None) -> Calibration:
+              stated: Mapping[str, str] | None = None, progress: Progress = lambda share: None) -> Calibration:
     """Fit the catalog's constants to the evidence, and write them and their residuals to `folder`.
 
     Training rows decide stacks and calibration; serving rows then decide the steps of engines under what was fitted.
@@ -104,7 +104,7 @@ def calibrate(paths: Sequence[Path], folder: Path, catalogs: Sequence[Path], as_
     """
     real(folder)  # minutes before it is written to
     before = Catalog(catalogs, unfitted=folder)
-    evidence = [read_evidence(path) for path in paths]
+    evidence = [read_evidence(path, stated) for path in paths]
     ships = real(folder) == real(data_root("catalogs"))
     measured = _links(evidence, before, paths, folder, as_of)
     parts = _fits(evidence, before, progress, own=not ships)

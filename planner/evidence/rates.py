@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import get_args
 
 import numpy as np
 
 from planner.catalog.hardware import Operation
+from planner.catalog.importers.gpu_names import GpuNames
 from planner.catalog.load import Catalog
+from planner.errors import UnknownName
 from planner.evidence.hardware import candidate_of
 from planner.evidence.rows import Cells, Count, Measured, OfNode, Positive, Row, Text, TrainRun
 from planner.evidence.skipping import UNREADABLE, SkippedError, why
@@ -25,14 +28,16 @@ class RateRun(Cells):
 
     Words: source, notes, operation (product, attention, attention_backward, memory, host_to_device, device_to_host, or
     a collective as nccl-tests has them: all_reduce, all_gather, reduce_scatter, alltoall), precision, gpu (a catalog
-    name), scaleout, shape (m x n x k, or batch x heads x tokens x width). Counts: gpus that take part, gpus_per_node.
-    Gbit/s: nic_gbit_per_gpu. bytes: of the whole buffer of a collective.
+    name or as the driver prints it), node (a catalog name, instead of GPU and scaleout), scaleout, shape (m x n x k, or
+    batch x heads x tokens x width). Counts: gpus that take part, gpus_per_node. Gbit/s: nic_gbit_per_gpu. bytes: of the
+    whole buffer of a collective.
     """
 
     source: Text = None
     notes: Text = None
     operation: Text = None
     precision: Text = None
+    node: Text = None
     gpu: Text = None
     gpus: Count = None
     gpus_per_node: OfNode = None
@@ -78,12 +83,33 @@ def link_row(row: RateRow, catalog: Catalog) -> LinkRow:
         raise SkippedError(f"{run.operation or 'operation not stated'}: only collectives are predicted one by one")
     if run.gpus is None or run.gpus < 2 or run.bytes is None or seconds is None:
         raise SkippedError("expected gpus (2 or more), bytes and seconds")
-    hardware = TrainRun(gpu=run.gpu, gpus_per_node=run.gpus_per_node, scaleout=run.scaleout,
-                        nic_gbit_per_gpu=run.nic_gbit_per_gpu, notes=run.notes, source=run.source)
-    found = candidate_of(hardware, None, catalog, [], gpus=run.gpus)
+    found = _node(run.node, catalog) if run.node else _hardware(run, run.gpus, catalog)
     if run.gpus > found.node.gpus and run.gpus % found.node.gpus:
         raise SkippedError(f"{run.gpus} GPUs are no whole nodes of {found.node.gpus}")
     return LinkRow(found, run.operation, run.gpus, run.bytes, seconds)  # type: ignore[arg-type]
+
+
+@lru_cache(maxsize=64)
+def _node(name: str, catalog: Catalog) -> Candidate:
+    node = catalog.node(name)
+    return Candidate(node, catalog.gpu(node.gpu), catalog.fabric(node.scaleup) if node.scaleup else None,
+                     catalog.fabric(node.fabric), node.nics)
+
+
+def _hardware(run: RateRun, gpus: int, catalog: Catalog) -> Candidate:
+    hardware = TrainRun(gpu=_gpu(run.gpu, catalog), gpus_per_node=run.gpus_per_node, scaleout=run.scaleout,
+                        nic_gbit_per_gpu=run.nic_gbit_per_gpu, notes=run.notes, source=run.source)
+    return candidate_of(hardware, None, catalog, [], gpus=gpus)
+
+
+def _gpu(name: str | None, catalog: Catalog) -> str | None:
+    """Return the catalog's name of a GPU, which may be given as its driver prints it."""
+    if name is None:
+        return None
+    try:
+        return catalog.gpu(name).name
+    except UnknownName:
+        return GpuNames(catalog).called(name) or name
 
 
 def readable(rows: Sequence[RateRow], catalog: Catalog) -> tuple[list[LinkRow], str]:
