@@ -104,10 +104,11 @@ def predict(run: TrainRun, catalog: Catalog, *, memory_only: bool = False, model
         confidence=OPEN if assumed else STATED, tuning=tuning(run, stack, catalog, assumed))
     if not memory_only and not computes(candidate, question.rates[0], precision):
         raise SkippedError(f"GPU {candidate.gpu.name} has no {precision} rate in the catalog")
-    evaluation = evaluate_fixed(question, degrees.table, 0)
+    evaluation = evaluate_fixed(question, degrees.table, 0, degrees.recompute_layers)
     if degrees.peak_length != degrees.sequence_length:
         longest = replace(question, sequence_length=degrees.peak_length)
-        evaluation = replace(evaluation, memory=evaluate_fixed(longest, degrees.table, 0).memory)
+        held = evaluate_fixed(longest, degrees.table, 0, degrees.recompute_layers).memory
+        evaluation = replace(evaluation, memory=held)
     if UNSTATED_RECOMPUTE in assumed and not stack.selective_recompute and evaluation.memory.fits == "does not fit":
         # what ran must have fitted, and its stack recomputes all or nothing
         assumed[assumed.index(UNSTATED_RECOMPUTE)] = "recompute=full"

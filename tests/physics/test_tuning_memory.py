@@ -1,4 +1,4 @@
-"""What adapters hold beside their base: casts, gradients of checkpoints, one matrix expanded at a time; and AdamW's root."""
+"""What adapters hold beside their base: casts, gradients of checkpoints, one matrix expanded; and AdamW's root."""
 
 from __future__ import annotations
 
