@@ -175,7 +175,7 @@ def step_traffic(question: Question, rows: Layouts, compute: Floats, layers: Flo
     tables = np.maximum(0.0, gather + reduce - whole * (gather_layer + reduce_layer))
     return StepTraffic(per_layer=per_layer,
                        per_step=np.where(each, tables * (1 - stack.overlap.shard_gather), once - hidden),
-                       pipeline=_pipeline(question, rows))
+                       pipeline=pipeline_traffic(question, rows))
 
 
 def _units(question: Question, rows: Layouts) -> Floats:
@@ -220,7 +220,7 @@ def _replicated(question: Question, rows: Layouts, rank: RankParameters) -> tupl
     return whole, layer
 
 
-def _pipeline(question: Question, rows: Layouts) -> Floats:
+def pipeline_traffic(question: Question, rows: Layouts) -> Floats:
     """Return exposed stage-to-stage seconds of a step: steady sends less what overlaps, and the fill and drain."""
     tokens = rows.micro_batch * question.sequence_length / rows.cp
     split = rows.tp if question.stack.scatter_gather else sequence_split(question, rows)

@@ -139,7 +139,7 @@ def time_terms(question: Question, rows: Layouts) -> TimeTerms:
     swapped = offload_times(question, rows, inner.compute)
     return TimeTerms(
         **{f.name: getattr(inner, f.name) for f in fields(inner)}, gather=step.per_layer, swap=swapped.layer,
-        swap_full=swapped.full, data=step.per_step, pipeline=step.pipeline, optimizer=_optimizer(question, rows),
+        swap_full=swapped.full, data=step.per_step, pipeline=step.pipeline, optimizer=optimizer_seconds(question, rows),
         offload=swapped.step, overhead=np.full(len(rows), question.stack.step_overhead))
 
 
@@ -169,7 +169,7 @@ def faster_whole(question: Question, rows: Layouts) -> Mask:
 def offloaded(question: Question, rows: Layouts, terms: TimeTerms) -> TimeTerms:
     """Return `terms` at the offload of `rows`, which differ from those they were computed at in nothing else."""
     swapped = offload_times(question, rows, terms.compute)
-    return replace(terms, optimizer=_optimizer(question, rows), offload=swapped.step, swap=swapped.layer,
+    return replace(terms, optimizer=optimizer_seconds(question, rows), offload=swapped.step, swap=swapped.layer,
                    swap_full=swapped.full)
 
 
@@ -186,7 +186,7 @@ def _lead(question: Question, rows: Layouts) -> Floats:
     return times.forward + times.backward + again + traffic.tensor + traffic.context + traffic.expert
 
 
-def _optimizer(question: Question, rows: Layouts) -> Floats:
+def optimizer_seconds(question: Question, rows: Layouts) -> Floats:
     """Return seconds of the optimizer step on the GPU."""
     rank = rank_parameters(question, rows, trained=True)
     memory = np.array([c.gpu.memory_bandwidth * r.memory

@@ -12,9 +12,9 @@ from planner.layouts.table import Floats, Ints, Layouts, Mask
 from planner.physics.training.estimate import LayerTerms, TimeTerms, offloaded
 from planner.physics.training.memory import memory_terms
 from planner.physics.training.question import Question
-from planner.solver.search.bounds import Bound, bound, stem_bound, time_bound
+from planner.solver.search.bounds import Bound, bound, time_bound
 from planner.solver.search.found import Batch, Frontier
-from planner.solver.search.holding import least_short, stems_recompute, stems_short
+from planner.solver.search.holding import least_short, stems_short, stems_steps
 from planner.solver.search.job import Keys, Pricing
 from planner.solver.search.source import Source
 
@@ -54,9 +54,7 @@ class Bounding:
     def least_steps(self, stems: Layouts, terms: LayerTerms, source: Source) -> Floats:
         """Return the least step seconds of whatever grows from each stem with its memory; inf where it has too little.
         """
-        again = stems_recompute(self.question, self.levels, self.flash, stems, terms, source.stages(stems))
-        held = np.isfinite(again)
-        return np.where(held, stem_bound(self.question, stems, terms, np.where(held, again, 0.0)), np.inf)
+        return stems_steps(self.question, self.levels, self.flash, stems, terms, source.stages(stems))
 
     def batches(self, rows: Layouts, time: TimeTerms, known: Ints) -> Iterator[tuple[Batch, Keys, Mask]]:
         """Yield the rows at every level of offload not in `known` yet, each with keys and what may be staged.
