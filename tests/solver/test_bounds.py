@@ -59,7 +59,8 @@ def checked(case: Case | Small, most: int) -> tuple[int, int]:
     question, pricing = case.question, Pricing(case.job, case.question.candidates)
     for rows, stem, fuller, short in grown(case):
         time, memory = time_terms(question, rows), memory_terms(question, rows)
-        known, refined = bound(question, rows, time, memory), refined_bound(question, rows, time, memory)
+        known = bound(question, rows, time, memory)
+        refined = refined_bound(question, rows, time, memory, known.step)
         own = least_short(question, rows, memory)
         assert np.all(short <= own + 1e-9 * np.abs(memory.capacity))
         assert not np.any(known.fits & (own > 0))
@@ -67,7 +68,7 @@ def checked(case: Case | Small, most: int) -> tuple[int, int]:
         for less, more in pairwise(steps):
             assert np.all(less <= more * HAIR)
         assert np.all(stem <= fuller * HAIR)
-        assert np.all((fuller <= known.step * HAIR)[known.fits])
+        assert not np.any(known.fits & np.isfinite(refined) & np.isinf(fuller))
         keys = [pricing.least(rows, np.minimum(step, 1e9)) for step in (*steps, fuller)]
         for row in np.random.default_rng(len(rows)).permutation(len(rows))[:most].tolist():
             problem = staging_problem(question, rows, time, memory, row)

@@ -18,7 +18,7 @@ from planner.physics.training.compute import (
     mean,
     recompute_seconds,
 )
-from planner.physics.training.offload import offload_times
+from planner.physics.training.offload import OffloadTimes, offload_times
 from planner.physics.training.parameters import owned_parameters, trained_share
 from planner.physics.training.question import Question
 from planner.physics.training.schedule import DUALPIPE, bubble_parts, pipeline_seconds
@@ -129,6 +129,13 @@ def layer_terms(question: Question, rows: Layouts) -> LayerTerms:
         modes=modes[inverse], first=(embedding + _lead(question, few))[inverse], last=head[inverse],
         jitter=question.stack.slowdown * (
             1 + question.kernels.jitter_per_doubling * np.log2(np.maximum(1.0, nodes))))
+
+
+def with_swaps(terms: LayerTerms, swapped: OffloadTimes) -> LayerTerms:
+    """Return the terms with what offload adds to a layer, and to its recompute."""
+    modes = terms.modes.copy()
+    modes[:, RECOMPUTE.index("full")] += swapped.full
+    return replace(terms, compute=terms.compute + swapped.layer, modes=modes)
 
 
 def time_terms(question: Question, rows: Layouts) -> TimeTerms:

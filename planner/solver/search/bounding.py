@@ -90,9 +90,9 @@ class Bounding:
             self.out.fit += int(bounds.fits.sum())
             self.out.removed["memory"] += int((~bounds.fits).sum())
             open_[number, mine] = self._short(now, terms, bounds)
-            parts.append((now, terms, memory, mine, keys, keep))
-        for now, terms, memory, mine, keys, keep in parts:
-            yield Batch(now, terms, memory, known[mine]), keys, keep
+            parts.append((now, terms, memory, bounds.step, mine, keys, keep))
+        for now, terms, memory, step, mine, keys, keep in parts:
+            yield Batch(now, terms, memory, step, known[mine]), keys, keep
 
     def _short(self, rows: Layouts, time: TimeTerms, known: Bound) -> Mask:
         """Return where the bound already shows that memory costs time, or everything."""

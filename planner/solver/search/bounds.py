@@ -65,11 +65,12 @@ def time_bound(question: Question, rows: Layouts, time: TimeTerms) -> Floats:
 
 
 def stem_bound(question: Question, stems: Layouts, terms: LayerTerms, again: Floats | float = 0.0,
-               besides: Floats | float = 0.0) -> Floats:
+               besides: Floats | float = 0.0, stage: Floats | float = 0.0) -> Floats:
     """Return the least step seconds of whatever grows from each stem, of the traffic only that of layers and pipeline.
 
     Late axes add traffic, optimizer time and recompute, and choose between a split of their own and equal chunks.
-    again: seconds that all stages recompute for one micro-batch at least; besides: seconds a step beside its pipeline.
+    again: seconds that all stages recompute for one micro-batch at least; besides: seconds a step beside its pipeline;
+    stage: seconds of the slowest stage at least.
     """
     total = question.shape.layers * terms.layer + terms.first + terms.last + again
 
@@ -78,7 +79,7 @@ def stem_bound(question: Question, stems: Layouts, terms: LayerTerms, again: Flo
         return steady + bubble + sent
 
     chunks, sent = _most_chunks(question, stems), pipeline_traffic(question, stems)
-    slowest = _least_slowest(question, stems, terms, total)
+    slowest = np.maximum(_least_slowest(question, stems, terms, total), stage)
     least = step(slowest, 1, sent)
     if (chunks > 1).any():
         # of all interleaved ones those with two chunks send least

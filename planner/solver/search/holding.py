@@ -14,11 +14,12 @@ import numpy as np
 from planner.layouts.axes import RECOMPUTE
 from planner.layouts.offload import OFFLOAD_AXES, Level, allowed
 from planner.layouts.table import Floats, Ints, Layouts, Mask, distinct
-from planner.physics.training.estimate import LayerTerms, optimizer_seconds
+from planner.physics.training.estimate import LayerTerms, optimizer_seconds, with_swaps
 from planner.physics.training.memory import MemoryTerms, memory_terms
 from planner.physics.training.offload import offload_times
 from planner.physics.training.question import Question
 from planner.solver.search.bounds import host_short, stem_bound, stem_recompute
+from planner.solver.search.refine import stem_slowest
 
 HAIR = 1e-9
 """Relative slack for what floats lose."""
@@ -78,16 +79,22 @@ def _by_level(question: Question, levels: Sequence[Level], flash: Mask, stems: L
             continue
         mine, now = mine[legal], now.take(legal)
         some, own = stems.take(mine), terms.take(mine)
+        swapped = offload_times(question, now, own.compute)
+        own = with_swaps(own, swapped)
         # sharded over one group, a GPU owns least and its host holds least
         memory = [memory_terms(question, one) for one in _copies(question, now)]
         again = np.min([stem_recompute(question, now, own, one) for one in memory], axis=0)
         again = np.where(host_short(question, now, memory[0]) > 0, np.inf, again)
-        swapped = offload_times(question, now, own.compute)
-        held = np.isfinite(again)
-        steps = stem_bound(question, some, own, np.where(held, again, 0.0) + question.shape.layers * swapped.layer,
-                           optimizer_seconds(question, now) + swapped.step)
-        least[mine] = np.minimum(least[mine], np.where(held, steps, np.inf))
-        open_[number, mine] = again > 0
+        besides = optimizer_seconds(question, now) + swapped.step
+        free = stem_bound(question, some, own, besides=besides)
+        held = np.flatnonzero(np.isfinite(again))
+        slowest = np.min([stem_slowest(question, now.take(held), own.take(held), one.take(held)) for one in memory],
+                         axis=0)
+        held, slowest = held[np.isfinite(slowest)], slowest[np.isfinite(slowest)]
+        steps = np.full(len(now), np.inf)
+        steps[held] = stem_bound(question, some.take(held), own.take(held), again[held], besides[held], slowest)
+        least[mine] = np.minimum(least[mine], steps)
+        open_[number, mine] = steps > free * (1 + HAIR)
     return least
 
 

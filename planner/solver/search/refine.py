@@ -8,16 +8,18 @@ Symbols: rows r, stages s; `left` bytes a stage has for its layers, `flight` mic
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Set
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from planner.layouts.axes import STAGED
 from planner.layouts.table import Floats, Ints, Layouts, Mask
-from planner.physics.training.estimate import TimeTerms, step_seconds
+from planner.physics.training.estimate import LayerTerms, TimeTerms, step_seconds
 from planner.physics.training.memory import MemoryTerms
 from planner.physics.training.question import Question
 from planner.physics.training.schedule import in_flight_chunks, splits_evenly
-from planner.solver.search.bounds import bound, end_times, even_splits, mixes
+from planner.solver.search.bounds import PIECE, end_times, even_splits, mixes
 
 REACH, HALVINGS = 1.5, 8
 """How far above the mean stage the slowest is looked for, and how often that span is halved."""
@@ -72,19 +74,49 @@ class _Table:
         return total
 
 
-def refined_bound(question: Question, rows: Layouts, time: TimeTerms, memory: MemoryTerms) -> Floats:
-    """Return a bound on the step seconds of each row that is at least `bound` and at most the staged optimum."""
-    known, layers = bound(question, rows, time, memory).step, question.shape.layers
+def refined_bound(question: Question, rows: Layouts, time: TimeTerms, memory: MemoryTerms, known: Floats) -> Floats:
+    """Return a bound on the step seconds of each row that is at least `known`, that of `bound`, and at most the staged
+    optimum.
+    """
+    layers = question.shape.layers
     total, slowest = layers * time.layer + time.first + time.last, np.zeros(len(rows))
     fixed = splits_evenly(rows.vpp, rows.schedule)
+    every = {mix for recompute in np.unique(rows.recompute).tolist() for mix in mixes(question.stack, recompute)}
     for evenly, mine in ((True, np.flatnonzero(fixed)), (False, np.flatnonzero(~fixed))):
-        if len(mine):
-            some = rows.take(mine)
-            table = _table(question, some, time.take(mine), memory.take(mine))
-            slowest[mine] = (_slowest_even(table, layers, some.pp) if evenly
-                             else _least_slowest(table, layers, total[mine] / some.pp))
+        for some in _pieces(rows.pp, mine):
+            table = _table(question, rows.take(some), time.take(some), memory.take(some), time.added[some], every)
+            slowest[some] = (_slowest_even(table, layers, rows.pp[some]) if evenly
+                             else _least_slowest(table, layers, total[some] / rows.pp[some]))
     finite = np.where(np.isfinite(slowest), slowest, 0.0)
     return np.where(np.isfinite(slowest), np.maximum(known, step_seconds(time, rows, finite, total)), np.inf)
+
+
+def stem_slowest(question: Question, stems: Layouts, terms: LayerTerms, memory: MemoryTerms) -> Floats:
+    """Return the least seconds of the slowest stage of whatever grows from each stem; inf where nothing can be held.
+
+    memory: as of `stem_recompute`.
+    """
+    slowest = np.zeros(len(stems))
+    if "dualpipe" in question.stack.schedules:
+        # which would share out the ends
+        half = (terms.first + terms.last) / 2
+        terms = replace(terms, first=np.minimum(terms.first, half), last=np.minimum(terms.last, half))
+    for some in _pieces(stems.pp, np.arange(len(stems))):
+        table = _table(question, stems.take(some), terms.take(some), memory.take(some), terms.modes[some],
+                       set(mixes(question.stack, STAGED)))
+        mean = (question.shape.layers * terms.layer + terms.first + terms.last)[some] / stems.pp[some]
+        slowest[some] = _least_slowest(table, question.shape.layers, mean)
+    return slowest
+
+
+def _pieces(stages: Ints, rows: Ints) -> Iterator[Ints]:
+    """Yield the rows in pieces that are about as deep, small enough to stay in the cache."""
+    rows = rows[np.argsort(stages[rows], kind="stable")]
+    while len(rows):
+        # as many as would have `PIECE` stages if all were as deep as the last of them
+        most = max(1, int(np.searchsorted(stages[rows] * np.arange(1, len(rows) + 1), PIECE)))
+        yield rows[:most]
+        rows = rows[most:]
 
 
 def _slowest_even(table: _Table, layers: int, stages: Ints) -> Floats:
@@ -109,8 +141,9 @@ def _least_slowest(table: _Table, layers: int, low: Floats) -> Floats:
     return np.where(possible, low, np.inf)
 
 
-def _table(question: Question, rows: Layouts, time: TimeTerms, memory: MemoryTerms) -> _Table:
-    """Return what every stage of each row has and takes."""
+def _table(question: Question, rows: Layouts, time: LayerTerms | TimeTerms, memory: MemoryTerms, added: Floats,
+           staged: Set[tuple[int, ...]]) -> _Table:
+    """Return what every stage of each row has and takes; `added` is what recompute adds to a layer, by mode."""
     stage = np.arange(int(rows.pp.max(initial=1)))
     pp, vpp, batches, order = (column[:, None] for column in (rows.pp, rows.vpp, rows.micro_batches, rows.schedule))
     exists, final = stage < pp, stage == pp - 1
@@ -122,7 +155,6 @@ def _table(question: Question, rows: Layouts, time: TimeTerms, memory: MemoryTer
     left = left - np.where(stage == 0, first[:, None] + memory.kept_first[:, None] * flight, 0.0)
     at_first, at_last = end_times(rows, time)
     extra = np.where(stage == 0, at_first[:, None], 0.0) + np.where(final, at_last[:, None], 0.0)
-    staged = {mix for recompute in np.unique(rows.recompute).tolist() for mix in mixes(question.stack, recompute)}
     return _Table(extra=extra, left=left, flight=flight, exists=exists, layer=time.layer[:, None],
                   state=memory.layer.held(persist)[:, None], kept=memory.kept.T[:, :, None],
-                  added=time.added.T[:, :, None], mixes=tuple(sorted(staged)))
+                  added=added.T[:, :, None], mixes=tuple(sorted(staged)))
