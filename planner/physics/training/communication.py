@@ -226,7 +226,7 @@ def pipeline_traffic(question: Question, rows: Layouts) -> Floats:
     split = rows.tp if question.stack.scatter_gather else sequence_split(question, rows)
     payload = question.element_bytes(rows.precision) * tokens * question.shape.hidden / split
     stride: Ints = rows.tp * rows.cp * rows.dp
-    send = collectives.point_to_point(question.candidates, rows.candidate, stride, payload)
+    send = collectives.point_to_point(question.hardware.links, rows.candidate, stride, payload)
     # interleaving sends v times as often, and is the schedule in which stacks overlap sends
     hidden = np.where(rows.vpp > 1, question.stack.overlap.pipeline, 0.0)
     steady = 2 * rows.micro_batches * rows.vpp * send * (1 - hidden)

@@ -8,7 +8,7 @@ t tokens of a micro-batch on a GPU, h hidden, A query width, KV key width, f fee
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -68,27 +68,31 @@ def machine(question: Question, candidate: Ints, precision: Ints) -> Machine:
     def column(value: object) -> Floats:
         return np.array(value, np.float64)
 
+    def table(rate: Callable[[int, str], float]) -> Floats:
+        return column([[rate(c, p) for p in question.precisions] for c in every]).reshape(
+            len(every), len(question.precisions))[at, precision]
+
+    # those in use alone, as there are many and rows are often of few
+    used = np.flatnonzero(np.bincount(candidate, minlength=1))
+    at = np.searchsorted(used, candidate)
+    every = used.tolist()
     # a precision the hardware lacks is removed by a rule; its place in the grid is never read
-    grid = [[question.matrix_rate(c, p) if computes(question.candidates[c], question.rates[c], p) else np.nan
-             for p in question.precisions] for c in range(len(question.candidates))]
+    matrix = table(lambda c, p: question.matrix_rate(c, p) if computes(
+        question.candidates[c], question.rates[c], p) else np.nan)
     full_width = column([p in FULL_WIDTH for p in question.precisions])[precision]
-    rates, gpus = question.rates, [c.gpu for c in question.candidates]
+    rates, gpus = [question.rates[c] for c in every], [question.candidates[c].gpu for c in every]
     kernel = [question.stack.attention_kernel.get(g.architecture, 1.0) for g in gpus]
     attention = column([r.attention_forward * k * g.attention_gain
-                        for r, k, g in zip(rates, kernel, gpus, strict=True)])[candidate]
-    backward = column([r.attention_backward for r in rates])[candidate]
-    peak = column([[question.peak_rate(c, _wide(question, c, p)) for p in question.precisions]
-                   for c in range(len(question.candidates))])[candidate, precision]
-    wide = column([[question.matrix_rate(c, _wide(question, c, p)) for p in question.precisions]
-                   for c in range(len(question.candidates))])[candidate, precision]
+                        for r, k, g in zip(rates, kernel, gpus, strict=True)])[at]
+    backward = column([r.attention_backward for r in rates])[at]
+    peak = table(lambda c, p: question.peak_rate(c, _wide(question, c, p)))
+    wide = table(lambda c, p: question.matrix_rate(c, _wide(question, c, p)))
     return Machine(
-        matrix=column(grid)[candidate, precision], matrix16=wide, peak16=peak,
+        matrix=matrix, matrix16=wide, peak16=peak,
         attention_forward=peak * attention, attention_backward=peak * attention * backward,
         # traffic is counted in 16-bit elements; those of 32 bits take twice as long
-        memory=column([g.memory_bandwidth * r.memory for g, r in zip(gpus, rates, strict=True)])[candidate]
-        / (1 + full_width),
-        cache=column([g.cache for g in gpus])[candidate],
-        multiprocessors=column([g.multiprocessors for g in gpus])[candidate],
+        memory=question.hardware.memory_bandwidth[candidate] / (1 + full_width),
+        cache=column([g.cache for g in gpus])[at], multiprocessors=column([g.multiprocessors for g in gpus])[at],
         low_precision=column([p in LOW_PRECISION for p in question.precisions])[precision],
         gradient=column([question.stack.recipe(p).gradient / (1 + (p in FULL_WIDTH))
                          for p in question.precisions])[precision])

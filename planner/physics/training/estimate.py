@@ -68,7 +68,7 @@ class TimeTerms:
 
     def take(self, rows: Ints | Mask) -> TimeTerms:
         """Return the terms of the chosen rows."""
-        return TimeTerms(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
+        return TimeTerms(**{name: getattr(self, name)[rows] for name in _TIMES})
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,10 @@ class LayerTerms:
 
     def take(self, rows: Ints | Mask) -> LayerTerms:
         """Return the terms of the chosen rows."""
-        return LayerTerms(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
+        return LayerTerms(**{name: getattr(self, name)[rows] for name in _INNER})
+
+
+_TIMES, _INNER = (tuple(f.name for f in fields(of)) for of in (TimeTerms, LayerTerms))
 
 
 def layer_terms(question: Question, rows: Layouts) -> LayerTerms:
@@ -123,7 +126,7 @@ def layer_terms(question: Question, rows: Layouts) -> LayerTerms:
     expert = traffic.expert[inverse]
     # experts are reached behind the compute of another micro-batch, where there is one
     expert = expert - question.stack.overlap.expert_parallel * (rows.micro_batches > 1) * np.minimum(expert, compute)
-    nodes = rows.gpus / np.array([c.node.gpus for c in question.candidates])[rows.candidate]
+    nodes = rows.gpus / question.hardware.gpus[rows.candidate]
     return LayerTerms(
         compute=compute, tensor=traffic.tensor[inverse], context=traffic.context[inverse], expert=expert,
         modes=modes[inverse], first=(embedding + _lead(question, few))[inverse], last=head[inverse],
@@ -145,7 +148,7 @@ def time_terms(question: Question, rows: Layouts) -> TimeTerms:
     step = step_traffic(question, rows, inner.layer, layers)
     swapped = offload_times(question, rows, inner.compute)
     return TimeTerms(
-        **{f.name: getattr(inner, f.name) for f in fields(inner)}, gather=step.per_layer, swap=swapped.layer,
+        **{name: getattr(inner, name) for name in _INNER}, gather=step.per_layer, swap=swapped.layer,
         swap_full=swapped.full, data=step.per_step, pipeline=step.pipeline, optimizer=optimizer_seconds(question, rows),
         offload=swapped.step, overhead=np.full(len(rows), question.stack.step_overhead))
 
@@ -196,8 +199,7 @@ def _lead(question: Question, rows: Layouts) -> Floats:
 def optimizer_seconds(question: Question, rows: Layouts) -> Floats:
     """Return seconds of the optimizer step on the GPU."""
     rank = rank_parameters(question, rows, trained=True)
-    memory = np.array([c.gpu.memory_bandwidth * r.memory
-                       for c, r in zip(question.candidates, question.rates, strict=True)], np.float64)[rows.candidate]
+    memory = question.hardware.memory_bandwidth[rows.candidate]
     owned = owned_parameters(rows, rank.dense, rank.experts)
     took: Floats = question.kernels.optimizer_bytes_per_parameter * owned * (1 - rows.offload) / memory
     return took

@@ -8,12 +8,10 @@ GPUs under one PCIe switch share its uplink, all GPUs of a node its memory bandw
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from planner.layouts.candidate import Candidate
 from planner.layouts.table import Floats, Layouts
 from planner.physics.training.communication import rank_parameters
 from planner.physics.training.parameters import owned_parameters, sequence_split
@@ -72,17 +70,12 @@ class _Rates:
 
 
 def _rates(question: Question, rows: Layouts) -> _Rates:
-    def column(of: Callable[[Candidate], float]) -> Floats:
-        return np.array([of(candidate) for candidate in question.candidates], np.float64)[rows.candidate]
-
-    used = np.minimum(rows.gpus, column(lambda one: one.node.gpus))
-    switches = column(lambda one: one.node.pcie.switches or np.inf)
-    memory = column(lambda one: one.node.cpu.memory_bandwidth) / used
-    host = np.minimum(column(lambda one: one.gpu.pcie_bandwidth) / np.maximum(np.ceil(used / switches), 1), memory)
+    on, at = question.hardware, rows.candidate
+    used = np.minimum(rows.gpus, on.gpus[at])
+    memory = on.host_bandwidth[at] / used
+    host = np.minimum(on.pcie[at] / np.maximum(np.ceil(used / on.switches[at]), 1), memory)
     if not rows.nvme.any():
         return _Rates(host, memory, host, host)
-    read = column(lambda one: one.node.nvme.read if one.node.nvme else np.inf) / used
-    write = column(lambda one: one.node.nvme.write if one.node.nvme else np.inf) / used
-    on_flash = rows.nvme == 1
-    return _Rates(host, memory, np.where(on_flash, np.minimum(host, read), host),
-                  np.where(on_flash, np.minimum(host, write), host))
+    read, write = (np.where(rows.nvme == 1, np.minimum(host, flash[at] / used), host)
+                   for flash in (on.flash_read, on.flash_write))
+    return _Rates(host, memory, read, write)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -51,10 +51,14 @@ class Bounding:
         self.out.removed["states"] += int((~held).sum()) * source.points
         return held
 
-    def least_steps(self, stems: Layouts, terms: LayerTerms, source: Source) -> Floats:
+    def least_steps(self, stems: Layouts, terms: LayerTerms, source: Source, near: Callable[[Layouts, Keys], Mask]
+                    ) -> Floats:
         """Return the least step seconds of whatever grows from each stem with its memory; inf where it has too little.
+
+        near: which stems are of interest at given keys.
         """
-        return stems_steps(self.question, self.levels, self.flash, stems, terms, source.stages(stems))
+        return stems_steps(self.question, self.levels, self.flash, stems, terms, source.stages(stems),
+                           lambda some, steps: near(some, self.pricing.least(some, steps)))
 
     def batches(self, rows: Layouts, time: TimeTerms, known: Ints) -> Iterator[tuple[Batch, Keys, Mask]]:
         """Yield the rows at every level of offload not in `known` yet, each with keys and what may be staged.

@@ -270,7 +270,7 @@ def host_short(question: Question, rows: Layouts, memory: MemoryTerms) -> Floats
     """Return by what share of itself host or flash is too small for what the average node offloads; the last node may
     hold fewer stages.
     """
-    node = np.minimum(rows.gpus, np.array([c.node.gpus for c in question.candidates])[rows.candidate])
+    node = np.minimum(rows.gpus, question.hardware.gpus[rows.candidate])
     ranks = rows.gpus // rows.pp
     stages = np.maximum(node // ranks, 1)
     shared = question.shape.layers / np.ceil(rows.pp / stages) * ranks / node

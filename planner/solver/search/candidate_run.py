@@ -12,11 +12,11 @@ from planner.layouts.table import Ints, Layouts, Mask, joined
 from planner.solver.search.job import Key, Keys, joined_keys
 from planner.solver.search.leaders import Keeping
 
-FIRST_BATCH = 256
+FIRST_BATCH = 1024
 """Stems whose bounds are sharpened at once while the incumbent is young; more where the search goes deep."""
 FIRST_GROWN = 32
 """Stems grown at once, alike."""
-LARGEST_BATCH = 2048
+LARGEST_BATCH = 8192
 """Stems of a candidate sharpened or grown in one round at most."""
 Heap = list[tuple[Key, int, int, int]]
 """Least key, batch, row, and how many rows from there on are not refined yet: 0 for a single one that is."""

@@ -7,7 +7,8 @@ offload speaks for all that grows from a stem.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
@@ -25,6 +26,14 @@ HAIR = 1e-9
 """Relative slack for what floats lose."""
 STATES = ("candidate", "precision", "tp", "cp", "ep", "expert_tp", "dp", "pp")
 """Axes of a stem that decide its states and the memory they lie in."""
+
+
+Near: TypeAlias = Callable[[Layouts, Floats], Mask]
+
+
+def everything(stems: Layouts, steps: Floats) -> Mask:
+    """Say that all stems are of interest."""
+    return np.ones(len(stems), bool)
 
 
 def least_short(question: Question, rows: Layouts, memory: MemoryTerms) -> Floats:
@@ -53,20 +62,21 @@ def stems_short(question: Question, levels: Sequence[Level], flash: Mask, stems:
 
 
 def stems_steps(question: Question, levels: Sequence[Level], flash: Mask, stems: Layouts, terms: LayerTerms,
-                stages: Iterable[tuple[int, Mask]]) -> Floats:
+                stages: Iterable[tuple[int, Mask]], near: Near = everything) -> Floats:
     """Return the least step seconds of whatever grows from each stem with what its memory forces: recompute, offload.
 
-    Infinite where it cannot be held. Arguments as of `stems_short`.
+    Infinite where it cannot be held. near: which stems are of interest at given step seconds; of the others less is
+    worked out. Other arguments as of `stems_short`.
     """
     least = np.full(len(stems), np.inf)
     for stage, left in _leaner(len(stems), stages):
-        steps = _by_level(question, levels, flash, stems.take(left), terms.take(left), stage)
+        steps = _by_level(question, levels, flash, stems.take(left), terms.take(left), stage, near)
         least[left] = np.minimum(least[left], steps)
     return least
 
 
 def _by_level(question: Question, levels: Sequence[Level], flash: Mask, stems: Layouts, terms: LayerTerms,
-              stage: int) -> Floats:
+              stage: int, near: Near) -> Floats:
     """Return the least step seconds of stems at a ZeRO stage, each level of offload where all lesser ones are short."""
     least, open_ = np.full(len(stems), np.inf), np.ones((len(levels), len(stems)), bool)
     rows = _at_stage(stems, stage)
@@ -78,23 +88,29 @@ def _by_level(question: Question, levels: Sequence[Level], flash: Mask, stems: L
         if not len(legal):
             continue
         mine, now = mine[legal], now.take(legal)
-        some, own = stems.take(mine), terms.take(mine)
+        own = terms.take(mine)
         swapped = offload_times(question, now, own.compute)
         own = with_swaps(own, swapped)
+        besides = optimizer_seconds(question, now) + swapped.step
         # sharded over one group, a GPU owns least and its host holds least
         memory = [memory_terms(question, one) for one in _copies(question, now)]
         again = np.min([stem_recompute(question, now, own, one) for one in memory], axis=0)
-        again = np.where(host_short(question, now, memory[0]) > 0, np.inf, again)
-        besides = optimizer_seconds(question, now) + swapped.step
-        free = stem_bound(question, some, own, besides=besides)
-        held = np.flatnonzero(np.isfinite(again))
-        slowest = np.min([stem_slowest(question, now.take(held), own.take(held), one.take(held)) for one in memory],
-                         axis=0)
-        held, slowest = held[np.isfinite(slowest)], slowest[np.isfinite(slowest)]
+        again[host_short(question, now, memory[0]) > 0] = np.inf
+        held, short = np.flatnonzero(np.isfinite(again)), again > 0
         steps = np.full(len(now), np.inf)
-        steps[held] = stem_bound(question, some.take(held), own.take(held), again[held], besides[held], slowest)
+        some = stems.take(mine[held])
+        steps[held] = stem_bound(question, some, own.take(held), again[held], besides[held])
+        at = np.flatnonzero(near(some, steps[held]))
+        some, held = some.take(at), held[at]
+        whole = [stem_slowest(question, now.take(held), own.take(held), one.take(held)) for one in memory]
+        slowest, free = (np.min([one[part] for one in whole], axis=0) for part in (0, 1))
+        short[held] |= slowest > free * (1 + HAIR)
+        possible = np.isfinite(slowest)
+        steps[held[~possible]] = np.inf
+        some, held, slowest = some.take(possible), held[possible], slowest[possible]
+        steps[held] = stem_bound(question, some, own.take(held), again[held], besides[held], slowest)
         least[mine] = np.minimum(least[mine], steps)
-        open_[number, mine] = steps > free * (1 + HAIR)
+        open_[number, mine] = short
     return least
 
 

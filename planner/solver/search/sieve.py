@@ -97,7 +97,7 @@ class Sieve:
         self.effort.check()
         points, pricing, question = source.points, self.bounding.pricing, self.bounding.question
         stems = stems.take(np.flatnonzero(self.bounding.holds(stems, source)))
-        steps = self.bounding.least_steps(stems, layer_terms(question, stems), source)
+        steps = self.bounding.least_steps(stems, layer_terms(question, stems), source, self._near)
         fits = np.flatnonzero(np.isfinite(steps))
         self.out.removed["states"] += (len(stems) - len(fits)) * points
         stems = stems.take(fits)
@@ -112,6 +112,8 @@ class Sieve:
 
     def _near(self, stems: Layouts, keys: Keys) -> Mask:
         """Say which stems may still lead to something of interest."""
+        if not np.isfinite(self._ends).any():
+            return np.ones(len(stems), bool)
         far = np.inf if self.end is None else self.end[0]
         near: Mask = near_leaders(self.kept, stems, keys) & (keys.first <= far)
         return near
