@@ -77,7 +77,7 @@ class Layouts:
         return self.dp * self.micro_batch * self.micro_batches
 
     @property
-    def columns(self) -> dict[str, Ints]:
+    def columns(self) -> dict[str, Any]:
         """The columns by axis, as rules read them."""
         return {name: getattr(self, name) for name in NAMES}
 
@@ -121,8 +121,8 @@ def from_columns(columns: Mapping[str, Ints], global_batch: Sequence[int] | int)
     """Build a table from columns by axis; axes left out are 1, or 0 for those that start there."""
     dp, micro_batch = columns["dp"], columns["micro_batch"]
     batches = np.broadcast_to(np.asarray(global_batch, np.int64), len(dp))
-    rest = {a.name: constant(_at_rest(a.name), column_type(a.name), len(dp)) for a in AXES}
-    return Layouts(**{**rest, **columns}, micro_batches=np.maximum(1, batches // (dp * micro_batch)))
+    whole: dict[str, Any] = {a.name: constant(_at_rest(a.name), column_type(a.name), len(dp)) for a in AXES}
+    return Layouts(**{**whole, **columns}, micro_batches=np.maximum(1, batches // (dp * micro_batch)))
 
 
 def _at_rest(name: str) -> int:

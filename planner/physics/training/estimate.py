@@ -14,10 +14,10 @@ from planner.physics.training.compute import (
     edge_times,
     kind_times,
     layer_times,
-    machine,
     mean,
     recompute_seconds,
 )
+from planner.physics.training.machine import machine
 from planner.physics.training.offload import OffloadTimes, offload_times
 from planner.physics.training.parameters import owned_parameters, trained_share
 from planner.physics.training.question import Question

@@ -39,7 +39,8 @@ def hardware_of(candidates: Sequence[Candidate], rates: Sequence[ArchitectureRat
         return np.array([of(one) for one in candidates], np.float64)
 
     return Hardware(
-        gpus=np.array([one.node.gpus for one in candidates], np.int64), usable=column(lambda one: one.gpu.usable_memory),
+        gpus=np.array([one.node.gpus for one in candidates], np.int64),
+        usable=column(lambda one: one.gpu.usable_memory),
         memory_bandwidth=np.array([one.gpu.memory_bandwidth * rate.memory
                                    for one, rate in zip(candidates, rates, strict=True)], np.float64),
         pcie=column(lambda one: one.gpu.pcie_bandwidth), switches=column(lambda one: one.node.pcie.switches or np.inf),

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +30,6 @@ from planner.physics.training.schedule import (
     pipeline_seconds,
     splits_evenly,
 )
-
 
 PIECE = 2**15
 """Stages that are added up at once."""
@@ -212,9 +212,10 @@ def _stages(question: Question, rows: Layouts, time: LayerTerms | TimeTerms, mem
     state, first, last = (s.held(persist) for s in (memory.layer, memory.first, memory.last))
     left = memory.capacity - memory.gathered - memory.live
     at_first, at_last = end_times(rows, time)
-    columns = (rows.pp, rows.vpp, rows.micro_batches, rows.schedule, state, keep.most, keep.least, keep.price, left,
-               first, memory.kept_first, np.maximum(memory.live, memory.logits) + last - memory.live,
-               layers * (state + memory.kept.min(axis=1)) / rows.pp, time.layer, at_first, at_last)
+    columns: tuple[Any, ...] = (
+        rows.pp, rows.vpp, rows.micro_batches, rows.schedule, state, keep.most, keep.least, keep.price, left, first,
+        memory.kept_first, np.maximum(memory.live, memory.logits) + last - memory.live,
+        layers * (state + memory.kept.min(axis=1)) / rows.pp, time.layer, at_first, at_last)
     ends = np.cumsum(rows.pp)
     cuts = np.searchsorted(ends, np.arange(PIECE, int(ends[-1:].sum()), PIECE)).tolist()
     even, fixed = even_splits(layers, int(rows.pp.max(initial=1))), splits_evenly(rows.vpp, rows.schedule)
@@ -232,8 +233,8 @@ def _piece(layers: int, even: Ints, fixed: Mask, pp: Ints, vpp: Ints, batches: I
     lasts = firsts + pp - 1
     row = np.repeat(np.arange(len(pp)), pp)
     stage = np.arange(len(row)) - firsts[row]
-    flight = in_flight_chunks(pp[row], vpp[row], batches[row], stage, schedule[row] if schedule.any() else 0)
-    flight = flight / vpp[row] if (vpp > 1).any() else flight.astype(np.float64)
+    chunks = in_flight_chunks(pp[row], vpp[row], batches[row], stage, schedule[row] if schedule.any() else 0)
+    flight: Floats = chunks / vpp[row]
     room = left[row]
     room[lasts] -= ended
     room[firsts] -= first + kept_first * flight[firsts]

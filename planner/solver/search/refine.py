@@ -137,7 +137,7 @@ def _pieces(stages: Ints, rows: Ints) -> Iterator[Ints]:
 
 def _slowest_even(table: _Table, layers: int, stages: Ints) -> Floats:
     """Return the slowest stage of even splits; inf where one does not hold its layers."""
-    even = even_splits(layers, table.exists.shape[1])[stages]
+    even = even_splits(layers, table.exists.shape[1])[stages].astype(np.float64)
     slowest: Floats = np.where(table.exists, table.seconds(even), 0.0).max(axis=1)
     return slowest
 
