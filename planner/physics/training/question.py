@@ -27,7 +27,7 @@ FULL_WIDTH = frozenset({"fp32", "tf32"})
 """Formats whose tensors have 32 bits; tf32 rounds them inside the product only."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Question:
     """Inputs shared by all rows of a table. `rates` pairs with `candidates`; `confidence` decides what fits."""
 

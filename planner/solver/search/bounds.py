@@ -30,6 +30,7 @@ from planner.physics.training.schedule import (
     pipeline_seconds,
     splits_evenly,
 )
+from planner.solver.search.outside import host_short
 
 PIECE = 2**15
 """Stages that are added up at once."""
@@ -156,13 +157,27 @@ def _step(question: Question, rows: Layouts, time: TimeTerms, recompute: Floats,
 def bound(question: Question, rows: Layouts, time: TimeTerms, memory: MemoryTerms) -> Bound:
     """Return the bound of each row with its memory."""
     layers = question.shape.layers
-    staged = np.unique(rows.recompute).tolist() or [0]
-    allowed = sorted({mode for recompute in staged for mix in mixes(question.stack, recompute) for mode in mix})
-    found, price = _held(question, rows, time, memory, allowed, time.added)
+    found, price = _held(question, rows, time, memory, _modes(question, rows), time.added)
     fixed = splits_evenly(rows.vpp, rows.schedule)
     extra = np.where(fixed, found.recompute, _again(question, found, price))
     held, outside = found.holds & (fixed | (found.room >= layers)), host_short(question, rows, memory)
     return Bound(_step(question, rows, time, extra, found.slowest), held & (outside <= 0), held, found.short, outside)
+
+
+def shortage(question: Question, rows: Layouts, memory: MemoryTerms) -> tuple[Mask, Floats, Floats]:
+    """Return of `bound` what does not depend on time: whether GPUs hold each row, and what GPU and host are short of."""
+    none = np.zeros(len(rows))
+    free = LayerTerms(compute=none, tensor=none, context=none, expert=none, modes=np.zeros((len(rows), len(RECOMPUTE))),
+                      first=none, last=none, jitter=none)
+    found = _held(question, rows, free, memory, _modes(question, rows), free.modes)[0]
+    held = found.holds & (splits_evenly(rows.vpp, rows.schedule) | (found.room >= question.shape.layers))
+    return held, found.short, host_short(question, rows, memory)
+
+
+def _modes(question: Question, rows: Layouts) -> list[int]:
+    """Return the recompute modes that some row may use."""
+    staged = np.unique(rows.recompute).tolist() or [0]
+    return sorted({mode for recompute in staged for mix in mixes(question.stack, recompute) for mode in mix})
 
 
 def _held(question: Question, rows: Layouts, time: LayerTerms | TimeTerms, memory: MemoryTerms, allowed: list[int],
@@ -265,28 +280,3 @@ def _seconds_per_byte(added: Floats, memory: MemoryTerms, allowed: list[int]) ->
         with np.errstate(divide="ignore", invalid="ignore"):
             price = np.minimum(price, np.where(freed > 0, added[:, mode] / freed, np.inf))
     return np.where(np.isfinite(price), price, 0.0)
-
-
-def host_short(question: Question, rows: Layouts, memory: MemoryTerms) -> Floats:
-    """Return by what share of itself host or flash is too small for what the average node offloads; the last node may
-    hold fewer stages.
-    """
-    node = np.minimum(rows.gpus, question.hardware.gpus[rows.candidate])
-    ranks = rows.gpus // rows.pp
-    stages = np.maximum(node // ranks, 1)
-    shared = question.shape.layers / np.ceil(rows.pp / stages) * ranks / node
-    layers = np.where(stages > 1, shared, question.shape.layers / rows.pp)
-    # a node without flash is asked for none
-    host, flash = (held * layers / np.maximum(capacity, 1.0) for held, capacity in (
-        (memory.host_per_layer, memory.host_capacity), (memory.nvme_per_layer, memory.nvme_capacity)))
-    short: Floats = np.maximum(host, flash) - 1
-    return short
-
-
-def host_layers(question: Question, memory: MemoryTerms, row: int) -> int:
-    """Return how many layers a stage may hold before what its node offloads outgrows the host or its flash."""
-    most = question.shape.layers
-    for per_layer, capacity in ((memory.host_per_layer[row], memory.host_capacity[row]),
-                                (memory.nvme_per_layer[row], memory.nvme_capacity[row])):
-        most = most if per_layer == 0 else min(most, int(capacity // per_layer))
-    return most

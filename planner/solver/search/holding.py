@@ -19,7 +19,8 @@ from planner.physics.training.estimate import LayerTerms, optimizer_seconds, wit
 from planner.physics.training.memory import MemoryTerms, memory_terms
 from planner.physics.training.offload import offload_times
 from planner.physics.training.question import Question
-from planner.solver.search.bounds import host_short, stem_bound, stem_recompute
+from planner.solver.search.bounds import stem_bound, stem_recompute
+from planner.solver.search.outside import host_short
 from planner.solver.search.refine import stem_slowest
 
 HAIR = 1e-9

@@ -25,6 +25,8 @@ MANY = 1024
 """Rows without pipeline above which those with the least floors are searched first."""
 FIRST = 1.25
 """How far above the least floor of a candidate the floors of the stems searched first may be."""
+LIMITS = {"cost": "budget", "time": "deadline"}
+"""What limits the measure of an objective."""
 
 
 class Sieve:
@@ -41,10 +43,17 @@ class Sieve:
         """What no layout is below, by what decides how long a layer takes."""
         return self.known or floors(self.bounding.question, self.space, self.bounding.pricing)
 
+    @cached_property
+    def _limit(self) -> float:
+        """The objective above which a limit is broken, where one is on what the objective measures."""
+        job = self.bounding.pricing.job
+        limit = {"cost": job.budget_cents, "time": job.deadline_us}.get(job.objective)
+        return np.inf if limit is None else limit
+
     @property
     def _ends(self) -> Floats:
         """The objective behind which nothing is of interest, by candidate."""
-        ends = np.full(len(self.space.candidates), np.inf if self.end is None else self.end[0])
+        ends = np.full(len(self.space.candidates), min(self._limit, np.inf if self.end is None else self.end[0]))
         for at, kept in self.kept.items():
             if kept.end is not None:
                 ends[at] = min(ends[at], kept.end[0])
@@ -57,7 +66,8 @@ class Sieve:
             return source
         mine, least = map(int, domain("candidate", self.space)), self.floors.least
         left, points = source.without({at for at in mine if at in least and least[at][0] > ends[at]})
-        self.out.removed["bound"] += points
+        limited = (ends == self._limit).all()
+        self.out.removed[LIMITS[self.bounding.pricing.job.objective] if limited else "bound"] += points
         return left
 
     def blocks(self, source: Source, most: int) -> Iterator[tuple[Layouts, bool]]:
