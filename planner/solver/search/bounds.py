@@ -165,7 +165,7 @@ def bound(question: Question, rows: Layouts, time: TimeTerms, memory: MemoryTerm
 
 
 def shortage(question: Question, rows: Layouts, memory: MemoryTerms) -> tuple[Mask, Floats, Floats]:
-    """Return of `bound` what does not depend on time: whether GPUs hold each row, and what GPU and host are short of."""
+    """Return of `bound` what depends on no time: whether GPUs hold each row, and what they and hosts are short of."""
     none = np.zeros(len(rows))
     free = LayerTerms(compute=none, tensor=none, context=none, expert=none, modes=np.zeros((len(rows), len(RECOMPUTE))),
                       first=none, last=none, jitter=none)
