@@ -14,14 +14,15 @@ from planner.ask.explain.cause import infeasible_of
 from planner.catalog.load import Catalog
 from planner.catalog.price import Term
 from planner.errors import InputError, UnknownName
-from planner.jobs.columns import Run
 from planner.jobs.kinds import question_of
 from planner.jobs.settle import settle
 from planner.jobs.solved import Question, Solved, solve
+from planner.scenario.load import only_one
 from planner.scenario.pool import candidate_nodes
+from planner.scenario.portfolio import AnyQuestion
 from planner.scenario.scenario import AnyScenario
 
-Ask = Callable[[Mapping[str, str]], AnyScenario]
+Ask = Callable[[Mapping[str, str]], AnyQuestion]
 """The question with some scenario values replaced, by dotted path."""
 PLACES = {"gpu": "hardware.candidates", "node": "hardware.candidates", "provider": "sourcing.rent.providers",
           "region": "sourcing.rent.regions", "terms": "sourcing.rent.terms", "gpus": "limits.gpus"}
@@ -74,7 +75,7 @@ def why_not(ask: Ask, catalog: Catalog, asked: Mapping[str, str], plan: Solved) 
     """Return what becomes of one choice. Raises InputError."""
     values = values_of(plan.question)
     held = {key: value for key, value in asked.items() if key not in values}
-    scenario = as_rented(ask({values[key]: value for key, value in asked.items() if key in values}), asked)
+    scenario = as_rented(only_one(ask({values[key]: value for key, value in asked.items() if key in values})), asked)
     try:
         question = question_of(scenario, catalog)
     except InputError as error:
@@ -128,7 +129,6 @@ def _weighed(asked: Mapping[str, str], other: Solved, plan: Solved) -> WhyNot:
 
 def _why(other: Solved, best: Sequence[Assignment], taken: Sequence[Assignment], excess: float) -> str:
     """Return what makes a choice worse than the plan."""
-    if other.alone is not None:
-        (run,) = (pick for pick in other.picks if isinstance(pick, Run))
-        return other.alone.beside(other.columns[0], run, taken[0]).why
+    if other.alone is not None and other.solution.run is not None:
+        return other.alone.beside(other.columns[0], other.solution.run, taken[0]).why
     return f"{excess:+.1%}, of {' and '.join(f'{a.gpus:,} x {a.gpu}' for a in best)}"

@@ -20,6 +20,7 @@ from planner.catalog.attention import Attention, LatentAttention
 from planner.layouts.table import Floats
 from planner.physics import collectives
 from planner.physics.layers import Experts, Linear
+from planner.physics.serving.adapters import layer_seconds
 from planner.physics.serving.deployment import Deployment, Layer, Replicas, wide_of
 
 ACTIVATION = 2
@@ -177,7 +178,9 @@ def _prompts(d: Deployment, on: _On, rows: Replicas, layer: Layer, load: Load, s
         # what each token chose is read as latent vectors, as in decoding
         latent = layer.attention
         width = np.ceil(latent.heads / rows.tp) * (latent.kv_lora_rank + latent.qk_rope / 2)
-    took: Floats = 4 * tokens * layer.reads(load.behind) * width / on.attention
+    # who sees the whole prompt reads twice what lies behind on average
+    behind = load.behind * (2 if kind.bidirectional else 1)
+    took: Floats = 4 * tokens * layer.reads(behind) * width / on.attention
     if kind.indexer is not None:
         took = took + 2 * tokens * load.behind * kind.indexer.heads * kind.indexer.held / on.attention
     return took
@@ -248,6 +251,8 @@ def step_times(d: Deployment, rows: Replicas, load: Load) -> StepTimes:
         gaps = d.law.latent_gaps if isinstance(layer.attention, LatentAttention) else 1.0
         gaps *= d.law.indexer_gaps if kind.indexer is not None else 1.0
         other = other + count * (speed.layer * gaps + ACTIVATION * m * widths / on.memory)
+        if d.adapters is not None:
+            other = other + count * layer_seconds(d.adapters, kind, m, together, tp, tp * dp, on.memory, d.law.adapted)
     sampled = np.maximum(1.0, load.sequences * load.rows * share)
     head = product(d, on.wide, on.stream, sampled, np.full(len(rows), hidden), shape.vocab / tp, d.weights.other,
                    d.engine.rows)
