@@ -115,19 +115,6 @@ def open_catalog(folders: tuple[Path, ...]) -> Catalog:
     return Catalog(folders)
 
 
-def quantity(annotation: Any) -> Callable[[str], Any]:  # noqa: ANN401 - what TypeAdapter takes
-    """Return the option type that reads text as one of the planner's own types, such as Tokens."""
-    adapter: TypeAdapter[Any] = TypeAdapter(annotation)
-
-    def convert(text: str) -> object:
-        try:
-            return adapter.validate_python(text)
-        except ValidationError as error:
-            raise click.BadParameter(error.errors()[0]["msg"].removeprefix("Value error, ")) from None
-
-    return convert
-
-
 def as_of(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
     """Return a date as catalog entries state it."""
     try:
