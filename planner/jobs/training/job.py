@@ -68,8 +68,9 @@ class TrainingJob:
         space = replace(self.facts.space, candidates=terms.market.candidates,
                         max_gpus=most_gpus(self.asked, terms.limits))
         facts = replace(self.facts, space=space, fixed_gpus=terms.limits.gpus, max_nodes=terms.limits.max_nodes)
-        return replace(self, terms=terms, facts=facts,
-                       question=replace(self.question, candidates=terms.market.candidates))
+        same = terms.market.candidates is self.question.candidates
+        return replace(self, terms=terms, facts=facts, question=self.question if same else replace(
+            self.question, candidates=terms.market.candidates))
 
     def asking(self, update: Mapping[str, Any]) -> TrainingJob:
         """Return the job with keys of its workload changed."""
