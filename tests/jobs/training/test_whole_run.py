@@ -35,7 +35,7 @@ def question(deadline):
 
 def upper(confidence):
     """Return the factor by which the search counts a duration against a deadline."""
-    (job,) = question(f"1 d at {confidence:.0%}").jobs
+    (job,) = question(f"1 d at {confidence:.0%}").jobs[0].jobs
     (past,) = Pricing(job.search, job.question.candidates).doublings(np.array([int(ASKED["gpus"])]))
     return job.search.uppers[0][past]
 
