@@ -107,16 +107,21 @@ def _alternative(a: Alternative, other_offer: bool) -> tuple[str, str, str, str]
 
 
 def show_defaults(page: Page, provenance: Provenance, most: int | None = None) -> None:
-    """Print the defaults that decided, those that several services share once; of lists longer than `most` the length.
+    """Print the defaults that decided, those that several services share once; with `most` without the reasons, as one
+    paragraph, and of lists longer than that the length.
     """
-    said: dict[str, list[str]] = {}
+    said: dict[tuple[str, str], list[str]] = {}
     for one in provenance.defaults:
         named = [part.strip() for part in one.value.split(",")]
         value = ", ".join(named) if most is None or len(named) <= most else f"{len(named)} in all"
-        said.setdefault(f"{value} ({one.why})", []).append(one.name)
-    if said:
+        said.setdefault((value, one.why), []).append(one.name)
+    if most is not None:
+        shown = [f"{_together(names)} {value}" for (value, _), names in said.items()]
+        page.console.print()
+        page.paragraph(f"Defaults that decided (why with -v): {'; '.join(shown)}" if said else "")
+    elif said:
         page.heading("Defaults that decided")
-        page.facts([(_together(names), value) for value, names in said.items()])
+        page.facts([(_together(names), f"{value} ({why})") for (value, why), names in said.items()])
 
 
 def _together(names: Sequence[str]) -> str:
