@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from planner.layouts.axes import RECOMPUTE
-from planner.layouts.offload import OFFLOAD_AXES, Level, allowed
+from planner.layouts.offload import OFFLOAD_AXES, Offloaded, allowed
 from planner.layouts.table import Floats, Ints, Layouts, Mask, distinct
 from planner.physics.training.estimate import LayerTerms
 from planner.physics.training.memory import MemoryTerms, memory_terms
@@ -34,7 +34,7 @@ def least_short(question: Question, rows: Layouts, memory: MemoryTerms) -> Float
     return found
 
 
-def stems_short(question: Question, levels: Sequence[Level], flash: Mask, stems: Layouts,
+def stems_short(question: Question, levels: Sequence[Offloaded], flash: Mask, stems: Layouts,
                 stages: Iterable[tuple[int, Mask]]) -> Floats:
     """Return the bytes that the average stage of whatever grows from each stem is short of at least.
 
@@ -50,7 +50,7 @@ def stems_short(question: Question, levels: Sequence[Level], flash: Mask, stems:
     return short
 
 
-def stems_recompute(question: Question, levels: Sequence[Level], flash: Mask, stems: Layouts, terms: LayerTerms,
+def stems_recompute(question: Question, levels: Sequence[Offloaded], flash: Mask, stems: Layouts, terms: LayerTerms,
                     stages: Iterable[tuple[int, Mask]]) -> Floats:
     """Return the seconds that whatever grows from each stem recomputes for one micro-batch at least; inf where it
     cannot be held. Arguments as of `stems_short`.
@@ -74,7 +74,7 @@ def _leaner(count: int, stages: Iterable[tuple[int, Mask]]) -> Iterator[tuple[in
             yield stage, left
 
 
-def _leanest(question: Question, levels: Sequence[Level], flash: Mask, rows: Layouts, stage: int) -> list[Layouts]:
+def _leanest(question: Question, levels: Sequence[Offloaded], flash: Mask, rows: Layouts, stage: int) -> list[Layouts]:
     """Return the rows at a ZeRO stage with the largest share of everything offloaded that is allowed there."""
     rows = rows.replace(zero=np.full(len(rows), stage), recompute=np.full(len(rows), RECOMPUTE.index("full")))
     shares = {name: np.zeros(len(rows)) for name in OFFLOAD_AXES[:3]}
