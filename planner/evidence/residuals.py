@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from planner.catalog.quirk import Sources
-from planner.evidence.compare import Comparison, Outcome, kind_of
+from planner.evidence.compare import Comparison, PredictedRow, kind_of
 from planner.evidence.degrees import FULL_LENGTH
 from planner.evidence.spread import Sample
 
@@ -21,7 +21,7 @@ LEAST_ROWS, OWN_ROWS = 12, 4
 """Rows below which a file decides no interval: of many sources, and of one cluster under the law of those."""
 
 
-def step_samples(outcomes: Sequence[Outcome]) -> list[tuple[str, Sample]]:
+def step_samples(outcomes: Sequence[PredictedRow]) -> list[tuple[str, Sample]]:
     """Return the id and the sample of step time of every row with a measured one."""
     some = any(outcome.row.stated for outcome in outcomes)
     return [(outcome.row.id, Sample(
@@ -31,7 +31,7 @@ def step_samples(outcomes: Sequence[Outcome]) -> list[tuple[str, Sample]]:
         for outcome in outcomes if (seconds := outcome.measured_seconds) is not None]
 
 
-def memory_samples(outcomes: Iterable[Outcome], said: Sources) -> list[Sample]:
+def memory_samples(outcomes: Iterable[PredictedRow], said: Sources) -> list[Sample]:
     """Return the sample of peak memory of every row that ran; repeated readings count once.
 
     Files that read the same page are one source. Where only the cap of the sample lengths is known the need is not,
@@ -51,7 +51,7 @@ def memory_samples(outcomes: Iterable[Outcome], said: Sources) -> list[Sample]:
     return list(samples.values())
 
 
-def _leaves_open(outcome: Outcome, some: bool) -> bool:
+def _leaves_open(outcome: PredictedRow, some: bool) -> bool:
     """Say whether something that decides memory had to be assumed; other files' `stated` is of what decides speed."""
     row, assumed = outcome.row, outcome.prediction.assumed
     unstated = some and not row.stated if row.measured.mem_kind is not None else any(a.startswith(DECIDING)
@@ -73,5 +73,5 @@ def speed_samples(comparison: Comparison) -> list[Sample]:
     return samples
 
 
-def _group(outcome: Outcome, source: str) -> str:
+def _group(outcome: PredictedRow, source: str) -> str:
     return f"{source} {outcome.row.run.model} {outcome.prediction.gpu}"
