@@ -24,17 +24,18 @@ _PER_GPU = re.compile(r"(\d{1,5}) ?Gb(?:it|ps)?(?:/s)? ?/ ?GPU", re.IGNORECASE)
 _ONE = re.compile(r"(\d{1,5}) ?Gb", re.IGNORECASE)
 
 
-def candidate_of(run: TrainRun, stack: Stack, catalog: Catalog, assumed: list[str], *, gpus: int,
+def candidate_of(run: TrainRun, stack: Stack | None, catalog: Catalog, assumed: list[str], *, gpus: int,
                  memory_only: bool = False) -> Candidate:
     """Return the hardware of a row on `gpus` GPUs. Raises SkippedError where the GPU is not known.
 
-    memory_only: no time is asked for, so a GPU that the catalog lacks is one of the stated memory.
+    stack: none where no training is run. memory_only: no time is asked for, so a GPU that the catalog lacks is one of
+    the stated memory.
     """
     gpu = _gpu(run, catalog, memory_only, assumed)
     node = _node(run, gpu, gpus, catalog, assumed)
     nics = _nics(run, node, catalog)
     scaleup = catalog.fabric(node.scaleup) if node.scaleup else None
-    copies = catalog.sources.flag("copy_engines", run, stack=stack.name)
+    copies = stack is not None and catalog.sources.flag("copy_engines", run, stack=stack.name)
     if copies and scaleup is not None and scaleup.topology == "pcie":
         scaleup = None  # what NCCL reaches there does not bind these
     return Candidate(node, gpu, scaleup, _fabric(run, node, nics, catalog), nics)

@@ -14,7 +14,6 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from planner.catalog.fitted import Fitted
 from planner.catalog.load import Catalog
 from planner.fit.knobs import Knob
 from planner.fit.rows import Rows, by_source, changed
@@ -113,22 +112,6 @@ def fit(rows: Rows, knobs: Sequence[Knob], catalog: Catalog, progress: Progress 
     linear = Linear(rows, jacobian, now, at - prior, spread, free)
     return Fit(tuple(knobs), at, np.where(free, left, spread), free, tuple(rows.count(a) for a in acts), before, now,
                _left_out(linear), linear)
-
-
-def about(rows: Rows, knobs: Sequence[Knob], catalog: Catalog, constants: Fitted) -> Linear:
-    """Return rows about constants that were fitted before.
-
-    catalog: with the priors, as `knobs` have them.
-    """
-    held = [constants.values.get(knob.place, {}).get(knob.field) for knob in knobs]
-    at = np.array([knob.start if one is None else knob.coordinate(one.value)
-                   for knob, one in zip(knobs, held, strict=True)])
-    free = np.array([one is not None for one in held])
-    now = rows.residuals(changed(catalog, knobs, at))
-    acts = [rows.acting(knob) if is_free else np.empty(0, np.int64) for knob, is_free in zip(knobs, free, strict=True)]
-    jacobian = slopes_of(rows, knobs, catalog, at, now, acts, lambda share: None)
-    return Linear(rows, jacobian, now, at - np.array([knob.start for knob in knobs]),
-                  np.array([knob.spread for knob in knobs]), free)
 
 
 def part_of(progress: Progress, turn: int, turns: int, share: float) -> None:

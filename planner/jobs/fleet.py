@@ -101,6 +101,7 @@ class Fleet:
             needs=needs, spares=tuple(demand.spares for demand in demands), columns=tuple(made),
             supplies=tuple(self._supply(at) for at in sorted(used)),
             hours=tuple(hours.count(at) * (HOURS // len(hours)) for at in range(len(periods))),
+            whole_nodes=tuple(demand.whole_nodes for demand in demands),
             ranges=ranges if any(demand.is_part for demand in demands) else (),
             objective=self.terms.objective,  # type: ignore[arg-type]
             micro_budget=None if limits.budget is None else math.floor(limits.budget * MICRO),

@@ -25,7 +25,7 @@ from planner.jobs.training.in_use import first_stack
 from planner.jobs.training.job import training_job
 from planner.jobs.training.one_layout import estimate_training, is_whole, open_layout, with_steps
 from planner.jobs.training.one_layout import idle_keys as idle_training
-from planner.jobs.training.stacks import training_of
+from planner.jobs.training.stacks import ByStack, training_of
 from planner.money.rent import usual_candidate
 from planner.physics.shapes import parameters
 from planner.scenario.limits import Deadline, Limits, ServingLimits
@@ -87,7 +87,8 @@ def jobs_of(portfolio: Portfolio, catalog: Catalog, market: Market) -> list[Job]
         limits = Limits().model_copy(update={"deadline": Deadline(window), **most})
         terms = Terms(market, limits, "cost", min(horizon.period, window))
         stack = first_stack(asked.workload, catalog)
-        jobs.append(training_job(asked.name, asked.workload, catalog, terms, portfolio.confidence, stack))
+        job = training_job(asked.name, asked.workload, catalog, terms, portfolio.confidence, stack)
+        jobs.append(ByStack(((job,),)))
     return jobs
 
 

@@ -179,7 +179,8 @@ def with_load(asked: Serving, load: float) -> Serving:
 
 
 def _demands(asked: Serving, services: Sequence[Service]) -> tuple[Demand, ...]:
-    return tuple(Demand(service.needed, asked.day, asked.spare_replicas, service.classes, service.prompts is not None,
+    return tuple(Demand(service.needed, asked.day, asked.spare_replicas or asked.spare_nodes, service.classes,
+                        service.prompts is not None, asked.spare_nodes > 0,
                         "requests/s" if asked.clients is None else "users")
                  for service in services)
 
