@@ -195,10 +195,8 @@ def memory_terms(question: Question, rows: Layouts) -> MemoryTerms:
                     whole * shape.layers + lead + lead_experts)
     gathered = gathered_bytes(question, rows, whole, rank, np.where(piped, np.maximum(table, head), table + head))
     expanded = 2 * largest_matrix(question, rows) if question.tuning.quantized else none
-    kinds = [rows.tp > 1, rows.cp > 1, rows.dp > 1, rows.pp > 1, rows.ep > 1]
-    groups = np.sum(kinds, axis=0) + np.where(rows.pp > 1, stack.standing_groups, 0)
-    buckets = np.where(rows.shard > 1, stack.bucket_bytes, 0.0)
-    communicators = stack.communicator_bytes * groups + buckets
+    groups = sum(getattr(rows, axis) > 1 for axis in ("tp", "cp", "dp", "pp", "ep")) + np.where(rows.pp > 1, stack.standing_groups, 0)
+    communicators = stack.communicator_bytes * groups + np.where(rows.shard > 1, stack.bucket_bytes, 0.0)
     on = question.hardware
     usable, host = on.usable[rows.candidate], on.host[rows.candidate]
     on_node = np.minimum(rows.gpus, on.gpus[rows.candidate])
@@ -215,8 +213,8 @@ def memory_terms(question: Question, rows: Layouts) -> MemoryTerms:
                                for part in (states, first, last))
     step = max(stack.recipe(p).step for p in question.precisions) if question.tuning.trains_base else 0.0
     if step:
-        here = np.ceil(shape.layers / rows.pp)
-        held = _over(question, rows, (here * layer + lead + table + head, here * layer_experts + lead_experts), 1)
+        held, more = (np.ceil(shape.layers / rows.pp) * one for one in (layer, layer_experts))
+        held = _over(question, rows, (held + lead + table + head, more + lead_experts), 1)
         live = np.maximum(live, step * share * (1 - rows.offload) * held)
     if rows.schedule.any():
         states, first, last = _twice(states, rows), _both(first, last, rows), _both(last, first, rows)
