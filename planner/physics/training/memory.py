@@ -194,8 +194,8 @@ def memory_terms(question: Question, rows: Layouts) -> MemoryTerms:
     rank = np.where(piped, whole * np.ceil((shape.layers + shape.lead_layers) / rows.pp),
                     whole * shape.layers + lead + lead_experts)
     gathered = gathered_bytes(question, rows, whole, rank, np.where(piped, np.maximum(table, head), table + head))
-    expanded = 2 * largest_matrix(question, rows) if question.tuning.quantized else none
-    groups = sum(getattr(rows, axis) > 1 for axis in ("tp", "cp", "dp", "pp", "ep")) + np.where(rows.pp > 1, stack.standing_groups, 0)
+    groups = sum(getattr(rows, axis) > 1 for axis in ("tp", "cp", "dp", "pp", "ep"))
+    groups = groups + np.where(rows.pp > 1, stack.standing_groups, 0)
     communicators = stack.communicator_bytes * groups + np.where(rows.shard > 1, stack.bucket_bytes, 0.0)
     on = question.hardware
     usable, host = on.usable[rows.candidate], on.host[rows.candidate]
@@ -213,8 +213,8 @@ def memory_terms(question: Question, rows: Layouts) -> MemoryTerms:
                                for part in (states, first, last))
     step = max(stack.recipe(p).step for p in question.precisions) if question.tuning.trains_base else 0.0
     if step:
-        held, more = (np.ceil(shape.layers / rows.pp) * one for one in (layer, layer_experts))
-        held = _over(question, rows, (held + lead + table + head, more + lead_experts), 1)
+        dense, more = (np.ceil(shape.layers / rows.pp) * one for one in (layer, layer_experts))
+        held = _over(question, rows, (dense + lead + table + head, more + lead_experts), 1)
         live = np.maximum(live, step * share * (1 - rows.offload) * held)
     if rows.schedule.any():
         states, first, last = _twice(states, rows), _both(first, last, rows), _both(last, first, rows)
@@ -222,7 +222,7 @@ def memory_terms(question: Question, rows: Layouts) -> MemoryTerms:
         layer=states, first=first, last=last,
         kept=kept, kept_first=kept_first * tokens[:, 0],
         kept_last=np.where(rows.schedule == DUALPIPE, kept_first * tokens[:, 0], 0.0), live=live,
-        logits=per_logit * tokens[:, 0] * vocab, gathered=gathered + expanded,
+        logits=per_logit * tokens[:, 0] * vocab, gathered=gathered + 2 * question.tuning.quantized * largest_matrix(question, rows),
         communicators=communicators, capacity=room, usable=usable,
         host_per_layer=on_node * outside[0], host_capacity=host * question.kernels.host_memory_share,
         nvme_per_layer=on_node * outside[1], nvme_capacity=on.flash[rows.candidate])
