@@ -193,9 +193,9 @@ def memory_terms(question: Question, rows: Layouts) -> MemoryTerms:
     # a pipeline has one of the tables at either end, and the leading layers in place of others on its first stage
     rank = np.where(piped, whole * np.ceil((shape.layers + shape.lead_layers) / rows.pp),
                     whole * shape.layers + lead + lead_experts)
-    gathered = gathered_bytes(question, rows, whole, rank, np.where(piped, np.maximum(table, head), table + head))
-    groups = sum(getattr(rows, axis) > 1 for axis in ("tp", "cp", "dp", "pp", "ep"))
-    groups = groups + np.where(rows.pp > 1, stack.standing_groups, 0)
+    gathered = 2 * question.tuning.quantized * largest_matrix(question, rows) + gathered_bytes(
+        question, rows, whole, rank, np.where(piped, np.maximum(table, head), table + head))
+    groups = sum(getattr(rows, one) > 1 for one in ("tp", "cp", "dp", "pp", "ep")) + stack.standing_groups * piped
     communicators = stack.communicator_bytes * groups + np.where(rows.shard > 1, stack.bucket_bytes, 0.0)
     on = question.hardware
     usable, host = on.usable[rows.candidate], on.host[rows.candidate]
@@ -222,7 +222,7 @@ def memory_terms(question: Question, rows: Layouts) -> MemoryTerms:
         layer=states, first=first, last=last,
         kept=kept, kept_first=kept_first * tokens[:, 0],
         kept_last=np.where(rows.schedule == DUALPIPE, kept_first * tokens[:, 0], 0.0), live=live,
-        logits=per_logit * tokens[:, 0] * vocab, gathered=gathered + 2 * question.tuning.quantized * largest_matrix(question, rows),
+        logits=per_logit * tokens[:, 0] * vocab, gathered=gathered,
         communicators=communicators, capacity=room, usable=usable,
         host_per_layer=on_node * outside[0], host_capacity=host * question.kernels.host_memory_share,
         nvme_per_layer=on_node * outside[1], nvme_capacity=on.flash[rows.candidate])
