@@ -98,10 +98,10 @@ def test_mixture_uses_expert_parallelism() -> None:
 
 
 def test_a_trillion_parameters_fit_512_v100_and_are_slow() -> None:
-    """The ZeRO-Infinity case: feasible on 32 DGX-2 with nothing on the GPUs, and years for a usual number of tokens."""
+    """The ZeRO-Infinity case: feasible on 32 DGX-2 with the optimizer on the host, and years for usual tokens."""
     best = answer("1t-on-512-v100").assignments[0]
     assert best.gpus == 512
-    assert best.layout.offload.optimizer == best.layout.offload.parameters == 1
+    assert best.layout.offload.optimizer == 1
     assert best.duration_days is not None
     assert best.duration_days > 20
 
