@@ -117,11 +117,11 @@ class ByStack:
     def assignments(self, columns: Columns, picks: Sequence[Picked], replaying: Replaying | None = None
                     ) -> list[Assignment]:
         """Return what was picked in full; nothing is replayed."""
-        return [job.assignment(found, run) for run, (job, found) in _owned(columns, picks)]
+        return [job.assignment(found, run) for run, (job, found) in self._owned(columns, picks)]
 
     def faults(self, columns: Columns, picks: Sequence[Picked]) -> list[str]:
         """Return what is wrong with the stages of what was picked, checked without a solver."""
-        return [fault for run, (job, found) in _owned(columns, picks) for fault in job.faults(found, run)]
+        return [fault for run, (job, found) in self._owned(columns, picks) for fault in job.faults(found, run)]
 
     def alternatives(self, columns: Columns, picks: Sequence[Picked], effort: Effort, *, proven: bool
                      ) -> list[Alternative]:
@@ -129,7 +129,7 @@ class ByStack:
         other stack that is not a last resort, with why each lost.
         """
         assert isinstance(columns, FoundByStack)
-        ((run, (job, mine)),) = _owned(columns, picks)
+        ((run, (job, mine)),) = self._owned(columns, picks)
         best = mine.layout(run)
         others = [(other, found) for other in self.jobs
                   if proven and other.place != job.place and is_usual(other.asked, other.stack)
@@ -142,15 +142,13 @@ class ByStack:
         return [alternative_of(by_key[one.column.key].context, one, shown) for one in chosen]
 
     def simplest(self, columns: Columns, picks: Sequence[Picked], effort: Effort) -> tuple[Columns, Run, int]:
-        """Return the simplest layout by the stack of what was picked of those that cannot be told from it, its columns,
-        and its value.
-
-        Raises OutOfTime.
+        """Return the simplest layout, by the same stack, of those that cannot be told from what was picked, its columns,
+        and its value. Raises OutOfTime.
         """
         assert isinstance(columns, FoundByStack)
-        ((run, (job, mine)),) = _owned(columns, picks)
+        ((run, (job, mine)),) = self._owned(columns, picks)
         found, simple, value = job.simplest(mine, run, effort, columns.layouts)
-        parts = [(other, found if other is job else theirs) for other, theirs in columns.parts]
+        parts = [(other, found if other.place == job.place else theirs) for other, theirs in columns.parts]
         return self._together(parts), simple, value
 
     def trade_offs(self, measures: Sequence[Objective], effort: Effort) -> tuple[Columns, list[Run]]:
@@ -189,7 +187,7 @@ class ByStack:
 
     def beside(self, columns: Columns, run: Run, best: Assignment) -> Alternative:
         """Return a run beside the best one, with why it lost."""
-        ((_, (job, found)),) = _owned(columns, [run])
+        ((_, (job, found)),) = self._owned(columns, [run])
         return job.beside(found, run, best)
 
     def miss(self, columns: Columns, possible: Callable[[Change], bool]) -> Infeasible | None:
@@ -224,6 +222,13 @@ class ByStack:
         name, least = min(found, key=lambda one: (one[1].nearest is None, one[1].memory, one[1].host))
         names = ", ".join(job.stack.name for job, _ in columns.parts)
         return replace(least, because=f"{least.because}; stacks searched: {names}; the leanest is {name}")
+
+    def _owned(self, columns: Columns, picks: Sequence[Picked]) -> Iterator[tuple[Run, tuple[TrainingJob, Searched]]]:
+        """Yield the runs among what was picked, each with the job, on the terms of this one, and columns it is of."""
+        assert isinstance(columns, FoundByStack)
+        mine = {job.place: job for job in self.jobs}
+        owners = ((run, columns.owner(run.column.key)) for run in picks if isinstance(run, Run))
+        yield from ((run, (mine[job.place], found)) for run, (job, found) in owners)
 
     def _together(self, parts: Sequence[tuple[TrainingJob, Searched]]) -> FoundByStack:
         """Return what all stacks found as one: the best first."""
@@ -269,12 +274,6 @@ class ByStack:
 def _axes(job: TrainingJob) -> tuple[bool, bool, bool]:
     """Say which kinds of parallelism a job's stack has, those with the most layouts first."""
     return job.stack.pipeline, job.stack.tensor_parallel, job.stack.context_parallel
-
-
-def _owned(columns: Columns, picks: Sequence[Picked]) -> Iterator[tuple[Run, tuple[TrainingJob, Searched]]]:
-    """Yield the runs among what was picked, each with the job and the columns that it is of."""
-    assert isinstance(columns, FoundByStack)
-    yield from ((run, columns.owner(run.column.key)) for run in picks if isinstance(run, Run))
 
 
 def training_of(name: str, asked: Training, catalog: Catalog, terms: Terms, confidence: float) -> ByStack:
