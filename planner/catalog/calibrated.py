@@ -11,7 +11,7 @@ from planner.catalog.calibration import ArchitectureRates, Collectives, KernelSh
 from planner.catalog.fitted import FITTED, Fitted
 from planner.catalog.formats import Formats
 from planner.catalog.recipes import Recipes
-from planner.catalog.residuals import Residuals, Spreading
+from planner.catalog.residuals import SPEEDS, Residuals, Spreading
 from planner.catalog.sourced import Sourced
 from planner.catalog.speed import ServiceLevels, ServingLaw
 from planner.catalog.whole_runs import WholeRuns
@@ -20,7 +20,8 @@ from planner.errors import UnknownName
 S = TypeVar("S", bound=Sourced)
 CALIBRATION: dict[str, type[Sourced]] = {"kernels": KernelShape, "reliability": Reliability, FITTED: Fitted,
                                          "step-residuals": Residuals, "memory-residuals": Residuals,
-                                         "serving-residuals": Residuals, "spreading": Spreading,
+                                         "output-residuals": Residuals, "tpot-residuals": Residuals,
+                                         "ttft-residuals": Residuals, "spreading": Spreading,
                                          "serving": ServingLaw,
                                          "service-levels": ServiceLevels, "collectives": Collectives,
                                          "formats": Formats, "recipes": Recipes, "whole-runs": WholeRuns}
@@ -95,10 +96,9 @@ class Calibrated(ABC):
         """Measured over predicted peak memory, by class."""
         return self.residuals("memory-residuals")
 
-    @property
-    def serving_residuals(self) -> Residuals:
-        """Measured over predicted speed of serving, by class."""
-        return self.residuals("serving-residuals")
+    def serving_residuals(self, quantity: str) -> Residuals:
+        """Return measured over predicted speed of serving, by class; of a quantity as evidence names it."""
+        return self.residuals(f"{SPEEDS[quantity]}-residuals")
 
     @property
     def spreading(self) -> Spreading:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, cast
 
-from planner.catalog.architecture import Model
+from planner.catalog.architecture import Model, MoeMlp
 from planner.catalog.formats import WeightFormat
 from planner.catalog.load import Catalog
 from planner.catalog.quirk import Sources
@@ -17,6 +17,8 @@ from planner.physics.serving.formats import format_of
 
 MEANS_CV = 0.8
 """Coefficient of variation of answers whose mean length alone is stated, as conversations have it."""
+SCALED = 128
+"""Columns of a weight that share a scale (DeepSeek-V3 report)."""
 Regime = Literal["static", "closed", "offline", "server", "decode", "first"]
 
 
@@ -81,7 +83,7 @@ def serving_row(run: ServeRun, catalog: Catalog) -> ServingRow:
     refuse(run, said)
     model = _model(run, catalog, assumed)
     engine = _engine(run, said, assumed)
-    prefill, decode = _workers(run, said)
+    prefill, decode = _workers(run, model, said)
     tp, pp, dp, ep = _layout(run, model, said, assumed)
     weights, _ = weight_format(run, model, catalog, assumed)
     regime = cast(Regime, said.word("regime", run))
@@ -170,13 +172,20 @@ def cache_format(run: ServeRun, catalog: Catalog, assumed: list[str], **known: s
     return name
 
 
-def _workers(run: ServeRun, said: Sources) -> tuple[Workers | None, Workers | None]:
+def _workers(run: ServeRun, model: Model, said: Sources) -> tuple[Workers | None, Workers | None]:
     if not run.disaggregated:
         return None, None
     n = [int(part) for part in said.several("workers", run)]
     if len(n) != 8:
         raise SkippedError("disaggregated, and its workers are not stated")
-    return Workers(*n[:4]), Workers(*n[4:])
+    found = [Workers(count, tp, dp, ep if _whole(model, tp * dp // max(ep, 1)) else tp * dp)
+             for count, tp, dp, ep in (n[:4], n[4:])]
+    return found[0], found[1]
+
+
+def _whole(model: Model, ranks: int) -> bool:
+    """Say whether so many ranks can split an expert: blocks of weights that share a scale stay whole."""
+    return all(block.mlp.ffn >= SCALED * ranks for block in model.blocks if isinstance(block.mlp, MoeMlp))
 
 
 def _layout(run: ServeRun, model: Model, said: Sources, assumed: list[str]) -> tuple[int | None, int, int, int]:

@@ -37,6 +37,8 @@ class Sample:
     is_open: bool
     """Whether something important had to be assumed."""
     log: float
+    campaign: str = ""
+    """Of a source, what is left out together where not all of it."""
 
 
 Left = Callable[[Ints], Floats]
@@ -63,7 +65,7 @@ def residuals_of(samples: Sequence[Sample], prior: Law, how: Spreading, left: Le
     left = left or as_they_are(samples)
     grouped = _without_their_group(samples, left)
     by_source = [_held(samples, grouped, left, prior, how, places)
-                 for places in together(samples, lambda sample: sample.source)]
+                 for places in together(samples, lambda sample: sample.campaign or sample.source)]
     held = [one for one in by_source if one is not None]
     if not held:
         return prior, how.quantiles, cells_of(samples, grouped, prior, how), None
