@@ -13,7 +13,7 @@ import pytest
 from planner.catalog.importers import hf_reading
 from planner.catalog.importers.hf import import_config
 from planner.catalog.importers.hf_families import FAMILIES
-from planner.catalog.importers.hf_reading import LISTS, NESTED, NUMBERS, PARTS, SWITCHES, TEXTS
+from planner.catalog.importers.hf_reading import FACTORS, LISTS, NESTED, NUMBERS, PARTS, SWITCHES, TEXTS
 from planner.catalog.load import Catalog
 from planner.cli.main import main
 from planner.physics.shapes import active_parameters, parameters
@@ -126,10 +126,11 @@ def test_the_count_is_exact(name: str, tmp_path: Path) -> None:
 
 
 def test_every_family_is_tried() -> None:
-    from tests.test_import_hf_families import TOTALS
+    from tests.test_import_hf_families import COUNTED, TOTALS
 
     tried = {str(config.get("text_config", config).get("model_type", "mamba2")) for config in (
-        *CONFIGS.values(), *(config for config, *_ in TOTALS.values()), {"model_type": "nemotron-nas"})}
+        *CONFIGS.values(), *(config for config, *_ in (*TOTALS.values(), *COUNTED.values())), {
+            "model_type": "nemotron-nas"})}
     shapes = {FAMILIES[kind] for kind in tried}
     untried = {kind for kind, shape in FAMILIES.items() if shape not in shapes}
     assert untried == set()
@@ -189,7 +190,7 @@ def test_an_absent_file(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_every_key_that_a_family_reads_is_of_a_known_kind() -> None:
-    known = NUMBERS | SWITCHES | TEXTS | LISTS | PARTS | NESTED
+    known = NUMBERS | FACTORS | SWITCHES | TEXTS | LISTS | PARTS | NESTED
     read: set[str] = set()
     for path in Path(hf_reading.__file__).parent.glob("hf*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

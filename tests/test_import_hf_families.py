@@ -149,6 +149,41 @@ TOTALS: dict[str, tuple[dict[str, Any], int, int]] = {
 }
 
 
+COUNTED: dict[str, tuple[dict[str, Any], int]] = json.loads(
+    (Path(__file__).parent / "hf_configs.json").read_text(encoding="utf-8"))
+"""Configs as published, with the parameters of the model card, and what config classes of transformers 5.23.0 say by
+default, with the tensors that it builds of them; keys that decide nothing are left out."""
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_the_count_is_the_published_one(name: str, tmp_path: Path) -> None:
+    config, total = COUNTED[name]
+    found = parameters(import_config(saved(tmp_path, config), "2026-11-22", text_only=True))
+    # a model card may round, and leave out or count prediction modules
+    assert found == pytest.approx(total, rel=0.001 if name.startswith("default of") else 0.006)
+
+
+def test_an_encoder_reads_and_generates_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = saved(tmp_path, COUNTED["bge-m3"][0], "bge-m3")
+    mine = str(tmp_path / "mine")
+    assert main(["catalog", "import", "hf", str(path), "-o", mine]) == 0
+    asked = ["--catalogs", mine, "--model", "bge-m3", "--on", "l4", "--rate", "5", "--input", "500"]
+    assert main(["plan", *asked, "--output", "0"]) == 0
+    assert main(["plan", *asked, "--output", "100"]) == 2
+    assert "is an encoder" in capsys.readouterr().err
+    assert main(["plan", "--catalogs", mine, "--model", "bge-m3", "--method", "full", "--tokens", "1G"]) == 2
+    assert "is an encoder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("kind", "reason"), [("zamba2", "several layers share"), ("t5", "an encoder with a decoder"),
+                                              ("hrm_text", "run several times"), ("deberta-v2", "scores positions")])
+def test_what_cannot_be_modeled_is_refused_with_its_reason(kind: str, reason: str, tmp_path: Path,
+                                                           capsys: pytest.CaptureFixture[str]) -> None:
+    config = shape(kind, 4, 512, 8, 2048, 1000, hidden_act="silu")
+    assert main(["catalog", "import", "hf", str(saved(tmp_path, config))]) == 2
+    assert reason in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("name", TOTALS)
 def test_the_count_is_that_of_every_tensor(name: str, tmp_path: Path) -> None:
     config, total, active = TOTALS[name]

@@ -70,6 +70,10 @@ class Row(Frozen):
     """For a service; elsewhere the key is left out."""
     evidence: Evidence | None = Field(default=None, exclude_if=absent)
     """What the speed is held against; left out of a service, and without a plan."""
+    late: int | None = Field(default=None, exclude_if=absent)
+    """Of a portfolio: how many jobs end after their deadline, at its price; elsewhere left out."""
+    rejected: int | None = Field(default=None, exclude_if=absent)
+    """Of a portfolio: how many jobs are not done; elsewhere left out."""
     note: str | None = Field(default=None, exclude_if=absent)
     """What the user should know of the offer; left out where there is nothing."""
 

@@ -60,6 +60,17 @@ class Replayed(Frozen):
     """Share of the time in which a step ran, averaged over the replicas."""
 
 
+class Adapters(Frozen):
+    """LoRA adapters that each replica holds and serves at once."""
+
+    count: int = Field(gt=0)
+    """How many."""
+    rank: int = Field(gt=0)
+    """Of the largest, for which the engine allocates."""
+    bytes_per_gpu: int = Field(ge=0)
+    """What they take of a GPU of the first stage, counted with the weights."""
+
+
 class Serving(Frozen):
     """What a serving plan delivers within its latency targets."""
 
@@ -97,12 +108,19 @@ class Serving(Frozen):
     """Of a step, the prefill chunk, as the engine must be told; left out likewise."""
     max_sequences: int | None = Field(default=None, gt=0, exclude_if=absent)
     """Of a step, as the engine must be told; left out likewise."""
+    adapters: Adapters | None = Field(default=None, exclude_if=absent)
+    """The LoRA adapters served beside the model; the key is left out where there are none."""
     nodes_by_hour: tuple[int, ...] | None = Field(default=None, exclude_if=absent)
     """Nodes in each hour of the day; the key is left out where they are as many at every hour."""
     replicas_by_hour: tuple[int, ...] | None = Field(default=None, exclude_if=absent)
     """Replicas in each hour of the day; left out likewise."""
     replayed: Replayed | None = Field(default=None, exclude_if=absent)
     """Of all replicas of the workload together that answer the same prompts; elsewhere the key is left out."""
+
+    @property
+    def decodes(self) -> bool:
+        """Whether its replicas write tokens after the first."""
+        return self.role != "prefill" and self.tpot_seconds.p50 > 0
 
     def rate_at(self, hour: int) -> float:
         """Return the requests/s that its replicas answer in an hour of the day."""

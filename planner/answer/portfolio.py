@@ -67,3 +67,27 @@ class Cash(Frozen):
     """Such as 2027-03."""
     usd: float = Field(ge=0)
     """Of `supply`, spread evenly over its time."""
+
+
+class Moved(Frozen):
+    """A job that runs otherwise than before others were added."""
+
+    workload: str
+    """Its name in `assignments`."""
+    was: str
+    """Hardware and dates before; or that it was rejected."""
+    now: str
+    """Hardware and dates now; or that it is rejected."""
+
+
+class Added(Frozen):
+    """What it takes to have more jobs on the same fleet."""
+
+    jobs: tuple[str, ...]
+    """What was added."""
+    admitted: bool
+    """Whether all of it is in the plan."""
+    usd: float | None
+    """How much more all jobs cost with it; none where one of the two questions has no plan."""
+    moved: tuple[Moved, ...] = ()
+    """Other jobs that then run elsewhere or at another time: as few as could be found at the same cost."""

@@ -60,8 +60,13 @@ def config(value: object) -> Config | None:
 
 def catalog(folders: object) -> Catalog:
     """Return the shipped catalog with folders on top: one, or several of which the later wins."""
-    several = [folders] if isinstance(folders, str | PathLike) else listed("catalogs", folders, "folders")
-    return Catalog([path("catalogs", folder) for folder in several])
+    return Catalog(paths("catalogs", folders))
+
+
+def paths(name: str, value: object) -> list[Path]:
+    """Return one file or folder, or several."""
+    several = [value] if isinstance(value, str | PathLike) else listed(name, value, "files or folders")
+    return [path(name, one) for one in several]
 
 
 def listed(name: str, value: object, what: str) -> list[object]:

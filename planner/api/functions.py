@@ -16,24 +16,27 @@ from planner.ask.estimate import estimating
 from planner.ask.plan import make_plan
 from planner.errors import InputError
 from planner.jobs.solved import effort_of
+from planner.scenario.adding import with_jobs
 from planner.scenario.flags import FLAGS, NAMES, by_path
-from planner.scenario.load import load_any, load_question, shipped
-from planner.scenario.scenario import AnyScenario
+from planner.scenario.load import load_question, paths_of, shipped
+from planner.scenario.portfolio import AnyQuestion, Portfolio
 from planner.sweeping.line import Sweep
 
 
 def plan(scenario: Asked | None = None, *, catalogs: FilePath | Iterable[FilePath] = (),
          time_limit: float | str | None = None, prefer: str | None = None, pareto: str | Iterable[str] | None = None,
-         workers: int = 1, replay: FilePath | None = None, from_: FilePath | None = None, **values: object) -> Plan:
+         workers: int = 1, replay: FilePath | None = None, from_: FilePath | None = None,
+         add: FilePath | Iterable[FilePath] = (), **values: object) -> Plan:
     """Return the cheapest (or fastest, or smallest) plan for a question, with its proof.
 
     `scenario` is a file, the name of a shipped one, or what a file holds as a mapping. `values` are the flags of
-    `planner plan`, underscored (`model="llama-3.1-70b", tokens=15e12, deadline="60 d"`), and override it; quantities
-    carry their units. `time_limit` is in seconds or has a unit; `prefer="simple"` takes the simplest of the tied
-    layouts; `pareto="cost,days"` gives the exact frontier of trade-offs as alternatives; `workers` processes share the
-    search out; a service's plan is replayed on the trace `replay`; what `from_`, the config of a framework or an
-    engine, says of the work holds where nothing else is said. The plan's `status` says whether it is proven,
-    infeasible or undecided. Raises PlannerError where the input is wrong.
+    `planner plan`, underscored (`model="llama-3.1-70b", tokens=15e12, deadline="60 d"`), and override it;
+    quantities carry their units. `time_limit` is in seconds or has a unit; `prefer="simple"` takes the simplest of
+    the tied layouts; `pareto="cost,days"` gives the exact frontier of trade-offs as alternatives; `workers`
+    processes share the search out; a service's plan is replayed on the trace `replay`; what `from_`, the config of
+    a framework or an engine, says of the work holds where nothing else is said; the jobs of the files `add` are
+    added to a portfolio. The plan's `status` says whether it is proven, infeasible or undecided. Raises
+    PlannerError where the input is wrong.
     """
     catalog, limit = arguments.catalog(catalogs), arguments.seconds("time_limit", time_limit)
     simple = arguments.one_of("prefer", prefer, ["simple"]) is not None
@@ -44,9 +47,13 @@ def plan(scenario: Asked | None = None, *, catalogs: FilePath | Iterable[FilePat
     if config is not None:
         labels |= config.labels(overrides)
         overrides = config.alone(scenario).values(overrides, catalog)
-    question, defaults = load_question(arguments.reference(scenario), overrides, catalog, labels=labels)
+    asked, more = arguments.reference(scenario), arguments.paths("add", add)
+    question, defaults = load_question(asked, overrides, catalog, labels=labels)
+    before = question if more and isinstance(question, Portfolio) else None
+    if more:
+        question, defaults = load_question(with_jobs(asked, more), overrides, catalog, labels=labels)
     return make_plan(question, catalog, defaults=defaults, time_limit=limit, simple=simple, pareto=measures,
-                     workers=crew, replay=trace)
+                     workers=crew, replay=trace, before=before)
 
 
 def estimate(scenario: Asked | None = None, node: str | None = None,
@@ -88,7 +95,7 @@ def compare(scenario: Asked | None = None, *, catalogs: FilePath | Iterable[File
     catalog = arguments.catalog(catalogs)
     effort = effort_of(arguments.seconds("time_limit", time_limit), arguments.workers(workers))
     overrides, names = by_path(values, "argument of planner.compare")
-    question, _ = load_any(arguments.reference(scenario), overrides, catalog, labels=_labels(names))
+    question, _ = load_question(arguments.reference(scenario), overrides, catalog, labels=_labels(names))
     return comparison_of(compared(question, catalog, effort))
 
 
@@ -107,9 +114,9 @@ def explain(scenario: Asked | None = None, *, why_not: str | Mapping[str, object
     overrides, names = by_path(values, "argument of planner.explain")
     asked = arguments.reference(scenario)
 
-    def ask(replaced: Mapping[str, str]) -> AnyScenario:
+    def ask(replaced: Mapping[str, str]) -> AnyQuestion:
         labels = _labels(names) | {path: f"why_not ({path})" for path in replaced}
-        return load_any(asked, overrides | dict(replaced), catalog, labels=labels)[0]
+        return load_question(asked, overrides | dict(replaced), catalog, labels=labels)[0]
 
     return explained(ask, catalog, choices, effort)
 
@@ -124,12 +131,13 @@ def sweep(scenario: Asked | None = None, *, vary: Mapping[str, object] | str | I
     them; `scenario` and `values` are as for `plan`. A variant that cannot be answered has its `error`. Raises
     PlannerError where the question is wrong.
     """
-    from planner.sweeping.collected import collected
+    from planner.sweeping.run import collected
     from planner.sweeping.variants import varied
 
     overrides, names = by_path(values, "argument of planner.sweep")
-    axes = varied(arguments.varied(vary, NAMES))
-    return collected(arguments.reference(scenario), axes, arguments.catalog(catalogs), overrides, _labels(names),
+    asked = arguments.reference(scenario)
+    axes = varied(arguments.varied(vary, NAMES), paths_of(asked))
+    return collected(asked, axes, arguments.catalog(catalogs), overrides, _labels(names),
                      arguments.seconds("time_limit", time_limit), arguments.workers(workers))
 
 

@@ -17,9 +17,10 @@ from planner.errors import InputError
 from planner.evidence.compare import compare
 from planner.evidence.kinds import Evidence
 from planner.evidence.reading import read_evidence
-from planner.evidence.residuals import LEAST_ROWS, memory_samples, speed_samples, step_samples
-from planner.evidence.spread import Left, Sample, cells_of, residuals_of
+from planner.evidence.residuals import LEAST_ROWS, OWN_ROWS, memory_samples, speed_samples, step_samples
+from planner.evidence.spread import Left, Sample, as_they_are, cells_of, residuals_of
 from planner.evidence.summary import spread
+from planner.fit.cluster import fit_cluster
 from planner.fit.knobs import Knob, engine_knobs, knobs_of
 from planner.fit.rows import Rows, TrainingRows, changed, rows_of
 from planner.fit.serving_rows import ServingRows, serving_rows
@@ -102,7 +103,8 @@ def calibrate(paths: Sequence[Path], folder: Path, catalogs: Sequence[Path], as_
     real(folder)  # minutes before it is written to
     before = Catalog(catalogs, unfitted=folder)
     evidence = [read_evidence(path) for path in paths]
-    parts = _fits(evidence, before, progress)
+    ships = real(folder) == real(data_root("catalogs"))
+    parts = _fits(evidence, before, progress, own=not ships)
     runs = [one for one in evidence if one.kind == "train_runs"]
     if not parts and not runs:
         raise InputError("no row has a measured step time or speed and a prediction: see planner validate -v",
@@ -114,15 +116,14 @@ def calibrate(paths: Sequence[Path], folder: Path, catalogs: Sequence[Path], as_
     fitted = fitted_file([part.fit for part in parts], source, as_of, _note(parts))
     residuals: dict[str, str] = {}
     after = Catalog([*catalogs, *own], unfitted=folder).with_fitted(validate(parse(fitted, FITTED), Fitted))
-    ships = real(folder) == real(data_root("catalogs"))
     linear = next((part.fit.linear for part in parts if isinstance(part.rows, TrainingRows)), None)
     for name, (kind, what) in RESIDUALS.items():
         known = refit_of(linear) if linear is not None and name == STEP else None
         samples, left = learnt(name, [one for one in evidence if one.kind == kind], after, known)
-        if len(samples) >= LEAST_ROWS:
+        if len(samples) >= (LEAST_ROWS if ships else OWN_ROWS):
             how = before.spreading
             law = (residuals_of(samples, how.laws[name], how, left) if ships
-                   else _over(before.residuals(name), samples, how))
+                   else _over(before.residuals(name), samples, how, left))
             residuals[name] = residual_file(name, what, source, as_of, *law)
     files = tuple(save(folder, fitted, residuals))
     if not runs:
@@ -142,15 +143,18 @@ def _whole(evidence: Sequence[Evidence], paths: Sequence[Path], folder: Path, ca
     return Calibration((), tuple(write_folder(folder / "calibration", {f"{WHOLE}.yaml": text})), len(samples))
 
 
-def _fits(evidence: Sequence[Evidence], catalog: Catalog, progress: Progress) -> list[Part]:
-    """Return the fit to training rows and the fit to serving rows, each where there are any."""
+def _fits(evidence: Sequence[Evidence], catalog: Catalog, progress: Progress, *, own: bool) -> list[Part]:
+    """Return the fit to training rows and the fit to serving rows, each where there are any.
+
+    own: whether the rows of training are of one cluster.
+    """
     trained = TrainingRows(tuple(row for one in evidence if one.kind == "train_throughput"
                                  for row in rows_of(one, catalog)))
     serving = [one for one in evidence if one.kind == "serve_throughput"]
     share, parts = 0.5 if trained.rows and serving else 1.0, []
     if trained.rows:
-        knobs = knobs_of(catalog, [row.outcome for row in trained.rows])
-        found = fit(trained, knobs, catalog, lambda done: progress(share * done))
+        knobs = knobs_of(catalog, [row.outcome for row in trained.rows], own=own)
+        found = (fit_cluster if own else fit)(trained, knobs, catalog, lambda done: progress(share * done))
         parts.append(Part(trained, len(trained.rows), found))
         catalog = changed(catalog, knobs, found.coordinates)
     served = serving_rows(serving, catalog)
@@ -170,7 +174,7 @@ def _note(parts: Sequence[Part]) -> str:
     errors = _errors(parts)
     return "median and 90th percentile of the error of speed: " + ", ".join(
         f"{errors[name]['median_abs_error']:.1%} and {errors[name]['p90_abs_error']:.1%} {what}" for name, what in (
-            ("before", "before"), ("after", "fitted"), ("left_out", "fitted without the row's source")))
+            ("before", "before"), ("after", "fitted"), ("left_out", "fitted without the row, or its source")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,11 +226,15 @@ def _refitted(named: Sequence[tuple[str, Sample]], refit: Refit) -> Left:
     return left
 
 
-def _over(kept: Residuals, samples: Sequence[Sample], how: Spreading
+def _over(kept: Residuals, samples: Sequence[Sample], how: Spreading, left: Left | None
           ) -> tuple[Law, Quantiles, list[Cell], None]:
-    """Return the cells of `samples` before those of the catalog, under its law."""
-    logs = np.array([sample.log for sample in samples])
-    own = cells_of(samples, logs, kept.law, how, kept.cells[-1].spread)
-    names = [cell.traits for cell in own if cell.traits]
-    return kept.law, kept.quantiles, [*(cell for cell in own if cell.traits),
-                                      *(cell for cell in kept.cells if cell.traits not in names)], None
+    """Return the cells of a cluster's samples before those of the catalog, under its law.
+
+    left: constants without some samples, so that each is judged by the others.
+    """
+    without = left or as_they_are(samples)
+    logs = np.concatenate([without(np.array([place])) for place in range(len(samples))])
+    own = [cell.model_copy(update={"own": True}) for cell in cells_of(samples, logs, kept.law, how,
+                                                                      kept.cells[-1].spread) if cell.traits]
+    names = [cell.traits for cell in own]
+    return kept.law, kept.quantiles, [*own, *(cell for cell in kept.cells if cell.traits not in names)], None

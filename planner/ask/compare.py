@@ -19,7 +19,7 @@ from planner.jobs.kinds import asks_what_holds, question_of
 from planner.jobs.settle import settle
 from planner.jobs.solved import Question, Solved, alone_in, settings_of, solve, solve_lifted
 from planner.money.rent import RentalOffer
-from planner.scenario.scenario import AnyScenario
+from planner.scenario.portfolio import AnyQuestion, Portfolio
 from planner.solver.settings import UNLIMITED, Effort
 from planner.units import DAY
 
@@ -45,12 +45,19 @@ class Compared:
         return self.assignments[0] if len(self.assignments) == 1 else None
 
 
-def compare(scenario: AnyScenario, catalog: Catalog, effort: Effort = UNLIMITED, *, traced: bool = False
+def compare(scenario: AnyQuestion, catalog: Catalog, effort: Effort = UNLIMITED, *, traced: bool = False
             ) -> list[Compared]:
     """Return every candidate with every offer, best first. Raises PlannerError where the input is wrong.
 
     traced: it is asked where each figure comes from, which is known of one job alone.
     """
+    if isinstance(scenario, Portfolio):
+        from planner.ask.portfolio.compare import compare_portfolio  # the other question, asked by giving jobs
+
+        if traced:
+            raise InputError("compare --trace applies to one workload, and the scenario is a portfolio of jobs")
+        return sorted((Compared(row, made, None) for row, made in compare_portfolio(scenario, catalog, effort)),
+                      key=lambda one: one.row.rank("cost"))
     if asks_what_holds(scenario):
         raise InputError("compare needs workload.tokens; without, planner plan lists the fewest GPUs of each kind")
     question, site = question_of(scenario, catalog), catalog.site(scenario.sourcing.site)

@@ -8,11 +8,10 @@ from pathlib import Path
 
 from planner.answer.assignment import Assignment
 from planner.answer.schema import ByReplay, Plan
-from planner.ask.account import finished, search_of, with_decided
+from planner.ask.account import finished, provenance_of, search_of, with_decided
 from planner.ask.alternatives import alternatives_of
 from planner.ask.doubt import doubt_of
 from planner.ask.explain.cause import infeasible_of
-from planner.ask.provenance import provenance_of
 from planner.ask.simple import simplest, tells_apart
 from planner.catalog.load import Catalog
 from planner.errors import InputError
@@ -30,13 +29,15 @@ from planner.units import show_seconds
 
 def make_plan(scenario: AnyQuestion, catalog: Catalog, *, defaults: Sequence[Default] = (),
               time_limit: float | None = None, simple: bool = False, pareto: Sequence[str] = (),
-              workers: int = 1, replay: Path | None = None, progress: Progress | None = None) -> Plan:
+              workers: int = 1, replay: Path | None = None, progress: Progress | None = None,
+              before: Portfolio | None = None) -> Plan:
     """Return the proven plan for a resolved scenario. Raises PlannerError where the input is wrong.
 
     simple: of the fleets that cannot be told from the best one, the plan is the simplest; the best comes next.
     pareto: two or more of cost, days, gpus, energy; the first is minimized, and the alternatives are the exact frontier
     of their trade-offs. workers: processes that share the search out; they change how long it takes, not the answer.
     replay: a trace that a service's plan is replayed on; progress is called with the share done.
+    before: of a portfolio, the same without the jobs that are added to it.
     """
     if isinstance(scenario, Portfolio):
         from planner.ask.portfolio.plan import plan_portfolio  # the other question, asked by giving jobs
@@ -44,7 +45,8 @@ def make_plan(scenario: AnyQuestion, catalog: Catalog, *, defaults: Sequence[Def
         given = [flag for flag, value in (("--prefer", simple), ("--pareto", pareto), ("--replay", replay)) if value]
         if given:
             raise InputError(f"{given[0]} applies to one workload, and the scenario is a portfolio of jobs")
-        return plan_portfolio(scenario, catalog, defaults=defaults, time_limit=time_limit, workers=workers)
+        return plan_portfolio(scenario, catalog, defaults=defaults, time_limit=time_limit, workers=workers,
+                              before=before)
     effort = effort_of(time_limit, workers)
     if asks_what_holds(scenario):
         from planner.ask.hold import hold  # the other question, asked by leaving the amount of work out
@@ -54,12 +56,12 @@ def make_plan(scenario: AnyQuestion, catalog: Catalog, *, defaults: Sequence[Def
         if replay is not None:
             raise InputError("--replay is for services, and this is a training question")
         return hold(scenario, catalog, defaults, effort)
-    if isinstance(scenario, ServingScenario) and scenario.objective == "rate":
+    if isinstance(scenario, ServingScenario) and scenario.objective in ("rate", "users"):
         from planner.ask.most import at_one, most_served  # the other question, asked by its objective
 
         if simple or pareto:
             raise InputError(f"{'--prefer' if simple else '--pareto'} is of what is minimized, and the objective is "
-                             "rate")
+                             f"{scenario.objective}")
         replaying = Replaying(None if replay is None else read_trace(replay), progress)
         if (most := most_served(scenario, catalog, defaults, effort, replaying)) is not None:
             return most

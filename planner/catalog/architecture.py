@@ -13,7 +13,7 @@ from pydantic import Field, Tag, model_validator
 
 from planner.catalog.attention import AnyAttention, Attention, CompressedAttention, LatentAttention, by_kind
 from planner.catalog.ranges import Parameters, Width
-from planner.catalog.recurrence import DeltaNet, Kda, Mamba, Mamba2
+from planner.catalog.recurrence import Channels, DeltaNet, Kda, Mamba, Mamba2
 from planner.catalog.sourced import Sourced
 from planner.catalog.tower import Tower
 from planner.yaml_io import Frozen
@@ -64,7 +64,8 @@ class MoeMlp(Frozen):
 
 AnyRecurrence: TypeAlias = Annotated[
     Annotated[Mamba, Tag("mamba")] | Annotated[Mamba2, Tag("mamba2")] | Annotated[DeltaNet, Tag("deltanet")]
-    | Annotated[Kda, Tag("kda")], by_kind("mamba, mamba2, deltanet or kda")]
+    | Annotated[Kda, Tag("kda")] | Annotated[Channels, Tag("channels")], by_kind(
+        "mamba, mamba2, deltanet, kda or channels")]
 AnyMlp: TypeAlias = Annotated[
     Annotated[Mlp, Tag("plain")] | Annotated[Mlp, Tag("gated")] | Annotated[MoeMlp, Tag("moe")],
     by_kind("plain, gated or moe")]
@@ -185,6 +186,11 @@ class Model(Sourced):
     def mixes_experts(self) -> bool:
         """Whether any layer is a mixture of experts."""
         return any(isinstance(block.mlp, MoeMlp) for block in self.blocks)
+
+    @property
+    def encodes(self) -> bool:
+        """Whether tokens see those behind them, so that the model can generate nothing."""
+        return any(isinstance(block.attention, Attention) and block.attention.bidirectional for block in self.blocks)
 
     @property
     def leading_layers(self) -> int:

@@ -50,6 +50,8 @@ class Attention(Frozen):
     """A gate on the output, as wide as the queries and from the same input."""
     sinks: bool = False
     """One learned logit a head that takes probability and gives nothing."""
+    bidirectional: bool = False
+    """Every token reads the whole sequence, so that nothing can be generated: an encoder."""
     window: Width | None = None
     chunk: Width | None = None
     """Attention stays inside fixed chunks of this many tokens."""

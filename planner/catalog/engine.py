@@ -149,6 +149,8 @@ class Engine(Sourced):
     releases: tuple[Release, ...] = Field(min_length=1)
     runs: tuple[Runs, ...] = Field(min_length=1)
     """What runs where: a combination that is not here does not run."""
+    adapters: bool = False
+    """Whether requests for different LoRA adapters run in one batch."""
     issues: dict[Annotated[int, Field(gt=0, le=10**9)], str] = Field(default_factory=dict)
     """The version that was current when the project's issue of that number was opened."""
 

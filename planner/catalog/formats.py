@@ -57,7 +57,7 @@ class GgufKind(Frozen):
 class CacheRules(Frozen):
     """What a cache holds beside keys and values, whatever their format. Bytes."""
 
-    state: dict[Literal["mamba", "mamba2", "deltanet", "kda"], Held]
+    state: dict[Literal["mamba", "mamba2", "deltanet", "kda", "channels"], Held]
     """Of an element of a recurrent state, by kind."""
     convolved: Held
     """Of an element of the inputs that the short convolution looks back at."""

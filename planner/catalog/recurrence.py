@@ -60,3 +60,18 @@ class Kda(Frozen):
     def inner(self) -> int:
         """Width of queries, of keys and of values."""
         return self.heads * self.head_dim
+
+
+class Channels(Frozen):
+    """Channels that each keep a few numbers of their own: a short convolution (LFM2), or an RG-LRU or RWKV-4 state."""
+
+    kind: Literal["channels"]
+    inner: Width
+    inputs: Width
+    """Products of the layer's input, each as wide as `inner`."""
+    state: int = Field(ge=0, le=10**6)
+    """Numbers that a channel carries along the sequence; none where the convolution alone mixes tokens."""
+    conv: Width = 1
+    """Taps of the convolution; 1 for none."""
+    gate_heads: int = Field(default=0, ge=0, le=100_000)
+    """Blocks of the two block-diagonal gates (RG-LRU); none without them."""

@@ -76,7 +76,7 @@ def _show_fit(page: Page, result: Mapping[str, Any]) -> None:
     page.table((Column("constants"), Column("median", True), Column("90% below", True), Column("bias", True)), [
         (label, f"{e['median_abs_error']:.1%}", f"{e['p90_abs_error']:.1%}", f"{e['bias']:+.1%}")
         for label, e in (("of the catalog", result["errors"]["before"]), ("fitted", result["errors"]["after"]),
-                         ("fitted without the row's source", result["errors"]["left_out"]))])
+                         ("fitted without the row, or its source", result["errors"]["left_out"]))])
     page.heading("Constants (spread: of the logarithm, of the logit for a share)")
     fitted = [constant for constant in result["constants"] if constant["fitted"]]
     page.table((Column("entry"), Column("field"), Column("before", True), Column("fitted", True),

@@ -9,7 +9,7 @@ import click
 
 from planner.cli.options import common, console, is_quiet, is_verbose, open_catalog, warn
 from planner.cli.printing import say, say_json
-from planner.cli.question import asking, question
+from planner.cli.question import any_question, asking
 from planner.errors import EXIT_INFEASIBLE, EXIT_OK, EXIT_STOPPED
 
 
@@ -29,7 +29,7 @@ def command(scenario: str | None, trace: bool, time_limit: float | None, workers
     from planner.render.comparison import render_comparison, render_comparison_line
 
     catalog = open_catalog(catalogs)
-    asked, _ = question(scenario, flags, catalog)
+    asked, _ = any_question(scenario, flags, catalog)
     found = compare(asked, catalog, effort_of(time_limit, workers), traced=trace)
     warn(one.row.note for one in found if one.row.note)
     if as_json:

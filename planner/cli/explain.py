@@ -10,14 +10,15 @@ import click
 from planner.cli.options import common, console, is_quiet, open_catalog, warn
 from planner.cli.plan import EXIT_CODES
 from planner.cli.printing import say, say_json
-from planner.cli.question import asking, question
-from planner.scenario.scenario import AnyScenario
+from planner.cli.question import any_question, asking
+from planner.scenario.portfolio import AnyQuestion
 
 
 @click.command("explain")
 @asking
 @click.option("--why-not", multiple=True, metavar="CHOICE", help="A choice that the plan does not make: tp=4,pp=2 or "
-              "gpu=a100, or a name alone, such as a100 or deepspeed; for a service also quantization=fp8; repeatable.")
+              "gpu=a100, or a name alone, such as a100 or deepspeed; for a service also quantization=fp8; "
+              "of many jobs JOB=HARDWARE or JOB=rent; repeatable.")
 @common
 def command(scenario: str | None, why_not: tuple[str, ...], time_limit: float | None, workers: int,
             as_json: bool, catalogs: tuple[Path, ...], **flags: object) -> int:
@@ -32,8 +33,8 @@ def command(scenario: str | None, why_not: tuple[str, ...], time_limit: float | 
 
     catalog = open_catalog(catalogs)
 
-    def ask(replaced: Mapping[str, str]) -> AnyScenario:
-        return question(scenario, flags, catalog, replaced)[0]
+    def ask(replaced: Mapping[str, str]) -> AnyQuestion:
+        return any_question(scenario, flags, catalog, replaced)[0]
 
     explanation = explain(ask, catalog, why_not, effort_of(time_limit, workers))
     warn(explanation.notes)

@@ -1,11 +1,12 @@
-"""What several commands share: options, parameter types that read quantities, and where output goes."""
+"""What several commands share: options, parameter types that read quantities, where output goes, and how far it is."""
 
 from __future__ import annotations
 
 import math
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,8 +25,18 @@ from planner.units import SECONDS, parse
 F = TypeVar("F", bound=Callable[..., Any])
 PIPE_WIDTH = 80
 """Columns where the output is no terminal and COLUMNS is not set."""
-
 _AS_OF: TypeAdapter[str] = TypeAdapter(AsOf)
+
+
+@contextmanager
+def bar(*, shown: bool) -> Iterator[Callable[[float], None]]:
+    """Give what to call with the share that is done; a bar on stderr shows it where that is a terminal."""
+    hidden = not shown or not sys.stderr.isatty()
+    with click.progressbar(length=100, label="Replaying", file=sys.stderr, hidden=hidden) as line:
+        def advance(share: float) -> None:
+            line.update(round(100 * share) - line.pos)
+
+        yield advance
 
 
 def common(function: F) -> F:

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import click
 
-from planner.cli.options import common, console, is_quiet, is_verbose, open_catalog, warn
+from planner.cli.options import bar, common, console, is_quiet, is_verbose, open_catalog, warn
 from planner.cli.printing import say, say_json, say_yaml
-from planner.cli.progress import bar
 from planner.cli.question import any_question, asking, from_option, read_from, say_read
 from planner.errors import EXIT_INFEASIBLE, EXIT_INTERRUPTED, EXIT_OK, EXIT_STOPPED
+from planner.scenario.adding import with_jobs
 from planner.scenario.load import to_yaml
+from planner.scenario.portfolio import Portfolio
 
 EXIT_CODES = {"optimal": EXIT_OK, "feasible": EXIT_STOPPED, "undecided": EXIT_STOPPED,
               "infeasible": EXIT_INFEASIBLE}
@@ -25,12 +26,14 @@ EXIT_CODES = {"optimal": EXIT_OK, "feasible": EXIT_STOPPED, "undecided": EXIT_ST
               "minimizes the first.")
 @click.option("--replay", type=click.Path(path_type=Path), metavar="TRACE", help="For services: replay this trace "
               "(Azure CSV or Mooncake JSON lines) instead of synthetic requests.")
+@click.option("--add", type=click.Path(path_type=Path), multiple=True, metavar="JOB.YAML", help="For a portfolio: a "
+              "job to add to its plan; says what it costs and what moves. Repeatable.")
 @click.option("--show-scenario", is_flag=True, help="Print the question as a scenario file, and stop.")
 @from_option
 @common
 def command(scenario: str | None, prefer: str | None, pareto: str | None, time_limit: float | None,
-            workers: int, replay: Path | None, show_scenario: bool, from_: str | None, as_json: bool,
-            catalogs: tuple[Path, ...], **flags: object) -> int:
+            workers: int, replay: Path | None, add: tuple[Path, ...], show_scenario: bool, from_: str | None,
+            as_json: bool, catalogs: tuple[Path, ...], **flags: object) -> int:
     """Find the cheapest (or fastest, or smallest) plan, and prove it.
 
     SCENARIO is a file or the name of a shipped scenario; flags override it, or stand alone: --model with --tokens, or
@@ -38,6 +41,9 @@ def command(scenario: str | None, prefer: str | None, pareto: str | None, time_l
     """
     catalog, config = open_catalog(catalogs), read_from(from_)
     asked, defaults = any_question(scenario, flags, catalog, config=config)
+    before = None
+    if add:
+        before, (asked, defaults) = asked, any_question(with_jobs(scenario, add), flags, catalog)
     if show_scenario:
         say_yaml(to_yaml(asked))
         return EXIT_OK
@@ -53,7 +59,7 @@ def command(scenario: str | None, prefer: str | None, pareto: str | None, time_l
         with bar(shown=replay is not None and not (as_json or is_quiet())) as progress:
             plan = make_plan(asked, catalog, defaults=defaults, time_limit=time_limit, simple=prefer is not None,
                              pareto=pareto.split(",") if pareto else (), workers=workers, replay=replay,
-                             progress=progress)
+                             progress=progress, before=before if isinstance(before, Portfolio) else None)
     except Interrupted as stopped:
         plan, interrupted = stopped.plan, True
     warn(plan.notes)
@@ -64,5 +70,5 @@ def command(scenario: str | None, prefer: str | None, pareto: str | None, time_l
     else:
         render_plan(plan, console(), full=is_verbose())
     seen = plan.objective.by_replay
-    held = plan.objective.name == "requests_per_second" and seen is not None and seen.met
+    held = plan.objective.is_load and seen is not None and seen.met
     return EXIT_INTERRUPTED if interrupted else EXIT_OK if held else EXIT_CODES[plan.status]

@@ -13,6 +13,7 @@ from planner.yaml_io import Document
 
 if TYPE_CHECKING:
     from planner.answer.schema import Plan
+    from planner.scenario.portfolio import AnyQuestion
 
 MAX_BYTES = 64 * 2**20
 
@@ -36,22 +37,33 @@ def read_plan(path: Path) -> Plan:
 
 def _of_its_scenario(plan: Plan, path: Path) -> None:
     """Raise InputError where the scenario inside a plan is none, or is not the one that its assignments answer."""
-    from planner.scenario.load import as_scenario
-    from planner.scenario.scenario import ServingScenario
+    from planner.scenario.load import as_question
 
     document = Document(plan.provenance.scenario, str(path), {})
     try:
-        scenario = as_scenario(document)
+        kinds = _kinds(as_question(document))
     except InputError as error:
         raise InputError(f"provenance.scenario.{error.problem}; expected the output of planner plan --json",
                          file=str(path)) from None
-    served = isinstance(scenario, ServingScenario)
-    names = [service.label for service in scenario.services] if isinstance(scenario, ServingScenario) else []
     for key in ("assignments", "alternatives"):
         for at, one in enumerate(getattr(plan, key)):
-            if served and one.workload not in names:
-                raise InputError(f"{key}.{at}.workload: expected {' or '.join(map(repr, names))}, as the plan's "
-                                 f"scenario has it, got {one.workload[:60]!r}", file=str(path))
-            if served != (one.kind == "serving") or served != (one.serving is not None):
+            name = getattr(one, "job", None) or one.workload
+            kind = kinds.get(name, kinds.get(""))
+            if kind is None:
+                raise InputError(f"{key}.{at}.workload: expected {' or '.join(map(repr, kinds))}, as the plan's "
+                                 f"scenario has it, got {name[:60]!r}", file=str(path))
+            if kind != one.kind or (kind == "serving") != (one.serving is not None):
                 raise InputError(f"{key}.{at}.kind: expected an assignment of the kind of the plan's scenario, "
-                                 f"{'serving' if served else 'training'}, with what is of it alone", file=str(path))
+                                 f"{kind}, with what is of it alone", file=str(path))
+
+
+def _kinds(question: AnyQuestion) -> dict[str, str]:
+    """Return the kind of every workload by its name; of one training job by none, as plans call it by its model."""
+    from planner.scenario.portfolio import Portfolio
+    from planner.scenario.scenario import ServingScenario
+
+    if isinstance(question, Portfolio):
+        return {job.name: job.workload.kind for job in question.jobs}
+    if isinstance(question, ServingScenario):
+        return {service.label: "serving" for service in question.services}
+    return {"": "training"}

@@ -14,7 +14,7 @@ from planner.cli.options import PIPE_WIDTH, is_quiet
 from planner.cli.printing import note, say
 from planner.scenario.default import Defaults
 from planner.scenario.flags import FLAGS, TABLE, Flag
-from planner.scenario.load import load_question, only_one
+from planner.scenario.load import Reference, load_question, only_one
 from planner.scenario.portfolio import AnyQuestion
 from planner.scenario.scenario import AnyScenario
 from planner.text_io import visible
@@ -111,7 +111,7 @@ def question(scenario: str | None, flags: Mapping[str, object], catalog: Catalog
     return only_one(asked), defaults
 
 
-def any_question(scenario: str | None, flags: Mapping[str, object], catalog: Catalog,
+def any_question(scenario: Reference, flags: Mapping[str, object], catalog: Catalog,
                  replaced: Mapping[str, str] | None = None, config: Config | None = None
                  ) -> tuple[AnyQuestion, Defaults]:
     """Return the same, of one workload or of a portfolio of jobs."""

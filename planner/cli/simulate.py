@@ -7,10 +7,9 @@ from pathlib import Path
 
 import click
 
-from planner.cli.options import common, console, is_quiet, open_catalog
+from planner.cli.options import bar, common, console, is_quiet, open_catalog
 from planner.cli.plan_file import read_plan
 from planner.cli.printing import say, say_json
-from planner.cli.progress import bar
 from planner.cli.question import LABELS, overrides, question_options
 from planner.errors import EXIT_OK, InputError
 from planner.scenario.scenario import ServingScenario

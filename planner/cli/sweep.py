@@ -52,12 +52,13 @@ def command(scenario: str, vary: tuple[str, ...], output: Path | None, workers: 
     _check_engine(engine, scheduler, workers)
     catalog = open_catalog(catalogs)
 
+    from planner.scenario.load import paths_of
     from planner.sweeping.output import held, in_file, in_order, lines_in
     from planner.sweeping.run import run
     from planner.sweeping.task import Terms, tasks
     from planner.sweeping.variants import varied
 
-    asked = tasks(scenario, varied(vary), catalog)
+    asked = tasks(scenario, varied(vary, paths_of(scenario)), catalog)
     terms = Terms(tuple(str(real(folder)) for folder in catalogs), catalog.digest, time_limit)
     with ExitStack() as stack:
         if output is not None:

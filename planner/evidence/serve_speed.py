@@ -13,8 +13,7 @@ from planner.catalog.load import Catalog
 from planner.catalog.speed import EngineSpeed
 from planner.evidence.hardware import TRAY, candidate_of
 from planner.evidence.rows import ServeMeasured, ServeRun, TrainRun
-from planner.evidence.serve_limits import within
-from planner.evidence.serve_room import most_sequences
+from planner.evidence.serve_limits import most_sequences, within
 from planner.evidence.serve_run import ServingRow, Workers, serving_row
 from planner.evidence.skipping import UNREADABLE, why
 from planner.layouts.table import Ints

@@ -79,6 +79,8 @@ class Demand:
     """First and last class that it is of: of the demands of a job just one answers each class."""
     is_part: bool = False
     """Whether it is of some of the classes only."""
+    unit: str = "requests/s"
+    """Of what is needed: users of a closed loop are counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,8 +41,9 @@ METHODS: tuple[Method, ...] = ("inference", "qlora", "lora", "full")
 def question_of(scenario: AnyScenario, catalog: Catalog) -> Question:
     """Look up everything a scenario names. Raises PlannerError where it cannot be asked."""
     if isinstance(scenario, ServingScenario):
-        if scenario.objective == "rate":
-            raise InputError("objective: rate is for planner plan; ask about the rate that it answers with")
+        if scenario.objective == "rate" or scenario.objective == "users":  # noqa: PLR1714 - narrows the type
+            raise InputError(f"objective: {scenario.objective} is for planner plan; ask about the load that it answers "
+                             "with")
         daily = any(asked.day for asked in scenario.services)
         market = market_of(scenario.hardware.candidates, scenario.sourcing, catalog, daily=daily,
                            by_provider=isinstance(scenario.limits, ServingLimits)

@@ -12,12 +12,13 @@ from planner.catalog.architecture import (
     MoeMlp,
 )
 from planner.catalog.attention import AnyAttention, Attention, CompressedAttention, Indexer, LatentAttention
-from planner.catalog.recurrence import DeltaNet, Kda, Mamba, Mamba2
+from planner.catalog.recurrence import Channels, DeltaNet, Kda, Mamba, Mamba2
 from planner.errors import Unsupported
 from planner.physics.layers import Experts, LayerKind, Linear, Scan, Shape
 from planner.physics.shapes import (
     embedding_parameters,
     expert_matrices,
+    gate_columns,
     head_parameters,
     layer_matrices,
     parameters,
@@ -73,6 +74,12 @@ def _scan(recurrence: AnyRecurrence, hidden: int) -> tuple[tuple[Linear, ...], S
             projected = channels + values + 2 * recurrence.value_heads
             scan = Scan(values, recurrence.key_dim, channels, projected)
             linears = (Linear(hidden, projected, "column"),)
+        case Channels():
+            inner, wide = recurrence.inner, recurrence.inputs * recurrence.inner
+            scan = Scan(inner, recurrence.state, inner if recurrence.conv > 1 else 0, wide)
+            linears = (Linear(hidden, wide, "column"),)
+            if recurrence.gate_heads:
+                linears += (Linear(gate_columns(recurrence), inner, "column"),)
         case Kda():
             # a forget gate and an output gate a channel, each of a rank that every GPU computes whole
             inner, rank = recurrence.inner, recurrence.head_dim
@@ -93,6 +100,7 @@ class _Mixer:
     key_value: int = 0
     latent: int = 0
     window: int | None = None
+    bidirectional: bool = False
     scan: Scan | None = None
     indexer: Indexer | None = None
     normed: int = 0
@@ -116,7 +124,8 @@ def _mixer(block: Block, model: Model) -> _Mixer:
     if attention.indexer is not None:
         linears += (Linear(model.hidden, (attention.indexer.heads + 1) * attention.indexer.head_dim, "none"),)
     return _Mixer(linears, attention.heads, attention.head_dim, attention.value_dim, key_value,
-                  window=attention.window or attention.chunk, indexer=attention.indexer,
+                  window=attention.window or attention.chunk, bidirectional=attention.bidirectional,
+                  indexer=attention.indexer,
                   normed=(attention.heads + attention.kv_heads) * attention.head_dim if attention.qk_norm else 0)
 
 
@@ -153,9 +162,9 @@ def kind_of(block: Block, model: Model) -> LayerKind:
     return LayerKind(
         attention=mixer.linears, mlp=(*dense, *further), experts=experts, heads=mixer.heads, query_dim=mixer.query_dim,
         value_dim=mixer.value_dim, key_value_width=mixer.key_value, latent_width=mixer.latent, window=mixer.window,
-        norms=block.norm_count, exchanges=1 if block.parallel else parts, ffn=ffn, fan=fan,
-        split_matrices=layer_matrices(block, model) - whole - expert, whole_matrices=whole, expert_matrices=expert,
-        vectors=vector_parameters(block, model), scan=mixer.scan, indexer=mixer.indexer,
+        bidirectional=mixer.bidirectional, norms=block.norm_count, exchanges=1 if block.parallel else parts, ffn=ffn,
+        fan=fan, split_matrices=layer_matrices(block, model) - whole - expert, whole_matrices=whole,
+        expert_matrices=expert, vectors=vector_parameters(block, model), scan=mixer.scan, indexer=mixer.indexer,
         normed=mixer.normed)
 
 

@@ -69,7 +69,12 @@ class Scan:
     """Width of the projection in front: channels, gate and steps."""
 
     def forward_flops(self, chunk: int) -> float:
-        """Return FLOPs of one token, forward, in chunks: inside a chunk by products, between chunks by states."""
+        """Return FLOPs of one token, forward, in chunks: inside a chunk by products, between chunks by states.
+
+        None where nothing but the convolution mixes tokens.
+        """
+        if not self.state:
+            return 0.0
         return 2 * chunk * (self.inner + self.state) + 4 * self.inner * self.state
 
 
@@ -88,6 +93,7 @@ class LayerKind:
     latent_width: int
     """Low-rank vectors of a token, kept whole by every tensor-parallel rank."""
     window: int | None
+    bidirectional: bool
     norms: int
     exchanges: int
     """Tensor-parallel exchanges a direction: around attention and feed-forward, or one around both in parallel."""
@@ -153,7 +159,9 @@ class LayerKind:
         return self.key_value_width / (np.ones_like(ranks) if self.shared_key else ranks)
 
     def span(self, sequence: int) -> float:
-        """Return how many positions a token attends to on average under the causal mask and the window."""
+        """Return how many positions a token attends to on average under the mask and the window."""
+        if self.bidirectional:
+            return min(self.window or sequence, sequence)
         if self.window is None or self.window >= sequence:
             return sequence / 2
         return self.window - self.window**2 / (2 * sequence)

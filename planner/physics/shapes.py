@@ -15,7 +15,7 @@ from planner.catalog.architecture import (
     MoeMlp,
 )
 from planner.catalog.attention import AnyAttention, CompressedAttention, Indexer, LatentAttention
-from planner.catalog.recurrence import DeltaNet, Kda, Mamba, Mamba2
+from planner.catalog.recurrence import Channels, DeltaNet, Kda, Mamba, Mamba2
 
 
 def attention_matrices(attention: AnyAttention, hidden: int) -> int:
@@ -94,13 +94,20 @@ def recurrence_matrices(recurrence: AnyRecurrence, hidden: int) -> int:
     if isinstance(recurrence, Kda):
         inner, rank = recurrence.inner, recurrence.head_dim
         return hidden * (4 * inner + recurrence.heads + 2 * rank) + 2 * rank * inner
+    if isinstance(recurrence, Channels):
+        return recurrence.inner * (hidden * (recurrence.inputs + 1) + gate_columns(recurrence))
     values = recurrence.value_heads * recurrence.value_dim
     return hidden * (_convolved(recurrence) + 2 * values + 2 * recurrence.value_heads)
 
 
+def gate_columns(recurrence: Channels) -> int:
+    """Return the weights that the two block-diagonal gates have for each channel."""
+    return 2 * recurrence.inner // recurrence.gate_heads if recurrence.gate_heads else 0
+
+
 def _convolved(recurrence: AnyRecurrence) -> int:
     """Return the channels of the short convolution."""
-    if isinstance(recurrence, Mamba):
+    if isinstance(recurrence, Mamba | Channels):
         return recurrence.inner
     if isinstance(recurrence, Mamba2):
         return recurrence.inner + 2 * recurrence.groups * recurrence.state
@@ -112,6 +119,8 @@ def _convolved(recurrence: AnyRecurrence) -> int:
 def _recurrence_vectors(recurrence: AnyRecurrence) -> int:
     """Return the convolution, decay, skip, step bias and inner norms of one recurrent layer."""
     convolution = recurrence.conv * _convolved(recurrence)
+    if isinstance(recurrence, Channels):
+        return convolution if recurrence.conv > 1 else 0
     if isinstance(recurrence, DeltaNet):
         return convolution + 2 * recurrence.value_heads + recurrence.value_dim
     if isinstance(recurrence, Kda):

@@ -8,7 +8,7 @@ from planner.answer.assignment import TrainingAssignment
 from planner.ask.compare import Compared
 from planner.ask.money_trace import trace
 from planner.ask.tornado import tornado
-from planner.render.comparison_lines import show_evidence, show_lines, whence
+from planner.render.comparison_lines import of_portfolio, show_evidence, show_lines, whence
 from planner.render.figures import days
 from planner.render.page import Column, Page
 from planner.render.served_comparison import of_services, render_services, services_line
@@ -22,6 +22,9 @@ CELLS = 12
 
 def render_comparison_line(found: list[Compared]) -> str:
     """Return the best row in one line, as `--quiet` prints it."""
+    if of_portfolio(found):
+        first = found[0].row
+        return f"Best alone: {first.node}, {first.offer}, all jobs for {show_usd(first.cost_usd or 0.0)}"
     if of_services(found):
         return services_line(found)
     best, plans = found[0], sum(one.assignment is not None for one in found)
@@ -33,7 +36,7 @@ def render_comparison_line(found: list[Compared]) -> str:
 
 def render_comparison(found: list[Compared], console: Console, *, traced: bool = False, full: bool = False) -> None:
     """Print the comparison, in full or on a screen; traced: with the lines that lead figures back to the catalog."""
-    if not full:
+    if not full or of_portfolio(found):
         _show_short(Page(console), found, traced=traced)
         return
     if of_services(found):
@@ -60,11 +63,12 @@ def _show_short(page: Page, found: list[Compared], *, traced: bool) -> None:
     page.paragraph(render_comparison_line(found), "bold")
     show_lines(page, found)
     _purchases(page, found, MOST_BOUGHT)
-    if not of_services(found):
+    if not of_services(found) and not of_portfolio(found):
         _margin(page, found)
     if traced:
         _show_trace(page, found)
-    page.paragraph("-v shows intervals, energy, sensitivity and every row", "dim")
+    if not of_portfolio(found):
+        page.paragraph("-v shows intervals, energy, sensitivity and every row", "dim")
 
 
 def _show_trace(page: Page, found: list[Compared]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from planner.ask.compare import Compared
 from planner.render.facts import held_against
@@ -25,10 +25,9 @@ def show_lines(page: Page, found: Sequence[Compared]) -> None:
     without = [one for one in found if not one.assignments]
     if plans:
         page.console.print()
-        served = any(a.serving for one in plans for a in one.assignments)
-        columns = SERVED if served else TRAINED
-        page.lines([Column("hardware"), Column("from"), *(Column(head, True) for head in columns)],
-                   [_row(one, served=served) for one in plans[:MOST_ROWS]])
+        heads, row = _table(plans)
+        page.lines([Column("hardware"), Column("from"), *(Column(head, True) for head in heads)],
+                   [(one.row.node, whence(one), f"{one.row.gpus:,}", *row(one)) for one in plans[:MOST_ROWS]])
         if len(plans) > MOST_ROWS:
             page.paragraph(f"{' ' * INDENT}{len(plans) - MOST_ROWS} more with -v")
     show_evidence(page, plans[:MOST_ROWS])
@@ -56,9 +55,24 @@ TRAINED = ("GPUs", "time", "MFU", "cost", "USD/M tokens")
 SERVED = ("GPUs", "USD/h", "TTFT", "TPOT", "USD/M output")
 
 
-def _row(one: Compared, *, served: bool) -> tuple[str, ...]:
+MANY = ("GPUs at most", "cost", "late", "rejected")
+
+
+def of_portfolio(found: Sequence[Compared]) -> bool:
+    """Say whether the rows are of many jobs together."""
+    return any(a.job for one in found for a in one.assignments)
+
+
+def _table(plans: Sequence[Compared]) -> tuple[tuple[str, ...], Callable[[Compared], tuple[str, ...]]]:
+    """Return the heads after hardware and source, and what stands below those after the first."""
+    if of_portfolio(plans):
+        return MANY, _many
+    return (SERVED, _served) if any(a.serving for one in plans for a in one.assignments) else (TRAINED, _trained)
+
+
+def _many(one: Compared) -> tuple[str, ...]:
     row = one.row
-    return (row.node, whence(one), f"{row.gpus:,}", *(_served(one) if served else _trained(one)))
+    return "-" if row.cost_usd is None else show_usd(row.cost_usd), f"{row.late or 0:,}", f"{row.rejected or 0:,}"
 
 
 def _trained(one: Compared) -> tuple[str, ...]:
@@ -79,7 +93,7 @@ def _served(one: Compared) -> tuple[str, ...]:
 def whence(one: Compared) -> str:
     """Return the provider, with terms that are not the usual; or whose the nodes are."""
     if one.offer is None:
-        return "not offered"
+        return one.row.offer or "not offered"
     if one.offer.how != "rent":
         return {"buy": "bought", "owned": "owned"}[one.offer.how]
     return one.offer.provider if one.offer.term == "on-demand" else f"{one.offer.provider} {one.offer.term}"

@@ -11,6 +11,7 @@ from planner.jobs.serving.assignment import MONTH_DAYS
 from planner.render.facts import is_endless
 from planner.render.layout_text import brief
 from planner.render.page import Column, Page
+from planner.render.portfolio import is_portfolio, portfolio_sentence
 from planner.render.proof import show_infeasible
 from planner.render.sentence import close_call_sentence, infeasible_sentence, plan_sentence
 from planner.solver.fleet.problem import Goal
@@ -48,7 +49,8 @@ def render_explanation(explanation: Explanation, console: Console) -> None:
 
 
 def _answer(explanation: Explanation) -> str:
-    return plan_sentence(_plan(explanation))
+    plan = _plan(explanation)
+    return portfolio_sentence(plan) if is_portfolio(plan) else plan_sentence(plan)
 
 
 def _plan(explanation: Explanation) -> Plan:
@@ -77,17 +79,19 @@ def _show_choice(page: Page, one: WhyNot) -> None:
 
 def _show_worth(page: Page, explanation: Explanation) -> None:
     """Print what each limit costs."""
-    goal = _GOALS[explanation.objective.name]
+    goal, plan = _GOALS[explanation.objective.name], _plan(explanation)
 
     def shown(value: float | None) -> str:
         return "not proven" if value is None else "nothing" if value == 0 else show_amount(goal, value)
 
     def row(one: Worth) -> tuple[str, ...]:
-        return (one.limit.replace("_", " "), one.given, one.used, "yes" if one.binds else "no",
+        words = one.limit.replace("_", " ").replace(".", " ") if is_portfolio(plan) else one.limit.replace("_", " ")
+        without = "-" if one.without is None and one.saves is not None else shown(one.without)
+        return (words, one.given, one.used, "yes" if one.binds else "no",
                 f"{one.unit}: {shown(one.saves)}" + (f" (pays from {one.pays_from} on)" if one.pays_from else ""),
-                shown(one.without))
+                without)
 
-    serves = explanation.assignments and is_endless(explanation.assignments[0])
+    serves = plan.assignments and not is_portfolio(plan) and is_endless(plan.assignments[0])
     page.heading(f"What the limits cost in {MONTH_DAYS:g} days" if serves else "What the limits cost")
     page.table((Column("limit"), Column("given"), Column("used"), Column("binds"), Column("one unit more saves"),
                 Column("without it saves")), [row(one) for one in explanation.worth])

@@ -16,8 +16,8 @@ from planner.render.layout_text import axes, in_words, prompts_of
 from planner.units import DAY, GIB, plural, show_bytes, show_count, show_seconds, show_usd
 
 _UNLIKE = {"stack": "of this stack itself", "kind": "of such a model", "architecture": "on this GPU architecture",
-           "precision": "in this precision", "model": "split over GPUs alike", "gpus": "at this number of GPUs",
-           "tokens": "at this sequence length"}
+           "release": "of this release", "precision": "in this precision", "model": "split over GPUs alike",
+           "gpus": "at this number of GPUs", "tokens": "at this sequence length"}
 """By what no comparable run is like the question: in words."""
 _LABELS = {"kv_cache": "key-value cache", "communication_buffers": "communication buffers"}
 _EXCHANGES = {"ring": "keys and values go round a ring", "all-to-all": "all-to-alls of heads (Ulysses)",
@@ -88,6 +88,8 @@ def latencies(serving: Serving) -> tuple[list[str], list[list[str]]]:
     found = serving.replayed
     rows = [("first token (TTFT)", serving.ttft_seconds, found and found.ttft_seconds),
             ("each token (TPOT)", serving.tpot_seconds, found and found.tpot_seconds)]
+    if not serving.tpot_seconds.p50:
+        del rows[1]
     if serving.e2e_seconds is not None:
         rows.append(("last token (E2E)", serving.e2e_seconds, found and found.e2e_seconds))
     asked = [each.asked for _, each, _ in rows if each.asked]
@@ -223,6 +225,9 @@ def _served(a: Assignment, serving: Serving) -> Iterator[tuple[str, str]]:
     if a.usd_per_node_hour is not None and tokens and serving.role != "prefill":
         usd = a.usd_per_node_hour * a.nodes / 3600
         yield "cost", f"{show_usd(usd / tokens * 1e6)} per million output tokens"
+    if serving.adapters is not None:
+        one = serving.adapters
+        yield "adapters", f"{one.count:,} of rank {one.rank:,} at once, {show_bytes(one.bytes_per_gpu)} on a GPU"
     if serving.memory_fraction is not None:
         yield "memory fraction", f"{serving.memory_fraction:g}, above the engine's default"
     if serving.max_batched_tokens is not None:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from planner.answer.assignment import Assignment
+from planner.answer.portfolio import Added
 from planner.answer.schema import Plan
 from planner.render.figures import percent
 from planner.render.page import Column, Page
-from planner.units import DAY, plural, show_seconds
+from planner.units import DAY, plural, show_seconds, show_usd
 
 CELLS = 48
 """Of a timeline, so that it fits 80 columns with its labels."""
@@ -18,15 +19,16 @@ SHADES, ASCII_SHADES = " ░▒▓█", " .:+#"
 
 def is_portfolio(plan: Plan) -> bool:
     """Say whether a plan is of many jobs."""
-    return "jobs" in plan.provenance.scenario
+    return "jobs" in plan.provenance.scenario or any(one.job for one in plan.assignments)
 
 
 def portfolio_sentence(plan: Plan) -> str:
     """Return what is planned, what it costs, and how far that is proven."""
     planned = {(a.job, a.workload) for a in plan.assignments if a.status == "planned"}
+    pools = {a.offer for a in plan.assignments if a.status == "planned"}
     rejected = [a for a in plan.assignments if a.status == "rejected"]
     late = [a for a in plan.assignments if a.late_days]
-    parts = [f"{plural(len(planned), 'job')} on {plural(len({p.pool for p in plan.periods}), 'pool')}"]
+    parts = [f"{plural(len(planned), 'job')} on {plural(len(pools), 'pool')}"]
     parts += [f"{len(late):,} of them late"] if late else []
     parts += [f"{plural(len(rejected), 'job')} rejected"] if rejected else []
     gap = plan.objective.gap
@@ -38,12 +40,14 @@ def portfolio_sentence(plan: Plan) -> str:
 
 def show_portfolio(page: Page, plan: Plan) -> None:
     """Print the timeline, the jobs, the supply, the months and the proof."""
-    start, end = _span(plan)
+    start, end = span(plan)
     page.heading(f"Timeline, {start:%Y-%m-%d} to {end:%Y-%m-%d}")
     page.table((Column("pool and jobs"), Column("use")), list(_timeline(page, plan, start, end)))
+    if plan.added is not None:
+        _show_added(page, plan.added)
     page.heading("Jobs")
     page.table((Column("job"), Column("on"), Column("start", True), Column("end", True), Column("takes", True)),
-               [_job(a) for a in plan.assignments])
+               [job_row(a) for a in plan.assignments])
     page.heading("Supply")
     page.table((Column("pool"), Column("nodes", True), Column("from", True), Column("until", True),
                 Column("USD", True)),
@@ -65,13 +69,24 @@ def show_portfolio(page: Page, plan: Plan) -> None:
                 ("search time", show_seconds(plan.search.wall_seconds))])
 
 
-def _span(plan: Plan) -> tuple[datetime, datetime]:
+def _show_added(page: Page, added: Added) -> None:
+    page.heading(f"Added: {', '.join(added.jobs)}")
+    page.facts([("in the plan", "yes" if added.admitted else "no: it is rejected"),
+                ("costs", "the jobs before have no plan to compare with" if added.usd is None
+                 else f"{'-' if added.usd < 0 else ''}{show_usd(abs(added.usd))} more over all jobs"),
+                *((one.workload, f"{one.was} -> {one.now}") for one in added.moved)])
+    if not added.moved and added.usd is not None:
+        page.paragraph("No other job moves.")
+
+
+def span(plan: Plan) -> tuple[datetime, datetime]:
     """Return the first and last moment that a timeline shows."""
-    moments = [_moment(text) for one in plan.periods for text in (one.start, one.end)]
+    moments = [moment(text) for one in plan.periods for text in (one.start, one.end)]
     return min(moments), max(moments)
 
 
-def _moment(text: str) -> datetime:
+def moment(text: str) -> datetime:
+    """Return a moment of a plan."""
     return datetime.fromisoformat(text.removesuffix("Z"))
 
 
@@ -81,17 +96,20 @@ def _timeline(page: Page, plan: Plan, start: datetime, end: datetime) -> list[tu
     shades = SHADES if page.unicode else ASCII_SHADES
     seconds = (end - start).total_seconds()
     for pool in dict.fromkeys(one.pool for one in plan.periods):
-        mine = [(_moment(p.start), _moment(p.end), p.serving + p.training, p.available)
+        mine = [(moment(p.start), moment(p.end), p.serving + p.training, p.available)
                 for p in plan.periods if p.pool == pool]
         most = max(there for *_, there in mine)
         cells = [_share(mine, start, seconds, cell, most) for cell in range(CELLS)]
         rows.append((f"{pool}, {most:,} at most", "".join(shades[-(-round(4 * c * 1000) // 1000)] for c in cells)))
-        offers = {one.offer for one in plan.supply if one.pool == pool}
-        for assignment in plan.assignments:
-            if assignment.offer in offers and assignment.status == "planned":
-                rows.append((f"  {assignment.workload} ({assignment.nodes + assignment.spare_nodes:,})",
-                             _bar(assignment, start, seconds, shades[-1])))
+        rows += [(f"  {one.workload} ({one.nodes + one.spare_nodes:,})", _bar(one, start, seconds, shades[-1]))
+                 for one in on_pool(plan, pool)]
     return rows
+
+
+def on_pool(plan: Plan, pool: str) -> list[Assignment]:
+    """Return what runs on a pool, in the order of the plan."""
+    offers = {one.offer for one in plan.supply if one.pool == pool}
+    return [one for one in plan.assignments if one.offer in offers and one.status == "planned"]
 
 
 def _share(rows: Sequence[tuple[datetime, datetime, int, int]], start: datetime, seconds: float, cell: int,
@@ -109,21 +127,22 @@ def _bar(assignment: Assignment, start: datetime, seconds: float, full: str) -> 
     """Return when a job runs: every cell in which it does at all."""
     cells = [" "] * CELLS
     for one in assignment.segments or ():
-        first, then = ((_moment(text) - start).total_seconds() / seconds * CELLS for text in (one.start, one.end))
+        first, then = ((moment(text) - start).total_seconds() / seconds * CELLS for text in (one.start, one.end))
         for cell in range(int(first), max(int(first) + 1, -(-round(then * 1000) // 1000))):
             if cell < CELLS:
                 cells[cell] = full
     return "".join(cells).rstrip()
 
 
-def _job(a: Assignment) -> tuple[str, str, str, str, str]:
+def job_row(a: Assignment) -> tuple[str, str, str, str, str]:
+    """Return a job as it is listed: name, nodes, start, end, days of work."""
     on = f"{a.nodes + a.spare_nodes:,} x {a.node}"
     if a.status == "rejected":
         return a.workload, f"rejected; least dear on {on}", "", "", ""
     late = f", {a.late_days:,.1f} d late" if a.late_days else ""
     pauses = f", {plural(len(a.segments) - 1, 'pause')}" if a.kind == "training" and a.segments and len(
         a.segments) > 1 else ""
-    taken = sum((_moment(one.end) - _moment(one.start)).total_seconds() for one in a.segments or ())
+    taken = sum((moment(one.end) - moment(one.start)).total_seconds() for one in a.segments or ())
     return (a.workload, f"{on} ({a.sourcing}){pauses}{late}", (a.start or "")[:10], (a.end or "")[:10],
             f"{taken / DAY:,.1f} d")
 

@@ -60,9 +60,11 @@ def _status(plan: Plan) -> str:
     seen = plan.objective.by_replay
     if seen is not None and not seen.met:
         return f"no fleet found that meets every target by replay: {objective(name, value)}"
-    if name == "requests_per_second" and seen is not None and bound is not None:
-        most = objective(name, bound)
-        return f"replays within every target; by formula the largest rate of all fleets within the limits is {most}"
+    if plan.objective.is_load and seen is not None:
+        most = objective(name, value * (1 + seen.gap))
+        return "replays within every target; " + (
+            f"no fleet was found for {most}" if bound is None else
+            f"by formula the largest load of all fleets within the limits is {most}")
     if plan.status == "optimal":
         month = f" in {MONTH_DAYS:g} days" if is_service(plan) and documents_of(plan) is None and name != "gpus" else ""
         return f"proven optimal: exact value {objective(name, value)}{month} = exact bound"

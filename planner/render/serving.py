@@ -11,7 +11,7 @@ from planner.render.layout_text import prompts_of
 from planner.units import DAY, plural, show_bytes, show_seconds, show_usd
 
 BEST = {"cost_usd": "Cheapest", "duration_days": "Fastest", "gpus": "Fewest GPUs", "energy_kwh": "Least energy",
-        "requests_per_second": "Largest rate"}
+        "requests_per_second": "Largest rate", "users": "Most users"}
 ROLES = {"whole": "", "prefill": " for prefill", "decode": " for decode"}
 HOURS = 24
 
@@ -55,9 +55,10 @@ def serving_sentence(plan: Plan) -> str:
     if cost is not None and (daily or len(plan.assignments) > 1):
         price = f", {show_usd(cost)}/h in all" + (" on average over the day" if daily else "")
     seen = plan.objective.by_replay
-    if seen is not None and plan.objective.name == "requests_per_second" and plan.objective.value:
+    if seen is not None and plan.objective.is_load and plan.objective.value:
         best = BEST[plan.objective.name]
-        proof = f"by replay; at most {plan.objective.value * (1 + seen.gap):,.4g} by formula"
+        most = f"{plan.objective.value * (1 + seen.gap):,.4g}"
+        proof = f"by replay; {'more than by formula' if plan.objective.bound is None else f'at most {most} by formula'}"
     if seen is not None and not seen.met:
         best = "Misses its targets"
         proof = f"by replay: {'; '.join(seen.missed) or 'not within every target on other requests'}"

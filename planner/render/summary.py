@@ -72,7 +72,8 @@ def _memory(a: Assignment, confidence: float | None) -> Block:
 def _time(a: Assignment) -> Block:
     step = a.time
     rows = [(part.label, f"{part.number} {part.unit}", percent(part.share)) for part in time_parts(step, MOST_PARTS)]
-    return Block(f"{'Step' if a.serving is None else 'Decode step'}: {show_seconds(step.step_seconds)}", rows)
+    name = "Decode step" if a.serving is not None and a.serving.decodes else "Step"
+    return Block(f"{name}: {show_seconds(step.step_seconds)}", rows)
 
 
 def show_each(page: Page, assignments: Sequence[Assignment]) -> None:

@@ -63,7 +63,8 @@ TABLE: dict[str, Flag] = {
           optimizer=Flag("", "Instead of the stack's AdamW.", choices=get_args(Optimizer)),
           optimizer_in_backward=Flag("", "Step during backward, freeing each gradient at once.", switch=True),
           loss=Flag("", "Kernel of the cross entropy. Default: the stack's.", choices=get_args(Loss)),
-          lora_rank=Flag("", "Rank of adapters. Default: 16.", "N"),
+          lora_rank=Flag("", "Rank of adapters, trained or served. Default: 16.", "N"),
+          adapters=Flag("", "LoRA adapters that each replica serves at once, beside the model.", "N"),
           trained_layers=Flag("", "Train only the last N layers and the head. Default: all.", "N"),
           rate=Flag("", "Serve this many requests: 20 (per second), or 300 requests/min.", "RATE"),
           concurrency=Flag("", "Requests in flight, instead of a rate.", "N"),
@@ -110,7 +111,8 @@ TABLE: dict[str, Flag] = {
           one_provider=Flag("", "For services: all nodes from one provider.", switch=True),
           homogeneous=Flag("", "For services: all replicas on one type of node.", switch=True),
           max_power=Flag("", "At most this power of all nodes under load: 2MW.", "POWER")),
-    "objective": Flag("objective", "What to minimize, or for a service the rate to maximize. Default: cost.",
+    "objective": Flag("objective", "What to minimize, or for a service the rate or users to maximize. Default: "
+                      "cost.",
                       choices=get_args(ServingObjective)),
     "confidence": Flag("confidence", "Confidence of the memory verdict, 0.5 to 1. Default: 0.95.", "SHARE"),
 }

@@ -15,7 +15,7 @@ from planner.yaml_io import Frozen
 MOST = 10**7
 """Largest GPU or node count a limit may name; no cluster comes near."""
 Objective = Literal["cost", "time", "gpus", "energy"]
-ServingObjective = Literal[Objective, "rate"]
+ServingObjective = Literal[Objective, "rate", "users"]
 """Rate is maximized: the largest that the limits admit."""
 BudgetPerHour = Annotated[float, Quantity(MONEY_PER_HOUR, "budget for a service", "500 USD/h", "USD/h",
                                           least="0.00001 USD/h", most="1,000,000,000 USD/h")]

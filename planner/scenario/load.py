@@ -17,7 +17,7 @@ from planner.errors import InputError, UnknownName, Unsupported
 from planner.scenario.default import Default, Defaults
 from planner.scenario.flags import FLAGS, plain
 from planner.scenario.pool import ANY
-from planner.scenario.portfolio import AnyQuestion, Portfolio
+from planner.scenario.portfolio import AnyQuestion, Portfolio, PortfolioJob
 from planner.scenario.resolve import NO_FILE, resolve, resolve_portfolio, resolve_serving, resolve_work
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario, only_training
 from planner.scenario.serving import Serving
@@ -60,9 +60,9 @@ def load_question(reference: Reference, overrides: Mapping[str, object], catalog
                   labels: Mapping[str, str] | None = None) -> tuple[AnyQuestion, Defaults]:
     """Return a question as `load_any` does, of one workload or of a portfolio of jobs. Raises InputError."""
     document = _document(reference, overrides, labels or {})
-    if kind_of(document) == "portfolio":
-        return resolve_portfolio(validate(document, Portfolio), catalog, document)
-    scenario = as_scenario(document)
+    scenario = as_question(document)
+    if isinstance(scenario, Portfolio):
+        return resolve_portfolio(scenario, catalog, document)
     resolved, defaults = (resolve_serving(scenario, catalog, document) if isinstance(scenario, ServingScenario)
                           else resolve(scenario, catalog, document))
     return resolved, [*defaults, *thousands(document)]
@@ -90,10 +90,15 @@ def _document(reference: Reference, overrides: Mapping[str, object], labels: Map
 
 
 def as_scenario(document: Document) -> AnyScenario:
-    """Return a document as the kind of scenario it says it is, with its open ends. Raises InputError."""
+    """Return a document of one workload as the kind that it says it is, with its open ends. Raises InputError."""
+    return only_one(as_question(document))
+
+
+def as_question(document: Document) -> AnyQuestion:
+    """Return a document as what it asks, with its open ends. Raises InputError."""
     kind = kind_of(document)
     if kind == "portfolio":
-        raise Unsupported("a portfolio (jobs:) here: planner plan answers it; give one workload")
+        return validate(document, Portfolio)
     _of_one_kind(document, kind)
     return validate(document, ServingScenario) if kind == "serving" else validate(document, Scenario)
 
@@ -179,8 +184,26 @@ def paths(model: type[Frozen] | None = None) -> Iterator[tuple[str, bool]]:
     yield from found.items()
 
 
+def paths_of(reference: Reference) -> dict[str, bool]:
+    """Return the dotted paths of the values that a question has; of a job of many `jobs.NAME.deadline`."""
+    if reference is None:
+        return dict(paths())
+    return _paths_in(plain(reference, "scenario") if isinstance(reference, Mapping) else read(find(reference)).data)
+
+
+def _paths_in(data: object) -> dict[str, bool]:
+    jobs = data.get("jobs") if isinstance(data, dict) else None
+    if jobs is None:
+        return dict(paths())
+    named = [str(job["name"]) for job in jobs if isinstance(job, dict) and "name" in job] if isinstance(
+        jobs, list) else []
+    return dict(paths(Portfolio)) | {path: is_list for name in named
+                                     for path, is_list in _values(PortfolioJob, f"jobs.{name}.")}
+
+
 def _values(model: type[Frozen], prefix: str) -> Iterator[tuple[str, bool]]:
-    for name, field in model.model_fields.items():
+    for field_name, field in model.model_fields.items():
+        name = field.alias or field_name
         types = (field.annotation, *get_args(field.annotation))
         nested = [t for t in types if isinstance(t, type) and issubclass(t, Frozen)]
         is_list = any(get_origin(t) is tuple for t in types)
@@ -195,7 +218,7 @@ def merge(document: Document, overrides: Mapping[str, object], labels: Mapping[s
     """Return `document` with `overrides` put in, labeled for messages; hardware left open becomes `any`."""
     data = document.data
     many = next((key for key in ("jobs", "workloads") if isinstance(data, dict) and key in data), None)
-    lists = dict(paths(Portfolio)) if many == "jobs" else dict(paths())
+    lists = _paths_in(data)
     named: dict[tuple[Hashable, ...], str] = {}
     for path, value in overrides.items():
         if path not in lists and path not in FLAGS.values():
@@ -203,8 +226,9 @@ def merge(document: Document, overrides: Mapping[str, object], labels: Mapping[s
         if many is not None and path.startswith("workload."):
             raise InputError(f"{labels.get(path, path)}: the scenario has several {many}, and this does not say "
                              "of which it is: write it into the file")
-        data = _put(data, path.split("."), _parts(value) if lists.get(path) else value)
-        named[tuple(path.split("."))] = labels.get(path, path)
+        keys = _keys(path, data)
+        data = _put(data, keys, _parts(value) if lists.get(path) else value)
+        named[keys] = labels.get(path, path)
     if document is NO_FILE:
         named |= {tuple(path.split(".")): label for path, label in labels.items()}
         data = {"workload": {}, **data}
@@ -215,6 +239,15 @@ def merge(document: Document, overrides: Mapping[str, object], labels: Mapping[s
     if isinstance(data, dict) and data.get("hardware") is None:
         data = _put(data, ["hardware", "candidates"], [ANY])
     return Document(in_our_words(_listed(data, dict(paths()) | lists)), document.file, document.lines, named)
+
+
+def _keys(path: str, data: object) -> tuple[Hashable, ...]:
+    """Return a path as keys of `data`, where a job of many is a number."""
+    jobs = data.get("jobs") if isinstance(data, dict) else None
+    for at, job in enumerate(jobs if isinstance(jobs, list) else []):
+        if isinstance(job, dict) and path.startswith(prefix := f"jobs.{job.get('name')}."):
+            return ("jobs", at, *path.removeprefix(prefix).split("."))
+    return tuple(path.split("."))
 
 
 def _asks_for_the_largest(data: object) -> bool:
@@ -238,10 +271,12 @@ def _parts(value: object) -> object:
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
 
-def _put(data: object, path: Sequence[str], value: object) -> object:
+def _put(data: object, path: Sequence[Hashable], value: object) -> object:
     """Return `data` with `value` at `path`; what is no mapping stays, for validation to refuse."""
     if not path:
         return value
+    if isinstance(data, list):
+        return [_put(one, path[1:], value) if at == path[0] else one for at, one in enumerate(data)]
     if data is not None and not isinstance(data, dict):
         return data
     inner = data or {}

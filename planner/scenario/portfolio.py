@@ -108,7 +108,8 @@ class PortfolioJob(Frozen):
         other = _OF_SERVICES if self.ends else _OF_RUNS
         kind = "a service; this job ends" if self.ends else "a job that ends; this one is a service"
         for key in other:
-            if key in self.model_fields_set:
+            # a plan states its question with what keys are by default
+            if getattr(self, key) != type(self).model_fields[key].default:
                 raise ValueError(f"{key.removesuffix('_')} applies to {kind}")
         if isinstance(self.workload, Training) and self.workload.tokens is None:
             raise ValueError("workload.tokens: required, but missing: a job of a portfolio ends")

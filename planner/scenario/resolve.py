@@ -10,13 +10,13 @@ from typing import Any
 from planner.catalog.architecture import Model
 from planner.catalog.load import Catalog, data_root
 from planner.errors import Unsupported
+from planner.scenario.dataset import in_tokens
 from planner.scenario.default import Default, Defaults
 from planner.scenario.demand import Arrivals, Level
 from planner.scenario.files import found
 from planner.scenario.limits import Hardware, Limits, Sourcing
 from planner.scenario.pool import ANY, named, pool, text
 from planner.scenario.portfolio import Portfolio, PortfolioJob
-from planner.scenario.samples import in_tokens
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario
 from planner.scenario.serving import Serving
 from planner.scenario.usual import common, usual, usual_precision
@@ -66,7 +66,7 @@ def resolve_training(work: Training, catalog: Catalog, document: Document = NO_F
     typical = common(catalog.recipes)
     if work.model != EVERY:
         with named(document, *at, "model"):
-            models = [reads_text(catalog.model(name)) for name in work.models]
+            models = [_generates(reads_text(catalog.model(name)), "training it") for name in work.models]
         # several are compared at a length that all of them have
         typical = usual(min(models, key=lambda one: one.sequence_length), work.method, catalog.recipes)
         chosen["model"] = ", ".join(one.name for one in models)
@@ -201,7 +201,7 @@ def resolve_work(scenario: AnyScenario, catalog: Catalog, document: Document = N
     if len(work.models) > 1:
         raise document.error(("workload", "model"), f"one model at a time is estimated, got {', '.join(work.models)}")
     with named(document, "workload", "model"):
-        chosen: dict[str, object] = {"model": reads_text(catalog.model(work.models[0])).name}
+        chosen: dict[str, object] = {"model": _generates(reads_text(catalog.model(work.models[0])), "training it").name}
     chosen["stack"] = _stacks(work, catalog, document)
     return scenario.model_copy(update={"workload": work.model_copy(update=chosen)})
 
@@ -211,6 +211,8 @@ def resolve_service(service: Serving, catalog: Catalog, document: Document = NO_
     """Return one service resolved, and what decided it; `at` is where the document has it. Raises InputError."""
     with named(document, *at, "model"):
         model = reads_text(catalog.model(service.model))
+        if service.output is None or service.output.mean:
+            _generates(model, "a service with output tokens; ask with --output 0")
     with named(document, *at, "engine"):
         engine = catalog.engine(service.engine)
     chosen: dict[str, object] = {
@@ -237,6 +239,13 @@ def reads_text(model: Model) -> Model:
     """Return a model asked about for its text. Raises Unsupported for one made to see, naming its text model."""
     if model.tower is not None and model.like is not None:
         raise Unsupported(f"{model.name}: its vision tower is not modeled; its text part alone is {model.like}")
+    return model
+
+
+def _generates(model: Model, what: str) -> Model:
+    """Return a model that generates text. Raises Unsupported for an encoder, whatever is asked of it."""
+    if model.encodes:
+        raise Unsupported(f"{model.name} is an encoder, which reads and generates nothing: {what}")
     return model
 
 

@@ -18,6 +18,10 @@ Disaggregated = Literal["no", "allowed", "only"]
 HOURS = 24
 MOST_CONCURRENT = 10**6
 LONGEST_CONTEXT = 10**8
+MOST_ADAPTERS = 10**4
+WIDEST_ADAPTER = 4096
+USUAL_RANK = 16
+"""Of an adapter: the default of vLLM (max_lora_rank)."""
 Factor = Annotated[float, Field(ge=0, le=100)]
 
 
@@ -113,6 +117,11 @@ class Serving(Frozen):
     """Replicas that may fail while the rest still meets the latency targets."""
     max_model_len: Annotated[Tokens, Field(le=LONGEST_CONTEXT)] | None = None
     """Tokens of the longest request accepted; none means what the longest request asked for needs."""
+    adapters: int | None = Field(default=None, gt=0, le=MOST_ADAPTERS)
+    """LoRA adapters on every product that each replica holds and serves at once, asked for alike; none serves the model
+    alone."""
+    lora_rank: int | None = Field(default=None, gt=0, le=WIDEST_ADAPTER)
+    """Rank of the adapters; none means 16."""
     length_classes: Literal[1, 2, 4] = 1
     """Number of prompt-length classes that may have their own replicas; neighbors may share them."""
     disaggregated: Disaggregated = "no"
@@ -189,8 +198,8 @@ class Serving(Frozen):
         if len(given) > 1:
             raise ValueError(f"{' and '.join(given)} are given: a service has one of {', '.join(LOADS)}, or none for "
                              "as many requests as go")
-        if self.think is not None and self.users is None:
-            raise ValueError("think is of users, and none are given")
+        if self.think is not None and self.users is None and given:
+            raise ValueError(f"think is of users, and {given[0]} is given")
         for loads, what, keys in _APART:
             for key in keys if given and given[0] in loads else ():
                 if getattr(self, key) != type(self).model_fields[key].default:
@@ -213,6 +222,12 @@ class Serving(Frozen):
             missing = " and ".join(name for name in ("input", "output") if name not in lengths)
             raise ValueError(f"{missing} missing: tokens of a prompt and of an answer, such as input 2000 and output "
                              "300")
+        return self
+
+    @model_validator(mode="after")
+    def _a_rank_is_of_adapters(self) -> Serving:
+        if self.lora_rank is not None and self.adapters is None:
+            raise ValueError("lora_rank is of adapters: give their number too, such as adapters 8")
         return self
 
     @model_validator(mode="after")

@@ -10,8 +10,8 @@ from typing import Any
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.scenario.default import Default
-from planner.scenario.load import Reference, load_any
-from planner.scenario.scenario import AnyScenario
+from planner.scenario.load import Reference, load_question
+from planner.scenario.portfolio import AnyQuestion
 from planner.sweeping.variants import Variant, Varied, overrides, variants
 
 
@@ -21,13 +21,13 @@ class Task:
 
     index: int
     variant: Variant
-    scenario: AnyScenario
+    scenario: AnyQuestion
     defaults: tuple[Default, ...]
 
     @property
     def question(self) -> dict[str, Any]:
         """The resolved scenario as plans carry it in their provenance."""
-        return self.scenario.model_dump(mode="json", exclude_none=True)
+        return self.scenario.model_dump(mode="json", exclude_none=True, by_alias=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,8 @@ def tasks(reference: Reference, axes: Sequence[Varied], catalog: Catalog,
     found: list[Task] = []
     asked: dict[str, Variant] = {}
     for index, variant in enumerate(variants(axes)):
-        scenario, defaults = load_any(reference, {**(also or {}), **overrides(variant)}, catalog, labels=labels)
+        scenario, defaults = load_question(reference, {**(also or {}), **overrides(variant, axes)}, catalog,
+                                           labels=labels)
         task = Task(index, variant, scenario, tuple(defaults))
         same = asked.setdefault(json.dumps(task.question, sort_keys=True), variant)
         if same is not variant:

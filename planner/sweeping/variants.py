@@ -8,7 +8,6 @@ from itertools import product
 from math import prod
 
 from planner.errors import InputError, UnknownName
-from planner.scenario.load import paths
 
 MOST = 100_000
 """Variants of one sweep; more are taken for a slip."""
@@ -22,13 +21,15 @@ class Varied:
 
     path: str
     values: tuple[str, ...]
+    is_list: bool = False
+    """Whether each value is a list, its parts joined by +."""
 
 
-def varied(texts: Sequence[str]) -> tuple[Varied, ...]:
-    """Return what each `PATH=V1,V2` varies. Raises InputError."""
+def varied(texts: Sequence[str], lists: Mapping[str, bool]) -> tuple[Varied, ...]:
+    """Return what each `PATH=V1,V2` varies. `lists` has the paths there are, and which are lists. Raises InputError."""
     found: dict[str, Varied] = {}
     for text in texts:
-        one = _varied(text)
+        one = _varied(text, lists)
         if one.path in found:
             raise InputError(f"--vary {one.path}: given twice; write all its values in one, separated by commas")
         found[one.path] = one
@@ -39,9 +40,8 @@ def varied(texts: Sequence[str]) -> tuple[Varied, ...]:
     return tuple(found.values())
 
 
-def _varied(text: str) -> Varied:
+def _varied(text: str, lists: Mapping[str, bool]) -> Varied:
     path, equals, rest = (part.strip() for part in text.partition("="))
-    lists = dict(paths())
     if not equals or not path:
         raise InputError(f"--vary {text!r}: write PATH=V1,V2, for example limits.deadline=30d,60d")
     if path not in lists:
@@ -52,7 +52,7 @@ def _varied(text: str) -> Varied:
             raise InputError(f"--vary {path}: empty value in {rest!r}")
         if values.count(value) > 1:
             raise InputError(f"--vary {path}: duplicate value {value!r}")
-    return Varied(path, values)
+    return Varied(path, values, lists[path])
 
 
 def _parts(value: str) -> list[str]:
@@ -65,7 +65,7 @@ def variants(axes: Sequence[Varied]) -> Iterator[Variant]:
         yield dict(zip((one.path for one in axes), values, strict=True))
 
 
-def overrides(variant: Mapping[str, str]) -> dict[str, object]:
-    """Return a variant as `load_any` takes it: values of a list path are split at `+`, others are left alone."""
-    lists = dict(paths())
-    return {path: _parts(value) if lists[path] else value for path, value in variant.items()}
+def overrides(variant: Mapping[str, str], axes: Sequence[Varied]) -> dict[str, object]:
+    """Return a variant as `load_question` takes it: values of a list are split at `+`, others are left alone."""
+    lists = {one.path for one in axes if one.is_list}
+    return {path: _parts(value) if path in lists else value for path, value in variant.items()}

@@ -132,10 +132,10 @@ def test_bought_nodes_come_after_their_delivery_and_maintenance_stops_work():
     ([{"name": "a", "workload": RUN, "deadline": "2027-01-05"}], {"own": 1},
      "a: no layout finishes in the 24 h that it has", "2027-01-07"),
     ([{"name": "a", "workload": RUN, "deadline": "2027-01-08", "count": 2}], {"own": 1},
-     "a by itself: no schedule keeps a.deadline 2027-01-08", "2027-01-10"),
+     "no schedule of a alone keeps a.deadline 2027-01-08", "2027-01-10"),
     ([{"name": "a", "workload": RUN}, {"name": "b", "workload": RUN}],
      {"sourcing": {"rent": RENT}, "limits": {"budget": "3,000 USD"}},
-     "all jobs together: no schedule keeps budget 3 kUSD", "budget"),
+     "no schedule of all the jobs keeps budget 3 kUSD", "budget"),
     ([{"name": "a", "workload": RUN, "count": 40}], {"own": 1}, "more work than the nodes", None),
     ([{"name": "chat", "workload": {**CHAT, "ttft": "1 ms"}}], {"own": 1}, "chat: no layout of the candidates", None),
 ])

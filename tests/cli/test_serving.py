@@ -109,7 +109,7 @@ def test_an_estimate_refuses(planner, flags: tuple[str, ...], said: str) -> None
     (("--rate", "-1"), "--rate"), (("--rate", "0"), "--rate"), (("--ttft", "2"), "--ttft: '2' has no unit"),
     (("--tpot", "fast"), "--tpot"), (("--tokens", "3G"), "--tokens"), (("--quantization", "fp3"), "got 'fp3'"),
     (("--engine", "vlm"), "--engine: unknown engine 'vlm'; did you mean vllm"), (("--input", "0"), "--input"),
-    (("--objective", "time"), "expected 'cost', 'gpus', 'energy' or 'rate', got 'time'"),
+    (("--objective", "time"), "expected 'cost', 'gpus', 'energy', 'rate' or 'users', got 'time'"),
     (("--replay", "no.csv"), "no.csv")])
 def test_a_plan_of_a_service_refuses(planner, flags: tuple[str, ...], said: str) -> None:
     refused(planner(*PLAN, *flags), said)

@@ -7,7 +7,7 @@ import pytest
 from planner.catalog.load import Catalog, data_root
 from planner.errors import InputError, UnknownName, Unsupported
 from planner.scenario.demand import Arrivals, Level
-from planner.scenario.load import load_any, load_scenario, load_work, shipped
+from planner.scenario.load import load_any, load_scenario, load_work, paths_of, shipped
 from planner.scenario.resolve import format_of, resolve_serving, trace_file
 from planner.scenario.scenario import Scenario, ServingScenario, only_training
 from planner.sweeping.variants import varied
@@ -157,8 +157,9 @@ def test_one_service_is_read_from_flags_for_an_estimate():
 
 
 def test_a_sweep_varies_what_services_have():
-    (rates,) = varied(["workload.rate=10,20"])
+    lists = paths_of(None)
+    (rates,) = varied(["workload.rate=10,20"], lists)
     assert rates.values == ("10", "20")
-    assert varied(["workload.quantization=fp8,bf16+fp8"])[0].values == ("fp8", "bf16+fp8")
+    assert varied(["workload.quantization=fp8,bf16+fp8"], lists)[0].values == ("fp8", "bf16+fp8")
     with pytest.raises(UnknownName, match=r"did you mean workload\.rate"):
-        varied(["workload.rates=1,2"])
+        varied(["workload.rates=1,2"], lists)

@@ -5,9 +5,10 @@ import json
 import pytest
 
 from planner.answer.schema import Infeasible, Objective, Plan
-from planner.ask.provenance import provenance_of
+from planner.ask.account import provenance_of
 from planner.catalog.load import Catalog
 from planner.errors import InputError
+from planner.scenario.load import paths_of
 from planner.sweeping.local import this_process
 from planner.sweeping.task import Terms, tasks
 from planner.sweeping.variants import varied
@@ -42,7 +43,7 @@ def rented(tmp_path_factory):
 def six(question):
     """Return six tasks, and their terms."""
     catalog = Catalog()
-    return tasks(str(question), varied(SIX), catalog), Terms((), catalog.digest)
+    return tasks(str(question), varied(SIX, paths_of(None)), catalog), Terms((), catalog.digest)
 
 
 @pytest.fixture(scope="session")

@@ -4,13 +4,14 @@ import pytest
 
 from planner.catalog.load import Catalog
 from planner.errors import InputError
+from planner.scenario.load import paths_of
 from planner.sweeping.task import tasks
 from planner.sweeping.variants import overrides, variants, varied
 from tests.sweep.conftest import no_offer
 
 
 def test_the_last_path_varies_fastest():
-    found = list(variants(varied(["workload.tokens=1G,2G", "limits.deadline=30d, 60d"])))
+    found = list(variants(varied(["workload.tokens=1G,2G", "limits.deadline=30d, 60d"], paths_of(None))))
     assert [tuple(variant.values()) for variant in found] == [
         ("1G", "30d"), ("1G", "60d"), ("2G", "30d"), ("2G", "60d")]
     assert list(found[0]) == ["workload.tokens", "limits.deadline"]
@@ -18,13 +19,15 @@ def test_the_last_path_varies_fastest():
 
 def test_plus_joins_the_values_of_a_list_and_means_nothing_elsewhere():
     variant = {"hardware.candidates": "dgx-h100 + dgx-b200", "workload.global_batch": "2048 sequences +- 2%"}
-    assert overrides(variant) == {"hardware.candidates": ["dgx-h100", "dgx-b200"],
+    axes = varied([f"{path}={value}" for path, value in variant.items()], paths_of(None))
+    assert overrides(variant, axes) == {"hardware.candidates": ["dgx-h100", "dgx-b200"],
                                   "workload.global_batch": "2048 sequences +- 2%"}
 
 
 def test_variants_are_resolved_scenarios(question):
-    found = tasks(str(question), varied(["hardware.candidates=dgx-h100,8xh100+dgx-a100",
-                                         "workload.global_batch=64 sequences +- 2%,64"]), Catalog())
+    axes = varied(["hardware.candidates=dgx-h100,8xh100+dgx-a100", "workload.global_batch=64 sequences +- 2%,64"],
+                  paths_of(None))
+    found = tasks(str(question), axes, Catalog())
     assert [task.index for task in found] == [0, 1, 2, 3]
     assert found[0].scenario.hardware.candidates == ("dgx-h100",)
     assert {"dgx-h100", "dgx-a100"} <= set(found[3].scenario.hardware.candidates)
@@ -60,7 +63,7 @@ def test_a_wrong_variant_is_refused_before_any_is_solved(planner, question, sear
 
 def test_from_python_nothing_varied_is_refused_too():
     with pytest.raises(InputError, match="nothing is varied"):
-        varied([])
+        varied([], {})
 
 
 def test_the_scenario_itself_may_be_wrong(planner, tmp_path):

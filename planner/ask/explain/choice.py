@@ -18,10 +18,12 @@ from planner.jobs.columns import Run
 from planner.jobs.kinds import question_of
 from planner.jobs.settle import settle
 from planner.jobs.solved import Question, Solved, solve
+from planner.scenario.load import only_one
 from planner.scenario.pool import candidate_nodes
+from planner.scenario.portfolio import AnyQuestion
 from planner.scenario.scenario import AnyScenario
 
-Ask = Callable[[Mapping[str, str]], AnyScenario]
+Ask = Callable[[Mapping[str, str]], AnyQuestion]
 """The question with some scenario values replaced, by dotted path."""
 PLACES = {"gpu": "hardware.candidates", "node": "hardware.candidates", "provider": "sourcing.rent.providers",
           "region": "sourcing.rent.regions", "terms": "sourcing.rent.terms", "gpus": "limits.gpus"}
@@ -74,7 +76,7 @@ def why_not(ask: Ask, catalog: Catalog, asked: Mapping[str, str], plan: Solved) 
     """Return what becomes of one choice. Raises InputError."""
     values = values_of(plan.question)
     held = {key: value for key, value in asked.items() if key not in values}
-    scenario = as_rented(ask({values[key]: value for key, value in asked.items() if key in values}), asked)
+    scenario = as_rented(only_one(ask({values[key]: value for key, value in asked.items() if key in values})), asked)
     try:
         question = question_of(scenario, catalog)
     except InputError as error:

@@ -14,6 +14,7 @@ from planner.errors import Unsupported
 from planner.jobs.kinds import asks_what_holds, question_of
 from planner.jobs.settle import settle
 from planner.jobs.solved import solve_lifted
+from planner.scenario.portfolio import Portfolio
 from planner.solver.settings import UNLIMITED, Effort
 
 
@@ -24,6 +25,10 @@ def explain(ask: Ask, catalog: Catalog, choices: Sequence[str] = (), effort: Eff
     be explained.
     """
     scenario = ask({})
+    if isinstance(scenario, Portfolio):
+        from planner.ask.portfolio.explain import explain_portfolio  # the other question, asked by giving jobs
+
+        return explain_portfolio(scenario, catalog, choices, effort)
     if asks_what_holds(scenario):
         raise Unsupported("explain without workload.tokens: this question is about memory alone; planner "
                           "estimate shows where the bytes go")

@@ -29,8 +29,8 @@ def no_plan(agenda: Agenda, effort: Effort) -> Infeasible:
     for number in range(len(agenda.portfolio.jobs)):
         alone = agenda.alone(number)
         if _solve(alone.problem, effort).status == "infeasible":
-            return _because(alone, effort, f"{agenda.portfolio.jobs[number].name} by itself")
-    return _because(agenda, effort, "all jobs together")
+            return _because(alone, effort, f"{agenda.portfolio.jobs[number].name} alone")
+    return _because(agenda, effort, "all the jobs")
 
 
 def _solve(problem: Problem, effort: Effort) -> Schedule:
@@ -64,7 +64,7 @@ def _nothing_does(agenda: Agenda, number: int, effort: Effort) -> Infeasible:
         return Infeasible(because=(f"{asked.name}: no layout finishes in the {show_within(given)} that it has",),
                           nearest=f"{show_within(least)} instead of {show_within(given)}",
                           relaxations=tuple(relaxations))
-    kept = " and ".join(f"{name} {_asked(agenda, name)}" for name in held if name != "deadline")
+    kept = " and ".join(f"{name} {asked_limit(agenda, name)}" for name in held if name != "deadline")
     return Infeasible(because=(f"{asked.name}: no layout keeps {kept}",), relaxations=tuple(relaxations))
 
 
@@ -80,7 +80,7 @@ def _lifted(agenda: Agenda, number: int, name: str, runs: Sequence[Column]) -> I
         return
     best = min(runs, key=lambda one: one.power_w)
     enough = {"max_power": f"{best.power_w:,} W", "max_gpus": f"{best.gpus:,}", "max_nodes": f"{best.rented_nodes:,}"}
-    yield Relaxation(limit=name, from_=_asked(agenda, name), to=enough[name])
+    yield Relaxation(limit=name, from_=asked_limit(agenda, name), to=enough[name])
 
 
 def _later(agenda: Agenda, number: int, seconds: float) -> Iterator[Relaxation]:
@@ -103,9 +103,9 @@ def _because(agenda: Agenda, effort: Effort, who: str) -> Infeasible:
 
     reasons = minimal(names, possible)
     if not reasons:
-        return Infeasible(because=(f"{who}: more work than the nodes there may be can do within the horizon",))
-    shown = " and ".join(f"{name} {_asked(agenda, name)}" for name in reasons)
-    return Infeasible(because=(f"{who}: no schedule keeps {shown}",),
+        return Infeasible(because=(f"{who} is more work than the nodes there may be can do within the horizon",))
+    shown = " and ".join(f"{name} {asked_limit(agenda, name)}" for name in reasons)
+    return Infeasible(because=(f"no schedule of {who} keeps {shown}",),
                       relaxations=tuple(_relaxed(agenda, reasons, effort)))
 
 
@@ -123,7 +123,7 @@ def _limits(agenda: Agenda) -> Iterator[str]:
             yield f"{asked.name}.deadline"
 
 
-def _asked(agenda: Agenda, name: str) -> str:
+def asked_limit(agenda: Agenda, name: str) -> str:
     """Return a limit as it was asked."""
     limits, rent = agenda.portfolio.limits, agenda.portfolio.sourcing.rent
     if name.endswith(".deadline"):
@@ -153,10 +153,10 @@ def _relaxed(agenda: Agenda, reasons: Collection[str], effort: Effort) -> Iterat
             continue
         found = _solve(_without(agenda, {name}), effort)
         if found.value is not None:
-            yield Relaxation(limit=name, from_=_asked(agenda, name), to=_enough(agenda, name, found))
+            yield Relaxation(limit=name, from_=asked_limit(agenda, name), to=taken_of(agenda, name, found))
 
 
-def _enough(agenda: Agenda, name: str, found: Schedule) -> str:
+def taken_of(agenda: Agenda, name: str, found: Schedule) -> str:
     """Return what a schedule takes of a limit, up, in the unit that it is asked in."""
     if name == "budget":
         return _dollars(sum(usd for usd, _, _ in spent(agenda.problem, found)))
@@ -187,4 +187,4 @@ def _postponed(agenda: Agenda, name: str, effort: Effort) -> Iterator[Relaxation
         known = zip(steep.tasks, agenda.items, found.tasks, strict=True)
         ends = [placed.end(steep, task) for task, item, placed in known if item.job == number and placed is not None]
         day = -(-max(ends, default=0) // DAY_SECONDS) * DAY_SECONDS
-        yield Relaxation(limit=name, from_=_asked(agenda, name), to=written(agenda.moment(day)))
+        yield Relaxation(limit=name, from_=asked_limit(agenda, name), to=written(agenda.moment(day)))

@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from planner.answer.schema import Objective, Plan
+from planner.ask.account import provenance_of
+from planner.ask.portfolio.added import added_to, kept_to
 from planner.ask.portfolio.cause import no_plan
 from planner.ask.portfolio.dated import assignments_of
 from planner.ask.portfolio.ledger import cash_of, periods_of, supply_of
-from planner.ask.provenance import provenance_of
 from planner.catalog.load import Catalog
 from planner.jobs.agenda import Agenda, agenda_of
 from planner.jobs.columns import MICRO, Columns, joined
@@ -23,13 +25,22 @@ from planner.scenario.portfolio import Portfolio
 from planner.solver.fleet.schedule import Schedule
 from planner.solver.settings import Effort
 
+Known: TypeAlias = dict[object, Columns]
+"""Columns by what they depend on."""
+
 
 def plan_portfolio(portfolio: Portfolio, catalog: Catalog, *, defaults: Sequence[Default] = (),
-                   time_limit: float | None = None, workers: int = 1) -> Plan:
-    """Return the cheapest plan found for many jobs on one fleet, with its gap. Raises PlannerError for wrong input."""
+                   time_limit: float | None = None, workers: int = 1, before: Portfolio | None = None) -> Plan:
+    """Return the cheapest plan found for many jobs on one fleet, with its gap. Raises PlannerError for wrong input.
+
+    before: the same without the last jobs, which are then added to its plan.
+    """
     started, effort = time.monotonic(), effort_of(time_limit, workers)
-    agenda = prepared(portfolio, catalog, effort)
-    found = _so_far(agenda, Schedule("infeasible") if agenda.empty else solved(agenda, effort))
+    known: Known = {}
+    earlier = None if before is None else _answered(before, catalog, effort, known)
+    agenda, found = _answered(portfolio, catalog, effort, known)
+    if earlier is not None and found.value is not None and earlier[1].value is not None:
+        found = kept_to(agenda, found, earlier[1], effort)
     account = joined([columns.account for columns in agenda.columns], time.monotonic() - started)
     removed = {**account.removed, **({"not_offered": agenda.left_out} if agenda.left_out else {}),
                **({"no_offer": len(agenda.market.dropped)} if agenda.market.dropped else {})}
@@ -41,20 +52,26 @@ def plan_portfolio(portfolio: Portfolio, catalog: Catalog, *, defaults: Sequence
                 assignments=assignments_of(agenda, found) if planned else (),
                 supply=supply_of(agenda, found) if planned else (),
                 periods=periods_of(agenda, found) if planned else (),
+                added=None if earlier is None else added_to(*earlier, agenda, found),
                 cash=cash_of(agenda, found) if planned else (),
                 search=account.model_copy(update={"removed": removed}),
                 infeasible=no_plan(agenda, effort) if found.status == "infeasible" else None,
                 provenance=provenance_of(portfolio, catalog, (*defaults, *decided)))
 
 
-def prepared(portfolio: Portfolio, catalog: Catalog, effort: Effort) -> Agenda:
-    """Return the question with the columns of every job; jobs that ask the same are searched once."""
+def _answered(portfolio: Portfolio, catalog: Catalog, effort: Effort, known: Known) -> tuple[Agenda, Schedule]:
+    agenda = prepared(portfolio, catalog, effort, known)
+    return agenda, _so_far(agenda, Schedule("infeasible") if agenda.empty else solved(agenda, effort))
+
+
+def prepared(portfolio: Portfolio, catalog: Catalog, effort: Effort, known: Known | None = None) -> Agenda:
+    """Return the question with the columns of every job; what asks the same is searched once, over all of `known`."""
     market, suppliers = suppliers_of(portfolio, catalog)
     jobs = jobs_of(portfolio, catalog, market)
-    known: dict[object, Columns] = {}
+    known = {} if known is None else known
     columns = []
     for asked, job in zip(portfolio.jobs, jobs, strict=True):
-        key = asked.workload, job.terms.limits.deadline
+        key = asked.workload, job.terms.limits, job.terms.period, market.offers
         if key not in known:
             known[key] = job.columns(effort, "shared")
         columns.append(known[key])

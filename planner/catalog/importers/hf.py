@@ -27,7 +27,7 @@ SEQUENCE_LENGTH, GLOBAL_BATCH = 8192, 1024
 SEES = frozenset({"vision_config", "visual", "mm_vision_tower", "audio_config"})
 """Keys of a config that has more than a language model."""
 WITH_IMAGES = frozenset({"gemma3", "gemma4", "llama4", "mistral3", "kimi_k25", "minimax_m3_vl", "qwen3_5",
-                         "qwen3_5_moe"})
+                         "qwen3_5_moe", "gemma3n"})
 """Language models that can read images too; their text part is what the entry is of."""
 
 
@@ -53,6 +53,7 @@ def import_config(path: Path, as_of: str, text_only: bool = False, name: str | N
                          "imports the language model alone", file=str(path))
     try:
         shape, assumption = (FAMILIES[kind](config), "") if kind in FAMILIES else unknown(config)
+        assumption = shape.pop("note", assumption)
         entry = {"hidden": config.get("hidden_size"), "vocab": config.get("vocab_size"), "norm": "rmsnorm"} | shape
         model = Model.model_validate(entry | _head(config, path, as_of, assumption, sees, name))
         # what is written is what a catalog reads

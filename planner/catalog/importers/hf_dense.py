@@ -1,8 +1,18 @@
-"""How Hugging Face configs spell dense transformers. Defaults are those of the family's config class."""
+"""How Hugging Face configs spell dense transformers with gated feed-forwards; defaults are the config class's."""
 
 from __future__ import annotations
 
-from planner.catalog.importers.hf_parts import Config, Entry, attention, gated, in_turn, one, usual, windowed
+from planner.catalog.importers.hf_parts import (
+    Config,
+    Entry,
+    attention,
+    gated,
+    in_turn,
+    latent,
+    one,
+    usual,
+    windowed,
+)
 
 
 def llama(c: Config) -> Entry:
@@ -92,11 +102,6 @@ def bitnet(c: Config) -> Entry:
     return one({"tie_word_embeddings": True, **c}, attention(c), gated(c), vectors=inner)
 
 
-def arcee(c: Config) -> Entry:
-    """Arcee: squared ReLU without a gate."""
-    return one(c, attention(c, bias="qkvo" if c.get("attention_bias") else "none"), gated(c, kind="plain"))
-
-
 def apertus(c: Config) -> Entry:
     """Apertus: norms on queries and keys, and an activation with two parameters of its own."""
     return one(c, attention(c, qk_norm=True), gated(c, kind="plain"), vectors=2)
@@ -121,19 +126,6 @@ def gemma3(c: Config) -> Entry:
     return windowed(entry, in_turn(c, c.get("sliding_window_pattern", 6)), c.get("sliding_window", 4096))
 
 
-def nemotron(c: Config) -> Entry:
-    """Nemotron-4 and Minitron: squared ReLU, layer norms."""
-    bias = "qkvo" if c.get("attention_bias") else "none"
-    return one(c, attention(c, bias=bias), gated(c, kind="plain")) | {"norm": "layernorm"}
-
-
-def starcoder2(c: Config) -> Entry:
-    """StarCoder 2: layer norms, biases, a plain feed-forward."""
-    bias = bool(c.get("use_bias", True))
-    heads = attention(c, bias="qkvo" if bias else "none", window=c.get("sliding_window"))
-    return one({"tie_word_embeddings": True, **c}, heads, gated(c, kind="plain", bias=bias)) | {"norm": "layernorm"}
-
-
 def stablelm(c: Config) -> Entry:
     """StableLM: layer norms, one for both parts where they are parallel."""
     parallel = bool(c.get("use_parallel_residual"))
@@ -155,83 +147,6 @@ def cohere2(c: Config) -> Entry:
     return windowed(cohere(c), in_turn(c, c.get("sliding_window_pattern") or 4), c.get("sliding_window", 4096))
 
 
-def gpt_neox(c: Config) -> Entry:
-    """GPT-NeoX and Pythia: two norms, attention and feed-forward in parallel."""
-    bias = "qkvo" if c.get("attention_bias", True) else "none"
-    return one(c, attention(c, bias=bias), gated(c, kind="plain", bias=True), norms=2,
-               parallel=bool(c.get("use_parallel_residual", True))) | {"norm": "layernorm"}
-
-
-def _plain(c: Config, **changes: object) -> Entry:
-    ffn = c.get("n_inner") or c.get("intermediate_size") or 4 * c["hidden_size"]
-    return {"kind": "plain", "ffn": ffn, "bias": True} | changes
-
-
-def gpt2(c: Config) -> Entry:
-    """GPT-2."""
-    c = usual(c)
-    return one({"tie_word_embeddings": True, **c}, attention(c, bias="qkvo"), _plain(c)) | {
-        "hidden": c["hidden_size"], "norm": "layernorm", "positions": "learned",
-        "position_rows": c.get("max_position_embeddings", 1024)}
-
-
-def gpt_bigcode(c: Config) -> Entry:
-    """StarCoder and SantaCoder: GPT-2 with one key-value head."""
-    c = usual(c)
-    return gpt2({**c, "num_key_value_heads": 1 if c.get("multi_query", True) else c["num_attention_heads"]})
-
-
-def gptj(c: Config) -> Entry:
-    """GPT-J and CodeGen: one norm ahead of both parts, an output matrix with a bias."""
-    c = usual(c)
-    return one(c, attention(c), _plain(c), parallel=True, norms=1) | {
-        "hidden": c["hidden_size"], "norm": "layernorm", "output_parameters": c["vocab_size"]}
-
-
-def phi(c: Config) -> Entry:
-    """Phi 1 to 2: as GPT-J, with biases on attention too."""
-    norms = 2 * (c["hidden_size"] // c["num_attention_heads"]) * 2 if c.get("qk_layernorm") else 0
-    return one(c, attention(c, bias="qkvo"), _plain(c), parallel=True, norms=1, vectors=norms) | {
-        "norm": "layernorm", "output_parameters": c["vocab_size"]}
-
-
-def opt(c: Config) -> Entry:
-    """OPT, whose table of positions has two rows more than positions."""
-    if c.get("word_embed_proj_dim", c["hidden_size"]) != c["hidden_size"]:
-        raise KeyError("word_embed_proj_dim equal to hidden_size")
-    return one({"tie_word_embeddings": True, **c}, attention(c, bias="qkvo"), _plain(c, ffn=c["ffn_dim"])) | {
-        "norm": "layernorm", "positions": "learned", "position_rows": c["max_position_embeddings"] + 2}
-
-
-def bloom(c: Config) -> Entry:
-    """BLOOM."""
-    c = usual(c)
-    return one({"tie_word_embeddings": True, **c}, attention(c, bias="qkvo"), _plain(c)) | {
-        "hidden": c["hidden_size"], "norm": "layernorm", "positions": "alibi", "embedding_norm": True}
-
-
-def falcon(c: Config) -> Entry:
-    """Falcon, 7B with one key-value head and one norm, 40B and 180B with groups and two."""
-    c, new = usual(c), bool(c.get("new_decoder_architecture"))
-    whole = 1 if c.get("multi_query", True) else c["num_attention_heads"]
-    groups = (c.get("num_kv_heads") or c["n_head_kv"]) if new else whole
-    bias, parallel = bool(c.get("bias", False)), bool(new or c.get("parallel_attn", True))
-    norms = c.get("num_ln_in_parallel_attn") or (2 if new or not parallel else 1)
-    mlp = _plain(c, ffn=c.get("ffn_hidden_size") or 4 * c["hidden_size"], bias=bias)
-    heads = attention({**c, "num_key_value_heads": groups}, bias="qkvo" if bias else "none")
-    return one({"tie_word_embeddings": True, **c}, heads, mlp, parallel=parallel, norms=norms) | {
-        "norm": "layernorm", "positions": "alibi" if c.get("alibi") else "rope"}
-
-
-def mpt(c: Config) -> Entry:
-    """MPT."""
-    c, inner = usual(c), c.get("attn_config") or {}
-    heads = attention({**c, "num_key_value_heads": inner.get("kv_n_heads") or c["num_attention_heads"]})
-    return one({"tie_word_embeddings": True, **c}, heads,
-               _plain(c, ffn=c.get("expansion_ratio", 4) * c["hidden_size"], bias=not c.get("no_bias", True))) | {
-        "hidden": c["hidden_size"], "norm": "layernorm-nobias", "positions": "alibi"}
-
-
 def qwen(c: Config) -> Entry:
     """Qwen 1, whose intermediate_size counts both products into the feed-forward."""
     return one(c, attention(c, bias="qkv"), gated(c, ffn=c["intermediate_size"] // 2))
@@ -244,3 +159,39 @@ def chatglm(c: Config) -> Entry:
     bias = "qkvo" if c.get("add_bias_linear") else "qkv" if c.get("add_qkv_bias") else "none"
     heads = attention({**c, "num_key_value_heads": groups, "head_dim": c.get("kv_channels")}, bias=bias)
     return one(c, heads, gated({"intermediate_size": c["ffn_hidden_size"]})) | {"vocab": c["padded_vocab_size"]}
+
+
+def latent_llama(c: Config) -> Entry:
+    """MiniCPM 3 and Youtu: Llama's layers with latent attention."""
+    return one({"tie_word_embeddings": True, **c}, latent(c), gated(c))
+
+
+def vaultgemma(c: Config) -> Entry:
+    """VaultGemma: as Gemma 2, without norms behind the parts of a layer."""
+    entry = one({"tie_word_embeddings": True, **c}, attention(c), gated(c))
+    return windowed(entry, in_turn(c, 2), c.get("sliding_window", 4096))
+
+
+def hyperclovax(c: Config) -> Entry:
+    """HyperCLOVA X: as Granite, with norms behind the parts of a layer too where the config says so."""
+    return one(c, attention(c), gated(c), norms=4 if c.get("use_post_norm") else 2)
+
+
+def internlm3(c: Config) -> Entry:
+    """InternLM 3: biases on queries, keys and values, or everywhere."""
+    bias = "qkvo" if c.get("bias") else "qkv" if c.get("qkv_bias") else "none"
+    return one(c, attention(c, bias=bias), gated(c))
+
+
+def granite_swa(c: Config) -> Entry:
+    """Granite with windowed layers and sinks."""
+    return windowed(one(c, attention(c, sinks=True), gated(c)), in_turn(c, 4), c.get("sliding_window", 128))
+
+
+def doge(c: Config) -> Entry:
+    """Doge: scaled residuals, and a mask that values compute."""
+    if c.get("is_moe"):
+        raise ValueError("experts of one neuron each (is_moe) are not modeled")
+    heads = attention(c, qk_norm=True)
+    return one(c, heads, gated(c), vectors=2 * c["hidden_size"] + heads["kv_heads"],
+               products=[(heads["kv_heads"] * heads["head_dim"], heads["kv_heads"])])

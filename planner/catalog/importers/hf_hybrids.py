@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from planner.catalog.importers.hf_mixtures import latent
-from planner.catalog.importers.hf_parts import Config, Entry, attention, gated, mixture, several
+from planner.catalog.importers.hf_mixtures import routed, sparse_layers
+from planner.catalog.importers.hf_parts import Config, Entry, attention, gated, in_turn, latent, mixture, one, several
 
 
 def nemotron_h(c: Config) -> Entry:
@@ -42,10 +42,7 @@ def jamba(c: Config) -> Entry:
 
 def qwen_hybrid(c: Config) -> Entry:
     """Qwen3-Next and Qwen3.5: gated delta rule layers, and gated attention in every fourth."""
-    recurrence = {"kind": "deltanet", "key_heads": c["linear_num_key_heads"],
-                  "value_heads": c["linear_num_value_heads"], "key_dim": c["linear_key_head_dim"],
-                  "value_dim": c["linear_value_head_dim"],
-                  "conv": c.get("linear_conv_kernel_dim", 4)}
+    recurrence = _delta(c)
     mlp = gated(c) if not c.get("num_experts") else mixture(
         c, "num_experts", "moe_intermediate_size", shared_experts=1, shared_gate=True,
         shared_ffn=c["shared_expert_intermediate_size"])
@@ -54,6 +51,12 @@ def qwen_hybrid(c: Config) -> Entry:
     full = attention(c, qk_norm=True, gate=True)
     return several(c, [{"mlp": mlp} | ({"recurrence": recurrence} if kind == "linear_attention" else
                                        {"attention": full}) for kind in kinds])
+
+
+def _delta(c: Config) -> Entry:
+    return {"kind": "deltanet", "key_heads": c["linear_num_key_heads"], "value_heads": c["linear_num_value_heads"],
+            "key_dim": c["linear_key_head_dim"], "value_dim": c["linear_value_head_dim"],
+            "conv": c.get("linear_conv_kernel_dim", 4)}
 
 
 def mamba2(c: Config) -> Entry:
@@ -85,15 +88,13 @@ def mamba(c: Config) -> Entry:
 
 def granite_hybrid(c: Config) -> Entry:
     """Granite 4: Mamba-2 with attention in a few layers, and experts beside a feed-forward that every token passes."""
-    recurrence = {"kind": "mamba2", "heads": c["mamba_n_heads"], "state": c["mamba_d_state"], "conv": c["mamba_d_conv"],
-                  "head_dim": c.get("mamba_expand", 2) * c["hidden_size"] // c["mamba_n_heads"],
-                  "groups": c.get("mamba_n_groups", 1)}
+    recurrence = _mamba2(c)
     shared = c["shared_intermediate_size"]
     mlp = mixture(c, "num_local_experts", shared_experts=1, shared_ffn=shared) if c.get("num_local_experts") else (
         gated(c, ffn=shared))
     kinds = c.get("layer_types") or c["layers_block_type"]
     return several(c, [
-        {"mlp": mlp} | ({"recurrence": recurrence} if kind == "mamba" else {"attention": attention(c)})
+        {"mlp": mlp} | ({"attention": attention(c)} if "full_attention".endswith(kind) else {"recurrence": recurrence})
         for kind in kinds]) | {"positions": "rope" if c.get("position_embedding_type") == "rope" else "none"}
 
 
@@ -138,3 +139,150 @@ def nemotron_nas(c: Config) -> Entry:
             layer["mlp"] = gated(c, ffn=width)
         layers.append({key: value for key, value in layer.items() if value})
     return several(c, layers)
+
+
+def _mamba2(c: Config) -> Entry:
+    """Return a layer of the second Mamba as Bamba, Granite 4 and Falcon-H1 spell it."""
+    inner = c.get("mamba_d_ssm") or c.get("mamba_expand", 2) * c["hidden_size"]
+    return {"kind": "mamba2", "heads": c["mamba_n_heads"], "state": c["mamba_d_state"],
+            "conv": c.get("mamba_d_conv", 4), "head_dim": inner // c["mamba_n_heads"],
+            "groups": c.get("mamba_n_groups", 1)}
+
+
+def bamba(c: Config) -> Entry:
+    """Bamba: Mamba-2, with attention in the layers listed."""
+    attends, recurrence = c.get("attn_layer_indices") or [], _mamba2(c)
+    return several(c, [{"mlp": gated(c)} | ({"attention": attention(c)} if place in attends else
+                                            {"recurrence": recurrence}) for place in range(c["num_hidden_layers"])])
+
+
+def falcon_h1(c: Config) -> Entry:
+    """Falcon-H1, whose layers run attention and Mamba-2 side by side: here one behind the other, as two layers."""
+    first: Entry = {"attention": attention(c), "norms": 0}
+    second: Entry = {"recurrence": _mamba2(c), "mlp": gated(c), "norms": 2}
+    return several(c, [first, second] * c["num_hidden_layers"]) | {
+        "note": "attention and state-space part of a layer are two layers here, one behind the other"}
+
+
+def lfm2(c: Config) -> Entry:
+    """LFM2 and LFM2-MoE: gated short convolutions, with attention in the layers listed."""
+    c = {"tie_word_embeddings": c.get("tie_embedding", True), **c}
+    layers = c["num_hidden_layers"]
+    listed = c.get("full_attn_idxs")
+    kinds = c.get("layer_types") or [
+        "full_attention" if listed is None or place in listed else "conv" for place in range(layers)]
+    experts, lead = c.get("num_experts") or 0, c.get("num_dense_layers") or 0
+    dense = gated(c, ffn=c["intermediate_size"] if experts else _lfm2_width(c))
+    mixed = mixture(c, "num_experts", "moe_intermediate_size",
+                    correction_bias=bool(c.get("use_expert_bias"))) if experts else {}
+    convolution = {"kind": "channels", "inner": c["hidden_size"], "inputs": 3, "state": 0,
+                   "conv": c.get("conv_L_cache", 3)}
+    return several(c, [({"recurrence": convolution} if kind == "conv" else {"attention": attention(c, qk_norm=True)})
+                       | {"mlp": mixed if experts and place >= lead else dense} for place, kind in enumerate(kinds)])
+
+
+def _lfm2_width(c: Config) -> int:
+    """Return the width of the feed-forward: two thirds of what is stated, in whole multiples."""
+    stated = int(c.get("block_ff_dim") or c["intermediate_size"])
+    if not c.get("block_auto_adjust_ff_dim", True):
+        return stated
+    multiple = int(c.get("block_multiple_of", 256))
+    return -(-int(c.get("block_ffn_dim_multiplier", 1.0) * int(2 * stated / 3)) // multiple) * multiple
+
+
+def lfm3(c: Config) -> Entry:
+    """LFM3: as LFM2, with windowed layers, a gate on each head and norms behind the parts of a layer."""
+    convolution = {"kind": "channels", "inner": c["hidden_size"], "inputs": 3, "state": 0,
+                   "conv": c.get("conv_L_cache", 7)}
+    norms = 4 if c.get("use_sandwich_norm", True) else 2
+    gates = [(c["hidden_size"], c["num_attention_heads"])] if c.get("use_attention_gate", True) else []
+    layers: list[Entry] = []
+    for kind in c["layer_types"]:
+        window = c.get("sliding_window") if "sliding" in kind else None
+        mixer = {"recurrence": convolution} if kind == "conv" else {
+            "attention": attention(c, qk_norm=True, window=window), "products": gates}
+        layers.append({"mlp": gated(c), "norms": norms} | mixer)
+    return several({"tie_word_embeddings": True, **c}, layers)
+
+
+def olmo_hybrid(c: Config) -> Entry:
+    """OLMo Hybrid: gated delta rule layers, and OLMo 2's attention in every fourth."""
+    full = attention(c, qk_norm="full")
+    return several(c, [{"mlp": gated(c)} | ({"recurrence": _delta(c)} if "linear" in kind else {"attention": full})
+                       for kind in c["layer_types"]])
+
+
+def bailing_hybrid(c: Config) -> Entry:
+    """Ling 2.6 Hybrid: Kimi delta attention with whole gates, latent attention in every sixth layer."""
+    hidden, heads = c["hidden_size"], c.get("linear_num_heads") or c["num_attention_heads"]
+    width = c.get("linear_head_dim") or 128
+    # the forget gate of every channel, beside what a gated delta rule has
+    linear: Entry = {"recurrence": {"kind": "deltanet", "key_heads": heads, "value_heads": heads, "key_dim": width,
+                                    "value_dim": width, "conv": c.get("linear_conv_kernel_dim", 4)},
+                     "products": [(hidden, heads * width)]}
+    full: Entry = {"attention": latent(c), "products": [(hidden, c["num_attention_heads"])]}
+    every = c.get("layer_group_size", 6)
+    kinds = c.get("layer_types") or ["full" if (place + 1) % every == 0 else "linear"
+                                     for place in range(c["num_hidden_layers"])]
+    return several(c, [(linear if "linear" in kind else full) | {"mlp": routed(c) if is_sparse else gated(c)}
+                       for kind, is_sparse in zip(kinds, sparse_layers(c), strict=True)])
+
+
+def recurrent_gemma(c: Config) -> Entry:
+    """RecurrentGemma: two RG-LRU layers to one of windowed attention; intermediate_size counts both products."""
+    hidden, inner = c["hidden_size"], c.get("lru_width") or c["hidden_size"]
+    mlp = gated(c, ffn=c["intermediate_size"] // 2, bias=True)
+    recurrence = {"kind": "channels", "inner": inner, "inputs": 2, "state": 1, "conv": c.get("conv1d_width", 4),
+                  "gate_heads": c["num_attention_heads"]}
+    turn: dict[str, Entry] = {
+        # biases of the products, the convolution and the gates, and one decay a channel
+        "recurrent": {"recurrence": recurrence, "mlp": mlp, "vectors": 6 * inner + hidden},
+        "attention": {"attention": attention(c, window=c.get("attention_window_size", 2048)), "mlp": mlp,
+                      "vectors": hidden}}
+    types = c.get("block_types") or c.get("_block_types") or ["recurrent", "recurrent", "attention"]
+    return several({"tie_word_embeddings": True, **c}, [
+        turn[types[place % len(types)]] for place in range(c["num_hidden_layers"])])
+
+
+def rwkv(c: Config) -> Entry:
+    """RWKV-4: a weighted mean of values along each channel, and a feed-forward behind a gate."""
+    hidden = c["hidden_size"]
+    inner, ffn = c.get("attention_hidden_size") or hidden, c.get("intermediate_size") or 4 * hidden
+    # two tokens before the present one, and three numbers of the mean
+    recurrence = {"kind": "channels", "inner": inner, "inputs": 3, "state": 5}
+    return one(c, {}, {"kind": "plain", "ffn": ffn}, recurrence=recurrence, products=[(hidden, hidden)],
+               vectors=5 * hidden + 2 * inner) | {
+        "norm": "layernorm", "positions": "none", "embedding_norm": True}
+
+
+def xlstm(c: Config) -> Entry:
+    """xLSTM 7B: matrix memories with scalar gates a head."""
+    hidden, heads, step = c["hidden_size"], c["num_heads"], c.get("ffn_round_up_to_multiple_of", 64)
+    recurrence = {"kind": "deltanet", "key_heads": heads, "value_heads": heads, "conv": 1,
+                  "key_dim": int(hidden * c.get("qk_dim_factor", 0.5)) // heads,
+                  "value_dim": int(hidden * c.get("v_dim_factor", 1.0)) // heads}
+    ffn = -(-int(c.get("ffn_proj_factor", 2.667) * hidden) // step) * step
+    return one({"num_hidden_layers": c.get("num_blocks"), **c}, {}, {"kind": "gated", "ffn": ffn},
+               recurrence=recurrence) | {"positions": "none"}
+
+
+def gemma3n(c: Config) -> Entry:
+    """Gemma 3n, text part: four residual streams of which one is computed, and tables of each layer.
+
+    The products that join the streams stand before and behind the layers.
+    """
+    c = {"tie_word_embeddings": True, **c}
+    layers, hidden, per_layer = c["num_hidden_layers"], c["hidden_size"], c.get("hidden_size_per_layer_input", 256)
+    streams, rank = c.get("altup_num_inputs", 4), c.get("laurel_rank", 64)
+    widths = c["intermediate_size"] if isinstance(c["intermediate_size"], list) else [c["intermediate_size"]] * layers
+    owned = layers - c.get("num_kv_shared_layers", 15)
+    found: list[Entry] = []
+    for place, kind in enumerate(in_turn(c, 5)):
+        window = c.get("sliding_window", 512) if "sliding" in kind else None
+        heads = attention(c, qk_norm=True, window=window) | ({"borrowed": True} if place >= owned else {})
+        found.append({"attention": heads, "mlp": gated(c, ffn=widths[place]), "norms": 7, "products": [
+            (hidden, streams), (hidden, rank), (rank, hidden), (hidden, per_layer), (per_layer, hidden)],
+            "vectors": hidden + streams**2 * (streams + 1)})
+    rows, joined = (c.get("vocab_size_per_layer_input") or c["vocab_size"]) + hidden, (streams - 1) * hidden**2
+    return several(c, found) | {"input_parameters": (rows * layers + 1) * per_layer + joined,
+                                "output_parameters": joined}

@@ -8,6 +8,7 @@ from planner.catalog.importers.hf_parts import (
     attention,
     gated,
     in_turn,
+    latent,
     mixture,
     of,
     one,
@@ -17,26 +18,33 @@ from planner.catalog.importers.hf_parts import (
 )
 
 
-def _routed(c: Config, **changes: object) -> Entry:
-    """Return a mixture as DeepSeek spells it."""
+def routed(c: Config, **changes: object) -> Entry:
+    """Return a mixture as DeepSeek spells it, its numbers by any of their names.
+
+    shared_width: of a shared expert, where a family has it.
+    """
+    c = usual(c)
+    wide = {"shared_ffn": c["shared_width"]} if c.get("shared_width") else {}
     return mixture(c, "n_routed_experts", "moe_intermediate_size", shared_experts=c.get("n_shared_experts") or 0,
-                   correction_bias=c.get("topk_method", "noaux_tc") == "noaux_tc", **changes)
+                   correction_bias=c.get("topk_method", "noaux_tc") == "noaux_tc", **wide, **changes)
 
 
-def _sparse(c: Config) -> list[bool]:
-    """Return which layers are mixtures: as the config lists them, or by a number of dense ones and a period."""
+def sparse_layers(c: Config) -> list[bool]:
+    """Return which layers are mixtures: as the config lists them or the dense ones, or by a lead and a period."""
+    c = usual(c)
     layers, kinds, listed = c["num_hidden_layers"], c.get("mlp_layer_types"), c.get("moe_layer_freq")
     if kinds:
         return [kind != "dense" for kind in kinds[:layers]]
     if isinstance(listed, list):
         return [bool(routed) for routed in listed[:layers]]
-    lead = c.get("first_k_dense_replace") or 0
-    return [i >= lead and i % (listed or 1) == 0 for i in range(layers)]
+    lead, step, dense = c.get("first_k_dense_replace") or 0, c.get("decoder_sparse_step") or 1, c.get("mlp_only_layers")
+    return [i >= lead and i % (listed or 1) == 0 and (i + 1) % step == 0 and i not in (dense or ())
+            for i in range(layers)]
 
 
 def _mixed(c: Config, attention: Entry, routed: Entry, **changes: object) -> Entry:
     """Return a mixture whose dense layers lead it, or stand between."""
-    sparse = _sparse(c)
+    sparse = sparse_layers(c)
     lead = sparse.index(True) if True in sparse else len(sparse)
     dense: Entry = {"attention": attention, "mlp": gated(c), **changes}
     rest: Entry = {"attention": attention, "mlp": routed, **changes}
@@ -56,19 +64,12 @@ def qwen2_moe(c: Config) -> Entry:
     """Qwen 1.5 and 2, mixtures: a shared expert behind a gate, dense layers where the config names them."""
     routed = mixture(c, "num_experts", "moe_intermediate_size", shared_experts=1, shared_gate=True,
                      shared_ffn=c["shared_expert_intermediate_size"])
-    return _by_step(c, attention(c, bias="qkv" if c.get("qkv_bias", True) else "none"), routed)
+    return _mixed(c, attention(c, bias="qkv" if c.get("qkv_bias", True) else "none"), routed)
 
 
 def qwen3_moe(c: Config) -> Entry:
     """Qwen 3, mixtures."""
-    return _by_step(c, attention(c, qk_norm=True), mixture(c, "num_experts", "moe_intermediate_size"))
-
-
-def _by_step(c: Config, attention: Entry, routed: Entry) -> Entry:
-    step, dense = c.get("decoder_sparse_step", 1), c.get("mlp_only_layers") or []
-    layers = c["num_hidden_layers"]
-    return _mixed({**c, "mlp_layer_types": ["dense" if i in dense or (i + 1) % step else "sparse"
-                                            for i in range(layers)]}, attention, routed)
+    return _mixed(c, attention(c, qk_norm=True), mixture(c, "num_experts", "moe_intermediate_size"))
 
 
 def olmoe(c: Config) -> Entry:
@@ -111,17 +112,17 @@ def gpt_oss(c: Config) -> Entry:
 def glm4_moe(c: Config) -> Entry:
     """GLM-4.5 to 4.7."""
     heads = attention(c, bias="qkv" if c.get("attention_bias") else "none", qk_norm=bool(c.get("use_qk_norm")))
-    return _mixed(c, heads, _routed(c) | {"correction_bias": True})
+    return _mixed(c, heads, routed(c) | {"correction_bias": True})
 
 
 def dots1(c: Config) -> Entry:
     """dots.llm1: as DeepSeek's mixtures, with attention in groups and norms on queries and keys."""
-    return _mixed(c, attention(c, qk_norm=True), _routed(c) | {"correction_bias": True})
+    return _mixed(c, attention(c, qk_norm=True), routed(c) | {"correction_bias": True})
 
 
 def deepseek_v1(c: Config) -> Entry:
     """DeepSeekMoE 16B: attention in groups."""
-    return _mixed(c, attention(c), _routed(c) | {"correction_bias": False})
+    return _mixed(c, attention(c), routed(c) | {"correction_bias": False})
 
 
 def minimax_m2(c: Config) -> Entry:
@@ -144,28 +145,18 @@ def minimax_m3(c: Config) -> Entry:
                      shared_ffn=c.get("shared_intermediate_size", c["intermediate_size"]))
     dense = gated(c, ffn=c.get("dense_intermediate_size", 12288))
     return several(c, [{"attention": full | ({"indexer": indexer} if picked else {}), "mlp": routed if is_sparse else
-                        dense} for picked, is_sparse in zip(picks, _sparse(c), strict=True)])
-
-
-def latent(c: Config) -> Entry:
-    """Return multi-head latent attention, with the indexer of DeepSeek-V3.2 and GLM-5."""
-    found: Entry = {"kind": "mla", "heads": c["num_attention_heads"], "q_lora_rank": c.get("q_lora_rank"),
-                    "kv_lora_rank": c["kv_lora_rank"], "qk_nope": c["qk_nope_head_dim"],
-                    "qk_rope": c["qk_rope_head_dim"], "v_head": c["v_head_dim"]}
-    if c.get("index_n_heads"):
-        found["indexer"] = {"heads": c["index_n_heads"], "head_dim": c["index_head_dim"], "top": c["index_topk"]}
-    return found
+                        dense} for picked, is_sparse in zip(picks, sparse_layers(c), strict=True)])
 
 
 def deepseek(c: Config) -> Entry:
     """DeepSeek V2, V3 and V3.2, Kimi K2, GLM-5: latent attention, leading dense layers, shared experts."""
     mixer, shares = latent(c), c.get("indexer_types")
     if not shares or "shared" not in shares:
-        return _mixed(c, mixer, _routed(c))
+        return _mixed(c, mixer, routed(c))
     shared = mixer | {"indexer": mixer["indexer"] | {"shared": True}}
     return several(c, [{"attention": shared if kind == "shared" else mixer,
-                        "mlp": _routed(c) if is_sparse else gated(c)}
-                       for kind, is_sparse in zip(shares, _sparse(c), strict=True)])
+                        "mlp": routed(c) if is_sparse else gated(c)}
+                       for kind, is_sparse in zip(shares, sparse_layers(c), strict=True)])
 
 
 def deepseek_v4(c: Config) -> Entry:
@@ -183,7 +174,7 @@ def deepseek_v4(c: Config) -> Entry:
     layers: list[Entry] = []
     for place, ratio in enumerate(ratios[:c["num_hidden_layers"]]):
         heads = base | ({"ratio": ratio} if ratio else {}) | ({"indexer": indexer} if ratio == 4 else {})
-        layers.append({"attention": heads, "mlp": _routed(c) | {"correction_bias": place >= hashed},
+        layers.append({"attention": heads, "mlp": routed(c) | {"correction_bias": place >= hashed},
                        "products": [(streams * hidden, mixed)] * 2, "vectors": 2 * (mixed + 3)})
     joined = streams * streams * hidden + streams + 1
     return several(c, layers) | {"output_parameters": joined}
@@ -260,8 +251,8 @@ def mimo_v2_flash(c: Config) -> Entry:
     near = {"heads": c["swa_num_attention_heads"], "kv_heads": c["swa_num_key_value_heads"],
             "head_dim": c["swa_head_dim"], "v_head_dim": c["swa_v_head_dim"], "window": c["sliding_window"],
             "sinks": bool(c.get("add_swa_attention_sink_bias"))}
-    return several(c, [{"attention": near if is_near else full, "mlp": _routed(c) if is_sparse else gated(c)}
-                       for is_near, is_sparse in zip(c["hybrid_layer_pattern"], _sparse(c), strict=True)])
+    return several(c, [{"attention": near if is_near else full, "mlp": routed(c) if is_sparse else gated(c)}
+                       for is_near, is_sparse in zip(c["hybrid_layer_pattern"], sparse_layers(c), strict=True)])
 
 
 def step3p7(c: Config) -> Entry:
@@ -271,4 +262,4 @@ def step3p7(c: Config) -> Entry:
     near = attention(c, window=c["sliding_window"])
     return several(c, [{"attention": near if "sliding" in kind else attention(c),
                         "mlp": routed if is_sparse else gated(c)}
-                       for kind, is_sparse in zip(c["layer_types"], _sparse(c), strict=False)])
+                       for kind, is_sparse in zip(c["layer_types"], sparse_layers(c), strict=False)])

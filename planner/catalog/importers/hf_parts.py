@@ -7,14 +7,19 @@ from typing import Any
 
 Config = Mapping[str, Any]
 Entry = dict[str, Any]
+MIXTURE = {"n_routed_experts": ("num_experts", "num_local_experts", "moe_num_experts"),
+           "num_experts_per_tok": ("num_experts_per_token", "moe_topk", "moe_top_k", "moe_k"),
+           "n_shared_experts": ("num_shared_experts", "moe_num_shared_experts"),
+           "first_k_dense_replace": ("num_dense_layers",)}
 OLD = {"hidden_size": ("n_embd", "d_model", "n_embed"), "num_hidden_layers": ("n_layer", "n_layers", "num_layers"),
-       "num_attention_heads": ("n_head", "n_heads"), "max_position_embeddings": ("n_positions", "seq_length")}
+       "num_attention_heads": ("n_head", "n_heads", "num_heads", "attention_heads"),
+       "max_position_embeddings": ("n_positions", "seq_length")}
 """Names that older configs have for the usual ones."""
 
 
 def usual(c: Config) -> Config:
     """Return a config with the usual names beside the old ones; what has either keeps its value."""
-    return {**{name: next(c[old] for old in known if c.get(old)) for name, known in OLD.items()
+    return {**{name: next(c[old] for old in known if c.get(old)) for name, known in (OLD | MIXTURE).items()
                if not c.get(name) and any(c.get(old) for old in known)},
             **{key: value for key, value in c.items() if value is not None}}
 
@@ -24,6 +29,16 @@ def attention(c: Config, **changes: object) -> Entry:
     heads = c["num_attention_heads"]
     return {"heads": heads, "kv_heads": c.get("num_key_value_heads") or heads,
             "head_dim": c.get("head_dim") or c["hidden_size"] // heads} | changes
+
+
+def latent(c: Config) -> Entry:
+    """Return multi-head latent attention, with the indexer of DeepSeek-V3.2 and GLM-5."""
+    found: Entry = {"kind": "mla", "heads": c["num_attention_heads"], "q_lora_rank": c.get("q_lora_rank"),
+                    "kv_lora_rank": c["kv_lora_rank"], "qk_nope": c["qk_nope_head_dim"],
+                    "qk_rope": c["qk_rope_head_dim"], "v_head": c["v_head_dim"]}
+    if c.get("index_n_heads"):
+        found["indexer"] = {"heads": c["index_n_heads"], "head_dim": c["index_head_dim"], "top": c["index_topk"]}
+    return found
 
 
 def gated(c: Config, **changes: object) -> Entry:
@@ -43,8 +58,9 @@ def of(c: Config, blocks: list[Entry]) -> Entry:
 
 
 def one(c: Config, attention: Entry, mlp: Entry, **changes: object) -> Entry:
-    """Return a model of equal layers."""
-    return of(c, [{"count": c["num_hidden_layers"], "attention": attention, "mlp": mlp, **changes}])
+    """Return a model of equal layers, with attention or what stands in its place."""
+    mixer = {"attention": attention} if attention else {}
+    return of(c, [{"count": c["num_hidden_layers"], **mixer, "mlp": mlp, **changes}])
 
 
 def several(c: Config, layers: Sequence[Entry]) -> Entry:
@@ -69,6 +85,13 @@ def windowed(entry: Entry, kinds: Sequence[str], window: int, key: str = "window
     layers = [near if "sliding" in kind or "chunk" in kind else block for kind in kinds]
     plain = [{k: v for k, v in layer.items() if k != "count"} for layer in layers]
     return entry | several({}, plain) | {"tied": entry["tied"]}
+
+
+def mixed_layers(c: Config, heads: Entry, kinds: Sequence[str], window: int | None, mlps: Sequence[Entry],
+                 **changes: object) -> Entry:
+    """Return layers with attention windowed where their kind says so, each with its feed-forward."""
+    return several(c, [{"attention": heads | ({"window": window} if "sliding" in kind else {}), "mlp": mlp, **changes}
+                       for kind, mlp in zip(kinds, mlps, strict=True)])
 
 
 def in_turn(c: Config, full_every: int) -> list[str]:

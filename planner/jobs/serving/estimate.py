@@ -130,8 +130,9 @@ def _rows(layout: Mapping[str, str], d: Deployment) -> Replicas:
         raise InputError(f"--layout: tp={degrees['tp']} does not divide the {model.attention_heads} heads of "
                          f"{model.name}")
     node = d.candidates[0].node
-    if degrees["tp"] > node.gpus:
-        raise InputError(f"--layout: tp={degrees['tp']} is more than the {node.gpus} GPUs of {node.name}")
+    if degrees["tp"] > node.gpus and (degrees["tp"] % node.gpus or not d.candidates[0].clustered):
+        raise InputError(f"--layout: tp={degrees['tp']} is more than the {node.gpus} GPUs of {node.name}" + (
+            ", and does not fill several" if d.candidates[0].clustered else ", and no network joins such nodes"))
     if degrees["pp"] > model.layers:
         raise InputError(f"--layout: pp={degrees['pp']} is more than the {model.layers} layers of {model.name}")
     if not mixture and (degrees["dp"] > 1 or degrees["ep"] > 1):

@@ -62,9 +62,9 @@ class ServingJob:
         other = serving_job(self.name, self.asked.model_copy(update=dict(update)), self.catalog, self.terms)
         return replace(other, here=self.terms.market.at_hand)
 
-    def at_rate(self, rate: float) -> ServingJob:
-        """Return the job at another rate, which changes no way to run a replica."""
-        asked = self.asked.model_copy(update={"rate": rate})
+    def at_load(self, load: float) -> ServingJob:
+        """Return the job at another rate, or with as many users, which changes no way to run a replica."""
+        asked = self.asked.model_copy(update={"rate": load} if self.asked.users is None else {"users": round(load)})
         services = tuple(services_of(asked, self.catalog))
         known = {key: (made, replace(columns, demands=_demands(asked, services)))
                  for key, (made, columns) in self._known.items()}
@@ -174,7 +174,8 @@ def serving_job(name: str, asked: Serving, catalog: Catalog, terms: Terms) -> Se
 
 
 def _demands(asked: Serving, services: Sequence[Service]) -> tuple[Demand, ...]:
-    return tuple(Demand(service.needed, asked.day, asked.spare_replicas, service.classes, service.prompts is not None)
+    return tuple(Demand(service.needed, asked.day, asked.spare_replicas, service.classes, service.prompts is not None,
+                        "requests/s" if asked.clients is None else "users")
                  for service in services)
 
 

@@ -16,7 +16,7 @@ from planner.catalog.load import Catalog
 from planner.jobs.columns import Pick, Role
 from planner.jobs.job import Tried
 from planner.jobs.serving.answers import at_load, loads
-from planner.jobs.serving.replay import groups_of, outside, requests_of, run, transfer_of
+from planner.jobs.serving.replay import REQUESTS, groups_of, outside, requests_of, run, transfer_of
 from planner.jobs.serving.service import Service
 from planner.layouts.candidate import Candidate
 from planner.layouts.table import Floats, Ints
@@ -86,6 +86,9 @@ def tried(catalog: Catalog, service: Service, candidates: Sequence[Candidate], p
     asked = tuple(rates.get(_kind(pick), 0.0) * load for pick in picks)
     fleet = _fleet(catalog, service, candidates, at_load(catalog, service, candidates, left))
     traces = _traces(service, factor)
+    if service.trace is None:
+        # a sample of the replicas fills with as large a part of the requests
+        traces = [trace.first(max(REQUESTS, int(len(trace) * fleet.part))) for trace in traces]
     if given is not None:
         traces.append(requests_of(service, given))
     over: list[dict[Role, float]] = []

@@ -18,8 +18,7 @@ from planner.jobs.quanta import prices, quanta
 from planner.jobs.training.assignment import Context, assignment_of, step_residual
 from planner.jobs.training.facts import MOST_GPUS, checkpoint_bytes, facts_of, most_gpus, processed, stored
 from planner.jobs.training.in_use import added_by_runs, has_evidence
-from planner.jobs.training.knobs import knobs_of
-from planner.jobs.training.lacking import broken_rules, counts_of, nearest_of, short_of_memory
+from planner.jobs.training.lacking import broken_rules, counts_of, knobs_of, nearest_of, short_of_memory
 from planner.jobs.training.one_layout import AXES, axis_value, estimate_training, layout_of_row
 from planner.jobs.training.runners_up import alternative_of, next_best, runners_up
 from planner.jobs.training.searched import Searched, searched

@@ -14,7 +14,7 @@ import numpy as np
 from planner.catalog.architecture import AnyRecurrence, Model
 from planner.catalog.attention import AnyAttention, Attention, CompressedAttention, LatentAttention
 from planner.catalog.formats import CacheRules, StoredCache
-from planner.catalog.recurrence import DeltaNet, Kda, Mamba
+from planner.catalog.recurrence import Channels, DeltaNet, Kda, Mamba
 from planner.errors import Unsupported
 from planner.layouts.table import Floats, Ints
 
@@ -92,7 +92,7 @@ def attention_bytes(attention: AnyAttention, cache: StoredCache, cut: Cut) -> Fl
 
 def state_bytes(recurrence: AnyRecurrence, rules: CacheRules, cut: Cut) -> Floats:
     """Return bytes of a sequence's state in one recurrent layer on a GPU."""
-    if isinstance(recurrence, Mamba):
+    if isinstance(recurrence, Mamba | Channels):
         inner, state, convolved = recurrence.inner, recurrence.state, recurrence.inner
     elif isinstance(recurrence, DeltaNet):
         inner, state = recurrence.value_heads * recurrence.value_dim, recurrence.key_dim

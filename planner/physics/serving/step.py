@@ -20,6 +20,7 @@ from planner.catalog.attention import Attention, LatentAttention
 from planner.layouts.table import Floats, Ints, Mask
 from planner.physics import collectives
 from planner.physics.layers import Experts, Linear
+from planner.physics.serving.adapters import layer_seconds
 from planner.physics.serving.deployment import Deployment, Layer, Replicas, wide_of
 
 ACTIVATION = 2
@@ -140,8 +141,11 @@ def _experts(d: Deployment, on: _On, rows: Replicas, experts: Experts, m: Floats
     # rows that are alike choose the same experts, as fewer rows that differ would
     different = np.maximum(m, 1.0) ** d.law.alike
     used = experts.count * (1 - (1 - experts.per_token / experts.count) ** different)
-    each = np.maximum(1.0, m * experts.per_token / used * busy)
-    here = used / ranks
+    # of the experts that are chosen the fullest of n ranks has more than the mean, as the largest of n draws at random
+    local, share = experts.count / ranks, used / experts.count
+    fullest = 1 + np.sqrt(2 * np.log(ranks) * (1 - share) / (local * share))
+    here = np.minimum(used / ranks * fullest, local)
+    each = np.maximum(1.0, m * experts.per_token / used * np.maximum(busy / fullest, 1.0))
     width = np.ceil(experts.ffn / inner)
     wide, weight = np.full(len(rows), float(experts.hidden)), d.weights.matrix
     up = product(d, on.quantized, on.stream, each, wide, experts.fan * width, weight, d.law.expert_rows)
@@ -184,7 +188,9 @@ def _prompts(d: Deployment, on: _On, rows: Replicas, layer: Layer, load: Load, s
         # what each token chose is read as latent vectors, as in decoding
         latent = layer.attention
         width = np.ceil(latent.heads / rows.tp) * (latent.kv_lora_rank + latent.qk_rope / 2)
-    took: Floats = 4 * tokens * layer.reads(load.behind) * width / on.attention
+    # who sees the whole prompt reads twice what lies behind on average
+    behind = load.behind * (2 if kind.bidirectional else 1)
+    took: Floats = 4 * tokens * layer.reads(behind) * width / on.attention
     if kind.indexer is not None:
         took = took + 2 * tokens * load.behind * kind.indexer.heads * kind.indexer.held / on.attention
     return took
@@ -264,6 +270,8 @@ def step_times(d: Deployment, rows: Replicas, load: Load) -> StepTimes:
         gaps = d.law.latent_gaps if isinstance(layer.attention, LatentAttention) else 1.0
         gaps *= d.law.indexer_gaps if kind.indexer is not None else 1.0
         other = other + count * (speed.layer * gaps + ACTIVATION * m * widths / on.memory)
+        if d.adapters is not None:
+            other = other + count * layer_seconds(d.adapters, kind, m, together, tp, tp * dp, on.memory, d.law.adapted)
     sampled = np.maximum(1.0, load.sequences * load.rows * share)
     head = product(d, on.wide, on.stream, sampled, np.full(len(rows), hidden), shape.vocab / tp, d.weights.other,
                    d.engine.rows)

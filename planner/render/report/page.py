@@ -23,7 +23,9 @@ from planner.money.rent import offered, usual_candidate
 from planner.render.facts import Fact, Part, bill, facts, latencies, memory_parts, time_parts
 from planner.render.figures import days, percent
 from planner.render.layout_text import brief
-from planner.render.report.money import by_days_and_cost, rent_against_buy
+from planner.render.portfolio import is_portfolio, job_row
+from planner.render.report.charts import by_days_and_cost, rent_against_buy
+from planner.render.report.schedule import cash, gantt
 from planner.render.tables import render_answer_line
 from planner.render.topology_svg import topology_svg
 from planner.units import GIB, show_seconds, show_usd
@@ -34,19 +36,23 @@ def report(plan: Plan, catalog: Catalog) -> str:
     pages = Environment(loader=PackageLoader("planner.render.report", "."), autoescape=True,
                         undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     first = plan.assignments[0] if plan.assignments else None
+    common = {"plan": plan, "sentence": render_answer_line(plan), "name": plan.provenance.scenario.get("name", "Plan"),
+              "sources": list(_sources(plan, catalog)), "percent": percent,
+              "other_catalog": plan.provenance.catalog_digest not in ("", catalog.digest)}
+    if is_portfolio(plan):
+        return pages.get_template("portfolio.html.j2").render(
+            **common, jobs=[_dated(one) for one in plan.assignments],
+            timeline=_drawn(gantt(plan)) if first else None, cash=_drawn(cash(plan)) if first else None)
     candidate = _candidate(first, catalog) if first else None
     return pages.get_template("page.html.j2").render(
-        plan=plan, first=first, sentence=render_answer_line(plan), rest=[_held(one) for one in plan.assignments[1:]],
-        name=plan.provenance.scenario.get("name", "Plan"),
+        **common, first=first, rest=[_held(one) for one in plan.assignments[1:]],
         facts=_grouped(first) if first else {}, levels=latencies(first.serving) if first and first.serving else None,
         memory=_memory(first.memory) if first else [], time=time_parts(first.time) if first else [],
         bill=bill(first.purchase) if first and first.purchase else [],
         others=[_other(one) for one in plan.alternatives],
         rent_or_buy=_drawn(rent_against_buy(plan)), trades=_drawn(by_days_and_cost(plan)),
         picture=_drawn(topology_svg(candidate)) if candidate else None,
-        sources=list(_sources(plan, first, catalog)) if first else [],
-        other_catalog=plan.provenance.catalog_digest not in ("", catalog.digest),
-        gib=lambda value: f"{value / GIB:,.1f} GiB", seconds=show_seconds, percent=percent)
+        gib=lambda value: f"{value / GIB:,.1f} GiB", seconds=show_seconds)
 
 
 def _drawn(svg: str | None) -> Markup | None:
@@ -71,6 +77,12 @@ def _held(a: Assignment) -> tuple[str, str, str]:
     return a.workload, f"{a.gpus:,} x {a.gpu}", brief(a)
 
 
+def _dated(a: Assignment) -> tuple[str, ...]:
+    """Return a job of many as name, hardware, layout, start, end and days of work."""
+    job, on, *when = job_row(a)
+    return job, on, brief(a), *when
+
+
 def _other(a: Alternative) -> dict[str, Any]:
     return {"hardware": f"{a.nodes:,} x {a.node}", "offer": a.offer or "", "layout": brief(a),
             "days": "" if a.duration_days is None else days(a.duration_days),
@@ -88,8 +100,16 @@ def _candidate(a: Assignment, catalog: Catalog) -> Candidate | None:
         return None
 
 
-def _sources(plan: Plan, a: Assignment, catalog: Catalog) -> Iterator[tuple[str, str, str, str]]:
-    """Yield entry and figure, value, source with its date, and how sure it is, of what the plan rests on."""
+def _sources(plan: Plan, catalog: Catalog) -> Iterator[tuple[str, str, str, str]]:
+    """Yield entry and figure, value, source with its date, and how sure it is, of what the plan rests on, each once.
+
+    Of a plan of many jobs all of them count, of another the first.
+    """
+    rows = (row for a in plan.assignments[:None if is_portfolio(plan) else 1] for row in _behind(plan, a, catalog))
+    yield from dict.fromkeys(rows)
+
+
+def _behind(plan: Plan, a: Assignment, catalog: Catalog) -> Iterator[tuple[str, str, str, str]]:
     named = offered(a.offer, catalog) if a.offer else None
     if named is not None:
         _, prices, offer = named
@@ -112,6 +132,7 @@ def _entries(plan: Plan, a: Assignment, catalog: Catalog) -> Iterator[Sourced]:
     if a.offer and offered(a.offer, catalog) is None:
         with suppress(UnknownName):
             yield catalog.site((asked.get("sourcing") or {}).get("site", ""))
+    mine = next((job for job in asked.get("jobs", ()) if job["name"] == a.job), asked)
     with suppress(UnknownName):
-        yield catalog.model(str((asked.get("workload") or {}).get("model", "")))
+        yield catalog.model(str((mine.get("workload") or {}).get("model", "")))
     yield catalog.reliability

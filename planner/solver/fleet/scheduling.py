@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ortools.sat.python import cp_model
@@ -20,6 +20,7 @@ LIMITED = Settings(deterministic_limit=20.0, presolve=False)
 LEAST_SECONDS = 1.0
 """Left to it where the search for columns took all the time there was."""
 TIDIED = Settings(deterministic_limit=1.0, presolve=False)
+SETTLED = Settings(deterministic_limit=5.0, presolve=False)
 
 
 def schedule(problem: Problem, settings: Settings = LIMITED) -> Schedule:
@@ -68,6 +69,42 @@ def _earlier(problem: Problem, found: Schedule) -> Schedule:
         return found
     tidied = _read(problem, stated, ending)
     return replace(tidied, status=found.status, bound=found.bound) if tidied.value == found.value else found
+
+
+def keeping(problem: Problem, found: Schedule, before: Sequence[Placed | None]) -> Schedule:
+    """Return a schedule that costs no more, with as many of the first tasks left as they were as can be found."""
+    assert found.value is not None
+    stated = Model(problem)
+    for variable, value, _ in _decided(stated, found):
+        stated.model.add_hint(variable, value)
+    stated.model.add(stated.objective() <= found.value)
+    stay = [_stays(stated, mine, placed) for mine, placed in zip(stated.tasks, before, strict=False)]
+    ending = run(stated.model, -sum(stay), SETTLED)
+    if ending.value is None:
+        return found
+    kept = _read(problem, stated, ending)
+    return replace(kept, status=found.status, bound=found.bound) if kept.value == found.value else found
+
+
+def _stays(stated: Model, mine: TaskVars, placed: Placed | None) -> cp_model.IntVar:
+    """Return whether a task is as it was: in the same option at the same time, or rejected."""
+    stays = stated.model.new_bool_var("stays")
+    if placed is None:
+        stated.model.add(mine.rejected == 1).only_enforce_if(stays)
+        return stays
+    for variable, value in _values(mine, placed):
+        stated.model.add(variable == value).only_enforce_if(stays)
+    return stays
+
+
+def _values(mine: TaskVars, placed: Placed) -> Iterator[tuple[cp_model.IntVar, int]]:
+    yield mine.start, placed.runs[0][0]
+    if len(placed.runs) == 1:
+        yield mine.whole[placed.option], 1
+        return
+    yield mine.by_pauses[placed.option], 1
+    active = {period for start, end in placed.runs for period in range(start, end)}
+    yield from ((one, int(period in active)) for period, one in mine.paused[placed.option].items())
 
 
 def _read(problem: Problem, stated: Model, ending: Ending) -> Schedule:

@@ -1,0 +1,55 @@
+"""What it takes to add jobs to a portfolio's plan: what it costs, and which other jobs move."""
+
+from __future__ import annotations
+
+from planner.answer.portfolio import Added, Moved
+from planner.jobs.agenda import Agenda
+from planner.jobs.columns import MICRO
+from planner.scenario.moment import written
+from planner.solver.check_schedule import check_schedule
+from planner.solver.fleet.schedule import Placed, Schedule
+from planner.solver.settings import Effort
+
+
+def kept_to(agenda: Agenda, found: Schedule, before: Schedule, effort: Effort) -> Schedule:
+    """Return a schedule at the same cost that leaves jobs as they were, as far as a short search goes."""
+    # CP-SAT takes half a second to load
+    from planner.solver.fleet.scheduling import keeping
+
+    kept = found if effort.is_over else keeping(agenda.problem, found, before.tasks)
+    return found if check_schedule(agenda.problem, kept) else kept
+
+
+def added_to(earlier: Agenda, before: Schedule, agenda: Agenda, found: Schedule) -> Added:
+    """Return what the jobs that `agenda` has more take."""
+    names = [job.name for job in agenda.portfolio.jobs]
+    new = tuple(names[len(earlier.portfolio.jobs):])
+    admitted = found.value is not None and all(
+        placed is not None for item, placed in zip(agenda.items, found.tasks, strict=True) if names[item.job] in new)
+    usd = None if found.value is None or before.value is None else _spent(agenda, found) - _spent(earlier, before)
+    moved = [Moved(workload=agenda.label(agenda.items[at]), was=was, now=now)
+             for at, (was, now) in enumerate(zip(_shown(earlier, before), _shown(agenda, found), strict=False))
+             if was != now]
+    return Added(jobs=new, admitted=admitted, usd=usd, moved=tuple(moved))
+
+
+def _spent(agenda: Agenda, found: Schedule) -> float:
+    """Return money spent and paid for being late; what is forgone is no part of it."""
+    forgone = sum(task.worth or 0 for task, placed in zip(agenda.problem.tasks, found.tasks, strict=True)
+                  if placed is None)
+    return ((found.value or 0) - forgone) / MICRO
+
+
+def _shown(agenda: Agenda, found: Schedule) -> list[str]:
+    """Return every task as hardware and dates; empty where there is no plan."""
+    return [_placed(agenda, at, placed) for at, placed in enumerate(found.tasks)]
+
+
+def _placed(agenda: Agenda, at: int, placed: Placed | None) -> str:
+    if placed is None:
+        return "rejected"
+    problem, task = agenda.problem, agenda.problem.tasks[at]
+    option, size = task.options[placed.option], problem.period_seconds
+    first, last = (written(agenda.moment(one)) for one in (placed.runs[0][0] * size, placed.end(problem, task)))
+    pauses = f", {len(placed.runs) - 1} paused" if len(placed.runs) > 1 else ""
+    return f"{option.nodes:,} x {agenda.suppliers[option.pool].name}, {first} to {last}{pauses}"

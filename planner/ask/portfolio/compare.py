@@ -1,0 +1,60 @@
+"""A portfolio on every kind of hardware alone, by every way to have it, each planned to its own best."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from planner.answer.assignment import Assignment
+from planner.answer.comparison import Row
+from planner.answer.schema import Plan
+from planner.ask.portfolio.plan import plan_portfolio
+from planner.catalog.load import Catalog
+from planner.errors import InputError
+from planner.scenario.limits import Hardware
+from planner.scenario.portfolio import Portfolio
+from planner.solver.settings import Effort
+
+LEAST = 1.0
+"""Seconds for a row where the time is up: it is then undecided."""
+
+
+def compare_portfolio(portfolio: Portfolio, catalog: Catalog, effort: Effort
+                      ) -> Iterator[tuple[Row, tuple[Assignment, ...]]]:
+    """Yield a row for all jobs on each node type alone, by each way to have it. Raises PlannerError."""
+    for node in portfolio.hardware.candidates:
+        for kind, how, asked in _ways(portfolio, node):
+            row = Row.model_validate({"node": node, "gpu": catalog.gpu(catalog.node(node).gpu).name, "kind": kind,
+                                      "offer": how, "status": "infeasible"})
+            left = None if effort.stop is None else max(effort.stop - time.monotonic(), LEAST)
+            try:
+                plan = plan_portfolio(asked, catalog, time_limit=left, workers=effort.workers)
+            except InputError as error:  # nobody rents or sells this
+                yield row.model_copy(update={"why_not": str(error)}), ()
+                continue
+            yield _filled(row, plan, catalog), plan.assignments
+
+
+def _ways(portfolio: Portfolio, node: str) -> Iterator[tuple[str, str, Portfolio]]:
+    """Yield how nodes of a type are had, and the question with nothing else."""
+    sourcing = portfolio.sourcing
+    own = tuple(one for one in sourcing.own if one.node == node)
+    for kind, there, kept in (("owned", bool(own), {"own": own, "rent": None, "buy": None}),
+                              ("rent", sourcing.rent is not None, {"own": (), "buy": None}),
+                              ("buy", sourcing.buy is not None, {"own": (), "rent": None})):
+        if there:
+            update = {"hardware": Hardware(candidates=(node,)), "sourcing": sourcing.model_copy(update=kept)}
+            yield kind, {"owned": "owned nodes", "rent": "rented nodes", "buy": "bought nodes"}[kind], (
+                portfolio.model_copy(update=update))
+
+
+def _filled(row: Row, plan: Plan, catalog: Catalog) -> Row:
+    if plan.objective.value is None:
+        because = "; ".join(plan.infeasible.because) if plan.infeasible else "time ran out before a plan was found"
+        return row.model_copy(update={"status": plan.status, "why_not": because})
+    nodes = max((one.serving + one.training for one in plan.periods), default=0)
+    days = sum(one.duration_days or 0.0 for one in plan.assignments if one.kind == "training")
+    return row.model_copy(update={
+        "status": plan.status, "gpus": nodes * catalog.node(row.node).gpus, "cost_usd": plan.objective.value,
+        "duration_days": days, "late": sum(bool(one.late_days) for one in plan.assignments),
+        "rejected": sum(one.status == "rejected" for one in plan.assignments)})

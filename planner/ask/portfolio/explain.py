@@ -1,0 +1,215 @@
+"""Why a portfolio's plan is as it is: what each limit is worth, and why a job is not on other hardware.
+
+Each figure is the difference to the same question solved again with that one thing changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from planner.answer.explanation import Explanation, WhyNot, Worth
+from planner.ask.portfolio.cause import asked_limit, no_plan, taken_of
+from planner.ask.portfolio.dated import assignments_of
+from planner.ask.portfolio.plan import Known, objective_of, prepared, solved
+from planner.catalog.load import Catalog
+from planner.errors import InputError, UnknownName
+from planner.jobs.agenda import Agenda
+from planner.jobs.columns import MICRO
+from planner.jobs.pools import Supplier
+from planner.scenario.moment import written
+from planner.scenario.pool import candidate_nodes
+from planner.scenario.portfolio import Owned, Portfolio
+from planner.solver.check_schedule import used
+from planner.solver.fleet.schedule import Schedule
+from planner.solver.settings import Effort
+from planner.units import plural, show_usd
+
+HUNDREDTH = 1.01
+WATTS = 1000.0
+WAYS = ("own", "buy", "reserve", "rent", "spot")
+IN_TIME, PLANNED = "in time", "planned"
+"""Choices of a job that is late or rejected."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Knob:
+    """What may bind: the question with one unit more of it, and without it where that means something."""
+
+    name: str
+    given: str
+    used: str
+    unit: str
+    more: Portfolio
+    without: Portfolio | None
+
+
+def explain_portfolio(portfolio: Portfolio, catalog: Catalog, choices: Sequence[str], effort: Effort) -> Explanation:
+    """Return what limits are worth, or what becomes of `choices` (`base=dgx-h200`, `tune=rent`). Raises InputError."""
+    known: Known = {}
+    agenda = prepared(portfolio, catalog, effort, known)
+    found = Schedule("infeasible") if agenda.empty else solved(agenda, effort)
+    asked = [_parts(agenda, text) for text in choices]
+    if found.value is None:
+        return Explanation(status=found.status, notes=agenda.market.notes, objective=objective_of(agenda, found),
+                           infeasible=no_plan(agenda, effort) if found.status == "infeasible" else None)
+    made = assignments_of(agenda, found)
+    asked = asked or [(one.job or "", PLANNED if one.status == "rejected" else IN_TIME)
+                      for one in made if one.status == "rejected" or one.late_days]
+    return Explanation(
+        status=found.status, notes=agenda.market.notes, objective=objective_of(agenda, found), assignments=made,
+        why_not=tuple(_why_not(agenda, found, job, what, catalog, effort) for job, what in dict.fromkeys(asked)),
+        worth=() if choices else tuple(_worths(agenda, found, catalog, effort, known)))
+
+
+def _worths(agenda: Agenda, found: Schedule, catalog: Catalog, effort: Effort, known: Known) -> list[Worth]:
+    def saves(portfolio: Portfolio) -> float | None:
+        if effort.is_over or found.value is None:
+            return None
+        other_agenda = prepared(portfolio, catalog, effort, known)
+        other = solved(other_agenda, effort)
+        if other.value is None or "feasible" in (other.status, found.status):
+            return None
+        return max(found.value - other.value, 0) / MICRO
+
+    rows = []
+    for knob in _knobs(agenda, found):
+        without = None if knob.without is None else saves(knob.without)
+        # what is worth nothing altogether is worth nothing by the unit
+        one = 0.0 if without == 0 else saves(knob.more)
+        rows.append(Worth(limit=knob.name, given=knob.given, used=knob.used, binds=bool(without or one),
+                          unit=knob.unit, saves=one, without=without))
+    return sorted(rows, key=lambda row: -(row.without or row.saves or 0.0))
+
+
+def _knobs(agenda: Agenda, found: Schedule) -> Iterator[_Knob]:
+    asked = agenda.portfolio
+    steps: dict[str, Callable[[float], tuple[str, float]]] = {
+        "budget": lambda usd: ("1%", usd * HUNDREDTH), "budget_by_quarter": lambda usd: ("1%", usd * HUNDREDTH),
+        "max_power": lambda watts: ("1 kW", watts + WATTS), "max_nodes": lambda count: ("1 node", count + 1),
+        "max_gpus": lambda count: ("8 GPUs", count + 8)}
+    for name, step in steps.items():
+        value = getattr(asked.limits, name)
+        if value is not None:
+            unit, more = step(value)
+            yield _Knob(name, asked_limit(agenda, name), taken_of(agenda, name, found), unit,
+                        *(asked.model_copy(update={"limits": asked.limits.model_copy(update={name: one})})
+                          for one in (more, None)))
+    rent = asked.sourcing.rent
+    for node, most in rent.quota.items() if rent else ():
+        name = f"quota.{node}"
+        if name in agenda.ceilings:
+            lifted = {other: count for other, count in rent.quota.items() if other != node} if rent else {}
+            yield _Knob(name, asked_limit(agenda, name), taken_of(agenda, name, found), "1 node",
+                        *(_sourced(asked, "rent", asked.sourcing.rent.model_copy(update={"quota": quota}))
+                          for quota in ({**lifted, node: most + 1}, lifted) if asked.sourcing.rent))
+    for node in dict.fromkeys(one.node for one in asked.sourcing.own):
+        busiest = max(nodes for at, one in enumerate(agenda.suppliers) if one.how == "own" and one.node == node
+                      for nodes in used(agenda.problem, found)[at])
+        owned = sum(one.nodes for one in asked.sourcing.own if one.node == node)
+        yield _Knob(f"own.{node}", plural(owned, "node"), plural(busiest, "node"), "1 node",
+                    _sourced(asked, "own", (*asked.sourcing.own, Owned(node=node, nodes=1))), None)
+    for at, job in enumerate(asked.jobs):
+        if job.deadline is not None:
+            ends = [placed.end(agenda.problem, task) for task, item, placed in zip(
+                agenda.problem.tasks, agenda.items, found.tasks, strict=True) if item.job == at and placed]
+            later = job.deadline + timedelta(days=1)
+            yield _Knob(f"{job.name}.deadline", written(job.deadline),
+                        f"ends {written(agenda.moment(max(ends)))[:10]}" if ends else "rejected", "1 d",
+                        *(asked.model_copy(update={"jobs": (*asked.jobs[:at], job.model_copy(update=update),
+                                                            *asked.jobs[at + 1:])})
+                          for update in ({"deadline": min(later, asked.horizon.end)}, {"deadline": None,
+                                                                                        "late": None})))
+
+
+def _sourced(asked: Portfolio, name: str, value: object) -> Portfolio:
+    return asked.model_copy(update={"sourcing": asked.sourcing.model_copy(update={name: value})})
+
+
+def _parts(agenda: Agenda, text: str) -> tuple[str, str]:
+    """Return the job and what it is asked to be on. Raises InputError."""
+    job, found, what = (part.strip() for part in text.partition("="))
+    if not found or not what:
+        raise InputError(f"--why-not {text!r}: of many jobs write JOB=HARDWARE or JOB=SOURCE, such as "
+                         f"{agenda.portfolio.jobs[0].name}=rent")
+    if job not in (names := [one.name for one in agenda.portfolio.jobs]):
+        raise UnknownName("job in --why-not", job, names)
+    return job, what
+
+
+def _meant(agenda: Agenda, what: str, catalog: Catalog) -> list[Supplier]:
+    """Return the pools that a name means: hardware, or a way to have it. Raises InputError."""
+    known = {"owned": "own", "bought": "buy", "reserved": "reserve", "rented": "rent"}
+    how = known.get(what, what)
+    if how in WAYS:
+        return [one for one in agenda.suppliers if one.how == how]
+    nodes: list[str] = []
+    with suppress(UnknownName):
+        nodes = candidate_nodes([what], catalog)
+    if not nodes:
+        raise UnknownName("hardware or source in --why-not", what, [*WAYS, *(one.node for one in agenda.suppliers)])
+    return [one for one in agenda.suppliers if one.node in nodes]
+
+
+def _why_not(agenda: Agenda, found: Schedule, job: str, what: str, catalog: Catalog, effort: Effort) -> WhyNot:
+    """Return what it costs to have a job on other pools, or to have it at all, or in time."""
+    number = next(at for at, one in enumerate(agenda.portfolio.jobs) if one.name == job)
+    changed = _held(agenda, number, what, catalog)
+    asked = {job: what}
+    if changed is None:
+        return WhyNot(asked=asked, verdict="not offered",
+                      because=f"{what} is not among the pools of the question, or has no layout for {job}")
+    other = solved(changed, effort)
+    if other.value is None:
+        if other.status != "infeasible":
+            return WhyNot(asked=asked, verdict="undecided", because="time ran out before a plan with it was found")
+        why = no_plan(changed, effort)
+        return WhyNot(asked=asked, verdict="infeasible", because="; ".join(why.because), infeasible=why)
+    value, mine = objective_of(changed, other).value, objective_of(agenda, found).value
+    assert found.value is not None
+    assert value is not None
+    assert mine is not None
+    # what is forgone counts with the money: else a rejected job would look cheap
+    more = (other.value - found.value) / MICRO
+    shown = next((one for one in assignments_of(changed, other) if one.job == job), None)
+    excess = more / (found.value / MICRO) if found.value else 0.0
+    if more <= 0:
+        return WhyNot(asked=asked, verdict="is the plan" if changed.problem == agenda.problem else "tied",
+                      because="the plan, or one that costs the same, does just that", value=value, excess=excess,
+                      assignment=shown)
+    forgone = value - mine - more
+    worth = f", less {show_usd(forgone)} that is then not forgone" if forgone > 0.005 else ""
+    return WhyNot(asked=asked, verdict="worse", value=value, excess=excess, assignment=shown,
+                  because=f"all jobs together then cost {show_usd(value)}, {show_usd(value - mine)} more{worth}")
+
+
+def _held(agenda: Agenda, number: int, what: str, catalog: Catalog) -> Agenda | None:
+    """Return the question with one job held to some pools, to be done, or to be in time; none where nothing does."""
+    problem, mine = agenda.problem, {at for at, item in enumerate(agenda.items) if item.job == number}
+    tasks, items = list(problem.tasks), list(agenda.items)
+    services, standing = list(problem.services), list(agenda.services)
+    pools = None if what in (PLANNED, IN_TIME) else {
+        agenda.suppliers.index(one) for one in _meant(agenda, what, catalog)}
+    for at in mine:
+        task = tasks[at]
+        if what == IN_TIME and task.due is not None:
+            task = replace(task, deadline=task.due, due=None, late_cents_per_day=0)
+        if pools is None:
+            tasks[at] = replace(task, worth=None)
+            continue
+        kept = [one for one, option in enumerate(task.options) if option.pool in pools]
+        if not kept:
+            return None
+        tasks[at] = replace(task, options=tuple(task.options[one] for one in kept))
+        items[at] = replace(items[at], columns=tuple(items[at].columns[one] for one in kept))
+    for at, one in enumerate(standing):
+        if one.job == number and pools is not None:
+            kept = [block for block, each in enumerate(services[at].blocks) if each.pool in pools]
+            if not kept:
+                return None
+            services[at] = replace(services[at], blocks=tuple(services[at].blocks[block] for block in kept))
+            standing[at] = replace(one, columns=tuple(one.columns[block] for block in kept))
+    return replace(agenda, problem=replace(problem, tasks=tuple(tasks), services=tuple(services)),
+                   items=tuple(items), services=tuple(standing))

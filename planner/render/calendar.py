@@ -1,0 +1,77 @@
+"""The schedule of many jobs as a calendar (iCalendar, RFC 5545) and as CSV: an entry for each stretch of work."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from hashlib import sha256
+from io import StringIO
+
+from planner.answer.assignment import Assignment
+from planner.answer.portfolio import Segment
+from planner.answer.schema import Plan
+from planner.errors import InputError
+from planner.render.portfolio import is_portfolio
+
+COLUMNS = ("job", "workload", "kind", "status", "start", "end", "nodes", "node", "gpus", "offer", "sourcing",
+           "late_days")
+FOLD = 70
+"""Octets of a line of a calendar; longer ones go on after a space."""
+
+
+def stretches(plan: Plan) -> Iterator[tuple[Assignment, Segment]]:
+    """Yield every stretch of work in the order of the plan. Raises InputError for a plan without dates."""
+    if not is_portfolio(plan):
+        raise InputError("a schedule is of a portfolio of jobs: this plan has one workload, and no dates")
+    for one in plan.assignments:
+        for segment in one.segments or ():
+            yield one, segment
+
+
+def as_csv(plan: Plan) -> str:
+    """Return a line for each stretch of work; a rejected job has one without dates."""
+    text = StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(COLUMNS)
+    told = {id(one) for one, _ in stretches(plan)}
+    for one, segment in [*stretches(plan), *((one, None) for one in plan.assignments if id(one) not in told)]:
+        when = ("", "", one.nodes + one.spare_nodes) if segment is None else (segment.start, segment.end, segment.nodes)
+        gpus = when[2] * one.gpus // one.nodes
+        rows.writerow((one.job, one.workload, one.kind, one.status, *when, one.node, gpus, one.offer, one.sourcing,
+                       one.late_days or 0))
+    return text.getvalue()
+
+
+def as_ics(plan: Plan) -> str:
+    """Return a calendar; the same plan gives the same bytes."""
+    lines = ["BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//planner//portfolio//EN"]
+    for at, (one, segment) in enumerate(stretches(plan)):
+        known = f"{plan.provenance.scenario.get('name')} {one.job} {one.workload} {segment.start} {at}"
+        late = f", {one.late_days:,.1f} d late" if one.late_days else ""
+        lines += ["BEGIN:VEVENT", f"UID:{sha256(known.encode()).hexdigest()[:32]}@planner",
+                  f"DTSTAMP:{_stamp(segment.start)}", f"DTSTART:{_stamp(segment.start)}",
+                  f"DTEND:{_stamp(segment.end)}",
+                  f"SUMMARY:{_text(f'{one.workload}: {segment.nodes:,} x {one.node}')}",
+                  f"DESCRIPTION:{_text(f'{one.stack}, {one.offer}{late}')}", "END:VEVENT"]
+    return "".join(f"{folded}\r\n" for line in [*lines, "END:VCALENDAR"] for folded in _folded(line))
+
+
+def _stamp(moment: str) -> str:
+    return moment.replace("-", "").replace(":", "")
+
+
+def _text(value: str) -> str:
+    for mark in ("\\", ";", ","):
+        value = value.replace(mark, "\\" + mark)
+    return value.replace("\n", "\\n")
+
+
+def _folded(line: str) -> Iterator[str]:
+    """Yield a line in pieces of at most 75 octets, each but the first after a space (RFC 5545, 3.1)."""
+    piece = ""
+    for letter in line:
+        if len((piece + letter).encode()) > FOLD:
+            yield piece
+            piece = " "
+        piece += letter
+    yield piece

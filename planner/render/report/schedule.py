@@ -1,0 +1,122 @@
+"""What a report draws of many jobs: a Gantt chart under the use of every pool, and money by month."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from html import escape
+
+from planner.answer.assignment import Assignment
+from planner.answer.schema import Plan
+from planner.render.portfolio import moment, on_pool, span
+from planner.render.report.charts import short_usd, ticks
+from planner.units import show_usd
+
+WIDE, LEFT, RIGHT = 960, 190, 12
+"""Width of a drawing, and the room beside what is plotted, in px."""
+USE, ROW, BAR, GAP = 56, 18, 12, 14
+"""Height of a pool's use, of a job's row, of its bar, and the room between pools, in px."""
+CASH, FOOT = 220, 40
+"""Height of the bars of money, and room for months below, in px."""
+LABEL = 26
+"""Letters of a name beside what is drawn; the whole name is shown on pointing at it."""
+
+
+class Scale:
+    """Moments as px from the left."""
+
+    def __init__(self, start: datetime, end: datetime) -> None:
+        self.start, self.seconds = start, (end - start).total_seconds()
+
+    def x(self, text: str) -> float:
+        """Return where a moment stands."""
+        return LEFT + (moment(text) - self.start).total_seconds() / self.seconds * (WIDE - LEFT - RIGHT)
+
+    def box(self, first: str, then: str, y: float, high: float, look: str, told: str) -> str:
+        """Return a rectangle from one moment to another; a short one is still seen."""
+        left = self.x(first)
+        return (f'<rect x="{left:.1f}" y="{y:.1f}" width="{max(1.0, self.x(then) - left):.1f}" height="{high:.1f}" '
+                f'{look}><title>{escape(told)}</title></rect>')
+
+
+def gantt(plan: Plan) -> str:
+    """Return every pool with what is there and in use, and a bar of each of its jobs, as SVG."""
+    start, end = span(plan)
+    scale, parts, y = Scale(start, end), list[str](), 30.0
+    for pool in dict.fromkeys(one.pool for one in plan.periods):
+        parts += _use(plan, pool, scale, y)
+        y += USE + 6
+        for job in on_pool(plan, pool):
+            parts += _bars(job, scale, y)
+            y += ROW
+        y += GAP
+    lines = [f'<line class="grid" x1="{scale.x(day):.1f}" x2="{scale.x(day):.1f}" y1="22" y2="{y:.0f}"/>'
+             f'<text class="tick" x="{scale.x(day) + 3:.1f}" y="14">{label}</text>'
+             for day, label in _months(start, end)]
+    return _svg("Timeline", y, [*lines, *parts])
+
+
+def _use(plan: Plan, pool: str, scale: Scale, y: float) -> Iterator[str]:
+    rows = [one for one in plan.periods if one.pool == pool]
+    most = max((one.available for one in rows), default=1) or 1
+    yield _label(pool, y + USE / 2 - 2, "600")
+    yield _label(f"{most:,} at most", y + USE / 2 + 14)
+    for one in rows:
+        told = (f"{one.start[:10]} to {one.end[:10]}: {one.available:,} nodes, {one.serving:,} serve, "
+                f"{one.training:,} train")
+        there, both, served = (USE * count / most
+                               for count in (one.available, one.serving + one.training, one.serving))
+        yield scale.box(one.start, one.end, y + USE - there, there, 'fill="var(--line)" opacity="0.6"', told)
+        if both:
+            yield scale.box(one.start, one.end, y + USE - both, both, 'fill="var(--a)" opacity="0.45"', told)
+        if served:
+            yield scale.box(one.start, one.end, y + USE - served, served, 'fill="var(--a)"', told)
+
+
+def _bars(job: Assignment, scale: Scale, y: float) -> Iterator[str]:
+    yield _label(job.workload, y + BAR - 1)
+    late = f", {job.late_days:,.1f} d late" if job.late_days else ""
+    color = "var(--b)" if job.late_days else "var(--a)"
+    for one in job.segments or ():
+        told = f"{job.workload}: {one.start[:10]} to {one.end[:10]}, {one.nodes:,} x {job.node}{late}"
+        yield scale.box(one.start, one.end, y, BAR, f'rx="2" fill="{color}"', told)
+
+
+def cash(plan: Plan) -> str:
+    """Return money by calendar month as bars, as SVG."""
+    most = max((one.usd for one in plan.cash), default=0.0) or 1.0
+    top, wide = 24, (WIDE - LEFT - RIGHT) / max(1, len(plan.cash))
+    parts = []
+    for value in ticks(most):
+        y = top + CASH * (1 - value / most)
+        parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDE - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
+                     f'<text class="tick" x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{short_usd(value)}</text>')
+    for at, one in enumerate(plan.cash):
+        high = CASH * one.usd / most
+        parts.append(f'<rect x="{LEFT + at * wide + 2:.1f}" y="{top + CASH - high:.1f}" '
+                     f'width="{max(1.0, wide - 4):.1f}" height="{high:.1f}" fill="var(--a)"><title>{one.month}: '
+                     f'{escape(show_usd(one.usd))}</title></rect><text class="tick" x="{LEFT + (at + 0.5) * wide:.1f}" '
+                     f'y="{top + CASH + 18}" text-anchor="middle">{one.month[2:]}</text>')
+    parts.append(f'<text class="tick" x="{LEFT - 8}" y="14" text-anchor="end">USD</text>')
+    return _svg("Money by month, USD", top + CASH + FOOT, parts)
+
+
+def _months(start: datetime, end: datetime) -> Iterator[tuple[str, str]]:
+    """Yield the first day of every month that a timeline shows, or of every second or third where there are many."""
+    day = start.replace(day=1, hour=0, minute=0)
+    step = 1 + (end - start).days // 400
+    while day < end:
+        if day >= start and (day.month - 1) % step == 0:
+            yield day.isoformat(), day.strftime("%b %Y" if day.month == 1 else "%b")
+        day = day.replace(year=day.year + day.month // 12, month=day.month % 12 + 1)
+
+
+def _label(text: str, y: float, weight: str = "400") -> str:
+    short = text if len(text) <= LABEL else text[:LABEL - 3] + "..."
+    return (f'<text x="{LEFT - 8}" y="{y:.1f}" text-anchor="end" style="font-weight: {weight}">{escape(short)}'
+            f"<title>{escape(text)}</title></text>")
+
+
+def _svg(title: str, high: float, parts: list[str]) -> str:
+    return "\n".join([f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDE} {high:.0f}" role="img" '
+                      f'style="max-height: none" aria-label="{title}"><title>{title}</title>', *parts, "</svg>"])
