@@ -55,14 +55,14 @@ def evidence_of(name: str) -> list[Evidence]:
 
 def refitted(name: str) -> Refit | None:
     """Return the rows of a file of residuals about the shipped constants; none of memory, which no fit decides."""
-    return refit_of(shipped()[1]) if name == STEP else releases() if name in SERVING else None
+    return refit_of(shipped()[1]) if name == STEP else about_releases().refit() if name in SERVING else None
 
 
 @cache
-def releases() -> Refit:
+def about_releases() -> About:
     """Return the rows of serving about the shipped releases of engines."""
     rows = Releases.of(Catalog())
-    return About.of(rows, rows.start).refit()
+    return About.of(rows, rows.start)
 
 
 @cache

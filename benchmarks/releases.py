@@ -13,53 +13,28 @@ from __future__ import annotations
 import re
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.engines import ARCHITECTURES, LAW, RELEASES, TYPICAL, Place, least, matrix, order, place_of
 from planner.ask.calibrate import Refit
 from planner.catalog.load import Catalog
 from planner.catalog.speed import EngineSpeed, ServingLaw
 from planner.evidence.reading import read_evidence
-from planner.evidence.serve_speed import Group, Speed, as_it_ran, predict, quantities
+from planner.evidence.serve_speed import Speed, as_it_ran, predict, quantities
 from planner.fit.serving_rows import RATES, ServingRows, serving_rows
 from planner.layouts.table import Floats, Ints
 
-Place = tuple[str, str, str]
-"""Engine, first version of a release, architecture."""
 EVIDENCE, SPEEDS = Path("tests/evidence/serve_throughput.csv"), Path("catalogs/speeds")
 SERVING = Path("catalogs/calibration/serving.yaml")
-TYPICAL = {"products": (1.0, .15), "saturation": (.3, 1.0), "attention": (1.1, .35), "experts": (1.1, .3),
-           "cache": (.95, .25), "layer": (20e-6, .7), "mixture": (30e-6, .7), "step": (300e-6, .8),
-           "sequence": (4e-6, .8), "prompt_step": (800e-6, 1.0), "request": (30e-3, 1.0), "exchange": (10e-6, .5),
-           "burst": (.1, .8)}
-"""Constant -> median and spread of its logarithm over engines with CUDA graphs, before any row."""
-KERNELS = frozenset({"products", "saturation", "attention", "experts", "cache", "exchange"})
-"""Constants that the GPU decides; the engine's host decides the others."""
-LEAST = {"nvidia": {"products": .85, "cache": .8}, "amd": {"products": .65, "cache": .6}}
-"""Below which a constant is no longer of this GPU: products beyond benchmarks, bytes beyond the bandwidth."""
-RELEASES = {"vllm": {"0.1": 2024.4, "0.6": 2024.95, "0.8": 2025.4, "0.12": 2025.95, "0.15": 2026.15, "0.18": 2026.3},
-            "sglang": {"0.1": 2024.7, "0.5": 2025.65, "0.5.6": 2025.95, "0.5.9": 2026.15},
-            "tensorrt-llm": {"0.1": 2024.2, "0.12": 2024.8, "0.20": 2025.5, "1.1": 2025.9, "1.2": 2026.1}}
-"""First version of each release that is told apart, and the year of it."""
-ARCHITECTURES = {"hopper": ("hopper",), "ampere": ("ampere", "pascal", "turing", "volta"),
-                 "ada": ("ada", "blackwell-rtx"), "blackwell": ("blackwell",), "cdna2": ("cdna2",), "cdna3": ("cdna3",),
-                 "cdna4": ("cdna4",)}
-"""Those told apart; the first holds for all that no entry names."""
-APART = {"ampere": 0.0, "ada": .4, "hopper": .9, "blackwell": 1.6, "cdna2": 3.6, "cdna3": 4.4, "cdna4": 4.8}
-"""How far architectures are apart, along a line."""
 FREEDOM, STEP, TRUST = 4.0, .03, .8
 SCALES = {"output_tok_s_per_gpu": .12, "tpot_ms": .1, "ttft_ms": .25}
 OFFSETS = {"output_tok_s_per_gpu": .06, "tpot_ms": .06, "ttft_ms": .15}
 """Standard deviations of what is left of a figure, and of what those of one setup have in common."""
-LAW = {"imbalance": (1.5, .4), "narrow.fp8": (1.0, .15), "narrow.fp4": (1.0, .2), "narrow_experts.fp8": (1.0, .15),
-       "narrow_experts.fp4": (1.0, .2)}
-"""Constants of the law that are fitted with the releases: median and spread of the logarithm before any row."""
-SHRUNK = 0.7
-"""Of the variances of TYPICAL, where the error of what is left out is least."""
 
 
 def main() -> None:
@@ -90,7 +65,7 @@ class Fitted:
     def of(cls, catalog: Catalog) -> Fitted:
         """Read the rows."""
         rows = serving_rows([read_evidence(EVIDENCE)], catalog)
-        each = [_place(group) for group in rows.groups]
+        each = [place_of(group) for group in rows.groups]
         places = tuple(sorted({place for place in each if place}))
         return cls(catalog, rows, places, tuple(places.index(place) if place else -1 for place in each))
 
@@ -123,7 +98,7 @@ class Fitted:
     @property
     def least(self) -> Floats:
         """Least coordinates."""
-        return np.append(_least(self.places), np.full(len(LAW), -np.inf))
+        return np.append(least(self.places), np.full(len(LAW), -np.inf))
 
     def each(self, at: Floats) -> Floats:
         """Return the coordinates of the releases, one row a place."""
@@ -202,6 +177,32 @@ class About:
         more = found.held(np.arange(len(now)))
         return replace(found, curve=curve + more[0], slope=slope + more[1])
 
+    @cached_property
+    def known(self) -> dict[bytes, Floats]:
+        """Steps without some figures, as they are found."""
+        return {}
+
+    def left_out(self) -> Iterator[tuple[str, str, str, str, str]]:
+        """Yield what is left out together, the quantity, rows, median and 90th percentile of the error."""
+        held = [self.rows.rows.figures[f] for f in self.rows.figures.tolist()]
+        sources = [self.rows.rows.row_sources[figure.row] for figure in held]
+        rows = [self.rows.rows.groups[figure.group].rows[figure.place] for figure in held]
+        for what, keys in (
+                ("a source", sources),
+                ("a version on a GPU of a source", [f"{source} {row.engine} {row.version} {row.gpu}"
+                                                    for source, row in zip(sources, rows, strict=True)]),
+                ("a model on a GPU of a source", [f"{source} {row.model.name} {row.gpu}"
+                                                  for source, row in zip(sources, rows, strict=True)])):
+            left = self.now.copy()
+            for key in sorted(set(keys)):
+                mine = np.flatnonzero([key == one for one in keys])
+                left[mine] += self.design[mine] @ self.move(mine)
+            for name in SCALES:
+                mine = np.flatnonzero([figure.quantity == name for figure in held])
+                log = left[mine] * (-1 if name in RATES else 1)
+                median, most = np.quantile(np.abs(np.expm1(log)), (.5, .9))
+                yield what, name, str(len(mine)), f"{median:.1%}", f"{most:.1%}"
+
     def held(self, figures: Ints) -> tuple[Floats, Floats]:
         """Return curvature and slope that some figures, whole setups, add: each setup's offset is solved for first."""
         design, weights, now = self.design[figures], self.weights[figures], self.now[figures]
@@ -226,7 +227,7 @@ class About:
         held = [self.rows.rows.figures[f] for f in self.rows.figures.tolist()]
         sign = np.array([1.0 if figure.quantity in RATES else -1.0 for figure in held])
         of_row = np.array([figure.row for figure in held])
-        known: dict[bytes, Floats] = {}
+        known = self.known
 
         def without(places: Ints) -> Floats:
             gone = np.flatnonzero(np.isin(of_row, of_row[places]))
@@ -247,7 +248,7 @@ def _prior(rows: Fitted, at: Floats) -> tuple[Floats, Floats]:
     curve, slope = np.zeros((len(at), len(at))), np.zeros(len(at))
     for number, (name, (median, spread)) in enumerate(TYPICAL.items()):
         mine = np.arange(many) * constants + number
-        inverse = np.linalg.inv(_matrix(name, rows.places, rows.places) + 1e-6 * spread**2 * np.eye(many))
+        inverse = np.linalg.inv(matrix(name, rows.places, rows.places) + 1e-6 * spread**2 * np.eye(many))
         curve[np.ix_(mine, mine)] = inverse
         slope[mine] = inverse @ (at[mine] - np.log(median))
     for number, (median, spread) in enumerate(LAW.values(), many * constants):
@@ -261,53 +262,11 @@ def _of(law: ServingLaw, name: str) -> float:
     return float(found[inner] if inner else found)
 
 
-def _place(group: Group) -> Place | None:
-    engine, row = group.engine, group.rows[0]
-    if engine not in RELEASES:
-        return None
-    known = [version for version in RELEASES[engine] if _order(version) <= _order(row.version)]
-    own = group.deployment.candidates[0].gpu.architecture
-    return engine, max(known or [min(RELEASES[engine], key=_order)], key=_order), next(
-        name for name, names in ARCHITECTURES.items() if own in names)
-
-
-def _order(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split(".") if part.isdigit())
-
-
 def _speed(catalog: Catalog, place: Place, values: Floats) -> EngineSpeed:
     """Return a release of the catalog, which says how it schedules, with other times."""
     engine, version, architecture = place
     usual = catalog.speeds(engine).release(version, architecture)
     return usual.model_copy(update=dict(zip(TYPICAL, values.tolist(), strict=True)))
-
-
-def _least(places: tuple[Place, ...]) -> Floats:
-    return np.log([LEAST[_vendor(place[2])].get(name, 1e-12) for place in places for name in TYPICAL])
-
-
-def _vendor(architecture: str) -> str:
-    return "amd" if architecture.startswith("cdna") else "nvidia"
-
-
-def _covariance(name: str, one: Place, other: Place) -> float:
-    """Return the prior covariance of a constant in two places."""
-    engine, years = one[0] == other[0], abs(RELEASES[one[0]][one[1]] - RELEASES[other[0]][other[1]])
-    near = float(np.exp(-abs(APART[one[2]] - APART[other[2]])))
-    if name in KERNELS:
-        # kernels of AMD differ more by release, and what an architecture is good at fades with time
-        vary = (1 + (_vendor(one[2]) == "amd")) * (1 + (_vendor(other[2]) == "amd"))
-        parts = .15, .3 * np.exp(-years / 1.5), .25 * np.exp(-years / .6), .15, .15
-    else:
-        vary, parts = 1, (.35, .1, .15 * np.exp(-years), .25, .15)
-    alone, of_gpu, of_both, of_time, own = parts
-    shared = alone * engine + of_gpu * near + of_both * engine * near + of_time * engine * np.exp(-years / .8)
-    return float(SHRUNK * vary * (shared + own * (one == other)) * TYPICAL[name][1]**2)
-
-
-def _matrix(name: str, ones: tuple[Place, ...], others: tuple[Place, ...]) -> Floats:
-    found: Floats = np.array([[_covariance(name, one, other) for other in others] for one in ones])
-    return found
 
 
 def _write(engine: str, rows: Fitted, at: Floats) -> None:
@@ -318,13 +277,13 @@ def _write(engine: str, rows: Fitted, at: Floats) -> None:
     places = tuple((engine, version, name) for version in RELEASES[engine] for name in ARCHITECTURES if name in have)
     means = np.empty((len(places), len(TYPICAL)))
     for number, (name, (median, spread)) in enumerate(TYPICAL.items()):
-        held = _matrix(name, rows.places, rows.places) + 1e-6 * spread**2 * np.eye(len(rows.places))
+        held = matrix(name, rows.places, rows.places) + 1e-6 * spread**2 * np.eye(len(rows.places))
         over = np.linalg.solve(held, at[:, number] - np.log(median))
-        means[:, number] = np.log(median) + _matrix(name, places, rows.places) @ over
-    means = np.exp(np.maximum(means, _least(places).reshape(means.shape)))
-    order = sorted(range(len(places)), key=lambda n: (_order(places[n][1]), () if places[n][2] == "hopper"
+        means[:, number] = np.log(median) + matrix(name, places, rows.places) @ over
+    means = np.exp(np.maximum(means, least(places).reshape(means.shape)))
+    ranked = sorted(range(len(places)), key=lambda n: (order(places[n][1]), () if places[n][2] == "hopper"
                                                       else ARCHITECTURES[places[n][2]]))
-    entries = [_entry(rows, places[n], dict(zip(TYPICAL, means[n].tolist(), strict=True))) for n in order]
+    entries = [_entry(rows, places[n], dict(zip(TYPICAL, means[n].tolist(), strict=True))) for n in ranked]
     path.write_text(head + "releases:\n" + "\n".join(entries) + "\n", encoding="utf-8", newline="\n")
 
 

@@ -38,7 +38,7 @@ class ServingLaw(Sourced):
     alike: float = Field(ge=1e-4, le=1)
     """Exponent of the rows of a step in the number of experts they choose: tokens are alike, and choose alike."""
     imbalance: Annotated[float, Field(ge=1, le=1e4)]
-    """Work of the busiest rank over the mean under expert parallelism."""
+    """Work of the busiest rank over the mean under expert parallelism, of rows so many that chance evens out."""
     one_shot: float = Field(ge=1e-4, le=1)
     """Share of a scale-up link that a kernel of one-shot or two-shot all-reduce reaches."""
     one_shot_bytes: Bytes

@@ -133,19 +133,27 @@ def _linears(d: Deployment, on: _On, rows: Replicas, linears: tuple[Linear, ...]
     return total if wide else total * on.dense
 
 
+def on_fullest(local: Floats, share: Floats, ranks: Floats) -> Floats:
+    """Return the chosen experts of the rank that has most of them, as the largest of so many draws at random.
+
+    local: experts of a rank; share: of all experts that are chosen.
+    """
+    mean = local * share
+    found: Floats = np.minimum(mean + np.sqrt(2 * np.log(ranks) * mean * (1 - share)), local)
+    return found
+
+
 def _experts(d: Deployment, on: _On, rows: Replicas, experts: Experts, m: Floats) -> Floats:
     """Return seconds of the routed experts on one GPU; `m` rows come from all ranks of the stage."""
     ranks = np.maximum(1.0, rows.ep.astype(np.float64))
     inner = np.maximum(1.0, rows.tp * rows.dp / ranks)
-    busy = np.where(ranks > 1, d.law.imbalance, 1.0)
     # rows that are alike choose the same experts, as fewer rows that differ would
     different = np.maximum(m, 1.0) ** d.law.alike
     used = experts.count * (1 - (1 - experts.per_token / experts.count) ** different)
-    # of the experts that are chosen the fullest of n ranks has more than the mean, as the largest of n draws at random
-    local, share = experts.count / ranks, used / experts.count
-    fullest = 1 + np.sqrt(2 * np.log(ranks) * (1 - share) / (local * share))
-    here = np.minimum(used / ranks * fullest, local)
-    each = np.maximum(1.0, m * experts.per_token / used * np.maximum(busy / fullest, 1.0))
+    here = on_fullest(experts.count / ranks, used / experts.count, ranks)
+    chance = 1 + np.sqrt(2 * np.log(ranks) / (different * experts.per_token / ranks))
+    busy = np.where(ranks > 1, d.law.imbalance * chance, 1.0)
+    each = np.maximum(1.0, m * experts.per_token / used * np.maximum(busy * used / ranks / here, 1.0))
     width = np.ceil(experts.ffn / inner)
     wide, weight = np.full(len(rows), float(experts.hidden)), d.weights.matrix
     up = product(d, on.quantized, on.stream, each, wide, experts.fan * width, weight, d.law.expert_rows)
