@@ -23,6 +23,7 @@ import numpy as np
 from planner.catalog.load import Catalog
 from planner.jobs.kinds import question_of
 from planner.jobs.training.job import TrainingJob
+from planner.jobs.training.stacks import ByStack
 from planner.layouts.enumerate import enumerate_layouts
 from planner.layouts.table import Layouts
 from planner.physics.training.estimate import time_terms
@@ -126,8 +127,8 @@ def prepared(model: str | None = None) -> tuple[TrainingJob, Layouts]:
     scenario, _ = load_scenario(JOB, {"workload.stack": "megatron-core"} | (
         {"workload.model": model} if model else {}), catalog)
     job, = question_of(scenario, catalog).jobs
-    assert isinstance(job, TrainingJob)
-    return job, enumerate_layouts(job.facts).layouts
+    assert isinstance(job, ByStack)
+    return job.first, enumerate_layouts(job.first.facts).layouts
 
 
 def physics() -> Iterator[Line]:

@@ -35,6 +35,21 @@ class Percentiles(Frozen):
     """At the percentile of the latency target; the key is left out where none is set."""
 
 
+class Autoscaled(Frozen):
+    """GPUs that an ideal autoscaler has at work or starting, which knows the load to come; no real one has fewer."""
+
+    startup_seconds: float = Field(gt=0)
+    """From the start of a replica to its first answer, paid for."""
+    peak_gpus: int = Field(ge=0)
+    """At most; those of the plan's fleet are fixed."""
+    mean_gpus: float = Field(ge=0)
+    """On average over the trace or the day, with what starting takes."""
+    starts: int = Field(ge=0)
+    """Replicas started, of a trace after its beginning."""
+    share_within_level: float | None = Field(default=None, ge=0, le=1, exclude_if=absent)
+    """Share of the requests of a trace within every target, by replay; the key is left out where nothing is saved."""
+
+
 class Replayed(Frozen):
     """Results of an event-by-event replay of requests on the plan's replicas."""
 
@@ -58,6 +73,8 @@ class Replayed(Frozen):
     """The same of all hours of a day: all else is of the busiest. The key is left out where every hour is alike."""
     busy_share: float = Field(ge=0, le=1)
     """Share of the time in which a step ran, averaged over the replicas."""
+    autoscaled: Autoscaled | None = Field(default=None, exclude_if=absent)
+    """What an ideal autoscaler needs, where the time to start is given; elsewhere the key is left out."""
 
 
 class Adapters(Frozen):

@@ -121,7 +121,7 @@ def explain(scenario: Asked | None = None, *, why_not: str | Mapping[str, object
     return explained(ask, catalog, choices, effort)
 
 
-def sweep(scenario: Asked | None = None, *, vary: Mapping[str, object] | str | Iterable[str],
+def sweep(scenario: Asked | None = None, *, vary: Mapping[str, object] | str | Iterable[str] = (),
           catalogs: FilePath | Iterable[FilePath] = (), time_limit: float | str | None = None, workers: int = 1,
           **values: object) -> Sweep:
     """Return the plan of every combination of the values that `vary` names: what if.

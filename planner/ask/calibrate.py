@@ -16,12 +16,14 @@ from planner.catalog.residuals import Cell, Law, Quantiles, Residuals, Spreading
 from planner.errors import InputError
 from planner.evidence.compare import compare
 from planner.evidence.kinds import Evidence
+from planner.evidence.rates import RateRow, readable
 from planner.evidence.reading import read_evidence
 from planner.evidence.residuals import LEAST_ROWS, OWN_ROWS, memory_samples, speed_samples, step_samples
 from planner.evidence.spread import Left, Sample, as_they_are, cells_of, residuals_of
 from planner.evidence.summary import spread
 from planner.fit.cluster import fit_cluster
 from planner.fit.knobs import Knob, engine_knobs, knobs_of
+from planner.fit.links import fabric_files
 from planner.fit.rows import Rows, TrainingRows, changed, rows_of
 from planner.fit.serving_rows import ServingRows, serving_rows
 from planner.fit.solve import Fit, Linear, Progress, fit
@@ -58,6 +60,8 @@ class Calibration:
     files: tuple[Path, ...]
     whole: int = 0
     """Whole runs that were fitted beside."""
+    links: int = 0
+    """Collectives that fabrics were written from."""
 
     def as_json(self) -> dict[str, Any]:
         """Return constants, errors and files, schema planner.calibration/1."""
@@ -68,12 +72,12 @@ class Calibration:
                      for knob, at, spread, decided, rows in zip(fit.knobs, fit.coordinates, fit.spreads, fit.decided,
                                                                 fit.acting, strict=True)]
         quantities = np.array([quantity for part in self.parts for quantity in part.rows.quantities])
-        return {"schema": SCHEMA, "rows": self.whole + sum(part.count for part in self.parts),
+        return {"schema": SCHEMA, "rows": self.whole + self.links + sum(part.count for part in self.parts),
                 "sources": sorted({source for part in self.parts for source in part.rows.sources}),
                 "errors": _errors(self.parts),
                 "errors_by_quantity": {name: _errors(self.parts, quantities == name)
                                        for name in dict.fromkeys(quantities.tolist())},
-                "constants": constants, "files": [str(path) for path in self.files]}
+                "links": self.links, "constants": constants, "files": [str(path) for path in self.files]}
 
 
 def _errors(parts: Sequence[Part], chosen: Mask | slice = slice(None)) -> dict[str, dict[str, float]]:
@@ -92,7 +96,7 @@ def summary(residuals: Floats) -> dict[str, float]:
 
 
 def calibrate(paths: Sequence[Path], folder: Path, catalogs: Sequence[Path], as_of: str, *,
-              progress: Progress = lambda share: None) -> Calibration:
+              stated: Mapping[str, str] | None = None, progress: Progress = lambda share: None) -> Calibration:
     """Fit the catalog's constants to the evidence, and write them and their residuals to `folder`.
 
     Training rows decide stacks and calibration; serving rows then decide the steps of engines under what was fitted.
@@ -102,10 +106,13 @@ def calibrate(paths: Sequence[Path], folder: Path, catalogs: Sequence[Path], as_
     """
     real(folder)  # minutes before it is written to
     before = Catalog(catalogs, unfitted=folder)
-    evidence = [read_evidence(path) for path in paths]
+    evidence = [read_evidence(path, stated) for path in paths]
     ships = real(folder) == real(data_root("catalogs"))
+    measured = _links(evidence, before, paths, folder, as_of)
     parts = _fits(evidence, before, progress, own=not ships)
     runs = [one for one in evidence if one.kind == "train_runs"]
+    if measured and not parts and not runs:
+        return measured
     if not parts and not runs:
         raise InputError("no row has a measured step time or speed and a prediction: see planner validate -v",
                          file=str(paths[0]))
@@ -125,9 +132,9 @@ def calibrate(paths: Sequence[Path], folder: Path, catalogs: Sequence[Path], as_
             law = (residuals_of(samples, how.laws[name], how, left) if ships
                    else _over(before.residuals(name), samples, how, left))
             residuals[name] = residual_file(name, what, source, as_of, *law)
-    files = tuple(save(folder, fitted, residuals))
+    files = (*(measured.files if measured else ()), *save(folder, fitted, residuals))
     if not runs:
-        return Calibration(tuple(parts), files)
+        return Calibration(tuple(parts), files, links=measured.links if measured else 0)
     beside = _whole(runs, paths, folder, after, as_of)
     return replace(beside, parts=tuple(parts), files=(*files, *beside.files))
 
@@ -141,6 +148,20 @@ def _whole(evidence: Sequence[Evidence], paths: Sequence[Path], folder: Path, ca
     source = f"{len(samples)} runs of {', '.join(path.name for path in paths)}, by planner calibrate"
     text = whole_file(fit_whole(samples, catalog.whole_runs.prior), catalog.whole_runs, source, as_of)
     return Calibration((), tuple(write_folder(folder / "calibration", {f"{WHOLE}.yaml": text})), len(samples))
+
+
+def _links(evidence: Sequence[Evidence], catalog: Catalog, paths: Sequence[Path], folder: Path,
+           as_of: str) -> Calibration | None:
+    """Write the fabrics that measured collectives say; none where there are none. Raises InputError."""
+    given = [row for one in evidence for row in one.rows if isinstance(row, RateRow)]
+    rows, why = readable(given, catalog)
+    if not rows:
+        if given:
+            raise InputError(f"no collective can be read: {why or 'none is measured'}", file=str(paths[0]))
+        return None
+    source = f"{len(rows)} collectives of {', '.join(path.name for path in paths)}, by planner calibrate"
+    files = write_folder(folder / "fabrics", fabric_files(rows, catalog, source, as_of))
+    return Calibration((), tuple(files), links=len(rows))
 
 
 def _fits(evidence: Sequence[Evidence], catalog: Catalog, progress: Progress, *, own: bool) -> list[Part]:

@@ -15,16 +15,14 @@ from planner.answer.schema import ByReplay, Objective, Plan
 from planner.ask.account import finished, provenance_of, search_of, with_decided
 from planner.catalog.load import Catalog
 from planner.errors import InputError
-from planner.jobs.columns import Pick
-from planner.jobs.job import Replaying
-from planner.jobs.kinds import question_of
+from planner.jobs.job import Replayed, Replaying
+from planner.jobs.kinds import at_load, at_one, question_of
 from planner.jobs.reach import most as most_of
-from planner.jobs.serving.job import ServingJob
 from planner.jobs.settle import MARGIN, settle
 from planner.jobs.solved import Question, Solved, solve
 from planner.scenario.default import Default
 from planner.scenario.scenario import ServingScenario
-from planner.scenario.serving import LOADS, MOST_CONCURRENT, Serving
+from planner.scenario.serving import MOST_CONCURRENT
 from planner.solver.settings import Effort
 
 DIGITS = 3
@@ -33,21 +31,6 @@ LOWER, TIMES = 0.9, 20
 """By what the load is lowered after a miss, and how often at most."""
 HALVINGS = 4
 """Between a load that is held and one that is not."""
-
-
-def at_one(scenario: ServingScenario) -> ServingScenario:
-    """Return the question at one request/s, or with one user, whose replicas are those of any load. Raises InputError.
-    """
-    work, name = scenario.workload, scenario.objective
-    if work is None:
-        raise InputError(f"objective: {name} is of one service, and the scenario has several")
-    given = [load for load in LOADS if getattr(work, load) is not None]
-    if given:
-        raise InputError(f"objective: {name} looks for the largest load: leave workload.{given[0]} out")
-    one = {"users": 1} if name == "users" or work.think is not None else {"rate": 1.0}
-    # as a file would have it, so that keys that do nothing to users are refused
-    asked = Serving.model_validate(work.model_dump(exclude_defaults=True) | {"kind": "serving"} | one)
-    return scenario.model_copy(update={"workload": asked, "objective": "cost"})
 
 
 def most_served(scenario: ServingScenario, catalog: Catalog, defaults: Sequence[Default], effort: Effort,
@@ -66,9 +49,7 @@ def most_served(scenario: ServingScenario, catalog: Catalog, defaults: Sequence[
     if not most:
         return None
     load, beyond, solved, met = _held(question, most, floor, effort, replaying)
-    job = solved.question.jobs[0]
-    assert isinstance(job, ServingJob)
-    shown = scenario.model_copy(update={"workload": job.asked})
+    shown = at_load(one, load).model_copy(update={"objective": scenario.objective})
     # above what the formula admits nothing is proven: the least load that no replay held is known
     bound, gap = (most, most / load - 1) if load <= most else (None, beyond / load - 1)
     plan = Plan(status="optimal" if met and load == most else "feasible", notes=question.terms.market.notes,
@@ -87,15 +68,14 @@ def _held(question: Question, most: float, floor: Callable[[float], float], effo
     """
 
     def at(load: float) -> tuple[Solved, bool]:
-        job = question.jobs[0]
-        assert isinstance(job, ServingJob)
+        (job,) = question.jobs
+        assert isinstance(job, Replayed)
         mine = job.at_load(load)
         solved = solve(replace(question, jobs=(mine,)), effort, so_far=True)
         if load > most:
             settled = settle(solved, replaying.trace)
             return settled.solved, settled.met and bool(settled.solved.picks)
-        picks = [pick for pick in solved.picks if isinstance(pick, Pick)]
-        return solved, mine.tried(picks, 1.0, replaying.trace).meets
+        return solved, mine.tried(solved.replicas, 1.0, replaying.trace).meets
 
     # beyond that no replica is tried
     low, high = most, floor(most * MARGIN * (1 + 10.0 ** (1 - DIGITS)) + (floor is math.floor))

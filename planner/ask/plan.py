@@ -16,13 +16,12 @@ from planner.ask.simple import simplest, tells_apart
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.jobs.job import Progress, Replaying
-from planner.jobs.kinds import asks_what_holds, question_of
+from planner.jobs.kinds import asks_for_load, asks_what_holds, at_one, question_of
 from planner.jobs.settle import Settled, settle
 from planner.jobs.solved import Question, effort_of, solve_lifted
 from planner.scenario.default import Default
 from planner.scenario.portfolio import AnyQuestion, Portfolio
 from planner.scenario.resolve import text_notes
-from planner.scenario.scenario import ServingScenario
 from planner.simulate.reading import read_trace
 from planner.units import show_seconds
 
@@ -56,8 +55,8 @@ def make_plan(scenario: AnyQuestion, catalog: Catalog, *, defaults: Sequence[Def
         if replay is not None:
             raise InputError("--replay is for services, and this is a training question")
         return hold(scenario, catalog, defaults, effort)
-    if isinstance(scenario, ServingScenario) and scenario.objective in ("rate", "users"):
-        from planner.ask.most import at_one, most_served  # the other question, asked by its objective
+    if asks_for_load(scenario):
+        from planner.ask.most import most_served  # the other question, asked by its objective
 
         if simple or pareto:
             raise InputError(f"{'--prefer' if simple else '--pareto'} is of what is minimized, and the objective is "
@@ -84,7 +83,8 @@ def make_plan(scenario: AnyQuestion, catalog: Catalog, *, defaults: Sequence[Def
     plan = Plan(status=status, notes=(*question.terms.market.notes, *text_notes(defaults), *more),
                 objective=solved.objective.model_copy(update={"by_replay": by_replay}),
                 assignments=made,
-                alternatives=others, doubt=doubt_of(made, others, solved.objective.name, catalog),
+                alternatives=others,
+                doubt=doubt_of(made, others, solved.objective.name, catalog) if solved.alone else None,
                 search=search_of(solved, time.monotonic() - started), infeasible=infeasible_of(solved),
                 provenance=provenance_of(scenario, catalog, with_decided(defaults, shown), simple=shown is not solved))
     return finished(plan, solved)

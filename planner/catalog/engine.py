@@ -79,7 +79,7 @@ class Release(Frozen):
     small: Limits
     large: Limits
     """On GPUs of `large_from` and more."""
-    large_from: Bytes = 70 * 2.0**30
+    large_from: Bytes
     large_except: frozenset[str] = frozenset()
     """Architectures whose GPUs count as small ones whatever their memory."""
     sampler_bytes: Annotated[float, Field(ge=0, le=1000)] = 0.0

@@ -136,6 +136,22 @@ def as_of(ctx: click.Context, param: click.Parameter, value: str | None) -> str 
         raise click.BadParameter(f"expected a month or a day such as 2026-11 or 2026-11-21, got {value!r}") from None
 
 
+def of_run(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    """Return the columns that `--run gpu=h100-sxm,tp=2` states."""
+    found: dict[str, str] = {}
+    for part in (part for value in values for part in value.split(",")):
+        name, sign, text = part.partition("=")
+        if not sign or not name.strip() or not text.strip():
+            raise click.BadParameter(f"expected COLUMN=VALUE such as gpu=h100-sxm, got {part!r}")
+        found[name.strip()] = text.strip()
+    return found
+
+
+run = click.option("--run", "stated", multiple=True, metavar="COLUMN=VALUE,..", callback=of_run,
+                   help="What another tool's output leaves open, as columns of evidence: gpu=h100-sxm,gpus=2,tp=2, "
+                   "model, engine, engine_version, weight_precision; of collectives node, gpus_per_node, operation.")
+
+
 def time_limit(text: str) -> float:
     """Return seconds from a plain number, or from a duration with its unit."""
     try:

@@ -12,7 +12,6 @@ from planner.cli.plan_file import read_plan
 from planner.cli.printing import say, say_json
 from planner.cli.question import LABELS, overrides, question_options
 from planner.errors import EXIT_OK, InputError
-from planner.scenario.scenario import ServingScenario
 from planner.simulate.router import POLICIES
 
 
@@ -36,7 +35,7 @@ def command(scenario: str | None, node: str | None, layout: str, trace: Path | N
     """
     from planner.answer.schema import to_json
     from planner.ask.estimate import estimating, layout_text
-    from planner.jobs.serving.simulate import simulate_fleet, simulate_plan
+    from planner.ask.simulate import simulate_layout, simulate_plan
     from planner.render.simulation import render_simulation, simulation_sentence
     from planner.simulate.reading import read_trace
 
@@ -50,12 +49,9 @@ def command(scenario: str | None, node: str | None, layout: str, trace: Path | N
                                   progress=progress)
         else:
             ask = estimating(scenario, given, catalog, node=node, layout=layout_text(layout), labels=LABELS)
-            if not isinstance(ask.scenario, ServingScenario):
-                raise InputError("simulate replays requests on a service, and this is a training question")
             if workload is not None:
                 raise InputError("--workload is of a plan with several services")
-            found = simulate_fleet(ask.scenario.services[0], [ask()], catalog, requests, policy=policy,
-                                   progress=progress)
+            found = simulate_layout(ask, requests, policy=policy, progress=progress)
     if as_json:
         say_json(to_json(found))
     elif is_quiet():

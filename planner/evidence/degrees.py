@@ -21,15 +21,7 @@ ZERO_STAGES = {"ddp": 0, "none": 0, "zero1": 1, "distopt": 1, "zero2": 2, "fsdp-
 FULL_LENGTH = "tokens="
 """Instruction data that is not packed: seq_len is the cap, the samples are shorter."""
 MANY_SAMPLES = 8
-MEAN_LENGTH = 400
-"""Tokens of an instruction sample with its answer, on average: between Alpaca's and those of chat data."""
-LONGEST = 1304
-"""Tokens of the longest sample of Alpaca's data, as LitGPT's tables print it for Llama 2."""
-SPREAD_PER_DOUBLING = 0.27
-"""Longest of a micro-batch of instruction samples over their mean, for each doubling of its samples: 1.28, 1.54 and
-1.81 of two, four and eight in fms-acceleration's benchmarks."""
-LONG_DATA = 8192
-"""A cap from here on is set for data that reach it."""
+"""Samples of a micro-batch from which on the mean length counts at the peak, no longer the longest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +107,7 @@ def _mean_length(run: TrainRun, cap: int, micro: int, ranks: int, sources: Sourc
     else:
         return printed, 1.0
     padded = sources.flag("true_length", run)
-    slowest = round(mean * (1 + SPREAD_PER_DOUBLING * spread))
+    slowest = round(mean * (1 + sources.usual("sample_spread") * spread))
     slowest = slowest if padded else min(cap, slowest)
     assumed.append(f"{FULL_LENGTH}{slowest}")
     return slowest, (printed if padded else mean) / slowest
@@ -128,8 +120,8 @@ def _peak_length(run: TrainRun, cap: int, micro: int, sources: Sources, assumed:
     """
     if run.method in (None, "pretrain") or sources.flag("true_length", run):
         return cap
-    longest = cap if cap >= LONG_DATA else min(cap, LONGEST)
-    mean = min(cap, MEAN_LENGTH)
+    longest = cap if cap >= sources.usual("long_data") else min(cap, int(sources.usual("longest_sample")))
+    mean = min(cap, int(sources.usual("mean_sample")))
     length = mean + (longest - mean) // micro if micro >= MANY_SAMPLES else longest
     assumed.append(f"{FULL_LENGTH}{length}")
     return length
@@ -237,7 +229,8 @@ def _copies(run: TrainRun, gpus: int, tp: int, shards: int, sources: Sources, as
     stated = sources.whole("shard_group", run)
     if run.sharding != "hsdp" and stated is None:
         return 1
-    group = max(1, min(gpus, run.gpus_per_node or 8) // tp) if stated is None else stated
+    node = run.gpus_per_node or int(sources.usual("machine_gpus"))
+    group = max(1, min(gpus, node) // tp) if stated is None else stated
     if stated is None:
         assumed.append(f"shard={group}")
     if group < 1 or shards % group:

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 
 from planner.answer.assignment import Alternative
 from planner.answer.schema import Infeasible, Plan, Provenance
-from planner.jobs.serving.assignment import MONTH_DAYS
 from planner.render.figures import days, objective, percent, values
 from planner.render.layout_text import brief
 from planner.render.page import Column, Page
 from planner.render.serving import documents_of, is_service
-from planner.units import show_seconds, show_usd
+from planner.units import MONTH_DAYS, show_seconds, show_usd
 
 _LEAST = {"cost_usd": "cheapest", "gpus": "fewest GPUs", "energy_kwh": "least energy"}
 _DIGEST_SHOWN = 12
@@ -108,16 +107,21 @@ def _alternative(a: Alternative, other_offer: bool) -> tuple[str, str, str, str]
 
 
 def show_defaults(page: Page, provenance: Provenance, most: int | None = None) -> None:
-    """Print the defaults that decided, those that several services share once; of lists longer than `most` the length.
+    """Print the defaults that decided, those that several services share once; with `most` without the reasons, as one
+    paragraph, and of lists longer than that the length.
     """
-    said: dict[str, list[str]] = {}
+    said: dict[tuple[str, str], list[str]] = {}
     for one in provenance.defaults:
         named = [part.strip() for part in one.value.split(",")]
         value = ", ".join(named) if most is None or len(named) <= most else f"{len(named)} in all"
-        said.setdefault(f"{value} ({one.why})", []).append(one.name)
-    if said:
+        said.setdefault((value, one.why), []).append(one.name)
+    if most is not None:
+        shown = [f"{_together(names)} {value}" for (value, _), names in said.items()]
+        page.console.print()
+        page.paragraph(f"Defaults that decided (why with -v): {'; '.join(shown)}" if said else "")
+    elif said:
         page.heading("Defaults that decided")
-        page.facts([(_together(names), value) for value, names in said.items()])
+        page.facts([(_together(names), f"{value} ({why})") for (value, why), names in said.items()])
 
 
 def _together(names: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from planner.scenario.demand import Gaps, Latency, Rate, Share, TokenLatency
 from planner.scenario.lengths import Answers, Lengths
-from planner.units import Seconds, Tokens, parse_count
+from planner.units import DAY, Seconds, Tokens, parse_count
 from planner.units.reading import DOCUMENTS, USERS
 from planner.yaml_io import Frozen
 
@@ -31,7 +31,8 @@ _APART = (
     (("users", "concurrency"), "users who wait for their answers: give a rate for that", (
         "arrivals", "day", "length_classes", "disaggregated")),
     (("documents",), "a batch of documents, which has no latency and no arrivals", (
-        "arrivals", "day", "length_classes", "disaggregated", "ttft", "tpot", "e2e", "headroom", "spare_replicas")))
+        "arrivals", "day", "length_classes", "disaggregated", "ttft", "tpot", "e2e", "headroom", "spare_replicas",
+        "spare_nodes")))
 """Loads, what they are called, and the keys that do nothing to them."""
 
 
@@ -111,10 +112,14 @@ class Serving(Frozen):
     """Share of prompt tokens found in the prefix cache."""
     speculative: Speculative | None = None
     """None means no speculative decoding."""
+    startup: Annotated[Seconds, Field(le=DAY)] | None = None
+    """From the start of a replica to its first answer: asks what an ideal autoscaler needs; of a trace or a day."""
     headroom: Share = Field(default=0.0, ge=0, le=1)
     """Extra rate that the replicas must sustain, as a share of the rate."""
     spare_replicas: int = Field(default=0, ge=0, le=1000)
     """Replicas that may fail while the rest still meets the latency targets."""
+    spare_nodes: int = Field(default=0, ge=0, le=1000)
+    """Nodes that may fail, with all replicas on them, while the rest still meets the latency targets."""
     max_model_len: Annotated[Tokens, Field(le=LONGEST_CONTEXT)] | None = None
     """Tokens of the longest request accepted; none means what the longest request asked for needs."""
     adapters: int | None = Field(default=None, gt=0, le=MOST_ADAPTERS)
@@ -225,7 +230,15 @@ class Serving(Frozen):
         return self
 
     @model_validator(mode="after")
-    def _a_rank_is_of_adapters(self) -> Serving:
+    def _keys_that_need_others(self) -> Serving:
+        if self.startup is not None and self.trace is None and self.day is None:
+            raise ValueError("startup applies to a load that changes: give a trace or a day")
+        if self.startup is not None and (self.disaggregated != "no" or self.length_classes > 1):
+            raise ValueError("startup is of replicas that answer all requests whole: leave disaggregated and "
+                             "length_classes out")
+        if self.spare_replicas and self.spare_nodes:
+            raise ValueError("spare_replicas and spare_nodes are given: a node that fails takes its replicas with it: "
+                             "give one of them")
         if self.lora_rank is not None and self.adapters is None:
             raise ValueError("lora_rank is of adapters: give their number too, such as adapters 8")
         return self

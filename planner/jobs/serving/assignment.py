@@ -21,9 +21,8 @@ from planner.physics.serving.sequences import Cut
 from planner.physics.serving.settings import USUAL, EngineSettings
 from planner.physics.serving.step import Load, least_seconds, step_times
 from planner.physics.shapes import active_parameters
+from planner.units import MONTH_DAYS
 
-MONTH_DAYS = 30.0
-"""Days that the cost and energy of a service cover."""
 WATT_HOURS = 1000
 WHOLE = 1 - 1e-9
 """Part of nodes from which on nobody else runs there."""

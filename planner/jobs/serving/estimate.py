@@ -37,7 +37,7 @@ ANSWERED = 0.99
 def idle_keys(asked: Serving) -> Iterator[Idle]:
     """Yield the keys of a service that an estimate does not heed: it is of one layout that answers whole requests."""
     yield from (idle(key, "is what a plan keeps to; an estimate says what the layout does", left_to_plan=True)
-                for key in ("day", "headroom", "spare_replicas"))
+                for key in ("day", "startup", "headroom", "spare_replicas", "spare_nodes"))
     yield from (idle(key, "is for a plan: an estimate is for one layout that answers every request whole")
                 for key in ("length_classes", "disaggregated", "documents"))
     yield from several("quantization", asked.quantization or ())

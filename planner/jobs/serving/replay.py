@@ -137,9 +137,11 @@ def _prefills(service: Service, role: Role) -> bool:
 
 
 def replay(catalog: Catalog, service: Service, candidates: Sequence[Candidate], picks: Sequence[Pick],
-           trace: Trace | None = None, policy: str = "least-outstanding", progress: Progress | None = None
-           ) -> tuple[Outcome, Outcome | None]:
+           trace: Trace | None = None, policy: str = "least-outstanding", progress: Progress | None = None,
+           phases: Sequence[Phase] | None = None) -> tuple[Outcome, Outcome | None]:
     """Replay a service's picks on a trace; on its own, or one drawn as the service asks, where none is given.
+
+    phases: what replicas there are when, where it is not the service's own day that says so.
 
     Return what was found, of a day in its busiest hours; and then of the whole day.
     """
@@ -155,7 +157,7 @@ def replay(catalog: Catalog, service: Service, candidates: Sequence[Candidate], 
         found = went(hours.warped(requests_of(service, count=many)), hours.phases(picks))
         return hours.busiest(found), found
     trace = trace or requests_of(service)
-    return went(trace, hours_of(service, picks, trace)), None
+    return went(trace, hours_of(service, picks, trace) if phases is None else phases), None
 
 
 def run(service: Service, groups: Sequence[Group], trace: Trace, policy: str = "least-outstanding",

@@ -71,3 +71,20 @@ def test_nobody_is_busy_where_all_are_rejected():
     nobody = simulate(trace, [Group(ReplicaKind(STEPS, kv_tokens=100, max_batch=4))])
     assert nobody.rejected.all()
     assert merged([nobody, nobody]).busy_share == 0
+
+
+@pytest.mark.parametrize(("spares", "nodes"), [({}, 1), ({"spare_nodes": 1}, 2), ({"spare_nodes": 2}, 3),
+                                               ({"spare_replicas": 1}, 1)])
+def test_a_node_that_fails_takes_its_replicas_with_it(spares, nodes):
+    """Four replicas of one GPU lie on a node: with one node gone another still has the rate."""
+    plan = planner.plan(model="llama-3.1-8b", input=1000, output=100, rate=5, tpot="40 ms", on="l40s-4x", **spares)
+    (one,) = plan.assignments
+    assert (one.nodes, plan.objective.by_replay.met) == (nodes, True)
+    left = one.serving.replicas - spares.get("spare_nodes", 0) * 4 - spares.get("spare_replicas", 0)
+    assert left >= planner.plan(model="llama-3.1-8b", input=1000, output=100, rate=5, tpot="40 ms",
+                                on="l40s-4x").assignments[0].serving.replicas
+
+
+def test_spares_are_of_one_kind():
+    with pytest.raises(InputError, match="give one of them"):
+        planner.plan(**CHAT, rate=1, spare_nodes=1, spare_replicas=1)
