@@ -15,8 +15,6 @@ from planner.evidence.shape import model_of
 from planner.evidence.skipping import SkippedError, refuse
 from planner.physics.serving.formats import format_of
 
-SCALED = 128
-"""Columns of a weight that share a scale (DeepSeek-V3 report)."""
 Regime = Literal["static", "closed", "offline", "server", "decode", "first"]
 
 
@@ -83,7 +81,7 @@ def serving_row(run: ServeRun, catalog: Catalog) -> ServingRow:
     refuse(run, said)
     model = _model(run, catalog, assumed)
     engine = _engine(run, said, assumed)
-    prefill, decode = _workers(run, model, said)
+    prefill, decode = _workers(run, model, catalog)
     tp, pp, dp, ep = _layout(run, model, said, assumed)
     weights, _ = weight_format(run, model, catalog, assumed)
     regime = cast(Regime, said.word("regime", run))
@@ -173,20 +171,20 @@ def cache_format(run: ServeRun, catalog: Catalog, assumed: list[str], **known: s
     return name
 
 
-def _workers(run: ServeRun, model: Model, said: Sources) -> tuple[Workers | None, Workers | None]:
+def _workers(run: ServeRun, model: Model, catalog: Catalog) -> tuple[Workers | None, Workers | None]:
     if not run.disaggregated:
         return None, None
-    n = [int(part) for part in said.several("workers", run)]
+    n = [int(part) for part in catalog.sources.several("workers", run)]
     if len(n) != 8:
         raise SkippedError("disaggregated, and its workers are not stated")
-    found = [Workers(count, tp, dp, ep if _whole(model, tp * dp // max(ep, 1)) else tp * dp)
+    found = [Workers(count, tp, dp, ep if _split(model, tp * dp // max(ep, 1), catalog.kernels.tile) else tp * dp)
              for count, tp, dp, ep in (n[:4], n[4:])]
     return found[0], found[1]
 
 
-def _whole(model: Model, ranks: int) -> bool:
-    """Say whether so many ranks can split an expert: blocks of weights that share a scale stay whole."""
-    return all(block.mlp.ffn >= SCALED * ranks for block in model.blocks if isinstance(block.mlp, MoeMlp))
+def _split(model: Model, ranks: int, least: int) -> bool:
+    """Say whether so many ranks can split an expert: each has at least the columns of a tile."""
+    return all(block.mlp.ffn >= least * ranks for block in model.blocks if isinstance(block.mlp, MoeMlp))
 
 
 def _layout(run: ServeRun, model: Model, said: Sources, assumed: list[str]) -> tuple[int | None, int, int, int]:
