@@ -154,7 +154,7 @@ def physics() -> Iterator[Line]:
     yield "physics: all time and memory terms", per_second(len(layouts), "layouts", cpu(terms))
     yield "bounds on the step, without and with memory", per_second(len(layouts), "layouts", cpu(bounds))
     yield "refined bounds", per_second(len(layouts), "layouts", cpu(lambda: [
-        refined_bound(question, rows, times, memory) for rows, times, memory in known]))
+        refined_bound(question, rows, times, memory, np.zeros(len(rows))) for rows, times, memory in known]))
 
 
 def chunks(layouts: Layouts, size: int) -> Iterator[Layouts]:

@@ -16,16 +16,21 @@ from planner.simulate.trace import Trace
 
 
 def simulate_plan(plan: Plan, catalog: Catalog, trace: Trace | None = None, *, workload: str | None = None,
-                  policy: str = "least-outstanding", progress: Progress | None = None) -> Simulation:
-    """Replay a trace on the replicas of a plan's service, or what it is asked for. Raises InputError."""
+                  policy: str = "least-outstanding", progress: Progress | None = None, seed: int = 0) -> Simulation:
+    """Replay a trace on the replicas of a plan's service, or what it is asked for, drawn by a seed. Raises InputError.
+    """
     asked, mine = _service(plan, workload)
-    return simulate_fleet(asked, mine, catalog, trace, policy=policy, progress=progress)
+    return simulate_fleet(asked, mine, catalog, trace, policy=policy, progress=progress, seed=seed)
 
 
 def simulate_layout(ask: Estimating, trace: Trace | None = None, *, policy: str = "least-outstanding",
-                    progress: Progress | None = None) -> Simulation:
-    """Replay a trace on the replicas that an estimate is of, or what they are asked for. Raises InputError."""
-    return simulate_fleet(service_of(ask.scenario), [ask()], ask.catalog, trace, policy=policy, progress=progress)
+                    progress: Progress | None = None, seed: int = 0) -> Simulation:
+    """Replay a trace on the replicas that an estimate is of, or what they are asked for, drawn by a seed.
+
+    Raises InputError.
+    """
+    return simulate_fleet(service_of(ask.scenario), [ask()], ask.catalog, trace, policy=policy, progress=progress,
+                          seed=seed)
 
 
 def _service(plan: Plan, workload: str | None) -> tuple[Serving, list[Assignment]]:

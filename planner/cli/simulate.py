@@ -22,12 +22,14 @@ from planner.simulate.router import POLICIES
               help="Requests: a CSV in the format of Azure's LLM inference traces, or Mooncake's JSON lines. "
               "Default: what the plan's service is asked for.")
 @click.option("--workload", metavar="NAME", help="The service to replay, in a plan with several.")
+@click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, metavar="N",
+              help="Draw other requests than those that the plan shows.")
 @click.option("--policy", type=click.Choice(sorted(POLICIES)), default="least-outstanding", show_default=True,
               help="How requests are routed to replicas.")
 @partial(question_options, taken=("trace",))
 @common
-def command(scenario: str | None, node: str | None, layout: str, trace: Path | None, workload: str | None, policy: str,
-            as_json: bool, catalogs: tuple[Path, ...], **flags: object) -> int:
+def command(scenario: str | None, node: str | None, layout: str, trace: Path | None, workload: str | None, seed: int,
+            policy: str, as_json: bool, catalogs: tuple[Path, ...], **flags: object) -> int:
     """Replay a trace on a fleet: batching, chunked prefill, routing, preemption.
 
     SCENARIO is what planner plan --json printed for a service. With --node it is a scenario, or flags stand alone, as
@@ -46,12 +48,12 @@ def command(scenario: str | None, node: str | None, layout: str, trace: Path | N
                 raise InputError("simulate takes what planner plan --json printed; or --node, with a scenario or flags "
                                  "such as --model and --rate")
             found = simulate_plan(read_plan(Path(scenario)), catalog, requests, workload=workload, policy=policy,
-                                  progress=progress)
+                                  progress=progress, seed=seed)
         else:
             ask = estimating(scenario, given, catalog, node=node, layout=layout_text(layout), labels=LABELS)
             if workload is not None:
                 raise InputError("--workload is of a plan with several services")
-            found = simulate_layout(ask, requests, policy=policy, progress=progress)
+            found = simulate_layout(ask, requests, policy=policy, progress=progress, seed=seed)
     if as_json:
         say_json(to_json(found))
     elif is_quiet():

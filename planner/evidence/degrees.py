@@ -34,6 +34,8 @@ class Degrees:
     gpus: int
     counted: float
     """Share of the tokens at work that the row's speed counts: one, or without padding."""
+    recompute_layers: int | None = None
+    """Layers of a stage that are recomputed, where not all are."""
 
 
 def degrees_of(run: TrainRun, model: Model, stack: Stack, sources: Sources, assumed: list[str], *,
@@ -50,12 +52,13 @@ def degrees_of(run: TrainRun, model: Model, stack: Stack, sources: Sources, assu
     vpp = _virtual(run, pp, sources, assumed)
     micro = _micro_batch(run, stack, dp, pp, sources, assumed)
     batch = _batch(run, dp, micro, pp, assumed)
+    some = sources.whole("recompute_layers", run) if run.recompute == "selective" else None
     row: dict[str, float] = {
         "tp": tp, "pp": pp, "cp": cp, "dp": dp, "vpp": vpp, "micro_batch": micro,
         **_experts(run, model, tp, dp * cp, assumed),
         "no_sync": float(_accumulates(run, stack, sources, assumed)),
         "zero": _zero(run, stack, dp * cp, sources, assumed),
-        "recompute": _recompute(run, sources, assumed),
+        "recompute": RECOMPUTE.index("full") if some is not None else _recompute(run, sources, assumed),
         "hsdp": _copies(run, gpus, tp, dp * cp, sources, assumed), "offload": _offload(run, sources),
         "offload_parameters": _outside("offload_parameters", run.offload_parameters, run, sources),
         "offload_activations": _outside("offload_activations", run.offload_activations, run, sources)}
@@ -68,7 +71,7 @@ def degrees_of(run: TrainRun, model: Model, stack: Stack, sources: Sources, assu
         length, counted = _peak_length(run, cap, micro, sources, assumed), 1.0
     else:
         length, counted = _mean_length(run, cap, micro, dp, sources, assumed)
-    return Degrees(from_rows([row], batch), length, batch, gpus, counted)
+    return Degrees(from_rows([row], batch), length, batch, gpus, counted, some)
 
 
 def _usual_length(run: TrainRun, sources: Sources, assumed: list[str]) -> int:

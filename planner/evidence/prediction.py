@@ -101,7 +101,7 @@ def predict(run: TrainRun, catalog: Catalog, *, memory_only: bool = False, model
         confidence=OPEN if assumed else STATED, tuning=tuning(run, stack, catalog, assumed))
     if not memory_only and not computes(candidate, question.rates[0], precision):
         raise SkippedError(f"GPU {candidate.gpu.name} has no {precision} rate in the catalog")
-    evaluation = evaluate_fixed(question, degrees.table, 0)
+    evaluation = evaluate_fixed(question, degrees.table, 0, degrees.recompute_layers)
     if UNSTATED_RECOMPUTE in assumed and not stack.selective_recompute and evaluation.memory.fits == "does not fit":
         # what ran must have fitted, and its stack recomputes all or nothing
         assumed[assumed.index(UNSTATED_RECOMPUTE)] = "recompute=full"

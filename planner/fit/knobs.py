@@ -11,8 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 
-import numpy as np
-
 from planner.catalog.architecture import Block, MoeMlp
 from planner.catalog.calibration import ArchitectureRates, KernelShape
 from planner.catalog.fitted import value_of
@@ -21,8 +19,7 @@ from planner.catalog.load import Catalog
 from planner.catalog.sourced import Sourced
 from planner.catalog.speed import EngineSpeed
 from planner.catalog.stack import Stack
-from planner.evidence.compare import Outcome
-from planner.layouts.table import Floats
+from planner.evidence.compare import PredictedRow
 
 RATES = {"sustained.*": 0.10, "attention_forward": 0.10, "memory": 0.10}
 """Fields of a GPU architecture and their spreads."""
@@ -51,9 +48,6 @@ SPEEDS = {"products": 0.15, "saturation": 0.70, "cache": 0.40, "grouped": 0.40, 
           "layer": 0.50, "mixture": 0.50, "step": 0.70, "sequence": 0.70, "prompt_step": 0.70, "request": 0.70,
           "exchange": 0.40, "burst": 0.70}
 """Fields of a release of an inference engine, and their spreads."""
-OF_ENGINE, OF_GPUS = 0.4, 0.15
-"""Correlation of a field of two releases, of one engine and for the same GPUs each: what `benchmarks.releases` has of
-releases a year apart."""
 LEAST_PRODUCTS = 0.9
 """Least time of an engine's products over the kernels' law: what fits find far below is saturation."""
 SHARES = frozenset({"grouped"})
@@ -101,7 +95,7 @@ class Knob:
             return 1 / (1 + math.exp(-coordinate))
         return min(self.most, max(self.least, math.exp(coordinate)))
 
-    def acts_on(self, outcome: Outcome) -> bool:
+    def acts_on(self, outcome: PredictedRow) -> bool:
         """Say whether the constant can change the prediction of a row."""
         prediction = outcome.prediction
         blocks = prediction.model.blocks
@@ -129,7 +123,7 @@ class Knob:
         return self.field != "scan_passes" or any(block.recurrence for block in blocks)
 
 
-def knobs_of(catalog: Catalog, outcomes: Iterable[Outcome], *, own: bool = False) -> list[Knob]:
+def knobs_of(catalog: Catalog, outcomes: Iterable[PredictedRow], *, own: bool = False) -> list[Knob]:
     """Return every knob that acts on some of the rows, in a fixed order.
 
     own: whether the rows are of one cluster, so that its network and its hosts are fitted too.
@@ -161,20 +155,6 @@ def engine_knobs(releases: Iterable[tuple[str, EngineSpeed]]) -> list[Knob]:
     """Return every knob of some releases, each with the name of its engine, in a fixed order."""
     held = {(engine, release.key): release for engine, release in releases}
     return [knob for (engine, _), release in sorted(held.items()) for knob in _release_knobs(engine, release)]
-
-
-def covariance_of(knobs: Sequence[Knob]) -> Floats:
-    """Return the covariance of coordinates before any row: releases of engines differ from the catalog alike."""
-    spread = np.array([knob.spread for knob in knobs])
-    found: Floats = np.diag(spread**2)
-    engines = [(at, knob.entry, *knob.field.split(".", 1)[1].rpartition(".")[::2])
-               for at, knob in enumerate(knobs) if knob.kind == "speeds"]
-    for at, engine, release, figure in engines:
-        for other, its, another, same in engines:
-            if at != other and figure == same:
-                alike = release.partition(" ")[2] == another.partition(" ")[2]
-                found[at, other] = (OF_ENGINE * (engine == its) + OF_GPUS * alike) * spread[at] * spread[other]
-    return found
 
 
 def _release_knobs(engine: str, release: EngineSpeed) -> Iterator[Knob]:

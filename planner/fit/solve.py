@@ -14,9 +14,8 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from planner.catalog.fitted import Fitted
 from planner.catalog.load import Catalog
-from planner.fit.knobs import Knob, covariance_of
+from planner.fit.knobs import Knob
 from planner.fit.rows import Rows, by_source, changed
 from planner.layouts.table import Floats, Ints, Mask
 
@@ -42,8 +41,6 @@ class Linear:
     """Of the coordinates from their priors."""
     spread: Floats
     """Of the priors."""
-    precision: Floats
-    """Of the priors, together."""
     free: Mask
 
     def without(self, places: Ints) -> Floats:
@@ -74,8 +71,8 @@ class Linear:
         """Jacobian in residual scales, weights, and curvature and slope of all rows."""
         scaled = np.where(self.free, self.jacobian, 0.0) / self.rows.scales[:, None]
         certain: Floats = self.rows.weights * _robust(self.now, self.rows)
-        return (scaled, certain, scaled.T @ (scaled * certain[:, None]) + self.precision,
-                scaled.T @ (certain * self.now / self.rows.scales) + self.precision @ self.offset)
+        return (scaled, certain, scaled.T @ (scaled * certain[:, None]) + np.diag(1 / self.spread**2),
+                scaled.T @ (certain * self.now / self.rows.scales) + self.offset / self.spread**2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +97,7 @@ class Fit:
 def fit(rows: Rows, knobs: Sequence[Knob], catalog: Catalog, progress: Progress = lambda share: None) -> Fit:
     """Return the constants that the rows decide; `progress` is told the share of the work that is done."""
     prior = np.array([knob.start for knob in knobs])
-    spread, precision = np.array([knob.spread for knob in knobs]), precision_of(knobs)
+    spread = np.array([knob.spread for knob in knobs])
     acts = [rows.acting(knob) for knob in knobs]
     at, before = prior.copy(), rows.residuals(catalog)
     now, free = before, np.ones(len(knobs), bool)
@@ -108,30 +105,13 @@ def fit(rows: Rows, knobs: Sequence[Knob], catalog: Catalog, progress: Progress 
         some = [mine if is_free else mine[:0] for mine, is_free in zip(acts, free, strict=True)]
         jacobian = slopes_of(rows, knobs, catalog, at, now, some, partial(part_of, progress, turn, ROUNDS))
         if turn == 0:
-            free = _decided(jacobian, now, rows, spread, precision)
-        at = at + np.where(free, move_of(jacobian, now, rows, rows.weights, at - prior, spread, precision,
-                                             free), 0.0)
+            free = _decided(jacobian, now, rows, spread)
+        at = at + np.where(free, move_of(jacobian, now, rows, rows.weights, at - prior, spread, free), 0.0)
         now = rows.residuals(changed(catalog, knobs, at))
-    left = np.sqrt(np.diag(np.linalg.inv(curvature_of(jacobian, now, rows, rows.weights, precision, free))))
-    linear = Linear(rows, jacobian, now, at - prior, spread, precision, free)
+    left = np.sqrt(np.diag(np.linalg.inv(curvature_of(jacobian, now, rows, rows.weights, spread, free))))
+    linear = Linear(rows, jacobian, now, at - prior, spread, free)
     return Fit(tuple(knobs), at, np.where(free, left, spread), free, tuple(rows.count(a) for a in acts), before, now,
                _left_out(linear), linear)
-
-
-def about(rows: Rows, knobs: Sequence[Knob], catalog: Catalog, constants: Fitted) -> Linear:
-    """Return rows about constants that were fitted before.
-
-    catalog: with the priors, as `knobs` have them.
-    """
-    held = [constants.values.get(knob.place, {}).get(knob.field) for knob in knobs]
-    at = np.array([knob.start if one is None else knob.coordinate(one.value)
-                   for knob, one in zip(knobs, held, strict=True)])
-    free = np.array([one is not None for one in held])
-    now = rows.residuals(changed(catalog, knobs, at))
-    acts = [rows.acting(knob) if is_free else np.empty(0, np.int64) for knob, is_free in zip(knobs, free, strict=True)]
-    jacobian = slopes_of(rows, knobs, catalog, at, now, acts, lambda share: None)
-    return Linear(rows, jacobian, now, at - np.array([knob.start for knob in knobs]),
-                  np.array([knob.spread for knob in knobs]), precision_of(knobs), free)
 
 
 def part_of(progress: Progress, turn: int, turns: int, share: float) -> None:
@@ -165,31 +145,26 @@ def misfit(now: Floats, rows: Rows, offset: Floats, spread: Floats) -> float:
     return float((FREEDOM + 1) / 2 * (rows.weights @ far) + ((offset / spread) ** 2).sum() / 2)
 
 
-def curvature_of(jacobian: Floats, now: Floats, rows: Rows, weight: Floats, precision: Floats, free: Mask) -> Floats:
+def curvature_of(jacobian: Floats, now: Floats, rows: Rows, weight: Floats, spread: Floats, free: Mask) -> Floats:
     """Return the second derivative of the misfit by the coordinates, as Gauss and Newton take it."""
     scaled = np.where(free, jacobian, 0.0) / rows.scales[:, None]
-    found: Floats = scaled.T @ (scaled * (weight * _robust(now, rows))[:, None]) + precision
+    found: Floats = scaled.T @ (scaled * (weight * _robust(now, rows))[:, None]) + np.diag(1 / spread**2)
     return found
 
 
 def move_of(jacobian: Floats, now: Floats, rows: Rows, weight: Floats, offset: Floats, spread: Floats,
-            precision: Floats, free: Mask) -> Floats:
+          free: Mask) -> Floats:
     """Return the step of one round, no larger than TRUST spreads in any coordinate."""
     scaled = np.where(free, jacobian, 0.0) / rows.scales[:, None]
-    slope = scaled.T @ (weight * _robust(now, rows) * now / rows.scales) + precision @ offset
-    step = -np.linalg.solve(curvature_of(jacobian, now, rows, weight, precision, free), slope)
+    slope = scaled.T @ (weight * _robust(now, rows) * now / rows.scales) + offset / spread**2
+    step = -np.linalg.solve(curvature_of(jacobian, now, rows, weight, spread, free), slope)
     found: Floats = np.clip(step, -TRUST * spread, TRUST * spread)
     return found
 
 
-def precision_of(knobs: Sequence[Knob]) -> Floats:
-    """Return the inverse covariance of coordinates before any row."""
-    return np.asarray(np.linalg.inv(covariance_of(knobs)), np.float64)
-
-
-def _decided(jacobian: Floats, now: Floats, rows: Rows, spread: Floats, precision: Floats) -> Mask:
+def _decided(jacobian: Floats, now: Floats, rows: Rows, spread: Floats) -> Mask:
     every = np.ones(len(spread), bool)
-    left = np.sqrt(np.diag(np.linalg.inv(curvature_of(jacobian, now, rows, rows.weights, precision, every))))
+    left = np.sqrt(np.diag(np.linalg.inv(curvature_of(jacobian, now, rows, rows.weights, spread, every))))
     found: Mask = left < DECIDED * spread
     return found
 

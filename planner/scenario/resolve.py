@@ -12,7 +12,7 @@ from planner.catalog.load import Catalog, data_root
 from planner.errors import Unsupported
 from planner.scenario.dataset import in_tokens
 from planner.scenario.default import Default, Defaults
-from planner.scenario.demand import Arrivals, Level
+from planner.scenario.demand import Arrivals, Target
 from planner.scenario.files import found
 from planner.scenario.limits import Hardware, Limits, Sourcing
 from planner.scenario.pool import ANY, named, pool, text
@@ -225,7 +225,7 @@ def resolve_service(service: Serving, catalog: Catalog, document: Document = NO_
     defaults = _said(shown, stated) + _text_part([model])
     if any(level.at is None for _, level in service.levels):
         defaults.append(Default(name="percentile", value="p95", why="for latency targets that state none"))
-    chosen |= {name: Level(level.seconds, level.percentile) for name, level in service.levels if level.at is None}
+    chosen |= {name: Target(level.seconds, level.percentile) for name, level in service.levels if level.at is None}
     if service.trace is not None:
         chosen["trace"] = _found(service.trace, document, (*at, "trace"))
     return service.model_copy(update=chosen), defaults

@@ -36,7 +36,7 @@ def all_batches(case: Case) -> list[Batch]:
         rows = rows.take(allowed(rows.columns, case.question.stack, case.space.flash))
         if len(rows):
             batches.append(Batch(rows, time_terms(case.question, rows), memory_terms(case.question, rows),
-                                 np.full(len(rows), -1)))
+                                 np.zeros(len(rows)), np.full(len(rows), -1)))
     return batches
 
 

@@ -23,8 +23,13 @@ from planner.simulate.trace import Trace
 
 
 def simulate_fleet(asked: Serving, mine: Sequence[Assignment], catalog: Catalog, trace: Trace | None = None, *,
-                   policy: str = "least-outstanding", progress: Progress | None = None) -> Simulation:
-    """Replay a trace on any replicas of a service, or what it is asked for. Raises InputError where it has no load."""
+                   policy: str = "least-outstanding", progress: Progress | None = None, seed: int = 0) -> Simulation:
+    """Replay a trace on any replicas of a service, or what it is asked for, drawn by a seed.
+
+    Raises InputError where it has no load, or a seed for requests that are not drawn.
+    """
+    if seed and (trace is not None or asked.trace is not None):
+        raise InputError("--seed draws requests, and those of a trace are given")
     if trace is None and asked.rate is None and asked.trace is None and asked.clients is None:
         raise InputError("a replay needs requests: give --rate, --users or --trace")
     if any(a.memory.fits != "fits" for a in mine):
@@ -38,7 +43,7 @@ def simulate_fleet(asked: Serving, mine: Sequence[Assignment], catalog: Catalog,
         its = [pick for pick, a in zip(picks, mine, strict=True) if a.serving and a.serving.prompts == part.prompts]
         requests = None if trace is None else requests_of(part, trace)
         if its and (requests is None or len(requests)):
-            outcomes.append(replay(catalog, part, candidates, its, requests, policy, progress)[0])
+            outcomes.append(replay(catalog, part, candidates, its, requests, policy, progress, seed=seed)[0])
     outcome = merged(outcomes)
     span = float(np.ptp(outcome.arrival)) if trace is None else 0.0
     asked_rate = trace.rate if trace is not None else (len(outcome.arrival) - 1) / span if span else math.inf

@@ -16,7 +16,16 @@ from planner.catalog.load import Catalog
 from planner.jobs.columns import Pick, Role
 from planner.jobs.job import Tried
 from planner.jobs.serving.answers import at_load, loads
-from planner.jobs.serving.replay import REQUESTS, groups_of, outside, requests_of, run, transfer_of
+from planner.jobs.serving.replay import (
+    MOST_REQUESTS,
+    REQUESTS,
+    filling,
+    groups_of,
+    outside,
+    requests_of,
+    run,
+    transfer_of,
+)
 from planner.jobs.serving.service import Service
 from planner.layouts.candidate import Candidate
 from planner.layouts.table import Floats, Ints
@@ -31,7 +40,7 @@ MANY = 8000
 OF_AN_HOUR = 1500
 """Requests of an hour of the day that is not the busiest."""
 SAMPLE = 24
-"""Replicas of a larger fleet that are replayed, with their share of the load."""
+"""Replicas of a larger fleet that are replayed at least, with their share of the load, where all are too many."""
 STEPS = (0.95, 0.85, 0.7, 0.5, 0.3, 0.15, 0.05)
 """Shares of the load that are tried in turn where all of it is too much."""
 SURE, SLACK = 2.0, 0.01
@@ -99,7 +108,7 @@ def tried(catalog: Catalog, service: Service, candidates: Sequence[Candidate], p
     traces = _traces(service, factor)
     if service.trace is None:
         # a sample of the replicas fills with as large a part of the requests
-        traces = [trace.first(max(REQUESTS, int(len(trace) * fleet.part))) for trace in traces]
+        traces = [trace.first(max(REQUESTS, int(filling(service) * fleet.part))) for trace in traces]
     if given is not None:
         traces.append(requests_of(service, given))
     over: list[dict[Role, float]] = []
@@ -185,9 +194,9 @@ def _without_nodes(picks: Sequence[Pick], candidates: Sequence[Candidate], nodes
 
 def _fleet(catalog: Catalog, service: Service, candidates: Sequence[Candidate], picks: Sequence[Pick]) -> _Fleet:
     many = sum(pick.replicas for pick in picks)
-    share = min(1.0, SAMPLE / many)
+    share = max(SAMPLE / many, MOST_REQUESTS / filling(service))
     groups = groups_of(catalog, service, candidates, picks)
-    if many >= 2 * SAMPLE:
+    if many >= 2 * SAMPLE and share < 1 and service.trace is None:
         groups = [replace(group, replicas=max(1, round(group.replicas * share))) for group in groups]
     whole, sample = (min(sum(count * pick.column.rate for count, pick in zip(counts, picks, strict=True)
                              if (pick.column.role == "decode") == late)

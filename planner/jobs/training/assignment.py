@@ -24,7 +24,7 @@ from planner.catalog.likeness import step_traits
 from planner.catalog.residuals import Residual, Residuals
 from planner.catalog.whole_runs import Added
 from planner.layouts.axes import SCHEDULES, lead_modes
-from planner.layouts.offload import NOTHING, Level, level_of
+from planner.layouts.offload import NOTHING, Offloaded, level_of
 from planner.layouts.table import Layouts
 from planner.money.rent import RentalOffer
 from planner.physics.training.communication import swaps_heads
@@ -72,6 +72,15 @@ def step_residual(law: Residuals, question: Question, method: str, model: Model,
                   {"tokens": float(question.sequence_length)})
 
 
+def least_known(law: Residuals, question: Question, method: str, model: Model) -> list[Residual]:
+    """Return the residual of step time of each candidate, in the precision that is least known."""
+    names = [candidate.gpu.architecture for candidate in question.candidates]
+    # of one architecture all are alike
+    found = {name: max((step_residual(law, question, method, model, names.index(name), one)
+                        for one in question.precisions), key=lambda one: one.q95) for name in set(names)}
+    return [found[name] for name in names]
+
+
 def evaluation_of(context: Context, found: StagedLayout) -> Evaluation:
     """Return the full breakdown of a staged layout."""
     layers, counts = np.array(found.staged.layers, np.int64), np.array(found.staged.counts, np.int64)
@@ -111,7 +120,7 @@ def _exchange(question: Question, rows: Layouts) -> ContextMethod | None:
     return "all-gather" if question.stack.context_gathered else "ring"
 
 
-def offload_of(level: Level) -> Offload:
+def offload_of(level: Offloaded) -> Offload:
     """Return what lies outside the GPU, and where its states and weights lie."""
     to: Literal["none", "host", "nvme"] = "nvme" if level.nvme else "host" if level != NOTHING else "none"
     return Offload(optimizer=level.offload, parameters=level.offload_parameters,

@@ -9,12 +9,11 @@ from typing import Any
 from planner.answer.assignment import Alternative, Assignment
 from planner.catalog.architecture import Model
 from planner.catalog.load import Catalog
-from planner.catalog.residuals import Residual
 from planner.catalog.stack import Stack
 from planner.jobs.columns import Run
 from planner.jobs.job import NOTHING_HELD, Depth, Held, Knob, Short, Terms
 from planner.jobs.quanta import prices, quanta
-from planner.jobs.training.assignment import Context, assignment_of, step_residual
+from planner.jobs.training.assignment import Context, assignment_of, least_known
 from planner.jobs.training.facts import MOST_GPUS, checkpoint_bytes, facts_of, most_gpus, processed, stored
 from planner.jobs.training.in_use import added_by_runs, has_evidence
 from planner.jobs.training.lacking import counts_of, knobs_of, nearest_of, short_of_memory
@@ -65,8 +64,9 @@ class TrainingJob:
         space = replace(self.facts.space, candidates=terms.market.candidates,
                         max_gpus=most_gpus(self.asked, terms.limits))
         facts = replace(self.facts, space=space, fixed_gpus=terms.limits.gpus, max_nodes=terms.limits.max_nodes)
-        return replace(self, terms=terms, facts=facts,
-                       question=replace(self.question, candidates=terms.market.candidates))
+        same = terms.market.candidates is self.question.candidates
+        return replace(self, terms=terms, facts=facts, question=self.question if same else replace(
+            self.question, candidates=terms.market.candidates))
 
     def asking(self, update: Mapping[str, Any]) -> TrainingJob:
         """Return the job with keys of its workload changed."""
@@ -126,12 +126,6 @@ class TrainingJob:
     def checkpoint_bytes(self) -> float:
         """Bytes of a checkpoint."""
         return checkpoint_bytes(self.stack, self.asked.precision[0], self.question)
-
-    def _residuals(self) -> list[Residual]:
-        """The residuals of step time of each candidate, in the precision that is least known."""
-        law, method = self.catalog.step_residuals, self.asked.method or "pretrain"
-        return [max((step_residual(law, self.question, method, self.model, at, p) for p in self.asked.precision),
-                    key=lambda one: one.q95) for at in range(len(self.terms.market.candidates))]
 
     @property
     def context(self) -> Context:
@@ -221,7 +215,10 @@ class TrainingJob:
     def _upper(self) -> tuple[float, ...]:
         """Return measured over computed duration at the confidence of the deadline, by candidate."""
         sure, added = self.terms.limits.confidence, added_by_runs(self.catalog, self.asked)
-        return tuple(1.0 if sure is None else run_quantile(one, added, sure) for one in self._residuals())
+        if sure is None:
+            return (1.0,) * len(self.terms.market.candidates)
+        residuals = least_known(self.catalog.step_residuals, self.question, self.asked.method or "pretrain", self.model)
+        return tuple(run_quantile(one, added, sure) for one in residuals)
 
 
 def training_job(name: str, asked: Training, catalog: Catalog, terms: Terms, confidence: float, stack_name: str,

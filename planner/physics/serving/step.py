@@ -283,7 +283,8 @@ def step_times(d: Deployment, rows: Replicas, load: Load) -> StepTimes:
     sampled = np.maximum(1.0, load.sequences * load.rows * share)
     head = product(d, on.wide, on.stream, sampled, np.full(len(rows), hidden), shape.vocab / tp, d.weights.other,
                    d.engine.rows)
-    sent = collectives.point_to_point(d.candidates, rows.candidate, rows.tp * rows.dp, ACTIVATION * m * hidden)
+    sent = collectives.point_to_point(collectives.neighbors_of(d.candidates), rows.candidate,
+                                      rows.tp * rows.dp, ACTIVATION * m * hidden)
     exchange = exchange + (pp - 1) * (sent + speed.exchange)
     host = speed.step + speed.sequence * load.sequences / dp + np.where(load.prompt > 0, speed.prompt_step, 0.0)
     # micro-batches are never quite alike, so that stages wait for the fullest

@@ -212,7 +212,7 @@ def step_traffic(question: Question, rows: Layouts, compute: Floats, layers: Flo
     tables = np.maximum(0.0, gather + reduce - whole * (gather_layer + reduce_layer))
     return StepTraffic(per_layer=per_layer,
                        per_step=np.where(each, tables * (1 - stack.overlap.shard_gather), once - hidden),
-                       pipeline=_pipeline(question, rows))
+                       pipeline=pipeline_traffic(question, rows))
 
 
 def _units(question: Question, rows: Layouts) -> Floats:
@@ -257,13 +257,13 @@ def _replicated(question: Question, rows: Layouts, rank: RankParameters) -> tupl
     return whole, layer
 
 
-def _pipeline(question: Question, rows: Layouts) -> Floats:
+def pipeline_traffic(question: Question, rows: Layouts) -> Floats:
     """Return exposed stage-to-stage seconds of a step: steady sends less what overlaps, and the fill and drain."""
     tokens = rows.micro_batch * question.sequence_length / rows.cp
     split = rows.tp if question.stack.scatter_gather else sequence_split(question, rows)
     payload = question.element_bytes(rows.precision) * tokens * question.shape.hidden / split
     stride: Ints = rows.tp * rows.cp * rows.dp
-    send = collectives.point_to_point(question.candidates, rows.candidate, stride, payload)
+    send = collectives.point_to_point(question.hardware.links, rows.candidate, stride, payload)
     # interleaving sends v times as often, and is the schedule in which stacks overlap sends
     hidden = np.where(rows.vpp > 1, question.stack.overlap.pipeline, 0.0)
     steady = 2 * rows.micro_batches * rows.vpp * send * (1 - hidden)

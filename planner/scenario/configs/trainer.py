@@ -66,7 +66,15 @@ def recompute(reading: Reading, on: bool, key: str) -> None:
     reading.axis("recompute", "full" if on else "none", key)
 
 
-def deepspeed(reading: Reading, key: str = "deepspeed") -> bool:
+def offload(reading: Reading, axis: str, key: str, share: object = 1) -> None:
+    """Put down what lies on the device that a key names, if that is the host or flash."""
+    device = reading.word(key)
+    if device in ("cpu", "nvme"):
+        reading.axis(axis, share, key)
+        reading.axis("offload_to", "nvme" if device == "nvme" else None, key)
+
+
+def deepspeed(reading: Reading) -> bool:
     """Read the ZeRO stage and offload of the DeepSpeed file that a config names; say whether it names one.
 
     The file is read where it lies beside the config; one that the framework ships is told by its name.
@@ -74,6 +82,7 @@ def deepspeed(reading: Reading, key: str = "deepspeed") -> bool:
     from planner.scenario.configs.readers.deepspeed import zero
     from planner.scenario.configs.source import source_of
 
+    key = "deepspeed"
     named = reading.text(key)
     if named is None:
         if reading.source.has(f"{key}.zero_optimization"):
@@ -100,8 +109,9 @@ def deepspeed(reading: Reading, key: str = "deepspeed") -> bool:
     return True
 
 
-def fsdp(reading: Reading, prefix: str, listed: str = "fsdp") -> bool:
+def fsdp(reading: Reading) -> bool:
     """Read FSDP's sharding and offload; say whether it is on."""
+    prefix, listed = "fsdp_config.", "fsdp"
     words = str(reading.get(listed) or "").lower()
     strategy = reading.word(f"{prefix}fsdp_sharding_strategy", f"{prefix}sharding_strategy") or ""
     after = reading.word(f"{prefix}fsdp_reshard_after_forward", f"{prefix}reshard_after_forward")
@@ -130,7 +140,7 @@ def sharding(reading: Reading, stack: str) -> None:
     """Read DeepSpeed or FSDP, or that nothing is sharded, and put down the stack: DeepSpeed where it is on."""
     if deepspeed(reading):
         stack = "deepspeed"
-    elif not fsdp(reading, "fsdp_config."):
+    elif not fsdp(reading):
         replicated(reading)
     reading.put("workload.stack", stack, "the kind of file")
 
