@@ -9,7 +9,8 @@ import pytest
 
 from planner.catalog.load import Catalog
 from planner.physics.serving.deployment import Replicas
-from planner.physics.serving.step import Load, StepTimes, on_fullest, step_times
+from planner.physics.serving.points import on_fullest
+from planner.physics.serving.step import Load, StepTimes, step_times
 from tests.physics.test_serving_speed import deployment
 
 

@@ -22,6 +22,7 @@ from planner.physics import collectives
 from planner.physics.layers import Experts, Linear
 from planner.physics.serving.adapters import layer_seconds
 from planner.physics.serving.deployment import Deployment, Layer, Replicas, wide_of
+from planner.physics.serving.points import on_fullest
 
 ACTIVATION = 2
 """Bytes of an activation."""
@@ -131,16 +132,6 @@ def _linears(d: Deployment, on: _On, rows: Replicas, linears: tuple[Linear, ...]
         n = linear.n / split if linear.split == "column" else np.full(len(rows), float(linear.n))
         total = total + product(d, rate, on.stream, m, k, n, weight, d.engine.rows)
     return total if wide else total * on.dense
-
-
-def on_fullest(local: Floats, share: Floats, ranks: Floats) -> Floats:
-    """Return the chosen experts of the rank that has most of them, as the largest of so many draws at random.
-
-    local: experts of a rank; share: of all experts that are chosen.
-    """
-    mean = local * share
-    found: Floats = np.minimum(mean + np.sqrt(2 * np.log(ranks) * mean * (1 - share)), local)
-    return found
 
 
 def _experts(d: Deployment, on: _On, rows: Replicas, experts: Experts, m: Floats) -> Floats:
