@@ -42,9 +42,31 @@ def precision(reading: Reading, *bf16: str) -> None:
         reading.put("workload.precision", "fp32", "bf16")
 
 
+UNMODELED = {
+    **dict.fromkeys(("use_galore", "use_apollo", "use_badam", "use_adam_mini"),
+                    "memory of this optimizer is not modeled"),
+    "use_llama_pro": "added layers are not modeled", "use_kt": "experts computed on the CPU are not modeled",
+    "mixture_of_depths": "tokens that skip layers are not modeled", "use_dora": "DoRA is not modeled",
+    "peft_use_dora": "DoRA is not modeled", "relora": "ReLoRA is not modeled", "diffusion": "denoising is not modeled"}
+"""Switches that change what fits or how fast it is, with what is not modeled."""
+
+
+def refuse_unmodeled(reading: Reading) -> None:
+    """Raise InputError for a switch whose effect would be missing from the answer."""
+    for key, why in UNMODELED.items():
+        if reading.on(key) or (key in reading.source.keys and reading.word(key) not in (None, "false", "no", "0")):
+            raise InputError(f"{key}: {why}", file=reading.source.file)
+
+
+def counted_more(reading: Reading, key: str, what: str) -> None:
+    """Say of a switch that is on that the answer counts more memory than it takes."""
+    if reading.on(key):
+        reading.counted.append(f"{key}: {what}, which is more than it takes")
+
+
 def optimizer(reading: Reading, *keys: str) -> None:
     """Read the optimizer. Raises InputError for one that is not modeled."""
-    name = reading.word(*keys)
+    name = "muon" if reading.on("use_muon") else reading.word(*keys)
     if name is None:
         return
     if name not in OPTIMIZERS:
