@@ -29,7 +29,8 @@ from planner.fit.write import residual_file, save
 ROOT = Path(__file__).parents[1]
 EVIDENCE = ROOT / "tests" / "evidence"
 AS_OF = "2026-11"
-FILES = {STEP: ("train_throughput", "finetune_throughput"), MEMORY: ("train_memory",),
+FILES = {STEP: ("train_throughput", "finetune_throughput"),
+         MEMORY: ("train_memory", "train_throughput", "finetune_throughput"),
          **dict.fromkeys(SERVING, ("serve_throughput",))}
 """Evidence that each file of residuals stands on."""
 

@@ -37,10 +37,10 @@ SCHEMA = "planner.calibration/1"
 STEP, MEMORY = "step-residuals", "memory-residuals"
 SERVING = {"output-residuals": "output_tok_s_per_gpu", "tpot-residuals": "tpot_ms", "ttft-residuals": "ttft_ms"}
 """File of residuals of serving -> the quantity that it is of."""
-RESIDUALS: dict[str, tuple[str, str]] = {STEP: ("train_throughput", "step time"),
-                                         MEMORY: ("train_memory", "peak memory"),
-                                         **{name: ("serve_throughput", what) for name, what in SERVING.items()}}
-"""File of residuals -> kind of evidence, and what is compared."""
+RESIDUALS: dict[str, tuple[tuple[str, ...], str]] = {
+    STEP: (("train_throughput",), "step time"), MEMORY: (("train_memory", "train_throughput"), "peak memory"),
+    **{name: (("serve_throughput",), what) for name, what in SERVING.items()}}
+"""File of residuals -> kinds of evidence, and what is compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +124,9 @@ def calibrate(paths: Sequence[Path], folder: Path, catalogs: Sequence[Path], as_
     residuals: dict[str, str] = {}
     after = Catalog([*catalogs, *own], unfitted=folder).with_fitted(validate(parse(fitted, FITTED), Fitted))
     linear = next((part.fit.linear for part in parts if isinstance(part.rows, TrainingRows)), None)
-    for name, (kind, what) in RESIDUALS.items():
+    for name, (kinds, what) in RESIDUALS.items():
         known = refit_of(linear) if linear is not None and name == STEP else None
-        samples, left = learnt(name, [one for one in evidence if one.kind == kind], after, known)
+        samples, left = learnt(name, [one for one in evidence if one.kind in kinds], after, known)
         if len(samples) >= (LEAST_ROWS if ships else OWN_ROWS):
             how = before.spreading
             law = (residuals_of(samples, how.laws[name], how, left) if ships
@@ -229,7 +229,7 @@ def learnt(name: str, evidence: Sequence[Evidence], catalog: Catalog, refit: Ref
         return [sample for _, sample in named], None if refit is None else _refitted(named, refit)
     outcomes = [outcome for one in compared for outcome in one.outcomes]
     if name == MEMORY:
-        return memory_samples(outcomes), None
+        return memory_samples(outcomes, catalog.sources), None
     named = step_samples(outcomes)
     return [sample for _, sample in named], None if refit is None else _refitted(named, refit)
 

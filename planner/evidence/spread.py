@@ -163,10 +163,10 @@ def _held(samples: Sequence[Sample], grouped: Floats, left: Left, law: Law, how:
     near = Nearness(law.traits, law.head, tuple(cells_of(rest, grouped[others], law, how)))
     mine = [samples[int(place)] for place in places]
     counts = Counter(sample.group for sample in mine)
-    weights = np.array([1 / counts[sample.group] for sample in mine]) / np.sqrt(len(counts))
-    if mine[0].campaign:
+    weights = np.array([counts[sample.group] ** -0.5 for sample in mine])
+    if not mine[0].campaign:
         # parts of sources are not to count like sources: one odd run is not as much as a hundred others
-        weights = np.array([counts[sample.group] ** -0.5 for sample in mine])
+        weights = weights / np.sqrt(len(counts))
     return Held(tuple(near.distance(sample.traits, sample.sizes) for sample in mine),
                 tuple(sample.is_open for sample in mine), left(places), weights)
 
