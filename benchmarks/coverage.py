@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from benchmarks.held_out import Check, held_out
 from benchmarks.intervals import evidence_of, shipped
 from benchmarks.table import table
 from planner.ask.calibrate import RESIDUALS, STEP, learnt
 from planner.catalog.load import Catalog
-from planner.evidence.held_out import Check, held_out
 from planner.evidence.spread import Sample
 
 APART = ("family", "engine", "architecture")

@@ -7,18 +7,21 @@ constants or of evidence. `planner calibrate` does the same after it has fitted 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
+import numpy as np
+
 from planner.ask.calibrate import MEMORY, RESIDUALS, SERVING, STEP, learnt
-from planner.catalog.fitted import FITTED
+from planner.catalog.fitted import FITTED, Fitted
 from planner.catalog.load import Catalog, data_root
 from planner.evidence.kinds import Evidence
 from planner.evidence.reading import read_evidence
 from planner.evidence.spread import residuals_of
 from planner.fit.knobs import Knob, knobs_of
-from planner.fit.rows import TrainingRows, rows_of
-from planner.fit.solve import Linear, about
+from planner.fit.rows import Rows, TrainingRows, rows_of
+from planner.fit.solve import Linear, changed, slopes_of
 from planner.fit.write import residual_file, save
 
 ROOT = Path(__file__).parents[1]
@@ -49,6 +52,22 @@ def main() -> int:
 def evidence_of(name: str) -> list[Evidence]:
     """Return the files that residuals stand on."""
     return [read_evidence(EVIDENCE / f"{one}.csv") for one in FILES[name]]
+
+
+def about(rows: Rows, knobs: Sequence[Knob], catalog: Catalog, constants: Fitted) -> Linear:
+    """Return rows about constants that were fitted before.
+
+    catalog: with the priors, as `knobs` have them.
+    """
+    held = [constants.values.get(knob.place, {}).get(knob.field) for knob in knobs]
+    at = np.array([knob.start if one is None else knob.coordinate(one.value)
+                   for knob, one in zip(knobs, held, strict=True)])
+    free = np.array([one is not None for one in held])
+    now = rows.residuals(changed(catalog, knobs, at))
+    acts = [rows.acting(knob) if is_free else np.empty(0, np.int64) for knob, is_free in zip(knobs, free, strict=True)]
+    jacobian = slopes_of(rows, knobs, catalog, at, now, acts, lambda share: None)
+    return Linear(rows, jacobian, now, at - np.array([knob.start for knob in knobs]),
+                  np.array([knob.spread for knob in knobs]), free)
 
 
 @cache

@@ -23,6 +23,7 @@ import numpy as np
 from planner.catalog.load import Catalog
 from planner.jobs.kinds import question_of
 from planner.jobs.training.job import TrainingJob
+from planner.jobs.training.stacks import ByStack
 from planner.layouts.enumerate import enumerate_layouts
 from planner.layouts.table import Layouts
 from planner.physics.training.estimate import time_terms
@@ -126,8 +127,8 @@ def prepared(model: str | None = None) -> tuple[TrainingJob, Layouts]:
     scenario, _ = load_scenario(JOB, {"workload.stack": "megatron-core"} | (
         {"workload.model": model} if model else {}), catalog)
     job, = question_of(scenario, catalog).jobs
-    assert isinstance(job, TrainingJob)
-    return job, enumerate_layouts(job.facts).layouts
+    assert isinstance(job, ByStack)
+    return job.first, enumerate_layouts(job.first.facts).layouts
 
 
 def physics() -> Iterator[Line]:
@@ -153,7 +154,7 @@ def physics() -> Iterator[Line]:
     yield "physics: all time and memory terms", per_second(len(layouts), "layouts", cpu(terms))
     yield "bounds on the step, without and with memory", per_second(len(layouts), "layouts", cpu(bounds))
     yield "refined bounds", per_second(len(layouts), "layouts", cpu(lambda: [
-        refined_bound(question, rows, times, memory) for rows, times, memory in known]))
+        refined_bound(question, rows, times, memory, np.zeros(len(rows))) for rows, times, memory in known]))
 
 
 def chunks(layouts: Layouts, size: int) -> Iterator[Layouts]:

@@ -112,14 +112,18 @@ def _shared(way: tuple[Item, ...]) -> bool:
 
 def patterns(path: Path) -> Iterator[tuple[int, str, int, bool]]:
     """Yield line, pattern, flags and whether it is searched for, of every regular expression of a source file."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    text = path.read_text(encoding="utf-8")
+    if "import re\n" not in text:
+        return
+    tree = ast.parse(text)
+    tabled = _tabled(tree)
     used: dict[str, set[str]] = {}
     for node in ast.walk(tree):
         if (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
                 and isinstance(node.func.value, ast.Name)):
             used.setdefault(node.func.value.id, set()).add(node.func.attr)
     for node in ast.walk(tree):
-        if isinstance(node, ast.Assign | ast.AnnAssign) and _tabled(node, tree):
+        if isinstance(node, ast.Assign | ast.AnnAssign) and tabled & {t.id for t in _targets(node)}:
             for inner in ast.walk(node):
                 if isinstance(inner, ast.Tuple) and inner.elts and isinstance(inner.elts[0], ast.Constant):
                     yield inner.lineno, str(inner.elts[0].value), 0, True
@@ -135,9 +139,13 @@ def patterns(path: Path) -> Iterator[tuple[int, str, int, bool]]:
         yield node.lineno, str(node.args[0].value), flags, not calls or bool(calls & SEARCHES)
 
 
-def _tabled(node: ast.Assign | ast.AnnAssign, tree: ast.AST) -> bool:
-    """Say whether a table's first column is patterns: some loop over it names them so."""
-    names = [t.id for t in (node.targets if isinstance(node, ast.Assign) else [node.target]) if isinstance(t, ast.Name)]
-    return any(isinstance(loop, ast.comprehension) and isinstance(loop.iter, ast.Name) and loop.iter.id in names
-               and isinstance(loop.target, ast.Tuple) and isinstance(loop.target.elts[0], ast.Name)
-               and loop.target.elts[0].id == "pattern" for loop in ast.walk(tree))
+def _targets(node: ast.Assign | ast.AnnAssign) -> list[ast.Name]:
+    return [t for t in (node.targets if isinstance(node, ast.Assign) else [node.target]) if isinstance(t, ast.Name)]
+
+
+def _tabled(tree: ast.AST) -> set[str]:
+    """Return the names of tables whose first column is patterns: some loop over them names it so."""
+    return {loop.iter.id for loop in ast.walk(tree)
+            if isinstance(loop, ast.comprehension) and isinstance(loop.iter, ast.Name)
+            and isinstance(loop.target, ast.Tuple) and isinstance(loop.target.elts[0], ast.Name)
+            and loop.target.elts[0].id == "pattern"}

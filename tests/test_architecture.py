@@ -8,13 +8,15 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ("units", "errors", "version", "text_io", "yaml_io", "process", "catalog", "scenario", "layouts", "physics",
-         "money", "simulate", "solver", "answer", "jobs", "evidence", "fit", "ask", "render", "launch", "sweeping",
-         "api", "__init__", "cli", "__main__")
+         "money", "simulate", "solver", "answer", "jobs", "evidence", "fit", "probe", "ask", "render", "launch",
+         "sweeping", "api", "__init__", "cli", "__main__")
 """From the top down: a module imports only from the rooms before its own, and from its own."""
 MOST_ROOMS = 26
 HOMES = {"ortools": "solver/", "click": "cli/", "yaml": "yaml_io.py", "jinja2": "render/report/"}
 NETWORKX = {"physics/topology.py", "money/fabric.py"}
 NO_FILES = {"layouts", "physics", "money", "solver", "answer"}
+KINDS = {"Scenario", "ServingScenario", "Training", "Serving", "TrainingAssignment", "ServingAssignment",
+         "ServingLimits", "TrainingJob", "ServingJob", "BatchJob"}
 FILE_CALLS = {"open", "read_text", "read_bytes", "write_text", "write_bytes"}
 FILES = sorted((ROOT / "planner").rglob("*.py"))
 
@@ -65,6 +67,18 @@ def test_imports_and_file_access_keep_to_the_map(path):
     # what is written is whole, and what a terminal is shown holds no control characters
     assert not called & {"write_text", "write_bytes"} or place(path) == "text_io.py" or calls_only(calls, "write_text")
     assert not called & {"echo", "secho", "print_exc"} or place(path) == "cli/printing.py"
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if area(path) in ("ask", "cli", "api")], ids=place)
+def test_a_verb_knows_no_kind_of_work(path):
+    """What kinds do differently is a method of `Job`, or a function of `jobs/kinds.py`."""
+    tree = ast.parse(path.read_text())
+    kinds = ("planner.jobs.training", "planner.jobs.serving")
+    assert not [module for module in imports(tree) if module.startswith(kinds)]
+    tested = {name.id for call in ast.walk(tree) if isinstance(call, ast.Call)
+              and getattr(call.func, "id", None) == "isinstance" for name in ast.walk(call.args[1])
+              if isinstance(name, ast.Name)}
+    assert not tested & KINDS or place(path) == "cli/plan_file.py", "a plan file is held against its scenario"
 
 
 @pytest.mark.parametrize("path", [*FILES, *sorted((ROOT / "tests").rglob("*.py"))], ids=lambda p: p.name)

@@ -35,6 +35,21 @@ class Percentiles(Frozen):
     """At the percentile of the latency target; the key is left out where none is set."""
 
 
+class Autoscaled(Frozen):
+    """GPUs that an ideal autoscaler has at work or starting, which knows the load to come; no real one has fewer."""
+
+    startup_seconds: float = Field(gt=0)
+    """From the start of a replica to its first answer, paid for."""
+    peak_gpus: int = Field(ge=0)
+    """At most; those of the plan's fleet are fixed."""
+    mean_gpus: float = Field(ge=0)
+    """On average over the trace or the day, with what starting takes."""
+    starts: int = Field(ge=0)
+    """Replicas started, of a trace after its beginning."""
+    share_within_level: float | None = Field(default=None, ge=0, le=1, exclude_if=absent)
+    """Share of the requests of a trace within every target, by replay; the key is left out where nothing is saved."""
+
+
 class Replayed(Frozen):
     """Results of an event-by-event replay of requests on the plan's replicas."""
 
@@ -58,6 +73,19 @@ class Replayed(Frozen):
     """The same of all hours of a day: all else is of the busiest. The key is left out where every hour is alike."""
     busy_share: float = Field(ge=0, le=1)
     """Share of the time in which a step ran, averaged over the replicas."""
+    autoscaled: Autoscaled | None = Field(default=None, exclude_if=absent)
+    """What an ideal autoscaler needs, where the time to start is given; elsewhere the key is left out."""
+
+
+class Adapters(Frozen):
+    """LoRA adapters that each replica holds and serves at once."""
+
+    count: int = Field(gt=0)
+    """How many."""
+    rank: int = Field(gt=0)
+    """Of the largest, for which the engine allocates."""
+    bytes_per_gpu: int = Field(ge=0)
+    """What they take of a GPU of the first stage, counted with the weights."""
 
 
 class Serving(Frozen):
@@ -97,12 +125,19 @@ class Serving(Frozen):
     """Of a step, the prefill chunk, as the engine must be told; left out likewise."""
     max_sequences: int | None = Field(default=None, gt=0, exclude_if=absent)
     """Of a step, as the engine must be told; left out likewise."""
+    adapters: Adapters | None = Field(default=None, exclude_if=absent)
+    """The LoRA adapters served beside the model; the key is left out where there are none."""
     nodes_by_hour: tuple[int, ...] | None = Field(default=None, exclude_if=absent)
     """Nodes in each hour of the day; the key is left out where they are as many at every hour."""
     replicas_by_hour: tuple[int, ...] | None = Field(default=None, exclude_if=absent)
     """Replicas in each hour of the day; left out likewise."""
     replayed: Replayed | None = Field(default=None, exclude_if=absent)
     """Of all replicas of the workload together that answer the same prompts; elsewhere the key is left out."""
+
+    @property
+    def decodes(self) -> bool:
+        """Whether its replicas write tokens after the first."""
+        return self.role != "prefill" and self.tpot_seconds.p50 > 0
 
     def rate_at(self, hour: int) -> float:
         """Return the requests/s that its replicas answer in an hour of the day."""

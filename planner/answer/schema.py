@@ -21,8 +21,8 @@ Status = Literal["optimal", "feasible", "infeasible", "undecided"]
 """optimal: proven; feasible: a plan, no proof; infeasible: proven none; undecided: stopped with neither."""
 
 
-Measure = Literal["cost_usd", "duration_days", "gpus", "energy_kwh", "requests_per_second"]
-"""Requests/s are maximized, the others minimized."""
+Measure = Literal["cost_usd", "duration_days", "gpus", "energy_kwh", "requests_per_second", "users"]
+"""Requests/s and users are maximized, the others minimized."""
 
 
 class ByReplay(Frozen):
@@ -37,8 +37,8 @@ class ByReplay(Frozen):
 
 
 class Objective(Frozen):
-    """What was minimized, or of requests/s maximized; value and bound are exact integers of the solved problem in the
-    name's unit.
+    """What was minimized, or of requests/s and users maximized; value and bound are exact integers of the solved
+    problem in the name's unit.
     """
 
     name: Measure
@@ -46,11 +46,17 @@ class Objective(Frozen):
     value: float | None = None
     """Value of the plan; none without a plan."""
     bound: float | None = None
-    """No plan in the searched space is below it, or of requests/s above it; none if nothing is proven."""
+    """No plan in the searched space is below it, or of requests/s and users above it; none if nothing is proven, as of
+    loads above what the formula admits."""
     gap: float | None = None
     """(value - bound) / value, of requests/s (bound - value) / value; 0 when proven."""
     by_replay: ByReplay | None = Field(default=None, exclude_if=absent)
     """What replays say of the fleet; the key is left out where nothing is replayed."""
+
+    @property
+    def is_load(self) -> bool:
+        """Whether it is what a service answers, which is maximized."""
+        return self.name in ("requests_per_second", "users")
 
     def shown(self) -> str:
         """Return the value with its unit; empty without one."""
@@ -58,7 +64,7 @@ class Objective(Frozen):
             return ""
         return {"cost_usd": show_usd(self.value), "duration_days": show_seconds(self.value * DAY),
                 "gpus": f"{self.value:,.0f} GPUs", "energy_kwh": show_kwh(self.value),
-                "requests_per_second": f"{self.value:,.4g} requests/s"}[self.name]
+                "requests_per_second": f"{self.value:,.4g} requests/s", "users": f"{self.value:,.0f} users"}[self.name]
 
 
 class Search(Frozen):

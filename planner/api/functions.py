@@ -121,7 +121,7 @@ def explain(scenario: Asked | None = None, *, why_not: str | Mapping[str, object
     return explained(ask, catalog, choices, effort)
 
 
-def sweep(scenario: Asked | None = None, *, vary: Mapping[str, object] | str | Iterable[str],
+def sweep(scenario: Asked | None = None, *, vary: Mapping[str, object] | str | Iterable[str] = (),
           catalogs: FilePath | Iterable[FilePath] = (), time_limit: float | str | None = None, workers: int = 1,
           **values: object) -> Sweep:
     """Return the plan of every combination of the values that `vary` names: what if.
@@ -131,7 +131,7 @@ def sweep(scenario: Asked | None = None, *, vary: Mapping[str, object] | str | I
     them; `scenario` and `values` are as for `plan`. A variant that cannot be answered has its `error`. Raises
     PlannerError where the question is wrong.
     """
-    from planner.sweeping.collected import collected
+    from planner.sweeping.run import collected
     from planner.sweeping.variants import varied
 
     overrides, names = by_path(values, "argument of planner.sweep")

@@ -1,14 +1,33 @@
-"""What every plan says beside its fleet: what decided it, what was looked at, and that it came to its end."""
+"""What every plan says beside its fleet: what it rests on, what decided and was looked at, that it came to its end."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import metadata
 
-from planner.answer.schema import Plan, Search
+from planner.answer.schema import Measure, Plan, Provenance, Search
+from planner.catalog.load import Catalog
 from planner.jobs.columns import joined
 from planner.jobs.market import price_dates
 from planner.jobs.solved import Solved
 from planner.scenario.default import Default, Defaults
+from planner.scenario.portfolio import AnyQuestion
+from planner.version import __version__
+
+
+def provenance_of(scenario: AnyQuestion, catalog: Catalog, defaults: Sequence[Default], *,
+                  simple: bool = False, pareto: tuple[Measure, ...] | None = None) -> Provenance:
+    """Return what the answer rests on: the resolved question, defaults, catalog and versions.
+
+    simple: the plan is another than the optimum, the simplest of those tied with it.
+    """
+    return Provenance(scenario=scenario.model_dump(mode="json", exclude_none=True, by_alias=True),
+                      defaults=tuple(defaults), catalog_digest=catalog.digest, versions=_versions(),
+                      prefer="simple" if simple else None, pareto=pareto)
+
+
+def _versions() -> dict[str, str]:
+    return {"planner": __version__, **{name: metadata.version(name) for name in ("ortools", "numpy", "networkx")}}
 
 
 class Interrupted(Exception):

@@ -42,7 +42,7 @@ def _simplest(solved: Solved, simple: Solved) -> list[Alternative]:
 
 def _other_fleets(solved: Solved) -> list[Alternative]:
     """Return the best fleet of every other kind of hardware and format alone."""
-    best, picks = solved.solution.value, [pick for pick in solved.picks if isinstance(pick, Pick)]
+    best, picks = solved.solution.value, solved.replicas
     assert best is not None
     taken = {(pick.column.candidate, pick.column.format) for pick in picks}
     kinds = {(column.candidate, column.format) for columns in solved.columns for _, column in columns.replicas}
@@ -52,7 +52,7 @@ def _other_fleets(solved: Solved) -> list[Alternative]:
     made: list[Alternative] = []
     seen = {_kind(solved, picks)} if len(taken) == 1 else set()
     for other in others:
-        kind = _kind(other, [pick for pick in other.picks if isinstance(pick, Pick)])
+        kind = _kind(other, other.replicas)
         if kind in seen:
             continue
         seen.add(kind)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,14 @@ from planner.catalog.residuals import Cell, Law, Quantiles, Residuals, Spreading
 from planner.errors import InputError
 from planner.evidence.compare import compare
 from planner.evidence.kinds import Evidence
+from planner.evidence.rates import RateRow, readable
 from planner.evidence.reading import read_evidence
-from planner.evidence.residuals import LEAST_ROWS, memory_samples, speed_samples, step_samples
-from planner.evidence.spread import Left, Sample, cells_of, residuals_of
+from planner.evidence.residuals import LEAST_ROWS, OWN_ROWS, memory_samples, speed_samples, step_samples
+from planner.evidence.spread import Left, Sample, as_they_are, cells_of, residuals_of
 from planner.evidence.summary import spread
+from planner.fit.cluster import fit_cluster
 from planner.fit.knobs import Knob, engine_knobs, knobs_of
+from planner.fit.links import fabric_files
 from planner.fit.rows import Rows, TrainingRows, changed, rows_of
 from planner.fit.serving_rows import ServingRows, serving_rows
 from planner.fit.solve import Fit, Linear, Progress, fit
@@ -55,6 +58,8 @@ class Calibration:
     files: tuple[Path, ...]
     whole: int = 0
     """Whole runs that were fitted beside."""
+    links: int = 0
+    """Collectives that fabrics were written from."""
 
     def as_json(self) -> dict[str, Any]:
         """Return constants, errors and files, schema planner.calibration/1."""
@@ -65,12 +70,12 @@ class Calibration:
                      for knob, at, spread, decided, rows in zip(fit.knobs, fit.coordinates, fit.spreads, fit.decided,
                                                                 fit.acting, strict=True)]
         quantities = np.array([quantity for part in self.parts for quantity in part.rows.quantities])
-        return {"schema": SCHEMA, "rows": self.whole + sum(part.count for part in self.parts),
+        return {"schema": SCHEMA, "rows": self.whole + self.links + sum(part.count for part in self.parts),
                 "sources": sorted({source for part in self.parts for source in part.rows.sources}),
                 "errors": _errors(self.parts),
                 "errors_by_quantity": {name: _errors(self.parts, quantities == name)
                                        for name in dict.fromkeys(quantities.tolist())},
-                "constants": constants, "files": [str(path) for path in self.files]}
+                "links": self.links, "constants": constants, "files": [str(path) for path in self.files]}
 
 
 def _errors(parts: Sequence[Part], chosen: Mask | slice = slice(None)) -> dict[str, dict[str, float]]:
@@ -89,7 +94,7 @@ def summary(residuals: Floats) -> dict[str, float]:
 
 
 def calibrate(paths: Sequence[Path], folder: Path, catalogs: Sequence[Path], as_of: str, *,
-              progress: Progress = lambda share: None) -> Calibration:
+              stated: Mapping[str, str] | None = None, progress: Progress = lambda share: None) -> Calibration:
     """Fit the catalog's constants to the evidence, and write them and their residuals to `folder`.
 
     Training rows decide stacks and calibration; serving rows then decide the steps of engines under what was fitted.
@@ -99,9 +104,13 @@ def calibrate(paths: Sequence[Path], folder: Path, catalogs: Sequence[Path], as_
     """
     real(folder)  # minutes before it is written to
     before = Catalog(catalogs, unfitted=folder)
-    evidence = [read_evidence(path) for path in paths]
-    parts = _fits(evidence, before, progress)
+    evidence = [read_evidence(path, stated) for path in paths]
+    ships = real(folder) == real(data_root("catalogs"))
+    measured = _links(evidence, before, paths, folder, as_of)
+    parts = _fits(evidence, before, progress, own=not ships)
     runs = [one for one in evidence if one.kind == "train_runs"]
+    if measured and not parts and not runs:
+        return measured
     if not parts and not runs:
         raise InputError("no row has a measured step time or speed and a prediction: see planner validate -v",
                          file=str(paths[0]))
@@ -112,18 +121,17 @@ def calibrate(paths: Sequence[Path], folder: Path, catalogs: Sequence[Path], as_
     fitted = fitted_file([part.fit for part in parts], source, as_of, _note(parts))
     residuals: dict[str, str] = {}
     after = Catalog([*catalogs, *own], unfitted=folder).with_fitted(validate(parse(fitted, FITTED), Fitted))
-    ships = real(folder) == real(data_root("catalogs"))
     linear = next((part.fit.linear for part in parts if isinstance(part.rows, TrainingRows)), None)
     for name, (kind, what) in RESIDUALS.items():
         samples, left = learnt(name, [one for one in evidence if one.kind == kind], after, linear)
-        if len(samples) >= LEAST_ROWS:
+        if len(samples) >= (LEAST_ROWS if ships else OWN_ROWS):
             how = before.spreading
             law = (residuals_of(samples, how.laws[name], how, left) if ships
-                   else _over(before.residuals(name), samples, how))
+                   else _over(before.residuals(name), samples, how, left))
             residuals[name] = residual_file(name, what, source, as_of, *law)
-    files = tuple(save(folder, fitted, residuals))
+    files = (*(measured.files if measured else ()), *save(folder, fitted, residuals))
     if not runs:
-        return Calibration(tuple(parts), files)
+        return Calibration(tuple(parts), files, links=measured.links if measured else 0)
     beside = _whole(runs, paths, folder, after, as_of)
     return replace(beside, parts=tuple(parts), files=(*files, *beside.files))
 
@@ -139,15 +147,32 @@ def _whole(evidence: Sequence[Evidence], paths: Sequence[Path], folder: Path, ca
     return Calibration((), tuple(write_folder(folder / "calibration", {f"{WHOLE}.yaml": text})), len(samples))
 
 
-def _fits(evidence: Sequence[Evidence], catalog: Catalog, progress: Progress) -> list[Part]:
-    """Return the fit to training rows and the fit to serving rows, each where there are any."""
+def _links(evidence: Sequence[Evidence], catalog: Catalog, paths: Sequence[Path], folder: Path,
+           as_of: str) -> Calibration | None:
+    """Write the fabrics that measured collectives say; none where there are none. Raises InputError."""
+    given = [row for one in evidence for row in one.rows if isinstance(row, RateRow)]
+    rows, why = readable(given, catalog)
+    if not rows:
+        if given:
+            raise InputError(f"no collective can be read: {why or 'none is measured'}", file=str(paths[0]))
+        return None
+    source = f"{len(rows)} collectives of {', '.join(path.name for path in paths)}, by planner calibrate"
+    files = write_folder(folder / "fabrics", fabric_files(rows, catalog, source, as_of))
+    return Calibration((), tuple(files), links=len(rows))
+
+
+def _fits(evidence: Sequence[Evidence], catalog: Catalog, progress: Progress, *, own: bool) -> list[Part]:
+    """Return the fit to training rows and the fit to serving rows, each where there are any.
+
+    own: whether the rows of training are of one cluster.
+    """
     trained = TrainingRows(tuple(row for one in evidence if one.kind == "train_throughput"
                                  for row in rows_of(one, catalog)))
     serving = [one for one in evidence if one.kind == "serve_throughput"]
     share, parts = 0.5 if trained.rows and serving else 1.0, []
     if trained.rows:
-        knobs = knobs_of(catalog, [row.outcome for row in trained.rows])
-        found = fit(trained, knobs, catalog, lambda done: progress(share * done))
+        knobs = knobs_of(catalog, [row.outcome for row in trained.rows], own=own)
+        found = (fit_cluster if own else fit)(trained, knobs, catalog, lambda done: progress(share * done))
         parts.append(Part(trained, len(trained.rows), found))
         catalog = changed(catalog, knobs, found.coordinates)
     served = serving_rows(serving, catalog)
@@ -167,7 +192,7 @@ def _note(parts: Sequence[Part]) -> str:
     errors = _errors(parts)
     return "median and 90th percentile of the error of speed: " + ", ".join(
         f"{errors[name]['median_abs_error']:.1%} and {errors[name]['p90_abs_error']:.1%} {what}" for name, what in (
-            ("before", "before"), ("after", "fitted"), ("left_out", "fitted without the row's source")))
+            ("before", "before"), ("after", "fitted"), ("left_out", "fitted without the row, or its source")))
 
 
 def learnt(name: str, evidence: Sequence[Evidence], catalog: Catalog, linear: Linear | None
@@ -202,11 +227,15 @@ def _refitted(identifiers: Sequence[str], samples: Sequence[Sample], linear: Lin
     return left
 
 
-def _over(kept: Residuals, samples: Sequence[Sample], how: Spreading
+def _over(kept: Residuals, samples: Sequence[Sample], how: Spreading, left: Left | None
           ) -> tuple[Law, Quantiles, list[Cell], None]:
-    """Return the cells of `samples` before those of the catalog, under its law."""
-    logs = np.array([sample.log for sample in samples])
-    own = cells_of(samples, logs, kept.law, how, kept.cells[-1].spread)
-    names = [cell.traits for cell in own if cell.traits]
-    return kept.law, kept.quantiles, [*(cell for cell in own if cell.traits),
-                                      *(cell for cell in kept.cells if cell.traits not in names)], None
+    """Return the cells of a cluster's samples before those of the catalog, under its law.
+
+    left: constants without some samples, so that each is judged by the others.
+    """
+    without = left or as_they_are(samples)
+    logs = np.concatenate([without(np.array([place])) for place in range(len(samples))])
+    own = [cell.model_copy(update={"own": True}) for cell in cells_of(samples, logs, kept.law, how,
+                                                                      kept.cells[-1].spread) if cell.traits]
+    names = [cell.traits for cell in own]
+    return kept.law, kept.quantiles, [*own, *(cell for cell in kept.cells if cell.traits not in names)], None

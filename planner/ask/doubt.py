@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from planner.answer.assignment import Alternative, Assignment, TrainingAssignment
+from planner.answer.assignment import Alternative, Assignment
 from planner.answer.doubt import Doubt, Measurement
 from planner.catalog.load import Catalog
 from planner.money.doubt import Choices
@@ -16,11 +16,11 @@ LEAST = 0.05
 
 def doubt_of(made: Sequence[Assignment], others: Sequence[Alternative], objective: str, catalog: Catalog
              ) -> Doubt | None:
-    """Return the doubt about a plan of one training job; none where no other hardware may well be better.
+    """Return the doubt about a plan of one job that ends; none where no other hardware may well be better.
 
     objective: cost_usd or duration_days, the one that the plan is best by.
     """
-    if len(made) != 1 or not isinstance(made[0], TrainingAssignment) or objective not in ("cost_usd", "duration_days"):
+    if len(made) != 1 or objective not in ("cost_usd", "duration_days"):
         return None
     best = made[0]
     near = [(_choices(best, one, objective), one) for one in others if one.gpu != best.gpu and getattr(one, objective)]

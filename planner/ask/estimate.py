@@ -12,15 +12,13 @@ from planner.ask.largest import Largest, largest_model, largest_of, largest_sequ
 from planner.ask.levers import Lever, levers
 from planner.catalog.load import Catalog
 from planner.errors import InputError
-from planner.jobs.kinds import estimate_of, idle_in, on_node, replica_on
-from planner.jobs.training.one_layout import open_layout, with_steps
+from planner.jobs.kinds import computed_on, estimate_of, idle_in, loads_of, on_node, open_layout, with_steps
 from planner.layouts.axes import divisors
 from planner.physics.shapes import parameters
 from planner.scenario.configs.read import Config
 from planner.scenario.load import Reference, load_work, thousands
 from planner.scenario.pool import node_named
-from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario, only_training
-from planner.scenario.usual import usual_precision
+from planner.scenario.scenario import AnyScenario, only_training
 
 MOST_MICRO_BATCH = 4096
 """Largest micro-batch tried, in sequences."""
@@ -59,25 +57,19 @@ class Estimating:
         layout = self.layout if layout is None else layout
         found = estimate_of(asked, self.catalog, self.node, layout)
         if found is not None:
-            return Estimated(found)
-        if isinstance(asked, ServingScenario):
-            replicas, why = replica_on(asked, self.catalog, self.node)
-            return Estimated(replicas, (why,))
+            return Estimated(*found)
         best = fastest(on_node(asked, self.catalog, self.node), asked.limits.gpus, open_layout(layout))
-        return replace(best, assignment=with_steps(best.assignment, asked.workload))
+        return replace(best, assignment=with_steps(best.assignment, only_training(asked, "the best layout").workload))
 
     @property
     def rate(self) -> float | None:
         """Requests/s that a service is asked for; none for another load or kind."""
-        scenario = self.scenario
-        return scenario.services[0].rate if isinstance(scenario, ServingScenario) else None
+        return loads_of(self.scenario)[0]
 
     @property
     def is_offline(self) -> bool:
         """Whether no load is given of a service, so that what it can do at most is estimated."""
-        scenario = self.scenario
-        return isinstance(scenario, ServingScenario) and all(
-            load is None for one in scenario.services for load in (one.rate, one.clients, one.trace))
+        return loads_of(self.scenario)[1]
 
     def levers(self, now: Assignment) -> list[Lever]:
         """Return what single changes of the layout would save."""
@@ -127,10 +119,7 @@ def estimating(reference: Reference, overrides: Mapping[str, object], catalog: C
                          "many GPUs")
     if gpus:
         scenario = scenario.model_copy(update={"limits": scenario.limits.model_copy(update={"gpus": gpus})})
-    if isinstance(scenario, Scenario) and "precision" not in scenario.workload.model_fields_set:
-        precision, _ = usual_precision([node], catalog)
-        scenario = scenario.model_copy(update={"workload": scenario.workload.model_copy(
-            update={"precision": precision})})
+    scenario = computed_on(scenario, node, catalog)
     found = idle_in(scenario)
     for one in found:
         if not one.left_to_plan or one.path in overrides:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 
 from planner.answer.assignment import Alternative, Assignment, alternative
 from planner.answer.schema import Counted, Infeasible, Objective, Plan, Search, Status
+from planner.ask.account import provenance_of
 from planner.ask.fastest import fastest
-from planner.ask.provenance import provenance_of
 from planner.catalog.hardware import LOW_PRECISION
 from planner.catalog.load import Catalog
 from planner.catalog.stack import Method

@@ -1,49 +1,36 @@
-"""The largest rate of a service that the limits admit: the plan for `objective: rate`.
+"""The largest rate of a service that the limits admit, or the most users: the plan for `objective: rate` or `users`.
 
-By formula it is the largest rate at which some fleet keeps the limits, found by halving. That fleet is replayed; where
-it misses a target, the rate is lowered until the fleet for it does not.
+By formula it is the largest load at which some fleet keeps the limits, found by halving. That fleet is replayed; where
+it misses a target, the load is lowered until the fleet for it does not; where it holds it, more is tried.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from planner.answer.schema import ByReplay, Objective, Plan
-from planner.ask.account import finished, search_of, with_decided
-from planner.ask.provenance import provenance_of
+from planner.ask.account import finished, provenance_of, search_of, with_decided
 from planner.catalog.load import Catalog
 from planner.errors import InputError
-from planner.jobs.columns import Pick
-from planner.jobs.job import Replaying
-from planner.jobs.kinds import question_of
+from planner.jobs.job import Replayed, Replaying
+from planner.jobs.kinds import at_load, at_one, question_of
 from planner.jobs.reach import most as most_of
-from planner.jobs.serving.job import ServingJob
+from planner.jobs.settle import MARGIN, settle
 from planner.jobs.solved import Question, Solved, solve
 from planner.scenario.default import Default
 from planner.scenario.scenario import ServingScenario
-from planner.scenario.serving import LOADS
+from planner.scenario.serving import MOST_CONCURRENT
 from planner.solver.settings import Effort
 
 DIGITS = 3
-"""Of the rate that is answered with, rounded down."""
+"""Of the rate that is answered with, rounded down; users are whole."""
 LOWER, TIMES = 0.9, 20
-"""By what the rate is lowered after a miss, and how often at most."""
+"""By what the load is lowered after a miss, and how often at most."""
 HALVINGS = 4
-"""Between a rate that is held and one that is not."""
-
-
-def at_one(scenario: ServingScenario) -> ServingScenario:
-    """Return the question at one request/s, whose replicas are those of any rate. Raises InputError."""
-    work = scenario.workload
-    if work is None:
-        raise InputError("objective: rate is of one service, and the scenario has several")
-    given = [name for name in LOADS if getattr(work, name) is not None]
-    if given:
-        raise InputError(f"objective: rate looks for the largest rate: leave workload.{given[0]} out")
-    return scenario.model_copy(update={"workload": work.model_copy(update={"rate": 1.0}), "objective": "cost"})
+"""Between a load that is held and one that is not."""
 
 
 def most_served(scenario: ServingScenario, catalog: Catalog, defaults: Sequence[Default], effort: Effort,
@@ -54,46 +41,52 @@ def most_served(scenario: ServingScenario, catalog: Catalog, defaults: Sequence[
     limits, offers = scenario.limits, question.terms.market.offers
     bounds = (limits.gpus, limits.max_gpus, limits.max_nodes, limits.budget, limits.max_power)
     if all(bound is None for bound in bounds) and any(offer.nodes is None for offer in offers):
-        raise InputError("objective: rate has no end without a limit: give gpus, such as --gpus 8, max_nodes, budget, "
-                         "max_power or what you own")
-    most = _floor(most_of(solve(question, effort, so_far=True).fleet))
+        raise InputError(f"objective: {scenario.objective} has no end without a limit: give gpus, such as --gpus 8, "
+                         "max_nodes, budget, max_power or what you own")
+    people = one.services[0].users is not None
+    floor = math.floor if people else _floor
+    most = min(floor(most_of(solve(question, effort, so_far=True).fleet)), MOST_CONCURRENT if people else math.inf)
     if not most:
         return None
-    rate, solved, met = _held(question, most, effort, replaying)
-    job = solved.question.jobs[0]
-    assert isinstance(job, ServingJob)
-    shown = scenario.model_copy(update={"workload": job.asked})
-    plan = Plan(status="optimal" if met and rate == most else "feasible", notes=question.terms.market.notes,
-                objective=Objective(name="requests_per_second", value=rate, bound=most, gap=most / rate - 1,
-                                    by_replay=ByReplay(met=met, gap=most / rate - 1)),
+    load, beyond, solved, met = _held(question, most, floor, effort, replaying)
+    shown = at_load(one, load).model_copy(update={"objective": scenario.objective})
+    # above what the formula admits nothing is proven: the least load that no replay held is known
+    bound, gap = (most, most / load - 1) if load <= most else (None, beyond / load - 1)
+    plan = Plan(status="optimal" if met and load == most else "feasible", notes=question.terms.market.notes,
+                objective=Objective(name="users" if people else "requests_per_second", value=load, bound=bound,
+                                    gap=gap if load <= most else None, by_replay=ByReplay(met=met, gap=gap)),
                 assignments=tuple(solved.assignments(replaying)),
                 search=search_of(solved, time.monotonic() - started),
                 provenance=provenance_of(shown, catalog, with_decided(defaults, solved)))
     return finished(plan, solved)
 
 
-def _held(question: Question, most: float, effort: Effort, replaying: Replaying) -> tuple[float, Solved, bool]:
-    """Return the largest rate found whose fleet replays within every target, the fleet, and whether it does; else the
-    least tried.
+def _held(question: Question, most: float, floor: Callable[[float], float], effort: Effort, replaying: Replaying
+          ) -> tuple[float, float, Solved, bool]:
+    """Return the largest load found whose fleet replays within every target, the least one that none does, the fleet,
+    and whether it does; else the least tried. `most` is the largest by formula, of which replays may hold more.
     """
 
-    def at(rate: float) -> tuple[Solved, bool]:
-        job = question.jobs[0]
-        assert isinstance(job, ServingJob)
-        mine = job.at_rate(rate)
+    def at(load: float) -> tuple[Solved, bool]:
+        (job,) = question.jobs
+        assert isinstance(job, Replayed)
+        mine = job.at_load(load)
         solved = solve(replace(question, jobs=(mine,)), effort, so_far=True)
-        picks = [pick for pick in solved.picks if isinstance(pick, Pick)]
-        return solved, mine.tried(picks, 1.0, replaying.trace).meets
+        if load > most:
+            settled = settle(solved, replaying.trace)
+            return settled.solved, settled.met and bool(settled.solved.picks)
+        return solved, mine.tried(solved.replicas, 1.0, replaying.trace).meets
 
-    low = high = most
+    # beyond that no replica is tried
+    low, high = most, floor(most * MARGIN * (1 + 10.0 ** (1 - DIGITS)) + (floor is math.floor))
     best, met = at(most)
     for _ in range(TIMES):
         if met or effort.is_over:
             break
-        low, high = _floor(low * LOWER), low
+        low, high = max(floor(low * LOWER), floor(1.0)), low
         best, met = at(low)
     for _ in range(HALVINGS):
-        middle = _floor((low + high) / 2)
+        middle = floor((low + high) / 2)
         if not low < middle < high or effort.is_over:
             break
         found, holds = at(middle)
@@ -101,7 +94,7 @@ def _held(question: Question, most: float, effort: Effort, replaying: Replaying)
             low, best, met = middle, found, True
         else:
             high = middle
-    return low, best, met
+    return low, high, best, met
 
 
 def _floor(rate: float) -> float:

@@ -9,9 +9,8 @@ from dataclasses import replace
 from planner.answer.assignment import Alternative, Assignment
 from planner.answer.objective import NAMES
 from planner.answer.schema import Plan
-from planner.ask.account import finished, search_of, with_decided
+from planner.ask.account import finished, provenance_of, search_of, with_decided
 from planner.ask.explain.cause import infeasible_of
-from planner.ask.provenance import provenance_of
 from planner.ask.simple import only
 from planner.errors import InputError
 from planner.jobs.columns import Columns, Run

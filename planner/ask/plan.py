@@ -8,22 +8,20 @@ from pathlib import Path
 
 from planner.answer.assignment import Assignment
 from planner.answer.schema import ByReplay, Plan
-from planner.ask.account import finished, search_of, with_decided
+from planner.ask.account import finished, provenance_of, search_of, with_decided
 from planner.ask.alternatives import alternatives_of
 from planner.ask.doubt import doubt_of
 from planner.ask.explain.cause import infeasible_of
-from planner.ask.provenance import provenance_of
 from planner.ask.simple import simplest, tells_apart
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.jobs.job import Progress, Replaying
-from planner.jobs.kinds import asks_what_holds, question_of
+from planner.jobs.kinds import asks_for_load, asks_what_holds, at_one, question_of
 from planner.jobs.settle import Settled, settle
 from planner.jobs.solved import Question, effort_of, solve_lifted
 from planner.scenario.default import Default
 from planner.scenario.portfolio import AnyQuestion, Portfolio
 from planner.scenario.resolve import text_notes
-from planner.scenario.scenario import ServingScenario
 from planner.simulate.reading import read_trace
 from planner.units import show_seconds
 
@@ -57,12 +55,12 @@ def make_plan(scenario: AnyQuestion, catalog: Catalog, *, defaults: Sequence[Def
         if replay is not None:
             raise InputError("--replay is for services, and this is a training question")
         return hold(scenario, catalog, defaults, effort)
-    if isinstance(scenario, ServingScenario) and scenario.objective == "rate":
-        from planner.ask.most import at_one, most_served  # the other question, asked by its objective
+    if asks_for_load(scenario):
+        from planner.ask.most import most_served  # the other question, asked by its objective
 
         if simple or pareto:
             raise InputError(f"{'--prefer' if simple else '--pareto'} is of what is minimized, and the objective is "
-                             "rate")
+                             f"{scenario.objective}")
         replaying = Replaying(None if replay is None else read_trace(replay), progress)
         if (most := most_served(scenario, catalog, defaults, effort, replaying)) is not None:
             return most
@@ -85,7 +83,8 @@ def make_plan(scenario: AnyQuestion, catalog: Catalog, *, defaults: Sequence[Def
     plan = Plan(status=status, notes=(*question.terms.market.notes, *text_notes(defaults), *more),
                 objective=solved.objective.model_copy(update={"by_replay": by_replay}),
                 assignments=made,
-                alternatives=others, doubt=doubt_of(made, others, solved.objective.name, catalog),
+                alternatives=others,
+                doubt=doubt_of(made, others, solved.objective.name, catalog) if solved.alone else None,
                 search=search_of(solved, time.monotonic() - started), infeasible=infeasible_of(solved),
                 provenance=provenance_of(scenario, catalog, with_decided(defaults, shown), simple=shown is not solved))
     return finished(plan, solved)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from planner.answer.validation import Rank, Skipped, Validation
@@ -13,12 +13,13 @@ from planner.evidence.reading import read_evidence
 from planner.evidence.summary import SPED, TRAINED, summarize
 
 
-def validate_file(path: Path, catalog: Catalog) -> Validation:
-    """Return rows, skipped rows and summary of an evidence CSV.
+def validate_file(path: Path, catalog: Catalog, stated: Mapping[str, str] | None = None) -> Validation:
+    """Return rows, skipped rows and summary of an evidence CSV, or of another tool's output.
 
+    stated: columns that such an output leaves open, by name.
     Raises InputError where the file cannot be read or is of none of the known kinds. Skipped rows are no error.
     """
-    comparison = compare(read_evidence(path), catalog)
+    comparison = compare(read_evidence(path, stated), catalog)
     order = rank_served(comparison.speeds) if comparison.speeds else rank(comparison.outcomes)
     return Validation(
         rows=tuple(comparison.entries), skipped=tuple(Skipped(id=name, reason=why) for name, why in comparison.skipped),

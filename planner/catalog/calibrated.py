@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from planner.catalog.calibration import ArchitectureRates, Collectives, KernelShape, Reliability
 from planner.catalog.fitted import FITTED, Fitted
@@ -18,17 +18,46 @@ from planner.catalog.whole_runs import WholeRuns
 from planner.errors import UnknownName
 
 S = TypeVar("S", bound=Sourced)
-CALIBRATION: dict[str, type[Sourced]] = {"kernels": KernelShape, "reliability": Reliability, FITTED: Fitted,
-                                         "step-residuals": Residuals, "memory-residuals": Residuals,
-                                         "serving-residuals": Residuals, "spreading": Spreading,
-                                         "serving": ServingLaw,
-                                         "service-levels": ServiceLevels, "collectives": Collectives,
-                                         "formats": Formats, "recipes": Recipes, "whole-runs": WholeRuns}
-"""Entries other than those of GPU architectures."""
+
+
+class Entry(Generic[S]):
+    """An attribute of `Calibrated`: the entry of a name, read when it is first asked for."""
+
+    def __init__(self, name: str, model: type[S]) -> None:
+        """Stand for the file `name` of catalogs/calibration."""
+        self.name, self.model = name, model
+
+    def __get__(self, catalog: Calibrated, owner: type) -> S:
+        return catalog._read("calibration", self.name, self.model)
 
 
 class Calibrated(ABC):
-    """The entries of calibration, each read when it is first asked for."""
+    """The entries of calibration."""
+
+    kernels = Entry("kernels", KernelShape)
+    """The shape dependence of kernels."""
+    collectives = Entry("collectives", Collectives)
+    """What collectives reach beside the curves and links of fabrics."""
+    formats = Entry("formats", Formats)
+    """How weights and caches are stored, by the names of formats."""
+    recipes = Entry("recipes", Recipes)
+    """Bytes of optimizers, losses, frozen bases and adapters."""
+    serving_law = Entry("serving", ServingLaw)
+    """What serving adds to the kernels of training."""
+    reliability = Entry("reliability", Reliability)
+    """Failure rates and what a failure costs."""
+    whole_runs = Entry("whole-runs", WholeRuns)
+    """What whole runs take beyond their steps."""
+    step_residuals = Entry("step-residuals", Residuals)
+    """Measured over predicted step time, by class."""
+    memory_residuals = Entry("memory-residuals", Residuals)
+    """Measured over predicted peak memory, by class."""
+    serving_residuals = Entry("serving-residuals", Residuals)
+    """Measured over predicted speed of serving, by class."""
+    spreading = Entry("spreading", Spreading)
+    """Priors of the laws that residuals follow."""
+    service_levels = Entry("service-levels", ServiceLevels)
+    """Limits of latency of benchmarks."""
 
     @abstractmethod
     def files(self, kind: str) -> Mapping[str, Path]:
@@ -46,66 +75,11 @@ class Calibrated(ABC):
                               [n.removeprefix("gpu-") for n in self.files("calibration") if n.startswith("gpu-")])
         return self._read("calibration", name, ArchitectureRates)
 
-    @property
-    def kernels(self) -> KernelShape:
-        """The shape dependence of kernels."""
-        return self._read("calibration", "kernels", KernelShape)
-
-    @property
-    def collectives(self) -> Collectives:
-        """What collectives reach beside the curves and links of fabrics."""
-        return self._read("calibration", "collectives", Collectives)
-
-    @property
-    def formats(self) -> Formats:
-        """How weights and caches are stored, by the names of formats."""
-        return self._read("calibration", "formats", Formats)
-
-    @property
-    def recipes(self) -> Recipes:
-        """Bytes of optimizers, losses, frozen bases and adapters."""
-        return self._read("calibration", "recipes", Recipes)
-
-    @property
-    def serving_law(self) -> ServingLaw:
-        """What serving adds to the kernels of training."""
-        return self._read("calibration", "serving", ServingLaw)
-
-    @property
-    def reliability(self) -> Reliability:
-        """Failure rates and what a failure costs."""
-        return self._read("calibration", "reliability", Reliability)
-
     def residuals(self, name: str) -> Residuals:
         """Return a file of residuals."""
         return self._read("calibration", name, Residuals)
 
-    @property
-    def whole_runs(self) -> WholeRuns:
-        """What whole runs take beyond their steps."""
-        return self._read("calibration", "whole-runs", WholeRuns)
 
-    @property
-    def step_residuals(self) -> Residuals:
-        """Measured over predicted step time, by class."""
-        return self.residuals("step-residuals")
-
-    @property
-    def memory_residuals(self) -> Residuals:
-        """Measured over predicted peak memory, by class."""
-        return self.residuals("memory-residuals")
-
-    @property
-    def serving_residuals(self) -> Residuals:
-        """Measured over predicted speed of serving, by class."""
-        return self.residuals("serving-residuals")
-
-    @property
-    def spreading(self) -> Spreading:
-        """Priors of the laws that residuals follow."""
-        return self._read("calibration", "spreading", Spreading)
-
-    @property
-    def service_levels(self) -> ServiceLevels:
-        """Limits of latency of benchmarks."""
-        return self._read("calibration", "service-levels", ServiceLevels)
+CALIBRATION: dict[str, type[Sourced]] = {FITTED: Fitted, **{
+    entry.name: entry.model for entry in vars(Calibrated).values() if isinstance(entry, Entry)}}
+"""Entries other than those of GPU architectures."""

@@ -79,7 +79,7 @@ class Release(Frozen):
     small: Limits
     large: Limits
     """On GPUs of `large_from` and more."""
-    large_from: Bytes = 70 * 2.0**30
+    large_from: Bytes
     large_except: frozenset[str] = frozenset()
     """Architectures whose GPUs count as small ones whatever their memory."""
     sampler_bytes: Annotated[float, Field(ge=0, le=1000)] = 0.0
@@ -149,6 +149,8 @@ class Engine(Sourced):
     releases: tuple[Release, ...] = Field(min_length=1)
     runs: tuple[Runs, ...] = Field(min_length=1)
     """What runs where: a combination that is not here does not run."""
+    adapters: bool = False
+    """Whether requests for different LoRA adapters run in one batch."""
     issues: dict[Annotated[int, Field(gt=0, le=10**9)], str] = Field(default_factory=dict)
     """The version that was current when the project's issue of that number was opened."""
 

@@ -15,6 +15,8 @@ Precision = Literal["fp32", "tf32", "bf16", "fp16", "fp8", "mxfp8", "fp4", "int8
 """Formats of matrix products: fp8 with a scale for each tensor, mxfp8 one for each 32 elements, fp4 is NVFP4."""
 LOW_PRECISION = frozenset({"fp8", "mxfp8", "fp4"})
 """Formats that tensors are cast to for a product and back."""
+MOST_OF_WIRE = 1.2
+"""Bus bandwidth over wire bandwidth, at most: reduction in a switch lifts it above one."""
 Operation = Literal["all_reduce", "all_gather", "reduce_scatter", "alltoall"]
 
 
@@ -83,7 +85,7 @@ class Fabric(Sourced):
     """Scale-up: a switch, links between all, the hybrid cube mesh of eight V100, bridges between neighbors, or none."""
     bandwidth: ByteRate | None = None
     """Scale-up: per GPU and direction. Scale-out takes it from the node's NICs."""
-    efficiency: float = Field(ge=1e-4, le=1.2)
+    efficiency: float = Field(ge=1e-4, le=MOST_OF_WIRE)
     """Bus bandwidth of large messages over wire bandwidth."""
     latency: Seconds
     """Fixed time of one small collective (scale-up) or of one network hop (scale-out)."""

@@ -86,7 +86,7 @@ class Catalog(Calibrated):
 
     @cached_property
     def fitted(self) -> list[Fitted]:
-        """Constants that lie over stacks, speeds and calibration, the stronger later."""
+        """Constants that lie over stacks, speeds, calibration and networks, the stronger later."""
         return [read_fitted(file) for file in fitted_files(self.roots, self._unfitted)]
 
     def with_fitted(self, constants: Fitted) -> Catalog:
@@ -97,7 +97,7 @@ class Catalog(Calibrated):
 
     def _fitted(self, kind: str, name: str, document: Document, entry: S) -> S:
         """Return an entry with its fitted constants, and those that it takes from the entry it is like."""
-        if kind not in ("stacks", "speeds", "calibration") or name == FITTED:
+        if kind not in ("stacks", "speeds", "calibration", "fabrics") or name == FITTED:
             return entry
         base = getattr(entry, "like", None)
         for fitted in self.fitted:

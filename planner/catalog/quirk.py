@@ -18,7 +18,7 @@ from typing import Annotated, Literal, TypeAlias, get_args
 from pydantic import AfterValidator, Field, field_validator
 
 from planner.catalog.sourced import AsOf, Kind, Sourced
-from planner.errors import InputError, did_you_mean
+from planner.errors import InputError, MissingFact, did_you_mean
 from planner.yaml_io import Frozen
 
 Flag = Literal[
@@ -35,12 +35,17 @@ Word = Literal[
 Number = Literal[
     "answer_cv", "attention_ranks", "context_ranks", "dies", "draft_layers", "drafts", "dtype_moments", "issue",
     "live_mlp", "lora_rank", "loss_bytes", "moments", "offload", "offload_activations", "offload_parameters",
-    "parallel_norms", "pipeline_micro_batch", "prompts", "run_batch", "run_length", "sample_tokens", "scheduled",
-    "shard_group", "standing_buffers", "table_bytes", "unsaved_products", "usual_length", "usual_vpp", "usual_zero",
-    "vpp", "zero"]
+    "parallel_norms", "pipeline_micro_batch", "prompts", "recompute_layers", "run_batch", "run_length", "sample_tokens",
+    "scheduled", "shard_group", "standing_buffers", "table_bytes", "unsaved_products", "usual_length", "usual_vpp",
+    "usual_zero", "vpp", "zero"]
+Usual = Literal[
+    "accepted_drafts", "cache_spread", "loose_cache_spread", "machine_gpus", "mean_sample", "longest_sample",
+    "long_data", "sample_spread", "uneven_answers", "usual_days", "usual_mfu", "usual_rank", "usual_vocabulary",
+    "weights_spread"]
+"""Numbers that are asked of every row alike, so that a catalog must have them."""
 Several = Literal[
     "adapted", "recompute_flags", "workers"]
-Question = Literal[Flag, Word, Number, Several]
+Question = Literal[Flag, Word, Number, Usual, Several]
 COLUMNS = frozenset({
     "source", "source_detail", "notes", "year", "framework", "method", "model", "gpu", "gpus", "scaleout", "sharding",
     "precision", "optimizer", "offload", "moments_dtype", "base_quantization", "loss_kernel", "lora_rank",
@@ -114,7 +119,8 @@ class Quirks(Sourced):
         for question, rules in quirks.items():
             if question not in get_args(Question):
                 raise ValueError(f"no question {question!r}{did_you_mean(question, get_args(Question))}")
-            wrong = next((r.value for r in rules if question in get_args(Number) and isinstance(r.value, str)), None)
+            wrong = next((r.value for r in rules
+                          if question in get_args(Number) + get_args(Usual) and isinstance(r.value, str)), None)
             if wrong is not None:
                 raise ValueError(f"{question} is answered by a number, got {wrong!r}")
         return quirks
@@ -146,6 +152,13 @@ class Sources:
             return None if found is None else float(found)
         except ValueError:
             raise InputError(f"{question}: expected a number, got {found!r}") from None
+
+    def usual(self, question: Usual) -> float:
+        """Return a number that holds of every row. Raises MissingFact where the catalog has none."""
+        found = self.word(question, None)  # type: ignore[arg-type]
+        if found is None:
+            raise MissingFact("evidence", question)
+        return float(found)
 
     def whole(self, question: Number, row: object, **known: str) -> int | None:
         """Return the answer as a whole number, none where no rule holds."""

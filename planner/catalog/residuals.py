@@ -59,10 +59,16 @@ class Law(Frozen):
     def causes(self, far: Distance, traits: Mapping[str, str], *, is_open: bool) -> dict[str, float]:
         """Return the variances that add up to the scale's, by cause; two questions share those of the same name."""
         head = " ".join(traits.get(name, "") for name in self.traits[:self.head])
-        return {f"rows of {traits}": far.cell.spread**2, f"site {head}": self.between**2 * (1 + 1 / far.among),
+        return {f"rows of {traits}": far.cell.spread**2, f"site {head}": self._site(far),
                 **{f"{name} {traits.get(name, '')}": self.unseen.get(name, 0.0)**2 for name in far.unseen},
                 **{f"past {name}": (self.beyond.get(name, 0.0) * by)**2 for name, by in far.past.items()},
                 "open": self.open**2 if is_open else 0.0}
+
+    def _site(self, far: Distance) -> float:
+        """Return the variance that comes of the site: of one's own, what its rows leave of it."""
+        if far.cell.own:
+            return 1 / (self.between**-2 + far.cell.rows * far.cell.spread**-2)
+        return self.between**2 * (1 + 1 / far.among)
 
     @model_validator(mode="after")
     def _names_its_traits(self) -> Self:
@@ -125,6 +131,8 @@ class Cell(Frozen):
     """Robust standard deviation of the logarithm, drawn to that of the cell that this one is part of."""
     error: float = Field(ge=0, le=1e6)
     """Median of the relative error."""
+    own: bool = False
+    """Whether they are of the cluster that is asked about, to whose rows the constants are fitted."""
     sizes: dict[str, tuple[Size, Size]] = Field(default_factory=dict)
     """Least and most of each size."""
 

@@ -49,6 +49,8 @@ class ServingLaw(Sourced):
     """Share of a step lost to uneven micro-batches for each doubling of the stages."""
     tuned: float = Field(ge=1e-4, le=1)
     """Time of a step over the usual one where kernels, settings and builds are chosen for one benchmark."""
+    adapted: Seconds
+    """What both small products of a LoRA adapter take beside one of the model's, whatever their size."""
     elementwise: Passes
     """Times a token's residual passes through memory in a layer."""
 

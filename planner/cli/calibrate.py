@@ -27,8 +27,9 @@ PARTS = 1000
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="Catalog folder to write, for --catalogs.")
 @click.option("--as-of", metavar="YEAR-MONTH", callback=options.as_of, help="Date to record. Default: this month.")
+@options.run
 @common
-def command(evidence: tuple[Path, ...], output: Path, as_of: str | None, as_json: bool,
+def command(evidence: tuple[Path, ...], output: Path, as_of: str | None, stated: dict[str, str], as_json: bool,
             catalogs: tuple[Path, ...]) -> int:
     """Fit constants to measured runs, and write them as a catalog folder.
 
@@ -44,7 +45,8 @@ def command(evidence: tuple[Path, ...], output: Path, as_of: str | None, as_json
         def progress(share: float) -> None:
             bar.update(max(0, int(share * PARTS) - bar.pos))
 
-        found = calibrate(evidence, output, catalogs, as_of or f"{date.today():%Y-%m}", progress=progress)
+        found = calibrate(evidence, output, catalogs, as_of or f"{date.today():%Y-%m}", stated=stated,
+                          progress=progress)
     result = found.as_json()
     if as_json:
         say_json(json_text(result, indent=2))
@@ -57,6 +59,8 @@ def command(evidence: tuple[Path, ...], output: Path, as_of: str | None, as_json
 
 
 def _sentence(result: Mapping[str, Any]) -> str:
+    if result["links"]:
+        return f"Wrote the links that {result['rows']} collectives measure"
     if not result["errors"]:
         return f"Fitted what whole runs add to their steps to {result['rows']} runs"
     before, after = result["errors"]["before"], result["errors"]["after"]
@@ -76,7 +80,7 @@ def _show_fit(page: Page, result: Mapping[str, Any]) -> None:
     page.table((Column("constants"), Column("median", True), Column("90% below", True), Column("bias", True)), [
         (label, f"{e['median_abs_error']:.1%}", f"{e['p90_abs_error']:.1%}", f"{e['bias']:+.1%}")
         for label, e in (("of the catalog", result["errors"]["before"]), ("fitted", result["errors"]["after"]),
-                         ("fitted without the row's source", result["errors"]["left_out"]))])
+                         ("fitted without the row, or its source", result["errors"]["left_out"]))])
     page.heading("Constants (spread: of the logarithm, of the logit for a share)")
     fitted = [constant for constant in result["constants"] if constant["fitted"]]
     page.table((Column("entry"), Column("field"), Column("before", True), Column("fitted", True),

@@ -105,7 +105,12 @@ class LazyGroup(click.Group):
 
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             ctx.fail(f"No such command {args[0]!r}{did_you_mean(args[0], COMMANDS)}")
-        return super().resolve_command(ctx, args)
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None and any(not word.startswith("-") for word in rest):
+            from planner.cli.spoken import hardware_known, joined
+
+            rest = joined(rest, command, hardware_known(ctx.ensure_object(Settings).catalogs))
+        return name, command, rest
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:  # noqa: ANN401 - as click has them
         """Read the command line; --help may be read by half, too."""

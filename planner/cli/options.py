@@ -1,11 +1,12 @@
-"""What several commands share: options, parameter types that read quantities, and where output goes."""
+"""What several commands share: options, parameter types that read quantities, where output goes, and how far it is."""
 
 from __future__ import annotations
 
 import math
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,8 +25,18 @@ from planner.units import SECONDS, parse
 F = TypeVar("F", bound=Callable[..., Any])
 PIPE_WIDTH = 80
 """Columns where the output is no terminal and COLUMNS is not set."""
-
 _AS_OF: TypeAdapter[str] = TypeAdapter(AsOf)
+
+
+@contextmanager
+def bar(*, shown: bool) -> Iterator[Callable[[float], None]]:
+    """Give what to call with the share that is done; a bar on stderr shows it where that is a terminal."""
+    hidden = not shown or not sys.stderr.isatty()
+    with click.progressbar(length=100, label="Replaying", file=sys.stderr, hidden=hidden) as line:
+        def advance(share: float) -> None:
+            line.update(round(100 * share) - line.pos)
+
+        yield advance
 
 
 def common(function: F) -> F:
@@ -104,25 +115,28 @@ def open_catalog(folders: tuple[Path, ...]) -> Catalog:
     return Catalog(folders)
 
 
-def quantity(annotation: Any) -> Callable[[str], Any]:  # noqa: ANN401 - what TypeAdapter takes
-    """Return the option type that reads text as one of the planner's own types, such as Tokens."""
-    adapter: TypeAdapter[Any] = TypeAdapter(annotation)
-
-    def convert(text: str) -> object:
-        try:
-            return adapter.validate_python(text)
-        except ValidationError as error:
-            raise click.BadParameter(error.errors()[0]["msg"].removeprefix("Value error, ")) from None
-
-    return convert
-
-
 def as_of(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
     """Return a date as catalog entries state it."""
     try:
         return None if value is None else _AS_OF.validate_python(value)
     except ValidationError:
         raise click.BadParameter(f"expected a month or a day such as 2026-11 or 2026-11-21, got {value!r}") from None
+
+
+def of_run(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    """Return the columns that `--run gpu=h100-sxm,tp=2` states."""
+    found: dict[str, str] = {}
+    for part in (part for value in values for part in value.split(",")):
+        name, sign, text = part.partition("=")
+        if not sign or not name.strip() or not text.strip():
+            raise click.BadParameter(f"expected COLUMN=VALUE such as gpu=h100-sxm, got {part!r}")
+        found[name.strip()] = text.strip()
+    return found
+
+
+run = click.option("--run", "stated", multiple=True, metavar="COLUMN=VALUE,..", callback=of_run,
+                   help="What another tool's output leaves open, as columns of evidence: gpu=h100-sxm,gpus=2,tp=2, "
+                   "model, engine, engine_version, weight_precision; of collectives node, gpus_per_node, operation.")
 
 
 def time_limit(text: str) -> float:

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import click
 
-from planner.cli.options import common, console, is_quiet, is_verbose, open_catalog, warn
+from planner.cli.options import bar, common, console, is_quiet, is_verbose, open_catalog, warn
 from planner.cli.printing import say, say_json, say_yaml
-from planner.cli.progress import bar
 from planner.cli.question import any_question, asking, from_option, read_from, say_read
 from planner.cli.sizing import plan_log
 from planner.errors import EXIT_INFEASIBLE, EXIT_INTERRUPTED, EXIT_OK, EXIT_STOPPED, InputError
@@ -84,5 +83,5 @@ def command(scenario: str | None, prefer: str | None, pareto: str | None, time_l
     else:
         render_plan(plan, console(), full=is_verbose())
     seen = plan.objective.by_replay
-    held = plan.objective.name == "requests_per_second" and seen is not None and seen.met
+    held = plan.objective.is_load and seen is not None and seen.met
     return EXIT_INTERRUPTED if interrupted else EXIT_OK if held else EXIT_CODES[plan.status]

@@ -14,9 +14,8 @@ from planner.cli.options import PIPE_WIDTH, is_quiet
 from planner.cli.printing import note, say
 from planner.scenario.default import Defaults
 from planner.scenario.flags import FLAGS, TABLE, Flag
-from planner.scenario.load import Reference, load_question, only_one
+from planner.scenario.load import Reference, load_question
 from planner.scenario.portfolio import AnyQuestion
-from planner.scenario.scenario import AnyScenario
 from planner.text_io import visible
 
 if TYPE_CHECKING:
@@ -101,20 +100,13 @@ def overrides(flags: Mapping[str, object]) -> dict[str, object]:
             for flag, value in flags.items() if value not in (None, ())}
 
 
-def question(scenario: str | None, flags: Mapping[str, object], catalog: Catalog,
-             replaced: Mapping[str, str] | None = None, config: Config | None = None) -> tuple[AnyScenario, Defaults]:
-    """Return the question asked and its defaults.
-
-    `replaced` holds values by path that override both; those of `config` hold where neither says otherwise.
-    """
-    asked, defaults = any_question(scenario, flags, catalog, replaced, config)
-    return only_one(asked), defaults
-
-
 def any_question(scenario: Reference, flags: Mapping[str, object], catalog: Catalog,
                  replaced: Mapping[str, str] | None = None, config: Config | None = None
                  ) -> tuple[AnyQuestion, Defaults]:
-    """Return the same, of one workload or of a portfolio of jobs."""
+    """Return the question asked, of one workload or of a portfolio of jobs, and its defaults.
+
+    `replaced` holds values by path that override both; those of `config` hold where neither says otherwise.
+    """
     labels = LABELS | {path: f"--why-not ({path})" for path in replaced or {}}
     values = overrides(flags) | dict(replaced or {})
     if config is not None:

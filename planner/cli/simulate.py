@@ -7,14 +7,12 @@ from pathlib import Path
 
 import click
 
-from planner.cli.options import common, console, is_quiet, open_catalog
+from planner.cli.options import bar, common, console, is_quiet, open_catalog
 from planner.cli.plan_file import read_plan
 from planner.cli.printing import say, say_json
-from planner.cli.progress import bar
 from planner.cli.question import LABELS, overrides, question_options
 from planner.cli.sizing import replay_log
 from planner.errors import EXIT_OK, InputError
-from planner.scenario.scenario import ServingScenario
 from planner.simulate.router import POLICIES
 
 
@@ -27,12 +25,15 @@ from planner.simulate.router import POLICIES
 @click.option("--jobs", type=click.Path(path_type=Path), metavar="LOG",
               help="A log of jobs to replay on the nodes of a plan instead, or on --gpus of --node.")
 @click.option("--workload", metavar="NAME", help="The service to replay, in a plan with several.")
+@click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, metavar="N",
+              help="Draw other requests than those that the plan shows.")
 @click.option("--policy", type=click.Choice(sorted(POLICIES)), default="least-outstanding", show_default=True,
               help="How requests are routed to replicas.")
 @partial(question_options, taken=("trace",))
 @common
 def command(scenario: str | None, node: str | None, layout: str, trace: Path | None, jobs: Path | None,
-            workload: str | None, policy: str, as_json: bool, catalogs: tuple[Path, ...], **flags: object) -> int:
+            workload: str | None, seed: int, policy: str, as_json: bool, catalogs: tuple[Path, ...],
+            **flags: object) -> int:
     """Replay a trace on a fleet: batching, chunked prefill, routing, preemption.
 
     SCENARIO is what planner plan --json printed for a service. With --node it is a scenario, or flags stand alone, as
@@ -41,13 +42,13 @@ def command(scenario: str | None, node: str | None, layout: str, trace: Path | N
     if jobs is not None:
         given = overrides(flags)
         gpus = given.pop("limits.gpus", None)
-        if given or layout or trace or workload:
+        if given or layout or trace or workload or seed:
             raise InputError("--jobs replays a log of jobs: beside it only a plan, or --node and --gpus, has an effect")
         return replay_log(jobs, None if scenario is None else Path(scenario), node, gpus, open_catalog(catalogs),
                           as_json=as_json)
     from planner.answer.schema import to_json
     from planner.ask.estimate import estimating, layout_text
-    from planner.jobs.serving.simulate import simulate_fleet, simulate_plan
+    from planner.ask.simulate import simulate_layout, simulate_plan
     from planner.render.simulation import render_simulation, simulation_sentence
     from planner.simulate.reading import read_trace
 
@@ -58,15 +59,12 @@ def command(scenario: str | None, node: str | None, layout: str, trace: Path | N
                 raise InputError("simulate takes what planner plan --json printed; or --node, with a scenario or flags "
                                  "such as --model and --rate")
             found = simulate_plan(read_plan(Path(scenario)), catalog, requests, workload=workload, policy=policy,
-                                  progress=progress)
+                                  progress=progress, seed=seed)
         else:
             ask = estimating(scenario, given, catalog, node=node, layout=layout_text(layout), labels=LABELS)
-            if not isinstance(ask.scenario, ServingScenario):
-                raise InputError("simulate replays requests on a service, and this is a training question")
             if workload is not None:
                 raise InputError("--workload is of a plan with several services")
-            found = simulate_fleet(ask.scenario.services[0], [ask()], catalog, requests, policy=policy,
-                                   progress=progress)
+            found = simulate_layout(ask, requests, policy=policy, progress=progress, seed=seed)
     if as_json:
         say_json(to_json(found))
     elif is_quiet():

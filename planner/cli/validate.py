@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from planner.answer.validation import Errors, Rank, Skipped, Validation, Verdicts
+from planner.cli import options
 from planner.cli.options import common, console, is_quiet, is_verbose, open_catalog
 from planner.cli.printing import say_json
 from planner.errors import EXIT_OK
@@ -17,18 +18,20 @@ from planner.render.page import Column, Page
 
 @click.command("validate")
 @click.argument("evidence", type=click.Path(path_type=Path), metavar="EVIDENCE.csv")
+@options.run
 @common
-def command(evidence: Path, as_json: bool, catalogs: tuple[Path, ...]) -> int:
+def command(evidence: Path, stated: dict[str, str], as_json: bool, catalogs: tuple[Path, ...]) -> int:
     """Hold predictions against the measurements in a CSV file.
 
-    The kind of file is recognized by its header. Skipped rows are listed with -v; they change no exit code.
+    The kind of file is recognized by its header; the output of nccl-tests, vllm bench serve, SGLang's bench_serving and
+    GuideLLM is read too. Skipped rows are listed with -v; they change no exit code.
     """
     catalog = open_catalog(catalogs)
 
     from planner.answer.schema import to_json
     from planner.ask.validate import validate_file
 
-    result = validate_file(evidence, catalog)
+    result = validate_file(evidence, catalog, stated)
     if as_json:
         say_json(to_json(result))
         return EXIT_OK

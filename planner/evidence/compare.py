@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from planner.answer.validation import Entry
@@ -12,6 +12,7 @@ from planner.catalog.quirk import Sources
 from planner.evidence.hardware import UNKNOWN_GPU
 from planner.evidence.kinds import Evidence
 from planner.evidence.prediction import Prediction, predict
+from planner.evidence.rates import LinkRow, RateRow, link_row, predicted_seconds
 from planner.evidence.rows import ServeRow, TrainMeasured, TrainRow
 from planner.evidence.serve_speed import Speed, predict_speeds
 from planner.evidence.serve_speed import quantities as speed_quantities
@@ -53,12 +54,14 @@ class Comparison:
     """Of serving rows whose speed is predicted."""
     whole: tuple[tuple[WholeRow, WholePrediction, Entry], ...] = ()
     """Of whole runs."""
+    links: tuple[Entry, ...] = ()
+    """Of collectives."""
 
     @property
     def entries(self) -> list[Entry]:
         """All entries, training before serving."""
         return [*(entry for outcome in self.outcomes for entry in outcome.entries), *self.served,
-                *(entry for _, _, entry in self.whole)]
+                *(entry for _, _, entry in self.whole), *self.links]
 
 
 def compare(evidence: Evidence, catalog: Catalog) -> Comparison:
@@ -74,6 +77,7 @@ def compare(evidence: Evidence, catalog: Catalog) -> Comparison:
     speeds = predict_speeds(runs, catalog) if evidence.kind == "serve_throughput" else {}
     fast: list[tuple[ServeRow, Speed]] = []
     whole: list[tuple[WholeRow, WholePrediction, Entry]] = []
+    links: list[tuple[str, LinkRow]] = []
     for at, row in enumerate(evidence.rows):
         try:
             if row.suspect:
@@ -83,6 +87,8 @@ def compare(evidence: Evidence, catalog: Catalog) -> Comparison:
                 outcomes.append(Outcome(row, prediction, _stated(_trained(row, prediction, catalog))))
             elif isinstance(row, WholeRow):
                 whole.append(_whole(row, catalog))
+            elif isinstance(row, RateRow):
+                links.append((row.id, link_row(row, catalog)))
             elif evidence.kind == "serve_memory":
                 served += _stated(_served(row, catalog, said))
             else:
@@ -93,7 +99,16 @@ def compare(evidence: Evidence, catalog: Catalog) -> Comparison:
                 fast.append((row, found))
         except UNREADABLE as reason:
             skipped.append((row.id, why(reason)))
-    return Comparison(tuple(outcomes), tuple(served), tuple(skipped), tuple(fast), tuple(whole))
+    return Comparison(tuple(outcomes), tuple(served), tuple(skipped), tuple(fast), tuple(whole),
+                      tuple(_linked(links, catalog)))
+
+
+def _linked(rows: Sequence[tuple[str, LinkRow]], catalog: Catalog) -> Iterator[Entry]:
+    """Yield the entries of collectives, whose curves have no interval."""
+    took = predicted_seconds([row for _, row in rows], catalog) if rows else ()
+    for (name, row), seconds in zip(rows, took, strict=True):
+        yield Entry(id=name, quantity="seconds", predicted=float(seconds), measured=row.seconds,
+                    error=float(seconds) / row.seconds - 1)
 
 
 def _whole(row: WholeRow, catalog: Catalog) -> tuple[WholeRow, WholePrediction, Entry]:

@@ -21,15 +21,7 @@ ZERO_STAGES = {"ddp": 0, "none": 0, "zero1": 1, "distopt": 1, "zero2": 2, "fsdp-
 FULL_LENGTH = "tokens="
 """Instruction data that is not packed: seq_len is the cap, the samples are shorter."""
 MANY_SAMPLES = 8
-MEAN_LENGTH = 400
-"""Tokens of an instruction sample with its answer, on average: between Alpaca's and those of chat data."""
-LONGEST = 1304
-"""Tokens of the longest sample of Alpaca's data, as LitGPT's tables print it for Llama 2."""
-SPREAD_PER_DOUBLING = 0.27
-"""Longest of a micro-batch of instruction samples over their mean, for each doubling of its samples: 1.28, 1.54 and
-1.81 of two, four and eight in fms-acceleration's benchmarks."""
-LONG_DATA = 8192
-"""A cap from here on is set for data that reach it."""
+"""Samples of a micro-batch from which on the mean length counts at the peak, no longer the longest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +34,8 @@ class Degrees:
     gpus: int
     counted: float
     """Share of the tokens at work that the row's speed counts: one, or without padding."""
+    recompute_layers: int | None = None
+    """Layers of a stage that are recomputed, where not all are."""
 
 
 def degrees_of(run: TrainRun, model: Model, stack: Stack, sources: Sources, assumed: list[str], *,
@@ -58,12 +52,13 @@ def degrees_of(run: TrainRun, model: Model, stack: Stack, sources: Sources, assu
     vpp = _virtual(run, pp, sources, assumed)
     micro = _micro_batch(run, stack, dp, pp, sources, assumed)
     batch = _batch(run, dp, micro, pp, assumed)
+    some = sources.whole("recompute_layers", run) if run.recompute == "selective" else None
     row: dict[str, float] = {
         "tp": tp, "pp": pp, "cp": cp, "dp": dp, "vpp": vpp, "micro_batch": micro,
         **_experts(run, model, tp, dp * cp, assumed),
         "no_sync": float(_accumulates(run, stack, sources, assumed)),
         "zero": _zero(run, stack, dp * cp, sources, assumed),
-        "recompute": _recompute(run, sources, assumed),
+        "recompute": RECOMPUTE.index("full") if some is not None else _recompute(run, sources, assumed),
         "hsdp": _copies(run, gpus, tp, dp * cp, sources, assumed), "offload": _offload(run, sources),
         "offload_parameters": _outside("offload_parameters", run.offload_parameters, run, sources),
         "offload_activations": _outside("offload_activations", run.offload_activations, run, sources)}
@@ -76,7 +71,7 @@ def degrees_of(run: TrainRun, model: Model, stack: Stack, sources: Sources, assu
         length, counted = _peak_length(run, cap, micro, sources, assumed), 1.0
     else:
         length, counted = _mean_length(run, cap, micro, dp, sources, assumed)
-    return Degrees(from_rows([row], batch), length, batch, gpus, counted)
+    return Degrees(from_rows([row], batch), length, batch, gpus, counted, some)
 
 
 def _usual_length(run: TrainRun, sources: Sources, assumed: list[str]) -> int:
@@ -115,7 +110,7 @@ def _mean_length(run: TrainRun, cap: int, micro: int, ranks: int, sources: Sourc
     else:
         return printed, 1.0
     padded = sources.flag("true_length", run)
-    slowest = round(mean * (1 + SPREAD_PER_DOUBLING * spread))
+    slowest = round(mean * (1 + sources.usual("sample_spread") * spread))
     slowest = slowest if padded else min(cap, slowest)
     assumed.append(f"{FULL_LENGTH}{slowest}")
     return slowest, (printed if padded else mean) / slowest
@@ -128,8 +123,8 @@ def _peak_length(run: TrainRun, cap: int, micro: int, sources: Sources, assumed:
     """
     if run.method in (None, "pretrain") or sources.flag("true_length", run):
         return cap
-    longest = cap if cap >= LONG_DATA else min(cap, LONGEST)
-    mean = min(cap, MEAN_LENGTH)
+    longest = cap if cap >= sources.usual("long_data") else min(cap, int(sources.usual("longest_sample")))
+    mean = min(cap, int(sources.usual("mean_sample")))
     length = mean + (longest - mean) // micro if micro >= MANY_SAMPLES else longest
     assumed.append(f"{FULL_LENGTH}{length}")
     return length
@@ -237,7 +232,8 @@ def _copies(run: TrainRun, gpus: int, tp: int, shards: int, sources: Sources, as
     stated = sources.whole("shard_group", run)
     if run.sharding != "hsdp" and stated is None:
         return 1
-    group = max(1, min(gpus, run.gpus_per_node or 8) // tp) if stated is None else stated
+    node = run.gpus_per_node or int(sources.usual("machine_gpus"))
+    group = max(1, min(gpus, node) // tp) if stated is None else stated
     if stated is None:
         assumed.append(f"shard={group}")
     if group < 1 or shards % group:

@@ -18,25 +18,24 @@ UNKNOWN_GPU = "gpu=any"
 """A row that does not state its GPU has a peak to predict, but no verdict."""
 STAND_IN = "h100-sxm"
 """Lends its rates, which no memory prediction reads, to a GPU of which only the memory is known."""
-TRAY = 8
-"""GPUs of the largest node that is one machine; more share a rack's scale-up domain, of which a job may take a part."""
 GBIT = BYTE_RATE["Gbit/s"]
 _MANY = re.compile(r"(\d{1,4}) ?x ?(\d{1,5}) ?Gb", re.IGNORECASE)
 _PER_GPU = re.compile(r"(\d{1,5}) ?Gb(?:it|ps)?(?:/s)? ?/ ?GPU", re.IGNORECASE)
 _ONE = re.compile(r"(\d{1,5}) ?Gb", re.IGNORECASE)
 
 
-def candidate_of(run: TrainRun, stack: Stack, catalog: Catalog, assumed: list[str], *, gpus: int,
+def candidate_of(run: TrainRun, stack: Stack | None, catalog: Catalog, assumed: list[str], *, gpus: int,
                  memory_only: bool = False) -> Candidate:
     """Return the hardware of a row on `gpus` GPUs. Raises SkippedError where the GPU is not known.
 
-    memory_only: no time is asked for, so a GPU that the catalog lacks is one of the stated memory.
+    stack: none where no training is run. memory_only: no time is asked for, so a GPU that the catalog lacks is one of
+    the stated memory.
     """
     gpu = _gpu(run, catalog, memory_only, assumed)
     node = _node(run, gpu, gpus, catalog, assumed)
-    nics = _nics(run, node)
+    nics = _nics(run, node, catalog)
     scaleup = catalog.fabric(node.scaleup) if node.scaleup else None
-    copies = catalog.sources.flag("copy_engines", run, stack=stack.name)
+    copies = stack is not None and catalog.sources.flag("copy_engines", run, stack=stack.name)
     if copies and scaleup is not None and scaleup.topology == "pcie":
         scaleup = None  # what NCCL reaches there does not bind these
     return Candidate(node, gpu, scaleup, _fabric(run, node, nics, catalog), nics)
@@ -74,7 +73,7 @@ def _node(run: TrainRun, gpu: Gpu, gpus: int, catalog: Catalog, assumed: list[st
             raise SkippedError(f"the catalog has no node with GPU {gpu.name}")
         assumed.append(f"node={max(fitting, key=lambda n: (n.gpus, n.name)).name}")
     largest = max(fitting, key=lambda n: (n.gpus, n.name))
-    rack = largest.gpus > TRAY
+    rack = largest.gpus > machine_gpus(catalog)
     wanted = _domain(gpus, largest.gpus) if rack else run.gpus_per_node or largest.gpus
     if rack and wanted != largest.gpus and gpus > wanted:
         assumed.append(f"nvlink_domain={wanted}")
@@ -87,18 +86,23 @@ def _node(run: TrainRun, gpu: Gpu, gpus: int, catalog: Catalog, assumed: list[st
         "nics": largest.nics.model_copy(update={"count": max(1, round(largest.nics.count * share))})})
 
 
+def machine_gpus(catalog: Catalog) -> int:
+    """Return the GPUs of the largest node that is one machine; more share a rack, of which a job may take a part."""
+    return int(catalog.sources.usual("machine_gpus"))
+
+
 def _domain(gpus: int, rack: int) -> int:
     """Return the GPUs of a rack that a job fills: all of its own, else the most that divide it."""
     return gpus if gpus <= rack else max(n for n in range(1, rack + 1) if gpus % n == 0)
 
 
-def _nics(run: TrainRun, node: Node) -> Nics:
+def _nics(run: TrainRun, node: Node, catalog: Catalog) -> Nics:
     """Return the NICs: counted where the row counts them, else of the stated rate per GPU or per node."""
     text = run.scaleout or ""
     many, each, one = _MANY.search(text), _PER_GPU.search(text), _ONE.search(text)
     if many:
         # a rack's are counted by the tray
-        trays = node.gpus / (run.gpus_per_node or node.gpus) if node.gpus > TRAY else 1.0
+        trays = node.gpus / (run.gpus_per_node or node.gpus) if node.gpus > machine_gpus(catalog) else 1.0
         return _adapters(max(1, round(int(many.group(1)) * trays)), float(many.group(2)))
     if run.nic_gbit_per_gpu is not None or each:
         return _adapters(node.gpus, run.nic_gbit_per_gpu or float(each.group(1) if each else 0))

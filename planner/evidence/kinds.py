@@ -6,16 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from planner.evidence.rates import RateRow
 from planner.evidence.rows import ServeRow, TrainRow
 from planner.evidence.whole_rows import WholeRow
 
-AnyRow: TypeAlias = TrainRow | ServeRow | WholeRow
+AnyRow: TypeAlias = TrainRow | ServeRow | WholeRow | RateRow
 KINDS: Mapping[str, tuple[type[AnyRow], frozenset[str]]] = {
     "train_throughput": (TrainRow, frozenset({"id", "global_batch_seqs", "tokens_per_s_per_gpu"})),
     "train_memory": (TrainRow, frozenset({"id", "method", "mem_kind", "fits"})),
     "moe_training": (TrainRow, frozenset({"id", "config", "ep", "fsdp"})),
     "train_runs": (WholeRow, frozenset({"id", "tokens_b", "gpu_hours"})),
     "serve_throughput": (ServeRow, frozenset({"id", "isl", "osl", "output_tok_s_per_gpu"})),
+    "rates": (RateRow, frozenset({"id", "operation", "bytes", "seconds"})),
     "serve_memory": (ServeRow, frozenset({"id", "max_model_len", "weights_gib", "kv_cache_gib"})),
 }
 """The rows of each kind of file, and the columns that tell it from the others."""

@@ -11,9 +11,6 @@ from planner.evidence.skipping import SkippedError
 from planner.evidence.software import WEIGHT_BYTES
 from planner.physics.training.tuning import TARGETS, Tuning, adapter_bytes, tuning_of
 
-DEFAULT_RANK = 8
-"""PEFT's and LitGPT's default; adapters of any usual rank are small beside the base."""
-
 
 def method_of(run: TrainRun, sources: Sources) -> str:
     """Return pretrain, full, lora or qlora: as stated, else by what the row says of adapters."""
@@ -30,7 +27,8 @@ def tuning(run: TrainRun, stack: Stack, catalog: Catalog, assumed: list[str]) ->
         return tuning_of(recipes, stack, method, 0)
     rank = sources.whole("lora_rank", run)
     if rank is None:
-        assumed.append(f"lora_rank={DEFAULT_RANK}")
+        rank = int(sources.usual("usual_rank"))
+        assumed.append(f"lora_rank={rank}")
     states = sources.number("dtype_moments", run)
     quantization = _quantization(run, stack, method, catalog, assumed)
     held = recipes.bases[quantization] if quantization else 2.0  # the dtype columns are of the adapters
@@ -39,7 +37,7 @@ def tuning(run: TrainRun, stack: Stack, catalog: Catalog, assumed: list[str]) ->
     if quantization and run.sharding == "fsdp":
         usual = TrainedBytes(weight=2, gradient=2, moments=4)
     return Tuning(
-        trains_base=False, adapter_rank=rank or DEFAULT_RANK, quantized=quantization is not None, base_bytes=held,
+        trains_base=False, adapter_rank=rank, quantized=quantization is not None, base_bytes=held,
         base=quantization,
         table_bytes=(sources.number("table_bytes", run) if quantization else None) or 2.0,
         keeps_frozen_inputs=quantization is not None and stack.family == "hf-peft",  # bitsandbytes

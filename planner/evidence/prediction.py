@@ -50,6 +50,9 @@ class Prediction:
     sizes: Mapping[str, float]
     assumed: tuple[str, ...]
     model_is: Literal["whole", "split"]
+    network: str = ""
+    """The network between nodes that the run crosses; empty on one node."""
+    network_stated: bool = True
     usual_kind: str = "reserved"
     """What the peak counts where the row does not say."""
     counted: float = 1.0
@@ -98,7 +101,7 @@ def predict(run: TrainRun, catalog: Catalog, *, memory_only: bool = False, model
         confidence=OPEN if assumed else STATED, tuning=tuning(run, stack, catalog, assumed))
     if not memory_only and not computes(candidate, question.rates[0], precision):
         raise SkippedError(f"GPU {candidate.gpu.name} has no {precision} rate in the catalog")
-    evaluation = evaluate_fixed(question, degrees.table, 0)
+    evaluation = evaluate_fixed(question, degrees.table, 0, degrees.recompute_layers)
     if UNSTATED_RECOMPUTE in assumed and not stack.selective_recompute and evaluation.memory.fits == "does not fit":
         # what ran must have fitted, and its stack recomputes all or nothing
         assumed[assumed.index(UNSTATED_RECOMPUTE)] = "recompute=full"
@@ -111,7 +114,8 @@ def predict(run: TrainRun, catalog: Catalog, *, memory_only: bool = False, model
         method, step_traits(stack, method, model, candidate.gpu.architecture, precision),
         memory_traits(stack, method, model, split=model_is == "split"),
         sizes(degrees.gpus, degrees.sequence_length),
-        tuple(assumed), model_is, said.word("peak_kind", run) or "reserved", degrees.counted,
+        tuple(assumed), model_is, candidate.fabric.name if degrees.gpus > candidate.node.gpus else "",
+        bool(run.scaleout or run.nic_gbit_per_gpu), said.word("peak_kind", run) or "reserved", degrees.counted,
         # 16-bit weights and their shard, where every rank builds the whole model on its GPU
         2.0 * question.shape.total * (1 + 1 / degrees.gpus) if said.flag("loads_whole", run) else 0.0)
 

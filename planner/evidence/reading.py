@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from planner.errors import InputError
+from planner.errors import InputError, UnknownName
 from planner.evidence.kinds import KINDS, AnyRow, Evidence, named
+from planner.evidence.outputs import output_rows
+from planner.evidence.rates import RateRun
+from planner.evidence.rows import ServeRun
 from planner.evidence.skipping import why
 from planner.text_io import read_text
 
@@ -23,28 +26,54 @@ MAX_CELL = 10_000
 """Characters of a cell."""
 
 
-def read_evidence(path: Path) -> Evidence:
-    """Return the rows of an evidence file. Raises InputError."""
-    lines = _cells(path)
+def read_evidence(path: Path, stated: Mapping[str, str] | None = None) -> Evidence:
+    """Return the rows of an evidence file, or of another tool's output. Raises InputError.
+
+    stated: columns that such an output leaves open, by name.
+    """
+    text = read_text(path, MAX_BYTES)
+    output = output_rows(text, path, _columns(stated or {}))
+    if output is not None:
+        return _evidence(output[0], ((cells["id"], f"run {number}", _of_cells(output[0], cells))
+                                     for number, cells in enumerate(output[1], 1)))
+    if stated:
+        raise InputError("--run is for what other tools write; a CSV states its runs in columns", file=str(path))
+    lines = _cells(text, path)
     header = next(lines, None)
     if header is None:
         raise InputError("the file is empty: expected a header line", file=str(path))
     names = [name.strip() for name in header[1]]
     kind = _kind(names, path)
-    rows, unread = [], []
-    for line, cells in lines:
-        found = _row(kind, names, cells)
+    return _evidence(kind, ((_identifier(names, cells) or f"line {line}", f"line {line}", _row(kind, names, cells))
+                            for line, cells in lines))
+
+
+def _identifier(names: Sequence[str], cells: Sequence[str]) -> str:
+    found = next((cell.strip() for name, cell in zip(names, cells, strict=False) if name == "id"), "")
+    return found[:MAX_CELL]
+
+
+def _evidence(kind: str, given: Iterable[tuple[str, str, AnyRow | str]]) -> Evidence:
+    """Return rows by identifier and place; of those that are none, what is wrong with them."""
+    rows, unread = list[AnyRow](), list[tuple[str, str]]()
+    for identifier, place, found in given:
         if isinstance(found, str):
-            identifier = next((cell.strip() for name, cell in zip(names, cells, strict=False) if name == "id"), "")
-            unread.append((identifier[:MAX_CELL] or f"line {line}", f"line {line}: {found}"))
+            unread.append((identifier, f"{place}: {found}"))
         else:
             rows.append(found)
     return Evidence(kind, tuple(rows), tuple(unread))
 
 
-def _cells(path: Path) -> Iterator[tuple[int, list[str]]]:
+def _columns(stated: Mapping[str, str]) -> Mapping[str, str]:
+    known = {*ServeRun.model_fields, *RateRun.model_fields}
+    for name in stated:
+        if name not in known:
+            raise UnknownName("column for --run", name, known)
+    return stated
+
+
+def _cells(text: str, path: Path) -> Iterator[tuple[int, list[str]]]:
     """Yield (line, cells) of every line that is not blank."""
-    text = read_text(path, MAX_BYTES)
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     start = 1
     try:
@@ -75,7 +104,10 @@ def _row(kind: str, names: Sequence[str], cells: Sequence[str]) -> AnyRow | str:
         if len(cell) > MAX_CELL:
             return f"column {name}: a cell of {len(cell):,} characters, more than {MAX_CELL:,}"
     stated = {name: text for name, cell in zip(names, cells, strict=True) if (text := cell.strip())}
-    stated = named(kind, stated)
+    return _of_cells(kind, named(kind, stated))
+
+
+def _of_cells(kind: str, stated: Mapping[str, str]) -> AnyRow | str:
     try:
         return KINDS[kind][0].model_validate({**stated, "run": stated, "measured": stated})
     except ValidationError as error:

@@ -13,8 +13,8 @@ from planner.evidence.compare import Comparison, Outcome, kind_of
 from planner.evidence.degrees import FULL_LENGTH
 from planner.evidence.spread import Sample
 
-LEAST_ROWS = 12
-"""Rows below which a file decides no interval."""
+LEAST_ROWS, OWN_ROWS = 12, 4
+"""Rows below which a file decides no interval: of many sources, and of one cluster under the law of those."""
 
 
 def step_samples(outcomes: Sequence[Outcome]) -> list[tuple[str, Sample]]:

@@ -15,8 +15,6 @@ from planner.evidence.shape import model_of
 from planner.evidence.skipping import SkippedError, refuse
 from planner.physics.serving.formats import format_of
 
-MEANS_CV = 0.8
-"""Coefficient of variation of answers whose mean length alone is stated, as conversations have it."""
 Regime = Literal["static", "closed", "offline", "server", "decode", "first"]
 
 
@@ -58,6 +56,8 @@ class ServingRow:
     """Of latency, where the row is the largest rate within them."""
     drafts: int
     """Tokens proposed ahead in a step."""
+    accepted: float
+    """Share of these that are right."""
     warming: bool
     """Whether the time to the first token was measured before the load was steady."""
     tuned: bool
@@ -92,9 +92,10 @@ def serving_row(run: ServeRun, catalog: Catalog) -> ServingRow:
     cache = cache_format(run, catalog, assumed, engine=engine, format=weights)
     return ServingRow(model, engine, version, weights, cache, run.gpu, run.gpus * dies(run, said), run.gpus, tp, pp,
                       ep, dp, regime, max(run.isl, 1.0), max(run.osl, 1.0), run.concurrency or run.max_batch, prefill,
-                      decode, limits, _drafts(run, model, said, assumed), said.flag("warming", run),
-                      said.flag("tuned_engine", run), said.whole("prompts", run) or run.concurrency,
-                      _uneven(run, said), said.whole("scheduled", run) or 1, tuple(assumed))
+                      decode, limits, _drafts(run, model, said, assumed), said.usual("accepted_drafts"),
+                      said.flag("warming", run), said.flag("tuned_engine", run),
+                      said.whole("prompts", run) or run.concurrency, _uneven(run, said),
+                      said.whole("scheduled", run) or 1, tuple(assumed))
 
 
 def dies(run: ServeRun, said: Sources) -> int:
@@ -105,7 +106,7 @@ def dies(run: ServeRun, said: Sources) -> int:
 def _uneven(run: ServeRun, said: Sources) -> float:
     """Return how uneven answers are; a length that is no whole number is the mean of many."""
     found = said.number("answer_cv", run)
-    return MEANS_CV if found is None and run.osl is not None and run.osl % 1 else found or 0.0
+    return said.usual("uneven_answers") if found is None and run.osl is not None and run.osl % 1 else found or 0.0
 
 
 def _drafts(run: ServeRun, model: Model, said: Sources, assumed: list[str]) -> int:

@@ -10,11 +10,11 @@ import numpy as np
 from planner.catalog.engine import Engine
 from planner.catalog.hardware import Gpu
 from planner.catalog.load import Catalog
+from planner.catalog.ranges import MOST_GPUS
 from planner.catalog.speed import EngineSpeed
-from planner.evidence.hardware import TRAY, candidate_of
+from planner.evidence.hardware import candidate_of, machine_gpus
 from planner.evidence.rows import ServeMeasured, ServeRun, TrainRun
-from planner.evidence.serve_limits import within
-from planner.evidence.serve_room import most_sequences
+from planner.evidence.serve_limits import most_sequences, within
 from planner.evidence.serve_run import ServingRow, Workers, serving_row
 from planner.evidence.skipping import UNREADABLE, why
 from planner.layouts.table import Ints
@@ -23,10 +23,6 @@ from planner.physics.serving.disaggregated import Pool, disaggregated
 from planner.physics.serving.formats import format_of
 from planner.physics.serving.steady import Demand, Service, closed, offline, static
 
-ACCEPTED = 0.85
-"""Share of the tokens proposed by a model's own prediction module that are right: over 80% (DeepSeek-V3 report)."""
-RACK = 72
-"""GPUs of the largest scale-up domain; deployments that leave one machine are taken to be in one where there is one."""
 DEGREES = (1, 2, 4, 8)
 """Tensor parallelism that is tried where a row leaves it open."""
 
@@ -76,7 +72,7 @@ def predict_speeds(runs: Mapping[int, ServeRun], catalog: Catalog) -> dict[int, 
             rows[at] = serving_row(run, catalog)
         except UNREADABLE as reason:
             found[at] = why(reason)
-    groups = shared(rows)
+    groups = shared(rows, machine_gpus(catalog))
     while groups:
         members = groups.pop()
         try:
@@ -91,21 +87,22 @@ def predict_speeds(runs: Mapping[int, ServeRun], catalog: Catalog) -> dict[int, 
     return found
 
 
-def shared(rows: Mapping[int, ServingRow]) -> list[list[int]]:
-    """Gather rows by what they share."""
+def shared(rows: Mapping[int, ServingRow], machine: int) -> list[list[int]]:
+    """Gather rows by what they share, those inside a machine of so many GPUs apart from others."""
     found: dict[tuple[object, ...], list[int]] = {}
     for at, row in rows.items():
         key = (row.model.name, row.model.layers, row.format, row.cache, row.engine, row.version, row.gpu,
-               row.gpus > TRAY, row.tuned, row.scheduled, row.output_cv)
+               row.gpus > machine, row.tuned, row.scheduled, row.output_cv)
         found.setdefault(key, []).append(at)
     return list(found.values())
 
 
 def group_of(members: Sequence[int], rows: Mapping[int, ServingRow], catalog: Catalog) -> Group:
     """Return the deployment that some rows share. Raises PlannerError."""
-    first = rows[members[0]]
+    first, machine = rows[members[0]], machine_gpus(catalog)
+    # what leaves one machine is taken to be in a rack where there is one
     candidate = candidate_of(TrainRun(gpu=first.gpu), catalog.stack("megatron-core"), catalog, [],
-                             gpus=TRAY if first.gpus <= TRAY else RACK)
+                             gpus=machine if first.gpus <= machine else MOST_GPUS)
     if candidate.scaleup is not None and candidate.scaleup.name == "pcie4-no-peer" and not first.gpu.startswith("rtx-"):
         candidate = replace(candidate, scaleup=catalog.fabric("pcie4-peer"))
     speed = engine_speed(first, candidate.gpu, catalog)
@@ -155,7 +152,7 @@ def predict(group: Group) -> list[Speed]:
 
 def _demand(rows: Sequence[ServingRow]) -> Demand:
     return Demand(np.array([r.input for r in rows]), np.array([r.output for r in rows]),
-                  np.array([r.clients or 1.0 for r in rows]), rows[0].drafts, ACCEPTED,
+                  np.array([r.clients or 1.0 for r in rows]), rows[0].drafts, rows[0].accepted,
                   output_cv=rows[0].output_cv, prompts=np.array([r.prompts or np.inf for r in rows]))
 
 

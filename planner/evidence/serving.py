@@ -23,9 +23,6 @@ from planner.physics.serving.settings import EngineSettings
 from planner.physics.serving.weights import weight_bytes
 from planner.units import GIB
 
-WEIGHTS_SPREAD, CACHE_SPREAD, LOOSE_SPREAD = 0.04, 0.08, 0.4
-"""How far 90% of comparable rows lie from the prediction, relative; loose where the fraction is not stated, or the
-release passed over whole sequences or did not yet share the pool out by kind, whose limits users set more often."""
 UTILIZATION = "gpu_memory_utilization"
 DEGREES: tuple[Number, Number] = ("attention_ranks", "context_ranks")
 FIRST_VERSION, SECOND_VERSION = "0.1", "0.8"
@@ -107,13 +104,19 @@ def _capacity(run: ServeRun, catalog: Catalog, model: Model, weights: WeightForm
 
 
 def _spread(run: ServeRun, catalog: Catalog) -> float:
-    """Return how far nine of ten caches lie from the prediction, by what the row states."""
+    """Return how far nine of ten caches lie from the prediction, relative, by what the row states.
+
+    Loose where the fraction is not stated, or the release passed over whole sequences or did not yet share the pool
+    out by kind: users set its limits more often.
+    """
+    loose = catalog.sources.usual("loose_cache_spread")
     if run.engine is None or not _known(run.engine, catalog) or run.gpu_memory_utilization is None:
-        return LOOSE_SPREAD
+        return loose
     engine = catalog.engine(run.engine)
     version = run.engine_version or catalog.sources.word("usual_log_version", run)
     settled = engine.fraction_of != "memory" or engine.release(version).by_kind
-    return CACHE_SPREAD if settled and (run.engine_version or engine.fraction_of != "memory") else LOOSE_SPREAD
+    stated = run.engine_version or engine.fraction_of != "memory"
+    return catalog.sources.usual("cache_spread") if settled and stated else loose
 
 
 def _current(run: ServeRun, engine: Engine, said: Sources) -> str:
@@ -130,7 +133,7 @@ def quantities(run: ServeRun, measured: ServeMeasured, found: ServePrediction,
     Tokens where a row counts blocks are blocks times their size; concurrency is of the longest sequence admitted.
     """
     if measured.weights_gib:
-        yield "weights_gib", found.weights / GIB, measured.weights_gib, WEIGHTS_SPREAD
+        yield "weights_gib", found.weights / GIB, measured.weights_gib, said.usual("weights_spread")
     if found.cache is None or found.held is None:
         return
     if measured.kv_cache_gib:

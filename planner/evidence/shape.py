@@ -14,8 +14,6 @@ from planner.evidence.rows import Run
 from planner.evidence.skipping import SkippedError
 from planner.physics.shapes import parameters
 
-MEGATRON_VOCABULARY = 51200
-"""GPT-2's 50,257 tokens padded as Megatron-LM pads them for tensor parallelism of 8."""
 _SUFFIX = re.compile(r"-(instruct|base|chat|it|hf)(-\d{4})?$|-\d{4}$| ?\([^()]{0,99}\)$| \d[\d.]{0,9} ?b$",
                      re.IGNORECASE)
 _INNER = re.compile(r"\(([\w./-]{1,99})\)$")
@@ -122,7 +120,7 @@ def _from_columns(run: Run, sources: Sources, assumed: list[str]) -> Model:
     if run.ffn is None and gated and not (run.experts and run.moe_ffn):
         raise SkippedError(f"model {run.model} is not in the catalog and its ffn is not stated")
     kv_heads = run.kv_heads or _fill("kv_heads", heads, assumed)
-    vocab = run.vocab or _fill("vocab", MEGATRON_VOCABULARY, assumed)
+    vocab = run.vocab or _fill("vocab", int(sources.usual("usual_vocabulary")), assumed)
     if hidden % heads or heads % kv_heads:
         raise SkippedError(f"heads {heads} and kv_heads {kv_heads} do not divide hidden {hidden}")
     blocks = _blocks(run, Attention(heads=heads, kv_heads=kv_heads, head_dim=hidden // heads), layers, hidden, gated,

@@ -14,7 +14,8 @@ TRAINED = ("tokens_per_s_per_gpu", "step_time_s", "peak_mem_gib")
 SERVED = ("weights_gib", "kv_cache_gib", "kv_tokens_or_blocks", "max_concurrency")
 SPED = ("output_tok_s_per_gpu", "total_tok_s_per_gpu", "ttft_ms", "tpot_ms")
 WHOLE = ("gpu_hours",)
-QUANTITIES = (*TRAINED, *SERVED, *SPED, *WHOLE)
+LINKS = ("seconds",)
+QUANTITIES = (*TRAINED, *SERVED, *SPED, *WHOLE, *LINKS)
 _VERDICTS = {("fits", "yes"): "true_fit", ("fits", "no"): "false_fit", ("tight", "yes"): "tight_fit",
              ("does not fit", "no"): "true_oom", ("does not fit", "yes"): "false_oom", ("tight", "no"): "tight_oom"}
 
@@ -39,7 +40,8 @@ def errors(entries: Sequence[Entry]) -> dict[str, Any]:
     covered = [e.interval90 is not None and e.interval90[0] <= float(e.measured) <= e.interval90[1] for e in entries]
     new = [inside for e, inside in zip(entries, covered, strict=True) if e.is_new]
     beside = {"new_sources_n": len(new), "new_sources_coverage": float(np.mean(new))} if new else {}
-    return {"n": len(entries), **spread(signed), "interval90_coverage": float(np.mean(covered)), **beside}
+    return {"n": len(entries), **spread(signed), **beside,
+            "interval90_coverage": float(np.mean(covered)) if any(e.interval90 for e in entries) else None}
 
 
 def spread(signed: Floats) -> dict[str, float]:

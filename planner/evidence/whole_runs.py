@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 from typing import TypeVar
 
 from planner.catalog.architecture import Model
@@ -35,18 +36,17 @@ from planner.physics.training.question import computes, question_of
 from planner.scenario.limits import Limits
 from planner.scenario.workload import WIDEST, Batch, Training
 from planner.solver.search.found import StagedLayout
+from planner.units import DAY, HOUR
 
 CONFIDENCE = 0.5
 """Of memory: a team that runs a layout has seen it fit."""
-WITHIN_95 = 1.6449
+WITHIN_95 = NormalDist().inv_cdf(0.95)
 """Standard deviations above which a twentieth of a normal distribution lies."""
 MICRO_BATCHES = (1, 2, 3, 4, 6, 8)
 """Sequences that published runs work on at once."""
 ROUNDED = 0.05
 """Share by which a batch of so many tokens may differ from one of whole sequences that the GPUs divide."""
-BILLION, HOUR = 1e9, 3600.0
-USUAL_DAYS, USUAL_MFU = 30, 0.4
-"""For which the number of GPUs is taken, where the row leaves it open; hours hardly depend on it."""
+BILLION = 1e9
 _DERIVED = "step-derived"
 T = TypeVar("T")
 
@@ -187,13 +187,14 @@ def _batch_tokens(run: WholeRun, model: Model, said: Sources, assumed: list[str]
 
 
 def _usual_gpus(run: WholeRun, model: Model, tokens: int, catalog: Catalog) -> int:
-    """Return a power of two of GPUs on which a run of this many FLOPs takes about a month."""
+    """Return a power of two of GPUs on which a run of this many FLOPs takes as long as usual."""
     peak = catalog.gpu(run.gpu or "").peak
     rate = peak.get("bf16") or peak.get("fp16")
     if rate is None:
         raise SkippedError("GPU count not stated")
     flops = tokens * shape_of(model).model_flops_per_token(model.sequence_length, catalog.kernels.scan_chunk)
-    return int(2 ** max(3, round(math.log2(flops / (rate * USUAL_MFU * USUAL_DAYS * 24 * HOUR)))))
+    usual = rate * catalog.sources.usual("usual_mfu") * catalog.sources.usual("usual_days") * DAY
+    return int(2 ** max(3, round(math.log2(flops / usual))))
 
 
 def _fill(name: str, value: T, assumed: list[str]) -> T:

@@ -7,14 +7,14 @@ spreads are how much such constants differ between sites and releases, so that a
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 
-from planner.catalog.architecture import MoeMlp
+from planner.catalog.architecture import Block, MoeMlp
 from planner.catalog.calibration import ArchitectureRates, KernelShape
 from planner.catalog.fitted import value_of
-from planner.catalog.hardware import LOW_PRECISION
+from planner.catalog.hardware import LOW_PRECISION, MOST_OF_WIRE, Fabric
 from planner.catalog.load import Catalog
 from planner.catalog.sourced import Sourced
 from planner.catalog.speed import EngineSpeed
@@ -37,6 +37,13 @@ ADAPTED = {"adapter_passes": ("lora", "qlora"), "launch_adapter": ("lora", "qlor
 KERNELS = {"half_k": 0.30, "half_mn": 0.30, "cast_forward_bytes": 0.30, "cast_backward_bytes": 0.30,
            "loss_bytes_per_logit": 0.30, "unfused_attention": 0.15, "scan_passes": 0.30, "jitter_per_doubling": 0.40}
 """Fields of the shape of kernels, the same on every GPU and stack, and their spreads."""
+NETWORKS = "fabrics"
+NETWORK = {"efficiency": 0.20, "latency": 0.70}
+"""Fields of the network between a cluster's nodes, and their spreads."""
+NETWORK_OPEN = {"efficiency": 1.00}
+"""The same where no row says what the network is, so that the node's usual one stands in for it."""
+OWN_STACK, OWN_KERNELS = {"launch_layer": 0.50}, {"jitter_per_doubling": 1.00}
+"""Fields that hosts and neighbors make a cluster's own, and their spreads there."""
 SPEEDS = {"products": 0.15, "saturation": 0.70, "cache": 0.40, "grouped": 0.40, "attention": 0.30, "experts": 0.30,
           "layer": 0.50, "mixture": 0.50, "step": 0.70, "sequence": 0.70, "prompt_step": 0.70, "request": 0.70,
           "exchange": 0.40, "burst": 0.70}
@@ -92,12 +99,9 @@ class Knob:
         """Say whether the constant can change the prediction of a row."""
         prediction = outcome.prediction
         blocks = prediction.model.blocks
-        if self.field.startswith("experts."):
-            mixtures = [block.mlp for block in blocks if isinstance(block.mlp, MoeMlp)]
-            if not any(m.bias if "biased" in self.field else not m.gated if "plain" in self.field else True
-                       for m in mixtures):
-                return False
-        if self.field == "scan_passes" and not any(block.recurrence for block in blocks):
+        if self.kind == NETWORKS:
+            return self.entry == prediction.network
+        if not self._acts_in(blocks):
             return False
         if prediction.method not in ADAPTED.get(self.field.split(".")[0], (prediction.method,)):
             return False
@@ -110,10 +114,22 @@ class Knob:
             return self.entry == f"gpu-{prediction.architecture}" and (prediction.precision == precision or half)
         return self.entry in ("kernels", f"gpu-{prediction.architecture}")
 
+    def _acts_in(self, blocks: Sequence[Block]) -> bool:
+        """Say whether a model has what the constant is of: experts of a kind, or a recurrence."""
+        mixtures = [block.mlp for block in blocks if isinstance(block.mlp, MoeMlp)]
+        if self.field.startswith("experts.") and not any(
+                m.bias if "biased" in self.field else not m.gated if "plain" in self.field else True for m in mixtures):
+            return False
+        return self.field != "scan_passes" or any(block.recurrence for block in blocks)
 
-def knobs_of(catalog: Catalog, outcomes: Iterable[Outcome]) -> list[Knob]:
-    """Return every knob that acts on some of the rows, in a fixed order."""
+
+def knobs_of(catalog: Catalog, outcomes: Iterable[Outcome], *, own: bool = False) -> list[Knob]:
+    """Return every knob that acts on some of the rows, in a fixed order.
+
+    own: whether the rows are of one cluster, so that its network and its hosts are fitted too.
+    """
     held = list(outcomes)
+    of_stack, of_kernels = (STACK | OWN_STACK, KERNELS | OWN_KERNELS) if own else (STACK, KERNELS)
     architectures = sorted({o.prediction.architecture for o in held})
     stacks = sorted({o.prediction.stack for o in held} | {o.prediction.family for o in held})
     found = [knob for name in architectures
@@ -121,9 +137,12 @@ def knobs_of(catalog: Catalog, outcomes: Iterable[Outcome]) -> list[Knob]:
     for name in stacks:
         entry = catalog.stack(name)
         # what a stack takes from the one it is like is fitted there
-        own = STACK if entry.like is None else {f: s for f, s in STACK.items() if _stated(catalog, entry, f)}
-        found += _knobs("stacks", entry, own)
-    found += _knobs("calibration", catalog.kernels, KERNELS)
+        mine = of_stack if entry.like is None else {f: s for f, s in of_stack.items() if _stated(catalog, entry, f)}
+        found += _knobs("stacks", entry, mine)
+    found += _knobs("calibration", catalog.kernels, of_kernels)
+    for name in sorted({o.prediction.network for o in held} - {""}) if own else ():
+        stated = any(o.prediction.network_stated for o in held if o.prediction.network == name)
+        found += _knobs(NETWORKS, catalog.fabric(name), NETWORK if stated else NETWORK | NETWORK_OPEN)
     return [knob for knob in found if any(knob.acts_on(outcome) for outcome in held)]
 
 
@@ -152,7 +171,8 @@ def _stated(catalog: Catalog, entry: Stack, field: str) -> bool:
     return value_of(entry, field) != value_of(catalog.stack(entry.like), field)
 
 
-def _knobs(kind: str, entry: ArchitectureRates | Stack | KernelShape, spreads: dict[str, float]) -> Iterator[Knob]:
+def _knobs(kind: str, entry: ArchitectureRates | Stack | KernelShape | Fabric, spreads: Mapping[str, float]
+           ) -> Iterator[Knob]:
     for pattern, spread in spreads.items():
         for field in _fields(entry, pattern):
             value = value_of(entry, field)
@@ -164,6 +184,8 @@ def _knobs(kind: str, entry: ArchitectureRates | Stack | KernelShape, spreads: d
 
 def _most(entry: Sourced, field: str, prior: float) -> float:
     """Return the largest figure of a field: for a rate in training, that at which products reach BEST_PRODUCT."""
+    if isinstance(entry, Fabric) and field == "efficiency":
+        return MOST_OF_WIRE
     if not field.startswith(SUSTAINED):
         return math.inf
     benchmark = value_of(entry, "gemm." + field.removeprefix(SUSTAINED))

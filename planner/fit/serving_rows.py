@@ -9,6 +9,7 @@ import numpy as np
 
 from planner.catalog.load import Catalog
 from planner.errors import PlannerError
+from planner.evidence.hardware import machine_gpus
 from planner.evidence.kinds import Evidence
 from planner.evidence.rows import ServeMeasured, ServeRun
 from planner.evidence.serve_run import ServingRow, serving_row
@@ -103,7 +104,7 @@ def serving_rows(files: Sequence[Evidence], catalog: Catalog) -> ServingRows:
             sources.append(row.run.source or row.prefix)
     groups: list[Group] = []
     figures: list[_Figure] = []
-    for members in shared(rows):
+    for members in shared(rows, machine_gpus(catalog)):
         try:
             group = group_of(members, rows, catalog)
             speeds = predict(group)

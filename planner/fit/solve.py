@@ -14,7 +14,6 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from planner.catalog.fitted import Fitted
 from planner.catalog.load import Catalog
 from planner.fit.knobs import Knob
 from planner.fit.rows import Rows, by_source, changed
@@ -80,7 +79,7 @@ class Linear:
 class Fit:
     """Coordinates of all knobs, their spread after the fit, which the rows decide, and residuals before and after.
 
-    `left_out` are residuals of every source under constants fitted without it.
+    `left_out` are residuals of every source, or of every row of one cluster, under constants fitted without it.
     """
 
     knobs: tuple[Knob, ...]
@@ -104,38 +103,23 @@ def fit(rows: Rows, knobs: Sequence[Knob], catalog: Catalog, progress: Progress 
     now, free = before, np.ones(len(knobs), bool)
     for turn in range(ROUNDS):
         some = [mine if is_free else mine[:0] for mine, is_free in zip(acts, free, strict=True)]
-        jacobian = _jacobian(rows, knobs, catalog, at, now, some, partial(_part, progress, turn))
+        jacobian = slopes_of(rows, knobs, catalog, at, now, some, partial(part_of, progress, turn, ROUNDS))
         if turn == 0:
             free = _decided(jacobian, now, rows, spread)
-        at = at + np.where(free, _move(jacobian, now, rows, rows.weights, at - prior, spread, free), 0.0)
+        at = at + np.where(free, move_of(jacobian, now, rows, rows.weights, at - prior, spread, free), 0.0)
         now = rows.residuals(changed(catalog, knobs, at))
-    left = np.sqrt(np.diag(np.linalg.inv(_curvature(jacobian, now, rows, rows.weights, spread, free))))
+    left = np.sqrt(np.diag(np.linalg.inv(curvature_of(jacobian, now, rows, rows.weights, spread, free))))
     linear = Linear(rows, jacobian, now, at - prior, spread, free)
     return Fit(tuple(knobs), at, np.where(free, left, spread), free, tuple(rows.count(a) for a in acts), before, now,
                _left_out(linear), linear)
 
 
-def about(rows: Rows, knobs: Sequence[Knob], catalog: Catalog, constants: Fitted) -> Linear:
-    """Return rows about constants that were fitted before.
-
-    catalog: with the priors, as `knobs` have them.
-    """
-    held = [constants.values.get(knob.place, {}).get(knob.field) for knob in knobs]
-    at = np.array([knob.start if one is None else knob.coordinate(one.value)
-                   for knob, one in zip(knobs, held, strict=True)])
-    free = np.array([one is not None for one in held])
-    now = rows.residuals(changed(catalog, knobs, at))
-    acts = [rows.acting(knob) if is_free else np.empty(0, np.int64) for knob, is_free in zip(knobs, free, strict=True)]
-    jacobian = _jacobian(rows, knobs, catalog, at, now, acts, lambda share: None)
-    return Linear(rows, jacobian, now, at - np.array([knob.start for knob in knobs]),
-                  np.array([knob.spread for knob in knobs]), free)
+def part_of(progress: Progress, turn: int, turns: int, share: float) -> None:
+    """Tell the share of all turns that is done with a share of one."""
+    progress((turn + share) / turns)
 
 
-def _part(progress: Progress, turn: int, share: float) -> None:
-    progress((turn + share) / ROUNDS)
-
-
-def _jacobian(rows: Rows, knobs: Sequence[Knob], catalog: Catalog, at: Floats, now: Floats, acts: Sequence[Ints],
+def slopes_of(rows: Rows, knobs: Sequence[Knob], catalog: Catalog, at: Floats, now: Floats, acts: Sequence[Ints],
               progress: Progress) -> Floats:
     """Return the change of every residual with every coordinate, over the figures in `acts`."""
     found = np.zeros((len(now), len(knobs)))
@@ -155,25 +139,32 @@ def _robust(now: Floats, rows: Rows) -> Floats:
     return found
 
 
-def _curvature(jacobian: Floats, now: Floats, rows: Rows, weight: Floats, spread: Floats, free: Mask) -> Floats:
+def misfit(now: Floats, rows: Rows, offset: Floats, spread: Floats) -> float:
+    """Return minus the logarithm of how likely residuals and constants `offset` from their priors are."""
+    far = np.log1p((now / rows.scales) ** 2 / FREEDOM)
+    return float((FREEDOM + 1) / 2 * (rows.weights @ far) + ((offset / spread) ** 2).sum() / 2)
+
+
+def curvature_of(jacobian: Floats, now: Floats, rows: Rows, weight: Floats, spread: Floats, free: Mask) -> Floats:
+    """Return the second derivative of the misfit by the coordinates, as Gauss and Newton take it."""
     scaled = np.where(free, jacobian, 0.0) / rows.scales[:, None]
     found: Floats = scaled.T @ (scaled * (weight * _robust(now, rows))[:, None]) + np.diag(1 / spread**2)
     return found
 
 
-def _move(jacobian: Floats, now: Floats, rows: Rows, weight: Floats, offset: Floats, spread: Floats,
+def move_of(jacobian: Floats, now: Floats, rows: Rows, weight: Floats, offset: Floats, spread: Floats,
           free: Mask) -> Floats:
     """Return the step of one round, no larger than TRUST spreads in any coordinate."""
     scaled = np.where(free, jacobian, 0.0) / rows.scales[:, None]
     slope = scaled.T @ (weight * _robust(now, rows) * now / rows.scales) + offset / spread**2
-    step = -np.linalg.solve(_curvature(jacobian, now, rows, weight, spread, free), slope)
+    step = -np.linalg.solve(curvature_of(jacobian, now, rows, weight, spread, free), slope)
     found: Floats = np.clip(step, -TRUST * spread, TRUST * spread)
     return found
 
 
 def _decided(jacobian: Floats, now: Floats, rows: Rows, spread: Floats) -> Mask:
     every = np.ones(len(spread), bool)
-    left = np.sqrt(np.diag(np.linalg.inv(_curvature(jacobian, now, rows, rows.weights, spread, every))))
+    left = np.sqrt(np.diag(np.linalg.inv(curvature_of(jacobian, now, rows, rows.weights, spread, every))))
     found: Mask = left < DECIDED * spread
     return found
 

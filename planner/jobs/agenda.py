@@ -182,7 +182,8 @@ def _loads(portfolio: Portfolio, asked: PortfolioJob, demand: Demand,
     horizon, start = portfolio.horizon, asked.from_ or portfolio.horizon.start
     day = demand.day or (1.0,) * 24
     # replicas that may fail are no help: as much as the strongest ones answer comes on top
-    spare = demand.spares * max((block.micro_rate // replicas for block, _, replicas in blocks), default=0)
+    spare = demand.spares * max(((block.micro_rate // (min(block.nodes, replicas) if demand.whole_nodes else replicas))
+                                 for block, _, replicas in blocks), default=0)
     alike: dict[object, list[int]] = {}
     needs: dict[object, tuple[tuple[int, int], ...]] = {}
     for period in range(horizon.periods):

@@ -74,11 +74,15 @@ class Demand:
     day: tuple[float, ...] | None = None
     """Factors of the rate, hour by hour; none where every hour is alike."""
     spares: int = 0
-    """Replicas that may fail with every request still answered."""
+    """Replicas that may fail with every request still answered; or nodes."""
     classes: tuple[int, int] = (0, 0)
     """First and last class that it is of: of the demands of a job just one answers each class."""
     is_part: bool = False
     """Whether it is of some of the classes only."""
+    whole_nodes: bool = False
+    """Whether the spares are nodes, with all replicas on them."""
+    unit: str = "requests/s"
+    """Of what is needed: users of a closed loop are counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,13 +21,11 @@ from planner.solver.fleet.problem import RunProblem
 from planner.solver.fleet.single import single
 from planner.solver.quantize import DURATION_QUANTUM, price
 from planner.solver.settings import Settings, Status
-from planner.units import DAY
+from planner.units import DAY, MONTH_DAYS
 
 MOST_BOUGHT = 256
 """Nodes up to which prices that depend on the number are looked at."""
 HOURS = 24
-MONTH_DAYS = 30.0
-"""Days that the cost and energy of services cover."""
 WATTS_PER_KILOWATT = 1000
 Owner: TypeAlias = tuple[int, int]
 """A demand: the number of its job, and its own within it."""
@@ -103,6 +101,7 @@ class Fleet:
             needs=needs, spares=tuple(demand.spares for demand in demands), columns=tuple(made),
             supplies=tuple(self._supply(at) for at in sorted(used)),
             hours=tuple(hours.count(at) * (HOURS // len(hours)) for at in range(len(periods))),
+            whole_nodes=tuple(demand.whole_nodes for demand in demands),
             ranges=ranges if any(demand.is_part for demand in demands) else (),
             objective=self.terms.objective,  # type: ignore[arg-type]
             micro_budget=None if limits.budget is None else math.floor(limits.budget * MICRO),

@@ -173,6 +173,9 @@ class Replayed(Job, Protocol):
     def tried(self, picks: Sequence[Pick], factor: float, given: Trace | None) -> Tried:
         """Return what replays show of the picks of one demand, at its rate times a factor; given: a trace to hold."""
 
+    def at_load(self, load: float) -> Self:
+        """Return the service at another rate, or with as many users, which changes no way to run a replica."""
+
     @property
     def has_trace(self) -> bool:
         """Whether the requests are those of a trace, so that what one layout holds of them tells of all."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from typing import TypeGuard
 
 from planner.answer.assignment import Assignment
 from planner.catalog.architecture import Model
@@ -16,33 +17,37 @@ from planner.jobs.market import Market, market_of, unpriced
 from planner.jobs.serving.batch import batch_job
 from planner.jobs.serving.estimate import best_replica, estimate_serving
 from planner.jobs.serving.estimate import idle_keys as idle_serving
-from planner.jobs.serving.job import serving_job
+from planner.jobs.serving.job import serving_job, with_load
+from planner.jobs.serving.simulate import simulate_fleet
 from planner.jobs.solved import Question
 from planner.jobs.training.facts import MOST_HOLDING
 from planner.jobs.training.in_use import first_stack
 from planner.jobs.training.job import training_job
-from planner.jobs.training.one_layout import estimate_training, is_whole
+from planner.jobs.training.one_layout import estimate_training, is_whole, open_layout, with_steps
 from planner.jobs.training.one_layout import idle_keys as idle_training
-from planner.jobs.training.stacks import training_of
+from planner.jobs.training.stacks import ByStack, training_of
 from planner.money.rent import usual_candidate
 from planner.physics.shapes import parameters
 from planner.scenario.limits import Deadline, Limits, ServingLimits
 from planner.scenario.portfolio import Portfolio
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario, only_training
-from planner.scenario.serving import Serving
+from planner.scenario.serving import LOADS, Serving
+from planner.scenario.usual import usual_precision
 from planner.scenario.workload import EVERY
 from planner.yaml_io import Frozen
 
-__all__ = ["MOST_HOLDING", "asks_what_holds", "estimate_of", "holding", "idle_in", "jobs_of", "on_node", "question_of",
-            "replica_on"]
+__all__ = ["MOST_HOLDING", "asks_for_load", "asks_what_holds", "at_load", "at_one", "computed_on", "estimate_of",
+           "holding", "idle_in", "jobs_of", "loads_of", "on_node", "open_layout", "question_of", "service_of",
+           "simulate_fleet", "with_steps"]
 METHODS: tuple[Method, ...] = ("inference", "qlora", "lora", "full")
 
 
 def question_of(scenario: AnyScenario, catalog: Catalog) -> Question:
     """Look up everything a scenario names. Raises PlannerError where it cannot be asked."""
     if isinstance(scenario, ServingScenario):
-        if scenario.objective == "rate":
-            raise InputError("objective: rate is for planner plan; ask about the rate that it answers with")
+        if scenario.objective == "rate" or scenario.objective == "users":  # noqa: PLR1714 - narrows the type
+            raise InputError(f"objective: {scenario.objective} is for planner plan; ask about the load that it answers "
+                             "with")
         daily = any(asked.day for asked in scenario.services)
         market = market_of(scenario.hardware.candidates, scenario.sourcing, catalog, daily=daily,
                            by_provider=isinstance(scenario.limits, ServingLimits)
@@ -82,26 +87,52 @@ def jobs_of(portfolio: Portfolio, catalog: Catalog, market: Market) -> list[Job]
         limits = Limits().model_copy(update={"deadline": Deadline(window), **most})
         terms = Terms(market, limits, "cost", min(horizon.period, window))
         stack = first_stack(asked.workload, catalog)
-        jobs.append(training_job(asked.name, asked.workload, catalog, terms, portfolio.confidence, stack))
+        job = training_job(asked.name, asked.workload, catalog, terms, portfolio.confidence, stack)
+        jobs.append(ByStack(((job,),)))
     return jobs
 
 
-def estimate_of(scenario: AnyScenario, catalog: Catalog, node: str, layout: Mapping[str, str]) -> Assignment | None:
-    """Return one layout of the work on a node type, in full; none where the layout leaves the GPUs open.
+def estimate_of(scenario: AnyScenario, catalog: Catalog, node: str, layout: Mapping[str, str]
+                ) -> tuple[Assignment, tuple[str, ...]] | None:
+    """Return one layout of the work on a node type, in full, and how it was chosen where the question leaves it open;
+    none where a search must choose it.
 
     `limits.gpus` are its GPUs. Raises PlannerError.
     """
     gpus = scenario.limits.gpus
     if isinstance(scenario, ServingScenario):
-        return estimate_serving(scenario.services[0], catalog, node, gpus, layout) if layout else None
+        if layout:
+            return estimate_serving(scenario.services[0], catalog, node, gpus, layout), ()
+        replicas, why = best_replica(scenario.services[0], catalog, node, gpus)
+        return replicas, (why,)
     if not is_whole(layout, catalog.node(node).gpus, gpus):
         return None
-    return estimate_training(scenario.workload, catalog, node, gpus, layout, scenario.confidence)
+    return estimate_training(scenario.workload, catalog, node, gpus, layout, scenario.confidence), ()
 
 
-def replica_on(scenario: ServingScenario, catalog: Catalog, node: str) -> tuple[Assignment, str]:
-    """Return the best replicas of a service on a node type, and how they were chosen. Raises PlannerError."""
-    return best_replica(scenario.services[0], catalog, node, scenario.limits.gpus)
+def loads_of(scenario: AnyScenario) -> tuple[float | None, bool]:
+    """Return the requests/s that a service is asked for, none for another load or kind; and whether it is asked
+    without any load, so that what it can do at most is estimated.
+    """
+    services = scenario.services if isinstance(scenario, ServingScenario) else ()
+    rate = services[0].rate if services else None
+    return rate, bool(services) and all(load is None for one in services for load in (one.rate, one.clients, one.trace))
+
+
+def service_of(scenario: AnyScenario) -> Serving:
+    """Return the service that a scenario asks about. Raises InputError for training."""
+    if not isinstance(scenario, ServingScenario):
+        raise InputError("simulate replays requests on a service, and this is a training question")
+    return scenario.services[0]
+
+
+def computed_on(scenario: AnyScenario, node: str, catalog: Catalog) -> AnyScenario:
+    """Return a question with the format that training on a node type computes in, where it leaves that open."""
+    if isinstance(scenario, ServingScenario) or "precision" in scenario.workload.model_fields_set:
+        return scenario
+    precision, _ = usual_precision([node], catalog)
+    work = scenario.workload.model_copy(update={"precision": precision})
+    return scenario.model_copy(update={"workload": work})
 
 
 def on_node(scenario: AnyScenario, catalog: Catalog, node: str) -> Question:
@@ -126,6 +157,32 @@ def _stated(block: Frozen, key: str) -> bool:
 def asks_what_holds(scenario: AnyScenario) -> bool:
     """Say whether a scenario states no work, so that the question is what holds the model."""
     return isinstance(scenario, Scenario) and scenario.workload.tokens is None
+
+
+def asks_for_load(scenario: AnyScenario) -> TypeGuard[ServingScenario]:
+    """Say whether the question is what rate, or how many users, the limits admit."""
+    return isinstance(scenario, ServingScenario) and scenario.objective in ("rate", "users")
+
+
+def at_one(scenario: ServingScenario) -> ServingScenario:
+    """Return the question at one request/s, or with one user, whose replicas are those of any load. Raises InputError.
+    """
+    work, name = scenario.workload, scenario.objective
+    if work is None:
+        raise InputError(f"objective: {name} is of one service, and the scenario has several")
+    given = [load for load in LOADS if getattr(work, load) is not None]
+    if given:
+        raise InputError(f"objective: {name} looks for the largest load: leave workload.{given[0]} out")
+    one = {"users": 1} if name == "users" or work.think is not None else {"rate": 1.0}
+    # as a file would have it, so that keys that do nothing to users are refused
+    asked = Serving.model_validate(work.model_dump(exclude_defaults=True) | {"kind": "serving"} | one)
+    return scenario.model_copy(update={"workload": asked, "objective": "cost"})
+
+
+def at_load(scenario: ServingScenario, load: float) -> ServingScenario:
+    """Return a question of one service at another rate, or with as many users."""
+    (asked,) = scenario.services
+    return scenario.model_copy(update={"workload": with_load(asked, load)})
 
 
 def holding(scenario: AnyScenario, catalog: Catalog) -> Iterator[tuple[Method, list[str], Callable[[str], Question]]]:

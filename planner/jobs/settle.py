@@ -19,7 +19,7 @@ MARGIN = 1.12
 """By how much what was not replayed may answer more than computed."""
 ROUNDS = 24
 """Fleets that are replayed until one meets the targets."""
-REQUESTS = 60_000
+REQUESTS = 200_000
 """Replayed after that in search of cheaper fleets."""
 LEAST_CUT = 0.995
 """What is left of a rate at most after a miss."""
@@ -55,6 +55,8 @@ class _Search:
     known: dict[object, Tried] = field(default_factory=dict)
     last: set[Key] = field(default_factory=set)
     """Those that missed where fleets cheaper than one that meets the targets were tried: they get no margin."""
+    caps: dict[tuple[Owner, tuple[object, ...]], float] = field(default_factory=dict)
+    """The margin that layouts were shown to have then with some settings: others of their settings get no more."""
     requests: int = 0
 
     def job(self, owner: Owner) -> Replayed:
@@ -62,6 +64,14 @@ class _Search:
         job = self.start.question.jobs[owner[0]]
         assert isinstance(job, Replayed)
         return job
+
+    def key(self, owner: Owner, column: ReplicaColumn) -> Key:
+        """Return what is the same replica: inside a node, whatever network joins the nodes."""
+        candidates = self.start.question.terms.market.candidates
+        mine = candidates[column.candidate]
+        alone = column.role == "whole" and column.gpus <= mine.node.gpus
+        where = mine.node.name if alone else column.candidate
+        return owner, (where, *column.layout[1:]), column.settings
 
     def solve(self, margin: float = 1.0) -> Solved:
         """Return the best fleet by what is known, with columns that did not miss at `margin` times their rate."""
@@ -72,9 +82,10 @@ class _Search:
     def _columns(self, job: int, mine: Columns, margin: float) -> Columns:
         found = []
         for at, column in mine.replicas:
-            key = _key((job, at), column)
+            key = self.key((job, at), column)
             rate = self.rates.get(key, column.rate)
-            found.append((at, replace(column, rate=rate if key in self.last else rate * margin)))
+            more = 1.0 if key in self.last else min(margin, self.caps.get(key[:2], margin))
+            found.append((at, replace(column, rate=rate * more)))
         demands = tuple(self._demand(job, at, mine) for at in range(len(mine.demands)))
         return replace(mine, replicas=tuple(one for one in found if one[1].rate > 0), demands=demands)
 
@@ -93,7 +104,7 @@ class _Search:
                 if not picks:
                     continue
                 factor = self._factor(owner, hour)
-                key = owner, factor, tuple((_key(owner, pick.column), pick.replicas) for pick in picks)
+                key = owner, factor, tuple((self.key(owner, pick.column), pick.replicas) for pick in picks)
                 if key not in self.known:
                     self.known[key] = self.job(owner).tried(picks, factor, self.given)
                     self.requests += self.known[key].requests
@@ -129,7 +140,7 @@ class _Search:
             return
         for pick, part in zip(picks, left, strict=True):
             if part < 1:
-                self.rates[_key(owner, pick.column)] = pick.column.rate * part
+                self.rates[self.key(owner, pick.column)] = pick.column.rate * part
 
 
 def settle(solved: Solved, given: Trace | None = None, known: dict[object, Tried] | None = None) -> Settled:
@@ -177,7 +188,11 @@ def _cheaper(search: _Search, best: Solved) -> Settled:
             best, margin = _held(search, better), margin * MARGIN
         else:
             search.cut(*missed, whole=False)
-            search.last |= {_key(missed[0], pick.column) for pick in missed[2]}
+            for pick in missed[2]:
+                key = search.key(missed[0], pick.column)
+                search.last.add(key)
+                shown = margin * search.rates.get(key, pick.column.rate) / pick.column.rate
+                search.caps[key[:2]] = max(1.0, shown, search.caps.get(key[:2], 0.0))
     return Settled(best, met=True)
 
 
@@ -185,7 +200,7 @@ def _held(search: _Search, better: Solved) -> Solved:
     """Return a fleet that holds more than computed, among columns at the rates that are proven by its replay."""
     for pick in better.picks:
         if isinstance(pick, Pick):
-            search.rates.setdefault(_key(_owner(pick), pick.column), pick.column.rate)
+            search.rates.setdefault(search.key(_owner(pick), pick.column), pick.column.rate)
     again = search.solve()
     return again if _worth(again) == _worth(better) else better
 
@@ -198,9 +213,4 @@ def _worth(solved: Solved) -> tuple[int, int]:
 
 def _owner(pick: Pick) -> Owner:
     return pick.job, pick.demand
-
-
-def _key(owner: Owner, column: ReplicaColumn) -> Key:
-    return owner, column.layout, column.settings
-
 

@@ -10,7 +10,7 @@ from planner.answer.assignment import Assignment
 from planner.answer.objective import NAMES
 from planner.answer.schema import Objective
 from planner.catalog.load import Catalog
-from planner.jobs.columns import Columns
+from planner.jobs.columns import Columns, Pick
 from planner.jobs.fleet import Admitted, Fleet, Solution, everything
 from planner.jobs.job import NOTHING_HELD, Alone, Change, Depth, Held, Job, Picked, Replaying, Terms
 from planner.jobs.market import Market
@@ -78,6 +78,11 @@ class Solved:
     def picks(self) -> list[Picked]:
         """What was decided, job by job; empty without a fleet."""
         return [] if self.solution.value is None else self.fleet.picks(self.solution)
+
+    @property
+    def replicas(self) -> list[Pick]:
+        """What was decided for services."""
+        return [pick for pick in self.picks if isinstance(pick, Pick)]
 
     def assignments(self, replaying: Replaying | None = None) -> list[Assignment]:
         """Return the fleet in full; with `replaying`, also as a replay of each service's requests found it."""

@@ -16,6 +16,11 @@ Floats: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]
 
 
+ZERO_BASED = frozenset({"candidate", "precision", "schedule", "zero", "expert_tp", "no_sync", "recompute", "offload",
+                        "offload_parameters", "offload_activations", "nvme"})
+"""Axes whose least value is 0."""
+
+
 @dataclass(frozen=True, slots=True)
 class Layouts:
     """Columns of equal length. `candidate` and `precision` index the lists of the question they belong to."""
@@ -72,30 +77,33 @@ class Layouts:
         return self.dp * self.micro_batch * self.micro_batches
 
     @property
-    def columns(self) -> dict[str, Ints]:
+    def columns(self) -> dict[str, Any]:
         """The columns by axis, as rules read them."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
+        return {name: getattr(self, name) for name in NAMES}
 
     def take(self, rows: Ints | Mask | slice) -> Layouts:
         """Return the chosen rows as a table of their own."""
         count = len(self.tp[rows])
-        columns: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
         # of a column that holds one value once, a slice is as good and holds nothing
         return Layouts(**{name: column[:count] if column.strides == (0,) and count <= len(column) else column[rows]
-                          for name, column in columns.items()})
+                          for name, column in self.columns.items()})
 
     def replace(self, **columns: Ints | Floats) -> Layouts:
         """Return the table with some columns exchanged."""
-        return Layouts(**{f.name: columns.get(f.name, getattr(self, f.name)) for f in fields(self)})
+        whole: dict[str, Any] = {**self.columns, **columns}
+        return Layouts(**whole)
 
     def row(self, index: int) -> dict[str, float]:
         """Return one row as plain numbers, by axis."""
-        return {f.name: getattr(self, f.name)[index].item() for f in fields(self)}
+        return {name: column[index].item() for name, column in self.columns.items()}
+
+
+NAMES = tuple(f.name for f in fields(Layouts))
 
 
 def joined(tables: Sequence[Layouts]) -> Layouts:
     """Return the rows of all tables, of which there is at least one, as one table."""
-    return Layouts(**{f.name: np.concatenate([getattr(table, f.name) for table in tables]) for f in fields(Layouts)})
+    return Layouts(**{name: np.concatenate([getattr(table, name) for table in tables]) for name in NAMES})
 
 
 def constant(value: float, dtype: type[np.generic], rows: int) -> Ints:
@@ -104,13 +112,21 @@ def constant(value: float, dtype: type[np.generic], rows: int) -> Ints:
 
 
 def from_rows(rows: Sequence[Mapping[str, float]], global_batch: Sequence[int] | int) -> Layouts:
-    """Build a table from rows of axis values; what a row leaves out is 1, or 0 for the axes that start there."""
-    zero_based = {"candidate", "precision", "schedule", "zero", "expert_tp", "no_sync", "recompute", "offload",
-                  "offload_parameters", "offload_activations", "nvme"}
-    columns = {a.name: np.array([r.get(a.name, 0 if a.name in zero_based else 1) for r in rows], column_type(a.name))
-               for a in AXES}
-    batches = np.broadcast_to(np.asarray(global_batch, np.int64), len(rows))
-    return Layouts(**columns, micro_batches=np.maximum(1, batches // (columns["dp"] * columns["micro_batch"])))
+    """Build a table from rows of axis values; what a row leaves out is as in `from_columns`."""
+    return from_columns({a.name: np.array([r.get(a.name, _at_rest(a.name)) for r in rows], column_type(a.name))
+                         for a in AXES}, global_batch)
+
+
+def from_columns(columns: Mapping[str, Ints], global_batch: Sequence[int] | int) -> Layouts:
+    """Build a table from columns by axis; axes left out are 1, or 0 for those that start there."""
+    dp, micro_batch = columns["dp"], columns["micro_batch"]
+    batches = np.broadcast_to(np.asarray(global_batch, np.int64), len(dp))
+    whole: dict[str, Any] = {a.name: constant(_at_rest(a.name), column_type(a.name), len(dp)) for a in AXES}
+    return Layouts(**{**whole, **columns}, micro_batches=np.maximum(1, batches // (dp * micro_batch)))
+
+
+def _at_rest(name: str) -> int:
+    return 0 if name in ZERO_BASED else 1
 
 
 def distinct(*columns: Ints) -> tuple[Ints, Ints]:

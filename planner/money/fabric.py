@@ -1,4 +1,4 @@
-"""How many switches, cables and transceivers join exactly N nodes, in closed form, and the same network as a graph.
+"""How many switches, cables and transceivers join exactly N nodes, in closed form.
 
     k  nodes of a unit: as many as one leaf has ports for, beside its uplinks
     a  ports of a node on one leaf: 1 where every NIC is a rail of its own, all NICs in a plain fat tree
@@ -15,15 +15,11 @@ and management networks, spare ports, the fabric manager's own links.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import cycle, product
 from math import ceil, isfinite
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from planner.catalog.parts import Part
 from planner.errors import InputError
-
-if TYPE_CHECKING:
-    import networkx as nx
 
 Join = Literal["as-needed", "always", "never"]
 """Whether spines join the rails: where a rail needs more than one leaf, always, or never (each rail a network of its
@@ -220,40 +216,3 @@ def _optics(ends: int, pods: list[_Pod], cores: int, rules: _Rules, planes: int)
     each, more = divmod(sum(pod.cables for pod in pods), cores)
     tops = more * modules(each + 1) + (cores - more) * modules(each)
     return Links(ends + planes * down, planes * (up + spines), planes * (spines + tops))
-
-
-def network(planned: FabricDesign) -> nx.Graph[str]:
-    """Return the design cabled one port after another: nodes and switches with `tier`, edges with `cables`.
-
-    NICs go to the leaf of their rail; a leaf deals its uplinks to the spines of its pod in whole rounds, a spine as
-    many as it has cables down, cables to the cores in turn.
-    """
-    import networkx as nx
-
-    graph: nx.Graph[str] = nx.Graph()
-    leaves: dict[str, tuple[int, int]] = {}
-    spines: dict[str, int] = {}
-    for node in range(planned.nodes):
-        graph.add_node(f"node{node}", tier="node")
-        for nic in range(planned.nics):
-            unit, plane = node // planned.unit_nodes, nic % planned.planes
-            leaf = f"leaf{plane}.{unit}.{nic // planned.planes % planned.unit_leaves}"
-            leaves[leaf] = plane, unit // planned.pod_units
-            _cable(graph, f"node{node}", leaf, "leaf")
-    for leaf, (plane, pod) in leaves.items() if planned.tiers > 1 else ():
-        rounds = ceil(graph.degree(leaf, weight="cables") / planned.oversubscription / planned.plane_spines[pod]
-                      - TOLERANCE)
-        for _, spine in product(range(rounds), range(planned.plane_spines[pod])):
-            spines[f"spine{plane}.{pod}.{spine}"] = plane
-            _cable(graph, leaf, f"spine{plane}.{pod}.{spine}", "spine")
-    turns = [cycle(range(planned.plane_cores)) for _ in range(planned.planes)]
-    for spine_name, plane in spines.items() if planned.tiers > 2 else ():
-        for _ in range(graph.degree(spine_name, weight="cables")):
-            _cable(graph, spine_name, f"core{plane}.{next(turns[plane])}", "core")
-    return graph
-
-
-def _cable(graph: nx.Graph[str], lower: str, upper: str, tier: str) -> None:
-    """Add one cable from `lower` to a switch of `tier`."""
-    graph.add_node(upper, tier=tier)
-    graph.add_edge(lower, upper, cables=graph.get_edge_data(lower, upper, {"cables": 0})["cables"] + 1)

@@ -11,7 +11,8 @@ times what a ring could, four p5en as a ring does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -132,14 +133,28 @@ def _all_to_all(hardware: Candidate, links: GroupLinks, leaves: Mask, inside: Fl
     return np.where(leaves, np.maximum(took, across / own) + hardware.fabric.latency, took)
 
 
-def point_to_point(candidates: tuple[Candidate, ...], candidate: Ints, stride: Ints, payload: Floats) -> Floats:
+@dataclass(frozen=True, slots=True)
+class Neighbors:
+    """By candidate: GPUs of a node, bytes/s to the next GPU inside it and on another, and seconds of the hop there."""
+
+    gpus: Ints
+    inside: Floats
+    across: Floats
+    hop: Floats
+
+
+def neighbors_of(candidates: Sequence[Candidate]) -> Neighbors:
+    """Return what ranks send to the next one over."""
+    return Neighbors(np.array([c.node.gpus for c in candidates]), np.array([_neighbor(c) for c in candidates]),
+                     np.array([c.nic_bandwidth * c.fabric.efficiency for c in candidates]),
+                     np.array([c.fabric.latency for c in candidates]))
+
+
+def point_to_point(links: Neighbors, candidate: Ints, stride: Ints, payload: Floats) -> Floats:
     """Return the time to send `payload` bytes to the rank `stride` further on, all ranks sending at once."""
-    node_gpus = np.array([c.node.gpus for c in candidates])[candidate]
-    inside = np.array([_neighbor(c) for c in candidates])[candidate]
-    across = np.array([c.nic_bandwidth * c.fabric.efficiency for c in candidates])[candidate]
-    hop = np.array([c.fabric.latency for c in candidates])[candidate]
-    local = stride < node_gpus
-    return payload / np.where(local, inside, across) + np.where(local, 0.0, hop)
+    local = stride < links.gpus[candidate]
+    return (payload / np.where(local, links.inside[candidate], links.across[candidate])
+            + np.where(local, 0.0, links.hop[candidate]))
 
 
 def _neighbor(candidate: Candidate) -> float:

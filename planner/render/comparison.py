@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Console
 
 from planner.answer.assignment import TrainingAssignment
@@ -9,52 +11,59 @@ from planner.ask.compare import Compared
 from planner.ask.money_trace import trace
 from planner.ask.tornado import tornado
 from planner.render.comparison_lines import of_portfolio, show_evidence, show_lines, whence
+from planner.render.facts import is_endless
 from planner.render.figures import days
+from planner.render.layout_text import brief
 from planner.render.page import Column, Page
-from planner.render.served_comparison import of_services, render_services, services_line
-from planner.units import DAY, round_up, show_kwh, show_usd
+from planner.units import DAY, round_up, show_kwh, show_seconds, show_usd
 
 MOST_BOUGHT = 4
 """Purchases on a screen."""
 CELLS = 12
 """Of the longest bar."""
+TRAINED = (Column("hardware and offer"), Column("GPUs", True), Column("days\n90% interval", True), Column("MFU", True),
+           Column("cost\n90% interval\nper M tokens", True), Column("energy\nCO2", True))
+SERVED = (Column("hardware, offer and layout"), Column("GPUs", True), Column("USD/h", True),
+          Column("USD per M\ninput\noutput", True), Column("output\ntokens/s\nper GPU", True),
+          Column("p95\nTTFT\nTPOT", True), Column("J per\ntoken", True))
 
 
-def render_comparison_line(found: list[Compared]) -> str:
+def of_services(found: Sequence[Compared]) -> bool:
+    """Say whether the rows are of services: some has replicas that do not end."""
+    return any(is_endless(a) for one in found for a in one.assignments)
+
+
+def render_comparison_line(found: Sequence[Compared]) -> str:
     """Return the best row in one line, as `--quiet` prints it."""
+    best = found[0].row
     if of_portfolio(found):
-        first = found[0].row
-        return f"Best alone: {first.node}, {first.offer}, all jobs for {show_usd(first.cost_usd or 0.0)}"
-    if of_services(found):
-        return services_line(found)
-    best, plans = found[0], sum(one.assignment is not None for one in found)
-    if best.assignment is None or best.row.cost_usd is None or best.row.duration_days is None:
+        return f"Best alone: {best.node}, {best.offer}, all jobs for {show_usd(best.cost_usd or 0.0)}"
+    if best.cost_usd is None or best.duration_days is None:
         return f"None of {len(found)} candidates has a plan"
-    return (f"Best of {plans}: {best.row.gpus:,} x {best.row.gpu}, {best.row.offer}, "
-            f"{days(best.row.duration_days)} for {show_usd(best.row.cost_usd)}")
+    price = (f"{show_usd(best.cost_usd / best.duration_days / 24)}/h" if of_services(found) else
+             f"{days(best.duration_days)} for {show_usd(best.cost_usd)}")
+    return f"Best of {sum(bool(one.assignments) for one in found)}: {best.gpus:,} x {best.gpu}, {best.offer}, {price}"
 
 
 def render_comparison(found: list[Compared], console: Console, *, traced: bool = False, full: bool = False) -> None:
     """Print the comparison, in full or on a screen; traced: with the lines that lead figures back to the catalog."""
-    if not full or of_portfolio(found):
-        _show_short(Page(console), found, traced=traced)
-        return
-    if of_services(found):
-        render_services(found, console)
-        return
     page = Page(console)
+    if not full or of_portfolio(found):
+        _show_short(page, found, traced=traced)
+        return
     page.paragraph(render_comparison_line(found), "bold")
-    page.console.print()
-    columns = (Column("hardware and offer"), Column("GPUs", True), Column("days\n90% interval", True),
-               Column("MFU", True), Column("cost\n90% interval\nper M tokens", True), Column("energy\nCO2", True))
-    page.table(columns, [_row(one) for one in found if one.assignment is not None], gap=1)
-    show_evidence(page, [one for one in found if one.assignment is not None])
-    _purchases(page, found)
-    _sensitivity(page, found)
-    without = [one for one in found if one.assignment is None]
+    plans, without = [one for one in found if one.assignments], [one.row for one in found if not one.assignments]
+    if plans:
+        page.console.print()
+        serves = of_services(found)
+        page.table(SERVED if serves else TRAINED, [(_served if serves else _trained)(one) for one in plans], gap=1)
+        if not serves:
+            show_evidence(page, plans)
+            _purchases(page, found)
+            _sensitivity(page, found)
     if without:
         page.heading("Without a plan")
-        page.facts([(f"{one.row.node}", f"{one.row.offer or 'not offered'}: {one.row.why_not}") for one in without])
+        page.facts([(row.node, f"{row.offer or 'not offered'}: {row.why_not}") for row in without])
     if traced:
         _show_trace(page, found)
 
@@ -146,7 +155,7 @@ def _margin(page: Page, found: list[Compared]) -> None:
                    f"{after.row.node} ({whence(after)}) is")
 
 
-def _row(one: Compared) -> tuple[str, ...]:
+def _trained(one: Compared) -> tuple[str, ...]:
     row, a = one.row, one.assignment
     assert a is not None
     assert row.duration_days is not None
@@ -158,3 +167,17 @@ def _row(one: Compared) -> tuple[str, ...]:
     return (f"{row.node}, {row.offer}", f"{row.gpus:,}", f"{duration}\n{low:,.1f} to {high:,.1f}",
             f"{row.mfu:.2f}", f"{show_usd(row.cost_usd or 0.0)}\n{_span(one)}\n{row.usd_per_million_tokens:,.3g} USD",
             f"{show_kwh(row.energy_kwh or 0.0)}\n{emitted}")
+
+
+def _served(one: Compared) -> tuple[str, ...]:
+    row, served = one.row, one.row.serving
+    assert served is not None
+    assert row.cost_usd is not None
+    assert row.duration_days is not None
+    layouts = "; ".join(brief(a) for a in one.assignments)
+    levels = [a.serving for a in one.assignments if a.serving]
+    ttft, tpot = (max(getattr(level, name).p95 for level in levels) for name in ("ttft_seconds", "tpot_seconds"))
+    return (f"{row.node}, {row.offer}\n{layouts}", f"{row.gpus:,}", f"{row.cost_usd / row.duration_days / 24:,.2f}",
+            f"{served.usd_per_million_input_tokens:,.3f}\n{served.usd_per_million_output_tokens:,.3f}",
+            f"{served.output_tokens_per_second_per_gpu:,.0f}", f"{show_seconds(ttft)}\n{show_seconds(tpot)}",
+            f"{served.joules_per_token:,.2f}")

@@ -7,7 +7,6 @@ from rich.console import Console
 from planner.answer.explanation import Explanation, WhyNot, Worth
 from planner.answer.objective import NAMES, show_amount
 from planner.answer.schema import Plan
-from planner.jobs.serving.assignment import MONTH_DAYS
 from planner.render.facts import is_endless
 from planner.render.layout_text import brief
 from planner.render.page import Column, Page
@@ -15,6 +14,7 @@ from planner.render.portfolio import is_portfolio, portfolio_sentence
 from planner.render.proof import show_infeasible
 from planner.render.sentence import close_call_sentence, infeasible_sentence, plan_sentence
 from planner.solver.fleet.problem import Goal
+from planner.units import MONTH_DAYS
 
 _GOALS: dict[str, Goal] = {name: goal for goal, name in NAMES.items()}
 

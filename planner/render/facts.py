@@ -10,10 +10,10 @@ from planner.answer.bought import Bought
 from planner.answer.breakdown import Evidence, Memory, Time
 from planner.answer.level import Percentiles, Replayed, Serving
 from planner.answer.show_as import Group, ShowAs
-from planner.jobs.serving.assignment import MONTH_DAYS
 from planner.render.figures import days, in_unit, milliseconds, percent
 from planner.render.layout_text import axes, in_words, prompts_of
-from planner.units import DAY, GIB, plural, show_bytes, show_count, show_seconds, show_usd
+from planner.render.serving import at_best
+from planner.units import DAY, GIB, MONTH_DAYS, plural, show_bytes, show_count, show_seconds, show_usd
 
 _UNLIKE = {"stack": "of this stack itself", "kind": "of such a model", "architecture": "on this GPU architecture",
            "precision": "in this precision", "model": "split over GPUs alike", "gpus": "at this number of GPUs",
@@ -88,6 +88,8 @@ def latencies(serving: Serving) -> tuple[list[str], list[list[str]]]:
     found = serving.replayed
     rows = [("first token (TTFT)", serving.ttft_seconds, found and found.ttft_seconds),
             ("each token (TPOT)", serving.tpot_seconds, found and found.tpot_seconds)]
+    if not serving.tpot_seconds.p50:
+        del rows[1]
     if serving.e2e_seconds is not None:
         rows.append(("last token (E2E)", serving.e2e_seconds, found and found.e2e_seconds))
     asked = [each.asked for _, each, _ in rows if each.asked]
@@ -223,6 +225,8 @@ def _served(a: Assignment, serving: Serving) -> Iterator[tuple[str, str]]:
     if a.usd_per_node_hour is not None and tokens and serving.role != "prefill":
         usd = a.usd_per_node_hour * a.nodes / 3600
         yield "cost", f"{show_usd(usd / tokens * 1e6)} per million output tokens"
+    if (one := serving.adapters) is not None:
+        yield "adapters", f"{one.count:,} of rank {one.rank:,} at once, {show_bytes(one.bytes_per_gpu)} on a GPU"
     if serving.memory_fraction is not None:
         yield "memory fraction", f"{serving.memory_fraction:g}, above the engine's default"
     if serving.max_batched_tokens is not None:
@@ -238,11 +242,12 @@ def _replayed(found: Replayed | None) -> Iterator[tuple[str, str]]:
         return
     words = (f"{found.requests:,} requests, event by event: {percent(found.share_within_level)} met every "
              f"latency target; replicas busy {percent(found.busy_share)} of the time")
-    if found.share_within_level_of_day is not None:
-        words += f"; over the day {percent(found.share_within_level_of_day)} did"
-    if found.preempted:
-        words += f"; {plural(found.preempted, 'preemption')}"
+    words += "" if (day := found.share_within_level_of_day) is None else f"; over the day {percent(day)} did"
+    words += f"; {plural(found.preempted, 'preemption')}" if found.preempted else ""
     yield "replayed", words + (f"; {found.rejected:,} rejected" if found.rejected else "")
+    if found.autoscaled is not None:
+        yield "autoscaler", at_best(found.autoscaled)
+
 
 
 def _cost(a: Assignment) -> Iterator[tuple[str, str]]:

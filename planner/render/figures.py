@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from planner.units import DAY, round_up, show_bytes, show_kwh, show_seconds, show_usd, show_within
 
 _UNITS = {"cost_usd": ("USD", 2), "duration_days": ("d", 4), "gpus": ("GPUs", 0), "energy_kwh": ("kWh", 1),
-          "requests_per_second": ("requests/s", 3)}
+          "requests_per_second": ("requests/s", 3), "users": ("users", 0)}
 _LISTED = 8
 """More values than this are shown as a range."""
 

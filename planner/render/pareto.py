@@ -12,7 +12,7 @@ from planner.render.layout_text import brief, degrees
 from planner.render.page import Column, Page
 from planner.units import plural, show_kwh, show_usd
 
-WIDTH, HEIGHT = 60, 15
+WIDTH, HEIGHT, SCREEN_HEIGHT = 60, 15, 9
 MOST_POINTS = 12
 """Of a table on a screen."""
 FAR = 4
@@ -37,10 +37,10 @@ def show_trade_offs(page: Page, plan: Plan, *, full: bool) -> None:
     page.heading(f"Trade-offs between {', '.join(names)}: nothing is better in one of them and as good in the others "
                  f"({known})")
     if len(points) > 1:
-        for line in _plot(points, names[0], names[1]):
+        for line in _plot(points, names[0], names[1], HEIGHT if full else SCREEN_HEIGHT):
             page.console.print(page.text(line))
         page.console.print()
-    measures = [*names, *(name for name in _FIELDS if name not in names)]
+    measures = [*names, *(name for name in (_FIELDS if full else ("gpus",)) if name not in names)]
     columns = (Column("point"), *(Column(name, True) for name in measures), Column("hardware and layout"))
     rows = [(_mark(at), *(_SHOWN[name](_value(one, name)) for name in measures),
              f"{one.nodes:,} x {one.node}, {brief(one) if full else degrees(one)}") for at, one in enumerate(points)]
@@ -61,17 +61,17 @@ def _mark(at: int) -> str:
     return _MARKS[at] if at < len(_MARKS) else "*"
 
 
-def _plot(points: Sequence[Assignment], down: str, across: str) -> list[str]:
+def _plot(points: Sequence[Assignment], down: str, across: str, height: int) -> list[str]:
     """Return the plot: the first measure falls downwards, the second runs to the right, both from least to most."""
     heights, widths = ([_value(one, name) for one in points] for name in (down, across))
-    rows = [[" "] * WIDTH for _ in range(HEIGHT)]
+    rows = [[" "] * WIDTH for _ in range(height)]
     for at in range(len(points) - 1, -1, -1):
-        rows[_place(heights, at, HEIGHT, reverse=True)][_place(widths, at, WIDTH)] = _mark(at)
+        rows[_place(heights, at, height, reverse=True)][_place(widths, at, WIDTH)] = _mark(at)
     most, least = _SHOWN[down](max(heights)), _SHOWN[down](min(heights))
     margin = max(len(most), len(least), len(down), 5)
-    labels = {0: most, HEIGHT // 2: down, HEIGHT - 1: least}
+    labels = {0: most, height // 2: down, height - 1: least}
     if _by_logarithm(heights):
-        labels[HEIGHT // 2 + 1] = "(log)"
+        labels[height // 2 + 1] = "(log)"
     lines = [f"  {labels.get(row, ''):>{margin}} |{''.join(cells).rstrip()}" for row, cells in enumerate(rows)]
     left, scale = _SHOWN[across](min(widths)), " (log)" if _by_logarithm(widths) else ""
     right = _SHOWN[across](max(widths)) + ("" if across == "days" else f" {across}") + scale

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 
 from planner.answer.assignment import Alternative
 from planner.answer.schema import Infeasible, Plan, Provenance
-from planner.jobs.serving.assignment import MONTH_DAYS
 from planner.render.figures import days, objective, percent, values
 from planner.render.layout_text import brief
 from planner.render.page import Column, Page
 from planner.render.serving import documents_of, is_service
-from planner.units import show_seconds, show_usd
+from planner.units import MONTH_DAYS, show_seconds, show_usd
 
 _LEAST = {"cost_usd": "cheapest", "gpus": "fewest GPUs", "energy_kwh": "least energy"}
 _DIGEST_SHOWN = 12
@@ -60,9 +59,11 @@ def _status(plan: Plan) -> str:
     seen = plan.objective.by_replay
     if seen is not None and not seen.met:
         return f"no fleet found that meets every target by replay: {objective(name, value)}"
-    if name == "requests_per_second" and seen is not None and bound is not None:
-        most = objective(name, bound)
-        return f"replays within every target; by formula the largest rate of all fleets within the limits is {most}"
+    if plan.objective.is_load and seen is not None:
+        most = objective(name, value * (1 + seen.gap))
+        return "replays within every target; " + (
+            f"no fleet was found for {most}" if bound is None else
+            f"by formula the largest load of all fleets within the limits is {most}")
     if plan.status == "optimal":
         month = f" in {MONTH_DAYS:g} days" if is_service(plan) and documents_of(plan) is None and name != "gpus" else ""
         return f"proven optimal: exact value {objective(name, value)}{month} = exact bound"
@@ -106,16 +107,21 @@ def _alternative(a: Alternative, other_offer: bool) -> tuple[str, str, str, str]
 
 
 def show_defaults(page: Page, provenance: Provenance, most: int | None = None) -> None:
-    """Print the defaults that decided, those that several services share once; of lists longer than `most` the length.
+    """Print the defaults that decided, those that several services share once; with `most` without the reasons, as one
+    paragraph, and of lists longer than that the length.
     """
-    said: dict[str, list[str]] = {}
+    said: dict[tuple[str, str], list[str]] = {}
     for one in provenance.defaults:
         named = [part.strip() for part in one.value.split(",")]
         value = ", ".join(named) if most is None or len(named) <= most else f"{len(named)} in all"
-        said.setdefault(f"{value} ({one.why})", []).append(one.name)
-    if said:
+        said.setdefault((value, one.why), []).append(one.name)
+    if most is not None:
+        shown = [f"{_together(names)} {value}" for (value, _), names in said.items()]
+        page.console.print()
+        page.paragraph(f"Defaults that decided (why with -v): {'; '.join(shown)}" if said else "")
+    elif said:
         page.heading("Defaults that decided")
-        page.facts([(_together(names), value) for value, names in said.items()])
+        page.facts([(_together(names), f"{value} ({why})") for (value, why), names in said.items()])
 
 
 def _together(names: Sequence[str]) -> str:

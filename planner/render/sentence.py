@@ -72,8 +72,7 @@ def no_deadline_sentence(plan: Plan) -> str | None:
     longest = max((a.duration_days or 0.0 for a in plan.assignments), default=0.0)
     if longest <= YEAR_DAYS:
         return None
-    return (f"No deadline given: this takes {longest / YEAR_DAYS:,.1f} years. "
-            "To search for a faster plan, set limits.deadline (--deadline 60d)")
+    return f"No deadline given: this takes {longest / YEAR_DAYS:,.1f} years; --deadline 60d asks for faster"
 
 
 def close_call_sentence(plan: Plan, *, settled: bool) -> str | None:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from planner.answer.assignment import Assignment
-from planner.answer.level import Serving
+from planner.answer.level import Autoscaled, Serving
 from planner.answer.schema import Plan
-from planner.jobs.serving.assignment import MONTH_DAYS
 from planner.jobs.serving.estimate import ANSWERED
 from planner.render.layout_text import prompts_of
-from planner.units import DAY, plural, show_bytes, show_seconds, show_usd
+from planner.units import DAY, MONTH_DAYS, plural, show_bytes, show_seconds, show_usd
 
 BEST = {"cost_usd": "Cheapest", "duration_days": "Fastest", "gpus": "Fewest GPUs", "energy_kwh": "Least energy",
-        "requests_per_second": "Largest rate"}
+        "requests_per_second": "Largest rate", "users": "Most users"}
 ROLES = {"whole": "", "prefill": " for prefill", "decode": " for decode"}
 HOURS = 24
 
@@ -55,9 +54,10 @@ def serving_sentence(plan: Plan) -> str:
     if cost is not None and (daily or len(plan.assignments) > 1):
         price = f", {show_usd(cost)}/h in all" + (" on average over the day" if daily else "")
     seen = plan.objective.by_replay
-    if seen is not None and plan.objective.name == "requests_per_second" and plan.objective.value:
+    if seen is not None and plan.objective.is_load and plan.objective.value:
         best = BEST[plan.objective.name]
-        proof = f"by replay; at most {plan.objective.value * (1 + seen.gap):,.4g} by formula"
+        most = f"{plan.objective.value * (1 + seen.gap):,.4g}"
+        proof = f"by replay; {'more than by formula' if plan.objective.bound is None else f'at most {most} by formula'}"
     if seen is not None and not seen.met:
         best = "Misses its targets"
         proof = f"by replay: {'; '.join(seen.missed) or 'not within every target on other requests'}"
@@ -120,3 +120,9 @@ def _fleet(a: Assignment) -> str:
     part = a.serving.part_of_nodes if a.serving else None
     shared = "" if part is None else " shared with others" if a.nodes == 1 else ", one of them shared with others"
     return f"{count} ({a.layout.precision}){prompts_of(a)} on {plural(a.nodes, 'node')} of {a.node}{shared}{offer}"
+
+
+def at_best(auto: Autoscaled) -> str:
+    """Return what an ideal autoscaler needs."""
+    return (f"at best {auto.mean_gpus:,.1f} GPUs on average and {auto.peak_gpus:,} at most, with "
+            f"{plural(auto.starts, 'start')} of {show_seconds(auto.startup_seconds)} each")

@@ -14,10 +14,10 @@ from planner.render.facts import facts, memory_parts, time_parts
 from planner.render.figures import days, percent
 from planner.render.layout_text import asked_latency, brief, degrees, prompts_of
 from planner.render.page import Block, Column, Page
-from planner.render.serving import ROLES
+from planner.render.serving import ROLES, at_best
 from planner.units import GIB, plural, show_bytes, show_seconds, show_usd
 
-MOST_PARTS = 6
+MOST_PARTS = 5
 """Rows of a block of memory or time: the largest, and the others in one."""
 MOST_LINES = 8
 """Assignments that have a line each; of more the first."""
@@ -47,7 +47,7 @@ def show_summary(page: Page, a: Assignment, confidence: float | None, proof: str
         speed = [("speed", "; ".join(f"{_TRAINED[label]}{value}" for label, value in speed))]
     whole = ("whole run", said.get(("performance", "whole run"), ""))
     rows = [*speed, whole, ("cost", "; ".join(cost)), ("replay", said.get(("level", "replayed"), "")),
-            ("idle", said.get(("hardware", "idle"), ""))]
+            ("autoscaler", said.get(("level", "autoscaler"), "")), ("idle", said.get(("hardware", "idle"), ""))]
     against = [f"{what}: {text}" for what, text in (("speed", said.get(("performance", "evidence"))),
                                                     ("memory", said.get(("memory", "evidence")))) if text]
     rows.append(("evidence", "; ".join(against)))
@@ -72,7 +72,8 @@ def _memory(a: Assignment, confidence: float | None) -> Block:
 def _time(a: Assignment) -> Block:
     step = a.time
     rows = [(part.label, f"{part.number} {part.unit}", percent(part.share)) for part in time_parts(step, MOST_PARTS)]
-    return Block(f"{'Step' if a.serving is None else 'Decode step'}: {show_seconds(step.step_seconds)}", rows)
+    name = "Decode step" if a.serving is not None and a.serving.decodes else "Step"
+    return Block(f"{name}: {show_seconds(step.step_seconds)}", rows)
 
 
 def show_each(page: Page, assignments: Sequence[Assignment]) -> None:
@@ -119,8 +120,9 @@ def _seen(name: str, served: Serving | None) -> str:
     said = [f"{what} {show_seconds(asked.seconds)} of {show_seconds(asked.target_seconds)} at {asked.at}"
             for what, each in (("TTFT", found.ttft_seconds), ("TPOT", found.tpot_seconds), ("E2E", found.e2e_seconds))
             if each is not None and (asked := each.asked) is not None]
-    return (f"Replayed, all replicas of {name}: {', '.join([*said, f'{found.requests:,} requests'])}, "
-            f"{found.share_within_level:.1%} met every latency target; the table's latencies are computed")
+    words = (f"Replayed, all replicas of {name}: {', '.join([*said, f'{found.requests:,} requests'])}, "
+             f"{found.share_within_level:.1%} met every latency target; the table's latencies are computed")
+    return words if found.autoscaled is None else f"{words}. An autoscaler: {at_best(found.autoscaled)}"
 
 
 def _line(a: Assignment, *, several: bool) -> tuple[str, str, str]:

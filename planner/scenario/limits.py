@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator, field_validator, model_validator
 
@@ -15,7 +15,7 @@ from planner.yaml_io import Frozen
 MOST = 10**7
 """Largest GPU or node count a limit may name; no cluster comes near."""
 Objective = Literal["cost", "time", "gpus", "energy"]
-ServingObjective = Literal[Objective, "rate"]
+ServingObjective = Literal[Objective, "rate", "users"]
 """Rate is maximized: the largest that the limits admit."""
 BudgetPerHour = Annotated[float, Quantity(MONEY_PER_HOUR, "budget for a service", "500 USD/h", "USD/h",
                                           least="0.00001 USD/h", most="1,000,000,000 USD/h")]
@@ -63,6 +63,8 @@ def _within_a_century(seconds: float) -> float:
 class Limits(Frozen):
     """Upper bounds; none means no bound. `gpus` fixes the count, `max_gpus` and `max_nodes` cap it."""
 
+    hourly: ClassVar[bool] = False
+    """Whether the budget is of an hour, as the cost of what does not end."""
     deadline: Annotated[Deadline, PlainValidator(_deadline, json_schema_input_type=str),
                         PlainSerializer(str, return_type=str)] | None = None
     """Longest duration: 60 d, or 60 d at 90%."""
@@ -86,6 +88,7 @@ class Limits(Frozen):
 class ServingLimits(Limits):
     """The same for services, which run until they are stopped: no deadline, and the budget is in USD per hour."""
 
+    hourly: ClassVar[bool] = True
     budget: BudgetPerHour | None = None
     """Highest cost of an hour: 500 USD/h."""
     one_provider: bool | None = None

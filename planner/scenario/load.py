@@ -59,7 +59,7 @@ def only_one(scenario: AnyQuestion) -> AnyScenario:
 def load_question(reference: Reference, overrides: Mapping[str, object], catalog: Catalog, *,
                   labels: Mapping[str, str] | None = None) -> tuple[AnyQuestion, Defaults]:
     """Return a question as `load_any` does, of one workload or of a portfolio of jobs. Raises InputError."""
-    document = _document(reference, overrides, labels or {})
+    document = _document(reference, overrides, labels or {}, catalog)
     scenario = as_question(document)
     if isinstance(scenario, Portfolio):
         return resolve_portfolio(scenario, catalog, document)
@@ -75,16 +75,20 @@ def load_work(reference: Reference, overrides: Mapping[str, object], catalog: Ca
     Names are the catalog's, and a service is resolved; what a training job leaves open stays so, as it depends on the
     model. Raises InputError.
     """
-    document = _document(reference, overrides, labels or {})
+    document = _document(reference, overrides, labels or {}, catalog)
     return resolve_work(as_scenario(document), catalog, document), document
 
 
-def _document(reference: Reference, overrides: Mapping[str, object], labels: Mapping[str, str]) -> Document:
+def _document(reference: Reference, overrides: Mapping[str, object], labels: Mapping[str, str], catalog: Catalog
+              ) -> Document:
     if reference is None:
         if not overrides:
             raise InputError(f"nothing to plan: name a scenario (a file, or {', '.join(shipped())}), "
                              "or give at least --model and --tokens")
         return merge(NO_FILE, overrides, labels)
+    if isinstance(reference, str) and not (os.path.exists(reference) or reference.lower() in shipped()) and (
+            catalog.known_model(reference)):
+        raise InputError(f"{reference!r} is a model: write --model {reference}")
     stated = Document(plain(reference, "scenario"), "", {}) if isinstance(reference, Mapping) else read(find(reference))
     return merge(stated, overrides, labels)
 
@@ -125,8 +129,7 @@ def find(reference: str) -> Path:
         return data_root("scenarios") / f"{name}.yaml"
     if os.path.dirname(reference):
         raise InputError("cannot read: no such file", file=reference)
-    raise UnknownName("scenario (no such file, and none shipped; a value of several words needs quotes)", reference,
-                      shipped())
+    raise UnknownName("scenario (no such file, and none shipped)", reference, shipped())
 
 
 def kind_of(document: Document) -> Kind:

@@ -10,13 +10,13 @@ from typing import Any
 from planner.catalog.architecture import Model
 from planner.catalog.load import Catalog, data_root
 from planner.errors import Unsupported
+from planner.scenario.dataset import in_tokens
 from planner.scenario.default import Default, Defaults
 from planner.scenario.demand import Arrivals, Level
 from planner.scenario.files import found
 from planner.scenario.limits import Hardware, Limits, Sourcing
 from planner.scenario.pool import ANY, named, pool, text
 from planner.scenario.portfolio import Portfolio, PortfolioJob
-from planner.scenario.samples import in_tokens
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario
 from planner.scenario.serving import Serving
 from planner.scenario.usual import common, usual, usual_precision

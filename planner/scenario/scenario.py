@@ -49,7 +49,7 @@ class ServingScenario(Frozen):
     limits: ServingLimits | Limits = ServingLimits()
     """What the plan must respect; a batch of documents ends, and so has the limits of a job."""
     objective: ServingObjective = "cost"
-    """What is minimized; time is of a batch of documents. Or rate, which is maximized within limits."""
+    """What is minimized; time is of a batch of documents. Or rate or users, which are maximized within limits."""
     confidence: Confidence = Field(default=0.95, ge=0.5, lt=1)
     """Confidence of the memory verdict."""
 
@@ -62,7 +62,7 @@ class ServingScenario(Frozen):
     @classmethod
     def _services_take_no_time(cls, value: ServingObjective, info: ValidationInfo) -> ServingObjective:
         if value == "time" and not _ends(info):
-            raise ValueError("expected 'cost', 'gpus', 'energy' or 'rate', got 'time'")
+            raise ValueError("expected 'cost', 'gpus', 'energy', 'rate' or 'users', got 'time'")
         return value
 
     @property
@@ -76,6 +76,14 @@ class ServingScenario(Frozen):
             raise ValueError("workload and workloads are both given: one service is a workload, several are workloads")
         if not self.services:
             raise ValueError("workloads: at least one service is needed")
+        return self
+
+    @model_validator(mode="after")
+    def _somebody_thinks(self) -> ServingScenario:
+        for service in self.services:
+            if service.think is not None and service.users is None and self.objective not in ("rate", "users"):
+                raise ValueError("think is of users, and none are given: give users, or objective: users for as many "
+                                 "as there may be")
         return self
 
     @model_validator(mode="after")

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from planner.scenario.demand import Gaps, Latency, Rate, Share, TokenLatency
 from planner.scenario.lengths import Answers, Lengths
-from planner.units import Seconds, Tokens, parse_count
+from planner.units import DAY, Seconds, Tokens, parse_count
 from planner.units.reading import DOCUMENTS, USERS
 from planner.yaml_io import Frozen
 
@@ -18,6 +18,10 @@ Disaggregated = Literal["no", "allowed", "only"]
 HOURS = 24
 MOST_CONCURRENT = 10**6
 LONGEST_CONTEXT = 10**8
+MOST_ADAPTERS = 10**4
+WIDEST_ADAPTER = 4096
+USUAL_RANK = 16
+"""Of an adapter: the default of vLLM (max_lora_rank)."""
 Factor = Annotated[float, Field(ge=0, le=100)]
 
 
@@ -27,7 +31,8 @@ _APART = (
     (("users", "concurrency"), "users who wait for their answers: give a rate for that", (
         "arrivals", "day", "length_classes", "disaggregated")),
     (("documents",), "a batch of documents, which has no latency and no arrivals", (
-        "arrivals", "day", "length_classes", "disaggregated", "ttft", "tpot", "e2e", "headroom", "spare_replicas")))
+        "arrivals", "day", "length_classes", "disaggregated", "ttft", "tpot", "e2e", "headroom", "spare_replicas",
+        "spare_nodes")))
 """Loads, what they are called, and the keys that do nothing to them."""
 
 
@@ -107,12 +112,21 @@ class Serving(Frozen):
     """Share of prompt tokens found in the prefix cache."""
     speculative: Speculative | None = None
     """None means no speculative decoding."""
+    startup: Annotated[Seconds, Field(le=DAY)] | None = None
+    """From the start of a replica to its first answer: asks what an ideal autoscaler needs; of a trace or a day."""
     headroom: Share = Field(default=0.0, ge=0, le=1)
     """Extra rate that the replicas must sustain, as a share of the rate."""
     spare_replicas: int = Field(default=0, ge=0, le=1000)
     """Replicas that may fail while the rest still meets the latency targets."""
+    spare_nodes: int = Field(default=0, ge=0, le=1000)
+    """Nodes that may fail, with all replicas on them, while the rest still meets the latency targets."""
     max_model_len: Annotated[Tokens, Field(le=LONGEST_CONTEXT)] | None = None
     """Tokens of the longest request accepted; none means what the longest request asked for needs."""
+    adapters: int | None = Field(default=None, gt=0, le=MOST_ADAPTERS)
+    """LoRA adapters on every product that each replica holds and serves at once, asked for alike; none serves the model
+    alone."""
+    lora_rank: int | None = Field(default=None, gt=0, le=WIDEST_ADAPTER)
+    """Rank of the adapters; none means 16."""
     length_classes: Literal[1, 2, 4] = 1
     """Number of prompt-length classes that may have their own replicas; neighbors may share them."""
     disaggregated: Disaggregated = "no"
@@ -189,8 +203,8 @@ class Serving(Frozen):
         if len(given) > 1:
             raise ValueError(f"{' and '.join(given)} are given: a service has one of {', '.join(LOADS)}, or none for "
                              "as many requests as go")
-        if self.think is not None and self.users is None:
-            raise ValueError("think is of users, and none are given")
+        if self.think is not None and self.users is None and given:
+            raise ValueError(f"think is of users, and {given[0]} is given")
         for loads, what, keys in _APART:
             for key in keys if given and given[0] in loads else ():
                 if getattr(self, key) != type(self).model_fields[key].default:
@@ -213,6 +227,20 @@ class Serving(Frozen):
             missing = " and ".join(name for name in ("input", "output") if name not in lengths)
             raise ValueError(f"{missing} missing: tokens of a prompt and of an answer, such as input 2000 and output "
                              "300")
+        return self
+
+    @model_validator(mode="after")
+    def _keys_that_need_others(self) -> Serving:
+        if self.startup is not None and self.trace is None and self.day is None:
+            raise ValueError("startup applies to a load that changes: give a trace or a day")
+        if self.startup is not None and (self.disaggregated != "no" or self.length_classes > 1):
+            raise ValueError("startup is of replicas that answer all requests whole: leave disaggregated and "
+                             "length_classes out")
+        if self.spare_replicas and self.spare_nodes:
+            raise ValueError("spare_replicas and spare_nodes are given: a node that fails takes its replicas with it: "
+                             "give one of them")
+        if self.lora_rank is not None and self.adapters is None:
+            raise ValueError("lora_rank is of adapters: give their number too, such as adapters 8")
         return self
 
     @model_validator(mode="after")

@@ -1,4 +1,4 @@
-"""Hardware that people ask about and that is not modeled: refused by its name, with the nearest that is."""
+"""Hardware and methods that people ask about and that are not modeled: refused by name, with the nearest that is."""
 
 from __future__ import annotations
 
@@ -33,6 +33,26 @@ FAMILIES = (
     Family("jetson orin", "an NVIDIA Jetson", "dgx-spark"),
     Family("cpu xeon epyc laptop", "no GPU that is named", "rtx-4090-laptop"),
 )
+
+
+_TUNED = "tuning on preferences or rewards is not modeled; 'full' or 'lora' plans the supervised step alone"
+METHODS = {
+    "dora": "DoRA is not modeled; 'lora' is the nearest: DoRA also norms every adapted matrix in each step, which "
+            "takes longer, and trains one more vector for each",
+    **dict.fromkeys(("rslora", "loraplus", "pissa"), "it differs from LoRA in scaling or start alone: write 'lora'"),
+    **dict.fromkeys(("dpo", "ppo", "grpo", "orpo", "kto", "rlhf", "rlvr", "rl", "rloo", "gspo", "simpo"), _TUNED),
+    **dict.fromkeys(("distill", "distillation"), "a teacher beside the model is not modeled"),
+    **dict.fromkeys(("prefixtuning", "prompttuning", "ia3", "galore", "lisa", "badam", "loha", "lokr", "vera",
+                     "adalora", "qdora", "loftq"), "not modeled; the nearest are 'lora', 'qlora' and 'full'")}
+"""Ways to train that are not modeled, in small letters and digits, with what to write instead."""
+
+
+def modeled_method(value: object) -> object:
+    """Return a method as given. Raises ValueError for a known one that is not modeled, naming the nearest."""
+    why = METHODS.get("".join(filter(str.isalnum, value.lower()))) if isinstance(value, str) else None
+    if why is not None:
+        raise ValueError(f"{value!r}: {why}")
+    return value
 
 
 def family_of(name: str) -> Family | None:

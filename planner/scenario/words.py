@@ -49,6 +49,7 @@ SYNONYMS: Mapping[str, tuple[tuple[str, ...], Mapping[str, str]]] = {
         "reserved-3y": "3y 3year threeyear reserved3year 3yearreserved reservedthreeyear 3yrreserved",
         "capacity-block": "capacityblocks block"}),
     "objective": (get_args(ServingObjective), {
+        "users": "people mostusers maxusers concurrency",
         "rate": "throughput requests mostrequests largestrate maxrate highestrate",
         "cost": "cheapest cheap price money usd dollars lowestcost minimumcost mincost",
         "time": "fastest fast speed duration quickest days hours soonest mintime",

@@ -17,6 +17,7 @@ from pydantic import (
 
 from planner.catalog.hardware import Precision
 from planner.catalog.stack import Method
+from planner.scenario.unmodeled import modeled_method
 from planner.units import Tokens, parse, parse_count, trimmed
 from planner.units.reading import DOCUMENTS, EPOCHS, SEQUENCES
 from planner.yaml_io import Frozen
@@ -117,7 +118,7 @@ class Training(Frozen):
     """Training."""
     model: str
     """Several, as a list or separated by commas, or any, ask without tokens for the largest that the hardware holds."""
-    method: Method | None = None
+    method: Annotated[Method | None, BeforeValidator(modeled_method)] = None
     """None means pretrain, or without tokens every method in turn."""
     tokens: Annotated[Tokens, Field(le=10**16)] | None = None
     """None asks for the fewest GPUs of each kind that hold the model."""

@@ -105,6 +105,6 @@ def merged(outcomes: Sequence[Outcome]) -> Outcome:
                                 for one, at in zip(outcomes, first, strict=False)])
     seconds = max(one.seconds for one in outcomes)
     # each part was busy for a share of its own time
-    busy = np.concatenate([one.utilization * one.seconds / seconds for one in outcomes])
+    busy = np.concatenate([one.utilization * (one.seconds / seconds if seconds else 0.0) for one in outcomes])
     return Outcome(**columns, served_by=served_by, utilization=busy, idle=sum(one.idle for one in outcomes),
                    seconds=seconds)

@@ -166,9 +166,22 @@ def _left(columns: list[Column], counts: dict[int, int], spares: int) -> int:
     return total
 
 
+def _without_nodes(problem: Cover, mine: list[Column], counts: dict[int, int], spares: int) -> int:
+    """Return what a service answers without as many nodes of each pool, each as strong as its strongest could be."""
+    def left(pool: list[Column]) -> int:
+        nodes = [problem.fail_together(c) * c.micro_rate for c in pool if counts.get(c.key, 0)]
+        return max(0, sum(counts.get(c.key, 0) * c.micro_rate for c in pool) - spares * max(nodes, default=0))
+
+    return left([c for c in mine if c.role == "whole"]) + sum(
+        min(left([c for c in mine if (c.role, c.supply) == (role, one.key)]) for role in ("prefill", "decode"))
+        for one in problem.supplies)
+
+
 def _answered(problem: Cover, service: int, counts: dict[int, int]) -> int:
     """Return micro-requests/s that a service answers with its spares failed; pools apart what the weaker does."""
     mine, spares = [c for c in problem.columns if c.service == service], problem.spares[service]
+    if problem.whole_nodes and problem.whole_nodes[service]:
+        return _without_nodes(problem, mine, counts, spares)
     total = _left([c for c in mine if c.role == "whole"], counts, spares)
     for one in problem.supplies:
         total += min(_left([c for c in mine if (c.role, c.supply) == (role, one.key)], counts, spares)

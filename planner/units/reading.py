@@ -20,6 +20,9 @@ _SPOKEN = {"thousand": 1e3, "million": 1e6, "mio": 1e6, "mln": 1e6, "mn": 1e6, "
 """Scales of counts and money beside the prefixes; B and bn are billions where nothing is measured in bytes."""
 _PLAIN = re.compile(r"[+-]?(?:(?:\d{1,3}(?:,\d{3})+|\d[\d_]*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _WRITTEN = re.compile(r"([+-]?[\d.,_]+(?:[eE][+-]?\d+)?) ?(.*)", re.ASCII)
+_NUMBERS = {"half an": "0.5", "half a": "0.5", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6",
+            "seven": "7", "eight": "8", "nine": "9", "ten": "10", "twelve": "12"}
+"""Numbers that people write out, where they come first."""
 _ONE = re.compile(r"^(?:an?|one) (?=[a-z])", re.IGNORECASE | re.ASCII)
 _PER_WORD = re.compile(r"(?:^| )(?:per|an?) ", re.IGNORECASE | re.ASCII)
 _PIECES = re.compile(r"(?<![\d.])[\d.]+|(?<![a-z])[a-z]+", re.IGNORECASE | re.ASCII)
@@ -111,7 +114,12 @@ _ALL_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d":
                 "month": 30 * 86400.0, "y": 365 * 86400.0}
 _TIME_WORDS = {word: _ALL_SECONDS[unit] for unit, words in _TIMES.items() for word in (unit, *words)}
 SECONDS = Units({u: f for u, f in _ALL_SECONDS.items() if u not in ("w", "month", "y")}, _TIME_WORDS,
-                {"m": "write '{0} min' or '{0} months'", "": "write '{0} d' or '{0} h'"})
+                {"m": "write '{0} min' or '{0} months'", "": "write '{0} d' or '{0} h'",
+                 **dict.fromkeys(("overnight", "tonight"), "write the hours of your night, such as '12 h'"),
+                 **dict.fromkeys(("weekend", "the weekend", "a weekend", "over the weekend"), "write '60 h'"),
+                 **dict.fromkeys(("today", "tomorrow", "by tomorrow"), "write the hours until then, such as '24 h'"),
+                 **dict.fromkeys(("asap", "soon", "as soon as possible", "fastest"),
+                                 "give none, and --objective time finds the fastest plan")})
 LATENCY = Units(SECONDS, _TIME_WORDS, SECONDS.hints | {"": "write '{0} s' or '{0} ms'"})
 PER_TOKEN = Units(SECONDS, _TIME_WORDS | {f"{word}/{token}": factor for word, factor in _TIME_WORDS.items()
                             for token in ("token", "tok", "t")}, SECONDS.hints | {
@@ -195,6 +203,8 @@ def _value(plain: str, text: str, table: Units, what: str, example: str) -> floa
     match = _WRITTEN.fullmatch(plain)
     if match is not None and match.group(2) in table and _PLAIN.fullmatch(match.group(1)):
         return _float(match.group(1)) * table[match.group(2)]
+    spelled = next((word for word in _NUMBERS if plain.lower().startswith(word + " ")), "")
+    plain = _NUMBERS[spelled] + plain[len(spelled):] if spelled else plain
     plain, named = _ONE.sub("1 ", plain, count=1), table.dollars
     if table.money:
         plain, named = _without_dollars(plain, text, table)
@@ -202,7 +212,8 @@ def _value(plain: str, text: str, table: Units, what: str, example: str) -> floa
     total = _together(plain, table)
     if total is None and (match is None or not _PLAIN.fullmatch(match.group(1))):
         commas = "a comma separates thousands as in 9,841; " if match and "," in match.group(1) else ""
-        raise ValueError(f"{text!r} is not {one(what)}: {commas}write for example {example!r}")
+        instead = table.hints.get(plain.lower()) or f"{commas}write for example {example!r}"
+        raise ValueError(f"{text!r} is not {one(what)}: {instead}")
     if total is not None or match is None:
         return total or 0.0
     number, unit = match.groups()

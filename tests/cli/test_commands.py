@@ -151,7 +151,8 @@ def test_plan_has_exactly_the_flags_of_the_scenario(planner):
     (["plan", MAIN, "--rate", "20"], "--rate: applies to a service"),
     (["plan", CHAT, "--tokens", "1T"], "--tokens: applies to training"),
     (["plan", "--model", "gpt2", "--rate", "20", "--tokens", "1T"], "--tokens: applies to training"),
-    (["plan", CHAT, "--objective", "time"], "--objective: expected 'cost', 'gpus', 'energy' or 'rate', got 'time'"),
+    (["plan", CHAT, "--objective", "time"],
+     "--objective: expected 'cost', 'gpus', 'energy', 'rate' or 'users', got 'time'"),
     (["plan", CHAT, "--ttft", "2"], "--ttft: '2' has no unit"),
     (["compare", CHAT, "--trace"], "compare --trace is for one training job"),
     (["explain", CHAT, "--why-not", "stack=fsdp"], "unknown choice in --why-not 'stack'"),
@@ -232,7 +233,7 @@ def test_validation_is_shown_as_a_table_or_as_json(planner, monkeypatch):
                                    "false_oom": 0, "tight_oom": 1},
                           "rank": {"groups": 1, "median_spearman": 0.9, "mean_top1_regret": 0.02}}}
     fake = ModuleType("planner.ask.validate")
-    fake.validate_file = lambda path, catalog: Validation.model_validate(result)
+    fake.validate_file = lambda path, catalog, stated: Validation.model_validate(result)
     monkeypatch.setitem(sys.modules, "planner.ask.validate", fake)
     ran = planner("validate", "runs.csv")
     assert (ran.code, ran.err) == (0, "")

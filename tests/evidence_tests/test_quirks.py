@@ -11,6 +11,7 @@ import planner.evidence
 from planner.catalog.load import Catalog
 from planner.catalog.quirk import COLUMNS, KNOWN, Question, Quirks, bounded
 from planner.errors import InputError
+from planner.evidence.prediction import predict
 from planner.evidence.rows import ServeMeasured, ServeRun, TrainMeasured, TrainRun
 from planner.evidence.whole_rows import WholeMeasured, WholeRun
 from tests.evidence_tests.csv_file import MEMORY, THROUGHPUT, catalog, validated, write
@@ -124,3 +125,24 @@ def test_whatever_is_wrong_with_a_row_is_its_reason(tmp_path, change, reason):
     (skipped,) = found["skipped"]
     assert skipped["id"] == "wrong"
     assert skipped["reason"].startswith(reason)
+
+
+@pytest.mark.parametrize(("notes", "layers"), [
+    ("36 layers checkpointed", 36), ("selective checkpointing, 36 of 80 layers", 36), ("num_ckpt_layers=36", 36),
+    ("activation checkpointing on 36 layers", 36), ("36/80 layers with activation checkpointing", 36),
+    ("layers to checkpoint: 36", 36), ("partial checkpointing (36 layers)", 36), ("0 checkpointed layers", 0),
+    ("checkpoint every 2 layers", None), ("activation checkpointing 50%", None)])
+def test_layers_that_are_recomputed_are_read_from_the_text(notes, layers):
+    assert catalog().sources.whole("recompute_layers", TrainRun(notes=notes)) == layers
+
+
+def test_some_recomputed_layers_take_a_time_between_none_and_all():
+    def seconds(**said):
+        run = TrainRun(framework="PyTorch FSDP", model="llama-2-7b", gpu="a100-sxm-80gb", gpus=64, seq_len=2048,
+                       micro_batch=1, global_batch_seqs=64, sharding="zero3/fsdp", **said)
+        return predict(run, catalog()).evaluation.step.seconds
+
+    none, full = seconds(recompute="none"), seconds(recompute="full")
+    some = seconds(recompute="selective", notes="8 of 32 layers checkpointed")
+    assert seconds(recompute="selective", notes="0 layers checkpointed") == pytest.approx(none)
+    assert some - none == pytest.approx((full - none) / 4, rel=0.05)

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from benchmarks.held_out import held_out
 from planner.catalog.residuals import Law, Measuring, Quantiles, Residuals, Spreading
-from planner.evidence.held_out import held_out
 from planner.evidence.spread import Sample, residuals_of
 
 BETWEEN, UNSEEN, WITHIN = 0.10, 0.20, 0.05

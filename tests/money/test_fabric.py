@@ -11,8 +11,9 @@ from planner.catalog.checking import check
 from planner.catalog.load import Catalog
 from planner.catalog.parts import Part
 from planner.errors import InputError, MissingFact
-from planner.money.fabric import Links, design, network
+from planner.money.fabric import Links, design
 from planner.money.fabric_bill import Parts, bill, parts_of
+from tests.money.cabled import network
 
 CATALOG = Catalog()
 QM9700 = CATALOG.part("qm9700")

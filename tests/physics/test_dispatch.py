@@ -10,7 +10,7 @@ import pytest
 
 from planner.layouts.table import from_rows
 from planner.physics.layers import Experts
-from planner.physics.training.dispatch import missed
+from planner.physics.training.communication import missed
 from planner.physics.training.estimate import time_terms
 from planner.physics.training.evaluate import evaluate_fixed
 from planner.physics.training.question import Question, question_of

@@ -8,7 +8,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from planner.physics.collectives import point_to_point, seconds
+from planner.physics.collectives import neighbors_of, point_to_point, seconds
 from planner.physics.topology import bandwidth_alone, group_links, node_graph, node_groups, node_links, route
 from tests.search_cases import candidate, catalog
 
@@ -81,7 +81,7 @@ def test_a_group_of_one_takes_no_time_and_more_bytes_never_take_less() -> None:
 
 def test_sends_leave_the_node_at_its_size() -> None:
     one = np.zeros(2, np.int64)
-    inside, outside = point_to_point((H100,), one, np.array([4, 8]), np.full(2, 1e9))
+    inside, outside = point_to_point(neighbors_of((H100,)), one, np.array([4, 8]), np.full(2, 1e9))
     assert outside > 5 * inside
 
 

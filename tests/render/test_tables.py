@@ -179,7 +179,7 @@ def test_a_plan_of_years_without_a_deadline_is_pointed_out() -> None:
     plan = example_plan()
     slow = plan.assignments[0].model_copy(update={"duration_days": 21_388.0})
     long = plan.model_copy(update={"assignments": (slow,)})
-    assert "No deadline given: this takes 58.6 years." in printed(lambda c: render_plan(long, c))
+    assert "No deadline given: this takes 58.6 years; --deadline 60d" in printed(lambda c: render_plan(long, c))
     asked = plan.provenance.model_copy(update={"scenario": {"limits": {"deadline": "30000 d"}}})
     assert "No deadline" not in printed(lambda c: render_plan(long.model_copy(update={"provenance": asked}), c))
     assert "No deadline" not in printed(lambda c: render_plan(plan, c))

@@ -118,7 +118,7 @@ def test_a_service_has_a_rate_a_trace_a_concurrency_or_none_of_them(data):
     ({**TRACE, "day": DAY}, "day applies to a rate"),
     ({**OPEN, "concurrency": 0}, "concurrency: number of users must be above zero"),
     ({**OPEN, "headroom": 0.1}, "headroom applies to a rate, a trace or users"),
-    ({**OPEN, "think": "3 s"}, "think is of users, and none are given"),
+    ({**GOOD, "think": "3 s"}, "think is of users, and rate is given"),
     ({**OPEN, "users": 6, "disaggregated": "only"}, "disaggregated does nothing to users who wait"),
     ({**OPEN, "documents": "1M", "ttft": "1 s"}, "ttft does nothing to a batch of documents"),
     ({**GOOD, "e2e": "9 s", "disaggregated": "only"}, "e2e is of replicas that answer whole requests"),
@@ -166,7 +166,8 @@ POOL = {"hardware": {"candidates": ["dgx-h100"]}}
 @pytest.mark.parametrize(("data", "message"), [
     ({"workload": SERVICE, "limits": {"deadline": "3 d"}}, "limits.deadline: a service has no deadline"),
     ({"workload": SERVICE, "limits": {"budget": "3 USD"}}, "write '3 USD/h' or '3 USD/month'"),
-    ({"workload": SERVICE, "objective": "time"}, "objective: expected 'cost', 'gpus', 'energy' or 'rate', got 'time'"),
+    ({"workload": SERVICE, "objective": "time"},
+     "objective: expected 'cost', 'gpus', 'energy', 'rate' or 'users', got 'time'"),
     ({}, "workloads: at least one service is needed"), ({"workloads": []}, "workloads: at least one service is needed"),
     ({"workload": SERVICE, "workloads": [{**SERVICE, "name": "a"}]}, "workload and workloads are both given"),
     ({"workloads": [SERVICE]}, "workloads.0.name: required, but missing"),

@@ -16,7 +16,7 @@ from planner.physics.training.estimate import layer_terms, time_terms
 from planner.physics.training.memory import memory_terms
 from planner.solver import staging
 from planner.solver.search.bounds import bound, stem_bound, time_bound
-from planner.solver.search.holding import least_short, stems_recompute, stems_short
+from planner.solver.search.holding import least_short, stems_short, stems_steps
 from planner.solver.search.job import Keys, Pricing
 from planner.solver.search.refine import refined_bound
 from planner.solver.search.staging_input import staging_problem
@@ -40,9 +40,7 @@ def grown(case: Case | Small) -> Iterator[tuple[Layouts, Floats, Floats, Floats]
     for alike, group, _ in grid.stems():
         stems = joined([group.replace(candidate=np.full(len(group), one, np.int64)) for one in alike])
         terms = layer_terms(case.question, stems)
-        again = stems_recompute(case.question, every, case.space.flash, stems, terms, grid.zero_stages(stems))
-        held = np.where(np.isfinite(again), again, 0.0)
-        with_memory = np.where(np.isfinite(again), stem_bound(case.question, stems, terms, held), np.inf)
+        with_memory = stems_steps(case.question, every, case.space.flash, stems, terms, grid.zero_stages(stems))
         short = stems_short(case.question, every, case.space.flash, stems, grid.zero_stages(stems))
         rows = grid.grow(stems)
         at = dict(zip(stems_of(stems), range(len(stems)), strict=True))
@@ -61,7 +59,8 @@ def checked(case: Case | Small, most: int) -> tuple[int, int]:
     question, pricing = case.question, Pricing(case.job, case.question.candidates)
     for rows, stem, fuller, short in grown(case):
         time, memory = time_terms(question, rows), memory_terms(question, rows)
-        known, refined = bound(question, rows, time, memory), refined_bound(question, rows, time, memory)
+        known = bound(question, rows, time, memory)
+        refined = refined_bound(question, rows, time, memory, known.step)
         own = least_short(question, rows, memory)
         assert np.all(short <= own + 1e-9 * np.abs(memory.capacity))
         assert not np.any(known.fits & (own > 0))
@@ -69,7 +68,7 @@ def checked(case: Case | Small, most: int) -> tuple[int, int]:
         for less, more in pairwise(steps):
             assert np.all(less <= more * HAIR)
         assert np.all(stem <= fuller * HAIR)
-        assert not np.any(known.fits & np.isinf(fuller))
+        assert not np.any(known.fits & np.isfinite(refined) & np.isinf(fuller))
         keys = [pricing.least(rows, np.minimum(step, 1e9)) for step in (*steps, fuller)]
         for row in np.random.default_rng(len(rows)).permutation(len(rows))[:most].tolist():
             problem = staging_problem(question, rows, time, memory, row)

@@ -47,10 +47,11 @@ def random_cover(random: Random) -> Cover:
         return random.randint(1, most) if random.random() < chance else None
 
     return Cover(needs, spares, tuple(columns), supplies, tuple(random.randint(1, 9) for _ in range(periods)),
-                 random.choice(("cost", "gpus", "energy")), limit(150), limit(20), limit(8), limit(40))
+                 random.choice(("cost", "gpus", "energy")), limit(150), limit(20), limit(8), limit(40),
+                 whole_nodes=tuple(random.random() < 0.3 for _ in range(services)))
 
 
-def left(columns: list[Column], counts: Counts, spares: int) -> int:
+def without_strongest(columns: list[Column], counts: Counts, spares: int) -> int:
     """Return what a pool answers without its strongest replicas."""
     rates = sorted((c.micro_rate for c in columns for _ in range(counts[c.key])), reverse=True)
     return sum(rates[spares:])
@@ -58,6 +59,15 @@ def left(columns: list[Column], counts: Counts, spares: int) -> int:
 
 def answered(problem: Cover, service: int, counts: Counts) -> int:
     mine, spares = [c for c in problem.columns if c.service == service], problem.spares[service]
+
+    def left(columns: list[Column], counts: Counts, spares: int) -> int:
+        if not (problem.whole_nodes and problem.whole_nodes[service]):
+            return without_strongest(columns, counts, spares)
+        # no node has more than one that is full of the strongest replicas there are
+        gpus = {one.key: one.node_gpus for one in problem.supplies}
+        node = max((c.micro_rate * max(1, gpus[c.supply] // c.gpus) for c in columns if counts[c.key]), default=0)
+        return max(0, sum(c.micro_rate * counts[c.key] for c in columns) - spares * node)
+
     total = left([c for c in mine if c.role == "whole"], counts, spares)
     for one in problem.supplies:
         total += min(left([c for c in mine if (c.role, c.supply) == (role, one.key)], counts, spares)
@@ -106,7 +116,8 @@ def total(problem: Cover, values: list[int]) -> int:
 
 def brute(problem: Cover) -> int | None:
     """Return the least value over all counts of replicas; none where no counts will do."""
-    most = [-(-max(problem.needs[c.service]) // c.micro_rate) + problem.spares[c.service] for c in problem.columns]
+    most = [-(-max(problem.needs[c.service]) // c.micro_rate) + problem.spares[c.service] * problem.fail_together(c)
+            for c in problem.columns]
     held_most, by_period = [one.most if one.always else 0 for one in problem.supplies], []
     every = [dict(zip([c.key for c in problem.columns], counts, strict=True))
              for counts in product(*(range(m + 1) for m in most))]

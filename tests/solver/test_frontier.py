@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from planner.jobs.kinds import question_of
-from planner.jobs.training.job import TrainingJob
+from planner.jobs.training.stacks import ByStack
 from planner.layouts.enumerate import Grid, enumerate_layouts
 from planner.layouts.offload import allowed, levels
 from planner.layouts.table import Layouts, Mask
@@ -36,7 +36,7 @@ def all_batches(case: Case) -> list[Batch]:
         rows = rows.take(allowed(rows.columns, case.question.stack, case.space.flash))
         if len(rows):
             batches.append(Batch(rows, time_terms(case.question, rows), memory_terms(case.question, rows),
-                                 np.full(len(rows), -1)))
+                                 np.zeros(len(rows)), np.full(len(rows), -1)))
     return batches
 
 
@@ -109,8 +109,9 @@ def test_offload_is_never_left_out_where_it_would_win(model: str, node: str, gpu
         "workload.sequence_length": str(length), "limits.gpus": str(gpus), "hardware.candidates": node}, catalog())
     scenario = scenario.model_copy(update={"sourcing": scenario.sourcing.model_copy(
         update={"own": {node: 1000}, "rent": None})})
-    prepared, = question_of(scenario, catalog()).jobs
-    assert isinstance(prepared, TrainingJob)
+    asked, = question_of(scenario, catalog()).jobs
+    assert isinstance(asked, ByStack)
+    prepared = asked.first
     layouts, job = enumerate_layouts(prepared.facts).layouts, prepared.search
     lazy, eager = (Search(prepared.question, prepared.facts.space, job) for _ in range(2))
     eager.bounding = Unpruned(prepared.question, eager.pricing, eager.levels, prepared.facts.space.flash, eager.out)

@@ -39,7 +39,7 @@ class Example:
 
 
 EXAMPLES = (
-    Example("tp_in_scale_up", {"tp": 16}, {"tp": 8}),
+    Example("tp_fills_nodes", {"candidate": nodes(6), "tp": 8, "pp": 3}, {"tp": 2}),
     Example("tp_divides_heads", {"model": catalog().model("qwen2.5-7b"), "tp": 8}, {"tp": 4}),
     Example("tp_divides_heads", {"model": ONE.model.model_copy(update={"blocks": tuple(
         block.model_copy(update={"attention": block.attention.model_copy(update={"kv_heads": 3, "heads": 24})})

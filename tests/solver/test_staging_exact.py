@@ -10,8 +10,7 @@ import pytest
 
 from planner.solver import staging
 from planner.solver.check import check_staging
-from planner.solver.staging.exact import solve_exact
-from planner.solver.staging.minplus import chosen, least_sum
+from planner.solver.staging.exact import chosen, least_sum, solve_exact
 from planner.solver.staging.modes import NEVER
 from planner.solver.staging.problem import StagingProblem
 from tests.exhaustive_staging import exhaustive_staging

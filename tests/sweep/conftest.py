@@ -5,7 +5,7 @@ import json
 import pytest
 
 from planner.answer.schema import Infeasible, Objective, Plan
-from planner.ask.provenance import provenance_of
+from planner.ask.account import provenance_of
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.scenario.load import paths_of

@@ -120,7 +120,8 @@ def _nearest(failed: Solved, relaxations: Sequence[Relaxation]) -> str | None:
     several = len(_names(failed)) > 1 and not relaxations
     if failed.fleet.demands:
         total = sum(demand.needed for demand in failed.fleet.demands.values() if not demand.is_part)
-        within = f"within them {share(failed.fleet):.0%} of the {total:.4g} requests/s that must be met are answered"
+        unit = " and ".join(sorted({demand.unit for demand in failed.fleet.demands.values()}))
+        within = f"within them {share(failed.fleet):.0%} of the {total:.4g} {unit} that must be met are answered"
         return f"{within}; {SEVERAL}" if several else within
     if relaxations:
         first = relaxations[0]

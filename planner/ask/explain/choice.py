@@ -14,7 +14,6 @@ from planner.ask.explain.cause import infeasible_of
 from planner.catalog.load import Catalog
 from planner.catalog.price import Term
 from planner.errors import InputError, UnknownName
-from planner.jobs.columns import Run
 from planner.jobs.kinds import question_of
 from planner.jobs.settle import settle
 from planner.jobs.solved import Question, Solved, solve
@@ -130,7 +129,6 @@ def _weighed(asked: Mapping[str, str], other: Solved, plan: Solved) -> WhyNot:
 
 def _why(other: Solved, best: Sequence[Assignment], taken: Sequence[Assignment], excess: float) -> str:
     """Return what makes a choice worse than the plan."""
-    if other.alone is not None:
-        (run,) = (pick for pick in other.picks if isinstance(pick, Run))
-        return other.alone.beside(other.columns[0], run, taken[0]).why
+    if other.alone is not None and other.solution.run is not None:
+        return other.alone.beside(other.columns[0], other.solution.run, taken[0]).why
     return f"{excess:+.1%}, of {' and '.join(f'{a.gpus:,} x {a.gpu}' for a in best)}"

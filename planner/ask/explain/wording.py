@@ -7,8 +7,8 @@ from math import ceil
 
 from pydantic import ValidationError
 
-from planner.scenario.limits import Limits, ServingLimits
-from planner.units import DAY, HOUR, SECONDS, USD, USD_PER_HOUR, WATTS, exact, parse, show_usd
+from planner.scenario.limits import Limits
+from planner.units import DAY, HOUR, SECONDS, USD, USD_PER_HOUR, WATTS, exact, parse, show_usd, show_within
 
 MINUTE = 60.0
 MOST_STEPS = 2
@@ -55,7 +55,7 @@ def _count(name: str, count: int, step: float) -> float:
 def _of(limits: Limits, name: str, value: float, step: float) -> str:
     """Write an advised limit, a deadline with the confidence that was asked."""
     if name != "deadline":
-        return _exact(name, value, hourly=isinstance(limits, ServingLimits))
+        return _exact(name, value, hourly=limits.hourly)
     shown = f"{value / DAY:.1f}".removesuffix(".0") + " d" if step == DAY / 10 else exact(value, SECONDS, "d", "h",
                                                                                           "min", "s")
     asked = limits.confidence
@@ -65,14 +65,13 @@ def _of(limits: Limits, name: str, value: float, step: float) -> str:
 def asked_limit(limits: Limits, name: str) -> str:
     """Write a limit as it was asked."""
     value = getattr(limits, name)
-    return str(value) if name == "deadline" else _exact(name, value, hourly=isinstance(limits, ServingLimits))
+    return str(value) if name == "deadline" else _exact(name, value, hourly=limits.hourly)
 
 
 def show_limit(name: str, value: float, *, hourly: bool = False) -> str:
     """Write an amount of what a limit bounds, rounded, with its unit; `hourly` are those of services."""
     if name == "deadline":
-        tenths = value / DAY * 10
-        return f"{tenths / 10:g} d" if tenths >= 20 else exact(value, SECONDS, "d", "h", "min", "s")
+        return show_within(value)
     if name == "budget":
         return show_usd(value) + ("/h" if hourly else "")
     if name == "max_power":

@@ -9,7 +9,6 @@ from planner.ask.explain.wording import advised, asked_limit, show_limit
 from planner.jobs.job import Change, Knob
 from planner.jobs.settle import settle
 from planner.jobs.solved import Solved, solve
-from planner.scenario.limits import ServingLimits
 from planner.units import DAY, plural
 
 HUNDREDTH = 0.01
@@ -68,7 +67,7 @@ def _knobs(plan: Solved) -> Iterator[Knob]:
 
 def _limits(plan: Solved) -> Iterator[Knob]:
     limits, used = plan.question.terms.limits, plan.fleet.used(plan.solution)
-    hourly, node = isinstance(limits, ServingLimits), plan.fleet.gpus_of_a_node(plan.solution)
+    hourly, node = limits.hourly, plan.fleet.gpus_of_a_node(plan.solution)
     if limits.deadline is not None:
         yield Knob("deadline", str(limits.deadline), show_limit("deadline", used["deadline"]), "1 d",
                    Change(limits={"deadline": limits.deadline.seconds + DAY}), Change(limits={"deadline": None}))

@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from planner.answer.schema import Objective, Plan
+from planner.ask.account import provenance_of
 from planner.ask.portfolio.added import added_to, kept_to
 from planner.ask.portfolio.cause import no_plan
 from planner.ask.portfolio.dated import assignments_of
 from planner.ask.portfolio.ledger import cash_of, periods_of, supply_of
-from planner.ask.provenance import provenance_of
 from planner.catalog.load import Catalog
 from planner.jobs.agenda import Agenda, agenda_of
 from planner.jobs.columns import MICRO, Columns, joined

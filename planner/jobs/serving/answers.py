@@ -11,7 +11,8 @@ from planner.answer.level import Replayed
 from planner.catalog.load import Catalog
 from planner.jobs.columns import Pick, Processed
 from planner.jobs.job import Replaying
-from planner.jobs.serving.assignment import MONTH_DAYS, Placed, batch_of, served_assignment
+from planner.jobs.serving.assignment import Placed, batch_of, served_assignment
+from planner.jobs.serving.autoscale import of_a_day, of_a_trace
 from planner.jobs.serving.day import at_hour
 from planner.jobs.serving.delivered import delivered_of, working
 from planner.jobs.serving.options import deployment, held, interval
@@ -19,8 +20,9 @@ from planner.jobs.serving.replay import replay, replayed, requests_of
 from planner.jobs.serving.service import Service
 from planner.layouts.candidate import Candidate
 from planner.physics.serving.level import Served
+from planner.simulate.fleet import Phase
 from planner.simulate.trace import Trace
-from planner.units import DAY
+from planner.units import DAY, MONTH_DAYS
 
 
 def assignments(catalog: Catalog, services: Sequence[Service], candidates: Sequence[Candidate], picks: Sequence[Pick],
@@ -42,7 +44,20 @@ def _replayed(catalog: Catalog, service: Service, candidates: Sequence[Candidate
               trace: Trace | None, replaying: Replaying) -> Replayed:
     picks = at_load(catalog, service, candidates, picks)
     outcome, day = replay(catalog, service, candidates, picks, trace, progress=replaying.progress)
-    return replayed(outcome, service, day)
+    found = replayed(outcome, service, day)
+    if (startup := service.asked.startup) is None:
+        return found
+    if service.asked.day is not None:
+        return found.model_copy(update={"autoscaled": of_a_day(picks, len(service.asked.day), startup)})
+    requests = requests_of(service, trace)
+
+    def within(phases: tuple[Phase, ...]) -> tuple[bool, float]:
+        seen = replayed(replay(catalog, service, candidates, picks, requests, phases=phases)[0], service)
+        targets = [one.asked for one in (seen.ttft_seconds, seen.tpot_seconds, seen.e2e_seconds) if one and one.asked]
+        return (not seen.rejected and all(one.seconds <= one.target_seconds for one in targets),
+                seen.share_within_level)
+
+    return found.model_copy(update={"autoscaled": of_a_trace(picks, requests, startup, within)})
 
 
 def _service(catalog: Catalog, service: Service, candidates: Sequence[Candidate], picks: Sequence[Pick],

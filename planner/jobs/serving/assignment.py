@@ -11,16 +11,17 @@ from planner.answer.assignment import ServingAssignment
 from planner.answer.bought import Bought
 from planner.answer.breakdown import Memory, MemoryComponents, Time, TimeComponents
 from planner.answer.layout import Layout
-from planner.answer.level import Percentiles, Replayed, Serving
+from planner.answer.level import Adapters, Percentiles, Replayed, Serving
 from planner.money.rent import RentalOffer
+from planner.physics.serving.adapters import slot_bytes
 from planner.physics.serving.capacity import Capacity
 from planner.physics.serving.deployment import Deployment, Replicas
+from planner.physics.serving.sequences import Cut
 from planner.physics.serving.settings import USUAL, EngineSettings
 from planner.physics.serving.step import Load, least_seconds, step_times
 from planner.physics.shapes import active_parameters
+from planner.units import MONTH_DAYS
 
-MONTH_DAYS = 30.0
-"""Days that the cost and energy of a service cover."""
 WATT_HOURS = 1000
 WHOLE = 1 - 1e-9
 """Part of nodes from which on nobody else runs there."""
@@ -103,11 +104,19 @@ def served_assignment(workload: str, stack: str, d: Deployment, rows: Replicas, 
                         prompts=placed.prompts,
                         part_of_nodes=None if placed.part > WHOLE else placed.part,
                         memory_fraction=placed.settings.fraction,
+                        adapters=_adapters(d, rows),
                         max_batched_tokens=placed.settings.tokens, max_sequences=placed.settings.sequences,
                         nodes_by_hour=placed.daily, replicas_by_hour=placed.hourly, replayed=replayed),
         duration_days=days, cost_usd=None if usd is None or days is None else nodes * usd * 24 * days,
         energy_kwh=float(watts * placed.share * 24 * MONTH_DAYS / WATT_HOURS) if offer is not None else None,
         purchase=placed.purchase)
+
+
+def _adapters(d: Deployment, rows: Replicas) -> Adapters | None:
+    if d.adapters is None:
+        return None
+    held = slot_bytes(d.model, d.adapters, Cut(rows.tp * rows.dp, rows.pp, rows.dp))
+    return Adapters(count=d.adapters.count, rank=d.adapters.rank, bytes_per_gpu=round(float(held[0])))
 
 
 def batch_of(sequences: float, dp: int, pp: int) -> float:
@@ -132,10 +141,11 @@ def _memory(d: Deployment, held: Capacity, *, fits: bool) -> Memory:
 
 
 def _time(d: Deployment, rows: Replicas, delivered: Delivered, tokens: float, interval: tuple[float, float]) -> Time:
-    """Return a decode step at the planned load."""
+    """Return a decode step at the planned load; of replicas that only read, a step with one prompt on each copy."""
     none = np.zeros(1)
-    batch = np.full(1, max(delivered.batch, 1.0))
-    load = Load(batch, np.full(1, delivered.context), none, none)
+    reads = min(delivered.input, float(d.engine.chunk)) * (rows.dp * rows.pp).astype(np.float64)
+    load = Load(none, none, reads, none + delivered.input / 2) if delivered.output <= 1 else Load(
+        np.full(1, max(delivered.batch, 1.0)), np.full(1, delivered.context), none, none)
     step, least = step_times(d, rows, load), float(least_seconds(d, rows, load)[0])
     total, compute = float(step.total[0]), float((step.products + step.experts + step.cache + step.attention)[0])
     exchange = float(step.exchange[0])

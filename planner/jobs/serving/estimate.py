@@ -37,7 +37,7 @@ ANSWERED = 0.99
 def idle_keys(asked: Serving) -> Iterator[Idle]:
     """Yield the keys of a service that an estimate does not heed: it is of one layout that answers whole requests."""
     yield from (idle(key, "is what a plan keeps to; an estimate says what the layout does", left_to_plan=True)
-                for key in ("day", "headroom", "spare_replicas"))
+                for key in ("day", "startup", "headroom", "spare_replicas", "spare_nodes"))
     yield from (idle(key, "is for a plan: an estimate is for one layout that answers every request whole")
                 for key in ("length_classes", "disaggregated", "documents"))
     yield from several("quantization", asked.quantization or ())
@@ -130,8 +130,9 @@ def _rows(layout: Mapping[str, str], d: Deployment) -> Replicas:
         raise InputError(f"--layout: tp={degrees['tp']} does not divide the {model.attention_heads} heads of "
                          f"{model.name}")
     node = d.candidates[0].node
-    if degrees["tp"] > node.gpus:
-        raise InputError(f"--layout: tp={degrees['tp']} is more than the {node.gpus} GPUs of {node.name}")
+    if degrees["tp"] > node.gpus and (degrees["tp"] % node.gpus or not d.candidates[0].clustered):
+        raise InputError(f"--layout: tp={degrees['tp']} is more than the {node.gpus} GPUs of {node.name}" + (
+            ", and does not fill several" if d.candidates[0].clustered else ", and no network joins such nodes"))
     if degrees["pp"] > model.layers:
         raise InputError(f"--layout: pp={degrees['pp']} is more than the {model.layers} layers of {model.name}")
     if not mixture and (degrees["dp"] > 1 or degrees["ep"] > 1):

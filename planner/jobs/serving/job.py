@@ -62,9 +62,9 @@ class ServingJob:
         other = serving_job(self.name, self.asked.model_copy(update=dict(update)), self.catalog, self.terms)
         return replace(other, here=self.terms.market.at_hand)
 
-    def at_rate(self, rate: float) -> ServingJob:
-        """Return the job at another rate, which changes no way to run a replica."""
-        asked = self.asked.model_copy(update={"rate": rate})
+    def at_load(self, load: float) -> ServingJob:
+        """Return the job at another rate, or with as many users, which changes no way to run a replica."""
+        asked = with_load(self.asked, load)
         services = tuple(services_of(asked, self.catalog))
         known = {key: (made, replace(columns, demands=_demands(asked, services)))
                  for key, (made, columns) in self._known.items()}
@@ -173,8 +173,15 @@ def serving_job(name: str, asked: Serving, catalog: Catalog, terms: Terms) -> Se
     return ServingJob(name, asked, catalog, terms, tuple(services_of(asked, catalog)))
 
 
+def with_load(asked: Serving, load: float) -> Serving:
+    """Return a service at another rate, or with as many users."""
+    return asked.model_copy(update={"rate": load} if asked.users is None else {"users": round(load)})
+
+
 def _demands(asked: Serving, services: Sequence[Service]) -> tuple[Demand, ...]:
-    return tuple(Demand(service.needed, asked.day, asked.spare_replicas, service.classes, service.prompts is not None)
+    return tuple(Demand(service.needed, asked.day, asked.spare_replicas or asked.spare_nodes, service.classes,
+                        service.prompts is not None, asked.spare_nodes > 0,
+                        "requests/s" if asked.clients is None else "users")
                  for service in services)
 
 

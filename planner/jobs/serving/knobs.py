@@ -27,6 +27,7 @@ def knobs_of(name: str, asked: Serving, assignments: Sequence[Assignment]) -> It
                    asking(**{level_name: Level(level.seconds * EASED, level.at)}), asking(**{level_name: None}))
     for field, given, unit, less in (
             ("headroom", f"{asked.headroom:.0%}", "a tenth of the rate less", max(asked.headroom - 0.1, 0.0)),
-            ("spare_replicas", str(asked.spare_replicas), "1 fewer", max(asked.spare_replicas - 1, 0))):
+            ("spare_replicas", str(asked.spare_replicas), "1 fewer", max(asked.spare_replicas - 1, 0)),
+            ("spare_nodes", str(asked.spare_nodes), "1 fewer", max(asked.spare_nodes - 1, 0))):
         if getattr(asked, field):
             yield Knob(field, given, "all of it", unit, asking(**{field: less}), asking(**{field: 0}))

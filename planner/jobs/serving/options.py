@@ -91,7 +91,8 @@ def deployment(catalog: Catalog, service: Service, candidate: Candidate, name: s
     cache = "bf16" if asked.kv_cache == "auto" else asked.kv_cache
     d = deployment_of(catalog, service.model, name, weights, catalog.formats.cache(cache), (candidate,), speed)
     limits = _asked(catalog, service, d, service.length, settings).limits
-    return replace(d, engine=speed.model_copy(update={"chunk": limits.tokens, "sequences": limits.sequences}))
+    return replace(d, engine=speed.model_copy(update={"chunk": limits.tokens, "sequences": limits.sequences}),
+                   adapters=service.adapters)
 
 
 def held(catalog: Catalog, service: Service, d: Deployment, rows: Replicas, length: int,
@@ -104,7 +105,7 @@ def _asked(catalog: Catalog, service: Service, d: Deployment, length: int, setti
     engine, gpu = catalog.engine(service.asked.engine), d.candidates[0].gpu
     return Asked(service.model, d.weights, d.cache, engine, engine.release(service.asked.engine_version),
                  gpu.usable_memory, settings, length=length, architecture=gpu.architecture,
-                 drafts=1 if service.stream.drafts else 0)
+                 drafts=1 if service.stream.drafts else 0, adapters=service.adapters)
 
 
 def _cut(rows: Replicas) -> Cut:

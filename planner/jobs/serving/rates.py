@@ -105,7 +105,8 @@ def _ep_divides_experts(r: Replica) -> bool:
 
 
 RULES: dict[str, Callable[[Replica], bool]] = {
-    "tp_in_scale_up": lambda r: r.tp <= r.node,
+    # inside a node, or over all GPUs of several, whose all-reduces cross the network
+    "tp_fills_nodes": lambda r: r.tp <= r.node or not r.tp % r.node,
     "tp_divides_heads": _tp_divides_heads,
     "pp_has_layers": lambda r: r.pp <= r.model.layers,
     "whole_nodes": _whole_nodes,

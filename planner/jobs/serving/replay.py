@@ -137,9 +137,11 @@ def _prefills(service: Service, role: Role) -> bool:
 
 
 def replay(catalog: Catalog, service: Service, candidates: Sequence[Candidate], picks: Sequence[Pick],
-           trace: Trace | None = None, policy: str = "least-outstanding", progress: Progress | None = None
-           ) -> tuple[Outcome, Outcome | None]:
+           trace: Trace | None = None, policy: str = "least-outstanding", progress: Progress | None = None,
+           phases: Sequence[Phase] | None = None, seed: int = 0) -> tuple[Outcome, Outcome | None]:
     """Replay a service's picks on a trace; on its own, or one drawn as the service asks, where none is given.
+
+    phases: what replicas there are when, where it is not the service's own day that says so. seed: of what is drawn.
 
     Return what was found, of a day in its busiest hours; and then of the whole day.
     """
@@ -152,10 +154,10 @@ def replay(catalog: Catalog, service: Service, candidates: Sequence[Candidate], 
 
     if trace is None and (day := day_of(service)) is not None:
         hours, many = day
-        found = went(hours.warped(requests_of(service, count=many)), hours.phases(picks))
+        found = went(hours.warped(requests_of(service, seed=seed, count=many)), hours.phases(picks))
         return hours.busiest(found), found
-    trace = trace or requests_of(service)
-    return went(trace, hours_of(service, picks, trace)), None
+    trace = trace or requests_of(service, seed=seed)
+    return went(trace, hours_of(service, picks, trace) if phases is None else phases), None
 
 
 def run(service: Service, groups: Sequence[Group], trace: Trace, policy: str = "least-outstanding",
@@ -181,6 +183,15 @@ def groups_of(catalog: Catalog, service: Service, candidates: Sequence[Candidate
                   pick.column.role, weight=pick.column.rate) for pick in picks]
 
 
+def filling(service: Service) -> float:
+    """Return how many requests it takes for the replicas to fill, and to stay so: more of long answers at a high rate.
+    """
+    asked = service.asked
+    output = 1.0 if asked.output is None else asked.output.mean
+    there = sum(level.seconds * (output if name == "tpot" else 1) for name, level in asked.levels)
+    return max(REQUESTS, LIVES * (asked.rate or 1.0) * there, USER_ASKS * (asked.clients or 0))
+
+
 def requests_of(service: Service, trace: Trace | None = None, seed: int = 0, count: int | None = None) -> Trace:
     """Return what a service answers of a trace, else of its own, else of requests drawn as it asks, alike for a seed.
 
@@ -193,11 +204,8 @@ def requests_of(service: Service, trace: Trace | None = None, seed: int = 0, cou
         assert asked.input is not None
         assert asked.output is not None
         lengths = Lengths(asked.input.mean, asked.input.cv), Lengths(max(asked.output.mean, 1.0), asked.output.cv)
-        rate = asked.rate or 1.0
-        there = sum(level.seconds * (asked.output.mean if name == "tpot" else 1) for name, level in asked.levels)
-        most = max(REQUESTS, LIVES * rate * there, USER_ASKS * (asked.clients or 0))
-        count = count or int(min(most, MOST_REQUESTS))
-        trace = synthetic(rate, lengths, asked.gap_cv, count=count, seed=seed)
+        count = count or int(min(filling(service), MOST_REQUESTS))
+        trace = synthetic(asked.rate or 1.0, lengths, asked.gap_cv, count=count, seed=seed)
     return trace if service.prompts is None else trace.of_prompts(*service.prompts)
 
 

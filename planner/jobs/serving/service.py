@@ -12,12 +12,13 @@ from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.jobs.serving.rates import Level
 from planner.layouts.table import Floats
+from planner.physics.serving.adapters import Adapters
 from planner.physics.serving.level import Stream, stream_of
 from planner.scenario.demand import MOST_RATE
 from planner.scenario.demand import Level as AskedLevel
 from planner.scenario.lengths import Length
 from planner.scenario.resolve import trace_file
-from planner.scenario.serving import Serving
+from planner.scenario.serving import USUAL_RANK, Serving
 from planner.simulate.reading import read_trace
 from planner.simulate.trace import Trace
 from planner.units import plural
@@ -53,6 +54,12 @@ class Service:
     """The number of the service that it is a part of, or is."""
 
     @property
+    def adapters(self) -> Adapters | None:
+        """The LoRA adapters that each replica serves; none serves the model alone."""
+        asked = self.asked
+        return None if asked.adapters is None else Adapters(asked.adapters, asked.lora_rank or USUAL_RANK)
+
+    @property
     def mean_length(self) -> int:
         """Tokens that a sequence holds on average, half way through its answer; long answers are there for longer."""
         return round(self.stream.context)
@@ -74,6 +81,9 @@ def services_of(asked: Serving, catalog: Catalog) -> list[Service]:
     Classes have equally many prompt tokens, and may miss the target in equally many requests, so that together they
     miss it in no more than the whole may. Raises InputError.
     """
+    if asked.adapters is not None and not catalog.engine(asked.engine).adapters:
+        having = ", ".join(name for name in sorted(catalog.names("engines")) if catalog.engine(name).adapters)
+        raise InputError(f"adapters: {asked.engine} does not run requests for several in one batch: {having} do")
     trace = _trace(asked.trace) if asked.trace is not None else None
     cuts = _cuts(asked, trace)
     found = [_service(asked, catalog, trace, trace)]

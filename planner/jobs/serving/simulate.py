@@ -1,4 +1,4 @@
-"""A plan's JSON replayed on a trace: its assignments read back as replicas, and what the replay found."""
+"""Assignments of a service read back as replicas, requests replayed on them, and what the replay found."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from planner.answer.assignment import Assignment
-from planner.answer.schema import Plan
 from planner.answer.simulation import Latencies, Simulation
 from planner.catalog.load import Catalog
 from planner.errors import InputError
@@ -18,22 +17,19 @@ from planner.jobs.serving.service import services_of
 from planner.layouts.candidate import Candidate
 from planner.money.rent import OWNED, RentalOffer, offered, usual_candidate
 from planner.physics.serving.settings import EngineSettings
-from planner.scenario.scenario import ServingScenario
 from planner.scenario.serving import Serving
 from planner.simulate.outcome import Outcome, merged
 from planner.simulate.trace import Trace
 
 
-def simulate_plan(plan: Plan, catalog: Catalog, trace: Trace | None = None, *, workload: str | None = None,
-                  policy: str = "least-outstanding", progress: Progress | None = None) -> Simulation:
-    """Replay a trace on the replicas of a plan's service, or what it is asked for. Raises InputError."""
-    asked, mine = _service(plan, workload)
-    return simulate_fleet(asked, mine, catalog, trace, policy=policy, progress=progress)
-
-
 def simulate_fleet(asked: Serving, mine: Sequence[Assignment], catalog: Catalog, trace: Trace | None = None, *,
-                   policy: str = "least-outstanding", progress: Progress | None = None) -> Simulation:
-    """Replay a trace on any replicas of a service, or what it is asked for. Raises InputError where it has no load."""
+                   policy: str = "least-outstanding", progress: Progress | None = None, seed: int = 0) -> Simulation:
+    """Replay a trace on any replicas of a service, or what it is asked for, drawn by a seed.
+
+    Raises InputError where it has no load, or a seed for requests that are not drawn.
+    """
+    if seed and (trace is not None or asked.trace is not None):
+        raise InputError("--seed draws requests, and those of a trace are given")
     if trace is None and asked.rate is None and asked.trace is None and asked.clients is None:
         raise InputError("a replay needs requests: give --rate, --users or --trace")
     if any(a.memory.fits != "fits" for a in mine):
@@ -47,7 +43,7 @@ def simulate_fleet(asked: Serving, mine: Sequence[Assignment], catalog: Catalog,
         its = [pick for pick, a in zip(picks, mine, strict=True) if a.serving and a.serving.prompts == part.prompts]
         requests = None if trace is None else requests_of(part, trace)
         if its and (requests is None or len(requests)):
-            outcomes.append(replay(catalog, part, candidates, its, requests, policy, progress)[0])
+            outcomes.append(replay(catalog, part, candidates, its, requests, policy, progress, seed=seed)[0])
     outcome = merged(outcomes)
     span = float(np.ptp(outcome.arrival)) if trace is None else 0.0
     asked_rate = trace.rate if trace is not None else (len(outcome.arrival) - 1) / span if span else math.inf
@@ -61,27 +57,6 @@ def simulate_fleet(asked: Serving, mine: Sequence[Assignment], catalog: Catalog,
         output_tokens_per_second=outcome.output_tokens_per_second, busy_share=outcome.busy_share,
         share_within_level=share_within(outcome, service),
         latency_seconds=latencies, computed={"ttft": first.ttft_seconds, "tpot": first.tpot_seconds})
-
-
-def _service(plan: Plan, workload: str | None) -> tuple[Serving, list[Assignment]]:
-    """Return the service to replay and its assignments."""
-    try:
-        scenario = ServingScenario.model_validate(plan.provenance.scenario)
-    except ValueError:
-        raise InputError("the plan is not for a service: simulate replays what planner plan --json found for one with "
-                         "a rate or a trace") from None
-    names = list(dict.fromkeys(a.workload for a in plan.assignments))
-    if not names:
-        raise InputError(f"the plan has no replicas: its status is {plan.status}")
-    if workload is None and len(names) > 1:
-        raise InputError(f"the plan has several services: name one with --workload: {', '.join(names)}")
-    name = workload or names[0]
-    if name not in names:
-        raise InputError(f"the plan has no service {name!r}: {', '.join(names)}")
-    asked = next((service for service in scenario.services if service.label == name), None)
-    if asked is None:
-        raise InputError(f"the plan's own question has no service {name!r}, which it has replicas for")
-    return asked, [a for a in plan.assignments if a.workload == name]
 
 
 def _candidate(a: Assignment, catalog: Catalog) -> Candidate:

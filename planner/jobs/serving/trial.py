@@ -16,7 +16,16 @@ from planner.catalog.load import Catalog
 from planner.jobs.columns import Pick, Role
 from planner.jobs.job import Tried
 from planner.jobs.serving.answers import at_load, loads
-from planner.jobs.serving.replay import groups_of, outside, requests_of, run, transfer_of
+from planner.jobs.serving.replay import (
+    MOST_REQUESTS,
+    REQUESTS,
+    filling,
+    groups_of,
+    outside,
+    requests_of,
+    run,
+    transfer_of,
+)
 from planner.jobs.serving.service import Service
 from planner.layouts.candidate import Candidate
 from planner.layouts.table import Floats, Ints
@@ -31,9 +40,13 @@ MANY = 8000
 OF_AN_HOUR = 1500
 """Requests of an hour of the day that is not the busiest."""
 SAMPLE = 24
-"""Replicas of a larger fleet that are replayed, with their share of the load."""
+"""Replicas of a larger fleet that are replayed at least, with their share of the load, where all are too many."""
 STEPS = (0.95, 0.85, 0.7, 0.5, 0.3, 0.15, 0.05)
 """Shares of the load that are tried in turn where all of it is too much."""
+SURE, SLACK = 2.0, 0.01
+"""Standard deviations of replays by which they keep a target, of which a hundredth may be missed so."""
+PARTS = 4
+"""Of a replay that stands alone, whose latencies tell how they spread."""
 BORDER = 0.3
 """Share of the requests at the start, and at the end, that are left out at most."""
 
@@ -50,9 +63,9 @@ class _Fleet:
     part: float
     """Of the load, what these replicas get."""
 
-    def excess(self, trace: Trace, load: float) -> dict[Role, float]:
+    def excess(self, trace: Trace, load: float, apart: list[float] | None = None) -> dict[Role, float]:
         """Return the latency over its target of each kind of replica, the worst, with arrivals so many times faster,
-        or as many times the users.
+        or as many times the users. `apart` is told the same, the worst of all, of parts of the time alone.
         """
         faster = replace(trace, arrival=trace.arrival / (load * self.part))
         found = run(self.service, self.groups, faster, transfer=self.transfer, share=load * self.part)
@@ -66,7 +79,12 @@ class _Fleet:
         for name, level in levels.items():
             if level is None:
                 continue
-            over = _at(found, name, level[1], inner) / level[0]
+            # a plan shows all of them
+            over = max(_at(found, name, level[1], part) for part in (inner, slice(None))) / level[0]
+            if apart is not None and drawn and over > max(worst.values()):
+                rows = np.arange(len(found.arrival))[inner]
+                apart[:] = [_at(found, name, level[1], slice(int(part[0]), int(part[-1]) + 1)) / level[0]
+                            for part in np.array_split(rows, PARTS) if len(part)]
             worst |= {role: max(most, over) for role, most in worst.items()
                       if (role, name) not in (("prefill", "tpot"), ("decode", "ttft"))}
         return worst
@@ -79,23 +97,31 @@ def tried(catalog: Catalog, service: Service, candidates: Sequence[Candidate], p
     given: a trace that must be held besides.
     """
     service = replace(service, rate=(service.rate or 0.0) * factor)
-    left, load = _without_spares(picks, service.asked.spare_replicas), 1 + service.asked.headroom
+    asked_of, load = service.asked, 1 + service.asked.headroom
+    left = _without_nodes(picks, candidates, asked_of.spare_nodes) if asked_of.spare_nodes else _without_spares(
+        picks, asked_of.spare_replicas)
     if {pick.column.role for pick in picks} != {pick.column.role for pick in left}:
         return Tried(False, (1.0,) * len(picks), (0.0,) * len(picks), 0)
     rates = dict(zip(map(_kind, left), loads(service, left), strict=True))
     asked = tuple(rates.get(_kind(pick), 0.0) * load for pick in picks)
     fleet = _fleet(catalog, service, candidates, at_load(catalog, service, candidates, left))
     traces = _traces(service, factor)
+    if service.trace is None:
+        # a sample of the replicas fills with as large a part of the requests
+        traces = [trace.first(max(REQUESTS, int(filling(service) * fleet.part))) for trace in traces]
     if given is not None:
         traces.append(requests_of(service, given))
     over: list[dict[Role, float]] = []
+    apart: list[float] = []
     for trace in traces:
-        over.append(fleet.excess(trace, load))
+        over.append(fleet.excess(trace, load, apart))
         if max(over[-1].values()) > 1:
             break
     requests, worst = sum(map(len, traces[:len(over)])), [max(one.values()) for one in over]
-    # of other requests most are within one deviation of these
-    spread = float(np.std(worst, ddof=1)) if len(worst) == len(SEEDS) else 0.0
+    # other requests are within two deviations of these; the mean of parts varies by less than each does
+    seen, several = (worst, 1) if len(worst) == len(SEEDS) else (apart, len(apart))
+    deviation = float(np.std(seen, ddof=1)) / math.sqrt(several) if len(seen) > 1 and np.isfinite(seen).all() else 0.0
+    spread = max(SURE * deviation - SLACK, 0.0)
     if worst[-1] <= 1 and float(np.mean(worst)) + spread <= 1:
         return Tried(True, asked, asked, requests)
     missed = {role: max(one[role] for one in over) + spread for role in over[0]}
@@ -152,11 +178,25 @@ def _without_spares(picks: Sequence[Pick], spares: int) -> list[Pick]:
     return left
 
 
+def _without_nodes(picks: Sequence[Pick], candidates: Sequence[Candidate], nodes: int) -> list[Pick]:
+    """Return the picks without so many nodes of each kind, full of the strongest replicas for their GPUs."""
+    left: list[Pick] = []
+    for role in dict.fromkeys(pick.column.role for pick in picks):
+        gone = float(nodes)
+        for pick in sorted((p for p in picks if p.column.role == role), key=lambda p: -p.column.rate / p.column.gpus):
+            together = max(1, candidates[pick.column.candidate].node.gpus // pick.column.gpus)
+            taken = min(math.ceil(gone * together), pick.replicas)
+            gone -= taken / together
+            if pick.replicas > taken:
+                left.append(replace(pick, replicas=pick.replicas - taken))
+    return left
+
+
 def _fleet(catalog: Catalog, service: Service, candidates: Sequence[Candidate], picks: Sequence[Pick]) -> _Fleet:
     many = sum(pick.replicas for pick in picks)
-    share = min(1.0, SAMPLE / many)
+    share = max(SAMPLE / many, MOST_REQUESTS / filling(service))
     groups = groups_of(catalog, service, candidates, picks)
-    if many >= 2 * SAMPLE:
+    if many >= 2 * SAMPLE and share < 1 and service.trace is None:
         groups = [replace(group, replicas=max(1, round(group.replicas * share))) for group in groups]
     whole, sample = (min(sum(count * pick.column.rate for count, pick in zip(counts, picks, strict=True)
                              if (pick.column.role == "decode") == late)

@@ -72,6 +72,15 @@ def step_residual(law: Residuals, question: Question, method: str, model: Model,
                   {"tokens": float(question.sequence_length)})
 
 
+def least_known(law: Residuals, question: Question, method: str, model: Model) -> list[Residual]:
+    """Return the residual of step time of each candidate, in the precision that is least known."""
+    names = [candidate.gpu.architecture for candidate in question.candidates]
+    # of one architecture all are alike
+    found = {name: max((step_residual(law, question, method, model, names.index(name), one)
+                        for one in question.precisions), key=lambda one: one.q95) for name in set(names)}
+    return [found[name] for name in names]
+
+
 def evaluation_of(context: Context, found: StagedLayout) -> Evaluation:
     """Return the full breakdown of a staged layout."""
     layers, counts = np.array(found.staged.layers, np.int64), np.array(found.staged.counts, np.int64)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from planner.catalog.stack import Stack
 from planner.jobs.market import Market
 from planner.layouts.axes import SCHEDULES, Space, domain
 from planner.layouts.rules import SPLIT_BY, Facts, split_code
-from planner.layouts.table import Ints, from_rows
+from planner.layouts.table import Ints, from_columns
 from planner.money.rent import RentalOffer, with_storage
 from planner.physics.training.estimate import faster_whole
 from planner.physics.training.parameters import saved_parameters
@@ -75,10 +74,14 @@ def _whole_sequences(question: Question, space: Space) -> Ints:
     if not question.stack.sequence_parallel:
         return np.zeros(0, np.int64)
     names = (*SPLIT_BY, "ep")
-    rows = [dict(zip(names, values, strict=True)) for values in product(*(domain(n, space) for n in names))]
-    table = from_rows([row | {"dp": row["ep"]} for row in rows if row["tp"] > 1], space.global_batch)
-    if not len(table):
+    values = np.meshgrid(*(np.array(domain(name, space), np.int64) for name in names), indexing="ij")
+    columns = dict(zip(names, (one.ravel() for one in values), strict=True))
+    keep = (columns["tp"] > 1) & (np.array([c.node.gpus for c in space.candidates])[columns["candidate"]]
+                                  % columns["tp"] == 0)
+    if not keep.any():
         return np.zeros(0, np.int64)
+    columns = {name: column[keep] for name, column in columns.items()}
+    table = from_columns(columns | {"dp": columns["ep"]}, space.global_batch)
     return split_code(table.columns)[faster_whole(question, table)]
 
 

@@ -1,27 +1,24 @@
-"""A training job, or a model that only has to be held: layouts searched to columns, its part of a fleet in full."""
+"""A training job by one stack, or a model that only has to be held: layouts searched to columns, runs in full."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from planner.answer.assignment import Alternative, Assignment
-from planner.answer.schema import Infeasible
 from planner.catalog.architecture import Model
 from planner.catalog.load import Catalog
-from planner.catalog.residuals import Residual
 from planner.catalog.stack import Stack
-from planner.jobs.columns import Columns, Processed, Run
-from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Picked, Replaying, Short, Terms
+from planner.jobs.columns import Run
+from planner.jobs.job import NOTHING_HELD, Depth, Held, Knob, Short, Terms
 from planner.jobs.quanta import prices, quanta
-from planner.jobs.training.assignment import Context, assignment_of, step_residual
+from planner.jobs.training.assignment import Context, assignment_of, least_known
 from planner.jobs.training.facts import MOST_GPUS, checkpoint_bytes, facts_of, most_gpus, processed, stored
 from planner.jobs.training.in_use import added_by_runs, has_evidence
-from planner.jobs.training.knobs import knobs_of
-from planner.jobs.training.lacking import broken_rules, counts_of, nearest_of, short_of_memory
+from planner.jobs.training.lacking import counts_of, knobs_of, nearest_of, short_of_memory
 from planner.jobs.training.one_layout import AXES, axis_value, estimate_training, layout_of_row
-from planner.jobs.training.runners_up import alternative_of, next_best, runners_up
+from planner.jobs.training.runners_up import alternative_of
 from planner.jobs.training.searched import Searched, searched
 from planner.layouts.enumerate import Grid
 from planner.layouts.rules import Facts
@@ -62,18 +59,14 @@ class TrainingJob:
     place: int = 0
     """Of its stack among those that are searched."""
 
-    @property
-    def has_requests(self) -> bool:
-        """Whether it is a service: it is none."""
-        return False
-
     def under(self, terms: Terms) -> TrainingJob:
         """Return the job on other terms; candidates keep their numbers."""
         space = replace(self.facts.space, candidates=terms.market.candidates,
                         max_gpus=most_gpus(self.asked, terms.limits))
         facts = replace(self.facts, space=space, fixed_gpus=terms.limits.gpus, max_nodes=terms.limits.max_nodes)
-        return replace(self, terms=terms, facts=facts,
-                       question=replace(self.question, candidates=terms.market.candidates))
+        same = terms.market.candidates is self.question.candidates
+        return replace(self, terms=terms, facts=facts, question=self.question if same else replace(
+            self.question, candidates=terms.market.candidates))
 
     def asking(self, update: Mapping[str, Any]) -> TrainingJob:
         """Return the job with keys of its workload changed."""
@@ -134,12 +127,6 @@ class TrainingJob:
         """Bytes of a checkpoint."""
         return checkpoint_bytes(self.stack, self.asked.precision[0], self.question)
 
-    def _residuals(self) -> list[Residual]:
-        """The residuals of step time of each candidate, in the precision that is least known."""
-        law, method = self.catalog.step_residuals, self.asked.method or "pretrain"
-        return [max((step_residual(law, self.question, method, self.model, at, p) for p in self.asked.precision),
-                    key=lambda one: one.q95) for at in range(len(self.terms.market.candidates))]
-
     @property
     def context(self) -> Context:
         """What every assignment of the job shares."""
@@ -152,41 +139,24 @@ class TrainingJob:
         """Whether measured speeds of the stack are in the evidence: of training whole models, not of adapters."""
         return has_evidence(self.catalog, self.stack, self.asked.method or "pretrain")
 
-    def assignments(self, columns: Columns, picks: Sequence[Picked], replaying: Replaying | None = None
-                    ) -> list[Assignment]:
-        """Return what was picked in full; nothing is replayed."""
-        assert isinstance(columns, Searched)
-        return [assignment_of(self.context, columns.layout(run)) for run in picks if isinstance(run, Run)]
+    def assignment(self, columns: Searched, run: Run) -> Assignment:
+        """Return what was picked in full."""
+        return assignment_of(self.context, columns.layout(run))
 
-    def faults(self, columns: Columns, picks: Sequence[Picked]) -> list[str]:
+    def faults(self, columns: Searched, run: Run) -> list[str]:
         """Return what is wrong with the stages of what was picked, checked without a solver."""
-        assert isinstance(columns, Searched)
-        layouts = [columns.layout(run) for run in picks if isinstance(run, Run)]
-        return [fault for one in layouts for fault in check_staging(
-            staging_problem(self.question, one.batch.rows, one.batch.time, one.batch.memory, one.row), one.staged)]
+        one = columns.layout(run)
+        return check_staging(staging_problem(self.question, one.batch.rows, one.batch.time, one.batch.memory, one.row),
+                             one.staged)
 
-    def alternatives(self, columns: Columns, picks: Sequence[Picked], effort: Effort, *, proven: bool
-                     ) -> list[Alternative]:
-        """Return the best on other hardware, then other sizes and layouts of the same, with why each lost."""
-        assert isinstance(columns, Searched)
-        (run,) = picks
-        assert isinstance(run, Run)
-        best, found = columns.layout(run), columns.frontier
-        shown = assignment_of(self.context, best)
-        more = next_best(self.context, columns.grid.facts, found, best, effort) if proven else []
-        return [alternative_of(self.context, other, shown) for other in runners_up([*found.found, *more], best)]
-
-    def simplest(self, columns: Columns, picks: Sequence[Picked], effort: Effort,
-                 known: Sequence[StagedLayout] = ()) -> tuple[Searched, Run, int]:
+    def simplest(self, columns: Searched, run: Run, effort: Effort, known: Sequence[StagedLayout]
+                 ) -> tuple[Searched, Run, int]:
         """Return the simplest layout of those that cannot be told from what was picked, its columns, and its value.
 
-        The columns are the best of each candidate; known: those of other stacks. Raises OutOfTime.
+        The columns are the best of each candidate; known: those of all stacks. Raises OutOfTime.
         """
-        assert isinstance(columns, Searched)
-        (run,) = picks
-        assert isinstance(run, Run)
         found = simplest(self.question, columns.grid.facts, self.search, columns.layout(run),
-                         [*columns.frontier.found, *known], self.question.kernels.resolution, effort)
+                         known, self.question.kernels.resolution, effort)
         frontier = replace(columns.frontier, found=[*columns.frontier.found, found])
         run = Run(run.job, found.column, self._offer(found.column.candidate))
         return replace(columns, frontier=frontier), run, found.key[0]
@@ -204,9 +174,8 @@ class TrainingJob:
         runs = [Run(0, one.column, self._offer(one.column.candidate)) for one in points]
         return searched(grid, account), runs
 
-    def closest(self, columns: Columns) -> Assignment | None:
+    def closest(self, columns: Searched) -> Assignment | None:
         """Return the layout that misses memory by least, in full; none where no layout is legal."""
-        assert isinstance(columns, Searched)
         row, _ = nearest_of(self.question, columns.grid)
         if row is None:
             return None
@@ -218,55 +187,23 @@ class TrainingJob:
         """Return the numbers of GPUs up to `most` that its rules admit, rising."""
         return counts_of(self.held(), most)
 
-    @property
-    def batch(self) -> Batch | None:
-        """The sequences of a step that are asked for; none where nothing is trained."""
-        space = self.facts.space
-        return None if self.question.tuning.forward_only else Batch(space.global_batch, space.tolerance)
-
-    def beside(self, columns: Columns, run: Run, best: Assignment) -> Alternative:
+    def beside(self, columns: Searched, run: Run, best: Assignment) -> Alternative:
         """Return a run beside the best one, with why it lost."""
-        assert isinstance(columns, Searched)
         return alternative_of(self.context, columns.layout(run), best)
 
     def _offer(self, candidate: int) -> RentalOffer | None:
         return next((offer for offer in self.terms.market.offers if offer.candidate == candidate), None)
 
-    def miss(self, columns: Columns, possible: Callable[[Change], bool]) -> Infeasible | None:
-        """Return nothing: what no layout can do is among the reasons that limits, rules and memory make together."""
-        return None
-
-    def broken(self, columns: Columns, effort: Effort) -> list[str]:
-        """Return the rules that together leave no legal layout; empty where there are some. Raises OutOfTime."""
-        assert isinstance(columns, Searched)
-        return list(broken_rules(columns.grid, effort).values())
-
-    def short(self, columns: Columns) -> Short:
+    def short(self, columns: Searched) -> Short:
         """Return what lacks memory, and the nearest miss."""
-        assert isinstance(columns, Searched)
         return short_of_memory(self.question, columns.grid, columns.frontier)
-
-    @property
-    def axes(self) -> Collection[str]:
-        """Axes of its layouts that a choice may hold."""
-        return AXES
-
-    @property
-    def choices(self) -> Mapping[str, str]:
-        """Other choices that are its own."""
-        return {"stack": "workload.stack", "precision": "workload.precision"}
 
     def knobs(self, assignments: Sequence[Assignment]) -> list[Knob]:
         """Return what memory and network are worth to the job."""
         return knobs_of(self.question, assignments)
 
-    def processed(self, columns: Columns, picks: Sequence[Picked]) -> Processed:
-        """Return the tokens that are trained on."""
-        return Processed(float(self.asked.tokens or 0))
-
-    def decided(self, columns: Columns) -> Defaults:
+    def decided(self, columns: Searched) -> Defaults:
         """Return what decided beside the defaults of the question: how far the search went, how many can be bought."""
-        assert isinstance(columns, Searched)
         limits, removed = self.terms.limits, columns.frontier.removed
         said = [Default(name="max_gpus", value=str(MOST_GPUS), why="no limit is given")]
         most = [f"{o.nodes:,} {o.estate.node.name}" for o in self.terms.market.offers if o.estate is not None]
@@ -278,7 +215,10 @@ class TrainingJob:
     def _upper(self) -> tuple[float, ...]:
         """Return measured over computed duration at the confidence of the deadline, by candidate."""
         sure, added = self.terms.limits.confidence, added_by_runs(self.catalog, self.asked)
-        return tuple(1.0 if sure is None else run_quantile(one, added, sure) for one in self._residuals())
+        if sure is None:
+            return (1.0,) * len(self.terms.market.candidates)
+        residuals = least_known(self.catalog.step_residuals, self.question, self.asked.method or "pretrain", self.model)
+        return tuple(run_quantile(one, added, sure) for one in residuals)
 
 
 def training_job(name: str, asked: Training, catalog: Catalog, terms: Terms, confidence: float, stack_name: str,

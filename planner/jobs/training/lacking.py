@@ -1,13 +1,15 @@
-"""What leaves a training job without a layout, other than limits: rules, or memory of GPUs and hosts."""
+"""What leaves a training job without a layout, other than limits: rules, or memory; and what more of it is worth."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import ceil
 
 import numpy as np
 
-from planner.jobs.job import Short
+from planner.answer.assignment import Assignment
+from planner.jobs.job import ENDLESS, Change, Knob, Short
 from planner.layouts.axes import RECOMPUTE
 from planner.layouts.enumerate import Grid
 from planner.layouts.rules import Facts
@@ -20,9 +22,27 @@ from planner.solver.search.nearest import nearest
 from planner.solver.settings import Effort
 from planner.units import show_bytes
 
+GB, GBIT = 1e9, 1e9 / 8
 LIMIT_RULES = frozenset({"fixed_gpus", "max_gpus", "max_nodes"})
 FAR = 4
 """Peak over usable memory above which more memory per GPU is no answer, and more GPUs are named."""
+
+
+def knobs_of(question: Question, assignments: Sequence[Assignment]) -> list[Knob]:
+    """Return what one unit more of memory and network would change, and all there could be."""
+    (a,) = assignments
+    memory = sorted({one.gpu.usable_memory for one in question.candidates})
+    span = " to ".join(show_bytes(size) for size in dict.fromkeys((memory[0], memory[-1])))
+    rates = sorted({one.nics.bandwidth for one in question.candidates})
+    speeds = " to ".join(f"{rate / GBIT:g}" for rate in dict.fromkeys((rates[0], rates[-1])))
+    spent = a.time.components
+    waits = spent.data_parallel + spent.pipeline_p2p + spent.context_parallel + spent.expert_parallel
+    return [
+        Knob("gpu_memory", f"{span} usable",
+             f"{show_bytes(a.memory.peak_bytes)} of {show_bytes(a.memory.usable_bytes)}", "1 GB per GPU",
+             Change(memory=GB), Change(memory=ENDLESS)),
+        Knob("nic_bandwidth", f"{speeds} Gbit/s per adapter", f"{waits / a.time.step_seconds:.1%} of the step waits",
+             "10 Gbit/s per adapter", Change(nics=10 * GBIT), Change(nics=ENDLESS))]
 
 
 def broken_rules(grid: Grid, effort: Effort) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""A training job that several stacks may do: each searched under what the ones before it found, one winner.
+"""A training job that one stack or several may do: each searched under what the ones before it found, one winner.
 
 What a stack found on a candidate has to be beaten there by the next, so that the bounds of all are shared. The proof is
 over all stacks that were searched: their columns are chosen from together.
@@ -20,6 +20,7 @@ from planner.jobs.training.assignment import assignment_of
 from planner.jobs.training.in_use import is_usual, stacks_of
 from planner.jobs.training.job import TrainingJob, training_job
 from planner.jobs.training.lacking import broken_rules
+from planner.jobs.training.one_layout import AXES
 from planner.jobs.training.runners_up import alternative_of, next_best, runners_up
 from planner.jobs.training.searched import MOST_COLUMNS, Searched
 from planner.scenario.default import Default, Defaults
@@ -111,16 +112,16 @@ class ByStack:
                     break
             if any(found.runs or found.open_bound is not None for _, found in parts):
                 break
-        return _together(parts)
+        return self._together(parts)
 
     def assignments(self, columns: Columns, picks: Sequence[Picked], replaying: Replaying | None = None
                     ) -> list[Assignment]:
         """Return what was picked in full; nothing is replayed."""
-        return [one for run, (job, found) in _owned(columns, picks) for one in job.assignments(found, [run])]
+        return [job.assignment(found, run) for run, (job, found) in _owned(columns, picks)]
 
     def faults(self, columns: Columns, picks: Sequence[Picked]) -> list[str]:
         """Return what is wrong with the stages of what was picked, checked without a solver."""
-        return [fault for run, (job, found) in _owned(columns, picks) for fault in job.faults(found, [run])]
+        return [fault for run, (job, found) in _owned(columns, picks) for fault in job.faults(found, run)]
 
     def alternatives(self, columns: Columns, picks: Sequence[Picked], effort: Effort, *, proven: bool
                      ) -> list[Alternative]:
@@ -148,9 +149,9 @@ class ByStack:
         """
         assert isinstance(columns, FoundByStack)
         ((run, (job, mine)),) = _owned(columns, picks)
-        found, simple, value = job.simplest(mine, [run], effort, columns.layouts)
+        found, simple, value = job.simplest(mine, run, effort, columns.layouts)
         parts = [(other, found if other is job else theirs) for other, theirs in columns.parts]
-        return _together(parts), simple, value
+        return self._together(parts), simple, value
 
     def trade_offs(self, measures: Sequence[Objective], effort: Effort) -> tuple[Columns, list[Run]]:
         """Return the exact frontier of the measures, the best by the first one first, unless a bound is left open."""
@@ -168,7 +169,7 @@ class ByStack:
         for at, (job, found) in reversed([*enumerate(parts)]):
             earlier = set().union(*(mine[other.place] for other, _ in parts[:at]))
             found.frontier.found = [one for one in points if one.column.key in mine[job.place] - earlier]
-        return _together(parts), runs
+        return self._together(parts), runs
 
     def closest(self, columns: Columns) -> Assignment | None:
         """Return the layout that misses memory by least, in full; none where no layout is legal by any stack."""
@@ -183,7 +184,8 @@ class ByStack:
     @property
     def batch(self) -> Batch | None:
         """The sequences of a step that are asked for; none where nothing is trained."""
-        return self.first.batch
+        space = self.first.facts.space
+        return None if self.first.question.tuning.forward_only else Batch(space.global_batch, space.tolerance)
 
     def beside(self, columns: Columns, run: Run, best: Assignment) -> Alternative:
         """Return a run beside the best one, with why it lost."""
@@ -217,19 +219,31 @@ class ByStack:
         if fitting:
             return fitting[0]
         found = [(job.stack.name, job.short(mine)) for job, mine in columns.parts]
+        if len(self.jobs) == 1:
+            return found[0][1]
         name, least = min(found, key=lambda one: (one[1].nearest is None, one[1].memory, one[1].host))
         names = ", ".join(job.stack.name for job, _ in columns.parts)
         return replace(least, because=f"{least.because}; stacks searched: {names}; the leanest is {name}")
 
+    def _together(self, parts: Sequence[tuple[TrainingJob, Searched]]) -> FoundByStack:
+        """Return what all stacks found as one: the best first."""
+        leaders = sorted((one for _, found in parts for one in found.frontier.found), key=lambda one: one.key)
+        bounds = [found.open_bound for _, found in parts if found.open_bound is not None]
+        account = joined([found.account for _, found in parts], 0.0)
+        stacks = {"stack": tuple(job.stack.name for job, _ in parts)} if len(self.jobs) > 1 else {}
+        return FoundByStack(runs=tuple(one.column for one in leaders[:MOST_COLUMNS]), parts=tuple(parts),
+                            open_bound=min(bounds, default=None),
+                            account=account.model_copy(update={"domains": {**stacks, **account.domains}}))
+
     @property
     def axes(self) -> Collection[str]:
         """Axes of its layouts that a choice may hold."""
-        return self.first.axes
+        return AXES
 
     @property
     def choices(self) -> Mapping[str, str]:
         """Other choices that are its own."""
-        return self.first.choices
+        return {"stack": "workload.stack", "precision": "workload.precision"}
 
     def knobs(self, assignments: Sequence[Assignment]) -> list[Knob]:
         """Return what memory and network are worth to the job."""
@@ -238,14 +252,14 @@ class ByStack:
 
     def processed(self, columns: Columns, picks: Sequence[Picked]) -> Processed:
         """Return the tokens that are trained on."""
-        return self.first.processed(columns, picks)
+        return Processed(float(self.first.asked.tokens or 0))
 
     def decided(self, columns: Columns) -> Defaults:
         """Return what decided beside the defaults of the question: how far the search went, how many can be bought."""
         assert isinstance(columns, FoundByStack)
         parts = columns.parts
         found = {one.name: one for job, mine in parts for one in job.decided(mine)}
-        if self.first.asked.stack == (AUTO,):
+        if self.first.asked.stack == (AUTO,) and len(self.jobs) > 1:
             names = ", ".join(job.stack.name for job, _ in parts)
             best = columns.owner(columns.runs[0].key)[0].stack.name if columns.runs else names
             found["stack"] = Default(name="stack", value=best, why=f"the best of those in use: {names}")
@@ -257,24 +271,13 @@ def _axes(job: TrainingJob) -> tuple[bool, bool, bool]:
     return job.stack.pipeline, job.stack.tensor_parallel, job.stack.context_parallel
 
 
-def _together(parts: Sequence[tuple[TrainingJob, Searched]]) -> FoundByStack:
-    """Return what several stacks found as one: the best first."""
-    leaders = sorted((one for _, found in parts for one in found.frontier.found), key=lambda one: one.key)
-    bounds = [found.open_bound for _, found in parts if found.open_bound is not None]
-    account = joined([found.account for _, found in parts], 0.0)
-    names = tuple(job.stack.name for job, _ in parts)
-    return FoundByStack(runs=tuple(one.column for one in leaders[:MOST_COLUMNS]), parts=tuple(parts),
-                        open_bound=min(bounds, default=None),
-                        account=account.model_copy(update={"domains": {"stack": names, **account.domains}}))
-
-
 def _owned(columns: Columns, picks: Sequence[Picked]) -> Iterator[tuple[Run, tuple[TrainingJob, Searched]]]:
     """Yield the runs among what was picked, each with the job and the columns that it is of."""
     assert isinstance(columns, FoundByStack)
     yield from ((run, columns.owner(run.column.key)) for run in picks if isinstance(run, Run))
 
 
-def training_of(name: str, asked: Training, catalog: Catalog, terms: Terms, confidence: float) -> TrainingJob | ByStack:
+def training_of(name: str, asked: Training, catalog: Catalog, terms: Terms, confidence: float) -> ByStack:
     """Return a resolved training workload on its terms, by the stacks that it names or that are in use.
 
     A stack that cannot train the model at all is left out, unless none can. Raises PlannerError.
@@ -294,4 +297,4 @@ def training_of(name: str, asked: Training, catalog: Catalog, terms: Terms, conf
     if not made:
         assert refused is not None
         raise refused
-    return made[0][0] if place == 1 else ByStack(tuple(made))
+    return ByStack(tuple(made))

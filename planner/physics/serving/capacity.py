@@ -11,6 +11,8 @@ from planner.catalog.architecture import Model
 from planner.catalog.engine import Engine, Limits, Release
 from planner.catalog.formats import StoredCache, WeightFormat
 from planner.layouts.table import Floats
+from planner.physics.serving.adapters import Adapters
+from planner.physics.serving.adapters import slot_bytes as slot_bytes_of
 from planner.physics.serving.cache import Serving, activation_bytes, pool_bytes
 from planner.physics.serving.sequences import Cut, Paging, printed_tokens, sequence_bytes, slot_bytes
 from planner.physics.serving.settings import USUAL, EngineSettings
@@ -36,6 +38,7 @@ class Asked:
     """Of the GPU, where an engine's defaults depend on it."""
     drafts: int = 0
     """Layers of a speculative head that hold a cache."""
+    adapters: Adapters | None = None
 
     @property
     def limits(self) -> Limits:
@@ -126,7 +129,8 @@ def _weights(asked: Asked, cut: Cut) -> tuple[Floats, Floats]:
     """Return bytes of weights on a GPU of the first stage, and of the last."""
     first, last = (weight_bytes(asked.model, asked.weights, cut.tp, cut.pp, cut.data, last=last)
                    for last in (False, True))
-    return first, last
+    slots = 0.0 if asked.adapters is None else slot_bytes_of(asked.model, asked.adapters, cut)
+    return first + slots, last + slots
 
 
 def _pools(asked: Asked, cut: Cut, weights: tuple[Floats, Floats]) -> tuple[Floats, Floats]:

@@ -10,7 +10,7 @@ import numpy as np
 from planner.layouts.table import Floats
 
 STEEPEST = 0.95
-"""Elasticity of a step's time in the sequences beyond which no load is steady."""
+"""Beyond this no load is steady: the elasticity of a step's time in the sequences, and prompts' share of the time."""
 FAR = 2.0
 """Deviations at which it is seen how much slower a step is with more sequences."""
 

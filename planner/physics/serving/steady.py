@@ -15,13 +15,12 @@ import numpy as np
 
 from planner.catalog.speed import EngineSpeed
 from planner.layouts.table import Floats
+from planner.physics.serving.crowding import STEEPEST
 from planner.physics.serving.deployment import Deployment, Replicas
 from planner.physics.serving.points import SHARES, lognormal, points_of
 from planner.physics.serving.step import Load, step_times
 
 ROUNDS = 6
-LEAST_IDLE = 0.05
-"""Share of time that is taken as left for decoding at least: at none, no load is steady."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +131,7 @@ def joining(engine: EngineSpeed, drawn: Floats, plain: Floats, mixed: Floats, bu
         came = np.maximum(drawn * plain, 1e-9)
         found = drawn * mixed + came * np.exp(-drawn * mixed) / -np.expm1(-came)
     else:
-        many = np.maximum(drawn * np.minimum(plain / np.maximum(1 - busy, LEAST_IDLE), mixed), 1e-9)
+        many = np.maximum(drawn * np.minimum(plain / (1 - np.minimum(busy, STEEPEST)), mixed), 1e-9)
         found = many / -np.expm1(-many)
     return np.clip(found, 1.0, most)
 

@@ -20,6 +20,7 @@ from planner.catalog.attention import Attention, LatentAttention
 from planner.layouts.table import Floats
 from planner.physics import collectives
 from planner.physics.layers import Experts, Linear
+from planner.physics.serving.adapters import layer_seconds
 from planner.physics.serving.deployment import Deployment, Layer, Replicas, wide_of
 
 ACTIVATION = 2
@@ -250,10 +251,13 @@ def step_times(d: Deployment, rows: Replicas, load: Load) -> StepTimes:
         gaps = d.law.latent_gaps if isinstance(layer.attention, LatentAttention) else 1.0
         gaps *= d.law.indexer_gaps if kind.indexer is not None else 1.0
         other = other + count * (speed.layer * gaps + ACTIVATION * m * widths / on.memory)
+        if d.adapters is not None:
+            other = other + count * layer_seconds(d.adapters, kind, m, together, tp, tp * dp, on.memory, d.law.adapted)
     sampled = np.maximum(1.0, load.sequences * load.rows * share)
     head = product(d, on.wide, on.stream, sampled, np.full(len(rows), hidden), shape.vocab / tp, d.weights.other,
                    d.engine.rows)
-    sent = collectives.point_to_point(d.candidates, rows.candidate, rows.tp * rows.dp, ACTIVATION * m * hidden)
+    sent = collectives.point_to_point(collectives.neighbors_of(d.candidates), rows.candidate,
+                                      rows.tp * rows.dp, ACTIVATION * m * hidden)
     exchange = exchange + (pp - 1) * (sent + speed.exchange)
     host = speed.step + speed.sequence * load.sequences / dp + np.where(load.prompt > 0, speed.prompt_step, 0.0)
     # micro-batches are never quite alike, so that stages wait for the fullest

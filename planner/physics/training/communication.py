@@ -13,12 +13,49 @@ import numpy as np
 
 from planner.layouts.table import Floats, Ints, Layouts, Mask
 from planner.physics import collectives
-from planner.physics.layers import LayerKind
+from planner.physics.collectives import all_to_all, node_members
+from planner.physics.layers import Experts, LayerKind
 from planner.physics.training.compute import LayerTimes, layer_times
-from planner.physics.training.dispatch import dispatch
 from planner.physics.training.parameters import held_parameters, sequence_split, trained_parameters
 from planner.physics.training.question import Question
 from planner.physics.training.schedule import DUALPIPE
+
+
+def dispatch(question: Question, rows: Layouts, kinds: Sequence[tuple[LayerKind, float]]) -> Floats:
+    """Return seconds of a layer and micro-batch, the weighted sum over `kinds`: forward and backward."""
+    total = np.zeros(len(rows))
+    mixtures = [(kind.experts, share) for kind, share in kinds if kind.experts is not None]
+    if mixtures:
+        members = node_members(question.candidates, rows.candidate, rows.ep, rows.expert_split)
+        for experts, share in mixtures:
+            total = total + share * 4 * _one_way(question, rows, experts, members)
+    return total
+
+
+def _one_way(question: Question, rows: Layouts, experts: Experts, members: Floats) -> Floats:
+    """Return seconds of one all-to-all over the activations of a micro-batch."""
+    tokens = rows.micro_batch * question.sequence_length / rows.cp / sequence_split(question, rows)
+    ranks = rows.ep.astype(np.float64)
+    nodes = ranks / members
+    run = question.stack.experts
+    assert run is not None, "question_of refuses mixtures on stacks without experts"
+    payload = question.element_bytes(rows.precision) * tokens * experts.hidden * run.imbalance
+    if run.deduplicated:
+        # what arrives from other nodes is passed on inside, so every copy but those for the rank itself crosses there
+        to_ranks, to_nodes = ranks * (1 - missed(experts, ranks)), nodes * (1 - missed(experts, nodes))
+    else:
+        to_nodes = np.full_like(ranks, experts.per_token)
+        to_ranks = to_nodes / nodes
+    return all_to_all(question.candidates, rows.candidate, rows.ep, rows.expert_split,
+                      payload * to_ranks * (members - 1) / members, payload * to_nodes * (nodes - 1) / nodes)
+
+
+def missed(experts: Experts, parts: Floats) -> Floats:
+    """Return the probability that none of a token's experts is in one of `parts` equal parts of them."""
+    held, missed = experts.count / parts, np.ones_like(parts)
+    for chosen in range(experts.per_token):
+        missed = missed * np.maximum(0.0, experts.count - held - chosen) / (experts.count - chosen)
+    return missed
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +212,7 @@ def step_traffic(question: Question, rows: Layouts, compute: Floats, layers: Flo
     tables = np.maximum(0.0, gather + reduce - whole * (gather_layer + reduce_layer))
     return StepTraffic(per_layer=per_layer,
                        per_step=np.where(each, tables * (1 - stack.overlap.shard_gather), once - hidden),
-                       pipeline=_pipeline(question, rows))
+                       pipeline=pipeline_traffic(question, rows))
 
 
 def _units(question: Question, rows: Layouts) -> Floats:
@@ -220,13 +257,13 @@ def _replicated(question: Question, rows: Layouts, rank: RankParameters) -> tupl
     return whole, layer
 
 
-def _pipeline(question: Question, rows: Layouts) -> Floats:
+def pipeline_traffic(question: Question, rows: Layouts) -> Floats:
     """Return exposed stage-to-stage seconds of a step: steady sends less what overlaps, and the fill and drain."""
     tokens = rows.micro_batch * question.sequence_length / rows.cp
     split = rows.tp if question.stack.scatter_gather else sequence_split(question, rows)
     payload = question.element_bytes(rows.precision) * tokens * question.shape.hidden / split
     stride: Ints = rows.tp * rows.cp * rows.dp
-    send = collectives.point_to_point(question.candidates, rows.candidate, stride, payload)
+    send = collectives.point_to_point(question.hardware.links, rows.candidate, stride, payload)
     # interleaving sends v times as often, and is the schedule in which stacks overlap sends
     hidden = np.where(rows.vpp > 1, question.stack.overlap.pipeline, 0.0)
     steady = 2 * rows.micro_batches * rows.vpp * send * (1 - hidden)

@@ -13,32 +13,11 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from planner.catalog.hardware import LOW_PRECISION
-from planner.layouts.table import Floats, Ints, Layouts
+from planner.layouts.table import Floats, Layouts
 from planner.physics.layers import Experts, LayerKind, Linear, Scan
+from planner.physics.training.machine import Machine, machine
 from planner.physics.training.parameters import sequence_split
-from planner.physics.training.question import FULL_WIDTH, Question, computes
-
-
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """Per-row rates: matrix FLOP/s in the compute and in 16-bit precision, attention FLOP/s, memory bytes/s.
-
-    In fp32 and tf32 what else has 16 bits is of that format, and memory passes half as many elements a second.
-    """
-
-    matrix: Floats
-    matrix16: Floats
-    peak16: Floats
-    attention_forward: Floats
-    attention_backward: Floats
-    memory: Floats
-    multiprocessors: Floats
-    cache: Floats
-    """Bytes."""
-    low_precision: Floats
-    gradient: Floats
-    """Bytes of a weight's gradient."""
+from planner.physics.training.question import Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,44 +40,6 @@ class LayerTimes:
     def forward(self) -> Floats:
         """Forward of a whole layer."""
         return self.attention_linear + self.attention_core + self.mlp + self.norms + self.scan
-
-
-def machine(question: Question, candidate: Ints, precision: Ints) -> Machine:
-    """Gather the rates of each row."""
-    def column(value: object) -> Floats:
-        return np.array(value, np.float64)
-
-    # a precision the hardware lacks is removed by a rule; its place in the grid is never read
-    grid = [[question.matrix_rate(c, p) if computes(question.candidates[c], question.rates[c], p) else np.nan
-             for p in question.precisions] for c in range(len(question.candidates))]
-    full_width = column([p in FULL_WIDTH for p in question.precisions])[precision]
-    rates, gpus = question.rates, [c.gpu for c in question.candidates]
-    kernel = [question.stack.attention_kernel.get(g.architecture, 1.0) for g in gpus]
-    attention = column([r.attention_forward * k * g.attention_gain
-                        for r, k, g in zip(rates, kernel, gpus, strict=True)])[candidate]
-    backward = column([r.attention_backward for r in rates])[candidate]
-    peak = column([[question.peak_rate(c, _wide(question, c, p)) for p in question.precisions]
-                   for c in range(len(question.candidates))])[candidate, precision]
-    wide = column([[question.matrix_rate(c, _wide(question, c, p)) for p in question.precisions]
-                   for c in range(len(question.candidates))])[candidate, precision]
-    return Machine(
-        matrix=column(grid)[candidate, precision], matrix16=wide, peak16=peak,
-        attention_forward=peak * attention, attention_backward=peak * attention * backward,
-        # traffic is counted in 16-bit elements; those of 32 bits take twice as long
-        memory=column([g.memory_bandwidth * r.memory for g, r in zip(gpus, rates, strict=True)])[candidate]
-        / (1 + full_width),
-        cache=column([g.cache for g in gpus])[candidate],
-        multiprocessors=column([g.multiprocessors for g in gpus])[candidate],
-        low_precision=column([p in LOW_PRECISION for p in question.precisions])[precision],
-        gradient=column([question.stack.recipe(p).gradient / (1 + (p in FULL_WIDTH))
-                         for p in question.precisions])[precision])
-
-
-def _wide(question: Question, candidate: int, precision: str) -> str:
-    """Return the format of what stays out of low precision: fp32 or tf32 where asked, else bf16, or fp16 without it."""
-    if precision in FULL_WIDTH and computes(question.candidates[candidate], question.rates[candidate], precision):
-        return precision
-    return "bf16" if "bf16" in question.candidates[candidate].gpu.peak else "fp16"
 
 
 def gemm(question: Question, on: Machine, rate: Floats, m: Floats, k: Floats, n: Floats) -> Floats:

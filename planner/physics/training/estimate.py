@@ -14,11 +14,11 @@ from planner.physics.training.compute import (
     edge_times,
     kind_times,
     layer_times,
-    machine,
     mean,
     recompute_seconds,
 )
-from planner.physics.training.offload import offload_times
+from planner.physics.training.machine import machine
+from planner.physics.training.offload import OffloadTimes, offload_times
 from planner.physics.training.parameters import owned_parameters, trained_share
 from planner.physics.training.question import Question
 from planner.physics.training.schedule import DUALPIPE, bubble_parts, pipeline_seconds
@@ -68,7 +68,7 @@ class TimeTerms:
 
     def take(self, rows: Ints | Mask) -> TimeTerms:
         """Return the terms of the chosen rows."""
-        return TimeTerms(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
+        return TimeTerms(**{name: getattr(self, name)[rows] for name in _TIMES})
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,10 @@ class LayerTerms:
 
     def take(self, rows: Ints | Mask) -> LayerTerms:
         """Return the terms of the chosen rows."""
-        return LayerTerms(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
+        return LayerTerms(**{name: getattr(self, name)[rows] for name in _INNER})
+
+
+_TIMES, _INNER = (tuple(f.name for f in fields(of)) for of in (TimeTerms, LayerTerms))
 
 
 def layer_terms(question: Question, rows: Layouts) -> LayerTerms:
@@ -123,12 +126,19 @@ def layer_terms(question: Question, rows: Layouts) -> LayerTerms:
     expert = traffic.expert[inverse]
     # experts are reached behind the compute of another micro-batch, where there is one
     expert = expert - question.stack.overlap.expert_parallel * (rows.micro_batches > 1) * np.minimum(expert, compute)
-    nodes = rows.gpus / np.array([c.node.gpus for c in question.candidates])[rows.candidate]
+    nodes = rows.gpus / question.hardware.gpus[rows.candidate]
     return LayerTerms(
         compute=compute, tensor=traffic.tensor[inverse], context=traffic.context[inverse], expert=expert,
         modes=modes[inverse], first=(embedding + _lead(question, few))[inverse], last=head[inverse],
         jitter=question.stack.slowdown * (
             1 + question.kernels.jitter_per_doubling * np.log2(np.maximum(1.0, nodes))))
+
+
+def with_swaps(terms: LayerTerms, swapped: OffloadTimes) -> LayerTerms:
+    """Return the terms with what offload adds to a layer, and to its recompute."""
+    modes = terms.modes.copy()
+    modes[:, RECOMPUTE.index("full")] += swapped.full
+    return replace(terms, compute=terms.compute + swapped.layer, modes=modes)
 
 
 def time_terms(question: Question, rows: Layouts) -> TimeTerms:
@@ -138,8 +148,8 @@ def time_terms(question: Question, rows: Layouts) -> TimeTerms:
     step = step_traffic(question, rows, inner.layer, layers)
     swapped = offload_times(question, rows, inner.compute)
     return TimeTerms(
-        **{f.name: getattr(inner, f.name) for f in fields(inner)}, gather=step.per_layer, swap=swapped.layer,
-        swap_full=swapped.full, data=step.per_step, pipeline=step.pipeline, optimizer=_optimizer(question, rows),
+        **{name: getattr(inner, name) for name in _INNER}, gather=step.per_layer, swap=swapped.layer,
+        swap_full=swapped.full, data=step.per_step, pipeline=step.pipeline, optimizer=optimizer_seconds(question, rows),
         offload=swapped.step, overhead=np.full(len(rows), question.stack.step_overhead))
 
 
@@ -169,7 +179,7 @@ def faster_whole(question: Question, rows: Layouts) -> Mask:
 def offloaded(question: Question, rows: Layouts, terms: TimeTerms) -> TimeTerms:
     """Return `terms` at the offload of `rows`, which differ from those they were computed at in nothing else."""
     swapped = offload_times(question, rows, terms.compute)
-    return replace(terms, optimizer=_optimizer(question, rows), offload=swapped.step, swap=swapped.layer,
+    return replace(terms, optimizer=optimizer_seconds(question, rows), offload=swapped.step, swap=swapped.layer,
                    swap_full=swapped.full)
 
 
@@ -186,11 +196,10 @@ def _lead(question: Question, rows: Layouts) -> Floats:
     return times.forward + times.backward + again + traffic.tensor + traffic.context + traffic.expert
 
 
-def _optimizer(question: Question, rows: Layouts) -> Floats:
+def optimizer_seconds(question: Question, rows: Layouts) -> Floats:
     """Return seconds of the optimizer step on the GPU."""
     rank = rank_parameters(question, rows, trained=True)
-    memory = np.array([c.gpu.memory_bandwidth * r.memory
-                       for c, r in zip(question.candidates, question.rates, strict=True)], np.float64)[rows.candidate]
+    memory = question.hardware.memory_bandwidth[rows.candidate]
     owned = owned_parameters(rows, rank.dense, rank.experts)
     took: Floats = question.kernels.optimizer_bytes_per_parameter * owned * (1 - rows.offload) / memory
     return took

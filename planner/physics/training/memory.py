@@ -32,6 +32,10 @@ class States:
     master: Floats
     moments: Floats
 
+    def take(self, rows: Ints) -> States:
+        """Return those of the chosen rows."""
+        return States(*(getattr(self, name)[rows] for name in _STATES))
+
     def held(self, gradients_persist: bool) -> Floats:
         """Return what is held while activations peak: gradients only where their buffers persist."""
         return self.every - (0.0 if gradients_persist else self.gradients)
@@ -69,13 +73,12 @@ class MemoryTerms:
 
     def take(self, rows: Ints) -> MemoryTerms:
         """Return the terms of the chosen rows."""
-        taken: dict[str, Any] = {}
-        for f in fields(self):
-            value = getattr(self, f.name)
-            taken[f.name] = value[rows] if isinstance(value, np.ndarray) else States(
-                *(getattr(value, part.name)[rows] for part in fields(States)))
-        return MemoryTerms(**taken)
+        taken: dict[str, Any] = {name: getattr(self, name)[rows] for name in _TERMS}
+        return MemoryTerms(layer=self.layer.take(rows), first=self.first.take(rows), last=self.last.take(rows), **taken)
 
+
+_STATES = tuple(f.name for f in fields(States))
+_TERMS = tuple(f.name for f in fields(MemoryTerms) if f.name not in ("layer", "first", "last"))
 
 Parts = tuple[Floats, Floats]
 """Dense parameters on one GPU, and those of routed experts, which other ranks share out."""
@@ -151,7 +154,7 @@ def _tables(question: Question, rows: Layouts, held: Floats) -> States:
 
 
 def _sum(*parts: States) -> States:
-    return States(*(sum(getattr(p, f.name) for p in parts) for f in fields(States)))
+    return States(*(sum(getattr(p, name) for p in parts) for name in _STATES))
 
 
 def _twice(states: States, rows: Layouts) -> States:
@@ -163,7 +166,7 @@ def _twice(states: States, rows: Layouts) -> States:
 def _both(states: States, other: States, rows: Layouts) -> States:
     """Return the states of one end of the pipeline, with those of the other where DualPipe holds both on a rank."""
     dual = rows.schedule == DUALPIPE
-    return States(*(getattr(states, f.name) + np.where(dual, getattr(other, f.name), 0.0) for f in fields(States)))
+    return States(*(getattr(states, name) + np.where(dual, getattr(other, name), 0.0) for name in _STATES))
 
 
 def memory_terms(question: Question, rows: Layouts) -> MemoryTerms:
@@ -195,12 +198,11 @@ def memory_terms(question: Question, rows: Layouts) -> MemoryTerms:
     groups = np.sum(kinds, axis=0) + np.where(rows.pp > 1, stack.standing_groups, 0)
     buckets = np.where(rows.shard > 1, stack.bucket_bytes, 0.0)
     communicators = stack.communicator_bytes * groups + buckets
-    usable = np.array([c.gpu.usable_memory for c in question.candidates])[rows.candidate]
-    host = np.array([c.node.cpu.memory for c in question.candidates])[rows.candidate]
-    on_node = np.minimum(rows.gpus, np.array([c.node.gpus for c in question.candidates])[rows.candidate])
+    on = question.hardware
+    usable, host = on.usable[rows.candidate], on.host[rows.candidate]
+    on_node = np.minimum(rows.gpus, on.gpus[rows.candidate])
     room = (usable / question.memory_margin(rows) - stack.context_bytes - communicators) / stack.allocator_ratio
     per_logit = 0.0 if question.tuning.forward_only else stack.loss_bytes_per_logit
-    drives = np.array([c.node.nvme.capacity if c.node.nvme else 0.0 for c in question.candidates])[rows.candidate]
     share = trained_share(question)
     states = _layers(question, rows, shape.kinds, share)
     first = _sum(_layers(question, rows, shape.lead, float(share == 1)), _tables(question, rows, table))
@@ -219,7 +221,7 @@ def memory_terms(question: Question, rows: Layouts) -> MemoryTerms:
         logits=per_logit * tokens[:, 0] * vocab, gathered=gathered + expanded,
         communicators=communicators, capacity=room, usable=usable,
         host_per_layer=on_node * outside[0], host_capacity=host * question.kernels.host_memory_share,
-        nvme_per_layer=on_node * outside[1], nvme_capacity=drives)
+        nvme_per_layer=on_node * outside[1], nvme_capacity=on.flash[rows.candidate])
 
 
 def _outside(question: Question, rows: Layouts, dense: Floats, experts: Floats,

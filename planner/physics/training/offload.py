@@ -8,12 +8,10 @@ GPUs under one PCIe switch share its uplink, all GPUs of a node its memory bandw
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from planner.layouts.candidate import Candidate
 from planner.layouts.table import Floats, Layouts
 from planner.physics.training.communication import rank_parameters
 from planner.physics.training.parameters import owned_parameters, sequence_split
@@ -36,14 +34,11 @@ def offload_times(question: Question, rows: Layouts, compute: Floats) -> Offload
         return OffloadTimes(none, none, none)
     states = stack.recipe(question.precisions[0])
     trained, held = rank_parameters(question, rows, trained=True), rank_parameters(question, rows, trained=False)
-    on_flash = rows.nvme == 1
-    host, memory = _rate(question, rows, _uplink), _rate(question, rows, _host_memory)
-    read = np.where(on_flash, np.minimum(host, _rate(question, rows, _flash_read)), host)
-    write = np.where(on_flash, np.minimum(host, _rate(question, rows, _flash_write)), host)
-
-    adam = question.kernels.host_adam_bytes_per_parameter / memory
+    rates = _rates(question, rows)
+    host, read, write = rates.host, rates.read, rates.write
+    adam = question.kernels.host_adam_bytes_per_parameter / rates.memory
     moved = states.master + states.moments
-    adam = np.where(on_flash, np.maximum(adam, moved / read + moved / write), adam)
+    adam = np.where(rows.nvme == 1, np.maximum(adam, moved / read + moved / write), adam)
     # what weights fetched anyway bring along need not be sent again
     sent = (stack.reduce_bytes + 2.0) * (1 - rows.offload_parameters) / host
     step = owned_parameters(rows, trained.dense, trained.experts) * rows.offload * (adam + sent)
@@ -63,31 +58,24 @@ def _exposed(traffic: Floats, compute: Floats, hide: float) -> Floats:
     return traffic - hide * np.minimum(traffic, compute)
 
 
-def _rate(question: Question, rows: Layouts, of: Callable[[Candidate, int], float]) -> Floats:
-    """Return bytes/s of one GPU while all GPUs that the layout uses on a node do the same."""
-    out = np.empty(len(rows))
-    for number, candidate in enumerate(question.candidates):
-        mine = rows.candidate == number
-        used = np.minimum(rows.gpus[mine], candidate.node.gpus)
-        for gpus in np.unique(used):
-            out[np.flatnonzero(mine)[used == gpus]] = of(candidate, int(gpus))
-    return out
+@dataclass(frozen=True, slots=True)
+class _Rates:
+    """Bytes/s of one GPU of each row while all GPUs that the layout uses on a node do the same."""
 
-
-def _uplink(candidate: Candidate, gpus: int) -> float:
+    host: Floats
     """PCIe to the host, and no more than a GPU's share of the host's memory bandwidth."""
-    node = candidate.node
-    under_switch = -(-gpus // node.pcie.switches) if node.pcie.switches else 1
-    return min(candidate.gpu.pcie_bandwidth / under_switch, _host_memory(candidate, gpus))
+    memory: Floats
+    read: Floats
+    write: Floats
 
 
-def _host_memory(candidate: Candidate, gpus: int) -> float:
-    return candidate.node.cpu.memory_bandwidth / gpus
-
-
-def _flash_read(candidate: Candidate, gpus: int) -> float:
-    return candidate.node.nvme.read / gpus if candidate.node.nvme else np.inf
-
-
-def _flash_write(candidate: Candidate, gpus: int) -> float:
-    return candidate.node.nvme.write / gpus if candidate.node.nvme else np.inf
+def _rates(question: Question, rows: Layouts) -> _Rates:
+    on, at = question.hardware, rows.candidate
+    used = np.minimum(rows.gpus, on.gpus[at])
+    memory = on.host_bandwidth[at] / used
+    host = np.minimum(on.pcie[at] / np.maximum(np.ceil(used / on.switches[at]), 1), memory)
+    if not rows.nvme.any():
+        return _Rates(host, memory, host, host)
+    read, write = (np.where(rows.nvme == 1, np.minimum(host, flash[at] / used), host)
+                   for flash in (on.flash_read, on.flash_write))
+    return _Rates(host, memory, read, write)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -19,13 +20,14 @@ from planner.layouts.candidate import Candidate
 from planner.layouts.table import Floats, Ints, Layouts, Mask
 from planner.physics.kinds import shape_of
 from planner.physics.layers import Shape
+from planner.physics.training.hardware import Hardware, hardware_of
 from planner.physics.training.tuning import Tuning, tuning_of
 
 FULL_WIDTH = frozenset({"fp32", "tf32"})
 """Formats whose tensors have 32 bits; tf32 rounds them inside the product only."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Question:
     """Inputs shared by all rows of a table. `rates` pairs with `candidates`; `confidence` decides what fits."""
 
@@ -47,6 +49,11 @@ class Question:
     is held in reserve."""
     memory_least: tuple[float, float]
     """Measured over predicted that the same confidence puts below; a prediction too large even so does not fit."""
+
+    @cached_property
+    def hardware(self) -> Hardware:
+        """Facts of the candidates as columns."""
+        return hardware_of(self.candidates, self.rates)
 
     def memory_margin(self, rows: Layouts) -> Floats:
         """Return the margin of each row, by whether tensor or pipeline parallelism splits its model."""

@@ -24,7 +24,7 @@ from planner.render.facts import Fact, Part, bill, facts, latencies, memory_part
 from planner.render.figures import days, percent
 from planner.render.layout_text import brief
 from planner.render.portfolio import is_portfolio, job_row
-from planner.render.report.money import by_days_and_cost, rent_against_buy
+from planner.render.report.charts import by_days_and_cost, rent_against_buy
 from planner.render.report.schedule import cash, gantt
 from planner.render.tables import render_answer_line
 from planner.render.topology_svg import topology_svg

@@ -9,8 +9,7 @@ from html import escape
 from planner.answer.assignment import Assignment
 from planner.answer.schema import Plan
 from planner.render.portfolio import moment, on_pool, span
-from planner.render.report.charts import ticks
-from planner.render.report.money import short_usd
+from planner.render.report.charts import short_usd, ticks
 from planner.units import show_usd
 
 WIDE, LEFT, RIGHT = 960, 190, 12

@@ -2,9 +2,9 @@
 
 Plain integers: micro-requests/s rounded against the plan, micro-USD per node-hour. Replicas of all services share the
 nodes of a supply: the sizes of those within a node each divide the next, so that they pack without gaps.
-With k spares the rate must hold without the k strongest replicas of each pool: those of a service that do all of a
-request, and those of a supply that prefill, or decode. Prefill and decode replicas of one supply together answer what
-the weaker pool does.
+With k spares the rate must hold without the k strongest replicas of each pool, or without k nodes full of the
+strongest. Pools are those of a service that do all of a request, and those of a supply that prefill, or decode; the
+two of one supply together answer what the weaker does.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ class CoverModel:
     def _most(self, column: Column) -> int:
         """Return replicas that no plan needs more of: the whole rate, with the spares."""
         peak = max(self.problem.needs[column.service])
-        return -(-peak // column.micro_rate) + self.problem.spares[column.service]
+        spares = self.problem.spares[column.service] * self.problem.fail_together(column)
+        return -(-peak // column.micro_rate) + spares
 
     def _replicas(self, column: Column) -> list[cp_model.IntVar]:
         return [self.model.new_int_var(0, self._most(column), f"replicas[{column.key},{p}]") for p in self.periods]
@@ -82,8 +83,19 @@ class CoverModel:
         replicas = {c.key: self.replicas[c.key][period] for c in columns}
         if not spares or not columns:
             return sum(c.micro_rate * replicas[c.key] for c in columns)
-        # k replicas that rate t or more are at most k t, and what the others of them have above t: the best t is exact
         left, chosen = self.model.new_int_var(0, need, ""), []
+        if self.problem.whole_nodes and self.problem.whole_nodes[service]:
+            # replicas of several columns on a node have no more than a node of the strongest of them has
+            lost = [(c.micro_rate * self.problem.fail_together(c), self.used[c.key]) for c in columns]
+            strongest = self.model.new_int_var(0, max(rate for rate, _ in lost), "")
+            for rate, used in lost:
+                self.model.add(strongest >= rate * used)
+            chosen.append(self.model.new_bool_var(""))
+            total = sum(c.micro_rate * replicas[c.key] for c in columns)
+            self.model.add(left + spares * strongest <= total).only_enforce_if(chosen[-1])
+            self.model.add(left == 0).only_enforce_if(chosen[-1].negated())
+            return left
+        # k replicas that rate t or more are at most k t, and what the others of them have above t: the best t is exact
         for rate in sorted({c.micro_rate for c in columns}):
             chosen.append(self.model.new_bool_var(""))
             total = sum(min(c.micro_rate, rate) * replicas[c.key] for c in columns)
@@ -111,7 +123,7 @@ class CoverModel:
             whole = pools[-1, "whole"]
             if need and spares and len(pools) == 1 and whole:
                 # follows from the above; without it the bound of the relaxation is far off
-                least = min(c.micro_rate for c in whole)
+                least = min(c.micro_rate * problem.fail_together(c) for c in whole)
                 self.model.add(sum(c.micro_rate * self.replicas[c.key][period] for c in whole)
                                >= (need + spares * least) * self.active[service])
 

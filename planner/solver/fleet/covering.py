@@ -66,10 +66,17 @@ class Cover:
     """Whether replicas are on supplies of one provider only."""
     homogeneous: bool = False
     """Whether replicas are on supplies of one type of node only."""
+    whole_nodes: tuple[bool, ...] = ()
+    """Of each service whether its spares are nodes, which fail with all replicas on them; none is that none are."""
     ranges: tuple[tuple[int, int, int], ...] = ()
     """Of each service what it is of, and the first and last class of it that it answers: of those of one thing just one
     answers each class. None is that every service is needed."""
 
+    def fail_together(self, column: Column) -> int:
+        """Return how many replicas of a column one spare stands for: one, or as many as a node has room for."""
+        if not (self.whole_nodes and self.whole_nodes[column.service]):
+            return 1
+        return max(1, next(one.node_gpus for one in self.supplies if one.key == column.supply) // column.gpus)
 
     def alike(self, supply: Supply) -> tuple[str, str]:
         """Return what is the same of all supplies that replicas are on."""

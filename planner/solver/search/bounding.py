@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -12,9 +12,9 @@ from planner.layouts.table import Floats, Ints, Layouts, Mask
 from planner.physics.training.estimate import LayerTerms, TimeTerms, offloaded
 from planner.physics.training.memory import memory_terms
 from planner.physics.training.question import Question
-from planner.solver.search.bounds import Bound, bound, stem_bound, time_bound
+from planner.solver.search.bounds import Bound, bound, time_bound
 from planner.solver.search.found import Batch, Frontier
-from planner.solver.search.holding import least_short, stems_recompute, stems_short
+from planner.solver.search.holding import least_short, stems_short, stems_steps
 from planner.solver.search.job import Keys, Pricing
 from planner.solver.search.source import Source
 
@@ -51,12 +51,14 @@ class Bounding:
         self.out.removed["states"] += int((~held).sum()) * source.points
         return held
 
-    def least_steps(self, stems: Layouts, terms: LayerTerms, source: Source) -> Floats:
+    def least_steps(self, stems: Layouts, terms: LayerTerms, source: Source, near: Callable[[Layouts, Keys], Mask]
+                    ) -> Floats:
         """Return the least step seconds of whatever grows from each stem with its memory; inf where it has too little.
+
+        near: which stems are of interest at given keys.
         """
-        again = stems_recompute(self.question, self.levels, self.flash, stems, terms, source.stages(stems))
-        held = np.isfinite(again)
-        return np.where(held, stem_bound(self.question, stems, terms, np.where(held, again, 0.0)), np.inf)
+        return stems_steps(self.question, self.levels, self.flash, stems, terms, source.stages(stems),
+                           lambda some, steps: near(some, self.pricing.least(some, steps)))
 
     def batches(self, rows: Layouts, time: TimeTerms, known: Ints) -> Iterator[tuple[Batch, Keys, Mask]]:
         """Yield the rows at every level of offload not in `known` yet, each with keys and what may be staged.
@@ -92,9 +94,9 @@ class Bounding:
             self.out.fit += int(bounds.fits.sum())
             self.out.removed["memory"] += int((~bounds.fits).sum())
             open_[number, mine] = self._short(now, terms, bounds)
-            parts.append((now, terms, memory, mine, keys, keep))
-        for now, terms, memory, mine, keys, keep in parts:
-            yield Batch(now, terms, memory, known[mine]), keys, keep
+            parts.append((now, terms, memory, bounds.step, mine, keys, keep))
+        for now, terms, memory, step, mine, keys, keep in parts:
+            yield Batch(now, terms, memory, step, known[mine]), keys, keep
 
     def _short(self, rows: Layouts, time: TimeTerms, known: Bound) -> Mask:
         """Return where the bound already shows that memory costs time, or everything."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import lru_cache
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +18,7 @@ from planner.catalog.stack import Stack
 from planner.layouts.axes import CHUNKS, RECOMPUTE, SCHEDULES, STAGED, STAGED_LEAD
 from planner.layouts.rules import even_chunks
 from planner.layouts.table import Floats, Ints, Layouts, Mask
+from planner.physics.training.communication import pipeline_traffic
 from planner.physics.training.estimate import LayerTerms, TimeTerms, step_seconds
 from planner.physics.training.memory import MemoryTerms
 from planner.physics.training.question import Question
@@ -27,6 +30,10 @@ from planner.physics.training.schedule import (
     pipeline_seconds,
     splits_evenly,
 )
+from planner.solver.search.outside import host_short
+
+PIECE = 2**15
+"""Stages that are added up at once."""
 
 
 def mixes(stack: Stack, recompute: int) -> tuple[tuple[int, ...], ...]:
@@ -58,25 +65,31 @@ def time_bound(question: Question, rows: Layouts, time: TimeTerms) -> Floats:
     return _step(question, rows, time, np.zeros(len(rows)), even_slowest(question, rows, time))
 
 
-def stem_bound(question: Question, stems: Layouts, terms: LayerTerms, again: Floats | float = 0.0) -> Floats:
-    """Return the least step seconds of whatever grows from each stem: no traffic but inside layers, most interleaving.
+def stem_bound(question: Question, stems: Layouts, terms: LayerTerms, again: Floats | float = 0.0,
+               besides: Floats | float = 0.0, stage: Floats | float = 0.0) -> Floats:
+    """Return the least step seconds of whatever grows from each stem, of the traffic only that of layers and pipeline.
 
     Late axes add traffic, optimizer time and recompute, and choose between a split of their own and equal chunks.
-    again: seconds that all stages recompute for one micro-batch at least.
+    again: seconds that all stages recompute for one micro-batch at least; besides: seconds a step beside its pipeline;
+    stage: seconds of the slowest stage at least.
     """
     total = question.shape.layers * terms.layer + terms.first + terms.last + again
 
-    def step(slowest: Floats, parts: Ints | int) -> Floats:
+    def step(slowest: Floats, parts: Ints | int, sent: Floats) -> Floats:
         steady, bubble = pipeline_seconds(slowest, total, parts, stems.micro_batches)
-        return steady + bubble
+        return steady + bubble + sent
 
-    chunks = _most_chunks(question, stems)
-    slowest = _least_slowest(question, stems, terms, total)
-    plain, even = step(slowest, 1), step(np.maximum(slowest, even_slowest(question, stems, terms)), chunks)
-    least = np.where(chunks > 1, np.minimum(plain, even), plain)
+    chunks, sent = _most_chunks(question, stems), pipeline_traffic(question, stems)
+    slowest = np.maximum(_least_slowest(question, stems, terms, total), stage)
+    least = step(slowest, 1, sent)
+    if (chunks > 1).any():
+        # of all interleaved ones those with two chunks send least
+        even = step(np.maximum(slowest, even_slowest(question, stems, terms)), chunks,
+                    pipeline_traffic(question, stems.replace(vpp=np.full(len(stems), 2))))
+        least = np.where(chunks > 1, np.minimum(least, even), least)
     if max(question.stack.schedules, key=SCHEDULES.index) in ("zero-bubble", "dualpipe"):
-        least = np.minimum(least, step(slowest, FILLED))
-    found: Floats = (least + question.stack.step_overhead) * terms.jitter
+        least = np.minimum(least, step(slowest, FILLED, sent))
+    found: Floats = (least + question.stack.step_overhead + besides) * terms.jitter
     return found
 
 
@@ -144,13 +157,27 @@ def _step(question: Question, rows: Layouts, time: TimeTerms, recompute: Floats,
 def bound(question: Question, rows: Layouts, time: TimeTerms, memory: MemoryTerms) -> Bound:
     """Return the bound of each row with its memory."""
     layers = question.shape.layers
-    staged = np.unique(rows.recompute).tolist() or [0]
-    allowed = sorted({mode for recompute in staged for mix in mixes(question.stack, recompute) for mode in mix})
-    found, price = _held(question, rows, time, memory, allowed, time.added)
+    found, price = _held(question, rows, time, memory, _modes(question, rows), time.added)
     fixed = splits_evenly(rows.vpp, rows.schedule)
     extra = np.where(fixed, found.recompute, _again(question, found, price))
-    held, outside = found.holds & (fixed | (found.room >= layers)), _host_short(question, rows, memory)
+    held, outside = found.holds & (fixed | (found.room >= layers)), host_short(question, rows, memory)
     return Bound(_step(question, rows, time, extra, found.slowest), held & (outside <= 0), held, found.short, outside)
+
+
+def shortage(question: Question, rows: Layouts, memory: MemoryTerms) -> tuple[Mask, Floats, Floats]:
+    """Return of `bound` what depends on no time: whether GPUs hold each row, and what they and hosts are short of."""
+    none = np.zeros(len(rows))
+    free = LayerTerms(compute=none, tensor=none, context=none, expert=none, modes=np.zeros((len(rows), len(RECOMPUTE))),
+                      first=none, last=none, jitter=none)
+    found = _held(question, rows, free, memory, _modes(question, rows), free.modes)[0]
+    held = found.holds & (splits_evenly(rows.vpp, rows.schedule) | (found.room >= question.shape.layers))
+    return held, found.short, host_short(question, rows, memory)
+
+
+def _modes(question: Question, rows: Layouts) -> list[int]:
+    """Return the recompute modes that some row may use."""
+    staged = np.unique(rows.recompute).tolist() or [0]
+    return sorted({mode for recompute in staged for mix in mixes(question.stack, recompute) for mode in mix})
 
 
 def _held(question: Question, rows: Layouts, time: LayerTerms | TimeTerms, memory: MemoryTerms, allowed: list[int],
@@ -192,53 +219,57 @@ class _Stages:
     recompute: Floats
     holds: Mask
 
-    def back(self, order: Ints) -> _Stages:
-        """Return the rows in the order they had before `order` was applied."""
-        place = np.empty_like(order)
-        place[order] = np.arange(len(order))
-        return _Stages(*(getattr(self, f.name)[place] for f in fields(self)))
-
 
 def _stages(question: Question, rows: Layouts, time: LayerTerms | TimeTerms, memory: MemoryTerms, keep: _Kept
             ) -> _Stages:
-    """Add up the stages of each row."""
+    """Add up the stages of each row; in pieces, so that what is at work stays in the cache."""
     layers, persist = question.shape.layers, question.stack.gradients_persist
-    # deepest pipelines first, so that the rows that have a stage are a slice
-    order = np.argsort((-rows.pp).astype(np.int16), kind="stable")
-    pp, vpp, batches = rows.pp[order], rows.vpp[order], rows.micro_batches[order]
-    schedule = rows.schedule[order]
-    state, first, last = (s.held(persist)[order] for s in (memory.layer, memory.first, memory.last))
-    most, least, price = keep.most[order], keep.least[order], keep.price[order]
-    kept_first, live = memory.kept_first[order], memory.live[order]
-    room_of_states = memory.capacity[order] - memory.gathered[order]
-    average = layers * (state + memory.kept.min(axis=1)[order]) / pp
-    ended = np.maximum(live, memory.logits[order]) + last - live
-    each, at_first, at_last = (values[order] for values in (time.layer, *end_times(rows, time)))
-    even, fixed = even_splits(layers, int(pp.max(initial=1))), splits_evenly(rows.vpp, rows.schedule)[order]
-    zero = np.zeros(len(rows))
-    found = _Stages(zero, zero.copy(), zero.copy(), np.full(len(rows), np.inf), zero.copy(), zero.copy(),
-                    np.ones(len(rows), bool))
-    for stage in range(int(pp.max(initial=1))):
-        on = slice(0, int(np.searchsorted(-pp, -stage, side="left")))
-        flight = in_flight_chunks(pp[on], vpp[on], batches[on], stage, schedule[on]) / vpp[on]
-        ends = pp[on] == stage + 1
-        left = room_of_states[on] - live[on] - np.where(ends, ended[on], 0.0)
-        if stage == 0:
-            left -= first[on] + kept_first[on] * flight
-        # a byte at least, so that a layer held elsewhere divides nothing by zero
-        found.free[on] += np.clip(left / np.maximum(state[on] + flight * most[on], 1.0), 0, layers)
-        leanest = state[on] + flight * least[on]
-        found.room[on] += np.clip(np.floor(left / np.maximum(leanest, 1.0) + 1e-9), 0, layers)
-        found.short[on] += (average[on] - left) / pp[on]
-        found.slope[on] = np.minimum(found.slope[on], state[on] / flight + most[on])
-        count = even[pp[on], stage]
-        # a stage of a split of its own holds one layer at least
-        found.holds[on] &= np.where(fixed[on], count, 1) * leanest <= left * (1 + 1e-12)
-        again = np.maximum(0.0, count * most[on] - (left - count * state[on]) / flight) * price[on]
-        found.recompute[on] += again
-        seconds = count * each[on] + again + np.where(ends, at_last[on], 0.0) + (at_first[on] if stage == 0 else 0.0)
-        found.slowest[on] = np.maximum(found.slowest[on], seconds)
-    return found.back(order)
+    state, first, last = (s.held(persist) for s in (memory.layer, memory.first, memory.last))
+    left = memory.capacity - memory.gathered - memory.live
+    at_first, at_last = end_times(rows, time)
+    columns: tuple[Any, ...] = (
+        rows.pp, rows.vpp, rows.micro_batches, rows.schedule, state, keep.most, keep.least, keep.price, left, first,
+        memory.kept_first, np.maximum(memory.live, memory.logits) + last - memory.live,
+        layers * (state + memory.kept.min(axis=1)) / rows.pp, time.layer, at_first, at_last)
+    ends = np.cumsum(rows.pp)
+    cuts = np.searchsorted(ends, np.arange(PIECE, int(ends[-1:].sum()), PIECE)).tolist()
+    even, fixed = even_splits(layers, int(rows.pp.max(initial=1))), splits_evenly(rows.vpp, rows.schedule)
+    parts = [_piece(layers, even, fixed[start:end], *(column[start:end] for column in columns))
+             for start, end in pairwise([*dict.fromkeys((0, *cuts)), len(rows)])]
+    return parts[0] if len(parts) == 1 else _Stages(*(
+        np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(_Stages)))
+
+
+def _piece(layers: int, even: Ints, fixed: Mask, pp: Ints, vpp: Ints, batches: Ints, schedule: Ints, state: Floats,
+           most: Floats, least: Floats, price: Floats, left: Floats, first: Floats, kept_first: Floats, ended: Floats,
+           average: Floats, each: Floats, at_first: Floats, at_last: Floats) -> _Stages:
+    """Add up the stages of rows, which lie one after the other."""
+    firsts = np.cumsum(pp) - pp
+    lasts = firsts + pp - 1
+    row = np.repeat(np.arange(len(pp)), pp)
+    stage = np.arange(len(row)) - firsts[row]
+    chunks = in_flight_chunks(pp[row], vpp[row], batches[row], stage, schedule[row] if schedule.any() else 0)
+    flight: Floats = chunks / vpp[row]
+    room = left[row]
+    room[lasts] -= ended
+    room[firsts] -= first + kept_first * flight[firsts]
+    states, keeps, leanest = state[row], most[row], state[row] + flight * least[row]
+    # a byte at least, so that a layer held elsewhere divides nothing by zero
+    free = np.clip(room / np.maximum(states + flight * keeps, 1.0), 0, layers)
+    whole = np.clip(np.floor(room / np.maximum(leanest, 1.0) + 1e-9), 0, layers)
+    count = even[pp[row], stage]
+    # a stage of a split of its own holds one layer at least
+    holds = np.where(fixed[row], count, 1) * leanest <= room * (1 + 1e-12)
+    again = np.maximum(0.0, count * keeps - (room - count * states) / flight) * price[row]
+    seconds = count * each[row] + again
+    seconds[lasts] += at_last
+    seconds[firsts] += at_first
+    total = np.add.reduceat
+    return _Stages(free=total(free, firsts), room=total(whole, firsts),
+                   short=total((average[row] - room) / pp[row], firsts),
+                   slope=np.minimum.reduceat(states / flight + keeps, firsts),
+                   slowest=np.maximum.reduceat(seconds, firsts), recompute=total(again, firsts),
+                   holds=np.logical_and.reduceat(holds, firsts))
 
 
 def _seconds_per_byte(added: Floats, memory: MemoryTerms, allowed: list[int]) -> Floats:
@@ -249,28 +280,3 @@ def _seconds_per_byte(added: Floats, memory: MemoryTerms, allowed: list[int]) ->
         with np.errstate(divide="ignore", invalid="ignore"):
             price = np.minimum(price, np.where(freed > 0, added[:, mode] / freed, np.inf))
     return np.where(np.isfinite(price), price, 0.0)
-
-
-def _host_short(question: Question, rows: Layouts, memory: MemoryTerms) -> Floats:
-    """Return by what share of itself host or flash is too small for what the average node offloads; the last node may
-    hold fewer stages.
-    """
-    node = np.minimum(rows.gpus, np.array([c.node.gpus for c in question.candidates])[rows.candidate])
-    ranks = rows.gpus // rows.pp
-    stages = np.maximum(node // ranks, 1)
-    shared = question.shape.layers / np.ceil(rows.pp / stages) * ranks / node
-    layers = np.where(stages > 1, shared, question.shape.layers / rows.pp)
-    # a node without flash is asked for none
-    host, flash = (held * layers / np.maximum(capacity, 1.0) for held, capacity in (
-        (memory.host_per_layer, memory.host_capacity), (memory.nvme_per_layer, memory.nvme_capacity)))
-    short: Floats = np.maximum(host, flash) - 1
-    return short
-
-
-def host_layers(question: Question, memory: MemoryTerms, row: int) -> int:
-    """Return how many layers a stage may hold before what its node offloads outgrows the host or its flash."""
-    most = question.shape.layers
-    for per_layer, capacity in ((memory.host_per_layer[row], memory.host_capacity[row]),
-                                (memory.nvme_per_layer[row], memory.nvme_capacity[row])):
-        most = most if per_layer == 0 else min(most, int(capacity // per_layer))
-    return most

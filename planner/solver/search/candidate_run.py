@@ -12,30 +12,77 @@ from planner.layouts.table import Ints, Layouts, Mask, joined
 from planner.solver.search.job import Key, Keys, joined_keys
 from planner.solver.search.leaders import Keeping
 
-FIRST_BATCH = 256
-"""Stems grown at once while the incumbent is young; more where the search goes deep."""
+FIRST_BATCH = 1024
+"""Stems whose bounds are sharpened at once while the incumbent is young; more where the search goes deep."""
+FIRST_GROWN = 32
+"""Stems grown at once, alike."""
+LARGEST_BATCH = 8192
+"""Stems of a candidate sharpened or grown in one round at most."""
 Heap = list[tuple[Key, int, int, int]]
 """Least key, batch, row, and how many rows from there on are not refined yet: 0 for a single one that is."""
 
 
 @dataclass(slots=True)
 class Run:
-    """The search of one candidate: its stems, those not grown yet best first, and what awaits staging."""
+    """The search of one candidate: its stems, best first by their bounds, of which the sharper ones take memory into
+    account, and what awaits staging.
+    """
 
     leaders: Keeping
     stems: Layouts
     keys: Keys
     order: Ints
-    whole: Ints
-    """The order at the start."""
+    """Stems whose bounds are not sharpened yet."""
+    ready: Layouts
+    """Stems whose bounds are, with their keys."""
+    sharp: Keys
     heap: Heap = field(default_factory=list)
     size: int = FIRST_BATCH
+    grown: int = FIRST_GROWN
     ended: bool = False
+
+    @classmethod
+    def start(cls, leaders: Keeping, stems: Layouts, keys: Keys) -> Run:
+        """Return the search of a candidate with these stems and their least keys."""
+        none = slice(0, 0)
+        return cls(leaders, stems, keys, keys.order(), stems.take(none), keys.take(none))
 
     @property
     def ahead(self) -> Key | None:
         """The key of the best stem not grown yet."""
-        return self.keys.entry(self.order[0]) if len(self.order) else None
+        keys = [self.keys.entry(self.order[0])] if len(self.order) else []
+        return min([*keys, self.sharp.entry(0)] if len(self.ready) else keys, default=None)
+
+    @property
+    def left(self) -> int:
+        """Stems not grown yet."""
+        return len(self.order) + len(self.ready)
+
+    def blunt(self) -> Layouts:
+        """Take out the stems whose bounds are to be sharpened next; none where one that is sharp is ahead of all."""
+        if not len(self.order) or (len(self.ready) and self.sharp.entry(0) < self.keys.entry(self.order[0])):
+            return self.stems.take(slice(0, 0))
+        rest, self.order = self.order[:self.size], self.order[self.size:]
+        self.size = min(2 * self.size, LARGEST_BATCH)
+        return self.stems.take(rest)
+
+    def sharpened(self, stems: Layouts, keys: Keys) -> None:
+        """Put in stems with sharper keys."""
+        stems, keys = joined([self.ready, stems]), joined_keys([self.sharp, keys])
+        order = keys.order()
+        self.ready, self.sharp = stems.take(order), keys.take(order)
+
+    def next(self) -> tuple[Layouts, int]:
+        """Take out the stems to grow next, and count those of them that the leaders exclude by now."""
+        ahead = len(self.ready)
+        if len(self.order):
+            ahead = int(np.searchsorted(self.sharp.first, self.keys.first[self.order[0]], side="right"))
+        count = max(1, min(ahead, self.grown))
+        near = np.flatnonzero(self.leaders.near(self.sharp.take(slice(0, count))))
+        stems = self.ready.take(near)
+        self.ready, self.sharp = self.ready.take(slice(count, None)), self.sharp.take(slice(count, None))
+        self.grown = min(2 * self.grown, LARGEST_BATCH)
+        return stems, count - len(near)
 
 
 def by_candidate(parts: Sequence[tuple[Layouts, Keys]]) -> Iterator[tuple[int, Layouts, Keys]]:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from planner.layouts.axes import AXES, Space, column_type, domain
-from planner.layouts.table import Ints, Layouts, constant
+from planner.layouts.table import Floats, Ints, Layouts, constant
 from planner.physics.training.estimate import layer_terms
 from planner.physics.training.question import Question, computes
 from planner.solver.search.job import Key, Pricing
@@ -53,13 +54,13 @@ def floor(question: Question, space: Space, pricing: Pricing) -> Key:
 
 def floors(question: Question, space: Space, pricing: Pricing) -> Floors:
     """Return objective and cents that no layout of the space is below."""
-    rows = _every(question, space)
+    rows, work = _work(question, tuple(tuple(domain(name, space)) for name in DECISIVE))
     first, cents = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
     if len(rows) and pricing.job.timed:
-        first, cents = _least(question, space, pricing, rows)
-    least: dict[int, Key] = {}
-    for row in np.lexsort((cents, first)).tolist():
-        least.setdefault(int(rows.candidate[row]), (int(first[row]), int(cents[row])))
+        first, cents = _least(question, space, pricing, rows, work)
+    order = np.lexsort((cents, first, rows.candidate))
+    order = order[np.flatnonzero(np.diff(rows.candidate[order], prepend=-1))]
+    least = {int(rows.candidate[row]): (int(first[row]), int(cents[row])) for row in order}
     values = [np.array(domain(name, space), np.int64) for name in DECISIVE]
     places = tuple(_places(one) for one in values)
     table = np.zeros([len(one) for one in values], np.int64)
@@ -74,11 +75,9 @@ def _places(values: Ints) -> Ints:
     return places
 
 
-def _least(question: Question, space: Space, pricing: Pricing, rows: Layouts) -> tuple[Ints, Ints]:
+def _least(question: Question, space: Space, pricing: Pricing, rows: Layouts, work: Floats) -> tuple[Ints, Ints]:
     """Return objective and cents that no layout with the decisive axes of each row is below."""
     job, at = pricing.job, rows.candidate
-    terms = layer_terms(question, rows)
-    work = question.shape.layers * terms.layer + terms.first + terms.last
     gpu_seconds = (work * rows.tp * rows.cp / rows.micro_batch * question.stack.slowdown * HAIR
                    * -(-job.tokens // job.sequence_length))
     node_seconds = gpu_seconds / pricing.node_gpus[at]
@@ -90,9 +89,18 @@ def _least(question: Question, space: Space, pricing: Pricing, rows: Layouts) ->
     return np.floor(first).astype(np.int64), cents
 
 
-def _every(question: Question, space: Space) -> Layouts:
-    """Return every combination of what decides how long a layer takes and its hardware can run, once."""
-    values = [np.array(domain(name, space), column_type(name)) for name in DECISIVE]
+@lru_cache(maxsize=8)
+def _work(question: Question, domains: tuple[tuple[float, ...], ...]) -> tuple[Layouts, Floats]:
+    """Return every combination of what decides how long a layer takes and its hardware can run, once, and the seconds
+    of all layers for one micro-batch. domains: of each decisive axis.
+    """
+    rows = _every(question, domains)
+    terms = layer_terms(question, rows)
+    return rows, question.shape.layers * terms.layer + terms.first + terms.last
+
+
+def _every(question: Question, domains: tuple[tuple[float, ...], ...]) -> Layouts:
+    values = [np.array(domain, column_type(name)) for name, domain in zip(DECISIVE, domains, strict=True)]
     columns = dict(zip(DECISIVE, (one.ravel() for one in np.meshgrid(*values, indexing="ij")), strict=True))
     runs = np.array([[computes(candidate, rates, precision) for precision in question.precisions]
                      for candidate, rates in zip(question.candidates, question.rates, strict=True)])

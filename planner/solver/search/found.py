@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from planner.layouts.table import Ints, Layouts
+from planner.layouts.table import Floats, Ints, Layouts
 from planner.physics.training.estimate import TimeTerms
 from planner.physics.training.memory import MemoryTerms
 from planner.solver import staging
@@ -20,12 +20,15 @@ class Batch:
     rows: Layouts
     time: TimeTerms
     memory: MemoryTerms
+    step: Floats
+    """Least step seconds with this memory."""
     known: Ints
     """Bit n is set where the row's variant at level n of the search is bounded already."""
 
     def take(self, rows: Ints) -> Batch:
         """Return the chosen rows as a batch of their own."""
-        return Batch(self.rows.take(rows), self.time.take(rows), self.memory.take(rows), self.known[rows])
+        return Batch(self.rows.take(rows), self.time.take(rows), self.memory.take(rows), self.step[rows],
+                     self.known[rows])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

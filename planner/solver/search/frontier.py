@@ -32,8 +32,6 @@ from planner.solver.search.source import Source
 from planner.solver.search.stage_row import stage_row
 from planner.solver.settings import UNLIMITED, Effort, OutOfTime
 
-LARGEST_BATCH = 2048
-"""Stems of a candidate grown in one round at most."""
 GROWN = 2048
 """Stems of all candidates grown at once: their layouts, with all terms, are what memory is for."""
 SIDE_BY_SIDE = 2**18
@@ -115,8 +113,7 @@ class Search:
         for candidate, own, least in by_candidate(parts):
             if candidate not in self.kept:
                 self.kept[candidate] = self.leaders(own.gpus)
-            order = least.order()
-            self.runs[candidate] = Run(self.kept[candidate], own, least, order, order)
+            self.runs[candidate] = Run.start(self.kept[candidate], own, least)
         try:
             while not self.out.interrupted and (open_ := [run for run in self.runs.values() if not run.ended]):
                 self._round(open_, source)
@@ -127,26 +124,39 @@ class Search:
         for run in self.runs.values():
             if not run.ended:
                 # what was taken up but not ended is no worse than the least bound of all
-                run.order, run.heap = run.whole, []
-                self._leave(run, source)
+                self._leave(Run.start(run.leaders, run.stems, run.keys), source)
 
     def _round(self, runs: Sequence[Run], source: Source) -> None:
-        """Stage what is next in line of every candidate, then refine or grow for all of them what comes after."""
+        """Stage what is next in line of every candidate, then do for all of them at once what comes after: refine
+        layouts, sharpen the bounds of stems, or grow them.
+        """
         refine: dict[int, list[Ints]] = {}
+        blunt: list[Layouts] = []
         grow: list[Layouts] = []
         for run in runs:
             block = self._stage(run)
             if block is not None:
                 refine.setdefault(block[0], []).append(block[1])
             elif not self._ended(run, source):
-                grow.append(self._next(run, source))
+                blunt.append(run.blunt())
+                if not len(blunt[-1]):
+                    stems, far = run.next()
+                    self.out.removed["bound"] += far * source.points
+                    grow.append(stems)
         for at, blocks in refine.items():
             self._refine(at, np.concatenate(blocks))
+        if any(map(len, blunt)):
+            self._sharpen(joined(blunt), source)
         if any(map(len, grow)):
-            stems = grow[0] if len(grow) == 1 else joined(grow)
+            stems = joined(grow)
             for start in range(0, len(stems), GROWN):
                 self.effort.check()
                 self._take_up(source.grow(stems.take(slice(start, start + GROWN))))
+
+    def _sharpen(self, stems: Layouts, source: Source) -> None:
+        """Put stems back at bounds that take their memory into account."""
+        for candidate, own, keys in by_candidate([self.sieve.held(stems, source)]):
+            self.runs[candidate].sharpened(own, keys)
 
     def reaching(self, source: Source, most: int) -> Layouts:
         """Return every layout whose bound without memory is at most `most` in the objective's quantum."""
@@ -154,6 +164,7 @@ class Search:
         source = self.sieve.hopeful(source)
         for stems, _ in self.sieve.blocks(source, 0):
             mine, keys = self.sieve.within_limits(stems, source)
+            mine, keys = self.sieve.held(mine.take(np.flatnonzero(keys.first <= most)), source)
             rows = source.grow(mine.take(np.flatnonzero(keys.first <= most)))
             bounds = time_bound(self.question, rows, time_terms(self.question, rows))
             tables.append(rows.take(np.flatnonzero(self.pricing.least(rows, bounds).first <= most)))
@@ -163,25 +174,16 @@ class Search:
         """Say whether a candidate's search has come to its end, and account for what it leaves."""
         ahead, end = run.ahead, run.leaders.end
         if ahead is None or self._enough() or (end is not None and ahead[:SORTED] > end):
-            self.out.removed["bound"] += len(run.order) * source.points
+            self.out.removed["bound"] += run.left * source.points
             self.out.removed["bound_with_memory"] += len(run.heap)
             run.ended = True
         elif self._out_of_time():
             self._leave(run, source)
         return run.ended
 
-    def _next(self, run: Run, source: Source) -> Layouts:
-        """Return the stems of a candidate to grow next."""
-        rest, run.order = run.order[:run.size], run.order[run.size:]
-        # what the leaders exclude by now is not grown with the rest of its batch
-        near = rest[run.leaders.near(run.keys.take(rest))]
-        self.out.removed["bound"] += (len(rest) - len(near)) * source.points
-        run.size = min(2 * run.size, LARGEST_BATCH)
-        return run.stems.take(near)
-
     def _leave(self, run: Run, source: Source) -> None:
         """Count what is left when time ran out, and note its least key."""
-        self.out.removed["time"] += len(run.order) * source.points
+        self.out.removed["time"] += run.left * source.points
         for key in (*([run.ahead] if run.ahead else []), *(entry for entry, *_ in run.heap[:1])):
             self.out.note_open(key[:2])
         run.ended = True
@@ -262,7 +264,7 @@ class Search:
     def _refine(self, at: int, rows: Ints) -> None:
         """Put blocks of rows of one batch back on the heaps one by one, each at its refined bound."""
         batch = self.batches[at].take(rows)
-        steps = refined_bound(self.question, batch.rows, batch.time, batch.memory)
+        steps = refined_bound(self.question, batch.rows, batch.time, batch.memory, batch.step)
         keys = self.pricing.least(batch.rows, steps)
         near = self._near(batch.rows, keys) & self.bounding.within_limits(keys, "_refined")
         self.out.removed["bound_refined"] += len(rows) - int(near.sum())

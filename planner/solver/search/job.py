@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 
 import numpy as np
 
@@ -75,25 +76,43 @@ class Keys:
 
     def take(self, rows: Ints | slice) -> Keys:
         """Return the keys of the chosen rows."""
-        return Keys(*(getattr(self, f.name)[rows] for f in fields(self)))
+        return Keys(*(getattr(self, name)[rows] for name in _KEYS))
+
+
+_KEYS = tuple(f.name for f in fields(Keys))
 
 
 def joined_keys(parts: Sequence[Keys]) -> Keys:
     """Return the keys of all parts, of which there is at least one."""
-    return Keys(*(np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(Keys)))
+    return Keys(*(np.concatenate([getattr(part, name) for part in parts]) for name in _KEYS))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Pricing:
     """A job on its candidates: turns step seconds of rows into least keys, and of one row into its column."""
 
     job: Job
     candidates: tuple[Candidate, ...]
 
-    @property
+    @cached_property
     def node_gpus(self) -> Ints:
         """GPUs per node, by candidate."""
         return np.array([c.node.gpus for c in self.candidates], np.int64)
+
+    @cached_property
+    def loads(self) -> Floats:
+        """Watts of a node under load, by candidate."""
+        return np.array([candidate.node.power.load for candidate in self.candidates])
+
+    @cached_property
+    def limits(self) -> Ints:
+        """Nodes that there are, by candidate."""
+        return np.array([10**9 if offer.max_nodes is None else offer.max_nodes for offer in self.job.offers])
+
+    @cached_property
+    def paid(self) -> Ints:
+        """Microseconds that are paid for at least, by candidate."""
+        return np.array([offer.least_us for offer in self.job.offers], np.int64)
 
     def steps(self, rows: Layouts) -> Ints:
         """Return the optimizer steps that cover the job's tokens, by each row's own batch."""
@@ -128,14 +147,13 @@ class Pricing:
         usual = self.usual_spares(rows)
         if not self._is_limited:
             return usual
-        most = np.array([10**9 if offer.max_nodes is None else offer.max_nodes for offer in self.job.offers])
+        most = self.limits
         if self.job.max_power_w is not None:
-            loads = np.array([candidate.node.power.load for candidate in self.candidates])
-            most = np.minimum(most, np.floor(self.job.max_power_w / loads).astype(np.int64))
+            most = np.minimum(most, np.floor(self.job.max_power_w / self.loads).astype(np.int64))
         found: Ints = np.clip(most[rows.candidate] - self.nodes(rows), 0, usual)
         return found
 
-    @property
+    @cached_property
     def _is_limited(self) -> bool:
         """Whether nodes or their power may leave no room for spares."""
         return self.job.max_power_w is not None or any(offer.max_nodes is not None for offer in self.job.offers)
@@ -176,21 +194,27 @@ class Pricing:
 
     def least(self, rows: Layouts, step: Floats) -> Keys:
         """Turn least step seconds into least durations, costs and keys, rounded down."""
-        nodes = self.nodes(rows)
-        seconds = self.steps(rows) * step / self.share(rows)
+        # what depends on hardware and GPUs alone is worked out once for each
+        first, place = distinct(rows.gpus, rows.candidate)
+        few = rows.take(first)
+        at = few.candidate
+        totals, most = self.nodes(few) + self.spares(few), self.limits[at]
+        prices = self._prices(few, totals, most)
+        watts = np.ceil(totals * self.loads[at]).astype(np.int64)
+        least_us = self.paid[at]
+
+        seconds = self.steps(rows) * step / self.share(few)[place]
         micros = duration_floor(seconds) if self.job.timed else np.zeros(len(rows), np.int64)
-        uppers = np.maximum(micros, duration_floor(seconds * np.array(self.job.upper)[rows.candidate]))
-        total = nodes + self.spares(rows)
-        most = np.array([10**9 if o.max_nodes is None else o.max_nodes for o in self.job.offers])[rows.candidate]
-        prices = self._prices(rows, total, most)
-        paid = np.maximum(micros, np.array([offer.least_us for offer in self.job.offers])[rows.candidate])
+        uppers = np.maximum(micros, duration_floor(seconds * np.array(self.job.upper)[at][place]))
+        paid = np.maximum(micros, least_us[place])
         # a hair below the exact product, so that float rounding never lifts a bound
-        cents = np.minimum(np.floor(total * prices * paid / 3.6e13 * (1 - 1e-12)), 9e18).astype(np.int64)
-        cents = self._committed(rows, total, (paid > micros) & (total <= most), cents)
-        watts = np.ceil(total * np.array([c.node.power.load for c in self.candidates])[rows.candidate]).astype(np.int64)
+        cents = np.minimum(np.floor((totals * prices)[place] * paid / 3.6e13 * (1 - 1e-12)), 9e18).astype(np.int64)
+        if least_us.any():
+            cents = self._committed(rows, totals[place], (paid > micros) & (totals <= most)[place], cents)
+        watts, surplus = watts[place], (totals - most)[place]
         energy = np.minimum(np.floor(watts * (micros / 3.6e9) * (1 - 1e-12)) - 1, 9e18).astype(np.int64)
-        first = {"cost": cents, "time": micros, "gpus": rows.gpus, "energy": energy}[self.job.objective]
-        return Keys(first, cents, micros, uppers, watts, total - most, rows.gpus, energy)
+        objective = {"cost": cents, "time": micros, "gpus": rows.gpus, "energy": energy}[self.job.objective]
+        return Keys(objective, cents, micros, uppers, watts, surplus, rows.gpus, energy)
 
     def cost(self, column: Column) -> int:
         """Return the cost of a column in cents at the cheapest offer."""

@@ -10,11 +10,10 @@ import numpy as np
 from planner.layouts.enumerate import Grid
 from planner.layouts.offload import Level, allowed
 from planner.layouts.table import Floats, Layouts, Mask, joined
-from planner.physics.training.estimate import time_terms
 from planner.physics.training.memory import memory_terms
 from planner.physics.training.question import Question
 from planner.solver.search.bounding import offers
-from planner.solver.search.bounds import bound
+from planner.solver.search.bounds import shortage
 from planner.solver.search.holding import stems_short
 from planner.solver.search.sieve import CHUNK
 from planner.solver.search.source import grid_source, together
@@ -80,8 +79,8 @@ def _shortest(question: Question, rows: Layouts, level: Level, grid: Grid) -> Ne
     at = at.take(np.flatnonzero(allowed(at.columns, question.stack, grid.facts.space.flash)))
     if not len(at):
         return Nearest()
-    found = bound(question, at, time_terms(question, at), memory_terms(question, at))
-    return Nearest(_least(at, found.short, ~found.on_gpus), _least(at, found.outside, found.on_gpus & ~found.fits))
+    held, short, outside = shortage(question, at, memory_terms(question, at))
+    return Nearest(_least(at, short, ~held), _least(at, outside, held & (outside > 0)))
 
 
 def _least(rows: Layouts, short: Floats, of: Mask) -> Miss | None:

@@ -68,9 +68,10 @@ def _searched(question: Question, grid: Grid, job: Job, effort: Effort, known: S
     parts: list[_Part] = []
     lowest = floors(question, facts.space, Pricing(job, question.candidates))
     turns = [tuple(map(float, domain("candidate", facts.space)))] if every else in_turn(facts.space, job, lowest)
+    rivals = [*map(alone, known)]
     for candidates in turns:
         found = [*known, *(one for part in parts for one in part.frontier.found)]
-        rivals, end = [*map(alone, known)], None if every else cut_off(job, found)
+        end = None if every else cut_off(job, found)
         workers = min(effort.workers, len(candidates))
         calls = [partial(_part, question, facts, job, effort, candidates[at::workers], rivals, end, lowest)
                  for at in range(workers)]
@@ -112,6 +113,8 @@ def _parts(calls: Sequence[Call]) -> tuple[list[_Part], bool]:
 
 def alone(found: StagedLayout) -> StagedLayout:
     """Return a found layout without the thousands of rows of its batch, which need not travel."""
+    if len(found.batch.rows) == 1:
+        return found
     return replace(found, batch=found.batch.take(np.array([found.row])), row=0)
 
 

@@ -25,6 +25,8 @@ MANY = 1024
 """Rows without pipeline above which those with the least floors are searched first."""
 FIRST = 1.25
 """How far above the least floor of a candidate the floors of the stems searched first may be."""
+LIMITS = {"cost": "budget", "time": "deadline"}
+"""What limits the measure of an objective."""
 
 
 class Sieve:
@@ -41,10 +43,17 @@ class Sieve:
         """What no layout is below, by what decides how long a layer takes."""
         return self.known or floors(self.bounding.question, self.space, self.bounding.pricing)
 
+    @cached_property
+    def _limit(self) -> float:
+        """The objective above which a limit is broken, where one is on what the objective measures."""
+        job = self.bounding.pricing.job
+        limit = {"cost": job.budget_cents, "time": job.deadline_us}.get(job.objective)
+        return np.inf if limit is None else limit
+
     @property
     def _ends(self) -> Floats:
         """The objective behind which nothing is of interest, by candidate."""
-        ends = np.full(len(self.space.candidates), np.inf if self.end is None else self.end[0])
+        ends = np.full(len(self.space.candidates), min(self._limit, np.inf if self.end is None else self.end[0]))
         for at, kept in self.kept.items():
             if kept.end is not None:
                 ends[at] = min(ends[at], kept.end[0])
@@ -57,7 +66,8 @@ class Sieve:
             return source
         mine, least = map(int, domain("candidate", self.space)), self.floors.least
         left, points = source.without({at for at in mine if at in least and least[at][0] > ends[at]})
-        self.out.removed["bound"] += points
+        limited = (ends == self._limit).all()
+        self.out.removed[LIMITS[self.bounding.pricing.job.objective] if limited else "bound"] += points
         return left
 
     def blocks(self, source: Source, most: int) -> Iterator[tuple[Layouts, bool]]:
@@ -81,31 +91,39 @@ class Sieve:
         yield ~first & (least <= self._ends[candidate]), False
 
     def within_limits(self, stems: Layouts, source: Source) -> tuple[Layouts, Keys]:
-        """Return the stems that can meet every limit, with their keys; in chunks, so that memory stays small."""
+        """Return the stems that can meet every limit if memory were free, with their keys; in chunks, so that what is
+        at work stays small.
+        """
         parts, pricing, question = [], self.bounding.pricing, self.bounding.question
         for start in range(0, max(1, len(stems)), CHUNK):
             self.effort.check()
             chunk = stems.take(np.arange(start, min(start + CHUNK, len(stems)))) if len(stems) > CHUNK else stems
-            terms = layer_terms(question, chunk)
-            keys = pricing.least(chunk, stem_bound(question, chunk, terms))
-            near = np.flatnonzero(self._near(chunk, keys))
-            self.out.removed["bound"] += (len(chunk) - len(near)) * source.points
-            near = near[self.bounding.within_limits(keys.take(near), points=source.points)]
-            chunk, terms = chunk.take(near), terms.take(near)
-            held = np.flatnonzero(self.bounding.holds(chunk, source))
-            chunk, terms = chunk.take(held), terms.take(held)
-            steps = self.bounding.least_steps(chunk, terms, source)
-            fits = np.flatnonzero(np.isfinite(steps))
-            self.out.removed["states"] += (len(chunk) - len(fits)) * source.points
-            chunk, keys = chunk.take(fits), pricing.least(chunk.take(fits), steps[fits])
-            near = np.flatnonzero(self._near(chunk, keys))
-            self.out.removed["bound"] += (len(chunk) - len(near)) * source.points
-            keep = near[self.bounding.within_limits(keys.take(near), points=source.points)]
-            parts.append((chunk.take(keep), keys.take(keep)))
+            keys = pricing.least(chunk, stem_bound(question, chunk, layer_terms(question, chunk)))
+            parts.append(self._kept(chunk, keys, source))
         return joined([table for table, _ in parts]), joined_keys([keys for _, keys in parts])
+
+    def held(self, stems: Layouts, source: Source) -> tuple[Layouts, Keys]:
+        """Return the stems that their GPUs can hold and that meet every limit so, with their keys."""
+        self.effort.check()
+        points, pricing, question = source.points, self.bounding.pricing, self.bounding.question
+        stems = stems.take(np.flatnonzero(self.bounding.holds(stems, source)))
+        steps = self.bounding.least_steps(stems, layer_terms(question, stems), source, self._near)
+        fits = np.flatnonzero(np.isfinite(steps))
+        self.out.removed["states"] += (len(stems) - len(fits)) * points
+        stems = stems.take(fits)
+        return self._kept(stems, pricing.least(stems, steps[fits]), source)
+
+    def _kept(self, stems: Layouts, keys: Keys, source: Source) -> tuple[Layouts, Keys]:
+        """Return the stems of interest that meet every limit with their least keys; count the others."""
+        near = np.flatnonzero(self._near(stems, keys))
+        self.out.removed["bound"] += (len(stems) - len(near)) * source.points
+        near = near[self.bounding.within_limits(keys.take(near), points=source.points)]
+        return stems.take(near), keys.take(near)
 
     def _near(self, stems: Layouts, keys: Keys) -> Mask:
         """Say which stems may still lead to something of interest."""
+        if not np.isfinite(self._ends).any():
+            return np.ones(len(stems), bool)
         far = np.inf if self.end is None else self.end[0]
         near: Mask = near_leaders(self.kept, stems, keys) & (keys.first <= far)
         return near

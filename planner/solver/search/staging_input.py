@@ -12,7 +12,8 @@ from planner.physics.training.memory import MemoryTerms
 from planner.physics.training.question import Question
 from planner.physics.training.schedule import bubble_parts, even_layers, in_flight_chunks, splits_evenly
 from planner.solver.quantize import MEMORY_QUANTUM, TIME_QUANTUM, coarse, memory_capacity, memory_use, nanoseconds
-from planner.solver.search.bounds import host_layers, mixes
+from planner.solver.search.bounds import mixes
+from planner.solver.search.outside import host_layers
 from planner.solver.staging.problem import VALUE_LIMIT, Modes, SharedLimit, StagingProblem
 
 ROUNDED = VALUE_LIMIT // 4

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from planner.ask.simulate import simulate_plan
 from planner.errors import InputError
 from planner.jobs.serving.service import Service, services_of
-from planner.jobs.serving.simulate import simulate_plan
 from planner.simulate.trace import Lengths, synthetic
 from tests.jobs.serving.cases import CATALOG, plan, resolved, value
 

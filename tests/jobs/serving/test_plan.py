@@ -65,7 +65,7 @@ def test_the_same_question_gives_the_same_bytes() -> None:
 def test_a_search_accounts_for_every_layout() -> None:
     search = plan(**BIG).search
     assert search.layouts == search.legal + sum(search.removed.get(rule, 0) for rule in (
-        "tp_in_scale_up", "tp_divides_heads", "pp_has_layers", "whole_nodes", "fills_nodes", "ep_over_copies",
+        "tp_fills_nodes", "tp_divides_heads", "pp_has_layers", "whole_nodes", "fills_nodes", "ep_over_copies",
         "ep_divides_experts"))
     assert search.legal == search.fit + search.removed.get("memory", 0)
     assert search.fit == search.staged + search.removed.get("level", 0) + search.removed.get("dominated", 0)

@@ -10,8 +10,8 @@ import pytest
 
 import planner
 from planner.ask.plan import make_plan
+from planner.ask.simulate import simulate_plan
 from planner.errors import InputError
-from planner.jobs.serving.simulate import simulate_plan
 from planner.scenario.load import load_any
 from planner.simulate.trace import Lengths, Trace, synthetic
 from tests.jobs.serving.cases import CATALOG, resolved, write

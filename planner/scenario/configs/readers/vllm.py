@@ -30,6 +30,9 @@ def read(reading: Reading) -> None:
     tp = serving.degree(reading, "tp", "tensor-parallel-size", "tp")
     pp = serving.degree(reading, "pp", "pipeline-parallel-size", "pp")
     copies = reading.number("data-parallel-size", "dp") or 1
+    if reading.on("enable-lora"):
+        reading.put("workload.adapters", reading.number("max-loras") or 1, "enable-lora")
+        reading.put("workload.lora_rank", reading.number("max-lora-rank"), "max-lora-rank")
     experts = reading.on("enable-expert-parallel", "ep")
     reading.gpus = tp * pp * copies
     if experts and copies > 1 and tp == 1:

@@ -1,0 +1,98 @@
+"""Values of several words as people type them, unquoted: `--on rtx 3090`, `--tokens 10 billion`, `--on h100 or h200`.
+
+What follows the value of an option, up to the next option, belongs to it, unless it names a scenario.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Callable, Iterator, Sequence
+
+import click
+
+from planner.errors import InputError
+
+_BETWEEN = ("or", "and", "vs", "versus")
+"""Words between the values of a list."""
+_ALIKE = 0.85
+"""From which likeness a word is a scenario's name with a slip in it."""
+
+
+def joined(args: Sequence[str], command: click.Command, known: Callable[[str], bool]) -> list[str]:
+    """Return the arguments of a command with every value as one; `known` says whether a name is one of hardware."""
+    options = {name: option for option in command.params if isinstance(option, click.Option) for name in option.opts}
+    if not any(param.name == "scenario" and param.nargs == 1 for param in command.params):
+        return list(args)
+    found: list[str] = []
+    waiting = list(args)
+    while waiting:
+        word = waiting.pop(0)
+        name, given, value = word.partition("=")
+        option = options.get(name if given else word)
+        found.append(word)
+        if option is None or not _takes_words(option) or not (given or waiting):
+            continue
+        words = [value if given else waiting.pop(0)]
+        while waiting and not waiting[0].startswith("-") and not _is_scenario(waiting[0]):
+            words.append(waiting.pop(0))
+        several = len(words) > 1 or any(each in _BETWEEN for each in words[0].split())
+        text = words[0] if not several else _list(words, option, known) if option.multiple else " ".join(words)
+        if given:
+            found[-1] = f"{name}={text}"
+        else:
+            found.append(text)
+    return found
+
+
+def _takes_words(option: click.Option) -> bool:
+    return not (option.is_flag or option.count or option._flag_needs_value or isinstance(option.type, click.Path))
+
+
+def _is_scenario(word: str) -> bool:
+    """Say whether a word is a file, or the name of a scenario that comes with the planner, slips allowed."""
+    from planner.scenario.load import shipped
+
+    return os.path.exists(word) or word.endswith((".yaml", ".yml", ".json")) or bool(
+        difflib.get_close_matches(word, shipped(), 1, _ALIKE))
+
+
+def _list(words: Sequence[str], option: click.Option, known: Callable[[str], bool]) -> str:
+    """Return words as a list with commas: hardware may be called by several words, other values are one each."""
+    pieces = [piece for word in words for piece in _pieces(word)]
+    if option.name not in ("on", "own"):
+        return ",".join(piece for piece in pieces if piece != ",")
+    items: list[str] = []
+    for at, piece in enumerate(pieces):
+        begun = bool(items) and items[-1] != ""
+        if piece == ",":
+            items.append("")
+        elif begun and not (known(items[-1]) and any(known(" ".join(pieces[at:at + many])) for many in (1, 2))):
+            items[-1] += f" {piece}"
+        elif begun or not items:
+            items.append(piece)
+        else:
+            items[-1] = piece
+    return ",".join(filter(None, items))
+
+
+def _pieces(word: str) -> Iterator[str]:
+    """Yield the words of a value, and a comma wherever a new one begins."""
+    for each in word.replace(",", " , ").split():
+        yield "," if each in _BETWEEN else each
+
+
+def hardware_known(folders: Sequence[os.PathLike[str]]) -> Callable[[str], bool]:
+    """Return what says whether the catalog knows a name of hardware."""
+    def known(name: str) -> bool:
+        from pathlib import Path
+
+        from planner.catalog.load import Catalog
+        from planner.scenario.pool import candidate_nodes
+
+        try:
+            return bool(candidate_nodes([name], Catalog([Path(folder) for folder in folders])))
+        except InputError:
+            return False
+
+    return known

@@ -1,0 +1,51 @@
+"""Facts of the candidates of a question as columns, looked up once for all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.catalog.calibration import ArchitectureRates
+from planner.layouts.candidate import Candidate
+from planner.layouts.table import Floats, Ints
+from planner.physics.collectives import Neighbors, neighbors_of
+
+
+@dataclass(frozen=True, slots=True)
+class Hardware:
+    """One value a candidate: bytes, bytes/s, and GPUs of a node. `links` is what stages send over."""
+
+    gpus: Ints
+    usable: Floats
+    memory_bandwidth: Floats
+    """As kernels reach it."""
+    pcie: Floats
+    switches: Floats
+    """PCIe switches; inf where every GPU has a link of its own."""
+    host: Floats
+    host_bandwidth: Floats
+    flash: Floats
+    flash_read: Floats
+    flash_write: Floats
+    """Of a node without flash none is asked: inf."""
+    links: Neighbors
+
+
+def hardware_of(candidates: Sequence[Candidate], rates: Sequence[ArchitectureRates]) -> Hardware:
+    """Return the facts of the candidates, which pair with `rates`."""
+    def column(of: Callable[[Candidate], float]) -> Floats:
+        return np.array([of(one) for one in candidates], np.float64)
+
+    return Hardware(
+        gpus=np.array([one.node.gpus for one in candidates], np.int64),
+        usable=column(lambda one: one.gpu.usable_memory),
+        memory_bandwidth=np.array([one.gpu.memory_bandwidth * rate.memory
+                                   for one, rate in zip(candidates, rates, strict=True)], np.float64),
+        pcie=column(lambda one: one.gpu.pcie_bandwidth), switches=column(lambda one: one.node.pcie.switches or np.inf),
+        host=column(lambda one: one.node.cpu.memory), host_bandwidth=column(lambda one: one.node.cpu.memory_bandwidth),
+        flash=column(lambda one: one.node.nvme.capacity if one.node.nvme else 0.0),
+        flash_read=column(lambda one: one.node.nvme.read if one.node.nvme else np.inf),
+        flash_write=column(lambda one: one.node.nvme.write if one.node.nvme else np.inf),
+        links=neighbors_of(candidates))

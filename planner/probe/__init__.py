@@ -1,0 +1,1 @@
+"""What this machine reaches: kernels, copies and collectives, measured with torch."""

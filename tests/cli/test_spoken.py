@@ -1,0 +1,47 @@
+"""Values of several words without quotes mean what they mean with them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from planner.cli.main import group, main
+from planner.cli.spoken import hardware_known, joined
+
+KNOWN = hardware_known([])
+SAID = [
+    ("--on rtx 3090 --tokens 10 billion", {"on": "rtx 3090", "tokens": "10 billion"}),
+    ("--model llama 3.1 8b --deadline 2 days", {"model": "llama 3.1 8b", "deadline": "2 days"}),
+    ("--on h100 h200 --tokens 1T", {"on": "h100,h200", "tokens": "1T"}),
+    ("--on h100, h200", {"on": "h100,h200"}),
+    ("--on h100 or rtx 4090 and a100 80gb", {"on": "h100,rtx 4090,a100 80gb"}),
+    ("--on=8 x h100", {"on": "8 x h100"}),
+    ("--own 4 x 4090 and 2 h100", {"own": "4 x 4090,2 h100"}),
+    ("--precision fp8 bf16", {"precision": "fp8,bf16"}),
+    ("--tpot 25 tokens per second -q", {"tpot": "25 tokens per second"}),
+    ("--on h100 llama-3.1-70b-pretrain", {"on": "h100", "scenario": "llama-3.1-70b-pretrain"}),
+    ("--on h100 my-question.yaml --tokens 1T", {"on": "h100", "scenario": "my-question.yaml", "tokens": "1T"}),
+    ("llama-3.1-70b-pretrain --tokens 1 T", {"scenario": "llama-3.1-70b-pretrain", "tokens": "1 T"}),
+    ("--packing --on h100 --time-limit 5", {"packing": True, "on": "h100"}),
+]
+
+
+@pytest.mark.parametrize(("line", "meant"), SAID)
+def test_words_belong_to_the_option_before_them(line: str, meant: dict[str, Any]) -> None:
+    command = group.get_command(None, "plan")  # type: ignore[arg-type] - it asks nothing of the context
+    assert command is not None
+    found = command.make_context("plan", joined(line.split(), command, KNOWN), resilient_parsing=True).params
+    got = {name: ",".join(value) if isinstance(value, tuple) else value for name, value in found.items()}
+    assert {name: got[name] for name in meant} == meant
+
+
+@pytest.mark.parametrize(("asked", "told"), [
+    (["--method", "dora"], "'lora' is the nearest"), (["--method", "GRPO"], "preferences or rewards is not modeled"),
+    (["--deadline", "overnight"], "such as '12 h'"), (["--on", "h100", "foo"], "did you mean h100?"),
+    (["llama-3.1-8b"], "is a model: write --model llama-3.1-8b")])
+def test_what_cannot_be_meant_says_what_to_write(asked: list[str], told: str,
+                                                 capsys: pytest.CaptureFixture[str]) -> None:
+    model = [] if asked[0] == "llama-3.1-8b" else ["--model", "llama-3.1-8b"]
+    assert main(["plan", *asked, *model, "--tokens", "1G"]) == 2
+    assert told in capsys.readouterr().err

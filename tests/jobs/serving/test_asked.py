@@ -1,0 +1,90 @@
+"""Questions that people ask of services: the most users, tensor parallelism over nodes, replicas that only read."""
+
+import pytest
+
+import planner
+from planner.errors import InputError
+from planner.simulate.fleet import Group, simulate
+from planner.simulate.outcome import merged
+from planner.simulate.steps import ReplicaKind
+from planner.simulate.trace import Lengths, synthetic
+from tests.simulate.test_replica import STEPS
+
+CHAT = {"model": "llama-3.1-8b", "input": 1000, "output": 200, "ttft": "1 s", "tpot": "30 ms", "on": "l40s-1x"}
+BIG = {"model": "llama-3.1-405b", "quantization": "bf16", "input": 2000, "output": 300}
+
+
+@pytest.mark.parametrize("asked", [{"objective": "rate", "think": "20 s"}, {"objective": "users"}])
+def test_the_most_users_are_held_and_more_are_not(asked):
+    most = planner.plan(**CHAT, **asked, gpus=2)
+    users = most.objective.value
+    assert (most.objective.name, users) == ("users", round(users))
+    assert most.objective.by_replay.met
+    assert sum(one.serving.users for one in most.assignments) == pytest.approx(users, rel=0.01)
+    think = {name: value for name, value in asked.items() if name == "think"}
+    assert planner.plan(**CHAT, **think, users=round(users), gpus=2).status == "optimal"
+    more = planner.plan(**CHAT, **think, users=round(users * (1 + most.objective.by_replay.gap) * 1.02) + 1, gpus=2)
+    assert more.status == "infeasible"
+    assert "users that must be met" in more.infeasible.nearest
+
+
+@pytest.mark.parametrize(("asked", "said"), [
+    ({"think": "5 s", "rate": 3}, "think is of users, and rate is given"),
+    ({"think": "5 s"}, "give users, or objective: users"),
+    ({"objective": "users"}, "objective: users has no end without a limit"),
+    ({"objective": "users", "gpus": 2, "users": 5}, "leave workload.users out"),
+    ({"objective": "users", "gpus": 2, "arrivals": "cv=2"}, "arrivals"),
+])
+def test_users_are_asked_for_in_one_way(asked, said):
+    with pytest.raises(InputError, match=said):
+        planner.plan(**CHAT, **asked)
+
+
+def test_tensor_parallelism_over_two_nodes_halves_the_weights_and_pays_the_network():
+    one, two = (planner.estimate(**BIG, node="dgx-h100", layout=layout, gpus=16, concurrency=8) for layout in (
+        {"tp": 8, "pp": 2}, {"tp": 16}))
+    # embeddings and head are on the first and last stage; all else is a sixteenth
+    assert two.memory.components.weights == pytest.approx(one.memory.components.weights, rel=0.02)
+    inside = planner.estimate(**BIG | {"quantization": "fp8"}, node="dgx-h100", layout={"tp": 8}, concurrency=8)
+    # two all-reduces a layer, each with two more hops of 5 us
+    more = two.time.components.tensor_parallel - inside.time.components.tensor_parallel
+    assert 126 * 2 * 2 * 5e-6 < more < 126 * 2 * 50e-6
+    # one pass over a sixteenth of the weights against two over an eighth of a half each
+    assert two.time.step_seconds < one.time.step_seconds
+
+
+def test_a_plan_takes_it_where_no_stages_are_as_fast():
+    plan = planner.plan(**BIG, rate=0.1, tpot="36 ms", on="dgx-h100")
+    assert [(one.layout.tp, one.layout.pp, one.nodes) for one in plan.assignments] == [(16, 1, 2)]
+
+
+def test_a_step_of_what_only_reads_is_a_prompts():
+    """2 FLOPs a weight and token take longer than reading the weights, as a decode step would."""
+    reads, writes = (planner.estimate("llama-3.1-8b", "h100-sxm-1x", {"tp": 1}, input=2000, output=output, rate=1)
+                     for output in (0, 200))
+    assert reads.time.step_seconds > 2 * 8.03e9 * 2000 / 989e12
+    assert (reads.serving.decodes, writes.serving.decodes) == (False, True)
+
+
+def test_nobody_is_busy_where_all_are_rejected():
+    trace = synthetic(10, (Lengths(500), Lengths(5)), count=4)
+    nobody = simulate(trace, [Group(ReplicaKind(STEPS, kv_tokens=100, max_batch=4))])
+    assert nobody.rejected.all()
+    assert merged([nobody, nobody]).busy_share == 0
+
+
+@pytest.mark.parametrize(("spares", "nodes"), [({}, 1), ({"spare_nodes": 1}, 2), ({"spare_nodes": 2}, 3),
+                                               ({"spare_replicas": 1}, 1)])
+def test_a_node_that_fails_takes_its_replicas_with_it(spares, nodes):
+    """Four replicas of one GPU lie on a node: with one node gone another still has the rate."""
+    plan = planner.plan(model="llama-3.1-8b", input=1000, output=100, rate=5, tpot="40 ms", on="l40s-4x", **spares)
+    (one,) = plan.assignments
+    assert (one.nodes, plan.objective.by_replay.met) == (nodes, True)
+    left = one.serving.replicas - spares.get("spare_nodes", 0) * 4 - spares.get("spare_replicas", 0)
+    assert left >= planner.plan(model="llama-3.1-8b", input=1000, output=100, rate=5, tpot="40 ms",
+                                on="l40s-4x").assignments[0].serving.replicas
+
+
+def test_spares_are_of_one_kind():
+    with pytest.raises(InputError, match="give one of them"):
+        planner.plan(**CHAT, rate=1, spare_nodes=1, spare_replicas=1)
