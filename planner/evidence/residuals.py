@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from planner.evidence.compare import Comparison, Outcome, kind_of
+from planner.evidence.compare import Comparison, PredictedRow, kind_of
 from planner.evidence.degrees import FULL_LENGTH
 from planner.evidence.spread import Sample
 
@@ -17,7 +17,7 @@ LEAST_ROWS, OWN_ROWS = 12, 4
 """Rows below which a file decides no interval: of many sources, and of one cluster under the law of those."""
 
 
-def step_samples(outcomes: Sequence[Outcome]) -> list[tuple[str, Sample]]:
+def step_samples(outcomes: Sequence[PredictedRow]) -> list[tuple[str, Sample]]:
     """Return the id and the sample of step time of every row with a measured one."""
     some = any(outcome.row.stated for outcome in outcomes)
     return [(outcome.row.id, Sample(
@@ -26,7 +26,7 @@ def step_samples(outcomes: Sequence[Outcome]) -> list[tuple[str, Sample]]:
         for outcome in outcomes if (seconds := outcome.measured_seconds) is not None]
 
 
-def memory_samples(outcomes: Iterable[Outcome]) -> list[Sample]:
+def memory_samples(outcomes: Iterable[PredictedRow]) -> list[Sample]:
     """Return the sample of peak memory of every row that ran; repeated readings count once.
 
     Where only the cap of the sample lengths is known the need is not, so such rows leave it open.
@@ -58,5 +58,5 @@ def speed_samples(comparison: Comparison) -> list[Sample]:
     return samples
 
 
-def _group(outcome: Outcome) -> str:
+def _group(outcome: PredictedRow) -> str:
     return f"{outcome.row.prefix} {outcome.row.run.model} {outcome.prediction.gpu}"

@@ -24,7 +24,7 @@ from planner.catalog.likeness import step_traits
 from planner.catalog.residuals import Residual, Residuals
 from planner.catalog.whole_runs import Added
 from planner.layouts.axes import SCHEDULES, lead_modes
-from planner.layouts.offload import NOTHING, Level, level_of
+from planner.layouts.offload import NOTHING, Offloaded, level_of
 from planner.layouts.table import Layouts
 from planner.money.rent import RentalOffer
 from planner.physics.training.communication import swaps_heads
@@ -120,7 +120,7 @@ def _exchange(question: Question, rows: Layouts) -> ContextMethod | None:
     return "all-gather" if question.stack.context_gathered else "ring"
 
 
-def offload_of(level: Level) -> Offload:
+def offload_of(level: Offloaded) -> Offload:
     """Return what lies outside the GPU, and where its states and weights lie."""
     to: Literal["none", "host", "nvme"] = "nvme" if level.nvme else "host" if level != NOTHING else "none"
     return Offload(optimizer=level.offload, parameters=level.offload_parameters,

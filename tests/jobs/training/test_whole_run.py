@@ -35,7 +35,7 @@ def question(deadline):
 def upper(confidence):
     """Return the factor by which the search counts a duration against a deadline."""
     (job,) = question(f"1 d at {confidence:.0%}").jobs
-    (factor,) = set(job.search.upper)
+    (factor,) = set(job.first.search.upper)
     return factor
 
 
