@@ -8,7 +8,7 @@ from rich.console import Console
 
 from planner.answer.sizing import Burst, Replayed, Size, Sizing
 from planner.render.figures import percent
-from planner.render.page import Column, Page
+from planner.render.page import Head, Page
 from planner.units import plural, show_seconds, show_usd
 
 MOST_SIZES = 10
@@ -36,7 +36,7 @@ def render_sizing(sizing: Sizing, console: Console) -> None:
     page.paragraph(sizing_sentence(sizing), "bold")
     page.heading("Fleets")
     rows = [row for one in sizing.sizes[:MOST_SIZES] for row in _rows(one)]
-    page.lines([Column("nodes"), Column("hardware"), Column(""), *(Column(head, True) for head in (
+    page.lines([Head("nodes"), Head("hardware"), Head(""), *(Head(head, True) for head in (
         "in use", "wait p50", "p95", "p99", "USD a year"))], rows)
     if len(sizing.sizes) > MOST_SIZES:
         page.paragraph(f"  {len(sizing.sizes) - MOST_SIZES} more node types with --json")
