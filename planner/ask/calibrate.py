@@ -35,10 +35,10 @@ from planner.yaml_io import parse, validate
 
 SCHEMA = "planner.calibration/1"
 STEP, MEMORY, SERVING = "step-residuals", "memory-residuals", "serving-residuals"
-RESIDUALS: dict[str, tuple[str, str]] = {STEP: ("train_throughput", "step time"),
-                                         MEMORY: ("train_memory", "peak memory"),
-                                         SERVING: ("serve_throughput", "speed")}
-"""File of residuals -> kind of evidence, and what is compared."""
+RESIDUALS: dict[str, tuple[tuple[str, ...], str]] = {
+    STEP: (("train_throughput",), "step time"), MEMORY: (("train_memory", "train_throughput"), "peak memory"),
+    SERVING: (("serve_throughput",), "speed")}
+"""File of residuals -> kinds of evidence, and what is compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +122,8 @@ def calibrate(paths: Sequence[Path], folder: Path, catalogs: Sequence[Path], as_
     residuals: dict[str, str] = {}
     after = Catalog([*catalogs, *own], unfitted=folder).with_fitted(validate(parse(fitted, FITTED), Fitted))
     linear = next((part.fit.linear for part in parts if isinstance(part.rows, TrainingRows)), None)
-    for name, (kind, what) in RESIDUALS.items():
-        samples, left = learnt(name, [one for one in evidence if one.kind == kind], after, linear)
+    for name, (kinds, what) in RESIDUALS.items():
+        samples, left = learnt(name, [one for one in evidence if one.kind in kinds], after, linear)
         if len(samples) >= (LEAST_ROWS if ships else OWN_ROWS):
             how = before.spreading
             law = (residuals_of(samples, how.laws[name], how, left) if ships
@@ -206,7 +206,7 @@ def learnt(name: str, evidence: Sequence[Evidence], catalog: Catalog, linear: Li
         return [sample for one in compared for sample in speed_samples(one)], None
     outcomes = [outcome for one in compared for outcome in one.outcomes]
     if name == MEMORY:
-        return memory_samples(outcomes), None
+        return memory_samples(outcomes, catalog.sources), None
     named = step_samples(outcomes)
     samples = [sample for _, sample in named]
     return samples, None if linear is None else _refitted([identifier for identifier, _ in named], samples, linear)

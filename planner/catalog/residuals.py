@@ -156,6 +156,11 @@ class Residual(Frozen):
     q95: Ratio
 
     @property
+    def mean(self) -> float:
+        """Mean of measured over predicted, of a logarithm that is taken as normal about the prediction."""
+        return math.exp(math.fsum(value for _, value in self.causes) / 2)
+
+    @property
     def validated(self) -> bool:
         """Whether there are rows of the same head by the same method."""
         return self.rows > 0 and "method" not in self.unseen
@@ -241,6 +246,12 @@ class Residuals(Sourced):
     def sources(self) -> tuple[str, ...]:
         """The sources of all rows."""
         return self.cells[-1].sources
+
+    def most(self, traits: Mapping[str, str], size: str) -> float:
+        """Return the largest of a size that rows of the same head have; endless where none states it."""
+        ahead = {name: traits[name] for name in self.law.traits[:self.law.head] if name in traits}
+        near = [cell for cell in self.cells if ahead.items() <= cell.traits.items()] or [self.cells[-1]]
+        return max((cell.sizes[size][1] for cell in near if size in cell.sizes), default=math.inf)
 
     def has(self, **traits: str) -> bool:
         """Say whether there are rows of these traits."""

@@ -161,7 +161,7 @@ def _held(samples: Sequence[Sample], grouped: Floats, left: Left, law: Law, how:
     near = Nearness(law.traits, law.head, tuple(cells_of(rest, grouped[others], law, how)))
     mine = [samples[int(place)] for place in places]
     counts = Counter(sample.group for sample in mine)
-    weights = np.array([1 / counts[sample.group] for sample in mine]) / np.sqrt(len(counts))
+    weights = np.array([counts[sample.group] ** -0.5 for sample in mine]) / np.sqrt(len(counts))
     return Held(tuple(near.distance(sample.traits, sample.sizes) for sample in mine),
                 tuple(sample.is_open for sample in mine), left(places), weights)
 
