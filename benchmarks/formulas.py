@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from planner.evidence.compare import Outcome
+from planner.evidence.compare import PredictedRow
 from planner.evidence.degrees import ZERO_STAGES
 from planner.evidence.rows import TrainRun
 
@@ -31,7 +31,7 @@ class Inputs:
     sequence_parallel: bool
 
 
-def inputs_of(outcome: Outcome) -> Inputs | None:
+def inputs_of(outcome: PredictedRow) -> Inputs | None:
     """Return the inputs of a row; none where it does not state size, layers, width, length and micro-batch."""
     run = outcome.row.run
     assert isinstance(run, TrainRun)

@@ -9,14 +9,14 @@ import numpy as np
 from benchmarks.table import table
 from planner.catalog.calibrated import CALIBRATION
 from planner.catalog.load import Catalog
-from planner.evidence.compare import Outcome
+from planner.evidence.compare import PredictedRow
 from planner.evidence.ranking import rank
 from planner.evidence.summary import spread
 from planner.fit.rows import Measured, residuals
 from planner.layouts.table import Floats
 
 _MEGATRON = ("megatron-core", "megatron-bridge", "megatron-core-2025")
-CLASSES: dict[str, Callable[[Outcome], bool]] = {
+CLASSES: dict[str, Callable[[PredictedRow], bool]] = {
     "all": lambda o: True,
     "dense": lambda o: not o.prediction.model.mixes_experts,
     "mixture of experts": lambda o: o.prediction.model.mixes_experts,
@@ -68,7 +68,7 @@ def by_class(rows: Sequence[Measured]) -> Iterator[str]:
     yield ""
 
 
-def by_source(outcomes: Sequence[Outcome]) -> Iterator[str]:
+def by_source(outcomes: Sequence[PredictedRow]) -> Iterator[str]:
     """Yield how well layouts are ordered in the sweeps of every source that has any."""
     sources = sorted({o.row.prefix for o in outcomes})
     found = [(name, rank([o for o in outcomes if o.row.prefix == name])) for name in sources]

@@ -26,7 +26,7 @@ from benchmarks.whole import whole
 from planner.answer.validation import Entry
 from planner.ask.calibrate import MEMORY, SERVING, STEP
 from planner.catalog.load import Catalog
-from planner.evidence.compare import Comparison, Outcome, compare
+from planner.evidence.compare import Comparison, PredictedRow, compare
 from planner.evidence.ranking import rank
 from planner.evidence.reading import read_evidence
 from planner.evidence.summary import TRAINED, confusion, errors, spread
@@ -37,7 +37,7 @@ ROOT = Path(__file__).parents[1]
 EVIDENCE = ROOT / "tests" / "evidence"
 FILES = ("train_throughput", "train_memory")
 WORST = 10
-Pair = tuple[Outcome, Entry]
+Pair = tuple[PredictedRow, Entry]
 
 
 def main() -> int:
@@ -60,7 +60,7 @@ def page(runs: Sequence[Comparison]) -> Iterator[str]:
         yield from ("", f"## {quantity}", "")
         if quantity == TRAINED[0]:
             yield from ("![Predicted against measured](validation.svg)", "")
-        groups: list[tuple[str, Callable[[Outcome], str]]] = [
+        groups: list[tuple[str, Callable[[PredictedRow], str]]] = [
             ("stack", lambda o: o.prediction.stack), ("GPU", lambda o: o.prediction.gpu),
             ("precision", lambda o: o.prediction.precision), ("model", _kind),
             ("method", lambda o: o.prediction.method),
@@ -78,7 +78,7 @@ def page(runs: Sequence[Comparison]) -> Iterator[str]:
     yield from _order(runs[0])
     yield from ablation(measured, Catalog())
     yield from constants(*shipped())
-    yield from coverage((STEP, MEMORY, SERVING))
+    yield from coverage((STEP, MEMORY, *SERVING))
     yield from whole(EVIDENCE / "train_runs.csv")
     yield from _skipped(runs)
     yield from serving(EVIDENCE / "serve_memory.csv")
@@ -110,7 +110,7 @@ def _figures(entries: Sequence[Entry]) -> list[str]:
         "median_abs_error", "p90_abs_error", "bias", "interval90_coverage"))]
 
 
-def _grouped(pairs: Sequence[Pair], label: str, key: Callable[[Outcome], str]) -> Iterator[str]:
+def _grouped(pairs: Sequence[Pair], label: str, key: Callable[[PredictedRow], str]) -> Iterator[str]:
     groups: dict[str, list[Entry]] = {}
     for outcome, entry in pairs:
         groups.setdefault(key(outcome), []).append(entry)
@@ -142,7 +142,7 @@ def _formulas(pairs: Sequence[Pair]) -> Iterator[str]:
     yield ""
 
 
-def _spread(found: Sequence[tuple[Outcome, float]]) -> list[str]:
+def _spread(found: Sequence[tuple[PredictedRow, float]]) -> list[str]:
     cells: list[str] = []
     for chosen in ([e for _, e in found], [e for o, e in found if o.prediction.method in ("pretrain", "full")]):
         size = spread(np.array(chosen))
@@ -160,12 +160,12 @@ def _worst(pairs: Sequence[Pair], causes: Mapping[str, str]) -> Iterator[str]:
          causes.get(e.id, "not known")] for o, e in ranked])
 
 
-def _kind(outcome: Outcome) -> str:
+def _kind(outcome: PredictedRow) -> str:
     """Return dense or mixture of experts."""
     return "mixture of experts" if outcome.prediction.model.mixes_experts else "dense"
 
 
-def _model(outcome: Outcome) -> str:
+def _model(outcome: PredictedRow) -> str:
     return outcome.row.run.model or ""
 
 

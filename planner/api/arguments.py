@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TypeVar
 
 from planner.ask.estimate import layout_text
 from planner.catalog.load import Catalog
@@ -21,7 +20,6 @@ FilePath = str | PathLike[str]
 Asked = FilePath | Mapping[str, object]
 """A scenario: a file, the name of a shipped one, or what a file holds."""
 MOST_WORKERS = 256
-T = TypeVar("T")
 
 
 def wrong(name: str, value: object, expected: str) -> InputError:

@@ -18,6 +18,7 @@ from planner.physics.shapes import parameters
 from planner.scenario.configs.read import Config
 from planner.scenario.load import Reference, load_work, thousands
 from planner.scenario.pool import node_named
+from planner.scenario.resolve import text_notes, text_part
 from planner.scenario.scenario import AnyScenario, only_training
 
 MOST_MICRO_BATCH = 4096
@@ -79,7 +80,7 @@ class Estimating:
         """Return the largest `micro-batch`, `sequence` or `model` that fits. Raises InputError."""
         only_training(self.scenario, "the largest that fits")
         if what == "model":
-            names = sorted(self.catalog.names("models"), key=lambda name: -parameters(self.catalog.model(name)))
+            names = sorted(_trainable(self.catalog), key=lambda name: -parameters(self.catalog.model(name)))
             return largest_model(names, lambda name: self(model=name))
         layout = {key: value for key, value in self.layout.items() if key not in ("mbs", "micro_batch")}
         now = self(layout)
@@ -110,7 +111,7 @@ def estimating(reference: Reference, overrides: Mapping[str, object], catalog: C
         overrides, layout = config.alone(reference).asked(
             overrides, layout, catalog.node(node_named(node, catalog)[0]).gpus, catalog)
     if largest == "model" and reference is None:
-        overrides = {"workload.model": catalog.names("models")[0], **overrides}
+        overrides = {"workload.model": _trainable(catalog)[0], **overrides}
     scenario, document = load_work(reference, overrides, catalog, labels=labels)
     node, cluster = node_named(node, catalog, scenario.limits.gpus)
     gpus = cluster or (nodes and nodes * catalog.node(node).gpus)
@@ -124,8 +125,14 @@ def estimating(reference: Reference, overrides: Mapping[str, object], catalog: C
     for one in found:
         if not one.left_to_plan or one.path in overrides:
             raise document.error(one.path.split("."), one.why)
-    return Estimating(scenario, catalog, node, layout, tuple(one.key for one in found),
-                      tuple(f"{one.name} is {one.value}: {one.why}" for one in thousands(document)))
+    said = text_part([catalog.model(str(scenario.workload.model))] if scenario.workload else [])
+    return Estimating(scenario, catalog, node, layout, tuple(one.key for one in found), (
+        *text_notes(said), *(f"{one.name} is {one.value}: {one.why}" for one in thousands(document))))
+
+
+def _trainable(catalog: Catalog) -> list[str]:
+    """Return the models that can be trained: all but encoders."""
+    return [name for name in catalog.names("models") if not catalog.model(name).encodes]
 
 
 def layout_text(text: str) -> dict[str, str]:

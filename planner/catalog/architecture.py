@@ -15,8 +15,20 @@ from planner.catalog.attention import AnyAttention, Attention, CompressedAttenti
 from planner.catalog.ranges import Parameters, Width
 from planner.catalog.recurrence import Channels, DeltaNet, Kda, Mamba, Mamba2
 from planner.catalog.sourced import Sourced
-from planner.catalog.tower import Tower
 from planner.yaml_io import Frozen
+
+AnyRecurrence: TypeAlias = Annotated[
+    Annotated[Mamba, Tag("mamba")] | Annotated[Mamba2, Tag("mamba2")] | Annotated[DeltaNet, Tag("deltanet")]
+    | Annotated[Kda, Tag("kda")] | Annotated[Channels, Tag("channels")], by_kind(
+        "mamba, mamba2, deltanet, kda or channels")]
+
+
+class Tower(Frozen):
+    """What turns images into tokens, with its projector: served with the model, no part of its training shape."""
+
+    parameters: Parameters
+    whole: bool = False
+    """Whether engines hold all of it on every rank of tensor parallelism."""
 
 
 class Mlp(Frozen):
@@ -61,11 +73,6 @@ class MoeMlp(Frozen):
         """Width of the shared experts together."""
         return self.shared_experts * (self.shared_ffn or self.ffn)
 
-
-AnyRecurrence: TypeAlias = Annotated[
-    Annotated[Mamba, Tag("mamba")] | Annotated[Mamba2, Tag("mamba2")] | Annotated[DeltaNet, Tag("deltanet")]
-    | Annotated[Kda, Tag("kda")] | Annotated[Channels, Tag("channels")], by_kind(
-        "mamba, mamba2, deltanet, kda or channels")]
 AnyMlp: TypeAlias = Annotated[
     Annotated[Mlp, Tag("plain")] | Annotated[Mlp, Tag("gated")] | Annotated[MoeMlp, Tag("moe")],
     by_kind("plain, gated or moe")]

@@ -10,7 +10,7 @@ from planner.catalog.ranges import Few
 from planner.catalog.sourced import Sourced
 from planner.units import ByteRate, Usd, Watts
 
-Role = Literal["switch", "nic", "optic", "cable"]
+PartRole = Literal["switch", "nic", "optic", "cable"]
 
 
 class Part(Sourced):
@@ -19,7 +19,7 @@ class Part(Sourced):
     A switch that runs at several speeds is one entry for each speed.
     """
 
-    role: Role
+    role: PartRole
     port_rate: ByteRate
     """Bytes/s of one port, per direction."""
     ports: Annotated[int, Field(ge=2, le=100_000)] | None = None

@@ -15,7 +15,7 @@ from planner.cli import options
 from planner.cli.options import common, console, is_quiet, open_catalog
 from planner.cli.printing import say_json
 from planner.errors import EXIT_OK
-from planner.render.page import Column, Page
+from planner.render.page import Head, Page
 from planner.text_io import json_text
 
 PARTS = 1000
@@ -77,14 +77,14 @@ def _show(page: Page, result: Mapping[str, Any]) -> None:
 
 def _show_fit(page: Page, result: Mapping[str, Any]) -> None:
     page.heading("Error of speed, predicted over measured")
-    page.table((Column("constants"), Column("median", True), Column("90% below", True), Column("bias", True)), [
+    page.table((Head("constants"), Head("median", True), Head("90% below", True), Head("bias", True)), [
         (label, f"{e['median_abs_error']:.1%}", f"{e['p90_abs_error']:.1%}", f"{e['bias']:+.1%}")
         for label, e in (("of the catalog", result["errors"]["before"]), ("fitted", result["errors"]["after"]),
                          ("fitted without the row, or its source", result["errors"]["left_out"]))])
     page.heading("Constants (spread: of the logarithm, of the logit for a share)")
     fitted = [constant for constant in result["constants"] if constant["fitted"]]
-    page.table((Column("entry"), Column("field"), Column("before", True), Column("fitted", True),
-                Column("spread", True), Column("rows", True)), [
+    page.table((Head("entry"), Head("field"), Head("before", True), Head("fitted", True),
+                Head("spread", True), Head("rows", True)), [
         (_short(c), c["field"], f"{c['prior']:.4g}", f"{c['value']:.4g}", f"{c['spread']:.2f}", f"{c['rows']}")
         for c in fitted])
     left = [constant for constant in result["constants"] if not constant["fitted"]]

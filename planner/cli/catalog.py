@@ -28,7 +28,7 @@ from planner.cli.printing import note, say, say_json, say_yaml
 from planner.errors import EXIT_OK, InputError, UnknownName
 from planner.money.rent import usual_candidate
 from planner.physics.shapes import active_parameters, parameters
-from planner.render.page import Column, Page
+from planner.render.page import Head, Page
 from planner.render.topology import topology_lines
 from planner.render.topology_svg import topology_svg
 from planner.text_io import json_text, write_folder, write_text
@@ -131,7 +131,7 @@ def list_entries(kind: str | None, as_json: bool, catalogs: tuple[Path, ...]) ->
     page = Page(console())
     for k, listed in found.items():
         page.heading(f"{k} ({len(listed)})")
-        page.table([Column("name"), Column("facts"), Column("kind"), Column("as of")],
+        page.table([Head("name"), Head("facts"), Head("kind"), Head("as of")],
                    [[e.name, key_facts(e), e.kind, e.as_of] for e in listed])
     return EXIT_OK
 
@@ -163,7 +163,7 @@ def show(name: str, svg: Path | None, as_json: bool, catalogs: tuple[Path, ...])
     page.facts([("aliases", ", ".join(entry.aliases) or "none"), ("source", entry.source),
                 ("as of", entry.as_of), ("kind", entry.kind), *([("note", entry.note)] if entry.note else []),
                 *((label.replace("_", " "), f"{count:,}") for label, count in counts.items())])
-    page.table([Column("figure"), Column("value"), Column("kind"), Column("as of"), Column("source")],
+    page.table([Head("figure"), Head("value"), Head("kind"), Head("as of"), Head("source")],
                [[f.path, f.value, f.fact.kind, f.fact.as_of, _source(f.fact.source, entry)]
                 for f in figures(entry)])
     if topology:

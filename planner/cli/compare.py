@@ -27,11 +27,12 @@ def command(scenario: str | None, trace: bool, time_limit: float | None, workers
     from planner.ask.compare import compare, comparison_of
     from planner.jobs.solved import effort_of
     from planner.render.comparison import render_comparison, render_comparison_line
+    from planner.scenario.resolve import text_notes
 
     catalog = open_catalog(catalogs)
-    asked, _ = any_question(scenario, flags, catalog)
+    asked, defaults = any_question(scenario, flags, catalog)
     found = compare(asked, catalog, effort_of(time_limit, workers), traced=trace)
-    warn(one.row.note for one in found if one.row.note)
+    warn((*text_notes(defaults), *(one.row.note for one in found if one.row.note)))
     if as_json:
         say_json(to_json(comparison_of(found)))
     elif is_quiet():

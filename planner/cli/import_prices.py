@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
 
 import click
 
@@ -16,6 +15,7 @@ from planner.catalog.importers.quotes import Imported
 from planner.catalog.importers.skypilot import read_skypilot
 from planner.catalog.load import Catalog
 from planner.cli import options
+from planner.cli.main import stacked
 from planner.cli.options import common, is_quiet, is_verbose, open_catalog
 from planner.cli.printing import note, say_json, say_yaml
 from planner.errors import EXIT_OK, InputError
@@ -23,7 +23,6 @@ from planner.text_io import json_text, write_folder
 from planner.units import plural
 from planner.yaml_io import dump
 
-F = TypeVar("F", bound=Callable[..., Any])
 NETWORK = ("NICs and fabric are what the catalog states of the same instance; instances that it does not know join no "
            "cluster (cluster, nics and fabric can be added).")
 UNDATED = "The file states no date: as_of is the month of the import. "
@@ -36,19 +35,15 @@ def _provider(ctx: click.Context, param: click.Parameter, value: str | None) -> 
     return value
 
 
-def _price_options(function: F) -> F:
-    """Add what both imports of prices take."""
-    for option in reversed((
-        click.argument("file", type=click.Path(path_type=Path)),
-        click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR",
-                     help="Catalog folder to write prices/PROVIDER.yaml into, for --catalogs. Default: print it."),
-        click.option("--provider", metavar="NAME", callback=_provider,
-                     help="What to call the provider, where the file's place does not say; of a zip, the one to read."),
-        click.option("--as-of", metavar="YYYY-MM", callback=options.as_of,
-                     help="When the prices were quoted. Default: the date of gpuhunt's version, else this month."),
-    )):
-        function = option(function)
-    return function
+_price_options = stacked(
+    click.argument("file", type=click.Path(path_type=Path)),
+    click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR",
+                 help="Catalog folder to write prices/PROVIDER.yaml into, for --catalogs. Default: print it."),
+    click.option("--provider", metavar="NAME", callback=_provider,
+                 help="What to call the provider, where the file's place does not say; of a zip, the one to read."),
+    click.option("--as-of", metavar="YYYY-MM", callback=options.as_of,
+                 help="When the prices were quoted. Default: the date of gpuhunt's version, else this month."))
+"""What both imports of prices take."""
 
 
 @click.command("skypilot")

@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import reduce
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
@@ -142,19 +143,20 @@ def _early(ctx: click.Context, param: click.Parameter, value: bool | tuple[Path,
         setattr(settings, param.name, True)
 
 
-def everywhere(function: F) -> F:
-    """Accept the common options before a command too: `planner -q plan` is `planner plan -q`."""
-    for option in reversed((
-        click.option("--json", "as_json", is_flag=True, expose_value=False, callback=_early,
-                     help="Print JSON, alone, on stdout."),
-        click.option("--catalogs", multiple=True, metavar="DIR", type=click.Path(path_type=Path), expose_value=False,
-                     callback=_early, help="Catalog folder on top of the shipped one."),
-        click.option("-q", "--quiet", is_flag=True, expose_value=False, callback=_early, help="Only the answer."),
-        click.option("-v", "--verbose", is_flag=True, expose_value=False, callback=_early,
-                     help="Progress, and tracebacks of bugs."),
-    )):
-        function = option(function)
-    return function
+def stacked(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """Return several options as one decorator, which help shows in this order."""
+    return lambda function: reduce(lambda made, option: option(made), reversed(options), function)
+
+
+everywhere = stacked(
+    click.option("--json", "as_json", is_flag=True, expose_value=False, callback=_early,
+                 help="Print JSON, alone, on stdout."),
+    click.option("--catalogs", multiple=True, metavar="DIR", type=click.Path(path_type=Path), expose_value=False,
+                 callback=_early, help="Catalog folder on top of the shipped one."),
+    click.option("-q", "--quiet", is_flag=True, expose_value=False, callback=_early, help="Only the answer."),
+    click.option("-v", "--verbose", is_flag=True, expose_value=False, callback=_early,
+                 help="Progress, and tracebacks of bugs."))
+"""Accepts the common options before a command too: `planner -q plan` is `planner plan -q`."""
 
 
 @click.group(cls=LazyGroup, invoke_without_command=True,

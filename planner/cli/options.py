@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -17,12 +16,11 @@ from rich.console import Console
 
 from planner.catalog.load import Catalog
 from planner.catalog.sourced import AsOf
-from planner.cli.main import Settings
+from planner.cli.main import Settings, stacked
 from planner.cli.printing import note
 from planner.text_io import visible
 from planner.units import SECONDS, parse
 
-F = TypeVar("F", bound=Callable[..., Any])
 PIPE_WIDTH = 80
 """Columns where the output is no terminal and COLUMNS is not set."""
 _AS_OF: TypeAdapter[str] = TypeAdapter(AsOf)
@@ -37,23 +35,6 @@ def bar(*, shown: bool) -> Iterator[Callable[[float], None]]:
             line.update(round(100 * share) - line.pos)
 
         yield advance
-
-
-def common(function: F) -> F:
-    """Add the options that every command has: --catalogs, --json, -q, -v."""
-    for option in reversed((
-        click.option("--json", "as_json", is_flag=True, callback=_json, help="Print JSON, alone, on stdout."),
-        click.option("--catalogs", multiple=True, envvar="PLANNER_CATALOGS", metavar="DIR",
-                     type=click.Path(path_type=Path), callback=_catalogs,
-                     help="Catalog folder that adds to or overrides the "
-                     "shipped one; repeatable, the later wins. Also PLANNER_CATALOGS."),
-        click.option("-q", "--quiet", is_flag=True, expose_value=False, callback=_quiet,
-                     help="Only the answer, no warnings."),
-        click.option("-v", "--verbose", is_flag=True, expose_value=False, callback=_verbose,
-                     help="The answer in full, progress on stderr, and tracebacks of bugs."),
-    )):
-        function = option(function)
-    return function
 
 
 def _settings(ctx: click.Context) -> Settings:
@@ -78,6 +59,19 @@ def _quiet(ctx: click.Context, param: click.Parameter, value: bool) -> None:
 
 def _verbose(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     _settings(ctx).verbose |= value
+
+
+common = stacked(
+    click.option("--json", "as_json", is_flag=True, callback=_json, help="Print JSON, alone, on stdout."),
+    click.option("--catalogs", multiple=True, envvar="PLANNER_CATALOGS", metavar="DIR",
+                 type=click.Path(path_type=Path), callback=_catalogs,
+                 help="Catalog folder that adds to or overrides the "
+                 "shipped one; repeatable, the later wins. Also PLANNER_CATALOGS."),
+    click.option("-q", "--quiet", is_flag=True, expose_value=False, callback=_quiet,
+                 help="Only the answer, no warnings."),
+    click.option("-v", "--verbose", is_flag=True, expose_value=False, callback=_verbose,
+                 help="The answer in full, progress on stderr, and tracebacks of bugs."))
+"""Adds the options that every command has: --catalogs, --json, -q, -v."""
 
 
 def warn(messages: Iterable[str]) -> None:

@@ -14,7 +14,7 @@ from planner.cli.options import common, console, is_quiet, is_verbose, open_cata
 from planner.cli.printing import note, say_json
 from planner.errors import EXIT_OK
 from planner.probe.tasks import Task
-from planner.render.page import Column, Page
+from planner.render.page import Head, Page
 from planner.text_io import json_text
 
 
@@ -64,7 +64,7 @@ def _show(page: Page, found: Probe, *, dry_run: bool) -> None:
     if is_quiet():
         return
     counts = Counter((task.operation, task.precision, task.ranks) for task in (found.left if dry_run else found.tasks))
-    page.table((Column("operation"), Column("precision"), Column("GPUs", True), Column("sizes", True)),
+    page.table((Head("operation"), Head("precision"), Head("GPUs", True), Head("sizes", True)),
                [(operation, precision or "-", f"{ranks}", f"{count}")
                 for (operation, precision, ranks), count in counts.items()])
     for text in found.notes:

@@ -68,11 +68,9 @@ def asking(function: F, taken: Collection[str] = ()) -> F:
     return question_options(function, taken)
 
 
-def from_option(function: F) -> F:
-    """Add --from, which names the config of a framework or an engine."""
-    return click.option("--from", "from_", metavar="FILE", help="Read the question from a config: axolotl, "
-                        "LLaMA-Factory, TRL, accelerate, DeepSpeed, torchtitan, Megatron-LM's arguments, or the line "
-                        "that starts vLLM or SGLang. Flags override it.")(function)
+from_option = click.option(
+    "--from", "from_", metavar="FILE", help="Read the question from a config: axolotl, LLaMA-Factory, TRL, accelerate, "
+    "DeepSpeed, torchtitan, Megatron-LM's arguments, or the line that starts vLLM or SGLang. Flags override it.")
 
 
 def read_from(given: str | None) -> Config | None:

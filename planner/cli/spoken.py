@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import click
 
 from planner.errors import InputError
+from planner.scenario.flags import CALLED, INSTEAD
 
 _BETWEEN = ("or", "and", "vs", "versus")
 """Words between the values of a list."""
@@ -27,7 +28,7 @@ def joined(args: Sequence[str], command: click.Command, known: Callable[[str], b
     found: list[str] = []
     waiting = list(args)
     while waiting:
-        word = waiting.pop(0)
+        word = _called(waiting.pop(0), options)
         name, given, value = word.partition("=")
         option = options.get(name if given else word)
         found.append(word)
@@ -43,6 +44,17 @@ def joined(args: Sequence[str], command: click.Command, known: Callable[[str], b
         else:
             found.append(text)
     return found
+
+
+def _called(word: str, options: Mapping[str, click.Option]) -> str:
+    """Return an option by its own name, where people call it by another. Raises UsageError with what to write."""
+    name, given, value = word.partition("=")
+    if not name.startswith("--") or name in options:
+        return word
+    if (why := INSTEAD.get(name[2:])) is not None:
+        raise click.UsageError(f"No such option: {name}: {why}")
+    own = f"--{CALLED.get(name[2:], '')}"
+    return f"{own}{given}{value}" if own in options else word
 
 
 def _takes_words(option: click.Option) -> bool:

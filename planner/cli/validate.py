@@ -13,7 +13,7 @@ from planner.cli import options
 from planner.cli.options import common, console, is_quiet, is_verbose, open_catalog
 from planner.cli.printing import say_json
 from planner.errors import EXIT_OK
-from planner.render.page import Column, Page
+from planner.render.page import Head, Page
 
 
 @click.command("validate")
@@ -46,7 +46,7 @@ def _show(page: Page, result: Validation) -> None:
     summary = result.summary
     errors = [(name, found) for name, found in summary.items() if isinstance(found, Errors)]
     if errors:
-        page.table([Column("quantity"), *(Column(label, figure=True) for label in (
+        page.table([Head("quantity"), *(Head(label, figure=True) for label in (
             "rows", "median error", "90% below", "bias", "in 90% interval"))],
             [[name, f"{s.n}", *map(_percent, (s.median_abs_error, s.p90_abs_error, s.bias, s.interval90_coverage))]
              for name, s in errors])

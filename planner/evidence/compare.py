@@ -23,7 +23,7 @@ from planner.evidence.whole_runs import WholePrediction, predict_whole
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class PredictedRow:
     """One row that has a prediction, with its entries."""
 
     row: TrainRow
@@ -45,7 +45,7 @@ class Outcome:
 class Comparison:
     """A whole file: what was predicted, and (id, reason) of what was not."""
 
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[PredictedRow, ...]
     """Training rows."""
     served: tuple[Entry, ...]
     """Of serving rows."""
@@ -70,7 +70,7 @@ def compare(evidence: Evidence, catalog: Catalog) -> Comparison:
     Raises InputError for a catalog whose rules of evidence do not read.
     """
     said = catalog.sources
-    outcomes: list[Outcome] = []
+    outcomes: list[PredictedRow] = []
     served: list[Entry] = []
     skipped = list(evidence.unread)
     runs = {at: row.run for at, row in enumerate(evidence.rows) if isinstance(row, ServeRow) and not row.suspect}
@@ -84,7 +84,7 @@ def compare(evidence: Evidence, catalog: Catalog) -> Comparison:
                 raise SkippedError("marked suspect")
             if isinstance(row, TrainRow):
                 prediction = predict(row.run, catalog, memory_only=evidence.kind == "train_memory")
-                outcomes.append(Outcome(row, prediction, _stated(_trained(row, prediction, catalog))))
+                outcomes.append(PredictedRow(row, prediction, _stated(_trained(row, prediction, catalog))))
             elif isinstance(row, WholeRow):
                 whole.append(_whole(row, catalog))
             elif isinstance(row, RateRow):
@@ -131,7 +131,7 @@ def _served(row: ServeRow, catalog: Catalog, said: Sources) -> Iterator[Entry]:
 def _sped(row: ServeRow, found: Speed, catalog: Catalog) -> Iterator[Entry]:
     """Yield the entries of a row of serving speed."""
     for name, predicted, measured in speed_quantities(row.run, row.measured, found):
-        spread = catalog.serving_residuals.at({"quantity": name, **found.traits})
+        spread = catalog.serving_residuals(name).at(found.traits)
         yield _number(row.id, name, predicted, measured, (predicted * spread.q05, predicted * spread.q95),
                       found.row.assumed)
 

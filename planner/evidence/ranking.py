@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from planner.evidence.compare import Outcome
+from planner.evidence.compare import PredictedRow
 from planner.evidence.rows import Run, ServeRow
 from planner.evidence.serve_speed import Speed, rates
 from planner.layouts.table import Floats
@@ -25,7 +25,7 @@ Group = dict[tuple[Hashable, ...], list[tuple[Hashable, float, float]]]
 """Layout, predicted and measured seconds of the runs that do the same work, by that work."""
 
 
-def rank(outcomes: Iterable[Outcome]) -> dict[str, Any]:
+def rank(outcomes: Iterable[PredictedRow]) -> dict[str, Any]:
     """Return the number of groups, the median Spearman correlation, and what taking our best loses on average."""
     groups: Group = {}
     for outcome in outcomes:

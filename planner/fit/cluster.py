@@ -18,7 +18,7 @@ from planner.catalog.load import Catalog
 from planner.fit.knobs import NETWORKS, Knob
 from planner.fit.rows import Rows, TrainingRows, changed
 from planner.fit.solve import Fit, Linear, Progress, curvature_of, misfit, move_of, part_of, slopes_of
-from planner.layouts.table import Floats, Mask
+from planner.layouts.table import Floats, Ints, Mask
 
 RATES = (-2.8, -2.1, -1.4, -0.7)
 """Logarithms of the network's rate over the prior at which the search begins too: to a sixteenth."""
@@ -36,25 +36,13 @@ def fit_cluster(given: TrainingRows, knobs: Sequence[Knob], catalog: Catalog,
     """Return the constants of the cluster that all rows are of; each row counts in full."""
     rows = TrainingRows(tuple(replace(row, weight=1.0) for row in given.rows))
     prior, spread = np.array([knob.start for knob in knobs]), np.array([knob.spread for knob in knobs])
-    acts, every = [rows.acting(knob) for knob in knobs], np.ones(len(knobs), bool)
+    acts = [rows.acting(knob) for knob in knobs]
     before = rows.residuals(catalog)
-    at, now, best = _begun(rows, knobs, catalog, prior, spread, before)
-    slopes, left = np.zeros((len(now), len(knobs))), np.zeros(len(knobs))
-    for turn in range(ROUNDS):
-        # slopes on what the rows say nothing of are taken once; of a network they appear when it stops being hidden
-        again = [is_net or narrow for is_net, narrow in zip(_nets(knobs), left < NARROWED * spread, strict=True)]
-        some = [mine if on else mine[:0] for mine, on in zip(acts, again, strict=True)]
-        fresh = slopes_of(rows, knobs, catalog, at, now, some,
-                          partial(part_of, progress, turn, ROUNDS))
-        slopes = np.where(again, fresh, slopes)
-        left = np.sqrt(np.diag(np.linalg.inv(curvature_of(slopes, now, rows, rows.weights, spread, every))))
-        step = move_of(slopes, now, rows, rows.weights, at - prior, spread, every)
-        found = _stepped(rows, knobs, catalog, prior, spread, at, step, best)
-        if found is None:
-            break
-        gain, (at, now, best) = best - found[2], found
-        if gain < SETTLED:
-            break
+    # a slow network and slow kernels may explain the same rows, so each is followed to its end
+    begun = _begun(rows, knobs, catalog, prior, spread, before)
+    ends = [_descended(rows, knobs, catalog, prior, spread, acts, point, partial(part_of, progress, turn, len(begun)))
+            for turn, point in enumerate(begun)]
+    (at, now, _), slopes, left = min(ends, key=lambda end: end[0][2])
     free: Mask = left < NARROWED * spread
     at = np.where(free, at, prior)
     now = rows.residuals(changed(catalog, knobs, at))
@@ -74,8 +62,31 @@ Point = tuple[Floats, Floats, float]
 """Coordinates, residuals there, and how unlikely both are."""
 
 
-def _begun(rows: Rows, knobs: Sequence[Knob], catalog: Catalog, prior: Floats, spread: Floats, before: Floats) -> Point:
-    """Return the likeliest point among the priors with the network's rate at each of RATES."""
+def _descended(rows: Rows, knobs: Sequence[Knob], catalog: Catalog, prior: Floats, spread: Floats,
+               acts: Sequence[Ints], point: Point, progress: Progress) -> tuple[Point, Floats, Floats]:
+    """Return the likeliest point that steps from one reach, with the slopes and the spreads that rows leave there."""
+    at, now, best = point
+    slopes, left, every = np.zeros((len(now), len(knobs))), np.zeros(len(knobs)), np.ones(len(knobs), bool)
+    for turn in range(ROUNDS):
+        # slopes on what the rows say nothing of are taken once; of a network they appear when it stops being hidden
+        again = [is_net or narrow for is_net, narrow in zip(_nets(knobs), left < NARROWED * spread, strict=True)]
+        some = [mine if on else mine[:0] for mine, on in zip(acts, again, strict=True)]
+        fresh = slopes_of(rows, knobs, catalog, at, now, some, partial(part_of, progress, turn, ROUNDS))
+        slopes = np.where(again, fresh, slopes)
+        left = np.sqrt(np.diag(np.linalg.inv(curvature_of(slopes, now, rows, rows.weights, spread, every))))
+        step = move_of(slopes, now, rows, rows.weights, at - prior, spread, every)
+        found = _stepped(rows, knobs, catalog, prior, spread, at, step, best)
+        if found is None:
+            break
+        gain, (at, now, best) = best - found[2], found
+        if gain < SETTLED:
+            break
+    return (at, now, best), slopes, left
+
+
+def _begun(rows: Rows, knobs: Sequence[Knob], catalog: Catalog, prior: Floats, spread: Floats,
+           before: Floats) -> list[Point]:
+    """Return the priors, and before them what is likelier with the network's rate at one of RATES."""
     nets = np.flatnonzero(_nets(knobs))
     points = [(prior, before, misfit(before, rows, prior - prior, spread))]
     for rate in RATES if len(nets) else ():
@@ -83,7 +94,8 @@ def _begun(rows: Rows, knobs: Sequence[Knob], catalog: Catalog, prior: Floats, s
         at[nets] += rate
         now = rows.residuals(changed(catalog, knobs, at))
         points.append((at, now, misfit(now, rows, at - prior, spread)))
-    return min(points, key=lambda point: point[2])
+    likeliest = min(points, key=lambda point: point[2])
+    return points[:1] if likeliest is points[0] else [likeliest, points[0]]
 
 
 def _stepped(rows: Rows, knobs: Sequence[Knob], catalog: Catalog, prior: Floats, spread: Floats, at: Floats,

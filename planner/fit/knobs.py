@@ -19,7 +19,7 @@ from planner.catalog.load import Catalog
 from planner.catalog.sourced import Sourced
 from planner.catalog.speed import EngineSpeed
 from planner.catalog.stack import Stack
-from planner.evidence.compare import Outcome
+from planner.evidence.compare import PredictedRow
 
 RATES = {"sustained.*": 0.10, "attention_forward": 0.10, "memory": 0.10}
 """Fields of a GPU architecture and their spreads."""
@@ -95,7 +95,7 @@ class Knob:
             return 1 / (1 + math.exp(-coordinate))
         return min(self.most, max(self.least, math.exp(coordinate)))
 
-    def acts_on(self, outcome: Outcome) -> bool:
+    def acts_on(self, outcome: PredictedRow) -> bool:
         """Say whether the constant can change the prediction of a row."""
         prediction = outcome.prediction
         blocks = prediction.model.blocks
@@ -123,7 +123,7 @@ class Knob:
         return self.field != "scan_passes" or any(block.recurrence for block in blocks)
 
 
-def knobs_of(catalog: Catalog, outcomes: Iterable[Outcome], *, own: bool = False) -> list[Knob]:
+def knobs_of(catalog: Catalog, outcomes: Iterable[PredictedRow], *, own: bool = False) -> list[Knob]:
     """Return every knob that acts on some of the rows, in a fixed order.
 
     own: whether the rows are of one cluster, so that its network and its hosts are fitted too.

@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from planner.catalog.load import Catalog
-from planner.evidence.compare import Outcome, compare
+from planner.evidence.compare import PredictedRow, compare
 from planner.evidence.kinds import Evidence
 from planner.evidence.prediction import predict
 from planner.fit.knobs import Knob
@@ -54,7 +54,7 @@ class Rows(Protocol):
 class Measured:
     """One training row: how it was predicted, its source, its measured steps a second, and its weight."""
 
-    outcome: Outcome
+    outcome: PredictedRow
     source: str
     speed: float
     weight: float
@@ -104,7 +104,7 @@ def rows_of(evidence: Evidence, catalog: Catalog) -> list[Measured]:
     return measured_rows(compare(evidence, catalog).outcomes)
 
 
-def measured_rows(outcomes: Iterable[Outcome]) -> list[Measured]:
+def measured_rows(outcomes: Iterable[PredictedRow]) -> list[Measured]:
     """Return the rows with a measured step: those that state everything where any row says so, else all."""
     held = [o for o in outcomes if o.measured_seconds is not None]
     stated = [o for o in held if o.row.stated] or held
@@ -118,7 +118,7 @@ def source_weights(sources: Sequence[str]) -> Floats:
     return np.array([1 / np.sqrt(np.sqrt(counts[source])) for source in sources])
 
 
-def _speed(outcome: Outcome) -> float:
+def _speed(outcome: PredictedRow) -> float:
     """Return measured steps a second."""
     seconds = outcome.measured_seconds
     assert seconds is not None

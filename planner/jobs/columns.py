@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, Self, TypeAlias
+from typing import Self
 
 import numpy as np
 
@@ -17,11 +17,11 @@ from planner.jobs.market import is_always
 from planner.money.rent import RentalOffer
 from planner.physics.serving.deployment import Replicas
 from planner.physics.serving.settings import USUAL, EngineSettings
+from planner.simulate.fleet import Role
 from planner.solver.column import Column
 
+__all__ = ["MICRO", "Columns", "Demand", "Pick", "Processed", "ReplicaColumn", "Role", "Run", "joined"]
 MICRO = 1e6
-Role: TypeAlias = Literal["whole", "prefill", "decode"]
-"""What of a request a replica does."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from planner.jobs.quanta import prices, quanta, shared_out, used_by
 from planner.money.rent import RentalOffer
 from planner.scenario.limits import Limits, ServingLimits
 from planner.solver.check import check_cover
-from planner.solver.fleet.covering import LIMITED, Column, Cover, Covered, Supply
+from planner.solver.fleet.covering import LIMITED, Cover, Covered, Supplied, Supply
 from planner.solver.fleet.problem import RunProblem
 from planner.solver.fleet.single import single
 from planner.solver.quantize import DURATION_QUANTUM, price
@@ -92,7 +92,7 @@ class Fleet:
         demands, number = list(self.demands.values()), {owner: at for at, owner in enumerate(self.demands)}
         needs = tuple(tuple(math.ceil(demand.needed * row[at] * MICRO) for row in periods)
                       for at, demand in enumerate(demands))
-        made = [Column(key, number[one.owner], one.at, one.column.role,
+        made = [Supplied(key, number[one.owner], one.at, one.column.role,
                        max(1, math.floor(one.column.rate * MICRO)), one.column.gpus)
                 for key, one in enumerate(self.pairs) if admitted(one.column)]
         used = {column.supply for column in made}

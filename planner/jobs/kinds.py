@@ -66,8 +66,8 @@ def question_of(scenario: AnyScenario, catalog: Catalog) -> Question:
 
 
 def _training(scenario: Scenario, catalog: Catalog, market: Market) -> Question:
-    job = training_of(scenario.name, scenario.workload, catalog, Terms(market, scenario.limits, scenario.objective),
-                      scenario.confidence)
+    job = training_of(scenario.name, scenario.workload, catalog, Terms(
+        market, scenario.limits, scenario.objective, robust=scenario.robust), scenario.confidence)
     return Question(scenario, catalog, (job,), job.terms)
 
 
@@ -207,7 +207,8 @@ def published(length: int | None, catalog: Catalog) -> list[str]:
     sequences of `length` tokens.
     """
     sizes = {parameters(model): model.name for model in catalog.all("models", Model)
-             if model.hf_id and model.sequence_length >= (length or 1) and not (model.tower is not None and model.like)}
+             if model.hf_id and not model.encodes and model.sequence_length >= (length or 1)
+             and not (model.tower is not None and model.like)}
     return [name for _, name in sorted(sizes.items(), reverse=True)]
 
 

@@ -20,7 +20,7 @@ OFFLOAD_AXES = ("offload", "offload_parameters", "offload_activations", "nvme")
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class Offloaded:
     """One combination: shares outside the GPU (0 to 1), and whether states and weights lie on NVMe (1) or host (0)."""
 
     offload: float = 0.0
@@ -33,7 +33,7 @@ class Level:
         """The values in the order of OFFLOAD_AXES."""
         return (self.offload, self.offload_parameters, self.offload_activations, self.nvme)
 
-    def precedes(self, other: Level) -> bool:
+    def precedes(self, other: Offloaded) -> bool:
         """Say whether this moves less than `other`, nothing that `other` does not move, and hence takes no longer.
 
         Weights that are fetched behind compute spare the step the sending of updated ones, so that states moved alone
@@ -48,19 +48,19 @@ class Level:
                                for name, value in zip(OFFLOAD_AXES, self.values, strict=True)})
 
 
-NOTHING = Level()
+NOTHING = Offloaded()
 
 
-def level_of(rows: Layouts, row: int) -> Level:
+def level_of(rows: Layouts, row: int) -> Offloaded:
     """Return the level of one row."""
-    return Level(*(float(getattr(rows, name)[row]) for name in OFFLOAD_AXES))
+    return Offloaded(*(float(getattr(rows, name)[row]) for name in OFFLOAD_AXES))
 
 
-def levels(space: Space, stack: Stack) -> tuple[Level, ...]:
+def levels(space: Space, stack: Stack) -> tuple[Offloaded, ...]:
     """Return all levels the stack and some node offer, lesser ones first; the first moves nothing."""
     domains = [[float(value) for value in domain(name, space)] for name in OFFLOAD_AXES]
     flash = space.flash
-    found = [Level(*values) for values in product(*domains)]
+    found = [Offloaded(*values) for values in product(*domains)]
     # every level on every candidate, at the ZeRO stage and recompute that allow most
     count = len(found) * len(flash)
     columns = {"zero": np.full(count, max(stack.zero_stages)), "recompute": np.full(count, RECOMPUTE.index("full")),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from planner.catalog.hardware import Fabric
 from planner.catalog.load import Catalog
-from planner.catalog.parts import Part, Role
+from planner.catalog.parts import Part, PartRole
 from planner.errors import InputError, MissingFact
 from planner.money.fabric import FabricDesign
 
@@ -45,7 +45,7 @@ def parts_of(fabric: Fabric, catalog: Catalog, *, with_nics: bool = False) -> Pa
     if named is None:
         raise MissingFact(fabric.name, "parts")
 
-    def part(name: str, role: Role) -> Part:
+    def part(name: str, role: PartRole) -> Part:
         found = catalog.part(name)
         if found.role != role:
             raise InputError(f"parts of {fabric.name}: {name} is of role {found.role}, expected {role}")

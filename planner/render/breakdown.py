@@ -11,10 +11,10 @@ from planner.answer.level import Serving
 from planner.render.facts import LONG, Fact, bill, facts, latencies, memory_parts, time_parts
 from planner.render.figures import milliseconds, percent
 from planner.render.layout_text import uneven
-from planner.render.page import Column, Page
+from planner.render.page import Head, Page
 from planner.units import GIB
 
-_BAR = Column("", style="blue")
+_BAR = Head("", style="blue")
 VERDICT = {"fits": "green", "tight": "yellow", "does not fit": "red"}
 _MODES = ("none", "selective", "full")
 
@@ -48,14 +48,14 @@ def show_assignment(page: Page, a: Assignment, confidence: float | None) -> None
     if a.purchase is not None:
         page.heading("Purchase")
         _show(page, groups["purchase"])
-        page.table((Column("bill of materials"), Column("count", True), Column("each", True), Column("USD", True)),
+        page.table((Head("bill of materials"), Head("count", True), Head("each", True), Head("USD", True)),
                    bill(a.purchase))
 
 
 def show_latencies(page: Page, serving: Serving) -> None:
     """Print targets and latencies."""
     heads, rows = latencies(serving)
-    page.table([Column(""), *(Column(head.replace(" ", "\n", head != "target"), True) for head in heads)], rows)
+    page.table([Head(""), *(Head(head.replace(" ", "\n", head != "target"), True) for head in heads)], rows)
 
 
 def _show(page: Page, group: list[Fact]) -> None:
@@ -71,7 +71,7 @@ def _show_memory(page: Page, memory: Memory, confidence: float | None) -> None:
     free = usable - memory.peak_bytes
     totals = {"peak, worst stage": memory.peak_bytes, "free" if free >= 0 else "missing": abs(free), "usable": usable}
     rows += [(label, f"{size / GIB:.2f}", percent(size / usable), "") for label, size in totals.items()]
-    page.table((Column("component"), Column("GiB", True), Column("of usable", True), _BAR), rows, totals=3)
+    page.table((Head("component"), Head("GiB", True), Head("of usable", True), _BAR), rows, totals=3)
 
 
 def _show_time(page: Page, time: Time) -> None:
@@ -80,13 +80,13 @@ def _show_time(page: Page, time: Time) -> None:
     rows = [(part.label, part.number, percent(part.share), page.bar(part.share)) for part in time_parts(time)]
     whole, unit = time.step_seconds, "s" if time.step_seconds >= LONG else "ms"
     rows.append(("step", f"{whole:,.1f}" if unit == "s" else milliseconds(whole, whole), percent(1.0), ""))
-    page.table((Column("component"), Column(unit, True), Column("share", True), _BAR), rows, totals=1)
+    page.table((Head("component"), Head(unit, True), Head("share", True), _BAR), rows, totals=1)
 
 
 def _show_stages(page: Page, stages: tuple[Stage, ...]) -> None:
     """Print runs of like stages, each with its largest memory and time."""
-    columns = (Column("stage", True), Column("layers", True), Column("recompute"), Column("peak GiB", True),
-               Column("ms per micro-batch", True))
+    columns = (Head("stage", True), Head("layers", True), Head("recompute"), Head("peak GiB", True),
+               Head("ms per micro-batch", True))
     slowest = max(s.seconds for s in stages)
     rows = []
     numbered = list(enumerate(stages, 1))

@@ -14,18 +14,18 @@ from planner.render.comparison_lines import of_portfolio, show_evidence, show_li
 from planner.render.facts import is_endless
 from planner.render.figures import days
 from planner.render.layout_text import brief
-from planner.render.page import Column, Page
+from planner.render.page import Head, Page
 from planner.units import DAY, round_up, show_kwh, show_seconds, show_usd
 
 MOST_BOUGHT = 4
 """Purchases on a screen."""
 CELLS = 12
 """Of the longest bar."""
-TRAINED = (Column("hardware and offer"), Column("GPUs", True), Column("days\n90% interval", True), Column("MFU", True),
-           Column("cost\n90% interval\nper M tokens", True), Column("energy\nCO2", True))
-SERVED = (Column("hardware, offer and layout"), Column("GPUs", True), Column("USD/h", True),
-          Column("USD per M\ninput\noutput", True), Column("output\ntokens/s\nper GPU", True),
-          Column("p95\nTTFT\nTPOT", True), Column("J per\ntoken", True))
+TRAINED = (Head("hardware and offer"), Head("GPUs", True), Head("days\n90% interval", True), Head("MFU", True),
+           Head("cost\n90% interval\nper M tokens", True), Head("energy\nCO2", True))
+SERVED = (Head("hardware, offer and layout"), Head("GPUs", True), Head("USD/h", True),
+          Head("USD per M\ninput\noutput", True), Head("output\ntokens/s\nper GPU", True),
+          Head("p95\nTTFT\nTPOT", True), Head("J per\ntoken", True))
 
 
 def of_services(found: Sequence[Compared]) -> bool:
@@ -102,8 +102,8 @@ def _purchases(page: Page, found: list[Compared], most: int | None = None) -> No
     if not bought:
         return
     page.heading("Bought")
-    columns = (Column("hardware"), Column("capital", True), Column("running\na month", True),
-               Column("USD per\nuseful\nGPU-hour", True), Column("pays\nafter", True), Column("pays\nabove", True))
+    columns = (Head("hardware"), Head("capital", True), Head("running\na month", True),
+               Head("USD per\nuseful\nGPU-hour", True), Head("pays\nafter", True), Head("pays\nabove", True))
     page.table(columns, [
         (one.row.node, show_usd(what.capex_usd), show_usd(what.opex_usd_per_month),
          f"{what.usd_per_useful_gpu_hour:,.2f}",
@@ -128,7 +128,7 @@ def _sensitivity(page: Page, found: list[Compared]) -> None:
     if not chosen:
         return
     page.heading("Sensitivity (everything else fixed)")
-    columns = (Column("hardware and offer"), Column("what changes"), Column("cost", True), Column("", False))
+    columns = (Head("hardware and offer"), Head("what changes"), Head("cost", True), Head("", False))
     rows = []
     widest = max(swing.high - swing.low for one in chosen for swing in tornado(one)) or 1.0
     for one in chosen:

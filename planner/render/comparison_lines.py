@@ -8,7 +8,7 @@ from planner.ask.compare import Compared
 from planner.render.facts import held_against
 from planner.render.figures import days
 from planner.render.layout_text import asked_latency
-from planner.render.page import Column, Page
+from planner.render.page import Head, Page
 from planner.render.runners_up import shortened
 from planner.units import show_usd
 
@@ -26,7 +26,7 @@ def show_lines(page: Page, found: Sequence[Compared]) -> None:
     if plans:
         page.console.print()
         heads, row = _table(plans)
-        page.lines([Column("hardware"), Column("from"), *(Column(head, True) for head in heads)],
+        page.lines([Head("hardware"), Head("from"), *(Head(head, True) for head in heads)],
                    [(one.row.node, whence(one), f"{one.row.gpus:,}", *row(one)) for one in plans[:MOST_ROWS]])
         if len(plans) > MOST_ROWS:
             page.paragraph(f"{' ' * INDENT}{len(plans) - MOST_ROWS} more with -v")

@@ -9,7 +9,7 @@ from planner.answer.objective import NAMES, show_amount
 from planner.answer.schema import Plan
 from planner.render.facts import is_endless
 from planner.render.layout_text import brief
-from planner.render.page import Column, Page
+from planner.render.page import Head, Page
 from planner.render.portfolio import is_portfolio, portfolio_sentence
 from planner.render.proof import show_infeasible
 from planner.render.sentence import close_call_sentence, infeasible_sentence, plan_sentence
@@ -93,5 +93,5 @@ def _show_worth(page: Page, explanation: Explanation) -> None:
 
     serves = plan.assignments and not is_portfolio(plan) and is_endless(plan.assignments[0])
     page.heading(f"What the limits cost in {MONTH_DAYS:g} days" if serves else "What the limits cost")
-    page.table((Column("limit"), Column("given"), Column("used"), Column("binds"), Column("one unit more saves"),
-                Column("without it saves")), [row(one) for one in explanation.worth])
+    page.table((Head("limit"), Head("given"), Head("used"), Head("binds"), Head("one unit more saves"),
+                Head("without it saves")), [row(one) for one in explanation.worth])

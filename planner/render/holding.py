@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from planner.answer.assignment import Assignment
 from planner.answer.schema import Plan
 from planner.render.layout_text import brief
-from planner.render.page import Column, Page
+from planner.render.page import Head, Page
 from planner.scenario.workload import EVERY
 from planner.units import GIB
 
@@ -108,17 +108,17 @@ def _show_kinds(page: Page, plan: Plan, *, full: bool) -> None:
         found.setdefault(assignment.gpu, {}).setdefault(assignment.workload, []).append(assignment)
     work = plan.provenance.scenario["workload"]
     page.heading(f"GPUs needed, at {work['sequence_length']} tokens a sequence")
-    heads = [Column(METHODS.get(m, m), True) for m in methods]
+    heads = [Head(METHODS.get(m, m), True) for m in methods]
     kinds = sorted(found, key=lambda gpu: (-_usable(found[gpu]), gpu))
     rows = {gpu: tuple(_count(found[gpu].get(m)) for m in methods) for gpu in kinds}
     if full:
-        page.table([Column("GPU"), Column("usable GiB", True), *heads],
+        page.table([Head("GPU"), Head("usable GiB", True), *heads],
                    [[gpu, f"{_usable(found[gpu]) / GIB:.1f}", *rows[gpu]] for gpu in kinds])
     else:
         alike: dict[tuple[str, ...], list[str]] = {}
         for gpu in kinds:
             alike.setdefault(rows[gpu], []).append(gpu)
-        page.lines([*heads, Column("GPU, largest memory first")],
+        page.lines([*heads, Head("GPU, largest memory first")],
                    [[*counts, ", ".join(gpus)] for counts, gpus in alike.items()])
     counts = "".join(count for row in rows.values() for count in row)
     signs = {"*": "* with something on the host or on flash, which costs time; in brackets with nothing there",

@@ -26,7 +26,7 @@ LEAST_SHARE = 0.005
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class Head:
     """One table column; a figure is right-aligned and never wrapped."""
 
     label: str
@@ -79,7 +79,7 @@ class Page:
             grid.add_row(self.text(label), self.text(value))
         self.console.print(Padding(grid, (0, 0, 0, 2), expand=False))
 
-    def table(self, columns: Sequence[Column], rows: Sequence[Sequence[str]], *, totals: int = 0,
+    def table(self, columns: Sequence[Head], rows: Sequence[Sequence[str]], *, totals: int = 0,
               gap: int = 0) -> None:
         """Print a table with `gap` empty lines between rows; the last `totals` rows stand apart."""
         table = Table(box=box.SIMPLE, show_edge=False, leading=gap)
@@ -90,7 +90,7 @@ class Page:
             table.add_row(*(self.text(cell) for cell in row), end_section=index == len(rows) - totals - 1)
         self.console.print(Padding(table, (0, 0, 0, 1), expand=False))
 
-    def lines(self, columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
+    def lines(self, columns: Sequence[Head], rows: Sequence[Sequence[str]]) -> None:
         """Print a table of a line a row, as narrow as can be."""
         grid = Table(box=None, padding=(0, 1), collapse_padding=False, pad_edge=False, show_edge=False)
         for column in columns:

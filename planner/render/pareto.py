@@ -9,7 +9,7 @@ from planner.answer.assignment import Assignment
 from planner.answer.schema import Measure, Plan
 from planner.render.figures import days
 from planner.render.layout_text import brief, degrees
-from planner.render.page import Column, Page
+from planner.render.page import Head, Page
 from planner.units import plural, show_kwh, show_usd
 
 WIDTH, HEIGHT, SCREEN_HEIGHT = 60, 15, 9
@@ -41,7 +41,7 @@ def show_trade_offs(page: Page, plan: Plan, *, full: bool) -> None:
             page.console.print(page.text(line))
         page.console.print()
     measures = [*names, *(name for name in (_FIELDS if full else ("gpus",)) if name not in names)]
-    columns = (Column("point"), *(Column(name, True) for name in measures), Column("hardware and layout"))
+    columns = (Head("point"), *(Head(name, True) for name in measures), Head("hardware and layout"))
     rows = [(_mark(at), *(_SHOWN[name](_value(one, name)) for name in measures),
              f"{one.nodes:,} x {one.node}, {brief(one) if full else degrees(one)}") for at, one in enumerate(points)]
     if full:

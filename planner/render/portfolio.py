@@ -9,7 +9,7 @@ from planner.answer.assignment import Assignment
 from planner.answer.portfolio import Added
 from planner.answer.schema import Plan
 from planner.render.figures import percent
-from planner.render.page import Column, Page
+from planner.render.page import Head, Page
 from planner.units import DAY, plural, show_seconds, show_usd
 
 CELLS = 48
@@ -42,19 +42,19 @@ def show_portfolio(page: Page, plan: Plan) -> None:
     """Print the timeline, the jobs, the supply, the months and the proof."""
     start, end = span(plan)
     page.heading(f"Timeline, {start:%Y-%m-%d} to {end:%Y-%m-%d}")
-    page.table((Column("pool and jobs"), Column("use")), list(_timeline(page, plan, start, end)))
+    page.table((Head("pool and jobs"), Head("use")), list(_timeline(page, plan, start, end)))
     if plan.added is not None:
         _show_added(page, plan.added)
     page.heading("Jobs")
-    page.table((Column("job"), Column("on"), Column("start", True), Column("end", True), Column("takes", True)),
+    page.table((Head("job"), Head("on"), Head("start", True), Head("end", True), Head("takes", True)),
                [job_row(a) for a in plan.assignments])
     page.heading("Supply")
-    page.table((Column("pool"), Column("nodes", True), Column("from", True), Column("until", True),
-                Column("USD", True)),
+    page.table((Head("pool"), Head("nodes", True), Head("from", True), Head("until", True),
+                Head("USD", True)),
                [(one, f"{nodes:,}", first[:10], last[:10], f"{usd:,.2f}")
                 for one, nodes, first, last, usd in _supply(plan)])
     page.heading("Money by month")
-    page.table((Column("month"), Column("USD", True)),
+    page.table((Head("month"), Head("USD", True)),
                [*((one.month, f"{one.usd:,.2f}") for one in plan.cash),
                 ("all", f"{sum(one.usd for one in plan.cash):,.2f}")], totals=1)
     page.heading("Proof")

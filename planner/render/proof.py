@@ -8,7 +8,7 @@ from planner.answer.assignment import Alternative
 from planner.answer.schema import Infeasible, Plan, Provenance
 from planner.render.figures import days, objective, percent, values
 from planner.render.layout_text import brief
-from planner.render.page import Column, Page
+from planner.render.page import Head, Page
 from planner.render.serving import documents_of, is_service
 from planner.units import MONTH_DAYS, show_seconds, show_usd
 
@@ -23,7 +23,7 @@ def show_infeasible(page: Page, infeasible: Infeasible) -> None:
         page.facts([("nearest miss", infeasible.nearest)])
     if infeasible.relaxations:
         page.heading("One of these changes is enough")
-        page.table((Column("limit"), Column("asked"), Column("enough")),
+        page.table((Head("limit"), Head("asked"), Head("enough")),
                    [(r.limit, r.from_, r.to) for r in infeasible.relaxations])
 
 
@@ -48,7 +48,7 @@ def show_proof(page: Page, plan: Plan) -> None:
     removed = [(rule, f"{count:,}") for rule, count in search.removed.items() if count]
     if removed:
         page.console.print()
-        page.table((Column("removed by rule"), Column("layouts", True)), removed)
+        page.table((Head("removed by rule"), Head("layouts", True)), removed)
 
 
 def _status(plan: Plan) -> str:
@@ -95,8 +95,8 @@ def show_alternatives(page: Page, plan: Plan) -> None:
         return
     page.heading("Alternatives")
     offers = {a.offer for a in plan.assignments}
-    columns = (Column("hardware and layout"), Column("time", True), Column("cost", True),
-               Column("why not chosen"))
+    columns = (Head("hardware and layout"), Head("time", True), Head("cost", True),
+               Head("why not chosen"))
     page.table(columns, [_alternative(a, a.offer not in offers) for a in plan.alternatives], gap=1)
 
 

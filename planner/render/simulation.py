@@ -6,7 +6,7 @@ from rich.console import Console
 
 from planner.answer.simulation import Simulation
 from planner.render.figures import percent
-from planner.render.page import Column, Page
+from planner.render.page import Head, Page
 from planner.units import plural, show_seconds
 
 _LABELS = {"ttft": "TTFT", "tpot": "TPOT", "e2e": "whole", "queue": "queue"}
@@ -30,7 +30,7 @@ def render_simulation(found: Simulation, console: Console) -> None:
         rows.append((label, *(show_seconds(value) for value in (replayed.p50, replayed.p90, replayed.p95, replayed.p99,
                                                                  replayed.mean)), *beside))
     heads = ("replayed\np50", "p90", "p95", "p99", "mean", "computed\np50", "p95")
-    page.table((Column(""), *(Column(head, True) for head in heads)), rows)
+    page.table((Head(""), *(Head(head, True) for head in heads)), rows)
     page.heading("Replay")
     rate = found.requests_per_second
     came = "all at once" if rate is None else f"{rate:,.4g} per second on average"

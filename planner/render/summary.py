@@ -13,7 +13,7 @@ from planner.render.breakdown import VERDICT, at_confidence, show_latencies
 from planner.render.facts import facts, memory_parts, time_parts
 from planner.render.figures import days, percent
 from planner.render.layout_text import asked_latency, brief, degrees, prompts_of
-from planner.render.page import Block, Column, Page
+from planner.render.page import Block, Head, Page
 from planner.render.serving import ROLES, at_best
 from planner.units import GIB, plural, show_bytes, show_seconds, show_usd
 
@@ -81,7 +81,7 @@ def show_each(page: Page, assignments: Sequence[Assignment]) -> None:
     shown = assignments[:MOST_LINES]
     page.console.print()
     if any(a.serving is None for a in shown):
-        columns = (Column("workload"), Column("hardware and layout"), Column("time", True), Column("cost", True))
+        columns = (Head("workload"), Head("hardware and layout"), Head("time", True), Head("cost", True))
         page.table(columns, [(a.workload, f"{a.nodes:,} x {a.node}, {degrees(a)}",
                               "-" if a.duration_days is None else days(a.duration_days),
                               "-" if a.cost_usd is None else show_usd(a.cost_usd)) for a in shown])
@@ -98,8 +98,8 @@ def _show_fleet(page: Page, shown: Sequence[Assignment]) -> None:
     # the percentile is in the head where every service has the same
     at = [sorted({pair[which][0] for pair in found}) for which in range(2)]
     heads = [f"{name}\n{one[0]}" if len(one) == 1 else name for name, one in zip(("TTFT", "TPOT"), at, strict=True)]
-    columns = (Column("service"), Column("replicas"), Column("requests/s", True), Column(heads[0], True),
-               Column(heads[1], True), Column("USD/h", True))
+    columns = (Head("service"), Head("replicas"), Head("requests/s", True), Head(heads[0], True),
+               Head(heads[1], True), Head("USD/h", True))
     rows = []
     for a, pair in zip(shown, found, strict=True):
         seconds = [time if len(one) == 1 else f"{time} {name}" for (name, time), one in zip(pair, at, strict=True)]

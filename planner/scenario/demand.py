@@ -23,7 +23,7 @@ _BETWEEN = {"at", "the", "@", "<", "<=", "=", ":", "of", "under", "below"}
 """What stands between a latency and its percentile."""
 
 
-class Level(NamedTuple):
+class Target(NamedTuple):
     """Seconds that a latency may take: at a percentile (50 to 99.9) or on average; where unsaid, `at` is None."""
 
     seconds: float
@@ -44,9 +44,9 @@ class Level(NamedTuple):
         return f"{text} at mean" if self.at == "mean" else f"{text} at p{self.at:.10g}"
 
 
-def _level(value: object, units: Units = LATENCY) -> Level:
+def _level(value: object, units: Units = LATENCY) -> Target:
     """Return a latency, also of text that says tokens a second where `units` are of a token."""
-    if isinstance(value, Level):
+    if isinstance(value, Target):
         return value
     text = trimmed(value, "latency") if isinstance(value, str) else value
     at = _AT.search(text) if isinstance(text, str) else None
@@ -60,11 +60,11 @@ def _level(value: object, units: Units = LATENCY) -> Level:
     if seconds > DAY:
         raise ValueError(f"{value!r}: a latency is at most a day")
     if at is None:
-        return Level(seconds)
+        return Target(seconds)
     percentile = 50.0 if at[2] else float(at[3] or 0)
     if not at[1] and not 50 <= percentile <= 99.9:
         raise ValueError(f"{value!r}: the percentile must be p50 to p99.9, or mean")
-    return Level(seconds, "mean" if at[1] else percentile)
+    return Target(seconds, "mean" if at[1] else percentile)
 
 
 class Arrivals(NamedTuple):
@@ -118,8 +118,8 @@ def _percent(value: float) -> str | float:
     return f"{text}%" if "e" not in text and float(text) / 100 == value else value
 
 
-Latency = Annotated[Level, PlainValidator(_level, json_schema_input_type=str), PlainSerializer(str, return_type=str)]
-TokenLatency = Annotated[Level, PlainValidator(lambda v: _level(v, PER_TOKEN), json_schema_input_type=str),
+Latency = Annotated[Target, PlainValidator(_level, json_schema_input_type=str), PlainSerializer(str, return_type=str)]
+TokenLatency = Annotated[Target, PlainValidator(lambda v: _level(v, PER_TOKEN), json_schema_input_type=str),
                          PlainSerializer(str, return_type=str)]
 """A latency per token, also as a pace: 25 tokens/s."""
 Gaps = Annotated[Arrivals, PlainValidator(_arrivals, json_schema_input_type=str | dict[str, float]),

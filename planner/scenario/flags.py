@@ -116,9 +116,26 @@ TABLE: dict[str, Flag] = {
     "objective": Flag("objective", "What to minimize, or for a service the rate or users to maximize. Default: "
                       "cost.",
                       choices=get_args(ServingObjective)),
+    "robust": Flag("robust", "Of a training job: minimize the mean cost over the interval of the step, not the cost at "
+                   "its median.", switch=True),
     "confidence": Flag("confidence", "Confidence of the memory verdict, 0.5 to 1. Default: 0.95.", "SHARE"),
 }
 """Name -> what it sets. A value that is not listed here is given in a file or a mapping."""
+CALLED = {**dict.fromkeys(("context", "context-length", "context-window", "max-length", "max-seq-length", "max-seq-len",
+                           "seq-length", "cutoff-len", "sequence-len"), "seq-len"),
+          **dict.fromkeys(("qps", "rps", "requests-per-second", "request-rate"), "rate"),
+          **dict.fromkeys(("hardware", "gpu", "gpu-type"), "on"), "rank": "lora-rank", "quant": "quantization",
+          "dtype": "precision", "minimize": "objective", "optimize": "objective", "cloud": "provider",
+          "input-tokens": "input", "prompt-tokens": "input", "output-tokens": "output"}
+"""What people call flags on the command line, with the flag that it is."""
+INSTEAD = {
+    **dict.fromkeys(("batch-size", "batch", "train-batch-size"),
+                    "write --global-batch, the sequences of a step on all GPUs together"),
+    **dict.fromkeys(("micro-batch-size", "per-device-train-batch-size"),
+                    "the plan chooses the micro-batch; planner estimate --layout mbs=4 sets it"),
+    **dict.fromkeys(("steps", "max-steps"), "write --tokens, which are steps x --global-batch x --seq-len"),
+    **dict.fromkeys(("tp", "pp", "dp", "ep"), "the plan chooses the layout; planner estimate --layout tp=8 sets it")}
+"""Flags of other tools that the planner has not, with what to write."""
 FLAGS: dict[str, str] = {name: flag.path for name, flag in TABLE.items()}
 """Name -> the scenario value that it sets."""
 NAMES: dict[str, str] = FLAGS | {flag.also: flag.path for flag in TABLE.values() if flag.also}

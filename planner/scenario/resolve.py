@@ -12,7 +12,7 @@ from planner.catalog.load import Catalog, data_root
 from planner.errors import Unsupported
 from planner.scenario.dataset import in_tokens
 from planner.scenario.default import Default, Defaults
-from planner.scenario.demand import Arrivals, Level
+from planner.scenario.demand import Arrivals, Target
 from planner.scenario.files import found
 from planner.scenario.limits import Hardware, Limits, Sourcing
 from planner.scenario.pool import ANY, named, pool, text
@@ -47,6 +47,8 @@ def resolve(scenario: Scenario, catalog: Catalog, document: Document = NO_FILE) 
     if work.tokens is None and scenario.objective != "gpus" and "objective" in scenario.model_fields_set:
         raise document.error(("objective",), f"objective: {scenario.objective} needs workload.tokens; without tokens "
                              "the question is the fewest GPUs that hold the model")
+    if scenario.robust and (work.tokens is None or scenario.objective != "cost"):
+        raise document.error(("robust",), "the mean cost is of a job with workload.tokens and objective: cost")
     # what holds a model is no question of offers, so every kind of GPU is a candidate
     supply = pool(scenario.hardware, scenario.sourcing, scenario.limits, catalog, document, defaults,
                   priced=work.tokens is not None)
@@ -70,7 +72,7 @@ def resolve_training(work: Training, catalog: Catalog, document: Document = NO_F
         # several are compared at a length that all of them have
         typical = usual(min(models, key=lambda one: one.sequence_length), work.method, catalog.recipes)
         chosen["model"] = ", ".join(one.name for one in models)
-        defaults += _text_part(models)
+        defaults += text_part(models)
     if work.tokens is not None:
         chosen["method"] = work.method or "pretrain"
     chosen["stack"] = _stacks(work, catalog, document, at)
@@ -222,10 +224,10 @@ def resolve_service(service: Serving, catalog: Catalog, document: Document = NO_
         chosen["arrivals"] = service.arrivals or Arrivals()
     stated = {name for name in service.model_fields_set if getattr(service, name) is not None}
     shown = chosen if "arrivals" not in chosen else {**chosen, "arrivals": "poisson"}
-    defaults = _said(shown, stated) + _text_part([model])
+    defaults = _said(shown, stated) + text_part([model])
     if any(level.at is None for _, level in service.levels):
         defaults.append(Default(name="percentile", value="p95", why="for latency targets that state none"))
-    chosen |= {name: Level(level.seconds, level.percentile) for name, level in service.levels if level.at is None}
+    chosen |= {name: Target(level.seconds, level.percentile) for name, level in service.levels if level.at is None}
     if service.trace is not None:
         chosen["trace"] = _found(service.trace, document, (*at, "trace"))
     return service.model_copy(update=chosen), defaults
@@ -254,7 +256,8 @@ def text_notes(defaults: Sequence[Default]) -> tuple[str, ...]:
     return tuple(f"text alone is planned for: {one.why}" for one in defaults if one.name.endswith(TEXT_PART))
 
 
-def _text_part(models: Sequence[Model]) -> Defaults:
+def text_part(models: Sequence[Model]) -> Defaults:
+    """Return what to say of models that also see: the text part alone is costed."""
     return [Default(name=TEXT_PART, value="text", why=f"the vision tower of {model.name} is not modeled")
             for model in models if model.tower is not None]
 

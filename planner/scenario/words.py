@@ -43,6 +43,9 @@ SYNONYMS: Mapping[str, tuple[tuple[str, ...], Mapping[str, str]]] = {
     "workload.disaggregated": (get_args(Disaggregated), {"no": "off false none never", "allowed": "yes true on",
                                                          "only": "always must"}),
     "workload.arrivals": (("poisson",), {"poisson": "random exponential"}),
+    "sourcing.rent.providers": (("aws", "azure", "gcp", "lambda", "oci"), {
+        "aws": "amazon amazonwebservices ec2", "azure": "microsoft msft", "gcp": "google googlecloud gce",
+        "lambda": "lambdalabs lambdacloud", "oci": "oracle oraclecloud"}),
     "sourcing.rent.terms": (get_args(Term), {
         "on-demand": "payg payasyougo standard", "spot": "preemptible interruptible lowpriority",
         "reserved-1y": "1y 1year oneyear reserved1year 1yearreserved reservedoneyear 1yrreserved",

@@ -11,18 +11,19 @@ import heapq
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from planner.errors import InputError
 from planner.simulate.outcome import Outcome
-from planner.simulate.replica import Job, Log, Replica
+from planner.simulate.replica import InFlight, Log, Replica
 from planner.simulate.router import Router
 from planner.simulate.steps import ReplicaKind, StepTimes
 from planner.simulate.trace import Trace, Users
 
-Role = Literal["whole", "prefill", "decode"]
+Role: TypeAlias = Literal["whole", "prefill", "decode"]
+"""What of a request a replica does."""
 Transfer = Callable[[int], float]
 """Seconds to send the cache of that many tokens from a prefill to a decode replica."""
 
@@ -138,7 +139,7 @@ class _Fleet:
                     touched.append(replica)
             while sent and sent[0][0] == now:
                 request = heapq.heappop(sent)[1]
-                job = Job(request, self.input[request], self.output[request], 1)
+                job = InFlight(request, self.input[request], self.output[request], 1)
                 self._place(self.decode, self.decode.may(job.input, job.input + job.output - 1), job, now, touched)
             while self._coming(at) == now:
                 self._enter(at, now, touched)
@@ -174,9 +175,10 @@ class _Fleet:
         if not groups:
             self._count(now)
             return
-        self._place(self.entry, groups, Job(request, prompt, answer), now, touched)
+        self._place(self.entry, groups, InFlight(request, prompt, answer), now, touched)
 
-    def _place(self, router: Router, groups: tuple[int, ...], job: Job, now: float, touched: list[Replica]) -> None:
+    def _place(self, router: Router, groups: tuple[int, ...], job: InFlight, now: float, touched: list[Replica]
+               ) -> None:
         replica = router.choose(groups, job, now)
         if self.roles[replica.group] == "prefill":
             job.output = 1

@@ -29,7 +29,7 @@ class Log:
         self.preempted = [0] * requests
 
 
-class Job:
+class InFlight:
     """A request on one replica. Counts are tokens."""
 
     __slots__ = ("finish", "generated", "input", "left", "output", "queued", "received", "request")
@@ -60,13 +60,13 @@ class Replica:
         kept = kind.kv_tokens if kind.prefix_tokens is None else kind.prefix_tokens
         self.prefixes = PrefixCache(kept // prefix_block)
         self.pool = Pool(kind.kv_tokens, kind.block)
-        self.waiting: deque[Job] = deque()
-        self.running: dict[int, Job] = {}
+        self.waiting: deque[InFlight] = deque()
+        self.running: dict[int, InFlight] = {}
         """Admitted, oldest first."""
-        self.prefilling: deque[Job] = deque()
-        self.prefilled: list[Job] = []
+        self.prefilling: deque[InFlight] = deque()
+        self.prefilled: list[InFlight] = []
         """Whose prompts end with the step under way."""
-        self.finishing: list[tuple[int, int, Job]] = []
+        self.finishing: list[tuple[int, int, InFlight]] = []
         """A heap of the decoding sequences, by the step counter at their last token."""
         self.counter = self.context = self.outstanding = 0
         self.asked = 0
@@ -76,7 +76,7 @@ class Replica:
         self.began = self.busy = self.first_step = self.slope = 0.0
         self.end = math.inf
 
-    def arrive(self, job: Job, now: float) -> bool:
+    def arrive(self, job: InFlight, now: float) -> bool:
         """Queue a request. True where it cuts the run of steps short, to be admitted at the next boundary."""
         blocks = self.pool.blocks(job.input + job.generated)
         cuts = (self.run > 1 and not self.waiting and len(self.running) < self.batch and blocks <= self.pool.free)
@@ -89,9 +89,9 @@ class Replica:
             return True
         return False
 
-    def complete(self) -> list[Job]:
+    def complete(self) -> list[InFlight]:
         """End the steps under way; return the requests that got their last token here."""
-        ended: list[Job] = []
+        ended: list[InFlight] = []
         self.busy += self.end - self.began
         if self.run:
             decoding, pool = len(self.finishing), self.pool
@@ -147,7 +147,7 @@ class Replica:
         """The blocks in use or asked for when the steps under way began."""
         return self.pool.size - self.pool.free + self.asked
 
-    def matched(self, job: Job) -> int:
+    def matched(self, job: InFlight) -> int:
         """Return the blocks at the front of the prompt that are cached here."""
         return self.prefixes.match(self.hashes[job.request]) if self.hashes else 0
 
@@ -207,7 +207,7 @@ class Replica:
                 job.left = tokens - min(self._hit(job), tokens - 1)
                 self.prefilling.append(job)
 
-    def _hit(self, job: Job) -> int:
+    def _hit(self, job: InFlight) -> int:
         if self.hashes is None:
             return int(self.hit_rate * job.input)
         hashes = self.hashes[job.request]
@@ -231,7 +231,7 @@ class Replica:
         grain = self.grain
         return self.times.prefill[taken, (context + grain // 2) // grain * grain]
 
-    def _answer(self, job: Job, ended: list[Job]) -> None:
+    def _answer(self, job: InFlight, ended: list[InFlight]) -> None:
         """Give a request the token that ends its prefill."""
         cached = job.input + job.generated
         if self.hashes:
@@ -245,7 +245,7 @@ class Replica:
             self.pool.free += self.pool.blocks(cached)
             ended.append(job)
 
-    def _decode(self, job: Job, cached: int) -> None:
+    def _decode(self, job: InFlight, cached: int) -> None:
         job.finish = self.counter + job.output - job.generated
         heapq.heappush(self.finishing, (job.finish, job.request, job))
         self.context += cached

@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import Protocol
 
 from planner.errors import UnknownName
-from planner.simulate.replica import Job, Replica
+from planner.simulate.replica import InFlight, Replica
 
 SLACK = 32
 """Requests outstanding above the least loaded replica at which a cached prefix no longer draws more; as in SGLang's
@@ -21,7 +21,7 @@ _outstanding = attrgetter("outstanding")
 class Policy(Protocol):
     """Chooses among replicas on which the request fits; `now` is the moment of its arrival, in seconds."""
 
-    def choose(self, job: Job, now: float) -> Replica:
+    def choose(self, job: InFlight, now: float) -> Replica:
         """Return the replica for this request."""
 
 
@@ -31,7 +31,7 @@ class RoundRobin:
     def __init__(self, replicas: Sequence[Replica], weights: Sequence[float]) -> None:
         self.replicas, self.turn = replicas, -1
 
-    def choose(self, job: Job, now: float) -> Replica:
+    def choose(self, job: InFlight, now: float) -> Replica:
         """Return the next replica."""
         self.turn = (self.turn + 1) % len(self.replicas)
         return self.replicas[self.turn]
@@ -46,7 +46,7 @@ class LeastOutstanding:
         self.runs = [(first, end, weights[first]) for first, end in pairwise([0, *ends, len(weights)])]
         """Replicas next to each other of one weight: from, up to, and the weight. Few, also of a fleet of 100,000."""
 
-    def choose(self, job: Job, now: float) -> Replica:
+    def choose(self, job: InFlight, now: float) -> Replica:
         """Return the least loaded replica."""
         loads: list[int] = list(map(_outstanding, self.replicas))
         if len(self.runs) == 1:
@@ -76,7 +76,7 @@ class LeastKv:
     def __init__(self, replicas: Sequence[Replica], weights: Sequence[float]) -> None:
         self.replicas = replicas
 
-    def choose(self, job: Job, now: float) -> Replica:
+    def choose(self, job: InFlight, now: float) -> Replica:
         """Return the replica with the most room."""
         best, least = self.replicas[0], math.inf
         for replica in self.replicas:
@@ -92,7 +92,7 @@ class PrefixAware:
     def __init__(self, replicas: Sequence[Replica], weights: Sequence[float]) -> None:
         self.replicas, self.otherwise = replicas, LeastOutstanding(replicas, weights)
 
-    def choose(self, job: Job, now: float) -> Replica:
+    def choose(self, job: InFlight, now: float) -> Replica:
         """Return the replica that saves most, among equals the least loaded."""
         most = min(map(_outstanding, self.replicas)) + SLACK
         matched = [(replica.matched(job), -replica.outstanding, -at) for at, replica in enumerate(self.replicas)
@@ -108,7 +108,7 @@ class Weighted:
         self.replicas, self.gaps = replicas, [1 / weight for weight in weights]
         self.due = list(self.gaps)
 
-    def choose(self, job: Job, now: float) -> Replica:
+    def choose(self, job: InFlight, now: float) -> Replica:
         """Return the replica whose next turn is due first."""
         at = self.due.index(min(self.due))
         self.due[at] += self.gaps[at]
@@ -138,7 +138,7 @@ class Router:
         """Return the groups that serve such a prompt and can hold that many cached tokens of one sequence."""
         return tuple(group for group, kind, (low, high) in self.groups if low <= prompt <= high and kind.fits(tokens))
 
-    def choose(self, groups: tuple[int, ...], job: Job, now: float) -> Replica:
+    def choose(self, groups: tuple[int, ...], job: InFlight, now: float) -> Replica:
         """Return the replica of these groups for the request."""
         policy = self.policies.get(groups)
         if policy is None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from planner.solver.column import Column as Run
-from planner.solver.fleet.covering import Column, Cover, Covered
+from planner.solver.column import Column
+from planner.solver.fleet.covering import Cover, Covered, Supplied
 from planner.solver.fleet.problem import Choice, FleetOffer, RunProblem, Solution
 from planner.solver.fleet.schedule import Schedule
 from planner.solver.staging.problem import Modes, Staged, StagingProblem
@@ -104,11 +104,11 @@ def over_limits(problem: RunProblem, choice: Choice) -> list[str]:
             if limit is not None and have > limit]
 
 
-def _cents(column: Run, offer: FleetOffer) -> int:
+def _cents(column: Column, offer: FleetOffer) -> int:
     """Return the cost by definition: micro-USD times us over an hour, rounded up to a cent."""
     quantum, nodes = 3_600_000_000 * 10_000, column.nodes + column.spare_nodes
     price = offer.by_count(nodes) if offer.by_count else offer.micro_usd_per_node_hour
-    return -(-nodes * price * max(column.duration_us, offer.least_us) // quantum)
+    return -(-nodes * price * max(column.mean_us or column.duration_us, offer.least_us) // quantum)
 
 
 def check_cover(problem: Cover, found: Covered) -> list[str]:
@@ -156,7 +156,7 @@ def _answering(problem: Cover, counts: list[dict[int, int]]) -> list[int]:
     return active
 
 
-def _left(columns: list[Column], counts: dict[int, int], spares: int) -> int:
+def _left(columns: list[Supplied], counts: dict[int, int], spares: int) -> int:
     """Return micro-requests/s of a pool without its strongest replicas."""
     total = 0
     for column in sorted(columns, key=lambda c: -c.micro_rate):
@@ -166,9 +166,9 @@ def _left(columns: list[Column], counts: dict[int, int], spares: int) -> int:
     return total
 
 
-def _without_nodes(problem: Cover, mine: list[Column], counts: dict[int, int], spares: int) -> int:
+def _without_nodes(problem: Cover, mine: list[Supplied], counts: dict[int, int], spares: int) -> int:
     """Return what a service answers without as many nodes of each pool, each as strong as its strongest could be."""
-    def left(pool: list[Column]) -> int:
+    def left(pool: list[Supplied]) -> int:
         nodes = [problem.fail_together(c) * c.micro_rate for c in pool if counts.get(c.key, 0)]
         return max(0, sum(counts.get(c.key, 0) * c.micro_rate for c in pool) - spares * max(nodes, default=0))
 

@@ -10,10 +10,10 @@ from planner.ask.account import Interrupted
 from planner.ask.plan import make_plan
 from planner.catalog.load import Catalog
 from planner.errors import InputError, PlannerError
-from planner.sweeping.task import Outcome, Task, Terms
+from planner.sweeping.task import Task, Terms, VariantOutcome
 
 
-def answer(task: Task, terms: Terms, catalog: Catalog | None = None) -> Outcome:
+def answer(task: Task, terms: Terms, catalog: Catalog | None = None) -> VariantOutcome:
     """Return the plan of one variant, or its PlannerError; anything else that is raised is a bug and goes on.
 
     Without `catalog` this process opens its own, and keeps it.
@@ -22,10 +22,10 @@ def answer(task: Task, terms: Terms, catalog: Catalog | None = None) -> Outcome:
         plan = make_plan(task.scenario, catalog or _catalog(terms.folders, terms.digest),
                          defaults=task.defaults, time_limit=terms.time_limit)
     except PlannerError as error:
-        return Outcome(task.index, None, str(error))
+        return VariantOutcome(task.index, None, str(error))
     except Interrupted:
         raise KeyboardInterrupt from None  # a sweep keeps what is done; what was cut short is asked again
-    return Outcome(task.index, plan.model_dump(mode="json", by_alias=True), None, plan.notes)
+    return VariantOutcome(task.index, plan.model_dump(mode="json", by_alias=True), None, plan.notes)
 
 
 @lru_cache(maxsize=2)

@@ -13,7 +13,7 @@ from typing import Any
 
 from planner.errors import InputError
 from planner.sweeping.answering import answer
-from planner.sweeping.task import Answers, Outcome, Task, Terms
+from planner.sweeping.task import Answers, Task, Terms, VariantOutcome
 from planner.version import __version__
 
 CONNECT_SECONDS = 8
@@ -90,7 +90,7 @@ def _workers(client: Any, address: str) -> int:  # noqa: ANN401
     return len(found)
 
 
-def _answers(client: Any, address: str, terms: Terms, tasks: Sequence[Task]) -> Iterator[Outcome]:  # noqa: ANN401
+def _answers(client: Any, address: str, terms: Terms, tasks: Sequence[Task]) -> Iterator[VariantOutcome]:  # noqa: ANN401
     """Yield outcomes as they are done."""
     index_of = {client.submit(answer, task, terms, pure=False, retries=RETRIES): task.index for task in tasks}
     for future in _distributed().as_completed(list(index_of), loop=client.loop):
@@ -98,16 +98,16 @@ def _answers(client: Any, address: str, terms: Terms, tasks: Sequence[Task]) -> 
         future.release()
 
 
-def _outcome(future: Any, index: int, address: str) -> Outcome:  # noqa: ANN401
+def _outcome(future: Any, index: int, address: str) -> VariantOutcome:  # noqa: ANN401
     if future.status == "finished":
         outcome = future.result()
-        assert isinstance(outcome, Outcome)
+        assert isinstance(outcome, VariantOutcome)
         return outcome
     if future.status != "error":
         raise InputError(f"--scheduler {address}: the connection was lost; what was done until then is kept")
     error = future.exception()
     if isinstance(error, _distributed().KilledWorker):
-        return Outcome(index, None, f"the workers that had it were lost, {error.last_worker.address} last")
+        return VariantOutcome(index, None, f"the workers that had it were lost, {error.last_worker.address} last")
     raise error
 
 

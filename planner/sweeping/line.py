@@ -12,7 +12,7 @@ from pydantic import ConfigDict, Field
 from planner.answer.first_edition import upgraded
 from planner.answer.schema import Plan
 from planner.answer.shown import Shown, Table
-from planner.sweeping.task import Outcome, Task
+from planner.sweeping.task import Task, VariantOutcome
 from planner.sweeping.variants import Variant
 from planner.text_io import json_text
 from planner.units import plural
@@ -69,7 +69,7 @@ class WrongLine(ValueError):
     """A line that this sweep did not write."""
 
 
-def line_of(variant: Variant, outcome: Outcome) -> str:
+def line_of(variant: Variant, outcome: VariantOutcome) -> str:
     """Return the line of an outcome: keys in the contract's order, the same bytes each time."""
     return _line(variant, outcome.plan, outcome.error)
 

@@ -10,7 +10,7 @@ from functools import partial
 from planner.catalog.load import Catalog
 from planner.process.workers import LostWorker, Workers
 from planner.sweeping.answering import answer
-from planner.sweeping.task import Answers, Outcome, Task, Terms
+from planner.sweeping.task import Answers, Task, Terms, VariantOutcome
 
 
 def cores() -> int:
@@ -22,7 +22,7 @@ def cores() -> int:
 @contextmanager
 def this_process(terms: Terms, catalog: Catalog) -> Iterator[Answers]:
     """Answer one variant after the other, here."""
-    def answers(tasks: Sequence[Task]) -> Iterator[Outcome]:
+    def answers(tasks: Sequence[Task]) -> Iterator[VariantOutcome]:
         for task in tasks:
             yield answer(task, terms, catalog)
 
@@ -36,10 +36,10 @@ def processes(terms: Terms, workers: int) -> Iterator[Answers]:
         yield partial(_answers, crew, terms)
 
 
-def _answers(crew: Workers[int], terms: Terms, tasks: Sequence[Task]) -> Iterator[Outcome]:
+def _answers(crew: Workers[int], terms: Terms, tasks: Sequence[Task]) -> Iterator[VariantOutcome]:
     """Yield outcomes as they are done; a variant that loses its process again and again is given up alone."""
     for task in tasks:
         crew.add(task.index, partial(answer, task, terms))
     for done in crew.answers():
         lost = isinstance(done.error, LostWorker)
-        yield Outcome(done.key, None, str(done.error)) if lost else done.result()
+        yield VariantOutcome(done.key, None, str(done.error)) if lost else done.result()

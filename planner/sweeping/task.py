@@ -40,7 +40,7 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class VariantOutcome:
     """The plan of one variant as JSON data, or the error that it ended with."""
 
     index: int
@@ -49,7 +49,7 @@ class Outcome:
     notes: tuple[str, ...] = ()
 
 
-Answers = Callable[[Sequence[Task]], Iterator[Outcome]]
+Answers = Callable[[Sequence[Task]], Iterator[VariantOutcome]]
 """What an engine is: tasks in, outcomes out as they are done, in any order."""
 
 

@@ -23,6 +23,7 @@ SAID = [
     ("--on h100 llama-3.1-70b-pretrain", {"on": "h100", "scenario": "llama-3.1-70b-pretrain"}),
     ("--on h100 my-question.yaml --tokens 1T", {"on": "h100", "scenario": "my-question.yaml", "tokens": "1T"}),
     ("llama-3.1-70b-pretrain --tokens 1 T", {"scenario": "llama-3.1-70b-pretrain", "tokens": "1 T"}),
+    ("--context 8k --gpu h100 --qps 20", {"seq_len": "8k", "on": "h100", "rate": "20"}),
     ("--packing --on h100 --time-limit 5", {"packing": True, "on": "h100"}),
 ]
 
@@ -39,6 +40,7 @@ def test_words_belong_to_the_option_before_them(line: str, meant: dict[str, Any]
 @pytest.mark.parametrize(("asked", "told"), [
     (["--method", "dora"], "'lora' is the nearest"), (["--method", "GRPO"], "preferences or rewards is not modeled"),
     (["--deadline", "overnight"], "such as '12 h'"), (["--on", "h100", "foo"], "did you mean h100?"),
+    (["--batch-size", "32"], "write --global-batch"), (["--steps=100"], "write --tokens"),
     (["llama-3.1-8b"], "is a model: write --model llama-3.1-8b")])
 def test_what_cannot_be_meant_says_what_to_write(asked: list[str], told: str,
                                                  capsys: pytest.CaptureFixture[str]) -> None:

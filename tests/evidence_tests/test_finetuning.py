@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from planner.evidence.compare import Comparison, Outcome, compare
+from planner.evidence.compare import Comparison, PredictedRow, compare
 from planner.evidence.prediction import predict
 from planner.evidence.reading import read_evidence
 from planner.evidence.rows import TrainRun
@@ -24,7 +24,7 @@ def compared() -> Comparison:
     return compare(read_evidence(FILE), catalog())
 
 
-def off(outcomes: list[Outcome]) -> np.ndarray:
+def off(outcomes: list[PredictedRow]) -> np.ndarray:
     measured = np.array([o.measured_seconds for o in outcomes], float)
     return np.abs(measured / [o.prediction.evaluation.step.seconds for o in outcomes] - 1)
 

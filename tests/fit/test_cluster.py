@@ -36,13 +36,13 @@ def cluster(efficiency: float) -> tuple[Catalog, list[Measured]]:
     return catalog, [replace(held[place], speed=float(np.exp(-logs[place]))) for place in order]
 
 
-@pytest.mark.parametrize(("efficiency", "before"), [(0.2, 0.1), (0.08, 0.4)])
-def test_other_layouts_are_predicted_from_a_dozen_runs(efficiency: float, before: float) -> None:
+def test_other_layouts_are_predicted_from_a_dozen_runs() -> None:
+    efficiency = 0.08
     catalog, rows = cluster(efficiency)
     given, kept = rows[:12], rows[12:]
     knobs = knobs_of(catalog, [row.outcome for row in given], own=True)
     found = fit_cluster(TrainingRows(tuple(given)), knobs, catalog)
-    assert np.median(np.abs(np.expm1(residuals(kept, catalog)))) > before
+    assert np.median(np.abs(np.expm1(residuals(kept, catalog)))) > 0.4
     off = np.abs(np.expm1(residuals(kept, changed(catalog, knobs, found.coordinates))))
     assert np.median(off) < 0.05
     assert off.max() < 0.15

@@ -34,11 +34,15 @@ def working(d: Deployment, rows: Replicas, stream: Stream, load: Floats) -> Serv
     return served(d, rows.take(np.zeros(len(load), np.int64)), stream, load)
 
 
-@pytest.mark.parametrize("engine", ["vllm", "sglang", "tensorrt-llm"])
-@pytest.mark.parametrize(("model", "node", "name", "layouts"), [
-    ("llama-3.1-8b", "dgx-h100", "fp8", DENSE), ("llama-3.3-70b", "dgx-h200", "fp8", DENSE[1:]),
-    ("deepseek-v3", "dgx-h200", "fp8", MIXED), ("qwen3-235b-a22b", "dgx-b200", "fp8", MIXED)])
-@pytest.mark.parametrize("lengths", [(1000, 1000), (4000, 500)])
+MODELS = (("llama-3.1-8b", "dgx-h100", "fp8", DENSE), ("llama-3.3-70b", "dgx-h200", "fp8", DENSE[1:]),
+          ("deepseek-v3", "dgx-h200", "fp8", MIXED), ("qwen3-235b-a22b", "dgx-b200", "fp8", MIXED))
+ENGINES, LENGTHS = ("vllm", "sglang", "tensorrt-llm"), ((1000, 1000), (4000, 500))
+# every pair of model and engine, lengths in turn: each model, and each engine, has both
+CASES = [(*model, engine, LENGTHS[(at + place) % 2]) for at, model in enumerate(MODELS)
+         for place, engine in enumerate(ENGINES)]
+
+
+@pytest.mark.parametrize(("model", "node", "name", "layouts", "engine", "lengths"), CASES)
 def test_open_and_closed_loop_agree(model: str, node: str, name: str, layouts: tuple[tuple[int, ...], ...], engine: str,
                                     lengths: tuple[int, int]) -> None:
     candidate = usual_candidate(CATALOG.node(node), CATALOG)

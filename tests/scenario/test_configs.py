@@ -95,6 +95,38 @@ def test_every_one_is_estimated(name: str):
     assert answer.memory.peak_bytes > 0
 
 
+AXOLOTL = "base_model: meta-llama/Llama-3.1-8B\nsequence_len: 2048\nmicro_batch_size: 1\n"
+FACTORY = "model_name_or_path: meta-llama/Meta-Llama-3-8B\nstage: sft\nfinetuning_type: full\n"
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    (FACTORY + "use_galore: true\n", "use_galore: memory of this optimizer"),
+    (FACTORY + "use_badam: true\n", "use_badam: memory of this optimizer"),
+    (FACTORY + "use_kt: true\n", "experts computed on the CPU"),
+    (AXOLOTL + "adapter: lora\npeft_use_dora: true\n", "DoRA is not modeled")])
+def test_a_switch_whose_effect_would_be_missing_is_refused(text: str, said: str, tmp_path: Path):
+    path = tmp_path / "config.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=said):
+        read_config(str(path))
+
+
+@pytest.mark.parametrize(("text", "values", "layout", "counted"), [
+    (FACTORY + "use_muon: true\n", {"workload.optimizer": "muon"}, {}, False),
+    (FACTORY + "pure_bf16: true\n", {}, {}, True),
+    (AXOLOTL + "adapter: lora\nload_in_8bit: true\n", {"workload.method": "lora"}, {}, True),
+    (AXOLOTL + "fsdp_version: 2\ntensor_parallel_size: 2\n", {"workload.stack": "fsdp2"}, {"tp": "2"}, True),
+    (AXOLOTL + "expert_parallel_size: 4\n", {"workload.stack": "axolotl"}, {"ep": "4"}, False)])
+def test_what_decides_memory_is_read_or_said(text: str, values: dict[str, Any], layout: dict[str, str], counted: bool,
+                                             tmp_path: Path):
+    path = tmp_path / "config.yaml"
+    path.write_text(text, encoding="utf-8")
+    reading = read_config(str(path)).reading
+    assert values.items() <= reading.values.items()
+    assert layout.items() <= reading.layout.items()
+    assert bool(reading.counted) is counted
+
+
 def test_what_is_stated_stands_over_the_config():
     answer = planner.estimate(node="dgx-h100", from_=CONFIGS / "axo_lora.yml", layout="mbs=1,zero=3", seq_len=2048,
                               model="llama-3.2-1b", gpus=4)
@@ -107,7 +139,7 @@ def test_what_was_read_and_ignored_is_printed(capsys: pytest.CaptureFixture[str]
     shown = " ".join(capsys.readouterr().out.split())
     assert "read from an axolotl config" in shown
     assert "method lora, lora_rank 32, sequence_length 4096" in shown
-    assert "ignored: model_type, load_in_8bit, datasets" in shown
+    assert "ignored: model_type, datasets" in shown
     assert main(["estimate", "--from", given("vllm.txt"), "--node", "8xh100", "--json", "--output", "200"]) == 0
     out, err = capsys.readouterr()
     assert out.startswith("{")

@@ -8,7 +8,7 @@ import pytest
 
 from planner.catalog.load import Catalog
 from planner.errors import InputError
-from planner.scenario.demand import Arrivals, Level
+from planner.scenario.demand import Arrivals, Target
 from planner.scenario.lengths import Length
 from planner.scenario.scenario import ServingScenario
 from planner.scenario.serving import Quantization, Serving, Speculative
@@ -33,8 +33,8 @@ def read(data):
     ("output", {"mean": "300 tokens", "cv": 0}, Length("mean", 300, 0)),
     ("output", {"p50": 100, "p95": 600}, Length("p50", 100, 600)),
     ("arrivals", "poisson", Arrivals(1.0)), ("arrivals", {"cv": 2}, Arrivals(2.0)),
-    ("ttft", "2 s", Level(2.0)), ("ttft", "2s at p99", Level(2.0, 99.0)), ("ttft", "2 s at P99.9", Level(2.0, 99.9)),
-    ("tpot", "50 ms at p50", Level(0.05, 50.0)), ("tpot", "50ms at mean", Level(0.05, "mean")),
+    ("ttft", "2 s", Target(2.0)), ("ttft", "2s at p99", Target(2.0, 99.0)), ("ttft", "2 s at P99.9", Target(2.0, 99.9)),
+    ("tpot", "50 ms at p50", Target(0.05, 50.0)), ("tpot", "50ms at mean", Target(0.05, "mean")),
     ("quantization", ["bf16", "fp8"], ("bf16", "fp8")), ("kv_cache", "fp8", "fp8"), ("kv_cache", "auto", "auto"),
     ("engine", "sglang", "sglang"), ("engine_version", "0.10", "0.10"),
     ("prefix_hits", "30%", 0.3), ("prefix_hits", 0.3, 0.3), ("prefix_hits", "0.3", 0.3),

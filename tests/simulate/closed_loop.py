@@ -9,7 +9,7 @@ import numpy as np
 from planner.errors import InputError
 from planner.simulate.fleet import outcome
 from planner.simulate.outcome import Outcome
-from planner.simulate.replica import Job, Log, Replica
+from planner.simulate.replica import InFlight, Log, Replica
 from planner.simulate.steps import ReplicaKind, StepTimes
 from planner.simulate.trace import Lengths, Trace
 
@@ -30,7 +30,7 @@ def closed_loop(concurrency: int, prompt: Lengths, answer: Lengths, requests: in
         raise InputError(f"a request of {longest} cached tokens never fits in a cache of {replica.kv_tokens}")
     log, arrival, last = Log(requests), [math.nan] * requests, [math.nan] * requests
     one = Replica(replica, StepTimes(replica.steps), log)
-    todo = (Job(i, *lengths) for i, lengths in enumerate(zip(prompts.tolist(), answers.tolist(), strict=True)))
+    todo = (InFlight(i, *lengths) for i, lengths in enumerate(zip(prompts.tolist(), answers.tolist(), strict=True)))
     now, due = 0.0, concurrency
     while True:
         for _, job in zip(range(due), todo, strict=False):

@@ -14,7 +14,7 @@ import pytest
 from planner.solver.check import check_cover
 from planner.solver.engine import run
 from planner.solver.fleet.cover import cover
-from planner.solver.fleet.covering import Column, Cover, Covered, Supply
+from planner.solver.fleet.covering import Cover, Covered, Supplied, Supply
 from planner.solver.settings import Settings
 
 Counts = dict[int, int]
@@ -37,7 +37,7 @@ def random_cover(random: Random) -> Cover:
     apart, columns = random.random() < 0.4, []
     for key in range(random.randint(max(2, services), 4)):
         role: Role = random.choice(("whole", "prefill", "decode")) if apart else "whole"
-        columns.append(Column(key, key % services, random.randrange(len(supplies)), role, random.randint(2, 9),
+        columns.append(Supplied(key, key % services, random.randrange(len(supplies)), role, random.randint(2, 9),
                               random.choice([1, 2, 4])))
     spares = tuple(random.choice([0, 0, 1, 2]) for _ in range(services))
     needs = tuple(tuple(random.choice([0, random.randint(1, 9), random.randint(1, 14 - 6 * (services > 1))])
@@ -51,7 +51,7 @@ def random_cover(random: Random) -> Cover:
                  whole_nodes=tuple(random.random() < 0.3 for _ in range(services)))
 
 
-def without_strongest(columns: list[Column], counts: Counts, spares: int) -> int:
+def without_strongest(columns: list[Supplied], counts: Counts, spares: int) -> int:
     """Return what a pool answers without its strongest replicas."""
     rates = sorted((c.micro_rate for c in columns for _ in range(counts[c.key])), reverse=True)
     return sum(rates[spares:])
@@ -60,7 +60,7 @@ def without_strongest(columns: list[Column], counts: Counts, spares: int) -> int
 def answered(problem: Cover, service: int, counts: Counts) -> int:
     mine, spares = [c for c in problem.columns if c.service == service], problem.spares[service]
 
-    def left(columns: list[Column], counts: Counts, spares: int) -> int:
+    def left(columns: list[Supplied], counts: Counts, spares: int) -> int:
         if not (problem.whole_nodes and problem.whole_nodes[service]):
             return without_strongest(columns, counts, spares)
         # no node has more than one that is full of the strongest replicas there are
@@ -212,7 +212,7 @@ def test_more_of_the_rate_or_of_the_spares_never_costs_less() -> None:
             assert after.value is None or (before.value is not None and before.value <= after.value)
 
 
-ONE = Cover(((10,),), (0,), (Column(1, 0, 7, "whole", 4, 2),), (Supply(7, lambda nodes: 5 * nodes, 9, 4, 3),))
+ONE = Cover(((10,),), (0,), (Supplied(1, 0, 7, "whole", 4, 2),), (Supply(7, lambda nodes: 5 * nodes, 9, 4, 3),))
 """Replicas of 4 on two GPUs, two to a node, for a rate of 10."""
 
 
@@ -226,7 +226,7 @@ def test_replicas_share_nodes_and_fill_up_the_rate() -> None:
 def test_the_strongest_of_unlike_replicas_may_fail_and_the_others_hold() -> None:
     """One of 10 and ten of 1 hold 10 whichever fails; taking the strongest off every replica would ask for more."""
     unlike = replace(ONE, spares=(1,), objective="gpus", columns=(
-        Column(1, 0, 7, "whole", 10, 8), Column(2, 0, 8, "whole", 1, 1)), supplies=(
+        Supplied(1, 0, 7, "whole", 10, 8), Supplied(2, 0, 8, "whole", 1, 1)), supplies=(
         Supply(7, lambda nodes: 5 * nodes, 1, 8, 3), Supply(8, lambda nodes: nodes, 20, 1, 3)))
     assert cover(unlike).value == 11
     found = cover(replace(unlike, needs=((9,),), columns=(unlike.columns[0], replace(unlike.columns[1], gpus=1)),
@@ -235,7 +235,7 @@ def test_the_strongest_of_unlike_replicas_may_fail_and_the_others_hold() -> None
 
 
 def test_pools_apart_answer_what_the_weaker_does_and_never_across_supplies() -> None:
-    apart = replace(ONE, columns=(Column(1, 0, 7, "prefill", 5, 1), Column(2, 0, 7, "decode", 2, 1)))
+    apart = replace(ONE, columns=(Supplied(1, 0, 7, "prefill", 5, 1), Supplied(2, 0, 7, "decode", 2, 1)))
     found = cover(apart)
     assert (found.replicas, found.nodes) == ({1: (2,), 2: (5,)}, {7: (2,)})
     elsewhere = replace(apart, columns=(apart.columns[0], replace(apart.columns[1], supply=8)),
@@ -244,7 +244,7 @@ def test_pools_apart_answer_what_the_weaker_does_and_never_across_supplies() -> 
 
 
 def test_what_is_always_paid_takes_the_base_and_the_rest_comes_by_the_hour() -> None:
-    day = Cover(((4, 12),), (0,), (Column(1, 0, 1, "whole", 4, 8), Column(2, 0, 2, "whole", 4, 8)),
+    day = Cover(((4, 12),), (0,), (Supplied(1, 0, 1, "whole", 4, 8), Supplied(2, 0, 2, "whole", 4, 8)),
                 (Supply(1, lambda nodes: 6 * nodes, 9, 8, 1, always=True),
                  Supply(2, lambda nodes: 10 * nodes, 9, 8, 1)), (18, 6))
     found = cover(day)
@@ -256,14 +256,14 @@ def test_what_is_always_paid_takes_the_base_and_the_rest_comes_by_the_hour() -> 
 def test_gpus_are_those_of_the_hour_that_has_the_most() -> None:
     """Of two services the busiest hour by requests is not the busiest by GPUs."""
     two = replace(ONE, needs=((2, 20), (3, 1)), spares=(0, 0), hours=(12, 12), objective="gpus", columns=(
-        Column(1, 0, 7, "whole", 10, 1), Column(2, 1, 7, "whole", 1, 2)))
+        Supplied(1, 0, 7, "whole", 10, 1), Supplied(2, 1, 7, "whole", 1, 2)))
     assert cover(two).value == 7
 
 
 def test_services_share_nodes_where_that_is_cheaper() -> None:
     """Two services of a GPU or two each fit on one node of four."""
     two = replace(ONE, needs=((4,), (3,)), spares=(0, 0), columns=(
-        Column(1, 0, 7, "whole", 4, 2), Column(2, 1, 7, "whole", 3, 1)))
+        Supplied(1, 0, 7, "whole", 4, 2), Supplied(2, 1, 7, "whole", 3, 1)))
     found = cover(two)
     assert (found.replicas, found.nodes, found.value) == ({1: (1,), 2: (1,)}, {7: (1,)}, 5 * 24)
 
@@ -276,7 +276,7 @@ def test_classes_are_answered_once_each_and_in_the_cheapest_parts(seed: int) -> 
     partitions = [[(0, 2)], [(0, 0), (1, 2)], [(0, 1), (2, 2)], [(0, 0), (1, 1), (2, 2)]]
     for _ in range(12):
         supplies = (supply(random, 0), supply(random, 1))
-        columns = tuple(Column(key, key % len(ranges), random.randrange(2), "whole", random.randint(3, 12),
+        columns = tuple(Supplied(key, key % len(ranges), random.randrange(2), "whole", random.randint(3, 12),
                                random.choice([1, 2, 4])) for key in range(2 * len(ranges)))
         needs = tuple((random.randint(1, 4) * (last - first + 1) + 2 * (last - first),) for first, last in ranges)
         problem = Cover(needs, (random.choice([0, 1]),) * len(ranges), columns, supplies,
@@ -312,7 +312,8 @@ def day(always: bool, spares: int = 0) -> Cover:
     offers += [(key + 100, True, usd * 2 // 3) for key, (_, usd, _) in RATES.items() if always]
     rows = [(key, gpus, rate) for key, *_ in offers for gpus, rates in RATES[key % 100][2].items() for rate in rates]
     return Cover((tuple(400_000 * percent for percent in DAY),), (spares,),
-                 tuple(Column(at, 0, key, "whole", int(1e6 * rate), gpus) for at, (key, gpus, rate) in enumerate(rows)),
+                 tuple(Supplied(at, 0, key, "whole", int(1e6 * rate), gpus)
+                       for at, (key, gpus, rate) in enumerate(rows)),
                  tuple(Supply(key, partial(mul, 1000 * usd), 1000, 8, RATES[key % 100][0], paid)
                        for key, paid, usd in offers), (2,) * len(DAY))
 
@@ -336,7 +337,8 @@ def test_a_day_on_many_kinds_of_nodes_is_soon_proven(always: bool, spares: int, 
 
 def test_a_fleet_of_millions_of_replicas_is_checked_by_kind() -> None:
     """The check took replica by replica: 8.4 M of them took minutes."""
-    problem = Cover(((9 * 10**15,),), (3,), (Column(0, 0, 0, "whole", 10**6, 2), Column(1, 0, 0, "whole", 10**7, 16)),
+    problem = Cover(((9 * 10**15,),), (3,), (Supplied(0, 0, 0, "whole", 10**6, 2),
+                                               Supplied(1, 0, 0, "whole", 10**7, 16)),
                     (Supply(0, lambda nodes: 100 * nodes, 10**12, 8, 1),))
     found = Covered("feasible", {0: (10**9 + 1,), 1: (10**9,)}, {0: (2 * 10**9 + -(-(10**9 + 1) // 4),)})
     found = replace(found, value=24 * 100 * found.nodes[0][0])
@@ -360,7 +362,7 @@ def test_one_supply_more_never_costs_more_within_the_same_limit(limit: float | N
 
 def test_sizes_that_leave_gaps_on_a_node_are_refused() -> None:
     with pytest.raises(ValueError, match="leave gaps"):
-        cover(replace(ONE, columns=(ONE.columns[0], Column(2, 0, 7, "whole", 5, 3))))
+        cover(replace(ONE, columns=(ONE.columns[0], Supplied(2, 0, 7, "whole", 5, 3))))
 
 
 def test_endings() -> None:

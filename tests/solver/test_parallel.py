@@ -58,12 +58,12 @@ QUESTIONS = {
 def test_the_same_question_has_the_same_bytes_whatever_workers(planner, monkeypatch, asked):  # noqa: F811
     monkeypatch.setattr("planner.solver.search.parallel.Workers", Here)
     answers = []
-    for workers in (1, 2, 3):
+    for workers in (1, 3):
         ran = planner("plan", *QUESTIONS[asked], "--workers", workers, "--json")
         data = json.loads(ran.out)
         data["search"]["wall_seconds"] = 0
         answers.append((ran.code, ran.err, json.dumps(data)))
-    assert answers[0] == answers[1] == answers[2]
+    assert answers[0] == answers[1]
     assert len(data["search"]["removed"]) > 2
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from planner.process.workers import MOST_LOSSES
 from planner.sweeping.local import processes
-from planner.sweeping.task import Outcome, Terms
+from planner.sweeping.task import Terms, VariantOutcome
 from tests.sweep.conftest import SIX, timeless
 
 ROOT = Path(__file__).parents[2]
@@ -21,7 +21,7 @@ def lost_at_two(task, terms):
     """Stand in for `answer`: one variant ends its process each time."""
     if task.index == 2:
         os._exit(9)
-    return Outcome(task.index, None, "answered")
+    return VariantOutcome(task.index, None, "answered")
 
 
 def test_two_workers_print_what_one_prints_in_variant_order(planner, question):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,22 +13,54 @@ from pydantic import ValidationError
 from planner.catalog.architecture import Model
 from planner.catalog.importers.hf_families import FAMILIES, unknown
 from planner.catalog.importers.hf_reading import read_config, read_object
-from planner.catalog.importers.hf_stored import stored
 from planner.errors import InputError
 from planner.text_io import real
 from planner.yaml_io import dump, parse, validate
 
+EIGHT, FOUR = 8, 4
 MOST_NAME = 100
 INDEX = "model.safetensors.index.json"
 SEQUENCE_LENGTH, GLOBAL_BATCH = 8192, 1024
 """Training set-up assumed of a model whose config states none; no longer than its positions."""
-
-
 SEES = frozenset({"vision_config", "visual", "mm_vision_tower", "audio_config"})
 """Keys of a config that has more than a language model."""
 WITH_IMAGES = frozenset({"gemma3", "gemma4", "llama4", "mistral3", "kimi_k25", "minimax_m3_vl", "qwen3_5",
                          "qwen3_5_moe", "gemma3n"})
 """Language models that can read images too; their text part is what the entry is of."""
+
+
+def stored(config: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the format of the weights as published, and a note where it is assumed to be bf16 for want of a model."""
+    given = config.get("quantization_config")
+    if not isinstance(given, dict):
+        return "bf16", ""
+    method = str(given.get("quant_method", "")).lower()
+    words = " ".join([method, str(given.get("format", "")), str(given.get("quant_algo", ""))]).lower()
+    if config.get("expert_dtype") == "fp4":
+        return "mxfp4", "experts are published in mxfp4, the rest in fp8"
+    named = next((name for name in ("mxfp4", "nvfp4", "fp8") if name in words), None)
+    if named:
+        return named, ""
+    for weights in _weights(given):
+        found = _format(weights.get("num_bits"), str(weights.get("type", "int")))
+        if found:
+            return found, ""
+    return "bf16", f"published in {method or 'a format'} that is not modeled: bf16 assumed"
+
+
+def _weights(given: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    if given.get("quant_method") in ("awq", "gptq", "auto-round"):
+        yield {"num_bits": FOUR if given.get("bits") == FOUR or given.get("w_bit") == FOUR else None}
+    groups = given.get("config_groups")
+    for group in groups.values() if isinstance(groups, dict) else ():
+        if isinstance(group, dict) and isinstance(group.get("weights"), dict):
+            yield group["weights"]
+
+
+def _format(bits: object, kind: str) -> str | None:
+    if bits == EIGHT:
+        return "fp8" if kind == "float" else "int8"
+    return "w4a16" if bits == FOUR and kind == "int" else "nvfp4" if bits == FOUR else None
 
 
 def import_config(path: Path, as_of: str, text_only: bool = False, name: str | None = None) -> Model:

@@ -14,7 +14,7 @@ from planner.jobs.serving.service import Service
 from planner.layouts.table import Floats
 from planner.physics.serving.deployment import Deployment
 from planner.physics.serving.level import Served, at_rate
-from planner.scenario.demand import Level
+from planner.scenario.demand import Target
 
 SHOWN = (0.5, 0.95)
 """The percentiles that plans say."""
@@ -31,7 +31,7 @@ def working(d: Deployment, column: ReplicaColumn, service: Service, rate: float)
     return at_rate(at, rate, float(low[0]), float(high[0]))
 
 
-def percentiles(at: Callable[[float | None], float], target: Level | None) -> Percentiles:
+def percentiles(at: Callable[[float | None], float], target: Target | None) -> Percentiles:
     """Return a latency at the percentiles that plans say, and at that of its target; `at` takes a share, or none for
     the mean.
     """

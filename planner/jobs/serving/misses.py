@@ -12,7 +12,7 @@ from planner.jobs.serving.options import Account, options
 from planner.jobs.serving.rates import Nearest
 from planner.jobs.serving.service import Service
 from planner.layouts.candidate import Candidate
-from planner.scenario.demand import Level
+from planner.scenario.demand import Target
 from planner.units import DAY, SECONDS, at_least, parse, show_bytes, show_seconds
 
 MOST_REASONS = 3
@@ -84,7 +84,7 @@ def _eased_levels(name: str, service: Service, account: Account, possible: Calla
                          to=", ".join(map(str, known.values())))
 
 
-def _eased(level: Level, seconds: float) -> Level | None:
+def _eased(level: Target, seconds: float) -> Target | None:
     """Return a target raised to at least so many seconds, in words of three digits; none beyond what may be asked."""
     if seconds <= level.seconds:
         return level

@@ -34,7 +34,7 @@ BUSIEST = 0.98
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class Targets:
     """Seconds that TTFT, TPOT and a whole answer may take, each at a share of requests (none: on average); none is no
     limit.
     """
@@ -123,7 +123,7 @@ def violations(replica: Replica) -> list[str]:
     return [name for name, passes in RULES.items() if not passes(replica)]
 
 
-def _within(found: Served, level: Level, most: Floats, role: Role) -> Mask:
+def _within(found: Served, level: Targets, most: Floats, role: Role) -> Mask:
     good: Mask = (found.crowd <= most) & (found.prompts <= BUSIEST) & np.isfinite(found.rate)
     if level.ttft is not None and role != "decode":
         seconds, share = level.ttft
@@ -153,7 +153,7 @@ def span(role: Role, stream: Stream, most: Floats) -> tuple[Floats, Floats]:
     return np.full(len(most), LEAST_LOAD), np.maximum(most, 2 * LEAST_LOAD)
 
 
-def largest(d: Deployment, role: Role, rows: Replicas, stream: Stream, level: Level,
+def largest(d: Deployment, role: Role, rows: Replicas, stream: Stream, level: Targets,
             most: Floats) -> tuple[Floats, Floats, Floats]:
     """Return the largest rate (or users) at which each row meets the targets, its load, and the sequences there
     at once in all but a hundredth of the time; zeros where even a light load is too much.
@@ -189,7 +189,7 @@ def queued(d: Deployment, rows: Replicas, stream: Stream, most: Floats) -> tuple
     return found.requests, found.batch, most
 
 
-def idle(d: Deployment, rows: Replicas, stream: Stream, level: Level) -> Nearest:
+def idle(d: Deployment, rows: Replicas, stream: Stream, level: Targets) -> Nearest:
     """Return the least TTFT, TPOT and time to the last token over the rows at the lightest load."""
     found = work(d, "whole", stream)(rows, np.full(len(rows), LEAST_LOAD))
     return Nearest(float(found.ttft_at(level.ttft[1] if level.ttft else None).min()),

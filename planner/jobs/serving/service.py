@@ -10,12 +10,11 @@ import numpy as np
 from planner.catalog.architecture import Model
 from planner.catalog.load import Catalog
 from planner.errors import InputError
-from planner.jobs.serving.rates import Level
+from planner.jobs.serving.rates import Targets
 from planner.layouts.table import Floats
 from planner.physics.serving.adapters import Adapters
 from planner.physics.serving.level import Stream, stream_of
-from planner.scenario.demand import MOST_RATE
-from planner.scenario.demand import Level as AskedLevel
+from planner.scenario.demand import MOST_RATE, Target
 from planner.scenario.lengths import Length
 from planner.scenario.resolve import trace_file
 from planner.scenario.serving import USUAL_RANK, Serving
@@ -40,7 +39,7 @@ class Service:
     asked: Serving
     model: Model
     stream: Stream
-    level: Level
+    level: Targets
     rate: float | None
     """Requests/s at the busiest, or the users of a closed loop; none asks for as many as go."""
     length: int
@@ -99,7 +98,7 @@ def services_of(asked: Serving, catalog: Catalog) -> list[Service]:
                 share = len(mine) / len(trace) if trace and mine else (one.rate or 0.0) / (asked.rate or 1.0)
                 slack = (last - first + 1) / (len(edges) - 1) / share
                 found.append(replace(one, classes=(first, last), prompts=(low + 1, high),
-                                     level=Level(*(_with(limit, slack) for limit in (
+                                     level=Targets(*(_with(limit, slack) for limit in (
                                          one.level.ttft, one.level.tpot, one.level.e2e)))))
     return found
 
@@ -141,7 +140,7 @@ def _service(asked: Serving, catalog: Catalog, trace: Trace | None, whole: Trace
     of the `whole`.
     """
     model = catalog.model(asked.model)
-    level = Level(_level(asked.ttft), _level(asked.tpot), _level(asked.e2e))
+    level = Targets(_level(asked.ttft), _level(asked.tpot), _level(asked.e2e))
     drafts, accepted = (asked.speculative.tokens, asked.speculative.acceptance) if asked.speculative else (0, 0.0)
     # a draft that is always right is one token short of certain, so that the mean stays finite
     accepted = min(accepted, 1 - 1e-9)
@@ -203,7 +202,7 @@ class _Part:
         return self.whole.quantile(below + q * self.share)
 
 
-def _level(asked: AskedLevel | None) -> tuple[float, float | None] | None:
+def _level(asked: Target | None) -> tuple[float, float | None] | None:
     if asked is None:
         return None
     return asked.seconds, None if asked.percentile is None else asked.percentile / 100

@@ -105,6 +105,8 @@ class Config:
         said = [f"{key.removeprefix('workload.').removeprefix('limits.')} {value}"
                 for key, value in (*self.reading.values.items(), *self.reading.layout.items(), *self._counts())]
         yield f"read from {self.name}: {', '.join(said)}"
+        if self.reading.counted:
+            yield f"counted in another way: {'; '.join(self.reading.counted)}"
         if self.reading.defaults:
             yield f"left open there, so the tool's default: {'; '.join(self.reading.defaults)}"
         if self.reading.ignored:

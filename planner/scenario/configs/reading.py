@@ -42,6 +42,8 @@ class Reading:
     steps: int | None = None
     defaults: list[str] = field(default_factory=list)
     """What the config leaves open and the stack, or its tools, have a default for; in words."""
+    counted: list[str] = field(default_factory=list)
+    """What the answer counts in another way than the config has it, in words."""
     taken: set[str] = field(default_factory=set)
 
     def get(self, *keys: str) -> object:

@@ -42,9 +42,31 @@ def precision(reading: Reading, *bf16: str) -> None:
         reading.put("workload.precision", "fp32", "bf16")
 
 
+UNMODELED = {
+    **dict.fromkeys(("use_galore", "use_apollo", "use_badam", "use_adam_mini"),
+                    "memory of this optimizer is not modeled"),
+    "use_llama_pro": "added layers are not modeled", "use_kt": "experts computed on the CPU are not modeled",
+    "mixture_of_depths": "tokens that skip layers are not modeled", "use_dora": "DoRA is not modeled",
+    "peft_use_dora": "DoRA is not modeled", "relora": "ReLoRA is not modeled", "diffusion": "denoising is not modeled"}
+"""Switches that change what fits or how fast it is, with what is not modeled."""
+
+
+def refuse_unmodeled(reading: Reading) -> None:
+    """Raise InputError for a switch whose effect would be missing from the answer."""
+    for key, why in UNMODELED.items():
+        if reading.on(key) or (key in reading.source.keys and reading.word(key) not in (None, "false", "no", "0")):
+            raise InputError(f"{key}: {why}", file=reading.source.file)
+
+
+def counted_more(reading: Reading, key: str, what: str) -> None:
+    """Say of a switch that is on that the answer counts more memory than it takes."""
+    if reading.on(key):
+        reading.counted.append(f"{key}: {what}, which is more than it takes")
+
+
 def optimizer(reading: Reading, *keys: str) -> None:
     """Read the optimizer. Raises InputError for one that is not modeled."""
-    name = reading.word(*keys)
+    name = "muon" if reading.on("use_muon") else reading.word(*keys)
     if name is None:
         return
     if name not in OPTIMIZERS:
@@ -66,7 +88,15 @@ def recompute(reading: Reading, on: bool, key: str) -> None:
     reading.axis("recompute", "full" if on else "none", key)
 
 
-def deepspeed(reading: Reading, key: str = "deepspeed") -> bool:
+def offload(reading: Reading, axis: str, key: str, share: object = 1) -> None:
+    """Put down what lies on the device that a key names, if that is the host or flash."""
+    device = reading.word(key)
+    if device in ("cpu", "nvme"):
+        reading.axis(axis, share, key)
+        reading.axis("offload_to", "nvme" if device == "nvme" else None, key)
+
+
+def deepspeed(reading: Reading) -> bool:
     """Read the ZeRO stage and offload of the DeepSpeed file that a config names; say whether it names one.
 
     The file is read where it lies beside the config; one that the framework ships is told by its name.
@@ -74,6 +104,7 @@ def deepspeed(reading: Reading, key: str = "deepspeed") -> bool:
     from planner.scenario.configs.readers.deepspeed import zero
     from planner.scenario.configs.source import source_of
 
+    key = "deepspeed"
     named = reading.text(key)
     if named is None:
         if reading.source.has(f"{key}.zero_optimization"):
@@ -100,8 +131,9 @@ def deepspeed(reading: Reading, key: str = "deepspeed") -> bool:
     return True
 
 
-def fsdp(reading: Reading, prefix: str, listed: str = "fsdp") -> bool:
+def fsdp(reading: Reading) -> bool:
     """Read FSDP's sharding and offload; say whether it is on."""
+    prefix, listed = "fsdp_config.", "fsdp"
     words = str(reading.get(listed) or "").lower()
     strategy = reading.word(f"{prefix}fsdp_sharding_strategy", f"{prefix}sharding_strategy") or ""
     after = reading.word(f"{prefix}fsdp_reshard_after_forward", f"{prefix}reshard_after_forward")
@@ -130,7 +162,7 @@ def sharding(reading: Reading, stack: str) -> None:
     """Read DeepSpeed or FSDP, or that nothing is sharded, and put down the stack: DeepSpeed where it is on."""
     if deepspeed(reading):
         stack = "deepspeed"
-    elif not fsdp(reading, "fsdp_config."):
+    elif not fsdp(reading):
         replicated(reading)
     reading.put("workload.stack", stack, "the kind of file")
 

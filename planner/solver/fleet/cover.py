@@ -15,7 +15,7 @@ from ortools.sat.python import cp_model
 from planner.solver.engine import Ending, run
 from planner.solver.fleet.committed import held
 from planner.solver.fleet.cover_model import CoverModel
-from planner.solver.fleet.covering import LIMITED, Column, Cover, Covered, Supply
+from planner.solver.fleet.covering import LIMITED, Cover, Covered, Supplied, Supply
 from planner.solver.settings import Settings, Status
 
 TIDYING = 2.0
@@ -62,9 +62,9 @@ def _of_one_kind(problem: Cover, settings: Settings) -> Covered:
                    nodes={supply.key: best.nodes.get(supply.key, nothing) for supply in problem.supplies})
 
 
-def _strongest(columns: Sequence[Column]) -> tuple[Column, ...]:
+def _strongest(columns: Sequence[Supplied]) -> tuple[Supplied, ...]:
     """Return the columns without those of less rate on as many GPUs: in their place others do for the same money."""
-    best: dict[tuple[int, int, str, int], Column] = {}
+    best: dict[tuple[int, int, str, int], Supplied] = {}
     for column in columns:
         alike = column.service, column.supply, column.role, column.gpus
         if alike not in best or column.micro_rate > best[alike].micro_rate:

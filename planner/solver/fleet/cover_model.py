@@ -15,7 +15,7 @@ from collections.abc import Callable
 from ortools.sat.python import cp_model
 
 from planner.solver.engine import Ending
-from planner.solver.fleet.covering import Column, Cover, Covered, Supply, nodes_of, packs
+from planner.solver.fleet.covering import Cover, Covered, Supplied, Supply, nodes_of, packs
 
 
 class CoverModel:
@@ -33,16 +33,16 @@ class CoverModel:
         self.costs = self._costs()
         self._limits()
 
-    def _most(self, column: Column) -> int:
+    def _most(self, column: Supplied) -> int:
         """Return replicas that no plan needs more of: the whole rate, with the spares."""
         peak = max(self.problem.needs[column.service])
         spares = self.problem.spares[column.service] * self.problem.fail_together(column)
         return -(-peak // column.micro_rate) + spares
 
-    def _replicas(self, column: Column) -> list[cp_model.IntVar]:
+    def _replicas(self, column: Supplied) -> list[cp_model.IntVar]:
         return [self.model.new_int_var(0, self._most(column), f"replicas[{column.key},{p}]") for p in self.periods]
 
-    def _used(self, column: Column) -> cp_model.IntVar:
+    def _used(self, column: Supplied) -> cp_model.IntVar:
         used = self.model.new_bool_var(f"used[{column.key}]")
         for replicas in self.replicas[column.key]:
             self.model.add(replicas <= self._most(column) * used)
@@ -77,7 +77,7 @@ class CoverModel:
             self.model.add(gpus * nodes < taken + gpus)
         return made
 
-    def _answered(self, columns: list[Column], service: int, period: int) -> cp_model.LinearExprT:
+    def _answered(self, columns: list[Supplied], service: int, period: int) -> cp_model.LinearExprT:
         """Return micro-requests/s that a pool answers without its strongest spares: nothing, if it has no more."""
         spares, need = self.problem.spares[service], self.problem.needs[service][period]
         replicas = {c.key: self.replicas[c.key][period] for c in columns}
@@ -108,7 +108,7 @@ class CoverModel:
     def _coverage(self, service: int) -> None:
         """Every period's rate is answered, by whole replicas and by pairs of pools."""
         problem, spares = self.problem, self.problem.spares[service]
-        pools: dict[tuple[int, str], list[Column]] = defaultdict(list)
+        pools: dict[tuple[int, str], list[Supplied]] = defaultdict(list)
         for column in problem.columns:
             if column.service == service:
                 pools[column.supply if column.role != "whole" else -1, column.role].append(column)

@@ -36,7 +36,7 @@ class Supply:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class Supplied:
     """Replicas of one layout for one service on one supply."""
 
     key: int
@@ -53,7 +53,7 @@ class Cover:
 
     needs: tuple[tuple[int, ...], ...]
     spares: tuple[int, ...]
-    columns: tuple[Column, ...]
+    columns: tuple[Supplied, ...]
     supplies: tuple[Supply, ...]
     hours: tuple[int, ...] = (24,)
     objective: Goal = "cost"
@@ -72,7 +72,7 @@ class Cover:
     """Of each service what it is of, and the first and last class of it that it answers: of those of one thing just one
     answers each class. None is that every service is needed."""
 
-    def fail_together(self, column: Column) -> int:
+    def fail_together(self, column: Supplied) -> int:
         """Return how many replicas of a column one spare stands for: one, or as many as a node has room for."""
         if not (self.whole_nodes and self.whole_nodes[column.service]):
             return 1
@@ -124,7 +124,7 @@ def nodes_of(supply: Supply, gpus: int) -> int:
     return -(-gpus // supply.node_gpus)
 
 
-def packs(supply: Supply, columns: Iterable[Column]) -> bool:
+def packs(supply: Supply, columns: Iterable[Supplied]) -> bool:
     """Say whether replicas fill nodes without gaps: within a node each size divides the next; beyond, whole nodes."""
     sizes = sorted({*(column.gpus for column in columns), supply.node_gpus})
     return all(not larger % smaller for smaller, larger in pairwise(sizes))

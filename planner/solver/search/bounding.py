@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from planner.layouts.axes import Space
-from planner.layouts.offload import NOTHING, Level, allowed, levels
+from planner.layouts.offload import NOTHING, Offloaded, allowed, levels
 from planner.layouts.table import Floats, Ints, Layouts, Mask
 from planner.physics.training.estimate import LayerTerms, TimeTerms, offloaded
 from planner.physics.training.memory import memory_terms
@@ -19,7 +19,7 @@ from planner.solver.search.job import Keys, Pricing
 from planner.solver.search.source import Source
 
 
-def offers(question: Question, space: Space) -> tuple[Level, ...]:
+def offers(question: Question, space: Space) -> tuple[Offloaded, ...]:
     """Return the levels of offload to look at: where nothing trains, weights are held where they are used."""
     return (NOTHING,) if question.tuning.forward_only else levels(space, question.stack)
 
@@ -27,7 +27,7 @@ def offers(question: Question, space: Space) -> tuple[Level, ...]:
 class Bounding:
     """Bounds rows of one question, and counts in `out` what cannot be staged."""
 
-    def __init__(self, question: Question, pricing: Pricing, levels: tuple[Level, ...], flash: Mask,
+    def __init__(self, question: Question, pricing: Pricing, levels: tuple[Offloaded, ...], flash: Mask,
                  out: Frontier) -> None:
         self.question, self.pricing, self.levels, self.flash, self.out = question, pricing, levels, flash, out
 

@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 
 from planner.layouts.axes import Space
-from planner.layouts.offload import Level, level_of
+from planner.layouts.offload import Offloaded, level_of
 from planner.layouts.table import Ints, Layouts, Mask, joined
 from planner.physics.training.estimate import TimeTerms, time_terms
 from planner.physics.training.question import Question
@@ -48,7 +48,7 @@ class Search:
     """
 
     def __init__(self, question: Question, space: Space, job: Job, effort: Effort = UNLIMITED,
-                 only: Level | None = None, count: int = 1, first: bool = False,
+                 only: Offloaded | None = None, count: int = 1, first: bool = False,
                  leaders: Callable[[Ints], Keeping] | None = None, known: Sequence[StagedLayout] = (),
                  apart: bool = True, end: Key | None = None, floors: Floors | None = None) -> None:
         """Start a search for the `count` best of each candidate; `only` is the one level of offload to look at.

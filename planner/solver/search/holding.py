@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 from planner.layouts.axes import RECOMPUTE
-from planner.layouts.offload import OFFLOAD_AXES, Level, allowed
+from planner.layouts.offload import OFFLOAD_AXES, Offloaded, allowed
 from planner.layouts.table import Floats, Ints, Layouts, Mask, distinct
 from planner.physics.training.estimate import LayerTerms, optimizer_seconds, with_swaps
 from planner.physics.training.memory import MemoryTerms, memory_terms
@@ -46,7 +46,7 @@ def least_short(question: Question, rows: Layouts, memory: MemoryTerms) -> Float
     return found
 
 
-def stems_short(question: Question, levels: Sequence[Level], flash: Mask, stems: Layouts,
+def stems_short(question: Question, levels: Sequence[Offloaded], flash: Mask, stems: Layouts,
                 stages: Iterable[tuple[int, Mask]]) -> Floats:
     """Return the bytes that the average stage of whatever grows from each stem is short of at least.
 
@@ -62,7 +62,7 @@ def stems_short(question: Question, levels: Sequence[Level], flash: Mask, stems:
     return short
 
 
-def stems_steps(question: Question, levels: Sequence[Level], flash: Mask, stems: Layouts, terms: LayerTerms,
+def stems_steps(question: Question, levels: Sequence[Offloaded], flash: Mask, stems: Layouts, terms: LayerTerms,
                 stages: Iterable[tuple[int, Mask]], near: Near = everything) -> Floats:
     """Return the least step seconds of whatever grows from each stem with what its memory forces: recompute, offload.
 
@@ -76,7 +76,7 @@ def stems_steps(question: Question, levels: Sequence[Level], flash: Mask, stems:
     return least
 
 
-def _by_level(question: Question, levels: Sequence[Level], flash: Mask, stems: Layouts, terms: LayerTerms,
+def _by_level(question: Question, levels: Sequence[Offloaded], flash: Mask, stems: Layouts, terms: LayerTerms,
               stage: int, near: Near) -> Floats:
     """Return the least step seconds of stems at a ZeRO stage, each level of offload where all lesser ones are short."""
     least, open_ = np.full(len(stems), np.inf), np.ones((len(levels), len(stems)), bool)
@@ -126,7 +126,7 @@ def _leaner(count: int, stages: Iterable[tuple[int, Mask]]) -> Iterator[tuple[in
             yield stage, left
 
 
-def _leanest(question: Question, levels: Sequence[Level], flash: Mask, rows: Layouts, stage: int) -> list[Layouts]:
+def _leanest(question: Question, levels: Sequence[Offloaded], flash: Mask, rows: Layouts, stage: int) -> list[Layouts]:
     """Return the rows at a ZeRO stage with the largest share of everything offloaded that is allowed there."""
     rows = _at_stage(rows, stage)
     shares = {name: np.zeros(len(rows)) for name in OFFLOAD_AXES[:3]}

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 
 from planner.layouts.enumerate import Grid
-from planner.layouts.offload import Level, allowed
+from planner.layouts.offload import Offloaded, allowed
 from planner.layouts.table import Floats, Layouts, Mask, joined
 from planner.physics.training.memory import memory_terms
 from planner.physics.training.question import Question
@@ -73,7 +73,7 @@ def nearest(question: Question, grid: Grid, effort: Effort = UNLIMITED) -> Neare
     return best
 
 
-def _shortest(question: Question, rows: Layouts, level: Level, grid: Grid) -> Nearest:
+def _shortest(question: Question, rows: Layouts, level: Offloaded, grid: Grid) -> Nearest:
     """Return the rows that miss by least at a level of offload."""
     at = level.on(rows)
     at = at.take(np.flatnonzero(allowed(at.columns, question.stack, grid.facts.space.flash)))

@@ -11,14 +11,14 @@ import pytest
 
 from planner.catalog.load import Catalog
 from planner.jobs.columns import ReplicaColumn, Role
-from planner.jobs.serving.rates import Level, largest, layouts, span, undominated, work
+from planner.jobs.serving.rates import Targets, largest, layouts, span, undominated, work
 from planner.money.rent import usual_candidate
 from planner.physics.serving.deployment import Deployment, Replicas, deployment_of
 from planner.physics.serving.formats import format_of
 from planner.physics.serving.level import Stream, stream_of
 from planner.scenario.lengths import Length
 from planner.solver.fleet.cover import cover
-from planner.solver.fleet.covering import Column, Cover, Supply
+from planner.solver.fleet.covering import Cover, Supplied, Supply
 
 CATALOG = Catalog()
 NONE = Counter[str]()
@@ -57,18 +57,18 @@ def test_a_dense_model_has_no_copies_of_attention_and_a_mixture_has() -> None:
     assert {ep for _, _, ep, dp in legal("deepseek-v3", "dgx-h100")[0] if dp == 8} == {1, 8}
 
 
-LEVEL = Level((2.0, 0.95), (0.05, 0.95))
+LEVEL = Targets((2.0, 0.95), (0.05, 0.95))
 
 
 @pytest.mark.parametrize(("d", "one", "role", "level"), [
     (on("llama-3.3-70b", "dgx-h100"), row(4), "whole", LEVEL),
-    (on("llama-3.3-70b", "dgx-h100"), row(8), "whole", Level((0.6, 0.95), None)),
-    (on("llama-3.1-8b", "l4-1x"), row(), "whole", Level(None, (0.12, 0.95))),
-    (on("llama-3.1-8b", "dgx-h100", "fp8"), row(), "whole", Level(None, None)),
-    (on("deepseek-v3", "dgx-h200", "fp8"), row(1, 1, 8, 8), "whole", Level((3.0, None), (0.08, 0.5))),
+    (on("llama-3.3-70b", "dgx-h100"), row(8), "whole", Targets((0.6, 0.95), None)),
+    (on("llama-3.1-8b", "l4-1x"), row(), "whole", Targets(None, (0.12, 0.95))),
+    (on("llama-3.1-8b", "dgx-h100", "fp8"), row(), "whole", Targets(None, None)),
+    (on("deepseek-v3", "dgx-h200", "fp8"), row(1, 1, 8, 8), "whole", Targets((3.0, None), (0.08, 0.5))),
     (on("llama-3.3-70b", "dgx-h100"), row(4), "prefill", LEVEL),
     (on("llama-3.3-70b", "dgx-h100"), row(4), "decode", LEVEL)])
-def test_the_largest_rate_is_that_of_a_fine_scan(d: Deployment, one: Replicas, role: Role, level: Level) -> None:
+def test_the_largest_rate_is_that_of_a_fine_scan(d: Deployment, one: Replicas, role: Role, level: Targets) -> None:
     asked, most = stream(cv=0.5), np.full(1, 200.0)
     rate, load, crowd = largest(d, role, one, asked, level, most)
     low, high = span(role, asked, most)
@@ -91,7 +91,7 @@ def test_the_largest_rate_is_that_of_a_fine_scan(d: Deployment, one: Replicas, r
 
 
 def test_a_level_that_nothing_holds_has_no_rate() -> None:
-    rate, *_ = largest(on("llama-3.3-70b", "dgx-h100"), "whole", row(4), stream(), Level((0.001, 0.95), None),
+    rate, *_ = largest(on("llama-3.3-70b", "dgx-h100"), "whole", row(4), stream(), Targets((0.001, 0.95), None),
                       np.full(1, 200.0))
     assert rate[0] == 0
 
@@ -99,7 +99,7 @@ def test_a_level_that_nothing_holds_has_no_rate() -> None:
 def test_a_wider_level_never_lowers_the_rate() -> None:
     d, most = on("llama-3.3-70b", "dgx-h100"), np.full(2, 200.0)
     both = Replicas(*(np.array(column) for column in ([0, 0], [4, 8], [1, 1], [1, 1], [1, 1])))
-    rates = [largest(d, "whole", both, stream(), Level((2.0 * wider, 0.95), (0.04 * wider, 0.95)), most)[0]
+    rates = [largest(d, "whole", both, stream(), Targets((2.0 * wider, 0.95), (0.04 * wider, 0.95)), most)[0]
              for wider in (0.7, 1, 1.5, 3)]
     assert (np.diff(rates, axis=0) >= 0).all()
 
@@ -111,7 +111,7 @@ def random_columns(random: Random) -> list[ReplicaColumn]:
 
 
 def covered(columns: list[ReplicaColumn], like: Cover) -> int | None:
-    made = tuple(Column(key, 0, 0, c.role, int(c.rate * 1e3), c.gpus) for key, c in enumerate(columns))
+    made = tuple(Supplied(key, 0, 0, c.role, int(c.rate * 1e3), c.gpus) for key, c in enumerate(columns))
     return cover(replace(like, columns=made)).value
 
 

@@ -31,13 +31,10 @@ def read(reading: Reading) -> None:
         reading.axis("zero", reading.get("deepspeed_config.zero_stage"), "deepspeed_config.zero_stage")
         reading.accumulation = reading.number("deepspeed_config.gradient_accumulation_steps")
         for what, axis in (("optimizer", "offload_optimizer"), ("param", "offload_parameters")):
-            key = f"deepspeed_config.offload_{what}_device"
-            if (device := reading.word(key)) in ("cpu", "nvme"):
-                reading.axis(axis, 1, key)
-                reading.axis("offload_to", "nvme" if device == "nvme" else None, key)
+            trainer.offload(reading, axis, f"deepspeed_config.offload_{what}_device")
     elif kind == "fsdp":
         stack = "accelerate-fsdp"
-        if not trainer.fsdp(reading, "fsdp_config."):
+        if not trainer.fsdp(reading):
             reading.axis("zero", 3, "distributed_type")
     else:
         trainer.replicated(reading)

@@ -16,7 +16,10 @@ def read(reading: Reading) -> None:
     """Read model, method, batch, lengths, sharding, precision and recompute."""
     if kind := reading.text("rl"):
         raise reading.wrong(("rl",), kind, "supervised tuning or pre-training, which are estimated")
+    trainer.refuse_unmodeled(reading)
     reading.put("workload.model", reading.text("base_model"), "base_model")
+    if reading.word("adapter"):
+        trainer.counted_more(reading, "load_in_8bit", "the base is counted in 16 bits")
     kind = reading.word("adapter")
     four = reading.on("load_in_4bit")
     if kind in ("lora", "qlora"):
@@ -35,9 +38,12 @@ def read(reading: Reading) -> None:
     if any(reading.on(key) for key in ("liger_fused_linear_cross_entropy", "cut_cross_entropy")):
         reading.put("workload.loss", "fused", "cut_cross_entropy")
     trainer.steps(reading)
-    reading.degree("tp", "tensor_parallel_size")
+    split = reading.degree("tp", "tensor_parallel_size")
+    reading.degree("ep", "expert_parallel_size")
     reading.degree("cp", "context_parallel_size", "sequence_parallel_degree")
-    trainer.sharding(reading, "axolotl")
+    if split > 1:
+        reading.counted.append("tensor_parallel_size: as on FSDP2 alone, on which axolotl splits layers")
+    trainer.sharding(reading, "axolotl" if split == 1 else "fsdp2")
     copies, shards = reading.number("dp_replicate_size"), reading.number("dp_shard_size")
     if copies and copies > 1 and shards:
         reading.axis("shard", shards, "dp_shard_size")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from planner.scenario.configs import trainer
 from planner.scenario.configs.reading import Reader, Reading
 from planner.scenario.configs.source import Source
 
@@ -20,11 +21,8 @@ def zero(reading: Reading, prefix: str = "") -> None:
     reading.axis("zero", stage if stage is not None else 0, f"{prefix}zero_optimization.stage")
     for what, axis in (("optimizer", "offload_optimizer"), ("param", "offload_parameters")):
         key = f"{prefix}zero_optimization.offload_{what}"
-        device = reading.word(f"{key}.device")
         share = reading.get(f"{key}.ratio")
-        if device in ("cpu", "nvme"):
-            reading.axis(axis, share if share is not None and what == "optimizer" else 1, f"{key}.device")
-            reading.axis("offload_to", "nvme" if device == "nvme" else None, f"{key}.device")
+        trainer.offload(reading, axis, f"{key}.device", share if share is not None and what == "optimizer" else 1)
     if reading.on(f"{prefix}zero_optimization.cpu_offload"):
         reading.axis("offload_optimizer", 1, f"{prefix}zero_optimization.cpu_offload")
 

@@ -18,6 +18,7 @@ def tells(source: Source) -> bool:
 
 def read(reading: Reading) -> None:
     """Read model, method, batch, lengths, sharding, precision and recompute."""
+    trainer.refuse_unmodeled(reading)
     reading.put("workload.model", reading.text("model_name_or_path"), "model_name_or_path")
     stage = reading.word("stage") or "sft"
     if stage not in STAGES:
@@ -41,6 +42,9 @@ def read(reading: Reading) -> None:
     if length is None:
         reading.defaults.append("cutoff_len 2048")
     trainer.batch(reading, "per_device_train_batch_size", default=8)
+    if bits == 8:
+        reading.counted.append("quantization_bit 8: the base is counted in 16 bits, which is more than it takes")
+    trainer.counted_more(reading, "pure_bf16", "weights and optimizer are counted in mixed precision")
     trainer.precision(reading)
     trainer.optimizer(reading, "optim")
     # LLaMA-Factory recomputes unless it is told not to
