@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from planner.physics.training.question import Question, computes, question_of
 from planner.solver.fleet.problem import FleetOffer, Limits, RunProblem
 from planner.solver.fleet.single import single
 from planner.solver.search.found import Frontier, StagedLayout
-from planner.solver.search.job import Job
+from planner.solver.search.job import DOUBLINGS, Job
 from planner.solver.search.parallel import search_grid
 from planner.solver.settings import UNLIMITED, Effort
 
@@ -88,9 +89,22 @@ def random_case(seed: int, *, limits: bool = True) -> Case:
               offers=tuple(FleetOffer(at, at, rng.randint(10**6, 10**8), rng.choice((None, None, 1)))
                            for at in range(len(candidates))),
               upper=tuple(rng.choice((1.0, 1.1)) for _ in candidates),
+              **errors(sequence + batch + model.layers, len(candidates), 1),
               deadline_us=rng.choice((None, 10**12, 10**11)) if limits else None,
               budget_cents=rng.choice((None, 10**6, 10**5)) if limits else None)
     return Case(question, space, facts, job, enumerate_layouts(facts))
+
+
+def errors(seed: int, candidates: int, precisions: int) -> dict[str, Any]:
+    """Return errors that rise with GPUs past those of known runs, and means that costs count, for some seeds."""
+    apart = random.Random(seed)
+    if apart.random() < 0.5:
+        return {}
+    rising = [tuple(first * (1 + step) ** past for past in range(DOUBLINGS + 1)) for first, step in (
+        (apart.uniform(1, 1.3), apart.uniform(0, 0.2)) for _ in range(candidates * (precisions + 1)))]
+    return {"known": apart.choice((1, 2, 4, 8)), "uppers": tuple(rising[:candidates]),
+            "means": tuple(tuple(rising[candidates * (1 + p) + at] for p in range(precisions))
+                           for at in range(candidates))}
 
 
 @dataclass(frozen=True)

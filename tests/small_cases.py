@@ -34,7 +34,7 @@ from planner.solver.search.job import Job
 from planner.solver.search.staging_input import staging_problem
 from planner.solver.staging.problem import Staged, StagingProblem
 from tests.exhaustive_staging import exhaustive_staging
-from tests.search_cases import candidate, catalog
+from tests.search_cases import candidate, catalog, errors
 
 STACKS = ("megatron-core", "megatron-core", "fsdp2", "fsdp2", "deepspeed", "hf-peft", "hai-llm")
 NODES = ("rtx-4090-1x", "h100-sxm-1x", "rtx-4090-2x", "h200-sxm-2x", "l40s-4x", "rtx-4090-4x", "h100-sxm-4x",
@@ -188,6 +188,7 @@ def _job(rng: random.Random, question: Question, rows: Layouts) -> Job:
                reliability=catalog().reliability.model_copy(update={"gpu_hours_per_interruption": interruption}),
                objective=rng.choice(OBJECTIVES), offers=_offers(rng, prices, seconds),
                upper=tuple(rng.choice((1.0, 1.0, 0.9, 1.1, 1.3)) for _ in prices),
+               **errors(prices[0], len(prices), len(question.precisions)),
                reclaims=tuple((math.inf, math.inf, math.inf, 10.0, 1000.0)[price % 5] for price in prices),
                deadline_us=int(seconds * 1e6) if rng.random() < 0.25 else None,
                budget_cents=int(dollars / 3600 * nodes * prices[at] / 1e4) if rng.random() < 0.25 else None,
@@ -365,10 +366,13 @@ class _Prices:
         nodes = self.nodes[row] + self.spares[row]
         seconds = self._seconds(row, problem, found)
         micros = math.ceil(seconds / 1e-6)
-        upper = max(micros, math.ceil(seconds * job.upper[at] / 1e-6))
+        # doublings begun past the largest run that errors are known by
+        past = next(n for n in range(100) if self.gpus[row] <= job.known * 2**n)
+        upper = max(micros, math.ceil(seconds * (job.uppers[at][past] if job.uppers else job.upper[at]) / 1e-6))
+        paid = math.ceil(seconds * job.means[at][int(self.rows.precision[row])][past] / 1e-6) if job.means else micros
         offer = job.offers[at]
         hourly = offer.by_count(nodes) if offer.by_count else offer.micro_usd_per_node_hour
-        cents = math.ceil(Fraction(nodes * hourly * max(micros, offer.least_us), 36 * 10**12))
+        cents = math.ceil(Fraction(nodes * hourly * max(paid, offer.least_us), 36 * 10**12))
         watts = math.ceil(Fraction(self.candidates[at].node.power.load) * nodes)
         energy = math.ceil(Fraction(watts * micros, 3600 * 10**6))
         limits = ((upper, job.deadline_us), (cents, job.budget_cents), (watts, job.max_power_w),

@@ -115,6 +115,8 @@ class Placement(Shown, Frozen):
     """Cost of the whole duration, spares included."""
     energy_kwh: Annotated[float | None, ShowAs("energy", "cost")] = Field(default=None, ge=0)
     """Drawn by the nodes over the duration."""
+    mean_cost_usd: Annotated[float | None, ShowAs("mean cost", "cost")] = Field(default=None, ge=0, exclude_if=absent)
+    """Cost over the interval of the step, on average, where that was minimized; left out elsewhere."""
     purchase: Bought | None = Field(default=None, exclude_if=absent)
     """The purchase, if the nodes are bought; otherwise the key is left out."""
     model: str | None = None

@@ -47,6 +47,8 @@ class Recipes(Sourced):
     """Per logit of a plain loss and of one in chunks, per hidden element of one fused with its projection."""
     bases: dict[str, Held]
     """Per frozen weight, by quantization."""
+    cast_bases: tuple[str, ...]
+    """Quantizations beside which PEFT casts what is not quantized to 32 bits."""
     qlora: str
     """The quantization that QLoRA has unless a row says otherwise."""
     adapter: TrainedBytes

@@ -30,6 +30,8 @@ Size = Annotated[float, Field(gt=0, le=1e18)]
 LEVELS = {"q05": 0.05, "q10": 0.10, "q50": 0.50, "q90": 0.90, "q95": 0.95}
 """The quantiles that are kept, by name."""
 
+SPEEDS = {"output_tok_s_per_gpu": "output", "total_tok_s_per_gpu": "output", "tpot_ms": "tpot", "ttft_ms": "ttft"}
+"""Quantity of serving speed as evidence names it -> what its file of residuals is called by."""
 NORMAL_WIDTH = 2 * NormalDist().inv_cdf(0.95)
 """From the 5% to the 95% quantile of a normal distribution, in standard deviations."""
 
@@ -156,6 +158,11 @@ class Residual(Frozen):
     q95: Ratio
 
     @property
+    def mean(self) -> float:
+        """Mean of measured over predicted, of a logarithm that is taken as normal about the prediction."""
+        return math.exp(math.fsum(value for _, value in self.causes) / 2)
+
+    @property
     def validated(self) -> bool:
         """Whether there are rows of the same head by the same method."""
         return self.rows > 0 and "method" not in self.unseen
@@ -241,6 +248,12 @@ class Residuals(Sourced):
     def sources(self) -> tuple[str, ...]:
         """The sources of all rows."""
         return self.cells[-1].sources
+
+    def most(self, traits: Mapping[str, str], size: str) -> float:
+        """Return the largest of a size that rows of the same head have; endless where none states it."""
+        ahead = {name: traits[name] for name in self.law.traits[:self.law.head] if name in traits}
+        near = [cell for cell in self.cells if ahead.items() <= cell.traits.items()] or [self.cells[-1]]
+        return max((cell.sizes[size][1] for cell in near if size in cell.sizes), default=math.inf)
 
     def has(self, **traits: str) -> bool:
         """Say whether there are rows of these traits."""

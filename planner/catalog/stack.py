@@ -27,6 +27,8 @@ class StateBytes(Frozen):
     gradient: Annotated[float, Field(ge=1e-4, le=64)]
     master: Annotated[float, Field(ge=0, le=64)]
     moments: Annotated[float, Field(ge=0, le=64)]
+    step: Annotated[float, Field(ge=0, le=64)] = 0.0
+    """Held besides while the optimizer steps: AdamW over many tensors at once has the root of the second moment."""
 
 
 class Overlap(Frozen):
@@ -178,6 +180,10 @@ class Stack(Sourced):
     upcast: Factor = 1.0
     """Elementwise traffic on a quantized base over that on a plain one: norms, and so what runs between the layers, in
     32 bits (PEFT's prepare_model_for_kbit_training)."""
+    casts_residual: bool = False
+    """Whether what flows between layers, and so a checkpoint, is in 32 bits over a base that PEFT casts."""
+    keeps_checkpoint_gradients: bool = False
+    """Whether backward holds the gradients of all checkpoints to its end, beside adapters under FSDP."""
     dequantize: dict[str, Factor] = Field(default={})
     """Time to expand a quantized matrix over that of its bytes, by quantization."""
     fused_attention: bool = True

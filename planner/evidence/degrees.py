@@ -32,6 +32,8 @@ class Degrees:
     sequence_length: int
     global_batch: int
     gpus: int
+    peak_length: int
+    """Tokens of a sequence of the micro-batch that holds most."""
     counted: float
     """Share of the tokens at work that the row's speed counts: one, or without padding."""
     recompute_layers: int | None = None
@@ -56,7 +58,7 @@ def degrees_of(run: TrainRun, model: Model, stack: Stack, sources: Sources, assu
     row: dict[str, float] = {
         "tp": tp, "pp": pp, "cp": cp, "dp": dp, "vpp": vpp, "micro_batch": micro,
         **_experts(run, model, tp, dp * cp, assumed),
-        "no_sync": float(_accumulates(run, stack, sources, assumed)),
+        "no_sync": float(_accumulates(run, stack, batch // (dp * micro), sources, assumed)),
         "zero": _zero(run, stack, dp * cp, sources, assumed),
         "recompute": RECOMPUTE.index("full") if some is not None else _recompute(run, sources, assumed),
         "hsdp": _copies(run, gpus, tp, dp * cp, sources, assumed), "offload": _offload(run, sources),
@@ -68,10 +70,13 @@ def degrees_of(run: TrainRun, model: Model, stack: Stack, sources: Sources, assu
     if row["ep"] * row["hsdp"] > dp * cp * (tp if row.get("expert_tp") else 1):
         raise SkippedError(f"ep {row['ep']} is wider than a shard group of {dp * cp // row['hsdp']:g}")
     if memory_only:
-        length, counted = _peak_length(run, cap, micro, sources, assumed), 1.0
+        length = peak = _peak_length(run, cap, micro, sources, assumed)
+        counted = 1.0
     else:
         length, counted = _mean_length(run, cap, micro, dp, sources, assumed)
-    return Degrees(from_rows([row], batch), length, batch, gpus, counted, some)
+        known = not any(entry.startswith(FULL_LENGTH) for entry in assumed)
+        peak = length if known else max(length, _fullest(run, micro, sources))
+    return Degrees(from_rows([row], batch), length, batch, gpus, peak, counted, some)
 
 
 def _usual_length(run: TrainRun, sources: Sources, assumed: list[str]) -> int:
@@ -82,7 +87,7 @@ def _usual_length(run: TrainRun, sources: Sources, assumed: list[str]) -> int:
     return _default("seq_len", usual, assumed)
 
 
-def _accumulates(run: TrainRun, stack: Stack, sources: Sources, assumed: list[str]) -> bool:
+def _accumulates(run: TrainRun, stack: Stack, micro_batches: int, sources: Sources, assumed: list[str]) -> bool:
     """Say whether a row has several micro-batches whose gradients its stack reduces once."""
     if not stack.no_sync[0] or (run.pp or 1) > 1:
         return False
@@ -90,7 +95,7 @@ def _accumulates(run: TrainRun, stack: Stack, sources: Sources, assumed: list[st
     if run.grad_accum is None and run.global_batch_seqs is None and batches:
         assumed.append("grad_accum=several")
         return True
-    return (run.grad_accum or 1) > 1
+    return (run.grad_accum or micro_batches) > 1
 
 
 def _mean_length(run: TrainRun, cap: int, micro: int, ranks: int, sources: Sources,
@@ -128,6 +133,13 @@ def _peak_length(run: TrainRun, cap: int, micro: int, sources: Sources, assumed:
     length = mean + (longest - mean) // micro if micro >= MANY_SAMPLES else longest
     assumed.append(f"{FULL_LENGTH}{length}")
     return length
+
+
+def _fullest(run: TrainRun, micro: int, sources: Sources) -> int:
+    """Return tokens of a sequence of the fullest micro-batch: all padded to the longest sample, or it beside means."""
+    mean = round(run.mean_length or 0)
+    longest = max(mean, int(sources.usual("longest_sample")))
+    return mean + (longest - mean) // micro if sources.flag("padding_free", run) else longest
 
 
 def _default(name: str, value: int, assumed: list[str]) -> int:

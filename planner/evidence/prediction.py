@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -22,6 +22,7 @@ from planner.evidence.skipping import SkippedError, refuse
 from planner.evidence.software import stack_of
 from planner.layouts.axes import RECOMPUTE
 from planner.layouts.candidate import Candidate
+from planner.layouts.table import Layouts
 from planner.physics.training.evaluate import Evaluation, Fits, evaluate_fixed
 from planner.physics.training.question import computes, question_of, splits_model
 from planner.units import GIB
@@ -93,6 +94,8 @@ def predict(run: TrainRun, catalog: Catalog, *, memory_only: bool = False, model
     model = model or model_of(run, catalog, assumed)
     stack = stack_of(run, model, catalog, assumed, memory_only=memory_only)
     degrees = degrees_of(run, model, stack, said, assumed, memory_only=memory_only)
+    if stack.family == "hf-peft" and _frees_gradients(degrees.table):
+        stack = stack.model_copy(update={"gradients_persist": False})
     candidate = candidate_of(run, stack, catalog, assumed, gpus=degrees.gpus, memory_only=memory_only)
     precision = _precision(run, stack, candidate, memory_only, said, assumed)
     question = question_of(
@@ -102,6 +105,10 @@ def predict(run: TrainRun, catalog: Catalog, *, memory_only: bool = False, model
     if not memory_only and not computes(candidate, question.rates[0], precision):
         raise SkippedError(f"GPU {candidate.gpu.name} has no {precision} rate in the catalog")
     evaluation = evaluate_fixed(question, degrees.table, 0, degrees.recompute_layers)
+    if degrees.peak_length != degrees.sequence_length:
+        longest = replace(question, sequence_length=degrees.peak_length)
+        held = evaluate_fixed(longest, degrees.table, 0, degrees.recompute_layers).memory
+        evaluation = replace(evaluation, memory=held)
     if UNSTATED_RECOMPUTE in assumed and not stack.selective_recompute and evaluation.memory.fits == "does not fit":
         # what ran must have fitted, and its stack recomputes all or nothing
         assumed[assumed.index(UNSTATED_RECOMPUTE)] = "recompute=full"
@@ -118,6 +125,11 @@ def predict(run: TrainRun, catalog: Catalog, *, memory_only: bool = False, model
         bool(run.scaleout or run.nic_gbit_per_gpu), said.word("peak_kind", run) or "reserved", degrees.counted,
         # 16-bit weights and their shard, where every rank builds the whole model on its GPU
         2.0 * question.shape.total * (1 + 1 / degrees.gpus) if said.flag("loads_whole", run) else 0.0)
+
+
+def _frees_gradients(rows: Layouts) -> bool:
+    """Say whether no shard of gradients lives through forward: the Trainer frees them, no_sync keeps them whole."""
+    return bool(rows.micro_batches[0] == 1 or (rows.no_sync[0] == 1 and rows.zero[0] >= 2))
 
 
 def _precision(run: TrainRun, stack: Stack, candidate: Candidate, memory_only: bool, said: Sources,

@@ -9,10 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+from planner.catalog.quirk import Sources
 from planner.evidence.compare import Comparison, PredictedRow, kind_of
 from planner.evidence.degrees import FULL_LENGTH
 from planner.evidence.spread import Sample
 
+DECIDING = ("seq_len=", "micro_batch=", "zero=", "shard=", "recompute=", "lora_rank=", "base_quantization=",
+            "optimizer=", "stack=", "grad_accum=")
+"""What decides memory and may have been assumed."""
 LEAST_ROWS, OWN_ROWS = 12, 4
 """Rows below which a file decides no interval: of many sources, and of one cluster under the law of those."""
 
@@ -21,42 +25,57 @@ def step_samples(outcomes: Sequence[PredictedRow]) -> list[tuple[str, Sample]]:
     """Return the id and the sample of step time of every row with a measured one."""
     some = any(outcome.row.stated for outcome in outcomes)
     return [(outcome.row.id, Sample(
-        outcome.row.prefix, _group(outcome), outcome.prediction.step_traits, outcome.prediction.sizes,
-        some and not outcome.row.stated, math.log(seconds / outcome.prediction.evaluation.step.seconds)))
+        outcome.row.prefix, _group(outcome, outcome.row.prefix), outcome.prediction.step_traits,
+        outcome.prediction.sizes, some and not outcome.row.stated,
+        math.log(seconds / outcome.prediction.evaluation.step.seconds)))
         for outcome in outcomes if (seconds := outcome.measured_seconds) is not None]
 
 
-def memory_samples(outcomes: Iterable[PredictedRow]) -> list[Sample]:
+def memory_samples(outcomes: Iterable[PredictedRow], said: Sources) -> list[Sample]:
     """Return the sample of peak memory of every row that ran; repeated readings count once.
 
-    Where only the cap of the sample lengths is known the need is not, so such rows leave it open.
+    Files that read the same page are one source. Where only the cap of the sample lengths is known the need is not,
+    so such rows leave it open.
     """
     held, samples = list(outcomes), dict[tuple[object, ...], Sample]()
     some = any(outcome.row.stated for outcome in held)
     for outcome in held:
         measured, prediction = outcome.row.measured, outcome.prediction
         if measured.peak_mem_gib is not None and measured.fits is not False:
-            is_open = (some and not outcome.row.stated) or any(a.startswith(FULL_LENGTH) for a in prediction.assumed)
+            is_open = _leaves_open(outcome, some)
             log = math.log(measured.peak_mem_gib / prediction.memory_gib(kind_of(measured, prediction)))
             traits = prediction.memory_traits
+            page = said.word("page", outcome.row.run) or outcome.row.prefix
             samples.setdefault((*traits.values(), log), Sample(
-                outcome.row.prefix, _group(outcome), traits, prediction.sizes, is_open, log))
+                page, _group(outcome, page), traits, prediction.sizes, is_open, log))
     return list(samples.values())
 
 
-def speed_samples(comparison: Comparison) -> list[Sample]:
-    """Return the sample of every quantity of serving speed, told apart by its name among other traits."""
+def _leaves_open(outcome: PredictedRow, some: bool) -> bool:
+    """Say whether something that decides memory had to be assumed; other files' `stated` is of what decides speed."""
+    row, assumed = outcome.row, outcome.prediction.assumed
+    unstated = some and not row.stated if row.measured.mem_kind is not None else any(a.startswith(DECIDING)
+                                                                                    for a in assumed)
+    return unstated or any(a.startswith(FULL_LENGTH) for a in assumed)
+
+
+def speed_samples(comparison: Comparison, quantity: str) -> list[tuple[str, Sample]]:
+    """Return the id and the sample of every figure of serving speed of one quantity.
+
+    Two collections hold most rows, of many sites and releases: what one ran of a release on a GPU is left out together.
+    """
     found = {row.id: (row, speed) for row, speed in comparison.speeds}
     samples = []
     for entry in comparison.served:
-        if entry.id in found:
+        if entry.id in found and entry.quantity == quantity:
             row, speed = found[entry.id]
             source = row.run.source or row.prefix
-            samples.append(Sample(source, f"{source} {row.run.model} {row.run.gpu} {entry.quantity}",
-                                  {"quantity": entry.quantity, **speed.traits}, {}, False,
-                                  math.log(float(entry.measured) / float(entry.predicted))))
+            samples.append((row.id, Sample(
+                source, f"{source} {row.run.model} {row.run.gpu}", speed.traits, {}, False,
+                math.log(float(entry.measured) / float(entry.predicted)),
+                f"{source} {speed.row.engine} {speed.row.version} {row.run.gpu}")))
     return samples
 
 
-def _group(outcome: PredictedRow) -> str:
-    return f"{outcome.row.prefix} {outcome.row.run.model} {outcome.prediction.gpu}"
+def _group(outcome: PredictedRow, source: str) -> str:
+    return f"{source} {outcome.row.run.model} {outcome.prediction.gpu}"

@@ -21,6 +21,9 @@ from planner.evidence.skipping import SkippedError
 
 WEIGHT_BYTES = {"bf16": 2.0, "fp16": 2.0, "fp32": 4.0, "none": 0.0}
 """Bytes of a weight, gradient or master copy by its format."""
+HELD_IN = {"16 bits": StateBytes(weight=2, gradient=2, master=0, moments=4, step=2),
+           "32 bits": StateBytes(weight=4, gradient=4, master=0, moments=8, step=4)}
+"""States without a master copy, under PyTorch's AdamW over many tensors at once."""
 _RECOMPUTABLE, _KEPT_PRODUCTS = get_args(RecomputeModule), get_args(KeptProduct)
 _ALL_EXCEPT = "all except "
 
@@ -49,7 +52,10 @@ def stack_of(run: TrainRun, model: Model, catalog: Catalog, assumed: list[str], 
     elif run.recompute_modules and run.recompute_modules.startswith(_ALL_EXCEPT):
         kept = run.recompute_modules.removeprefix(_ALL_EXCEPT).replace("+", ",")
         changes["full_recompute_keeps"] = _modules(kept, _KEPT_PRODUCTS)
-    if run.weights_dtype or run.moments_dtype or said.number("moments", run) is not None:
+    held_in = said.word("held_in", run)
+    if held_in is not None:
+        changes["states"] = dict.fromkeys(get_args(Precision), HELD_IN[held_in])
+    elif run.weights_dtype or run.moments_dtype or said.number("moments", run) is not None:
         changes["states"] = _states(run, stack, catalog, assumed)
     if stack.name in ("megatron-core-2025", "megatron-bridge") and said.flag("tuned", run):
         bridge = catalog.stack("megatron-bridge")
@@ -77,7 +83,7 @@ def _kernels(run: TrainRun, stack: Stack, catalog: Catalog) -> dict[str, Any]:
     if run.attention_impl == "unfused":
         changes["fused_attention"] = False
     if said.flag("keeps_half", run):
-        changes["upcast"] = 1.0
+        changes |= {"upcast": 1.0, "casts_residual": False}
     if said.flag("liger", run):
         changes |= {"fused_norm_and_activation": True, "live_layers": catalog.stack("megatron-core").live_layers}
     if stack.name in ("megatron-core", "megatron-core-2025") and not said.flag("tuned", run):

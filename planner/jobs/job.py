@@ -38,6 +38,8 @@ class Terms:
     objective: Objective
     period: float = 0.0
     """Seconds that nodes are counted by where jobs share them over time; a run gains nothing below that."""
+    robust: bool = False
+    """Whether costs are means over the interval of the step."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,8 +66,8 @@ def question_of(scenario: AnyScenario, catalog: Catalog) -> Question:
 
 
 def _training(scenario: Scenario, catalog: Catalog, market: Market) -> Question:
-    job = training_of(scenario.name, scenario.workload, catalog, Terms(market, scenario.limits, scenario.objective),
-                      scenario.confidence)
+    job = training_of(scenario.name, scenario.workload, catalog, Terms(
+        market, scenario.limits, scenario.objective, robust=scenario.robust), scenario.confidence)
     return Question(scenario, catalog, (job,), job.terms)
 
 

@@ -23,7 +23,7 @@ def quanta(limits: Limits) -> Limited:
 def used_by(run: Run) -> dict[str, float]:
     """Return what a run takes of each limit: GPUs, nodes, watts, USD, seconds."""
     column, offer = run.column, run.offer
-    cents = 0 if offer is None else offered(offer, 0).cents(column.rented_nodes, column.duration_us)
+    cents = 0 if offer is None else offered(offer, 0).cents(column.rented_nodes, column.paid_us)
     return {"gpus": column.gpus, "max_gpus": column.gpus, "max_nodes": column.nodes, "max_power": column.power_w,
             "budget": cents / 100, "deadline": column.upper_us * DURATION_QUANTUM}
 

@@ -41,7 +41,8 @@ class Question:
         """Return the question with a change made; nothing is looked up again."""
         limits = self.terms.limits.model_copy(
             update={name: _limit(self.terms.limits, name, value) for name, value in change.limits.items()})
-        terms = Terms(_market(self.terms.market, change), limits, change.objective or self.terms.objective)
+        terms = replace(self.terms, market=_market(self.terms.market, change), limits=limits,
+                        objective=change.objective or self.terms.objective)
         asking = tuple(job.asking(change.work[job.name]) if job.name in change.work else job for job in self.jobs)
         return replace(self, jobs=asking).under(terms)
 

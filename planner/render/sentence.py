@@ -30,9 +30,11 @@ def plan_sentence(plan: Plan) -> str:
     first = plan.assignments[0]
     body = _one(first) if len(plan.assignments) == 1 else _several(plan.assignments)
     if plan.status == "optimal":
+        best = BEST[plan.objective.name] if first.mean_cost_usd is None else (
+            f"Least mean cost, {show_usd(first.mean_cost_usd)} over the interval of the step")
         if plan.provenance.prefer == "simple":
-            return f"{BEST[plan.objective.name]}, simplest of the tied: {body}{_energy(plan)} ({_price(plan)})"
-        return f"{BEST[plan.objective.name]}: {body}{_energy(plan)} (proven optimal){_cheaper(plan)}"
+            return f"{best}, simplest of the tied: {body}{_energy(plan)} ({_price(plan)})"
+        return f"{best}: {body}{_energy(plan)} (proven optimal){_cheaper(plan)}"
     gap = plan.objective.gap
     within = "" if gap is None else f", within {percent(gap)} of the best possible"
     return f"Best found: {body} (not proven{within})"

@@ -116,6 +116,8 @@ TABLE: dict[str, Flag] = {
     "objective": Flag("objective", "What to minimize, or for a service the rate or users to maximize. Default: "
                       "cost.",
                       choices=get_args(ServingObjective)),
+    "robust": Flag("robust", "Of a training job: minimize the mean cost over the interval of the step, not the cost at "
+                   "its median.", switch=True),
     "confidence": Flag("confidence", "Confidence of the memory verdict, 0.5 to 1. Default: 0.95.", "SHARE"),
 }
 """Name -> what it sets. A value that is not listed here is given in a file or a mapping."""

@@ -47,6 +47,8 @@ def resolve(scenario: Scenario, catalog: Catalog, document: Document = NO_FILE) 
     if work.tokens is None and scenario.objective != "gpus" and "objective" in scenario.model_fields_set:
         raise document.error(("objective",), f"objective: {scenario.objective} needs workload.tokens; without tokens "
                              "the question is the fewest GPUs that hold the model")
+    if scenario.robust and (work.tokens is None or scenario.objective != "cost"):
+        raise document.error(("robust",), "the mean cost is of a job with workload.tokens and objective: cost")
     # what holds a model is no question of offers, so every kind of GPU is a candidate
     supply = pool(scenario.hardware, scenario.sourcing, scenario.limits, catalog, document, defaults,
                   priced=work.tokens is not None)

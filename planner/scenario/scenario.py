@@ -29,6 +29,8 @@ class Scenario(Frozen):
     """What the plan must respect."""
     objective: Objective = "cost"
     """What is minimized."""
+    robust: bool = False
+    """Whether the cost that is minimized is the mean over the interval of the step, not that at its median."""
     confidence: Confidence = Field(default=0.95, ge=0.5, lt=1)
     """Confidence of the memory verdict."""
 

@@ -108,7 +108,7 @@ def _cents(column: Column, offer: FleetOffer) -> int:
     """Return the cost by definition: micro-USD times us over an hour, rounded up to a cent."""
     quantum, nodes = 3_600_000_000 * 10_000, column.nodes + column.spare_nodes
     price = offer.by_count(nodes) if offer.by_count else offer.micro_usd_per_node_hour
-    return -(-nodes * price * max(column.duration_us, offer.least_us) // quantum)
+    return -(-nodes * price * max(column.mean_us or column.duration_us, offer.least_us) // quantum)
 
 
 def check_cover(problem: Cover, found: Covered) -> list[str]:

@@ -24,6 +24,13 @@ class Column:
     checkpoint_bytes: int
     complexity: int
     """How much there is to set up."""
+    mean_us: int = 0
+    """Mean duration, which is paid where costs are means; 0 where the duration itself is."""
+
+    @property
+    def paid_us(self) -> int:
+        """What is paid for."""
+        return self.mean_us or self.duration_us
 
     @property
     def rented_nodes(self) -> int:

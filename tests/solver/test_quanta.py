@@ -62,7 +62,8 @@ def test_the_duration_of_a_plan_is_a_deadline_that_keeps_it() -> None:
         for text in (f"{found!r} d", days(found).replace("days", "d")):
             limit = Limits(deadline=text).deadline
             assert limit is not None
-            job = replace(case.job, deadline_us=duration_limit(limit.seconds), upper=(1.0,) * len(case.job.upper))
+            job = replace(case.job, deadline_us=duration_limit(limit.seconds), upper=(1.0,) * len(case.job.upper),
+                          uppers=())
             again = choose(case.question, Grid(case.facts), job)
             assert again.best is not None
             assert again.best.key == first.best.key

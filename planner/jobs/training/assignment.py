@@ -17,7 +17,7 @@ from planner.answer.assignment import (
     WholeRun,
 )
 from planner.answer.bought import bought_of
-from planner.answer.breakdown import Evidence, Median, Memory, MemoryComponents, Time, TimeComponents
+from planner.answer.breakdown import Median, Memory, MemoryComponents, Time, TimeComponents, evidence_of
 from planner.answer.layout import ContextMethod, Layout, Offload, RecomputeLayers, Stage
 from planner.catalog.architecture import Model
 from planner.catalog.likeness import step_traits
@@ -55,9 +55,10 @@ class Context:
     added: Added | None = None
     """What whole runs add to steps and failures."""
 
-    def residual(self, candidate: int, precision: str) -> Residual:
-        """Return how far runs like one lie from their predicted step time: of any size, as deadlines count it."""
-        return step_residual(self.residuals, self.question, self.method, self.shape, candidate, precision)
+    def residual(self, candidate: int, precision: str, gpus: int) -> Residual:
+        """Return how far runs like one lie from their predicted step time, as deadlines and mean costs count it."""
+        past = int(Pricing(self.job, self.question.candidates).doublings(np.array([gpus]))[0])
+        return step_residual(self.residuals, self.question, self.method, self.shape, candidate, precision, past)
 
     def offer(self, candidate: int) -> RentalOffer:
         """Return the cheapest offer of a candidate."""
@@ -65,20 +66,14 @@ class Context:
 
 
 def step_residual(law: Residuals, question: Question, method: str, model: Model, candidate: int,
-                  precision: str) -> Residual:
-    """Return how far the step time of a candidate lies from what is predicted."""
-    architecture = question.candidates[candidate].gpu.architecture
-    return law.at(step_traits(question.stack, method, model, architecture, precision),
-                  {"tokens": float(question.sequence_length)})
+                  precision: str, doublings: int = 0) -> Residual:
+    """Return how far the step time of a candidate lies from what is predicted.
 
-
-def least_known(law: Residuals, question: Question, method: str, model: Model) -> list[Residual]:
-    """Return the residual of step time of each candidate, in the precision that is least known."""
-    names = [candidate.gpu.architecture for candidate in question.candidates]
-    # of one architecture all are alike
-    found = {name: max((step_residual(law, question, method, model, names.index(name), one)
-                        for one in question.precisions), key=lambda one: one.q95) for name in set(names)}
-    return [found[name] for name in names]
+    doublings: of GPUs past the largest run of the evidence.
+    """
+    traits = step_traits(question.stack, method, model, question.candidates[candidate].gpu.architecture, precision)
+    past = {"gpus": law.most(traits, "gpus") * 2.0**doublings} if doublings else {}
+    return law.at(traits, {"tokens": float(question.sequence_length), **past})
 
 
 def evaluation_of(context: Context, found: StagedLayout) -> Evaluation:
@@ -160,14 +155,6 @@ def time_of(evaluation: Evaluation, step_seconds: float, steps: int | None, resi
                 evidence=evidence_of(residual))
 
 
-def evidence_of(residual: Residual) -> Evidence:
-    """Return the runs that a prediction is held against."""
-    known = residual.validated
-    return Evidence(rows=residual.rows if known else 0, sources=residual.sources if known else 0,
-                    median_abs_error=residual.error if known else None, validated=known,
-                    unlike=() if not known else residual.unseen, causes=residual.causes)
-
-
 def assignment_of(context: Context, found: StagedLayout) -> Assignment:
     """Return one staged layout with its cheapest offer as an assignment."""
     column = found.column
@@ -180,7 +167,7 @@ def assignment_of(context: Context, found: StagedLayout) -> Assignment:
     days = column.duration_us * DURATION_QUANTUM / DAY
     estate = offer.estate if offer else None
     layout = layout_of(context.question, found.batch.rows, found.row, evaluation)
-    residual = context.residual(column.candidate, layout.precision)
+    residual = context.residual(column.candidate, layout.precision, column.gpus)
     placed: dict[str, Any] = {
         "workload": context.name, "model": context.model, "method": context.method,
         "node": candidate.node.name, "gpu": candidate.gpu.name, "nodes": column.nodes,
@@ -191,7 +178,9 @@ def assignment_of(context: Context, found: StagedLayout) -> Assignment:
         "layout": layout, "memory": memory_of(evaluation, memory_like(context.question, layout)),
         "time": time_of(evaluation, found.step_seconds, steps if offer else None, residual),
         "goodput": found.goodput if offer else None, "duration_days": days if offer else None,
-        "cost_usd": pricing.cost(column) / 100 if offer else None,
+        "cost_usd": context.job.offers[column.candidate].cents(column.rented_nodes, column.duration_us) / 100
+        if offer else None,
+        "mean_cost_usd": pricing.cost(column) / 100 if offer and column.mean_us else None,
         "energy_kwh": column.energy_wh / 1000 if offer else None,
         "purchase": bought_of(estate, column.rented_nodes, column.gpus, found.goodput) if estate else None}
     if context.question.tuning.forward_only:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from planner.answer.assignment import Alternative, Assignment
 from planner.catalog.architecture import Model
+from planner.catalog.likeness import step_traits
 from planner.catalog.load import Catalog
+from planner.catalog.residuals import Residual
 from planner.catalog.stack import Stack
 from planner.jobs.columns import Run
 from planner.jobs.job import NOTHING_HELD, Depth, Held, Knob, Short, Terms
 from planner.jobs.quanta import prices, quanta
-from planner.jobs.training.assignment import Context, assignment_of, least_known
+from planner.jobs.training.assignment import Context, assignment_of, step_residual
 from planner.jobs.training.facts import MOST_GPUS, checkpoint_bytes, facts_of, most_gpus, processed, stored
 from planner.jobs.training.in_use import added_by_runs, has_evidence
 from planner.jobs.training.lacking import counts_of, knobs_of, nearest_of, short_of_memory
@@ -34,6 +37,7 @@ from planner.solver.check import check_staging
 from planner.solver.quantize import duration_limit
 from planner.solver.search.found import StagedLayout
 from planner.solver.search.frontier import Search
+from planner.solver.search.job import DOUBLINGS
 from planner.solver.search.job import Job as SearchJob
 from planner.solver.search.parallel import search_grid
 from planner.solver.search.pareto import pareto, shared
@@ -118,7 +122,7 @@ class TrainingJob:
             reliability=self.catalog.reliability, objective=terms.objective, offers=prices(terms),
             reclaims=tuple(reclaims.get(at, float("inf")) for at in range(len(terms.market.candidates)))
             if reclaims else (),
-            upper=self._upper(), deadline_us=held.deadline_us, budget_cents=held.budget_cents,
+            **self._errors(), deadline_us=held.deadline_us, budget_cents=held.budget_cents,
             max_power_w=held.max_power_w, place=self.place,
             timed=self.asked.tokens is not None or terms.objective == "time")
 
@@ -126,6 +130,12 @@ class TrainingJob:
     def checkpoint_bytes(self) -> float:
         """Bytes of a checkpoint."""
         return checkpoint_bytes(self.stack, self.asked.precision[0], self.question)
+
+    def _residuals(self, doublings: int = 0) -> list[list[Residual]]:
+        """The residuals of step time of each candidate in each precision, so many doublings of GPUs past evidence."""
+        law, method = self.catalog.step_residuals, self.asked.method or "pretrain"
+        return [[step_residual(law, self.question, method, self.model, at, p, doublings) for p in self.asked.precision]
+                for at in range(len(self.terms.market.candidates))]
 
     @property
     def context(self) -> Context:
@@ -212,13 +222,30 @@ class TrainingJob:
                          why="as their networks join or are priced for")
         return [*(said if limits.gpus is None and limits.max_gpus is None else ()), *((bought,) if cut else ())]
 
-    def _upper(self) -> tuple[float, ...]:
-        """Return measured over computed duration at the confidence of the deadline, by candidate."""
+    def _errors(self) -> dict[str, Any]:
+        """Return measured over computed duration: the largest run that it is known by, its quantile and its mean."""
         sure, added = self.terms.limits.confidence, added_by_runs(self.catalog, self.asked)
-        if sure is None:
-            return (1.0,) * len(self.terms.market.candidates)
-        residuals = least_known(self.catalog.step_residuals, self.question, self.asked.method or "pretrain", self.model)
-        return tuple(run_quantile(one, added, sure) for one in residuals)
+        law, candidates = self.catalog.step_residuals, self.terms.market.candidates
+        traits = step_traits(self.stack, self.asked.method or "pretrain", self.model, "", "")
+        known, most = law.most(traits, "gpus"), self.facts.space.max_gpus
+        found: dict[str, Any] = {"upper": (1.0,) * len(candidates)}
+        if math.isfinite(known):
+            found["known"] = max(1, int(known))
+        if sure is None and not self.terms.robust:
+            return found
+        steps = math.ceil(math.log2(max(1.0, most / known))) if math.isfinite(known) else 0
+        by_size = [self._residuals(past) for past in range(steps + 1)]
+        by_size += by_size[-1:] * (DOUBLINGS - steps)
+        if self.terms.robust:
+            found["means"] = tuple(tuple(tuple(each[at][p].mean for each in by_size)
+                                         for p in range(len(self.asked.precision))) for at in range(len(candidates)))
+        if sure is not None:
+            # in the precision that is least known
+            worst = [[max(one, key=lambda residual: residual.q95) for one in each] for each in by_size]
+            found["uppers"] = tuple(tuple(run_quantile(each[at], added, sure) for each in worst)
+                                    for at in range(len(candidates)))
+            found["upper"] = tuple(one[0] for one in found["uppers"])
+        return found
 
 
 def training_job(name: str, asked: Training, catalog: Catalog, terms: Terms, confidence: float, stack_name: str,

@@ -86,8 +86,9 @@ def alternative_of(context: Context, found: StagedLayout, best: Assignment) -> A
 
 
 def _value(assignment: Assignment, objective: str) -> float:
-    value = {"cost": assignment.cost_usd, "time": assignment.duration_days, "gpus": assignment.gpus,
-             "energy": assignment.energy_kwh}[objective]
+    mean = assignment.mean_cost_usd
+    value = {"cost": assignment.cost_usd if mean is None else mean, "time": assignment.duration_days,
+             "gpus": assignment.gpus, "energy": assignment.energy_kwh}[objective]
     assert value is not None
     return float(value)
 

@@ -58,8 +58,7 @@ class FoundByStack(Columns):
 
 @dataclass(frozen=True, slots=True)
 class ByStack:
-    """A workload of kind training by the stacks of its groups, of which a later one counts where no earlier has a plan.
-    """
+    """Training by the stacks of its groups, of which a later one counts where no earlier has a plan."""
 
     groups: tuple[tuple[TrainingJob, ...], ...]
 
@@ -90,6 +89,13 @@ class ByStack:
 
     def _each(self, change: Callable[[TrainingJob], TrainingJob]) -> ByStack:
         return ByStack(tuple(tuple(map(change, group)) for group in self.groups))
+
+    def _owned(self, columns: Columns, picks: Sequence[Picked]) -> Iterator[tuple[Run, tuple[TrainingJob, Searched]]]:
+        """Yield the runs among what was picked, each with the job by its stack, on the terms here, and its columns."""
+        assert isinstance(columns, FoundByStack)
+        for run in (one for one in picks if isinstance(one, Run)):
+            searched, found = columns.owner(run.column.key)
+            yield run, (next(job for job in self.jobs if job.place == searched.place), found)
 
     def under(self, terms: Terms) -> ByStack:
         """Return the job on other terms; candidates keep their numbers."""
@@ -128,8 +134,8 @@ class ByStack:
         """Return the best on other hardware, then other sizes and layouts of the same, and on that the best of every
         other stack that is not a last resort, with why each lost.
         """
-        assert isinstance(columns, FoundByStack)
         ((run, (job, mine)),) = self._owned(columns, picks)
+        assert isinstance(columns, FoundByStack)
         best = mine.layout(run)
         others = [(other, found) for other in self.jobs
                   if proven and other.place != job.place and is_usual(other.asked, other.stack)
@@ -142,8 +148,10 @@ class ByStack:
         return [alternative_of(by_key[one.column.key].context, one, shown) for one in chosen]
 
     def simplest(self, columns: Columns, picks: Sequence[Picked], effort: Effort) -> tuple[Columns, Run, int]:
-        """Return the simplest layout, by the same stack, of those that cannot be told from what was picked, its columns,
-        and its value. Raises OutOfTime.
+        """Return the simplest layout by the stack of what was picked of those that cannot be told from it, its columns,
+        and its value.
+
+        Raises OutOfTime.
         """
         assert isinstance(columns, FoundByStack)
         ((run, (job, mine)),) = self._owned(columns, picks)
@@ -222,13 +230,6 @@ class ByStack:
         name, least = min(found, key=lambda one: (one[1].nearest is None, one[1].memory, one[1].host))
         names = ", ".join(job.stack.name for job, _ in columns.parts)
         return replace(least, because=f"{least.because}; stacks searched: {names}; the leanest is {name}")
-
-    def _owned(self, columns: Columns, picks: Sequence[Picked]) -> Iterator[tuple[Run, tuple[TrainingJob, Searched]]]:
-        """Yield the runs among what was picked, each with the job, on the terms of this one, and columns it is of."""
-        assert isinstance(columns, FoundByStack)
-        mine = {job.place: job for job in self.jobs}
-        owners = ((run, columns.owner(run.column.key)) for run in picks if isinstance(run, Run))
-        yield from ((run, (mine[job.place], found)) for run, (job, found) in owners)
 
     def _together(self, parts: Sequence[tuple[TrainingJob, Searched]]) -> FoundByStack:
         """Return what all stacks found as one: the best first."""

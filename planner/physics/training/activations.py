@@ -58,8 +58,23 @@ def saved_per_token(question: Question, rows: Layouts, kind: LayerKind) -> Float
         selective = none - sum((drops[m] for m in stack.selective_recompute), np.zeros_like(tp))
     outputs_kept = {"gate": e * (kind.experts.count if kind.experts else 0), "wo": e * h / split,
                     "wkv_a": e * kind.latent_width}
-    full = e * h / split + sum((outputs_kept[product] for product in stack.full_recompute_keeps), np.zeros_like(tp))
+    full = _residual(question, rows) * e * h / split + sum(
+        (outputs_kept[product] for product in stack.full_recompute_keeps), np.zeros_like(tp))
     return np.stack([none, selective, full], axis=1)
+
+
+def _residual(question: Question, rows: Layouts) -> Floats:
+    """Return the width of a checkpoint over that of an activation: twice where PEFT casts beside a quantized base."""
+    cast = question.stack.casts_residual and question.tuning.base in question.recipes.cast_bases
+    return np.where(rows.zero >= 2, 1.0, 2.0 if cast else 1.0)
+
+
+def checkpoint_gradients(question: Question, rows: Layouts, kept: Floats) -> Floats:
+    """Return what backward holds of the gradients of all checkpoints, where a stack frees them only at its end."""
+    tuning = question.tuning
+    held = question.stack.keeps_checkpoint_gradients and tuning.adapter is not None
+    kept_all: Floats = np.where(held & (rows.zero >= 2), question.shape.layers * kept[:, -1], 0.0)
+    return kept_all
 
 
 def _feed_forward(question: Question, rows: Layouts, kind: LayerKind) -> tuple[Floats, Floats]:

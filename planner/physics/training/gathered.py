@@ -35,7 +35,7 @@ def _unit(question: Question, rows: Layouts, layer: Floats, stored: Floats | flo
     """Return bytes of the gathered layers, or matrix by matrix of as many as the stack keeps alive, one at least."""
     weights, live = question.stack.gathered_layers * layer, question.stack.live_parameters
     if live is not None:
-        weights = np.minimum(weights, np.maximum(_largest(question, rows), live))
+        weights = np.minimum(weights, np.maximum(largest_matrix(question, rows), live))
     return weights * stored
 
 
@@ -48,7 +48,7 @@ def _unreduced(question: Question, rows: Layouts, layer: Floats, rank: Floats, t
         return np.zeros(len(rows))
     one, live = layer, stack.live_parameters
     if live is not None:
-        one = np.minimum(one, np.maximum(_largest(question, rows), live / 2))
+        one = np.minimum(one, np.maximum(largest_matrix(question, rows), live / 2))
     # the gradient itself, and the copy that is reduced
     single = np.where(rows.zero == 3, 2 * width * one if tuning.trains_base else width * one, 0.0)
     accumulated = stack.reduce_bytes * (rank + tables)
@@ -62,7 +62,7 @@ def keeps_unreduced(question: Question, rows: Layouts) -> Mask:
     return kept
 
 
-def _largest(question: Question, rows: Layouts) -> Floats:
+def largest_matrix(question: Question, rows: Layouts) -> Floats:
     """Return parameters of the largest matrix of the model on one GPU."""
     kinds = (*question.shape.kinds, *question.shape.lead)
     largest: Floats = max(kind.largest_matrix for kind, _ in kinds) / rows.tp

@@ -10,8 +10,8 @@ import numpy as np
 from planner.catalog.recipes import TrainedBytes
 from planner.layouts.axes import lead_modes
 from planner.layouts.table import Floats, Ints, Layouts
-from planner.physics.training.activations import live_layer, saved_per_token
-from planner.physics.training.gathered import gathered_bytes, keeps_unreduced
+from planner.physics.training.activations import checkpoint_gradients, live_layer, saved_per_token
+from planner.physics.training.gathered import gathered_bytes, keeps_unreduced, largest_matrix
 from planner.physics.training.parameters import (
     Kinds,
     adapter_parameters,
@@ -184,6 +184,7 @@ def memory_terms(question: Question, rows: Layouts) -> MemoryTerms:
     kept = kept * trained_share(question)
     outside = _outside(question, rows, layer, layer_experts, kept[:, -1] * rows.offload_activations)
     kept[:, -1] *= 1 - rows.offload_activations
+    live = live + checkpoint_gradients(question, rows, kept)
     kept_first = (trained_share(question) == 1) * sum(
         (count * _in_mode(saved_per_token(question, rows, kind), rows) for kind, count in shape.lead), none)
     vocab = shape.vocab / tp if stack.vocab_parallel_loss else np.full_like(tp, shape.vocab)
@@ -192,12 +193,10 @@ def memory_terms(question: Question, rows: Layouts) -> MemoryTerms:
     # a pipeline has one of the tables at either end, and the leading layers in place of others on its first stage
     rank = np.where(piped, whole * np.ceil((shape.layers + shape.lead_layers) / rows.pp),
                     whole * shape.layers + lead + lead_experts)
-    gathered = gathered_bytes(question, rows, whole, rank, np.where(piped, np.maximum(table, head), table + head))
-    expanded = 2 * whole if question.tuning.quantized else none
-    kinds = [rows.tp > 1, rows.cp > 1, rows.dp > 1, rows.pp > 1, rows.ep > 1]
-    groups = np.sum(kinds, axis=0) + np.where(rows.pp > 1, stack.standing_groups, 0)
-    buckets = np.where(rows.shard > 1, stack.bucket_bytes, 0.0)
-    communicators = stack.communicator_bytes * groups + buckets
+    gathered = 2 * question.tuning.quantized * largest_matrix(question, rows) + gathered_bytes(
+        question, rows, whole, rank, np.where(piped, np.maximum(table, head), table + head))
+    groups = sum(getattr(rows, one) > 1 for one in ("tp", "cp", "dp", "pp", "ep")) + stack.standing_groups * piped
+    communicators = stack.communicator_bytes * groups + np.where(rows.shard > 1, stack.bucket_bytes, 0.0)
     on = question.hardware
     usable, host = on.usable[rows.candidate], on.host[rows.candidate]
     on_node = np.minimum(rows.gpus, on.gpus[rows.candidate])
@@ -212,13 +211,18 @@ def memory_terms(question: Question, rows: Layouts) -> MemoryTerms:
         replaced = keeps_unreduced(question, rows)
         states, first, last = (replace(part, gradients=np.where(replaced, 0.0, part.gradients))
                                for part in (states, first, last))
+    step = max(stack.recipe(p).step for p in question.precisions) if question.tuning.trains_base else 0.0
+    if step:
+        dense, more = (np.ceil(shape.layers / rows.pp) * one for one in (layer, layer_experts))
+        held = _over(question, rows, (dense + lead + table + head, more + lead_experts), 1)
+        live = np.maximum(live, step * share * (1 - rows.offload) * held)
     if rows.schedule.any():
         states, first, last = _twice(states, rows), _both(first, last, rows), _both(last, first, rows)
     return MemoryTerms(
         layer=states, first=first, last=last,
         kept=kept, kept_first=kept_first * tokens[:, 0],
         kept_last=np.where(rows.schedule == DUALPIPE, kept_first * tokens[:, 0], 0.0), live=live,
-        logits=per_logit * tokens[:, 0] * vocab, gathered=gathered + expanded,
+        logits=per_logit * tokens[:, 0] * vocab, gathered=gathered,
         communicators=communicators, capacity=room, usable=usable,
         host_per_layer=on_node * outside[0], host_capacity=host * question.kernels.host_memory_share,
         nvme_per_layer=on_node * outside[1], nvme_capacity=on.flash[rows.candidate])

@@ -36,7 +36,7 @@ def best_run(problem: RunProblem) -> Solution:
 
 def _rank(problem: RunProblem, choice: Choice) -> tuple[int, ...]:
     column, offer = choice
-    goals = {"cost": offer.cents(column.rented_nodes, column.duration_us), "time": column.duration_us,
+    goals = {"cost": offer.cents(column.rented_nodes, column.paid_us), "time": column.duration_us,
              "gpus": column.gpus, "energy": column.energy_wh}
     return (goals[problem.objective], goals["cost"], goals["time"], goals["gpus"], column.rented_nodes,
             column.complexity, column.key, offer.key)

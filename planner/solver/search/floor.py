@@ -82,7 +82,9 @@ def _least(question: Question, space: Space, pricing: Pricing, rows: Layouts, wo
                    * -(-job.tokens // job.sequence_length))
     node_seconds = gpu_seconds / pricing.node_gpus[at]
     prices = np.array([0 if offer.by_count is not None else offer.micro_usd_per_node_hour for offer in job.offers])
-    cents = np.floor(node_seconds * prices[at] / 3.6e7).astype(np.int64)
+    # on one GPU, hence where least is added for the number of GPUs
+    least = 1.0 if not job.means else np.array(job.means)[at, rows.precision, 0]
+    cents = np.floor(node_seconds * least * prices[at] / 3.6e7).astype(np.int64)
     loads = np.array([candidate.node.power.load for candidate in pricing.candidates])
     first = {"cost": cents, "time": gpu_seconds / space.max_gpus * 1e6, "gpus": np.ones(len(rows)),
              "energy": node_seconds * loads[at] / 3600}[job.objective]

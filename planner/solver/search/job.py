@@ -18,6 +18,10 @@ from planner.solver.fleet.problem import FleetOffer, Goal
 from planner.solver.quantize import duration_floor, duration_use
 
 Key = tuple[int, ...]
+DOUBLINGS = 24
+"""Past the runs by which errors are known; more count as these."""
+HAIR = 1e-9
+"""Of a doubling, that floats may lose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,13 @@ class Job:
     """The cheapest of each candidate, in their order."""
     upper: tuple[float, ...]
     """Measured over predicted duration at the confidence the deadline asks for, by candidate; 1 without one."""
+    uppers: tuple[tuple[float, ...], ...] = ()
+    """The same by candidate and by doublings of GPUs begun past `known`; without any, `upper`."""
+    means: tuple[tuple[tuple[float, ...], ...], ...] = ()
+    """Mean of measured over predicted duration, which costs count, by candidate, precision and such doublings; without
+    any, costs count the duration as predicted."""
+    known: int = 2**40
+    """GPUs of the largest run of those by which the error is known."""
     reclaims: tuple[float, ...] = ()
     """Node-hours until a provider takes a node back, by candidate; without any, none does."""
     deadline_us: int | None = None
@@ -93,6 +104,23 @@ class Pricing:
 
     job: Job
     candidates: tuple[Candidate, ...]
+
+    def doublings(self, gpus: Ints) -> Ints:
+        """Return the doublings begun past the runs by which errors are known; of more GPUs no fewer."""
+        past = np.ceil(np.log2(np.maximum(gpus / self.job.known, 1)) - HAIR)
+        return np.minimum(past, DOUBLINGS).astype(np.int64)
+
+    def upper(self, rows: Layouts) -> Floats:
+        """Return measured over predicted duration of each row at the confidence the deadline asks for."""
+        if not self.job.uppers:
+            return np.array(self.job.upper)[rows.candidate]
+        return np.array(self.job.uppers)[rows.candidate, self.doublings(rows.gpus)]
+
+    def mean(self, rows: Layouts) -> Floats | None:
+        """Return what costs count of each row over its predicted duration; none where they count that itself."""
+        if not self.job.means:
+            return None
+        return np.array(self.job.means)[rows.candidate, rows.precision, self.doublings(rows.gpus)]
 
     @cached_property
     def node_gpus(self) -> Ints:
@@ -205,12 +233,14 @@ class Pricing:
 
         seconds = self.steps(rows) * step / self.share(few)[place]
         micros = duration_floor(seconds) if self.job.timed else np.zeros(len(rows), np.int64)
-        uppers = np.maximum(micros, duration_floor(seconds * np.array(self.job.upper)[at][place]))
-        paid = np.maximum(micros, least_us[place])
+        uppers = np.maximum(micros, duration_floor(seconds * self.upper(few)[place]))
+        mean = self.mean(rows)
+        counted = micros if mean is None or not self.job.timed else duration_floor(seconds * mean)
+        paid = np.maximum(counted, least_us[place])
         # a hair below the exact product, so that float rounding never lifts a bound
         cents = np.minimum(np.floor((totals * prices)[place] * paid / 3.6e13 * (1 - 1e-12)), 9e18).astype(np.int64)
         if least_us.any():
-            cents = self._committed(rows, totals[place], (paid > micros) & (totals <= most)[place], cents)
+            cents = self._committed(rows, totals[place], (paid > counted) & (totals <= most)[place], cents)
         watts, surplus = watts[place], (totals - most)[place]
         energy = np.minimum(np.floor(watts * (micros / 3.6e9) * (1 - 1e-12)) - 1, 9e18).astype(np.int64)
         objective = {"cost": cents, "time": micros, "gpus": rows.gpus, "energy": energy}[self.job.objective]
@@ -218,7 +248,7 @@ class Pricing:
 
     def cost(self, column: Column) -> int:
         """Return the cost of a column in cents at the cheapest offer."""
-        return self.job.offers[column.candidate].cents(column.rented_nodes, column.duration_us)
+        return self.job.offers[column.candidate].cents(column.rented_nodes, column.paid_us)
 
     def key(self, column: Column) -> Key:
         """Return what the objective sorts by, ties broken by cost, time, GPUs, nodes, then the simpler layout."""
@@ -235,13 +265,15 @@ class Pricing:
         spares = int(self.spares(one)[0])
         seconds = int(self.steps(one)[0]) * step / float(self.share(one)[0])
         micros = duration_use(seconds) if self.job.timed else 0
+        mean = self.mean(one)
         power = int(np.ceil(self.candidates[candidate].node.power.load * (nodes + spares)))
         return Column(
             key=identity(rows, row, self.job.place), candidate=candidate, nodes=nodes, spare_nodes=spares, gpus=gpus,
-            duration_us=micros, upper_us=max(micros, duration_use(seconds * self.job.upper[candidate])),
+            duration_us=micros, upper_us=max(micros, duration_use(seconds * float(self.upper(one)[0]))),
             energy_wh=-(-power * micros // (3600 * 10**6)),
             power_w=power, checkpoint_bytes=int(self.job.checkpoint_bytes),
-            complexity=int(complexities(one)[0]))
+            complexity=int(complexities(one)[0]),
+            mean_us=0 if mean is None or not self.job.timed else duration_use(seconds * float(mean[0])))
 
 
 def complexities(rows: Layouts) -> Ints:

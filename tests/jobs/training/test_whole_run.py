@@ -12,6 +12,7 @@ from planner.jobs.kinds import question_of
 from planner.jobs.solved import solve
 from planner.physics.training.whole import run_quantile
 from planner.scenario.load import load_any
+from planner.solver.search.job import Pricing
 from tests.evidence_tests.csv_file import catalog
 
 ASKED = {"model": "llama-3.2-1b", "tokens": "1 G", "on": "dgx-h100", "gpus": 8, "stack": "deepspeed"}
@@ -34,9 +35,9 @@ def question(deadline):
 
 def upper(confidence):
     """Return the factor by which the search counts a duration against a deadline."""
-    (job,) = question(f"1 d at {confidence:.0%}").jobs
-    (factor,) = set(job.first.search.upper)
-    return factor
+    (job,) = question(f"1 d at {confidence:.0%}").jobs[0].jobs
+    (past,) = Pricing(job.search, job.question.candidates).doublings(np.array([int(ASKED["gpus"])]))
+    return job.search.uppers[0][past]
 
 
 @pytest.mark.parametrize("confidence", [0.05, 0.5, 0.9, 0.95])
