@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from benchmarks.held_out import Check, held_out
-from benchmarks.intervals import evidence_of, shipped
+from benchmarks.intervals import evidence_of, refitted
 from benchmarks.table import table
-from planner.ask.calibrate import RESIDUALS, STEP, learnt
+from planner.ask.calibrate import RESIDUALS, learnt
 from planner.catalog.load import Catalog
 from planner.evidence.spread import Sample
 
@@ -28,7 +28,7 @@ def coverage(names: Sequence[str]) -> Iterator[str]:
     catalog = Catalog()
     for name in names:
         what = RESIDUALS[name][1]
-        samples, left = learnt(name, evidence_of(name), catalog, shipped()[1] if name == STEP else None)
+        samples, left = learnt(name, evidence_of(name), catalog, refitted(name))
         how, law = catalog.spreading, catalog.spreading.laws[name]
         inside, widths = [], []
         for sample in samples:

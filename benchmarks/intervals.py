@@ -13,7 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from planner.ask.calibrate import MEMORY, RESIDUALS, SERVING, STEP, learnt
+from benchmarks.releases import About
+from benchmarks.releases import Fitted as Releases
+from planner.ask.calibrate import MEMORY, RESIDUALS, SERVING, STEP, Refit, learnt, refit_of
 from planner.catalog.fitted import FITTED, Fitted
 from planner.catalog.load import Catalog, data_root
 from planner.evidence.kinds import Evidence
@@ -28,7 +30,8 @@ ROOT = Path(__file__).parents[1]
 EVIDENCE = ROOT / "tests" / "evidence"
 AS_OF = "2026-11"
 FILES = {STEP: ("train_throughput", "finetune_throughput"),
-         MEMORY: ("train_memory", "train_throughput", "finetune_throughput"), SERVING: ("serve_throughput",)}
+         MEMORY: ("train_memory", "train_throughput", "finetune_throughput"),
+         **dict.fromkeys(SERVING, ("serve_throughput",))}
 """Evidence that each file of residuals stands on."""
 
 
@@ -40,9 +43,8 @@ def main() -> int:
     save(folder, constants, texts)  # so that the catalog is of one piece whoever wrote its parts
     catalog = Catalog()
     names = [name for name in FILES if not sys.argv[1:] or name in sys.argv[1:]]
-    linear = shipped()[1] if STEP in names else None
     for name in names:
-        samples, left = learnt(name, evidence_of(name), catalog, linear)
+        samples, left = learnt(name, evidence_of(name), catalog, refitted(name))
         law = residuals_of(samples, catalog.spreading.laws[name], catalog.spreading, left)
         source = f"{len(samples)} figures of {', '.join(FILES[name])}, by benchmarks.intervals"
         texts[name] = residual_file(name, RESIDUALS[name][1], source, AS_OF, *law)
@@ -53,6 +55,18 @@ def main() -> int:
 def evidence_of(name: str) -> list[Evidence]:
     """Return the files that residuals stand on."""
     return [read_evidence(EVIDENCE / f"{one}.csv") for one in FILES[name]]
+
+
+def refitted(name: str) -> Refit | None:
+    """Return the rows of a file of residuals about the shipped constants; none of memory, which no fit decides."""
+    return refit_of(shipped()[1]) if name == STEP else about_releases().refit() if name in SERVING else None
+
+
+@cache
+def about_releases() -> About:
+    """Return the rows of serving about the shipped releases of engines."""
+    rows = Releases.of(Catalog())
+    return About.of(rows, rows.start)
 
 
 def about(rows: Rows, knobs: Sequence[Knob], catalog: Catalog, constants: Fitted) -> Linear:

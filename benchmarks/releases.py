@@ -1,9 +1,11 @@
 """Fits the releases of engines to published speed, all together, and writes `catalogs/speeds`: run
-`python -m benchmarks.releases [rounds]`; it starts from what typical engines take and needs some minutes.
+`python -m benchmarks.releases [rounds]`; it starts from the catalog as it stands, and takes a minute a round.
 
 The logarithm of each constant of a release on an architecture has a normal prior. Its covariance falls off with the
 time between releases and with how unlike engines and architectures are (a Gaussian process), so that a release or an
-architecture without rows takes the mean that the others leave it. Residuals are Student-t.
+architecture without rows takes the mean that the others leave it. Some constants of the law are fitted beside them.
+Residuals are Student-t about an offset that the runs of one setup have in common: many of them tell how a release
+varies with its load, and no more than one of them how fast it is.
 """
 
 from __future__ import annotations
@@ -11,60 +13,47 @@ from __future__ import annotations
 import re
 import sys
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.engines import ARCHITECTURES, LAW, RELEASES, TYPICAL, Place, least, matrix, order, place_of
+from planner.ask.calibrate import Refit
 from planner.catalog.load import Catalog
-from planner.catalog.speed import EngineSpeed
+from planner.catalog.speed import EngineSpeed, ServingLaw
 from planner.evidence.reading import read_evidence
-from planner.evidence.serve_speed import Group, as_it_ran, predict, quantities
+from planner.evidence.serve_speed import Speed, as_it_ran, predict, quantities
 from planner.fit.serving_rows import RATES, ServingRows, serving_rows
-from planner.layouts.table import Floats
+from planner.layouts.table import Floats, Ints
 
-Place = tuple[str, str, str]
-"""Engine, first version of a release, architecture."""
 EVIDENCE, SPEEDS = Path("tests/evidence/serve_throughput.csv"), Path("catalogs/speeds")
-TYPICAL = {"products": (1.0, .15), "saturation": (.3, 1.0), "attention": (1.1, .35), "experts": (1.1, .3),
-           "cache": (.95, .25), "layer": (20e-6, .7), "mixture": (30e-6, .7), "step": (300e-6, .8),
-           "sequence": (4e-6, .8), "prompt_step": (800e-6, 1.0), "request": (30e-3, 1.0), "exchange": (10e-6, .5),
-           "burst": (.1, .8)}
-"""Constant -> median and spread of its logarithm over engines with CUDA graphs, before any row."""
-KERNELS = frozenset({"products", "saturation", "attention", "experts", "cache", "exchange"})
-"""Constants that the GPU decides; the engine's host decides the others."""
-LEAST = {"nvidia": {"products": .85, "cache": .8}, "amd": {"products": .65, "cache": .6}}
-"""Below which a constant is no longer of this GPU: products beyond benchmarks, bytes beyond the bandwidth."""
-RELEASES = {"vllm": {"0.1": 2024.4, "0.6": 2024.95, "0.8": 2025.4, "0.12": 2025.95, "0.15": 2026.15, "0.18": 2026.3},
-            "sglang": {"0.1": 2024.7, "0.5": 2025.65, "0.5.6": 2025.95, "0.5.9": 2026.15},
-            "tensorrt-llm": {"0.1": 2024.2, "0.12": 2024.8, "0.20": 2025.5, "1.1": 2025.9, "1.2": 2026.1}}
-"""First version of each release that is told apart, and the year of it."""
-ARCHITECTURES = {"hopper": ("hopper",), "ampere": ("ampere", "pascal", "turing", "volta"),
-                 "ada": ("ada", "blackwell-rtx"), "blackwell": ("blackwell",), "cdna2": ("cdna2",), "cdna3": ("cdna3",),
-                 "cdna4": ("cdna4",)}
-"""Those told apart; the first holds for all that no entry names."""
-APART = {"ampere": 0.0, "ada": .4, "hopper": .9, "blackwell": 1.6, "cdna2": 3.6, "cdna3": 4.4, "cdna4": 4.8}
-"""How far architectures are apart, along a line."""
+SERVING = Path("catalogs/calibration/serving.yaml")
 FREEDOM, STEP, TRUST = 4.0, .03, .8
 SCALES = {"output_tok_s_per_gpu": .12, "tpot_ms": .1, "ttft_ms": .25}
+OFFSETS = {"output_tok_s_per_gpu": .06, "tpot_ms": .06, "ttft_ms": .15}
+"""Standard deviations of what is left of a figure, and of what those of one setup have in common."""
 
 
 def main() -> None:
     """Fit, print errors, and write the files."""
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 6
-    rows = _Rows.of(Catalog())
-    at = np.log(np.tile([median for median, _ in TYPICAL.values()], (len(rows.places), 1)))
-    for number in range(rounds):
-        at = np.maximum(at + _step(rows, at), _least(rows.places))
+    rows = Fitted.of(Catalog())
+    at = rows.start
+    for number in range(int(sys.argv[1]) if len(sys.argv) > 1 else 3):
+        at = np.maximum(at + About.of(rows, at).move(), rows.least)
         print(number + 1, rows.errors(rows.residuals(at)), flush=True)
     for engine in RELEASES:
-        _write(engine, rows, at)
+        _write(engine, rows, rows.each(at))
+    _write_law(rows.law(at))
 
 
 @dataclass(frozen=True)
-class _Rows:
-    """Rows of serving speed by the release that they ran."""
+class Fitted:
+    """Rows of serving speed by the release that they ran, and the constants that decide them: a row of coordinates
+    for each place, one after the other, then those of LAW.
+    """
 
     catalog: Catalog
     rows: ServingRows
@@ -73,57 +62,204 @@ class _Rows:
     """Place of each group; below zero of engines that are not fitted here."""
 
     @classmethod
-    def of(cls, catalog: Catalog) -> _Rows:
+    def of(cls, catalog: Catalog) -> Fitted:
+        """Read the rows."""
         rows = serving_rows([read_evidence(EVIDENCE)], catalog)
-        each = [_place(group) for group in rows.groups]
+        each = [place_of(group) for group in rows.groups]
         places = tuple(sorted({place for place in each if place}))
         return cls(catalog, rows, places, tuple(places.index(place) if place else -1 for place in each))
 
-    def figures(self, place: int) -> list[int]:
-        return [at for at, figure in enumerate(self.rows.figures) if self.of_group[figure.group] == place]
+    @cached_property
+    def figures(self) -> Ints:
+        """Places of the figures that are fitted among all."""
+        return np.array([at for at, held in enumerate(self.rows.figures) if self.of_group[held.group] >= 0], np.int64)
 
-    def residuals_at(self, place: int, coordinates: Floats) -> Floats:
-        """Return the logarithm of predicted over measured time of the figures of a place."""
-        speeds = {}
-        for number, group in enumerate(self.rows.groups):
-            if self.of_group[number] == place:
-                usual = _speed(self.catalog, self.places[place], np.exp(coordinates))
-                engine = as_it_ran(usual, group.rows[0], group.deployment.candidates[0].gpu, self.catalog)
-                speeds[number] = predict(replace(group, deployment=replace(group.deployment, engine=engine)))
+    @cached_property
+    def setups(self) -> Sequence[tuple[object, ...]]:
+        """Of each fitted figure, what it has an offset in common with."""
+        found: list[tuple[object, ...]] = []
+        for held in (self.rows.figures[at] for at in self.figures.tolist()):
+            row, run = self.rows.groups[held.group].rows[held.place], self.rows.runs[held.row][0]
+            found.append((held.quantity, run.source, (run.source_detail or "").split("/")[0].split(" (")[0], row.engine,
+                          row.version, row.gpu, row.model.name, row.format, row.tp, row.pp, row.ep, row.dp,
+                          row.decode is None, row.drafts, row.regime))
+        return found
+
+    @property
+    def start(self) -> Floats:
+        """The constants of the catalog."""
+        releases = [self.catalog.speeds(engine).release(version, ARCHITECTURES[name][0])
+                    for engine, version, name in self.places]
+        law = self.catalog.serving_law
+        found: Floats = np.log([*(getattr(one, name) for one in releases for name in TYPICAL),
+                                *(_of(law, name) for name in LAW)])
+        return found
+
+    @property
+    def least(self) -> Floats:
+        """Least coordinates."""
+        return np.append(least(self.places), np.full(len(LAW), -np.inf))
+
+    def each(self, at: Floats) -> Floats:
+        """Return the coordinates of the releases, one row a place."""
+        return at[:-len(LAW)].reshape(len(self.places), len(TYPICAL))
+
+    def law(self, at: Floats) -> ServingLaw:
+        """Return the law at some coordinates."""
+        changed = self.catalog.serving_law.model_dump()
+        for name, value in zip(LAW, np.exp(at[-len(LAW):]).tolist(), strict=True):
+            key, _, inner = name.partition(".")
+            changed[key] = {**changed[key], inner: value} if inner else value
+        return ServingLaw.model_validate(changed)
+
+    def residuals(self, at: Floats) -> Floats:
+        """Return the logarithm of predicted over measured time of the fitted figures."""
+        each, law, speeds = np.exp(self.each(at)), self.law(at), dict[int, list[Speed]]()
+        for number, (group, place) in enumerate(zip(self.rows.groups, self.of_group, strict=True)):
+            if place >= 0:
+                usual, d = _speed(self.catalog, self.places[place], each[place]), group.deployment
+                engine = as_it_ran(usual, group.rows[0], d.candidates[0].gpu, self.catalog)
+                speeds[number] = predict(replace(group, deployment=replace(d, engine=engine, law=law)))
         found = []
-        for figure in (self.rows.figures[at] for at in self.figures(place)):
-            said = quantities(*self.rows.runs[figure.row], speeds[figure.group][figure.place])
-            predicted, measured = next((p, m) for name, p, m in said if name == figure.quantity)
-            log = np.log(max(predicted, 1e-9) / measured)
+        for figure in (self.rows.figures[f] for f in self.figures.tolist()):
+            run, measured = self.rows.runs[figure.row]
+            said = quantities(run, measured, speeds[figure.group][figure.place])
+            predicted, real = next((p, m) for name, p, m in said if name == figure.quantity)
+            log = np.log(max(predicted, 1e-9) / real)
             found.append(np.clip(-log if figure.quantity in RATES else log, -4, 4))
         return np.array(found)
 
-    def residuals(self, at: Floats) -> list[Floats]:
-        return [self.residuals_at(place, at[place]) for place in range(len(self.places))]
+    def design(self, at: Floats, now: Floats) -> Floats:
+        """Return the change of every residual with every coordinate."""
+        many, constants = len(self.places), len(TYPICAL)
+        mine = np.array([self.of_group[self.rows.figures[f].group] for f in self.figures.tolist()]) * constants
+        found = np.zeros((len(now), len(at)))
+        for number in range(constants):
+            # places do not touch each other's figures
+            moved = at + STEP * (np.arange(len(at)) % constants == number) * (np.arange(len(at)) < many * constants)
+            found[np.arange(len(now)), mine + number] = (self.residuals(moved) - now) / STEP
+        for number in range(many * constants, len(at)):
+            found[:, number] = (self.residuals(at + STEP * (np.arange(len(at)) == number)) - now) / STEP
+        return found
 
-    def errors(self, residuals: list[Floats]) -> dict[str, str]:
+    def errors(self, residuals: Floats) -> dict[str, str]:
         """Return median and 90th percentile of the relative error of each quantity."""
-        logs: dict[str, list[float]] = {name: [] for name in SCALES}
-        for place, found in enumerate(residuals):
-            for figure, log in zip(self.figures(place), found, strict=True):
-                name = self.rows.figures[figure].quantity
-                logs[name].append(-log if name in RATES else log)
+        names = [self.rows.figures[f].quantity for f in self.figures.tolist()]
+        logs = {name: residuals[np.array([one == name for one in names])] * (-1 if name in RATES else 1)
+                for name in SCALES}
         return {name: "{:.1%} / {:.1%}".format(*np.quantile(np.abs(np.expm1(held)), (.5, .9)))
-                for name, held in logs.items() if held}
+                for name, held in logs.items() if len(held)}
 
 
-def _place(group: Group) -> Place | None:
-    engine, row = group.engine, group.rows[0]
-    if engine not in RELEASES:
-        return None
-    known = [version for version in RELEASES[engine] if _order(version) <= _order(row.version)]
-    own = group.deployment.candidates[0].gpu.architecture
-    return engine, max(known or [min(RELEASES[engine], key=_order)], key=_order), next(
-        name for name, names in ARCHITECTURES.items() if own in names)
+@dataclass(frozen=True)
+class About:
+    """Rows about some constants, by which these are solved again without some of them."""
+
+    rows: Fitted
+    at: Floats
+    now: Floats
+    design: Floats
+    weights: Floats
+    curve: Floats
+    slope: Floats
+
+    @classmethod
+    def of(cls, rows: Fitted, at: Floats) -> About:
+        """Return rows about some constants; takes a minute."""
+        now = rows.residuals(at)
+        figures = [rows.rows.figures[f] for f in rows.figures.tolist()]
+        scale = np.array([SCALES[figure.quantity] for figure in figures])
+        crowd = [(rows.rows.row_sources[figure.row], rows.of_group[figure.group]) for figure in figures]
+        many = {one: crowd.count(one) for one in set(crowd)}
+        weights = (FREEDOM + 1) / (FREEDOM + (now / scale)**2) / scale**2 / np.array([many[one] for one in crowd])**.25
+        curve, slope = _prior(rows, at)
+        found = cls(rows, at, now, rows.design(at, now), weights, curve, slope)
+        more = found.held(np.arange(len(now)))
+        return replace(found, curve=curve + more[0], slope=slope + more[1])
+
+    @cached_property
+    def known(self) -> dict[bytes, Floats]:
+        """Steps without some figures, as they are found."""
+        return {}
+
+    def left_out(self) -> Iterator[tuple[str, str, str, str, str]]:
+        """Yield what is left out together, the quantity, rows, median and 90th percentile of the error."""
+        held = [self.rows.rows.figures[f] for f in self.rows.figures.tolist()]
+        sources = [self.rows.rows.row_sources[figure.row] for figure in held]
+        rows = [self.rows.rows.groups[figure.group].rows[figure.place] for figure in held]
+        for what, keys in (
+                ("a source", sources),
+                ("a version on a GPU of a source", [f"{source} {row.engine} {row.version} {row.gpu}"
+                                                    for source, row in zip(sources, rows, strict=True)]),
+                ("a model on a GPU of a source", [f"{source} {row.model.name} {row.gpu}"
+                                                  for source, row in zip(sources, rows, strict=True)])):
+            left = self.now.copy()
+            for key in sorted(set(keys)):
+                mine = np.flatnonzero([key == one for one in keys])
+                left[mine] += self.design[mine] @ self.move(mine)
+            for name in SCALES:
+                mine = np.flatnonzero([figure.quantity == name for figure in held])
+                log = left[mine] * (-1 if name in RATES else 1)
+                median, most = np.quantile(np.abs(np.expm1(log)), (.5, .9))
+                yield what, name, str(len(mine)), f"{median:.1%}", f"{most:.1%}"
+
+    def held(self, figures: Ints) -> tuple[Floats, Floats]:
+        """Return curvature and slope that some figures, whole setups, add: each setup's offset is solved for first."""
+        design, weights, now = self.design[figures], self.weights[figures], self.now[figures]
+        curve, slope = design.T @ (design * weights[:, None]), design.T @ (weights * now)
+        setups: dict[tuple[object, ...], list[int]] = {}
+        for place, figure in enumerate(figures.tolist()):
+            setups.setdefault(self.rows.setups[figure], []).append(place)
+        for (quantity, *_), members in setups.items():
+            mine = weights[members]
+            common, whole = design[members].T @ mine, mine.sum() + 1 / OFFSETS[str(quantity)]**2
+            curve -= np.outer(common, common) / whole
+            slope -= common * (mine @ now[members]) / whole
+        return curve, slope
+
+    def move(self, without: Ints | None = None) -> Floats:
+        """Return the step to the best constants, or to those without some figures."""
+        curve, slope = (0.0, 0.0) if without is None else self.held(without)
+        return np.clip(-np.linalg.solve(self.curve - curve, self.slope - slope), -TRUST, TRUST)
+
+    def refit(self) -> Refit:
+        """Return logarithms of measured over predicted of figures, by row and quantity, without their rows."""
+        held = [self.rows.rows.figures[f] for f in self.rows.figures.tolist()]
+        sign = np.array([1.0 if figure.quantity in RATES else -1.0 for figure in held])
+        of_row = np.array([figure.row for figure in held])
+        known = self.known
+
+        def without(places: Ints) -> Floats:
+            gone = np.flatnonzero(np.isin(of_row, of_row[places]))
+            key = gone.tobytes()
+            if key not in known:
+                # of setups that stay in part the offset is counted whole: less is left of the rest than there is
+                known[key] = self.move(gone)
+            found: Floats = sign[places] * (self.now[places] + self.design[places] @ known[key])
+            return found
+
+        return Refit({f"{self.rows.rows.ids[figure.row]} {figure.quantity}": place
+                      for place, figure in enumerate(held)}, without)
 
 
-def _order(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split(".") if part.isdigit())
+def _prior(rows: Fitted, at: Floats) -> tuple[Floats, Floats]:
+    """Return curvature and slope of the prior."""
+    constants, many = len(TYPICAL), len(rows.places)
+    curve, slope = np.zeros((len(at), len(at))), np.zeros(len(at))
+    for number, (name, (median, spread)) in enumerate(TYPICAL.items()):
+        mine = np.arange(many) * constants + number
+        inverse = np.linalg.inv(matrix(name, rows.places, rows.places) + 1e-6 * spread**2 * np.eye(many))
+        curve[np.ix_(mine, mine)] = inverse
+        slope[mine] = inverse @ (at[mine] - np.log(median))
+    for number, (median, spread) in enumerate(LAW.values(), many * constants):
+        curve[number, number], slope[number] = 1 / spread**2, (at[number] - np.log(median)) / spread**2
+    return curve, slope
+
+
+def _of(law: ServingLaw, name: str) -> float:
+    key, _, inner = name.partition(".")
+    found = getattr(law, key)
+    return float(found[inner] if inner else found)
 
 
 def _speed(catalog: Catalog, place: Place, values: Floats) -> EngineSpeed:
@@ -133,58 +269,7 @@ def _speed(catalog: Catalog, place: Place, values: Floats) -> EngineSpeed:
     return usual.model_copy(update=dict(zip(TYPICAL, values.tolist(), strict=True)))
 
 
-def _least(places: tuple[Place, ...]) -> Floats:
-    return np.log([[LEAST[_vendor(place[2])].get(name, 1e-12) for name in TYPICAL] for place in places])
-
-
-def _vendor(architecture: str) -> str:
-    return "amd" if architecture.startswith("cdna") else "nvidia"
-
-
-def _covariance(name: str, one: Place, other: Place) -> float:
-    """Return the prior covariance of a constant in two places."""
-    engine, years = one[0] == other[0], abs(RELEASES[one[0]][one[1]] - RELEASES[other[0]][other[1]])
-    near = float(np.exp(-abs(APART[one[2]] - APART[other[2]])))
-    if name in KERNELS:
-        # kernels of AMD differ more by release, and what an architecture is good at fades with time
-        vary = (1 + (_vendor(one[2]) == "amd")) * (1 + (_vendor(other[2]) == "amd"))
-        parts = .15, .3 * np.exp(-years / 1.5), .25 * np.exp(-years / .6), .15, .15
-    else:
-        vary, parts = 1, (.35, .1, .15 * np.exp(-years), .25, .15)
-    alone, of_gpu, of_both, of_time, own = parts
-    shared = alone * engine + of_gpu * near + of_both * engine * near + of_time * engine * np.exp(-years / .8)
-    return float(vary * (shared + own * (one == other)) * TYPICAL[name][1]**2)
-
-
-def _matrix(name: str, ones: tuple[Place, ...], others: tuple[Place, ...]) -> Floats:
-    found: Floats = np.array([[_covariance(name, one, other) for other in others] for one in ones])
-    return found
-
-
-def _step(rows: _Rows, at: Floats) -> Floats:
-    """Return the move of one Gauss-Newton round, no larger than TRUST in any coordinate."""
-    many, constants = at.shape
-    curve, slope = np.zeros((at.size, at.size)), np.zeros(at.size)
-    for number, (name, (median, spread)) in enumerate(TYPICAL.items()):
-        mine = np.arange(many) * constants + number
-        inverse = np.linalg.inv(_matrix(name, rows.places, rows.places) + 1e-6 * spread**2 * np.eye(many))
-        curve[np.ix_(mine, mine)] = inverse
-        slope[mine] = inverse @ (at[:, number] - np.log(median))
-    sources = rows.rows.sources
-    for place in range(many):
-        now, figures = rows.residuals_at(place, at[place]), rows.figures(place)
-        jacobian = np.stack([(rows.residuals_at(place, at[place] + STEP * unit) - now) / STEP
-                             for unit in np.eye(constants)], axis=1)
-        scale = np.array([SCALES[rows.rows.figures[figure].quantity] for figure in figures])
-        here = [sources[figure] for figure in figures]
-        weight = (FREEDOM + 1) / (FREEDOM + (now / scale)**2) / scale**2 / np.array([here.count(s) for s in here])**.25
-        mine = np.arange(place * constants, (place + 1) * constants)
-        curve[np.ix_(mine, mine)] += jacobian.T @ (jacobian * weight[:, None])
-        slope[mine] += jacobian.T @ (weight * now)
-    return np.clip(-np.linalg.solve(curve, slope).reshape(at.shape), -TRUST, TRUST)
-
-
-def _write(engine: str, rows: _Rows, at: Floats) -> None:
+def _write(engine: str, rows: Fitted, at: Floats) -> None:
     """Write an engine's file: its releases by every architecture that it has entries for."""
     path = SPEEDS / f"{engine}.yaml"
     head = path.read_text(encoding="utf-8").split("releases:\n")[0]
@@ -192,23 +277,35 @@ def _write(engine: str, rows: _Rows, at: Floats) -> None:
     places = tuple((engine, version, name) for version in RELEASES[engine] for name in ARCHITECTURES if name in have)
     means = np.empty((len(places), len(TYPICAL)))
     for number, (name, (median, spread)) in enumerate(TYPICAL.items()):
-        held = _matrix(name, rows.places, rows.places) + 1e-6 * spread**2 * np.eye(len(rows.places))
+        held = matrix(name, rows.places, rows.places) + 1e-6 * spread**2 * np.eye(len(rows.places))
         over = np.linalg.solve(held, at[:, number] - np.log(median))
-        means[:, number] = np.log(median) + _matrix(name, places, rows.places) @ over
-    means = np.exp(np.maximum(means, _least(places)))
-    order = sorted(range(len(places)), key=lambda n: (_order(places[n][1]), () if places[n][2] == "hopper"
+        means[:, number] = np.log(median) + matrix(name, places, rows.places) @ over
+    means = np.exp(np.maximum(means, least(places).reshape(means.shape)))
+    ranked = sorted(range(len(places)), key=lambda n: (order(places[n][1]), () if places[n][2] == "hopper"
                                                       else ARCHITECTURES[places[n][2]]))
-    entries = [_entry(rows, places[n], dict(zip(TYPICAL, means[n].tolist(), strict=True))) for n in order]
+    entries = [_entry(rows, places[n], dict(zip(TYPICAL, means[n].tolist(), strict=True))) for n in ranked]
     path.write_text(head + "releases:\n" + "\n".join(entries) + "\n", encoding="utf-8", newline="\n")
 
 
-def _entry(rows: _Rows, place: Place, values: Mapping[str, float]) -> str:
+def _write_law(law: ServingLaw) -> None:
+    """Write the fitted constants into the file of the law."""
+    text = SERVING.read_text(encoding="utf-8")
+    for key in dict.fromkeys(name.partition(".")[0] for name in LAW):
+        names = [name for name in LAW if name.partition(".")[0] == key]
+        value = (f"{_of(law, key):.3g}" if names == [key] else
+                 "{" + ", ".join(f"{name.partition('.')[2]}: {_of(law, name):.3g}" for name in names) + "}")
+        text = re.sub(rf"(?m)^{key}: .*$", f"{key}: {value}", text)
+    SERVING.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _entry(rows: Fitted, place: Place, values: Mapping[str, float]) -> str:
     """Return the YAML of a release: fitted times, and scheduling as the catalog has it."""
     _, version, architecture = place
     kept = _speed(rows.catalog, place, np.array(list(values.values())))
     count = 0
     if place in rows.places:
-        count = rows.rows.count(np.array(rows.figures(rows.places.index(place)), np.int64))
+        mine = rows.places.index(place)
+        count = len({held.row for held in rows.rows.figures if rows.of_group[held.group] == mine})
     parts = [f'version: "{version}"']
     parts += [f"architectures: [{', '.join(ARCHITECTURES[architecture])}]"] if architecture != "hopper" else []
     for name, value in values.items():

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from benchmarks.intervals import about_releases
 from benchmarks.table import table
 from planner.answer.validation import Entry
 from planner.catalog.load import Catalog
@@ -21,31 +22,6 @@ WORST = 10
 FEWEST = 5
 """Rows below which a class is not shown."""
 HEAD = ("rows", "median", "p90", "bias", "in 90% interval")
-LEFT_OUT = (
-    ("a quarter of all models on a GPU at a degree of TP", "output_tok_s_per_gpu", "2982", "8.2%", "27.3%"),
-    ("a quarter of all models on a GPU at a degree of TP", "tpot_ms", "2235", "8.8%", "27.7%"),
-    ("a quarter of all models on a GPU at a degree of TP", "ttft_ms", "2053", "22.9%", "68.4%"),
-    ("a whole model", "output_tok_s_per_gpu", "2982", "9.2%", "31.8%"),
-    ("a whole model", "tpot_ms", "2235", "14.8%", "41.0%"),
-    ("a whole model", "ttft_ms", "2053", "31.5%", "83.6%"),
-    ("a GPU", "output_tok_s_per_gpu", "2982", "15.3%", "91.5%"),
-    ("a GPU", "tpot_ms", "2235", "12.5%", "38.8%"),
-    ("a GPU", "ttft_ms", "2053", "31.9%", "70.5%"),
-    ("a release of an engine", "output_tok_s_per_gpu", "2982", "29.3%", "172.6%"),
-    ("a release of an engine", "tpot_ms", "2235", "12.3%", "35.9%"),
-    ("a release of an engine", "ttft_ms", "2053", "37.3%", "85.0%"),
-    ("aiconfigurator, releases that others measured too", "tpot_ms", "719", "11.8%", "38.1%"),
-    ("aiconfigurator, releases of which it has all rows", "tpot_ms", "1502", "16.5%", "48.6%"),
-    ("aiconfigurator, releases that others measured too", "ttft_ms", "704", "42.4%", "77.8%"),
-    ("aiconfigurator, releases of which it has all rows", "ttft_ms", "1288", "69.2%", "232.4%"),
-    ("Argonne, releases that others measured too", "output_tok_s_per_gpu", "605", "10.7%", "39.5%"),
-    ("Argonne, releases of which it has all rows (vLLM of 2024)", "output_tok_s_per_gpu", "1101", "58.7%", "237.6%"),
-    ("TensorRT-LLM docs, releases that others measured too", "output_tok_s_per_gpu", "633", "10.6%", "29.4%"),
-    ("TensorRT-LLM docs, releases of which they have all rows", "output_tok_s_per_gpu", "310", "11.3%", "49.2%"),
-    ("MLPerf, releases that others measured too", "output_tok_s_per_gpu", "194", "16.2%", "34.4%"),
-)
-"""What is left out, quantity, rows, median and 90th percentile of the error with its rows left out of the fit of
-2026-11-22; by hand, as such a fit takes minutes."""
 CAUSES: tuple[tuple[str, str], ...] = (
     ("ixpos_", "an experimental folder: prompts run at 3% of the peak of eight GPUs; left out of the fit"),
     (r"arg_(GH200|H100).*_2048_b", "doubtful: faster than weights can be read once a token"),
@@ -71,9 +47,9 @@ def speed(path: Path) -> Iterator[str]:
     yield from ("", "## Serving: speed of engines", "",
                 f"From {path.name}. Each release of an engine on a GPU architecture has constants fitted to these rows "
                 "(`catalogs/speeds`), each drawn to those near it. What counts for a question that nobody measured is "
-                "the error of rows that were left out of the fit, as measured on 2026-11-22 without those of MLPerf "
-                "under limits of latency and those of an experimental folder:", "")
-    yield from table(("left out", "quantity", "rows", "median", "p90"), LEFT_OUT)
+                "the error of rows that were left out of the fit, without those of MLPerf under limits of latency and "
+                "those of an experimental folder:", "")
+    yield from table(("left out", "quantity", "rows", "median", "p90"), about_releases().left_out())
     yield from ("", "All errors below are in-sample. Regimes: `static` a batch that "
                 "starts together, `closed` a number of clients that each ask again when answered, `offline` every "
                 "request queued, `server` the largest rate within limits of latency, `decode` and `first` one phase "

@@ -78,7 +78,7 @@ def page(runs: Sequence[Comparison]) -> Iterator[str]:
     yield from _order(runs[0])
     yield from ablation(measured, Catalog())
     yield from constants(*shipped())
-    yield from coverage((STEP, MEMORY, SERVING))
+    yield from coverage((STEP, MEMORY, *SERVING))
     yield from whole(EVIDENCE / "train_runs.csv")
     yield from _skipped(runs)
     yield from serving(EVIDENCE / "serve_memory.csv")

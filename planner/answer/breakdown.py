@@ -7,6 +7,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from planner.catalog.residuals import Residual
 from planner.yaml_io import Frozen, absent
 
 Fits = Literal["fits", "tight", "does not fit"]
@@ -65,6 +66,14 @@ class Evidence(Frozen):
     """By what none of them is like the question; not part of the JSON."""
     causes: tuple[tuple[str, float], ...] = Field(default=(), exclude=True)
     """Variances of the logarithm of measured over predicted, by cause; not part of the JSON."""
+
+
+def evidence_of(residual: Residual) -> Evidence:
+    """Return the runs that a prediction is held against."""
+    known = residual.validated
+    return Evidence(rows=residual.rows if known else 0, sources=residual.sources if known else 0,
+                    median_abs_error=residual.error if known else None, validated=known,
+                    unlike=() if not known else residual.unseen, causes=residual.causes)
 
 
 class Memory(Frozen):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -34,10 +34,12 @@ from planner.text_io import real, write_folder
 from planner.yaml_io import parse, validate
 
 SCHEMA = "planner.calibration/1"
-STEP, MEMORY, SERVING = "step-residuals", "memory-residuals", "serving-residuals"
+STEP, MEMORY = "step-residuals", "memory-residuals"
+SERVING = {"output-residuals": "output_tok_s_per_gpu", "tpot-residuals": "tpot_ms", "ttft-residuals": "ttft_ms"}
+"""File of residuals of serving -> the quantity that it is of."""
 RESIDUALS: dict[str, tuple[tuple[str, ...], str]] = {
     STEP: (("train_throughput",), "step time"), MEMORY: (("train_memory", "train_throughput"), "peak memory"),
-    SERVING: (("serve_throughput",), "speed")}
+    **{name: (("serve_throughput",), what) for name, what in SERVING.items()}}
 """File of residuals -> kinds of evidence, and what is compared."""
 
 
@@ -123,7 +125,8 @@ def calibrate(paths: Sequence[Path], folder: Path, catalogs: Sequence[Path], as_
     after = Catalog([*catalogs, *own], unfitted=folder).with_fitted(validate(parse(fitted, FITTED), Fitted))
     linear = next((part.fit.linear for part in parts if isinstance(part.rows, TrainingRows)), None)
     for name, (kinds, what) in RESIDUALS.items():
-        samples, left = learnt(name, [one for one in evidence if one.kind in kinds], after, linear)
+        known = refit_of(linear) if linear is not None and name == STEP else None
+        samples, left = learnt(name, [one for one in evidence if one.kind in kinds], after, known)
         if len(samples) >= (LEAST_ROWS if ships else OWN_ROWS):
             how = before.spreading
             law = (residuals_of(samples, how.laws[name], how, left) if ships
@@ -195,33 +198,50 @@ def _note(parts: Sequence[Part]) -> str:
             ("before", "before"), ("after", "fitted"), ("left_out", "fitted without the row, or its source")))
 
 
-def learnt(name: str, evidence: Sequence[Evidence], catalog: Catalog, linear: Linear | None
+@dataclass(frozen=True, slots=True)
+class Refit:
+    """Rows about the constants of the catalog: their places by id, and of some places the logarithms of measured over
+    predicted under constants fitted without them.
+    """
+
+    places: Mapping[str, int]
+    without: Callable[[Ints], Floats]
+
+
+def refit_of(linear: Linear) -> Refit:
+    """Return rows of training about the constants of the catalog."""
+    assert isinstance(linear.rows, TrainingRows)
+    return Refit({row.outcome.row.id: place for place, row in enumerate(linear.rows.rows)},
+                 lambda places: -linear.without(places))
+
+
+def learnt(name: str, evidence: Sequence[Evidence], catalog: Catalog, refit: Refit | None
            ) -> tuple[list[Sample], Left | None]:
     """Return the samples of a file of residuals, and how they lie with constants that were fitted without some.
 
-    linear: rows of training about the constants of the catalog.
+    refit: by id; of serving by id and quantity.
     """
     compared = [compare(one, catalog) for one in evidence]
-    if name == SERVING:
-        return [sample for one in compared for sample in speed_samples(one)], None
+    if name in SERVING:
+        quantity = SERVING[name]
+        named = [(f"{identifier} {quantity}", sample) for one in compared
+                 for identifier, sample in speed_samples(one, quantity)]
+        return [sample for _, sample in named], None if refit is None else _refitted(named, refit)
     outcomes = [outcome for one in compared for outcome in one.outcomes]
     if name == MEMORY:
         return memory_samples(outcomes, catalog.sources), None
     named = step_samples(outcomes)
-    samples = [sample for _, sample in named]
-    return samples, None if linear is None else _refitted([identifier for identifier, _ in named], samples, linear)
+    return [sample for _, sample in named], None if refit is None else _refitted(named, refit)
 
 
-def _refitted(identifiers: Sequence[str], samples: Sequence[Sample], linear: Linear) -> Left:
+def _refitted(named: Sequence[tuple[str, Sample]], refit: Refit) -> Left:
     """Return the logarithms of samples under constants fitted without them; of those that took no part as they are."""
-    assert isinstance(linear.rows, TrainingRows)
-    places = {row.outcome.row.id: place for place, row in enumerate(linear.rows.rows)}
-
     def left(chosen: Ints) -> Floats:
-        logs = np.array([samples[int(place)].log for place in chosen])
-        took = np.array([place for place, at in enumerate(chosen) if identifiers[int(at)] in places], np.int64)
+        mine = [named[int(place)] for place in chosen]
+        logs = np.array([sample.log for _, sample in mine])
+        took = np.array([place for place, (name, _) in enumerate(mine) if name in refit.places], np.int64)
         if len(took):
-            logs[took] = -linear.without(np.array([places[identifiers[int(chosen[at])]] for at in took]))
+            logs[took] = refit.without(np.array([refit.places[mine[int(place)][0]] for place in took]))
         return logs
 
     return left

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from planner.answer.validation import Rank, Skipped, Validation
 from planner.catalog.load import Catalog
+from planner.catalog.residuals import SPEEDS
 from planner.evidence.compare import compare
 from planner.evidence.ranking import rank, rank_served
 from planner.evidence.reading import read_evidence
@@ -30,7 +31,8 @@ def validate_file(path: Path, catalog: Catalog, stated: Mapping[str, str] | None
 def _held_out(catalog: Catalog, quantities: set[str]) -> Iterator[str]:
     """Say how often the intervals hold the rows they stand on, each with its source left out."""
     laws = {"step time": (catalog.step_residuals, TRAINED[:2]), "memory": (catalog.memory_residuals, TRAINED[2:]),
-            "serving": (catalog.serving_residuals, SPED)}
+            **{SPEEDS[name]: (catalog.serving_residuals(name), [one for one in SPED if SPEEDS[one] == SPEEDS[name]])
+               for name in SPED}}
     for what, (law, names) in laws.items():
         if law.held_out is not None and quantities & set(names):
             yield (f"{what}: {law.held_out:.1%} of the {law.cells[-1].rows:,} rows that the intervals stand on are "

@@ -11,7 +11,7 @@ from planner.catalog.calibration import ArchitectureRates, Collectives, KernelSh
 from planner.catalog.fitted import FITTED, Fitted
 from planner.catalog.formats import Formats
 from planner.catalog.recipes import Recipes
-from planner.catalog.residuals import Residuals, Spreading
+from planner.catalog.residuals import SPEEDS, Residuals, Spreading
 from planner.catalog.sourced import Sourced
 from planner.catalog.speed import ServiceLevels, ServingLaw
 from planner.catalog.whole_runs import WholeRuns
@@ -52,8 +52,12 @@ class Calibrated(ABC):
     """Measured over predicted step time, by class."""
     memory_residuals = Entry("memory-residuals", Residuals)
     """Measured over predicted peak memory, by class."""
-    serving_residuals = Entry("serving-residuals", Residuals)
-    """Measured over predicted speed of serving, by class."""
+    output_residuals = Entry("output-residuals", Residuals)
+    """Measured over predicted output tokens/s of serving, by class."""
+    tpot_residuals = Entry("tpot-residuals", Residuals)
+    """The same of the time per output token."""
+    ttft_residuals = Entry("ttft-residuals", Residuals)
+    """The same of the time to the first token."""
     spreading = Entry("spreading", Spreading)
     """Priors of the laws that residuals follow."""
     service_levels = Entry("service-levels", ServiceLevels)
@@ -78,6 +82,10 @@ class Calibrated(ABC):
     def residuals(self, name: str) -> Residuals:
         """Return a file of residuals."""
         return self._read("calibration", name, Residuals)
+
+    def serving_residuals(self, quantity: str) -> Residuals:
+        """Return those of a quantity of serving speed as evidence names it."""
+        return self.residuals(f"{SPEEDS[quantity]}-residuals")
 
 
 CALIBRATION: dict[str, type[Sourced]] = {FITTED: Fitted, **{

@@ -24,6 +24,7 @@ class Host(Frozen):
 
     memory: Bytes | None = None
     vcpus: Few | None = None
+    """Shown with the offer; nothing is computed from it."""
     disk: Literal["none"] | Bytes | None = None
     """Local flash, all drives together."""
 

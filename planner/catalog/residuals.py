@@ -30,6 +30,8 @@ Size = Annotated[float, Field(gt=0, le=1e18)]
 LEVELS = {"q05": 0.05, "q10": 0.10, "q50": 0.50, "q90": 0.90, "q95": 0.95}
 """The quantiles that are kept, by name."""
 
+SPEEDS = {"output_tok_s_per_gpu": "output", "total_tok_s_per_gpu": "output", "tpot_ms": "tpot", "ttft_ms": "ttft"}
+"""Quantity of serving speed as evidence names it -> what its file of residuals is called by."""
 NORMAL_WIDTH = 2 * NormalDist().inv_cdf(0.95)
 """From the 5% to the 95% quantile of a normal distribution, in standard deviations."""
 

@@ -25,6 +25,10 @@ class ServingLaw(Sourced):
     """Rows of the smallest tile of a product of experts."""
     expanded: float = Field(ge=1e-4, le=1)
     """Share of their rate that products keep whose 4-bit weights are expanded to 16 bits on the way."""
+    narrow: dict[str, Factor]
+    """Time of dense products over what the kernels' law says, by the format that they compute in; 1 for others."""
+    narrow_experts: dict[str, Factor]
+    """The same of products of routed experts."""
     latent: float = Field(ge=1e-4, le=1)
     """Share of the 16-bit peak that decoding over latent vectors (MLA) reaches."""
     latent_gaps: Annotated[float, Field(ge=1, le=1e4)]
@@ -34,7 +38,7 @@ class ServingLaw(Sourced):
     alike: float = Field(ge=1e-4, le=1)
     """Exponent of the rows of a step in the number of experts they choose: tokens are alike, and choose alike."""
     imbalance: Annotated[float, Field(ge=1, le=1e4)]
-    """Work of the busiest rank over the mean under expert parallelism."""
+    """Work of the busiest rank over the mean under expert parallelism, of rows so many that chance evens out."""
     one_shot: float = Field(ge=1e-4, le=1)
     """Share of a scale-up link that a kernel of one-shot or two-shot all-reduce reaches."""
     one_shot_bytes: Bytes
@@ -127,6 +131,8 @@ class EngineSpeed(Frozen):
     """Whether prompts run in steps of their own, before sequences decode on."""
     burst: Passes
     """Share of the other clients whose prompts are ahead in a closed loop."""
+    latent: Factor = 1.0
+    """Time of a step of a model of latent attention over what its parts take: before an engine was made for them."""
 
     def quicker(self, share: float) -> EngineSpeed:
         """Return the engine with every part of a step at that share of its time."""
@@ -143,9 +149,19 @@ class EngineSpeed(Frozen):
         return tuple(map(int, self.version.split(".")))
 
 
+class Early(Frozen):
+    """Versions of an engine that ran models of latent attention before it was made for them."""
+
+    before: str = Field(pattern=r"^\d+(\.\d+)*$")
+    times: Factor
+    """Time of their steps over what the parts take."""
+    source: str
+
+
 class Speeds(Sourced):
     """One engine's speeds; `releases` rise by version."""
 
+    early: Early | None = None
     releases: tuple[EngineSpeed, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
@@ -166,4 +182,8 @@ class Speeds(Sourced):
         asked = tuple(int(part) for part in version.split(".") if part.isdigit()) if version else None
         known = [one for one in self.releases if (asked is None or one.order <= asked)
                  and (not one.architectures or architecture in one.architectures)]
-        return max(known, key=lambda one: (one.order, bool(one.architectures)), default=self.releases[0])
+        found = max(known, key=lambda one: (one.order, bool(one.architectures)), default=self.releases[0])
+        early = self.early
+        if early is None or asked is None or asked >= tuple(map(int, early.before.split("."))):
+            return found
+        return found.model_copy(update={"latent": early.times})

@@ -9,7 +9,8 @@ import click
 from planner.cli.options import bar, common, console, is_quiet, is_verbose, open_catalog, warn
 from planner.cli.printing import say, say_json, say_yaml
 from planner.cli.question import any_question, asking, from_option, read_from, say_read
-from planner.errors import EXIT_INFEASIBLE, EXIT_INTERRUPTED, EXIT_OK, EXIT_STOPPED
+from planner.cli.sizing import plan_log
+from planner.errors import EXIT_INFEASIBLE, EXIT_INTERRUPTED, EXIT_OK, EXIT_STOPPED, InputError
 from planner.scenario.adding import with_jobs
 from planner.scenario.load import to_yaml
 from planner.scenario.portfolio import Portfolio
@@ -26,20 +27,32 @@ EXIT_CODES = {"optimal": EXIT_OK, "feasible": EXIT_STOPPED, "undecided": EXIT_ST
               "minimizes the first.")
 @click.option("--replay", type=click.Path(path_type=Path), metavar="TRACE", help="For services: replay this trace "
               "(Azure CSV or Mooncake JSON lines) instead of synthetic requests.")
+@click.option("--jobs", type=click.Path(path_type=Path), metavar="LOG", help="How many nodes (--on) a log of jobs "
+              "needs: Slurm's sacct, or CSV with submit, start, end (or duration), gpus.")
+@click.option("--wait", metavar="TIME", help="For --jobs: how long jobs may wait: '4 h at 95%'.")
 @click.option("--add", type=click.Path(path_type=Path), multiple=True, metavar="JOB.YAML", help="For a portfolio: a "
               "job to add to its plan; says what it costs and what moves. Repeatable.")
 @click.option("--show-scenario", is_flag=True, help="Print the question as a scenario file, and stop.")
 @from_option
 @common
 def command(scenario: str | None, prefer: str | None, pareto: str | None, time_limit: float | None,
-            workers: int, replay: Path | None, add: tuple[Path, ...], show_scenario: bool, from_: str | None,
-            as_json: bool, catalogs: tuple[Path, ...], **flags: object) -> int:
+            workers: int, replay: Path | None, jobs: Path | None, wait: str | None, add: tuple[Path, ...],
+            show_scenario: bool, from_: str | None, as_json: bool, catalogs: tuple[Path, ...], **flags: object) -> int:
     """Find the cheapest (or fastest, or smallest) plan, and prove it.
 
     SCENARIO is a file or the name of a shipped scenario; flags override it, or stand alone: --model with --tokens, or
     with --rate, --input and --output for a service.
     """
     catalog, config = open_catalog(catalogs), read_from(from_)
+    if jobs is not None:
+        others = [name for name, value in (("SCENARIO", scenario), ("--prefer", prefer), ("--pareto", pareto),
+                                           ("--replay", replay), ("--add", add), ("--from", from_),
+                                           ("--show-scenario", show_scenario), ("--time-limit", time_limit)) if value]
+        if others:
+            raise InputError(f"{others[0]} has no effect on how many nodes a log of jobs needs")
+        return plan_log(jobs, wait, flags, catalog, as_json=as_json)
+    if wait is not None:
+        raise InputError("--wait is for --jobs, a log of jobs")
     asked, defaults = any_question(scenario, flags, catalog, config=config)
     before = None
     if add:

@@ -21,6 +21,7 @@ DOCUMENTS = {
     "plan": ("planner.answer.schema", "Plan"), "comparison": ("planner.answer.comparison", "Comparison"),
     "sweep": ("planner.sweeping.line", "SweepLine"), "validation": ("planner.answer.validation", "Validation"),
     "scenario": ("planner.scenario.portfolio", "AnyQuestion"),
+    "sizing": ("planner.answer.sizing", "Sizing"),
     "explanation": ("planner.answer.explanation", "Explanation")}
 """Document -> where its type is."""
 

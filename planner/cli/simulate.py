@@ -11,6 +11,7 @@ from planner.cli.options import bar, common, console, is_quiet, open_catalog
 from planner.cli.plan_file import read_plan
 from planner.cli.printing import say, say_json
 from planner.cli.question import LABELS, overrides, question_options
+from planner.cli.sizing import replay_log
 from planner.errors import EXIT_OK, InputError
 from planner.simulate.router import POLICIES
 
@@ -21,6 +22,8 @@ from planner.simulate.router import POLICIES
 @click.option("--trace", type=click.Path(path_type=Path), metavar="FILE",
               help="Requests: a CSV in the format of Azure's LLM inference traces, or Mooncake's JSON lines. "
               "Default: what the plan's service is asked for.")
+@click.option("--jobs", type=click.Path(path_type=Path), metavar="LOG",
+              help="A log of jobs to replay on the nodes of a plan instead, or on --gpus of --node.")
 @click.option("--workload", metavar="NAME", help="The service to replay, in a plan with several.")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, metavar="N",
               help="Draw other requests than those that the plan shows.")
@@ -28,13 +31,21 @@ from planner.simulate.router import POLICIES
               help="How requests are routed to replicas.")
 @partial(question_options, taken=("trace",))
 @common
-def command(scenario: str | None, node: str | None, layout: str, trace: Path | None, workload: str | None, seed: int,
-            policy: str, as_json: bool, catalogs: tuple[Path, ...], **flags: object) -> int:
+def command(scenario: str | None, node: str | None, layout: str, trace: Path | None, jobs: Path | None,
+            workload: str | None, seed: int, policy: str, as_json: bool, catalogs: tuple[Path, ...],
+            **flags: object) -> int:
     """Replay a trace on a fleet: batching, chunked prefill, routing, preemption.
 
     SCENARIO is what planner plan --json printed for a service. With --node it is a scenario, or flags stand alone, as
     for planner estimate: --gpus are those of all replicas. Percentiles are printed beside those computed.
     """
+    if jobs is not None:
+        given = overrides(flags)
+        gpus = given.pop("limits.gpus", None)
+        if given or layout or trace or workload or seed:
+            raise InputError("--jobs replays a log of jobs: beside it only a plan, or --node and --gpus, has an effect")
+        return replay_log(jobs, None if scenario is None else Path(scenario), node, gpus, open_catalog(catalogs),
+                          as_json=as_json)
     from planner.answer.schema import to_json
     from planner.ask.estimate import estimating, layout_text
     from planner.ask.simulate import simulate_layout, simulate_plan

@@ -131,7 +131,7 @@ def _served(row: ServeRow, catalog: Catalog, said: Sources) -> Iterator[Entry]:
 def _sped(row: ServeRow, found: Speed, catalog: Catalog) -> Iterator[Entry]:
     """Yield the entries of a row of serving speed."""
     for name, predicted, measured in speed_quantities(row.run, row.measured, found):
-        spread = catalog.serving_residuals.at({"quantity": name, **found.traits})
+        spread = catalog.serving_residuals(name).at(found.traits)
         yield _number(row.id, name, predicted, measured, (predicted * spread.q05, predicted * spread.q95),
                       found.row.assumed)
 

@@ -59,17 +59,21 @@ def _leaves_open(outcome: PredictedRow, some: bool) -> bool:
     return unstated or any(a.startswith(FULL_LENGTH) for a in assumed)
 
 
-def speed_samples(comparison: Comparison) -> list[Sample]:
-    """Return the sample of every quantity of serving speed, told apart by its name among other traits."""
+def speed_samples(comparison: Comparison, quantity: str) -> list[tuple[str, Sample]]:
+    """Return the id and the sample of every figure of serving speed of one quantity.
+
+    Two collections hold most rows, of many sites and releases: what one ran of a release on a GPU is left out together.
+    """
     found = {row.id: (row, speed) for row, speed in comparison.speeds}
     samples = []
     for entry in comparison.served:
-        if entry.id in found:
+        if entry.id in found and entry.quantity == quantity:
             row, speed = found[entry.id]
             source = row.run.source or row.prefix
-            samples.append(Sample(source, f"{source} {row.run.model} {row.run.gpu} {entry.quantity}",
-                                  {"quantity": entry.quantity, **speed.traits}, {}, False,
-                                  math.log(float(entry.measured) / float(entry.predicted))))
+            samples.append((row.id, Sample(
+                source, f"{source} {row.run.model} {row.run.gpu}", speed.traits, {}, False,
+                math.log(float(entry.measured) / float(entry.predicted)),
+                f"{source} {speed.row.engine} {speed.row.version} {row.run.gpu}")))
     return samples
 
 

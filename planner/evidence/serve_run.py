@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, cast
 
-from planner.catalog.architecture import Model
+from planner.catalog.architecture import Model, MoeMlp
 from planner.catalog.formats import WeightFormat
 from planner.catalog.load import Catalog
 from planner.catalog.quirk import Sources
@@ -81,7 +81,7 @@ def serving_row(run: ServeRun, catalog: Catalog) -> ServingRow:
     refuse(run, said)
     model = _model(run, catalog, assumed)
     engine = _engine(run, said, assumed)
-    prefill, decode = _workers(run, said)
+    prefill, decode = _workers(run, model, catalog)
     tp, pp, dp, ep = _layout(run, model, said, assumed)
     weights, _ = weight_format(run, model, catalog, assumed)
     regime = cast(Regime, said.word("regime", run))
@@ -171,13 +171,20 @@ def cache_format(run: ServeRun, catalog: Catalog, assumed: list[str], **known: s
     return name
 
 
-def _workers(run: ServeRun, said: Sources) -> tuple[Workers | None, Workers | None]:
+def _workers(run: ServeRun, model: Model, catalog: Catalog) -> tuple[Workers | None, Workers | None]:
     if not run.disaggregated:
         return None, None
-    n = [int(part) for part in said.several("workers", run)]
+    n = [int(part) for part in catalog.sources.several("workers", run)]
     if len(n) != 8:
         raise SkippedError("disaggregated, and its workers are not stated")
-    return Workers(*n[:4]), Workers(*n[4:])
+    found = [Workers(count, tp, dp, ep if _split(model, tp * dp // max(ep, 1), catalog.kernels.tile) else tp * dp)
+             for count, tp, dp, ep in (n[:4], n[4:])]
+    return found[0], found[1]
+
+
+def _split(model: Model, ranks: int, least: int) -> bool:
+    """Say whether so many ranks can split an expert: each has at least the columns of a tile."""
+    return all(block.mlp.ffn >= least * ranks for block in model.blocks if isinstance(block.mlp, MoeMlp))
 
 
 def _layout(run: ServeRun, model: Model, said: Sources, assumed: list[str]) -> tuple[int | None, int, int, int]:

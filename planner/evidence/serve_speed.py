@@ -43,7 +43,7 @@ class Speed:
     def traits(self) -> dict[str, str]:
         """Return by what residuals are told apart."""
         return {"engine": self.row.engine, "architecture": self.architecture, "kind": self.kind,
-                "regime": self.row.regime}
+                "release": self.release, "regime": self.row.regime}
 
 
 @dataclass(frozen=True, slots=True)

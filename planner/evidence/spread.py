@@ -37,6 +37,8 @@ class Sample:
     is_open: bool
     """Whether something important had to be assumed."""
     log: float
+    campaign: str = ""
+    """Of a source, what is left out together where not all of it."""
 
 
 Left = Callable[[Ints], Floats]
@@ -63,7 +65,7 @@ def residuals_of(samples: Sequence[Sample], prior: Law, how: Spreading, left: Le
     left = left or as_they_are(samples)
     grouped = _without_their_group(samples, left)
     by_source = [_held(samples, grouped, left, prior, how, places)
-                 for places in together(samples, lambda sample: sample.source)]
+                 for places in together(samples, lambda sample: sample.campaign or sample.source)]
     held = [one for one in by_source if one is not None]
     if not held:
         return prior, how.quantiles, cells_of(samples, grouped, prior, how), None
@@ -161,7 +163,10 @@ def _held(samples: Sequence[Sample], grouped: Floats, left: Left, law: Law, how:
     near = Nearness(law.traits, law.head, tuple(cells_of(rest, grouped[others], law, how)))
     mine = [samples[int(place)] for place in places]
     counts = Counter(sample.group for sample in mine)
-    weights = np.array([counts[sample.group] ** -0.5 for sample in mine]) / np.sqrt(len(counts))
+    weights = np.array([counts[sample.group] ** -0.5 for sample in mine])
+    if not mine[0].campaign:
+        # parts of sources are not to count like sources: one odd run is not as much as a hundred others
+        weights = weights / np.sqrt(len(counts))
     return Held(tuple(near.distance(sample.traits, sample.sizes) for sample in mine),
                 tuple(sample.is_open for sample in mine), left(places), weights)
 

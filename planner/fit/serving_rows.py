@@ -45,6 +45,7 @@ class ServingRows:
     groups: tuple[Group, ...]
     figures: tuple[_Figure, ...]
     row_sources: tuple[str, ...]
+    ids: tuple[str, ...]
 
     @property
     def sources(self) -> Sequence[str]:
@@ -91,6 +92,7 @@ def serving_rows(files: Sequence[Evidence], catalog: Catalog) -> ServingRows:
     runs: list[tuple[ServeRun, ServeMeasured]] = []
     rows: dict[int, ServingRow] = {}
     sources: list[str] = []
+    ids: list[str] = []
     for row in (row for file in files for row in file.rows if not row.suspect):
         assert isinstance(row.run, ServeRun)
         assert isinstance(row.measured, ServeMeasured)
@@ -102,6 +104,7 @@ def serving_rows(files: Sequence[Evidence], catalog: Catalog) -> ServingRows:
             rows[len(runs)] = found
             runs.append((row.run, row.measured))
             sources.append(row.run.source or row.prefix)
+            ids.append(row.id)
     groups: list[Group] = []
     figures: list[_Figure] = []
     for members in shared(rows, machine_gpus(catalog)):
@@ -118,7 +121,7 @@ def serving_rows(files: Sequence[Evidence], catalog: Catalog) -> ServingRows:
     number = {row: at for at, row in enumerate(used)}
     return ServingRows(tuple(runs[row] for row in used), tuple(groups),
                        tuple(replace(figure, row=number[figure.row]) for figure in figures),
-                       tuple(sources[row] for row in used))
+                       tuple(sources[row] for row in used), tuple(ids[row] for row in used))
 
 
 def _fitted(run: ServeRun, measured: ServeMeasured, speed: Speed) -> list[str]:

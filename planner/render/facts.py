@@ -16,8 +16,8 @@ from planner.render.serving import at_best
 from planner.units import DAY, GIB, MONTH_DAYS, plural, show_bytes, show_count, show_seconds, show_usd
 
 _UNLIKE = {"stack": "of this stack itself", "kind": "of such a model", "architecture": "on this GPU architecture",
-           "precision": "in this precision", "model": "split over GPUs alike", "gpus": "at this number of GPUs",
-           "tokens": "at this sequence length"}
+           "release": "of this release", "precision": "in this precision", "model": "split over GPUs alike",
+           "gpus": "at this number of GPUs", "tokens": "at this sequence length"}
 """By what no comparable run is like the question: in words."""
 _LABELS = {"kv_cache": "key-value cache", "communication_buffers": "communication buffers"}
 _EXCHANGES = {"ring": "keys and values go round a ring", "all-to-all": "all-to-alls of heads (Ulysses)",
@@ -162,13 +162,13 @@ def _memory(memory: Memory, confidence: float | None) -> Iterator[tuple[str, str
             yield f"{name} per node", show_bytes(size)
 
 
-def held_against(evidence: Evidence, what: str) -> str:
+def held_against(evidence: Evidence, what: str, lacks: str = "of it by this method") -> str:
     """Return how many published runs a prediction is held against, how far off it is there, and what they lack."""
     if not evidence.validated or evidence.median_abs_error is None:
-        return f"{what} not validated for this stack: no measured run of it by this method"
-    lacks = [_UNLIKE[name] for name in evidence.unlike if name in _UNLIKE]
+        return f"{what} not validated for this stack: no measured run {lacks}"
+    unlike = [_UNLIKE[name] for name in evidence.unlike if name in _UNLIKE]
     return (f"{plural(evidence.rows, 'comparable published run')} from {plural(evidence.sources, 'source')}, median "
-            f"error {100 * evidence.median_abs_error:.2g}%" + (f"; none {', '.join(lacks)}" if lacks else ""))
+            f"error {100 * evidence.median_abs_error:.2g}%" + (f"; none {', '.join(unlike)}" if unlike else ""))
 
 
 def _trained(a: Assignment) -> Iterator[tuple[str, str]]:
@@ -204,12 +204,12 @@ def whole_run(a: TrainingAssignment) -> str:
             f"{show_seconds(least)} to {show_seconds(most)}, the step's interval included")
 
 
-def _step(time: Time) -> Iterator[tuple[str, str]]:
+def _step(time: Time, lacks: str = "of it by this method") -> Iterator[tuple[str, str]]:
     low, high = (show_seconds(s) for s in time.interval90_seconds)
     yield "compute", f"{time.model_tflops_per_gpu:,.0f} TFLOP/s/GPU, MFU {time.mfu:.3f}"
     yield "step", f"{show_seconds(time.step_seconds)}, 90% interval {low} to {high}"
     if time.evidence is not None:
-        yield "evidence", held_against(time.evidence, "speed")
+        yield "evidence", held_against(time.evidence, "speed", lacks)
 
 
 def _served(a: Assignment, serving: Serving) -> Iterator[tuple[str, str]]:
@@ -221,7 +221,7 @@ def _served(a: Assignment, serving: Serving) -> Iterator[tuple[str, str]]:
     yield "output", (f"{serving.output_tokens_per_second_per_gpu:,.0f} output tokens/s/GPU, {show_count(tokens)} "
                      "tokens/s in all")
     yield "cache", f"{serving.kv_tokens:,} tokens per replica, at most {plural(serving.max_batch, 'sequence')}"
-    yield from _step(a.time)
+    yield from _step(a.time, "of it with such a model on this GPU architecture")
     if a.usd_per_node_hour is not None and tokens and serving.role != "prefill":
         usd = a.usd_per_node_hour * a.nodes / 3600
         yield "cost", f"{show_usd(usd / tokens * 1e6)} per million output tokens"

@@ -30,7 +30,8 @@ OTHER_SERVED: dict[str, Any] = {
     "users": 9, "think": "3 s", "documents": "9k", "e2e": "9 s",
     "quantization": "fp8", "kv_cache": "fp8", "engine": "sglang", "engine_version": "0.6.0", "prefix_hits": "70%",
     "speculative": "3:0.7", "headroom": "20%", "spare_replicas": 1, "max_model_len": 900, "length_classes": 2,
-    "disaggregated": "only", "gpus": 1, "confidence": 0.6, "requests": "x.csv"}
+    "disaggregated": "only", "gpus": 1, "confidence": 0.6, "requests": "x.csv", "adapters": 8, "spare_nodes": 1,
+    "startup": "9 min"}
 LOADS: dict[str, dict[str, Any]] = {"rate": {"rate": 5}, "concurrency": {"concurrency": 16}, "most": {},
                                      "users": {"users": 16}}
 CHOOSING = ("on", "provider", "region", "terms", "price_age", "deadline", "budget", "max_gpus", "max_nodes",

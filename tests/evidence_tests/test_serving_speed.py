@@ -126,8 +126,8 @@ def test_three_layouts_of_one_question_are_ranked(tmp_path):
 def test_an_interval_is_there_for_every_engine():
     for engine in ("vllm", "sglang", "tensorrt-llm", "llama-cpp", "none-such"):
         for mixture in (False, True):
-            found = catalog().serving_residuals.at({"quantity": "tpot_ms", "engine": engine, "architecture": "hopper",
-                                                    "kind": "moe" if mixture else "dense"})
+            found = catalog().tpot_residuals.at({"engine": engine, "architecture": "hopper",
+                                                 "kind": "moe" if mixture else "dense"})
             assert 0 < found.q05 < 1.2
             assert found.q05 < found.q95
             assert ("engine" in found.unseen) == (engine in ("none-such", "llama-cpp"))

@@ -98,7 +98,7 @@ def test_a_slower_engine_is_learnt(learnt: Learnt) -> None:
         assert each["after"]["median_abs_error"] < each["before"]["median_abs_error"]
         assert each["left_out"]["median_abs_error"] < each["before"]["median_abs_error"]
     assert sorted(path.name for path in (learnt.folder / "calibration").iterdir()) == [
-        "fitted.yaml", "serving-residuals.yaml"]
+        "fitted.yaml", "output-residuals.yaml", "tpot-residuals.yaml", "ttft-residuals.yaml"]
 
 
 def test_plans_read_the_folder(learnt: Learnt, capsys: pytest.CaptureFixture[str]) -> None:

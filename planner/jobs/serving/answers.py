@@ -15,7 +15,7 @@ from planner.jobs.serving.assignment import Placed, batch_of, served_assignment
 from planner.jobs.serving.autoscale import of_a_day, of_a_trace
 from planner.jobs.serving.day import at_hour
 from planner.jobs.serving.delivered import delivered_of, working
-from planner.jobs.serving.options import deployment, held, interval
+from planner.jobs.serving.options import deployment, held, residual
 from planner.jobs.serving.replay import replay, replayed, requests_of
 from planner.jobs.serving.service import Service
 from planner.layouts.candidate import Candidate
@@ -79,7 +79,7 @@ def _service(catalog: Catalog, service: Service, candidates: Sequence[Candidate]
         made.append(served_assignment(
             service.asked.label, service.asked.engine, d, pick.column.rows, capacity,
             delivered_of(service, rate, mine, prefill, decode, pick.column.role),
-            placed, interval(catalog, service, d), found))
+            placed, residual(catalog, service, d), found))
     return made
 
 

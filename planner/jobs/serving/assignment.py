@@ -9,9 +9,10 @@ import numpy as np
 
 from planner.answer.assignment import ServingAssignment
 from planner.answer.bought import Bought
-from planner.answer.breakdown import Memory, MemoryComponents, Time, TimeComponents
+from planner.answer.breakdown import Memory, MemoryComponents, Time, TimeComponents, evidence_of
 from planner.answer.layout import Layout
 from planner.answer.level import Adapters, Percentiles, Replayed, Serving
+from planner.catalog.residuals import Residual
 from planner.money.rent import RentalOffer
 from planner.physics.serving.adapters import slot_bytes
 from planner.physics.serving.capacity import Capacity
@@ -73,11 +74,11 @@ class Placed:
 
 
 def served_assignment(workload: str, stack: str, d: Deployment, rows: Replicas, held: Capacity, delivered: Delivered,
-                      placed: Placed, interval: tuple[float, float], replayed: Replayed | None = None
+                      placed: Placed, residual: Residual, replayed: Replayed | None = None
                       ) -> ServingAssignment:
     """Return replicas of one layout (a table of one row) as an assignment.
 
-    interval: measured over predicted seconds per token that 90% of comparable runs lie between.
+    residual: measured over predicted seconds per token of comparable runs.
     """
     candidate = d.candidates[0]
     each, gpus = int(rows.gpus[0]), int(rows.gpus[0]) * placed.replicas
@@ -94,7 +95,7 @@ def served_assignment(workload: str, stack: str, d: Deployment, rows: Replicas, 
         idle_gpus=placed.idle,
         offer=offer.label if offer else None, sourcing=offer.how if offer else None, usd_per_node_hour=usd, stack=stack,
         layout=_layout(d, rows, placed.replicas, delivered.batch), memory=_memory(d, held, fits=bool(fits)),
-        time=_time(d, rows, delivered, tokens, interval),
+        time=_time(d, rows, delivered, tokens, residual),
         serving=Serving(replicas=placed.replicas, requests_per_second=delivered.rate * placed.replicas,
                         ttft_seconds=delivered.ttft, tpot_seconds=delivered.tpot, e2e_seconds=delivered.e2e,
                         users=None if delivered.users is None else delivered.users * placed.replicas,
@@ -140,7 +141,7 @@ def _memory(d: Deployment, held: Capacity, *, fits: bool) -> Memory:
                   peak_bytes=sum(whole.values()), components=MemoryComponents(**whole))
 
 
-def _time(d: Deployment, rows: Replicas, delivered: Delivered, tokens: float, interval: tuple[float, float]) -> Time:
+def _time(d: Deployment, rows: Replicas, delivered: Delivered, tokens: float, residual: Residual) -> Time:
     """Return a decode step at the planned load; of replicas that only read, a step with one prompt on each copy."""
     none = np.zeros(1)
     reads = min(delivered.input, float(d.engine.chunk)) * (rows.dp * rows.pp).astype(np.float64)
@@ -156,4 +157,5 @@ def _time(d: Deployment, rows: Replicas, delivered: Delivered, tokens: float, in
     gpu = d.candidates[0].gpu
     return Time(step_seconds=total, components=TimeComponents(**parts), tokens_per_second_per_gpu=tokens,
                 model_tflops_per_gpu=flops / 1e12, mfu=flops / gpu.peak[d.computes(gpu)],  # type: ignore[index]
-                interval90_seconds=(min(total, max(total * interval[0], least)), total * interval[1]))
+                interval90_seconds=(min(total, max(total * residual.q05, least)), total * residual.q95),
+                evidence=evidence_of(residual))

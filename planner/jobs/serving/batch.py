@@ -22,7 +22,7 @@ from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Picked, Re
 from planner.jobs.quanta import quanta, used_by
 from planner.jobs.serving.assignment import Delivered, Placed, served_assignment
 from planner.jobs.serving.misses import nothing_meets
-from planner.jobs.serving.options import Account, deployment, held, interval, options
+from planner.jobs.serving.options import Account, deployment, held, options, residual
 from planner.jobs.serving.service import Service, service_of
 from planner.physics.serving.steady import Demand, offline
 from planner.scenario.default import Defaults
@@ -128,7 +128,7 @@ class BatchJob:
         usd = None if run.offer is None else run.offer.usd_per_node_hour
         placed = Placed(run.column.gpus // column.gpus, run.column.nodes, run.offer, usd, settings=column.settings)
         made = served_assignment(self.asked.label, self.asked.engine, d, column.rows, capacity, delivered, placed,
-                                 interval(self.catalog, self.service, d))
+                                 residual(self.catalog, self.service, d))
         assert made.serving is not None
         return made.model_copy(update={
             "serving": made.serving.model_copy(update={"documents": self.asked.documents}),

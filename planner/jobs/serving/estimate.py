@@ -15,7 +15,7 @@ from planner.jobs.columns import ReplicaColumn
 from planner.jobs.idle import Idle, idle, several
 from planner.jobs.serving.assignment import Delivered, Placed, served_assignment
 from planner.jobs.serving.delivered import each_token, first_token, percentiles, whole_answer, working
-from planner.jobs.serving.options import deployment, held, interval
+from planner.jobs.serving.options import deployment, held, residual
 from planner.jobs.serving.rates import BUSIEST, layouts
 from planner.jobs.serving.service import Service, service_of
 from planner.money.rent import usual_candidate
@@ -97,7 +97,7 @@ def _estimated(catalog: Catalog, service: Service, d: Deployment, rows: Replicas
     nodes = -(-int(rows.gpus[0]) * replicas // d.candidates[0].node.gpus)
     asked = service.asked
     return served_assignment(asked.label, asked.engine, d, rows, longest, delivered, Placed(replicas, nodes, None),
-                             interval(catalog, service, d))
+                             residual(catalog, service, d))
 
 
 def _rank(one: Assignment, service: Service) -> tuple[float, ...]:

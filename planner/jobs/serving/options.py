@@ -12,6 +12,7 @@ import numpy as np
 from planner.catalog.architecture import Model
 from planner.catalog.likeness import kind_of_model
 from planner.catalog.load import Catalog
+from planner.catalog.residuals import Residual
 from planner.errors import MissingFact, Unsupported
 from planner.jobs.columns import ReplicaColumn, Role
 from planner.jobs.serving.rates import DEGREES, STAGES, Nearest, idle, largest, layouts, queued, undominated
@@ -278,12 +279,11 @@ def _roles(service: Service) -> tuple[Role, ...]:
     return apart[service.asked.disaggregated]
 
 
-def interval(catalog: Catalog, service: Service, d: Deployment) -> tuple[float, float]:
-    """Return measured over predicted seconds per token that 90% of comparable runs lie between."""
-    found = catalog.serving_residuals.at({
-        "quantity": "tpot_ms", "engine": service.asked.engine, "kind": kind_of_model(service.model),
+def residual(catalog: Catalog, service: Service, d: Deployment) -> Residual:
+    """Return measured over predicted seconds per token of comparable runs."""
+    return catalog.serving_residuals("tpot_ms").at({
+        "engine": service.asked.engine, "kind": kind_of_model(service.model), "release": d.engine.version,
         "architecture": d.candidates[0].gpu.architecture})
-    return found.q05, found.q95
 
 
 def _domain(model: Model) -> int:

@@ -17,7 +17,7 @@ from planner.answer.assignment import (
     WholeRun,
 )
 from planner.answer.bought import bought_of
-from planner.answer.breakdown import Evidence, Median, Memory, MemoryComponents, Time, TimeComponents
+from planner.answer.breakdown import Median, Memory, MemoryComponents, Time, TimeComponents, evidence_of
 from planner.answer.layout import ContextMethod, Layout, Offload, RecomputeLayers, Stage
 from planner.catalog.architecture import Model
 from planner.catalog.likeness import step_traits
@@ -153,14 +153,6 @@ def time_of(evaluation: Evaluation, step_seconds: float, steps: int | None, resi
                 model_tflops_per_gpu=evaluation.model_flops_per_gpu / slower / 1e12, mfu=evaluation.mfu / slower,
                 interval90_seconds=(step_seconds * residual.q05, step_seconds * residual.q95),
                 evidence=evidence_of(residual))
-
-
-def evidence_of(residual: Residual) -> Evidence:
-    """Return the runs that a prediction is held against."""
-    known = residual.validated
-    return Evidence(rows=residual.rows if known else 0, sources=residual.sources if known else 0,
-                    median_abs_error=residual.error if known else None, validated=known,
-                    unlike=() if not known else residual.unseen, causes=residual.causes)
 
 
 def assignment_of(context: Context, found: StagedLayout) -> Assignment:

@@ -58,8 +58,7 @@ class FoundByStack(Columns):
 
 @dataclass(frozen=True, slots=True)
 class ByStack:
-    """A workload of kind training by the stacks of its groups, of which a later one counts where no earlier has a plan.
-    """
+    """Training by the stacks of its groups, of which a later one counts where no earlier has a plan."""
 
     groups: tuple[tuple[TrainingJob, ...], ...]
 
@@ -91,6 +90,13 @@ class ByStack:
     def _each(self, change: Callable[[TrainingJob], TrainingJob]) -> ByStack:
         return ByStack(tuple(tuple(map(change, group)) for group in self.groups))
 
+    def _owned(self, columns: Columns, picks: Sequence[Picked]) -> Iterator[tuple[Run, tuple[TrainingJob, Searched]]]:
+        """Yield the runs among what was picked, each with the job by its stack, on the terms here, and its columns."""
+        assert isinstance(columns, FoundByStack)
+        for run in (one for one in picks if isinstance(one, Run)):
+            searched, found = columns.owner(run.column.key)
+            yield run, (next(job for job in self.jobs if job.place == searched.place), found)
+
     def under(self, terms: Terms) -> ByStack:
         """Return the job on other terms; candidates keep their numbers."""
         return self._each(lambda job: job.under(terms))
@@ -117,19 +123,19 @@ class ByStack:
     def assignments(self, columns: Columns, picks: Sequence[Picked], replaying: Replaying | None = None
                     ) -> list[Assignment]:
         """Return what was picked in full; nothing is replayed."""
-        return [job.assignment(found, run) for run, (job, found) in _owned(columns, picks)]
+        return [job.assignment(found, run) for run, (job, found) in self._owned(columns, picks)]
 
     def faults(self, columns: Columns, picks: Sequence[Picked]) -> list[str]:
         """Return what is wrong with the stages of what was picked, checked without a solver."""
-        return [fault for run, (job, found) in _owned(columns, picks) for fault in job.faults(found, run)]
+        return [fault for run, (job, found) in self._owned(columns, picks) for fault in job.faults(found, run)]
 
     def alternatives(self, columns: Columns, picks: Sequence[Picked], effort: Effort, *, proven: bool
                      ) -> list[Alternative]:
         """Return the best on other hardware, then other sizes and layouts of the same, and on that the best of every
         other stack that is not a last resort, with why each lost.
         """
+        ((run, (job, mine)),) = self._owned(columns, picks)
         assert isinstance(columns, FoundByStack)
-        ((run, (job, mine)),) = _owned(columns, picks)
         best = mine.layout(run)
         others = [(other, found) for other in self.jobs
                   if proven and other.place != job.place and is_usual(other.asked, other.stack)
@@ -148,9 +154,9 @@ class ByStack:
         Raises OutOfTime.
         """
         assert isinstance(columns, FoundByStack)
-        ((run, (job, mine)),) = _owned(columns, picks)
+        ((run, (job, mine)),) = self._owned(columns, picks)
         found, simple, value = job.simplest(mine, run, effort, columns.layouts)
-        parts = [(other, found if other is job else theirs) for other, theirs in columns.parts]
+        parts = [(other, found if other.place == job.place else theirs) for other, theirs in columns.parts]
         return self._together(parts), simple, value
 
     def trade_offs(self, measures: Sequence[Objective], effort: Effort) -> tuple[Columns, list[Run]]:
@@ -189,7 +195,7 @@ class ByStack:
 
     def beside(self, columns: Columns, run: Run, best: Assignment) -> Alternative:
         """Return a run beside the best one, with why it lost."""
-        ((_, (job, found)),) = _owned(columns, [run])
+        ((_, (job, found)),) = self._owned(columns, [run])
         return job.beside(found, run, best)
 
     def miss(self, columns: Columns, possible: Callable[[Change], bool]) -> Infeasible | None:
@@ -269,12 +275,6 @@ class ByStack:
 def _axes(job: TrainingJob) -> tuple[bool, bool, bool]:
     """Say which kinds of parallelism a job's stack has, those with the most layouts first."""
     return job.stack.pipeline, job.stack.tensor_parallel, job.stack.context_parallel
-
-
-def _owned(columns: Columns, picks: Sequence[Picked]) -> Iterator[tuple[Run, tuple[TrainingJob, Searched]]]:
-    """Yield the runs among what was picked, each with the job and the columns that it is of."""
-    assert isinstance(columns, FoundByStack)
-    yield from ((run, columns.owner(run.column.key)) for run in picks if isinstance(run, Run))
 
 
 def training_of(name: str, asked: Training, catalog: Catalog, terms: Terms, confidence: float) -> ByStack:

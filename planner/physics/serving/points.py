@@ -44,3 +44,13 @@ def least(within: Callable[[Floats], Floats], share: float, most: Floats) -> Flo
         reached = within(middle) >= share
         low, high = np.where(reached, low, middle), np.where(reached, middle, high)
     return high
+
+
+def on_fullest(local: Floats, share: Floats, ranks: Floats) -> Floats:
+    """Return the chosen experts of the rank that has most of them, as the largest of so many draws at random.
+
+    local: experts of a rank; share: of all experts that are chosen.
+    """
+    mean = local * share
+    found: Floats = np.minimum(mean + np.sqrt(2 * np.log(ranks) * mean * (1 - share)), local)
+    return found

@@ -17,11 +17,12 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from planner.catalog.attention import Attention, LatentAttention
-from planner.layouts.table import Floats
+from planner.layouts.table import Floats, Ints, Mask
 from planner.physics import collectives
 from planner.physics.layers import Experts, Linear
 from planner.physics.serving.adapters import layer_seconds
 from planner.physics.serving.deployment import Deployment, Layer, Replicas, wide_of
+from planner.physics.serving.points import on_fullest
 
 ACTIVATION = 2
 """Bytes of an activation."""
@@ -73,6 +74,10 @@ class _On:
     stream: Floats
     cache: Floats
     memory: Floats
+    dense: Floats
+    """Time of dense quantized products over that of the kernels' law."""
+    routed: Floats
+    """The same of experts."""
 
 
 def _rates(d: Deployment, rows: Replicas) -> _On:
@@ -92,7 +97,9 @@ def _rates(d: Deployment, rows: Replicas) -> _On:
                         for g, w, r in zip(gpus, wide, d.rates, strict=True)]) / speed.attention,
         stream=each([g.memory_bandwidth * law.stream[g.architecture] for g in gpus]) / speed.stream,
         cache=each([g.memory_bandwidth * law.cache[g.architecture] for g in gpus]) / speed.cache,
-        memory=each([g.memory_bandwidth * r.memory for g, r in zip(gpus, d.rates, strict=True)]))
+        memory=each([g.memory_bandwidth * r.memory for g, r in zip(gpus, d.rates, strict=True)]),
+        dense=each([law.narrow.get(d.computes(g), 1.0) for g in gpus]),
+        routed=each([law.narrow_experts.get(d.computes(g), 1.0) for g in gpus]))
 
 
 def product(d: Deployment, rate: Floats, stream: Floats, m: Floats, k: Floats, n: Floats, weight: float,
@@ -118,30 +125,32 @@ def _linears(d: Deployment, on: _On, rows: Replicas, linears: tuple[Linear, ...]
              weight: float) -> Floats:
     """Return seconds of products whose weights have `weight` bytes; those kept in 16 bits are no quantized products."""
     total = np.zeros(len(rows))
-    rate = on.wide if weight == d.weights.other else on.quantized
+    wide = weight == d.weights.other
+    rate = on.wide if wide else on.quantized
     for linear in linears:
         k = linear.k / split if linear.split == "row" else np.full(len(rows), float(linear.k))
         n = linear.n / split if linear.split == "column" else np.full(len(rows), float(linear.n))
         total = total + product(d, rate, on.stream, m, k, n, weight, d.engine.rows)
-    return total
+    return total if wide else total * on.dense
 
 
 def _experts(d: Deployment, on: _On, rows: Replicas, experts: Experts, m: Floats) -> Floats:
     """Return seconds of the routed experts on one GPU; `m` rows come from all ranks of the stage."""
     ranks = np.maximum(1.0, rows.ep.astype(np.float64))
     inner = np.maximum(1.0, rows.tp * rows.dp / ranks)
-    busy = np.where(ranks > 1, d.law.imbalance, 1.0)
     # rows that are alike choose the same experts, as fewer rows that differ would
     different = np.maximum(m, 1.0) ** d.law.alike
     used = experts.count * (1 - (1 - experts.per_token / experts.count) ** different)
-    each = np.maximum(1.0, m * experts.per_token / used * busy)
-    here = used / ranks
+    here = on_fullest(experts.count / ranks, used / experts.count, ranks)
+    chance = 1 + np.sqrt(2 * np.log(ranks) / (different * experts.per_token / ranks))
+    busy = np.where(ranks > 1, d.law.imbalance * chance, 1.0)
+    each = np.maximum(1.0, m * experts.per_token / used * np.maximum(busy * used / ranks / here, 1.0))
     width = np.ceil(experts.ffn / inner)
     wide, weight = np.full(len(rows), float(experts.hidden)), d.weights.matrix
     up = product(d, on.quantized, on.stream, each, wide, experts.fan * width, weight, d.law.expert_rows)
     down = product(d, on.quantized, on.stream, each, width, wide, weight, d.law.expert_rows)
     moved = d.law.expert_passes * ACTIVATION * m / ranks * experts.per_token * (experts.hidden + width) / on.memory
-    took: Floats = d.engine.experts * here * (up + down) + moved
+    took: Floats = d.engine.experts * on.routed * here * (up + down) + moved
     return took
 
 
@@ -186,15 +195,21 @@ def _prompts(d: Deployment, on: _On, rows: Replicas, layer: Layer, load: Load, s
     return took
 
 
+def _links(d: Deployment, rows: Replicas, ranks: Ints) -> tuple[Floats, Mask]:
+    """Return bytes/s that an engine's own kernels reach between so many ranks, and whether links join them at all."""
+    links = np.array([c.scaleup.bandwidth or 0.0 if c.scaleup and c.scaleup.topology in ("switch", "mesh", "pairs")
+                      else 0.0 for c in d.candidates])[rows.candidate] * d.law.one_shot
+    joined = np.array([c.node.gpus if c.scaleup and c.scaleup.topology != "pairs" else 2 for c in d.candidates])
+    return np.maximum(links, 1.0), (links > 0) & (ranks <= joined[rows.candidate])
+
+
 def _exchange(d: Deployment, rows: Replicas, size: Floats) -> Floats:
     """Return seconds of an all-reduce of `size` bytes over tp: the library's, or the engine's own kernel."""
     one = np.ones_like(rows.tp)
     usual = collectives.seconds(d.collectives, d.candidates, rows.candidate, "all_reduce", rows.tp, one, size)
-    links = np.array([c.scaleup.bandwidth or 0.0 if c.scaleup and c.scaleup.topology in ("switch", "mesh", "pairs")
-                      else 0.0 for c in d.candidates])[rows.candidate] * d.law.one_shot
-    joined = np.array([c.node.gpus if c.scaleup and c.scaleup.topology != "pairs" else 2 for c in d.candidates])
-    own = (links > 0) & (rows.tp <= joined[rows.candidate]) & (size <= d.law.one_shot_bytes)
-    n, link = rows.tp.astype(np.float64), np.maximum(links, 1.0)
+    link, joined = _links(d, rows, rows.tp)
+    own = joined & (size <= d.law.one_shot_bytes)
+    n = rows.tp.astype(np.float64)
     kernel = d.engine.exchange + np.minimum((n - 1) * size, d.engine.exchange * link + 2 * (n - 1) / n * size) / link
     return np.where(rows.tp == 1, 0.0, np.where(own, np.minimum(usual, kernel), usual))
 
@@ -203,7 +218,8 @@ def _shared(d: Deployment, rows: Replicas, elements: Floats, chosen: int) -> Flo
     """Return seconds of sending the rows of all attention copies, of so many elements, to their experts, and back.
 
     Over few ranks every row goes everywhere; over many to those of its `chosen` experts. It leaves as the quantized
-    products read it, and comes back in 16 bits.
+    products read it, and comes back in 16 bits: by the library, or between linked GPUs by the engine's own kernels,
+    which write to all of them at once, if that is faster.
     """
     if (rows.dp == 1).all():
         return np.zeros(len(rows))
@@ -216,7 +232,9 @@ def _shared(d: Deployment, rows: Replicas, elements: Floats, chosen: int) -> Flo
                                     part * elements * element)
                 for operation, element in (("all_gather", sent[rows.candidate]), ("reduce_scatter", ACTIVATION))),
                np.zeros(len(rows)))
-    return np.where(rows.dp > 1, both, 0.0)
+    link, joined = _links(d, rows, group)
+    own = 2 * d.engine.exchange + part * (n - 1) / n * elements * (sent[rows.candidate] + ACTIVATION) / link
+    return np.where(rows.dp > 1, np.where(joined, np.minimum(both, own), both), 0.0)
 
 
 def step_times(d: Deployment, rows: Replicas, load: Load) -> StepTimes:
@@ -263,7 +281,9 @@ def step_times(d: Deployment, rows: Replicas, load: Load) -> StepTimes:
     # micro-batches are never quite alike, so that stages wait for the fullest
     work = products + head + experts + cache + attention + exchange + other
     other = other + d.law.pipeline * np.log2(pp) * work
-    return StepTimes(products + head, experts, cache, attention, exchange, other, host + none)
+    early = speed.latent if any(isinstance(layer.attention, LatentAttention) for layer in d.layers) else 1.0
+    return StepTimes(*(early * part for part in (
+        products + head, experts, cache, attention, exchange, other, host + none)))
 
 
 def least_seconds(d: Deployment, rows: Replicas, load: Load) -> Floats:
@@ -273,7 +293,8 @@ def least_seconds(d: Deployment, rows: Replicas, load: Load) -> Floats:
     """
     none = sys.float_info.epsilon
     every = {candidate.gpu.architecture: 1.0 for candidate in d.candidates}
-    speed = d.engine.model_copy(update={"products": none, "experts": 1.0, "stream": 1.0, "cache": 1.0, "grouped": 0.0})
+    speed = d.engine.model_copy(update={"products": none, "experts": 1.0, "stream": 1.0, "cache": 1.0, "grouped": 0.0,
+                                         "latent": 1.0})
     law = d.law.model_copy(update={"stream": every, "cache": every, "imbalance": 1.0, "expert_passes": 0.0})
     found = step_times(replace(d, engine=speed, law=law), rows, load)
     return found.products + found.experts + found.cache

@@ -122,8 +122,6 @@ class Sieve:
 
     def _near(self, stems: Layouts, keys: Keys) -> Mask:
         """Say which stems may still lead to something of interest."""
-        if not np.isfinite(self._ends).any():
-            return np.ones(len(stems), bool)
         far = np.inf if self.end is None else self.end[0]
         near: Mask = near_leaders(self.kept, stems, keys) & (keys.first <= far)
         return near

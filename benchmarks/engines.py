@@ -1,0 +1,81 @@
+"""What is typical of the releases of inference engines before any row, and how alike they are (a Gaussian process)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from planner.evidence.serve_speed import Group
+from planner.layouts.table import Floats
+
+Place = tuple[str, str, str]
+"""Engine, first version of a release, architecture."""
+TYPICAL = {"products": (1.0, .15), "saturation": (.3, 1.0), "attention": (1.1, .35), "experts": (1.1, .3),
+           "cache": (.95, .25), "layer": (20e-6, .7), "mixture": (30e-6, .7), "step": (300e-6, .8),
+           "sequence": (4e-6, .8), "prompt_step": (800e-6, 1.0), "request": (30e-3, 1.0), "exchange": (10e-6, .5),
+           "burst": (.1, .8)}
+"""Constant -> median and spread of its logarithm over engines with CUDA graphs, before any row."""
+KERNELS = frozenset({"products", "saturation", "attention", "experts", "cache", "exchange"})
+"""Constants that the GPU decides; the engine's host decides the others."""
+LEAST = {"nvidia": {"products": .85, "cache": .8}, "amd": {"products": .65, "cache": .6}}
+"""Below which a constant is no longer of this GPU: products beyond benchmarks, bytes beyond the bandwidth."""
+RELEASES = {"vllm": {"0.1": 2024.4, "0.6": 2024.95, "0.8": 2025.4, "0.12": 2025.95, "0.15": 2026.15, "0.18": 2026.3},
+            "sglang": {"0.1": 2024.7, "0.5": 2025.65, "0.5.6": 2025.95, "0.5.9": 2026.15},
+            "tensorrt-llm": {"0.1": 2024.2, "0.12": 2024.8, "0.20": 2025.5, "1.1": 2025.9, "1.2": 2026.1}}
+"""First version of each release that is told apart, and the year of it."""
+ARCHITECTURES = {"hopper": ("hopper",), "ampere": ("ampere", "pascal", "turing", "volta"),
+                 "ada": ("ada", "blackwell-rtx"), "blackwell": ("blackwell",), "cdna2": ("cdna2",), "cdna3": ("cdna3",),
+                 "cdna4": ("cdna4",)}
+"""Those told apart; the first holds for all that no entry names."""
+APART = {"ampere": 0.0, "ada": .4, "hopper": .9, "blackwell": 1.6, "cdna2": 3.6, "cdna3": 4.4, "cdna4": 4.8}
+"""How far architectures are apart, along a line."""
+LAW = {"narrow.fp8": (1.0, .15), "narrow.fp4": (1.0, .2), "narrow_experts.fp8": (1.0, .15),
+       "narrow_experts.fp4": (1.0, .2)}
+"""Constants of the law that are fitted with the releases: median and spread of the logarithm before any row."""
+SHRUNK = 0.7
+"""Of the variances of TYPICAL, where the error of what is left out is least."""
+
+
+def place_of(group: Group) -> Place | None:
+    """Return the release that ran a group on its architecture; none of engines that are not fitted."""
+    engine, row = group.engine, group.rows[0]
+    if engine not in RELEASES:
+        return None
+    known = [version for version in RELEASES[engine] if order(version) <= order(row.version)]
+    own = group.deployment.candidates[0].gpu.architecture
+    return engine, max(known or [min(RELEASES[engine], key=order)], key=order), next(
+        name for name, names in ARCHITECTURES.items() if own in names)
+
+
+def order(version: str) -> tuple[int, ...]:
+    """Return a version as numbers."""
+    return tuple(int(part) for part in version.split(".") if part.isdigit())
+
+
+def least(places: tuple[Place, ...]) -> Floats:
+    """Return the least coordinates of constants, place after place."""
+    return np.log([LEAST[_vendor(place[2])].get(name, 1e-12) for place in places for name in TYPICAL])
+
+
+def _vendor(architecture: str) -> str:
+    return "amd" if architecture.startswith("cdna") else "nvidia"
+
+
+def _covariance(name: str, one: Place, other: Place) -> float:
+    """Return the prior covariance of a constant in two places."""
+    engine, years = one[0] == other[0], abs(RELEASES[one[0]][one[1]] - RELEASES[other[0]][other[1]])
+    near = float(np.exp(-abs(APART[one[2]] - APART[other[2]])))
+    if name in KERNELS:
+        # kernels of AMD differ more by release, and what an architecture is good at fades with time
+        vary = (1 + (_vendor(one[2]) == "amd")) * (1 + (_vendor(other[2]) == "amd"))
+        parts = .15, .3 * np.exp(-years / 1.5), .25 * np.exp(-years / .6), .15, .15
+    else:
+        vary, parts = 1, (.35, .1, .15 * np.exp(-years), .25, .15)
+    alone, of_gpu, of_both, of_time, own = parts
+    shared = alone * engine + of_gpu * near + of_both * engine * near + of_time * engine * np.exp(-years / .8)
+    return float(SHRUNK * vary * (shared + own * (one == other)) * TYPICAL[name][1]**2)
+
+
+def matrix(name: str, ones: tuple[Place, ...], others: tuple[Place, ...]) -> Floats:
+    """Return the prior covariance of a constant between places."""
+    found: Floats = np.array([[_covariance(name, one, other) for other in others] for one in ones])
+    return found

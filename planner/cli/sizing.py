@@ -1,0 +1,93 @@
+"""`planner plan --jobs LOG`: how many nodes a log needs; `planner simulate --jobs LOG`: what it does on some."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from planner.catalog.load import Catalog
+from planner.cli.options import console, is_quiet, warn
+from planner.cli.printing import say, say_json
+from planner.cli.question import LABELS, overrides
+from planner.errors import EXIT_OK, EXIT_STOPPED, InputError
+from planner.text_io import read_text
+
+
+def plan_log(log: Path, wait: str | None, flags: Mapping[str, object], catalog: Catalog, *, as_json: bool) -> int:
+    """Print the fewest nodes for a log, and return the exit code. Raises InputError."""
+    from planner.answer.schema import to_json
+    from planner.ask.sizing import checked, size, wait_of
+    from planner.render.sizing import render_sizing, sizing_sentence
+    from planner.scenario.fleet import fleet_of
+    from planner.simulate.joblog import read_jobs
+
+    if wait is None:
+        raise InputError("--jobs needs --wait: how long jobs may wait, such as --wait '4 h at 95%'")
+    asked = checked(wait_of(_deadline(wait)))
+    fleet, _ = fleet_of(overrides(flags), catalog, LABELS)
+    found = size(read_jobs(log), asked, fleet.hardware.candidates, fleet.sourcing, catalog)
+    warn(found.notes)
+    if as_json:
+        say_json(to_json(found))
+    elif is_quiet():
+        say(sizing_sentence(found))
+    else:
+        render_sizing(found, console())
+    return EXIT_OK if found.sizes[0].status == "optimal" else EXIT_STOPPED
+
+
+def _deadline(wait: str) -> Any:  # noqa: ANN401 - a Deadline, whose type is an annotation
+    from planner.scenario.limits import Limits
+
+    try:
+        return Limits.model_validate({"deadline": wait}).deadline
+    except ValidationError as error:
+        problem = error.errors()[0]["msg"].removeprefix("Value error, ").replace("deadline", "wait")
+        raise InputError(f"--wait: {problem}") from None
+
+
+def replay_log(log: Path, fleet: Path | None, node: str | None, gpus: object, catalog: Catalog, *, as_json: bool
+               ) -> int:
+    """Print what a log does on a fleet: that of a document, or so many GPUs in nodes of a type. Raises InputError."""
+    from planner.answer.schema import to_json
+    from planner.ask.sizing import replayed
+    from planner.render.sizing import replayed_sentence
+    from planner.simulate.joblog import read_jobs
+
+    name, nodes = _fleet(fleet, node, gpus, catalog)
+    jobs = read_jobs(log)
+    found = replayed(jobs, nodes, catalog.node(name).gpus)
+    say_json(to_json(found)) if as_json else say(replayed_sentence(found, name, len(jobs.submit)))
+    return EXIT_OK
+
+
+def _fleet(fleet: Path | None, node: str | None, gpus: object, catalog: Catalog) -> tuple[str, int]:
+    if fleet is None:
+        if node is None or gpus is None:
+            raise InputError("--jobs needs a fleet: what planner plan --json printed, or --node and --gpus")
+        name = catalog.node(node).name
+        count = TypeAdapter(int).validate_python(gpus) if str(gpus).isdigit() else 0
+        if count <= 0 or count % catalog.node(name).gpus:
+            raise InputError(f"--gpus {gpus}: expected whole nodes of {catalog.node(name).gpus} GPUs")
+        return name, count // catalog.node(name).gpus
+    try:
+        found = json.loads(read_text(fleet))
+        if str(found["schema"]).startswith("planner.sizing/"):
+            counts = {found["sizes"][0]["node"]: found["sizes"][0]["fewest"]["nodes"]}
+        else:
+            counts = {}
+            for one in found.get("supply") or found["assignments"]:
+                nodes = one["nodes"] + one.get("spare_nodes", 0)
+                counts[one["node"]] = counts.get(one["node"], 0) + nodes
+    except (ValueError, KeyError, TypeError, IndexError):
+        raise InputError("expected what planner plan --json printed", file=str(fleet)) from None
+    if node is not None:
+        counts = {name: count for name, count in counts.items() if name == catalog.node(node).name}
+    if len(counts) != 1:
+        raise InputError(f"the fleet has {', '.join(counts) or 'no nodes'}: name one node type with --node",
+                         file=str(fleet))
+    return next(iter(counts.items()))

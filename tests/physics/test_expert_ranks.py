@@ -1,0 +1,48 @@
+"""Experts spread over ranks: the fullest decides, by how few rows there are; and what early engines did with MLA."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from planner.catalog.load import Catalog
+from planner.physics.serving.deployment import Replicas
+from planner.physics.serving.points import on_fullest
+from planner.physics.serving.step import Load, StepTimes, step_times
+from tests.physics.test_serving_speed import deployment
+
+
+def times(rows: float, ranks: int, version: str | None = None) -> StepTimes:
+    """Return a step of DeepSeek-V3 on H200 with so many sequences on each of `ranks` copies of attention."""
+    d = deployment("deepseek-v3", "h200-sxm", "fp8")
+    d = replace(d, engine=Catalog().speeds("vllm").release(version, "hopper"))
+    layout = Replicas(*(np.array([degree]) for degree in (0, 1, 1, ranks, ranks)))
+    zero = np.zeros(1)
+    return step_times(d, layout, Load(np.array([rows * ranks]), np.array([2000.0]), zero, zero))
+
+
+# drawn by hand: 16 of 256 experts a rank, tokens that choose 8 at random
+@pytest.mark.parametrize("rows", [16, 64, 256])
+def test_the_fullest_rank_has_what_draws_give_it(rows: int) -> None:
+    random, ranks, experts, chosen = np.random.default_rng(0), 16, 256, 8
+    different = round((rows * ranks) ** Catalog().serving_law.alike)
+    drawn = []
+    for _ in range(200):
+        picks = np.argsort(random.random((different, experts)), axis=1)[:, :chosen]
+        drawn.append(max(len(np.unique(mine)) for mine in (
+            picks[picks // (experts // ranks) == rank] for rank in range(ranks))))
+    share = 1 - (1 - chosen / experts) ** different
+    fullest = on_fullest(np.array([experts / ranks]), np.array([share]), np.array([float(ranks)]))
+    assert fullest[0] == pytest.approx(np.mean(drawn), rel=0.08)
+
+
+def test_more_rows_even_out() -> None:
+    each = [float(times(rows, 8).experts[0]) / rows for rows in (16, 64, 256, 1024)]
+    assert each == sorted(each, reverse=True)
+
+
+def test_releases_before_kernels_for_latent_attention_are_slow() -> None:
+    early, later = (float(times(16, 8, version).total[0]) for version in ("0.7.0", "0.7.1"))
+    assert early == pytest.approx(Catalog().speeds("vllm").early.times * later)
