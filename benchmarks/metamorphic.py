@@ -124,7 +124,8 @@ def deadline_of_the_plan(case: Small, found: Choice) -> tuple[Small, Check] | No
     printed = days(found.best.column.duration_us * DURATION_QUANTUM / DAY).replace("days", "d").replace(",", "")
     limit = Limits.model_validate({"deadline": printed}).deadline
     assert limit is not None
-    changed = _job(case, deadline_us=duration_limit(limit.seconds), upper=(1.0,) * len(case.job.offers))
+    changed = _job(case, deadline_us=duration_limit(limit.seconds), upper=(1.0,) * len(case.job.offers),
+                   uppers=())
     return changed, lambda again: again.best is not None and again.best.key == found.best.key  # type: ignore[union-attr]
 
 
@@ -213,7 +214,8 @@ def _with(case: Small, order: list[int]) -> Small:
                     precisions=facts.precisions[order], whole_sequences=np.concatenate(whole).astype(np.int64))
     offers = tuple(replace(job.offers[old], key=at, candidate=at) for at, old in enumerate(order))
     job = replace(job, offers=offers, upper=tuple(job.upper[at] for at in order),
-                  reclaims=tuple(job.reclaims[at] for at in order))
+                  **{name: tuple(each[at] for at in order) for name in ("reclaims", "uppers", "means")
+                     if (each := getattr(job, name))})
     return Small(question, space, facts, job)
 
 

@@ -35,7 +35,7 @@ OTHER_SERVED: dict[str, Any] = {
 LOADS: dict[str, dict[str, Any]] = {"rate": {"rate": 5}, "concurrency": {"concurrency": 16}, "most": {},
                                      "users": {"users": 16}}
 CHOOSING = ("on", "provider", "region", "terms", "price_age", "deadline", "budget", "max_gpus", "max_nodes",
-            "max_power", "objective", "one_provider", "homogeneous", "own")
+            "max_power", "objective", "one_provider", "homogeneous", "own", "robust")
 
 
 @cache

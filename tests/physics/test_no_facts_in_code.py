@@ -28,7 +28,7 @@ GUARD = 1e-6
 STATISTICS = {"physics/serving/gamma.py", "physics/serving/pace.py", "physics/serving/points.py",
               "evidence/spread.py", "evidence/summary.py"}
 """Files of distributions, series and robust spreads alone."""
-READERS = {"evidence/reading.py", "evidence/rows.py", "simulate/reading.py"}
+READERS = {"evidence/reading.py", "evidence/rows.py", "simulate/joblog.py", "simulate/reading.py"}
 """Files that bound what they read."""
 KNOWN = {
     "physics/collectives.py": {"_by_links", "_neighbor"},
@@ -51,6 +51,7 @@ KNOWN = {
     "evidence/serve_limits.py": {"GRID", "SCANT", "within"},
     "evidence/serve_run.py": {"_version", "_workers"},
     "evidence/serve_speed.py": {"DEGREES"},
+    "evidence/software.py": {"HELD_IN"},
     "evidence/shape.py": {"_agrees", "_from_columns", "_tied"},
     "evidence/whole_runs.py": {"WITHIN_95", "MICRO_BATCHES", "ROUNDED"},
 }
