@@ -207,14 +207,15 @@ class About:
         """Return curvature and slope that some figures, whole setups, add: each setup's offset is solved for first."""
         design, weights, now = self.design[figures], self.weights[figures], self.now[figures]
         curve, slope = design.T @ (design * weights[:, None]), design.T @ (weights * now)
-        setups: dict[tuple[object, ...], list[int]] = {}
-        for place, figure in enumerate(figures.tolist()):
-            setups.setdefault(self.rows.setups[figure], []).append(place)
-        for (quantity, *_), members in setups.items():
-            mine = weights[members]
-            common, whole = design[members].T @ mine, mine.sum() + 1 / OFFSETS[str(quantity)]**2
-            curve -= np.outer(common, common) / whole
-            slope -= common * (mine @ now[members]) / whole
+        setups = [self.rows.setups[figure] for figure in figures.tolist()]
+        number = {setup: at for at, setup in enumerate(dict.fromkeys(setups))}
+        of = np.array([number[setup] for setup in setups], np.int64)
+        order = np.argsort(of, kind="stable")
+        starts = np.searchsorted(of[order], np.arange(len(number)))
+        common = np.add.reduceat((design * weights[:, None])[order], starts)
+        whole = np.add.reduceat(weights[order], starts) + [1 / OFFSETS[str(quantity)]**2 for quantity, *_ in number]
+        curve -= common.T @ (common / whole[:, None])
+        slope -= common.T @ (np.add.reduceat((weights * now)[order], starts) / whole)
         return curve, slope
 
     def move(self, without: Ints | None = None) -> Floats:
