@@ -38,15 +38,14 @@ def make_plan(scenario: AnyQuestion, catalog: Catalog, *, defaults: Sequence[Def
     replay: a trace that a service's plan is replayed on; progress is called with the share done.
     before: of a portfolio, the same without the jobs that are added to it.
     """
+    effort = effort_of(time_limit, workers)
     if isinstance(scenario, Portfolio):
         from planner.ask.portfolio.plan import plan_portfolio  # the other question, asked by giving jobs
 
         given = [flag for flag, value in (("--prefer", simple), ("--pareto", pareto), ("--replay", replay)) if value]
         if given:
             raise InputError(f"{given[0]} applies to one workload, and the scenario is a portfolio of jobs")
-        return plan_portfolio(scenario, catalog, defaults=defaults, time_limit=time_limit, workers=workers,
-                              before=before)
-    effort = effort_of(time_limit, workers)
+        return plan_portfolio(scenario, catalog, defaults=defaults, effort=effort, before=before)
     if asks_what_holds(scenario):
         from planner.ask.hold import hold  # the other question, asked by leaving the amount of work out
 

@@ -43,7 +43,9 @@ class Wait(NamedTuple):
 
 
 def wait_of(asked: Deadline) -> Wait:
-    """Return what a wait such as `4 h at 95%` asks; without a share all jobs."""
+    """Return what a wait such as `4 h at 95%` asks; without a share all jobs. Raises InputError."""
+    if not asked.seconds > 0:
+        raise InputError("--wait: expected more than no time, such as '4 h at 95%'")
     return Wait(asked.seconds, asked.confidence or 1.0)
 
 
@@ -202,10 +204,3 @@ def replayed(log: JobLog, nodes: int, gpus_of_node: int) -> Replayed:
         raise InputError(f"a job of the log has {int(log.gpus.max()):,} GPUs, more than {nodes:,} nodes of "
                          f"{gpus_of_node:,}")
     return _shown(log, Wait(math.inf, 1.0), nodes, gpus_of_node, waited)
-
-
-def checked(wait: Wait) -> Wait:
-    """Return a wait that means something. Raises InputError."""
-    if not wait.seconds > 0:
-        raise InputError("--wait: expected more than no time, such as '4 h at 95%'")
-    return wait

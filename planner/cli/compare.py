@@ -7,8 +7,7 @@ from pathlib import Path
 
 import click
 
-from planner.cli.options import common, console, is_quiet, is_verbose, open_catalog, warn
-from planner.cli.printing import say, say_json
+from planner.cli.options import common, is_verbose, open_catalog, say_answer, warn
 from planner.cli.question import any_question, asking
 from planner.errors import EXIT_INFEASIBLE, EXIT_OK, EXIT_STOPPED
 
@@ -23,7 +22,6 @@ def command(scenario: str | None, trace: bool, time_limit: float | None, workers
 
     A candidate without a plan is a row with the reason; exit code 3 only where none has one.
     """
-    from planner.answer.schema import to_json
     from planner.ask.compare import compare, comparison_of
     from planner.jobs.solved import effort_of
     from planner.render.comparison import render_comparison, render_comparison_line
@@ -33,12 +31,8 @@ def command(scenario: str | None, trace: bool, time_limit: float | None, workers
     asked, defaults = any_question(scenario, flags, catalog)
     found = compare(asked, catalog, effort_of(time_limit, workers), traced=trace)
     warn((*text_notes(defaults), *(one.row.note for one in found if one.row.note)))
-    if as_json:
-        say_json(to_json(comparison_of(found)))
-    elif is_quiet():
-        say(render_comparison_line(found))
-    else:
-        render_comparison(found, console(), traced=trace, full=is_verbose())
+    say_answer(comparison_of(found), lambda: render_comparison_line(found),
+               lambda page: render_comparison(found, page, traced=trace, full=is_verbose()), as_json=as_json)
     return _exit({one.row.status for one in found})
 
 

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import click
 
-from planner.cli.options import common, console, is_quiet, open_catalog, warn
+from planner.cli.options import common, open_catalog, say_answer, warn
 from planner.cli.plan import EXIT_CODES
-from planner.cli.printing import say, say_json
 from planner.cli.question import any_question, asking
 from planner.scenario.portfolio import AnyQuestion
 
@@ -26,7 +25,6 @@ def command(scenario: str | None, why_not: tuple[str, ...], time_limit: float | 
 
     Every figure is the difference to the same question solved again, to proof, with that one thing changed.
     """
-    from planner.answer.schema import to_json
     from planner.ask.explain.explain import explain
     from planner.jobs.solved import effort_of
     from planner.render.explanation import render_explanation, render_explanation_line
@@ -38,10 +36,6 @@ def command(scenario: str | None, why_not: tuple[str, ...], time_limit: float | 
 
     explanation = explain(ask, catalog, why_not, effort_of(time_limit, workers))
     warn(explanation.notes)
-    if as_json:
-        say_json(to_json(explanation))
-    elif is_quiet():
-        say(render_explanation_line(explanation))
-    else:
-        render_explanation(explanation, console())
+    say_answer(explanation, lambda: render_explanation_line(explanation),
+               lambda page: render_explanation(explanation, page), as_json=as_json)
     return EXIT_CODES[explanation.status]

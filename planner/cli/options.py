@@ -17,9 +17,10 @@ from rich.console import Console
 from planner.catalog.load import Catalog
 from planner.catalog.sourced import AsOf
 from planner.cli.main import Settings, stacked
-from planner.cli.printing import note
+from planner.cli.printing import note, say, say_json
 from planner.text_io import visible
 from planner.units import SECONDS, parse
+from planner.yaml_io import Frozen
 
 PIPE_WIDTH = 80
 """Columns where the output is no terminal and COLUMNS is not set."""
@@ -94,6 +95,18 @@ def console() -> Console:
     """Return the console of stdout: as wide as the terminal, and wide enough for tables in a pipe."""
     fixed = None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPE_WIDTH
     return _Console(file=sys.stdout, width=fixed, highlight=False)
+
+
+def say_answer(answer: Frozen, line: Callable[[], str], full: Callable[[Console], None], *, as_json: bool) -> None:
+    """Print an answer as JSON, with -q as one line, or in full."""
+    if as_json:
+        from planner.answer.schema import to_json
+
+        say_json(to_json(answer))
+    elif is_quiet():
+        say(line())
+    else:
+        full(console())
 
 
 class _Console(Console):

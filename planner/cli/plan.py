@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from planner.cli.options import bar, common, console, is_quiet, is_verbose, open_catalog, warn
-from planner.cli.printing import say, say_json, say_yaml
+from planner.cli.options import bar, common, is_quiet, is_verbose, open_catalog, say_answer, warn
+from planner.cli.printing import say_yaml
 from planner.cli.question import any_question, asking, from_option, read_from, say_read
 from planner.cli.sizing import plan_log
 from planner.errors import EXIT_INFEASIBLE, EXIT_INTERRUPTED, EXIT_OK, EXIT_STOPPED, InputError
@@ -62,7 +62,6 @@ def command(scenario: str | None, prefer: str | None, pareto: str | None, time_l
         return EXIT_OK
 
     say_read(config, as_json=as_json)
-    from planner.answer.schema import to_json
     from planner.ask.account import Interrupted
     from planner.ask.plan import make_plan
     from planner.render.tables import render_answer_line, render_plan
@@ -76,12 +75,8 @@ def command(scenario: str | None, prefer: str | None, pareto: str | None, time_l
     except Interrupted as stopped:
         plan, interrupted = stopped.plan, True
     warn(plan.notes)
-    if as_json:
-        say_json(to_json(plan))
-    elif is_quiet():
-        say(render_answer_line(plan))
-    else:
-        render_plan(plan, console(), full=is_verbose())
+    say_answer(plan, lambda: render_answer_line(plan),
+               lambda page: render_plan(plan, page, full=is_verbose()), as_json=as_json)
     seen = plan.objective.by_replay
     held = plan.objective.is_load and seen is not None and seen.met
     return EXIT_INTERRUPTED if interrupted else EXIT_OK if held else EXIT_CODES[plan.status]

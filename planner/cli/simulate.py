@@ -7,9 +7,8 @@ from pathlib import Path
 
 import click
 
-from planner.cli.options import bar, common, console, is_quiet, open_catalog
+from planner.cli.options import bar, common, is_quiet, open_catalog, say_answer
 from planner.cli.plan_file import read_plan
-from planner.cli.printing import say, say_json
 from planner.cli.question import LABELS, overrides, question_options
 from planner.cli.sizing import replay_log
 from planner.errors import EXIT_OK, InputError
@@ -46,7 +45,6 @@ def command(scenario: str | None, node: str | None, layout: str, trace: Path | N
             raise InputError("--jobs replays a log of jobs: beside it only a plan, or --node and --gpus, has an effect")
         return replay_log(jobs, None if scenario is None else Path(scenario), node, gpus, open_catalog(catalogs),
                           as_json=as_json)
-    from planner.answer.schema import to_json
     from planner.ask.estimate import estimating, layout_text
     from planner.ask.simulate import simulate_layout, simulate_plan
     from planner.render.simulation import render_simulation, simulation_sentence
@@ -65,10 +63,5 @@ def command(scenario: str | None, node: str | None, layout: str, trace: Path | N
             if workload is not None:
                 raise InputError("--workload is of a plan with several services")
             found = simulate_layout(ask, requests, policy=policy, progress=progress, seed=seed)
-    if as_json:
-        say_json(to_json(found))
-    elif is_quiet():
-        say(simulation_sentence(found))
-    else:
-        render_simulation(found, console())
+    say_answer(found, lambda: simulation_sentence(found), lambda page: render_simulation(found, page), as_json=as_json)
     return EXIT_OK

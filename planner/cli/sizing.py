@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import json
+from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from planner.catalog.load import Catalog
-from planner.cli.options import console, is_quiet, warn
+from planner.cli.options import say_answer, warn
+from planner.cli.plan_file import read_plan
 from planner.cli.printing import say, say_json
 from planner.cli.question import LABELS, overrides
 from planner.errors import EXIT_OK, EXIT_STOPPED, InputError
@@ -19,24 +21,18 @@ from planner.text_io import read_text
 
 def plan_log(log: Path, wait: str | None, flags: Mapping[str, object], catalog: Catalog, *, as_json: bool) -> int:
     """Print the fewest nodes for a log, and return the exit code. Raises InputError."""
-    from planner.answer.schema import to_json
-    from planner.ask.sizing import checked, size, wait_of
+    from planner.ask.sizing import size, wait_of
     from planner.render.sizing import render_sizing, sizing_sentence
     from planner.scenario.fleet import fleet_of
     from planner.simulate.joblog import read_jobs
 
     if wait is None:
         raise InputError("--jobs needs --wait: how long jobs may wait, such as --wait '4 h at 95%'")
-    asked = checked(wait_of(_deadline(wait)))
+    asked = wait_of(_deadline(wait))
     fleet, _ = fleet_of(overrides(flags), catalog, LABELS)
     found = size(read_jobs(log), asked, fleet.hardware.candidates, fleet.sourcing, catalog)
     warn(found.notes)
-    if as_json:
-        say_json(to_json(found))
-    elif is_quiet():
-        say(sizing_sentence(found))
-    else:
-        render_sizing(found, console())
+    say_answer(found, lambda: sizing_sentence(found), lambda page: render_sizing(found, page), as_json=as_json)
     return EXIT_OK if found.sizes[0].status == "optimal" else EXIT_STOPPED
 
 
@@ -74,20 +70,27 @@ def _fleet(fleet: Path | None, node: str | None, gpus: object, catalog: Catalog)
         if count <= 0 or count % catalog.node(name).gpus:
             raise InputError(f"--gpus {gpus}: expected whole nodes of {catalog.node(name).gpus} GPUs")
         return name, count // catalog.node(name).gpus
-    try:
-        found = json.loads(read_text(fleet))
-        if str(found["schema"]).startswith("planner.sizing/"):
-            counts = {found["sizes"][0]["node"]: found["sizes"][0]["fewest"]["nodes"]}
-        else:
-            counts = {}
-            for one in found.get("supply") or found["assignments"]:
-                nodes = one["nodes"] + one.get("spare_nodes", 0)
-                counts[one["node"]] = counts.get(one["node"], 0) + nodes
-    except (ValueError, KeyError, TypeError, IndexError):
-        raise InputError("expected what planner plan --json printed", file=str(fleet)) from None
+    counts = _nodes(fleet)
     if node is not None:
         counts = {name: count for name, count in counts.items() if name == catalog.node(node).name}
     if len(counts) != 1:
         raise InputError(f"the fleet has {', '.join(counts) or 'no nodes'}: name one node type with --node",
                          file=str(fleet))
     return next(iter(counts.items()))
+
+
+def _nodes(fleet: Path) -> dict[str, int]:
+    """Return the nodes of each type that a document has: of a sizing those of its first type, of a plan of many jobs
+    the most that are there at a time. Raises InputError.
+    """
+    from planner.answer.sizing import Sizing
+
+    with suppress(ValidationError):
+        first = Sizing.model_validate_json(read_text(fleet)).sizes[0]
+        return {first.node: first.fewest.nodes}
+    plan, counts = read_plan(fleet), Counter[str]()
+    for pool, node in dict.fromkeys((one.pool, one.node) for one in plan.supply):
+        counts[node] += max((one.available for one in plan.periods if one.pool == pool), default=0)
+    for one in plan.assignments if not plan.supply else ():
+        counts[one.node] += one.nodes + one.spare_nodes
+    return counts

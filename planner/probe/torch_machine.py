@@ -74,7 +74,7 @@ class TorchMachine:
     def _alone(self, task: Task) -> float | str:
         try:
             return seconds(self._torch, self._device, task)
-        except (RuntimeError, NotImplementedError, TypeError) as error:  # out of memory is a RuntimeError
+        except (RuntimeError, TypeError) as error:  # out of memory and not implemented are RuntimeErrors
             return str(error).splitlines()[0]
 
 

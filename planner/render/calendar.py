@@ -33,8 +33,7 @@ def as_csv(plan: Plan) -> str:
     text = StringIO()
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(COLUMNS)
-    told = {id(one) for one, _ in stretches(plan)}
-    for one, segment in [*stretches(plan), *((one, None) for one in plan.assignments if id(one) not in told)]:
+    for one, segment in [*stretches(plan), *((one, None) for one in plan.assignments if not one.segments)]:
         when = ("", "", one.nodes + one.spare_nodes) if segment is None else (segment.start, segment.end, segment.nodes)
         gpus = when[2] * one.gpus // one.nodes
         rows.writerow((one.job, one.workload, one.kind, one.status, *when, one.node, gpus, one.offer, one.sourcing,

@@ -70,7 +70,7 @@ class Fleet:
         return None
 
     def _whole(self, whole: int, but: Collection[int]) -> list[int] | None:
-        if self.count[self.gpus] - len(but) * bool(but) < whole and self.count[self.gpus] < whole:
+        if self.count[self.gpus] < whole:
             return None
         taken: list[int] = []
         while len(taken) < whole and (node := self._one(self.gpus, but)) is not None:

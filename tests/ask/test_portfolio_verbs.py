@@ -172,3 +172,20 @@ def test_a_shipped_portfolio_reads_back_from_its_plan(planner, tmp_path):  # noq
     (tmp_path / "plan.json").write_text(json.dumps(plan))
     assert planner("report", tmp_path / "plan.json", "-o", tmp_path / "page.html").code == 0
     assert python.plan(plan["provenance"]["scenario"]).objective.value == plan["objective"]["value"]
+
+
+def test_a_log_is_replayed_on_the_nodes_that_are_there_at_a_time(planner, tmp_path):  # noqa: F811
+    """Two jobs on the same rented node, one after the other, are a fleet of one node."""
+    asked = {**ASKED, "hardware": {"candidates": ["dgx-h100"]}, "limits": {}, "jobs": [
+        {"name": "a", "workload": RUN}, {"name": "b", "workload": RUN, "after": "a"}],
+        "sourcing": {"rent": {"providers": ["nebius"], "quota": {"dgx-h100": 1}}}}
+    (tmp_path / "all.yaml").write_text(json.dumps(asked))
+    (tmp_path / "plan.json").write_text(planner("plan", "--json", tmp_path / "all.yaml").out)
+    assert len(json.loads((tmp_path / "plan.json").read_text())["supply"]) == 2
+    (tmp_path / "log.csv").write_text("submit,seconds,gpus\n0,60,8\n0,60,8\n")
+    ran = planner("simulate", tmp_path / "plan.json", "--jobs", tmp_path / "log.csv", "--json")
+    found = json.loads(ran.out)
+    assert (ran.code, found["nodes"], found["wait_seconds"]["longest"]) == (0, 1, 60)
+    (tmp_path / "wrong.json").write_text("{}")
+    ran = planner("simulate", tmp_path / "wrong.json", "--jobs", tmp_path / "log.csv")
+    assert (ran.code, "expected the output of planner plan --json" in ran.err) == (2, True)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from planner.answer.portfolio import Added, Moved
+from planner.ask.portfolio.ledger import objective_of
 from planner.jobs.agenda import Agenda
-from planner.jobs.columns import MICRO
 from planner.scenario.moment import written
 from planner.solver.check_schedule import check_schedule
 from planner.solver.fleet.schedule import Placed, Schedule
@@ -26,18 +26,12 @@ def added_to(earlier: Agenda, before: Schedule, agenda: Agenda, found: Schedule)
     new = tuple(names[len(earlier.portfolio.jobs):])
     admitted = found.value is not None and all(
         placed is not None for item, placed in zip(agenda.items, found.tasks, strict=True) if names[item.job] in new)
-    usd = None if found.value is None or before.value is None else _spent(agenda, found) - _spent(earlier, before)
+    now, then = objective_of(agenda, found).value, objective_of(earlier, before).value
+    usd = None if now is None or then is None else now - then
     moved = [Moved(workload=agenda.label(agenda.items[at]), was=was, now=now)
              for at, (was, now) in enumerate(zip(_shown(earlier, before), _shown(agenda, found), strict=False))
              if was != now]
     return Added(jobs=new, admitted=admitted, usd=usd, moved=tuple(moved))
-
-
-def _spent(agenda: Agenda, found: Schedule) -> float:
-    """Return money spent and paid for being late; what is forgone is no part of it."""
-    forgone = sum(task.worth or 0 for task, placed in zip(agenda.problem.tasks, found.tasks, strict=True)
-                  if placed is None)
-    return ((found.value or 0) - forgone) / MICRO
 
 
 def _shown(agenda: Agenda, found: Schedule) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 from planner.answer.assignment import Assignment
@@ -15,9 +14,6 @@ from planner.scenario.limits import Hardware
 from planner.scenario.portfolio import Portfolio
 from planner.solver.settings import Effort
 
-LEAST = 1.0
-"""Seconds for a row where the time is up: it is then undecided."""
-
 
 def compare_portfolio(portfolio: Portfolio, catalog: Catalog, effort: Effort
                       ) -> Iterator[tuple[Row, tuple[Assignment, ...]]]:
@@ -26,9 +22,8 @@ def compare_portfolio(portfolio: Portfolio, catalog: Catalog, effort: Effort
         for kind, how, asked in _ways(portfolio, node):
             row = Row.model_validate({"node": node, "gpu": catalog.gpu(catalog.node(node).gpu).name, "kind": kind,
                                       "offer": how, "status": "infeasible"})
-            left = None if effort.stop is None else max(effort.stop - time.monotonic(), LEAST)
             try:
-                plan = plan_portfolio(asked, catalog, time_limit=left, workers=effort.workers)
+                plan = plan_portfolio(asked, catalog, effort=effort)
             except InputError as error:  # nobody rents or sells this
                 yield row.model_copy(update={"why_not": str(error)}), ()
                 continue
@@ -39,13 +34,12 @@ def _ways(portfolio: Portfolio, node: str) -> Iterator[tuple[str, str, Portfolio
     """Yield how nodes of a type are had, and the question with nothing else."""
     sourcing = portfolio.sourcing
     own = tuple(one for one in sourcing.own if one.node == node)
-    for kind, there, kept in (("owned", bool(own), {"own": own, "rent": None, "buy": None}),
-                              ("rent", sourcing.rent is not None, {"own": (), "buy": None}),
-                              ("buy", sourcing.buy is not None, {"own": (), "rent": None})):
+    for kind, how, there, kept in (("owned", "owned nodes", bool(own), {"own": own, "rent": None, "buy": None}),
+                                   ("rent", "rented nodes", sourcing.rent is not None, {"own": (), "buy": None}),
+                                   ("buy", "bought nodes", sourcing.buy is not None, {"own": (), "rent": None})):
         if there:
-            update = {"hardware": Hardware(candidates=(node,)), "sourcing": sourcing.model_copy(update=kept)}
-            yield kind, {"owned": "owned nodes", "rent": "rented nodes", "buy": "bought nodes"}[kind], (
-                portfolio.model_copy(update=update))
+            yield kind, how, portfolio.model_copy(update={
+                "hardware": Hardware(candidates=(node,)), "sourcing": sourcing.model_copy(update=kept)})
 
 
 def _filled(row: Row, plan: Plan, catalog: Catalog) -> Row:

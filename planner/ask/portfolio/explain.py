@@ -11,9 +11,11 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from planner.answer.explanation import Explanation, WhyNot, Worth
+from planner.ask.explain.worth import HUNDREDTH
 from planner.ask.portfolio.cause import asked_limit, no_plan, taken_of
 from planner.ask.portfolio.dated import assignments_of
-from planner.ask.portfolio.plan import Known, objective_of, prepared, solved
+from planner.ask.portfolio.ledger import objective_of
+from planner.ask.portfolio.plan import Known, answered, solved
 from planner.catalog.load import Catalog
 from planner.errors import InputError, UnknownName
 from planner.jobs.agenda import Agenda
@@ -27,7 +29,6 @@ from planner.solver.fleet.schedule import Schedule
 from planner.solver.settings import Effort
 from planner.units import plural, show_usd
 
-HUNDREDTH = 1.01
 WATTS = 1000.0
 WAYS = ("own", "buy", "reserve", "rent", "spot")
 IN_TIME, PLANNED = "in time", "planned"
@@ -48,9 +49,8 @@ class _Knob:
 
 def explain_portfolio(portfolio: Portfolio, catalog: Catalog, choices: Sequence[str], effort: Effort) -> Explanation:
     """Return what limits are worth, or what becomes of `choices` (`base=dgx-h200`, `tune=rent`). Raises InputError."""
-    known: Known = {}
-    agenda = prepared(portfolio, catalog, effort, known)
-    found = Schedule("infeasible") if agenda.empty else solved(agenda, effort)
+    known = Known()
+    agenda, found = answered(portfolio, catalog, effort, known)
     asked = [_parts(agenda, text) for text in choices]
     if found.value is None:
         return Explanation(status=found.status, notes=agenda.market.notes, objective=objective_of(agenda, found),
@@ -68,8 +68,7 @@ def _worths(agenda: Agenda, found: Schedule, catalog: Catalog, effort: Effort, k
     def saves(portfolio: Portfolio) -> float | None:
         if effort.is_over or found.value is None:
             return None
-        other_agenda = prepared(portfolio, catalog, effort, known)
-        other = solved(other_agenda, effort)
+        _, other = answered(portfolio, catalog, effort, known)
         if other.value is None or "feasible" in (other.status, found.status):
             return None
         return max(found.value - other.value, 0) / MICRO
@@ -87,7 +86,7 @@ def _worths(agenda: Agenda, found: Schedule, catalog: Catalog, effort: Effort, k
 def _knobs(agenda: Agenda, found: Schedule) -> Iterator[_Knob]:
     asked = agenda.portfolio
     steps: dict[str, Callable[[float], tuple[str, float]]] = {
-        "budget": lambda usd: ("1%", usd * HUNDREDTH), "budget_by_quarter": lambda usd: ("1%", usd * HUNDREDTH),
+        **dict.fromkeys(("budget", "budget_by_quarter"), lambda usd: ("1%", usd * (1 + HUNDREDTH))),
         "max_power": lambda watts: ("1 kW", watts + WATTS), "max_nodes": lambda count: ("1 node", count + 1),
         "max_gpus": lambda count: ("8 GPUs", count + 8)}
     for name, step in steps.items():
@@ -98,13 +97,13 @@ def _knobs(agenda: Agenda, found: Schedule) -> Iterator[_Knob]:
                         *(asked.model_copy(update={"limits": asked.limits.model_copy(update={name: one})})
                           for one in (more, None)))
     rent = asked.sourcing.rent
-    for node, most in rent.quota.items() if rent else ():
+    for node, most in rent.quota.items() if rent is not None else ():
         name = f"quota.{node}"
-        if name in agenda.ceilings:
-            lifted = {other: count for other, count in rent.quota.items() if other != node} if rent else {}
-            yield _Knob(name, asked_limit(agenda, name), taken_of(agenda, name, found), "1 node",
-                        *(_sourced(asked, "rent", asked.sourcing.rent.model_copy(update={"quota": quota}))
-                          for quota in ({**lifted, node: most + 1}, lifted) if asked.sourcing.rent))
+        if rent is not None and name in agenda.ceilings:
+            others = {other: count for other, count in rent.quota.items() if other != node}
+            raised, lifted = (_sourced(asked, "rent", rent.model_copy(update={"quota": quota}))
+                              for quota in ({**others, node: most + 1}, others))
+            yield _Knob(name, asked_limit(agenda, name), taken_of(agenda, name, found), "1 node", raised, lifted)
     for node in dict.fromkeys(one.node for one in asked.sourcing.own):
         busiest = max(nodes for at, one in enumerate(agenda.suppliers) if one.how == "own" and one.node == node
                       for nodes in used(agenda.problem, found)[at])

@@ -8,6 +8,7 @@ from datetime import datetime
 from fractions import Fraction
 
 from planner.answer.portfolio import Cash, Period, Supply
+from planner.answer.schema import Objective
 from planner.jobs.agenda import Agenda
 from planner.jobs.columns import MICRO
 from planner.jobs.pools import Supplier
@@ -123,3 +124,15 @@ def _months(start: datetime, end: datetime) -> Iterator[tuple[str, Fraction]]:
         then = min(end, next_month(begin))
         yield begin.strftime("%Y-%m"), Fraction(round((then - begin).total_seconds()), seconds)
         begin = then
+
+
+def objective_of(agenda: Agenda, found: Schedule) -> Objective:
+    """Return money spent and paid for being late, and its bound; what is rejected is no part of it."""
+    if found.value is None:
+        return Objective(name="cost_usd")
+    forgone = sum(task.worth or 0 for task, placed in zip(agenda.problem.tasks, found.tasks, strict=True)
+                  if placed is None)
+    value = (found.value - forgone) / MICRO
+    bound = None if found.bound is None else (found.bound - forgone) / MICRO
+    gap = None if bound is None else 0.0 if value == bound else (value - bound) / (found.value / MICRO)
+    return Objective(name="cost_usd", value=value, bound=bound, gap=gap)

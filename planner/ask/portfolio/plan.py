@@ -5,40 +5,37 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeAlias
 
-from planner.answer.schema import Objective, Plan
+from planner.answer.schema import Plan
 from planner.ask.account import provenance_of
 from planner.ask.portfolio.added import added_to, kept_to
 from planner.ask.portfolio.cause import no_plan
 from planner.ask.portfolio.dated import assignments_of
-from planner.ask.portfolio.ledger import cash_of, periods_of, supply_of
+from planner.ask.portfolio.ledger import cash_of, objective_of, periods_of, supply_of
 from planner.catalog.load import Catalog
 from planner.jobs.agenda import Agenda, agenda_of
-from planner.jobs.columns import MICRO, Columns, joined
+from planner.jobs.columns import Columns, joined
 from planner.jobs.kinds import jobs_of
 from planner.jobs.market import price_dates
 from planner.jobs.pools import suppliers_of
-from planner.jobs.solved import effort_of
 from planner.scenario.default import Default
 from planner.scenario.portfolio import Portfolio
 from planner.solver.fleet.schedule import Schedule
-from planner.solver.settings import Effort
+from planner.solver.settings import UNLIMITED, Effort
 
-Known: TypeAlias = dict[object, Columns]
+Known = dict[object, Columns]
 """Columns by what they depend on."""
 
 
 def plan_portfolio(portfolio: Portfolio, catalog: Catalog, *, defaults: Sequence[Default] = (),
-                   time_limit: float | None = None, workers: int = 1, before: Portfolio | None = None) -> Plan:
+                   effort: Effort = UNLIMITED, before: Portfolio | None = None) -> Plan:
     """Return the cheapest plan found for many jobs on one fleet, with its gap. Raises PlannerError for wrong input.
 
     before: the same without the last jobs, which are then added to its plan.
     """
-    started, effort = time.monotonic(), effort_of(time_limit, workers)
-    known: Known = {}
-    earlier = None if before is None else _answered(before, catalog, effort, known)
-    agenda, found = _answered(portfolio, catalog, effort, known)
+    started, known = time.monotonic(), Known()
+    earlier = None if before is None else answered(before, catalog, effort, known)
+    agenda, found = answered(portfolio, catalog, effort, known)
     if earlier is not None and found.value is not None and earlier[1].value is not None:
         found = kept_to(agenda, found, earlier[1], effort)
     account = joined([columns.account for columns in agenda.columns], time.monotonic() - started)
@@ -59,16 +56,16 @@ def plan_portfolio(portfolio: Portfolio, catalog: Catalog, *, defaults: Sequence
                 provenance=provenance_of(portfolio, catalog, (*defaults, *decided)))
 
 
-def _answered(portfolio: Portfolio, catalog: Catalog, effort: Effort, known: Known) -> tuple[Agenda, Schedule]:
+def answered(portfolio: Portfolio, catalog: Catalog, effort: Effort, known: Known) -> tuple[Agenda, Schedule]:
+    """Return the question with its columns, and its schedule, proven only where all columns are known."""
     agenda = prepared(portfolio, catalog, effort, known)
     return agenda, _so_far(agenda, Schedule("infeasible") if agenda.empty else solved(agenda, effort))
 
 
-def prepared(portfolio: Portfolio, catalog: Catalog, effort: Effort, known: Known | None = None) -> Agenda:
+def prepared(portfolio: Portfolio, catalog: Catalog, effort: Effort, known: Known) -> Agenda:
     """Return the question with the columns of every job; what asks the same is searched once, over all of `known`."""
     market, suppliers = suppliers_of(portfolio, catalog)
     jobs = jobs_of(portfolio, catalog, market)
-    known = {} if known is None else known
     columns = []
     for asked, job in zip(portfolio.jobs, jobs, strict=True):
         key = asked.workload, job.terms.limits, job.terms.period, market.offers
@@ -93,15 +90,3 @@ def solved(agenda: Agenda, effort: Effort) -> Schedule:
     from planner.solver.fleet.scheduling import checked
 
     return checked(agenda.problem, effort)
-
-
-def objective_of(agenda: Agenda, found: Schedule) -> Objective:
-    """Return money spent and paid for being late, and its bound; what is rejected is no part of it."""
-    if found.value is None:
-        return Objective(name="cost_usd")
-    forgone = sum(task.worth or 0 for task, placed in zip(agenda.problem.tasks, found.tasks, strict=True)
-                  if placed is None)
-    value = (found.value - forgone) / MICRO
-    bound = None if found.bound is None else (found.bound - forgone) / MICRO
-    gap = None if bound is None else 0.0 if value == bound else (value - bound) / (found.value / MICRO)
-    return Objective(name="cost_usd", value=value, bound=bound, gap=gap)

@@ -84,7 +84,7 @@ def _unzipped(raw: bytes, path: Path) -> list[Member]:
                     raise InputError(f"unpacked, the CSV files are larger than {MAX_BYTES >> 20} MiB", file=str(path))
                 file = f"{path}/{info.filename}"
                 found.append(Member(provider_name(PurePosixPath(info.filename).stem), file, decoded(text, file)))
-    except (zipfile.BadZipFile, OSError, zlib.error, EOFError, RuntimeError, NotImplementedError, ValueError) as error:
+    except (zipfile.BadZipFile, OSError, zlib.error, EOFError, RuntimeError, ValueError) as error:
         raise InputError(f"not a zip that can be read: {error}", file=str(path)) from None
     if len({member.provider for member in found}) < len(found):
         raise InputError("two CSV files of the zip are of one provider", file=str(path))

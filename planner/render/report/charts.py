@@ -106,8 +106,7 @@ def chart(title: str, x: str, y: str, lines: Sequence[Line], marks: Sequence[Mar
     def place(point: Point) -> Point:
         return (LEFT + point[0] / most_x * (WIDE - LEFT - RIGHT),
                 HIGH - BOTTOM - point[1] / most_y * (HIGH - TOP - BOTTOM))
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDE} {HIGH}" role="img" '
-             f'aria-label="{escape(title)}"><title>{escape(title)}</title>']
+    parts = list[str]()
     for value in ticks(most_y):
         _, at = place((0, value))
         parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDE - RIGHT}" y1="{at:.1f}" y2="{at:.1f}"/>'
@@ -130,7 +129,13 @@ def chart(title: str, x: str, y: str, lines: Sequence[Line], marks: Sequence[Mar
         parts.append(f'<circle cx="{a:.1f}" cy="{b:.1f}" r="5" fill="var({mark.color})"><title>'
                      f'{escape(mark.text or mark.label)}</title></circle><text x="{a + off:.1f}" y="{b + 15:.1f}" '
                      f'text-anchor="{anchor}">{escape(mark.label)}</text>')
-    return "\n".join([*parts, "</svg>"])
+    return framed(title, f"{WIDE} {HIGH}", parts)
+
+
+def framed(title: str, size: str, parts: Sequence[str], look: str = "") -> str:
+    """Return what is drawn as one SVG. size: width and height, in px; look: attributes that only some have."""
+    return "\n".join([f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" role="img" {look}'
+                      f'aria-label="{escape(title)}"><title>{escape(title)}</title>', *parts, "</svg>"])
 
 
 def ticks(most: float) -> list[float]:

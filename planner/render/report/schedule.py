@@ -9,7 +9,7 @@ from html import escape
 from planner.answer.assignment import Assignment
 from planner.answer.schema import Plan
 from planner.render.portfolio import moment, on_pool, span
-from planner.render.report.charts import short_usd, ticks
+from planner.render.report.charts import framed, short_usd, ticks
 from planner.units import show_usd
 
 WIDE, LEFT, RIGHT = 960, 190, 12
@@ -18,6 +18,8 @@ USE, ROW, BAR, GAP = 56, 18, 12, 14
 """Height of a pool's use, of a job's row, of its bar, and the room between pools, in px."""
 CASH, FOOT = 220, 40
 """Height of the bars of money, and room for months below, in px."""
+WHOLE = 'style="max-height: none" '
+"""However high it is, it is shown in full."""
 LABEL = 26
 """Letters of a name beside what is drawn; the whole name is shown on pointing at it."""
 
@@ -53,7 +55,7 @@ def gantt(plan: Plan) -> str:
     lines = [f'<line class="grid" x1="{scale.x(day):.1f}" x2="{scale.x(day):.1f}" y1="22" y2="{y:.0f}"/>'
              f'<text class="tick" x="{scale.x(day) + 3:.1f}" y="14">{label}</text>'
              for day, label in _months(start, end)]
-    return _svg("Timeline", y, [*lines, *parts])
+    return framed("Timeline", f"{WIDE} {y:.0f}", [*lines, *parts], WHOLE)
 
 
 def _use(plan: Plan, pool: str, scale: Scale, y: float) -> Iterator[str]:
@@ -98,7 +100,7 @@ def cash(plan: Plan) -> str:
                      f'{escape(show_usd(one.usd))}</title></rect><text class="tick" x="{LEFT + (at + 0.5) * wide:.1f}" '
                      f'y="{top + CASH + 18}" text-anchor="middle">{one.month[2:]}</text>')
     parts.append(f'<text class="tick" x="{LEFT - 8}" y="14" text-anchor="end">USD</text>')
-    return _svg("Money by month, USD", top + CASH + FOOT, parts)
+    return framed("Money by month, USD", f"{WIDE} {top + CASH + FOOT}", parts, WHOLE)
 
 
 def _months(start: datetime, end: datetime) -> Iterator[tuple[str, str]]:
@@ -115,8 +117,3 @@ def _label(text: str, y: float, weight: str = "400") -> str:
     short = text if len(text) <= LABEL else text[:LABEL - 3] + "..."
     return (f'<text x="{LEFT - 8}" y="{y:.1f}" text-anchor="end" style="font-weight: {weight}">{escape(short)}'
             f"<title>{escape(text)}</title></text>")
-
-
-def _svg(title: str, high: float, parts: list[str]) -> str:
-    return "\n".join([f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDE} {high:.0f}" role="img" '
-                      f'style="max-height: none" aria-label="{title}"><title>{title}</title>', *parts, "</svg>"])
