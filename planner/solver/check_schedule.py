@@ -33,7 +33,7 @@ def spent(problem: Problem, found: Schedule) -> Iterator[tuple[int, int, int]]:
     size = problem.period_seconds
     for task, placed in zip(problem.tasks, found.tasks, strict=True):
         if placed is not None:
-            yield from _spent_on(problem, task, placed)
+            yield from spent_on(problem, task, placed)
     for service, counts in zip(problem.services, found.services, strict=True):
         for load, rows in zip(service.loads, counts, strict=True):
             usd = sum(hours * count * block.nodes * problem.pools[block.pool].micro_usd_per_node_hour
@@ -53,7 +53,8 @@ def spent_within(problem: Problem, found: Schedule, purse: Purse) -> Fraction:
                 for usd, start, end in spent(problem, found)), Fraction())
 
 
-def _spent_on(problem: Problem, task: Task, placed: Placed) -> Iterator[tuple[int, int, int]]:
+def spent_on(problem: Problem, task: Task, placed: Placed) -> Iterator[tuple[int, int, int]]:
+    """Yield what a task pays: micro-USD, and the seconds from and to which it is spread evenly."""
     usd, size = placed.cost(task), problem.period_seconds
     if len(placed.runs) == 1:
         yield usd, placed.runs[0][0] * size, placed.end(problem, task)

@@ -13,14 +13,14 @@ Status = Literal["optimal", "feasible", "infeasible", "undecided"]
 class Settings:
     """One worker and a fixed seed give the same answer on every run; `deterministic_limit` is not wall time.
 
-    With a limit, a solve may end as feasible or undecided; without one it ends with a proof. presolve: whether CP-SAT
-    may rewrite the model first.
+    With a limit, a solve may end as feasible or undecided; without one it ends with a proof. linearization: how much of
+    a model CP-SAT's linear relaxation holds; 2 is all of it.
     """
 
     deterministic_limit: float | None = None
     seed: int = 0
     workers: int = 1
-    presolve: bool = True
+    linearization: int = 1
 
 
 class OutOfTime(Exception):

@@ -3,130 +3,119 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from ortools.sat.python import cp_model
-
 from planner.solver.check_schedule import check_schedule
-from planner.solver.engine import Ending, run
+from planner.solver.engine import Ending
+from planner.solver.fleet.pausing import runs_of
 from planner.solver.fleet.schedule import Placed, Problem, Runs, Schedule, Task, late_cost, lateness
-from planner.solver.fleet.scheduling_model import Model, runs_of
-from planner.solver.fleet.scheduling_tasks import TaskVars
+from planner.solver.fleet.scheduling_model import Model
+from planner.solver.fleet.scheduling_tasks import TaskVars, is_linked
+from planner.solver.fleet.stating import Stated
+from planner.solver.fleet.ways import Ways, ways_of
 from planner.solver.settings import Effort, Settings
 
-LIMITED = Settings(deterministic_limit=20.0, presolve=False)
-"""About a minute. The presolve of CP-SAT 9.15 loses solutions of cumulatives with optional intervals."""
+LIMITED = Settings(deterministic_limit=30.0, linearization=2)
+"""About a minute."""
 LEAST_SECONDS = 1.0
 """Left to it where the search for columns took all the time there was."""
-TIDIED = Settings(deterministic_limit=1.0, presolve=False)
-SETTLED = Settings(deterministic_limit=5.0, presolve=False)
+TIDIED = Settings(deterministic_limit=1.0)
+SETTLED = Settings(deterministic_limit=5.0, linearization=2)
 
 
 def schedule(problem: Problem, settings: Settings = LIMITED) -> Schedule:
     """Return the cheapest schedule; among the cheapest one whose tasks end early, as far as a short search goes."""
-    stated = Model(problem)
-    ending = run(stated.model, stated.objective(), settings)
+    found = solved(problem, Model(problem), settings)
+    return _earlier(problem, found) if problem.tasks and found.value is not None else found
+
+
+def solved(problem: Problem, model: Model, settings: Settings, known: Schedule | None = None) -> Schedule:
+    """Return the cheapest schedule of a model; `known` is where it starts from."""
+    stated = Stated(model.program)
+    point = None if known is None else model.point(known)
+    if point is not None:
+        stated.hint(point)
+    ending = stated.solve(settings)
     if ending.value is None:
         return Schedule(ending.status, bound=ending.bound)
-    found = _read(problem, stated, ending)
-    return _earlier(problem, found) if problem.tasks else found
-
-
-def _decided(stated: Model, known: Schedule) -> Iterator[tuple[cp_model.IntVar, int, bool]]:
-    """Yield variables with their values in a schedule, and whether each is about when, and not about what."""
-    for mine, placed in zip(stated.tasks, known.tasks, strict=True):
-        runs = () if placed is None else placed.runs
-        option = None if placed is None else placed.option
-        yield from ((one, int(option == at and len(runs) == 1), False) for at, one in enumerate(mine.whole))
-        for at, one in mine.by_pauses.items():
-            paused = option == at and len(runs) > 1
-            active = {period for start, end in runs for period in range(start, end)} if paused else set()
-            yield one, int(paused), False
-            yield from ((one, int(period in active), True) for period, one in mine.paused[at].items())
-        if runs:
-            yield mine.start, runs[0][0], True
-    for service, counts in zip(stated.counts, known.services, strict=True):
-        for load, rows in zip(service, counts, strict=True):
-            for variables, values in zip(load, rows, strict=True):
-                yield from ((one, value, False) for one, value in zip(variables, values, strict=True))
-    for variables, nodes in zip(stated.lots, known.lots, strict=True):
-        yield from ((one, value, False) for one, value in zip(variables, nodes, strict=True))
+    return _read(problem, model, stated, ending)
 
 
 def _earlier(problem: Problem, found: Schedule) -> Schedule:
     """Return a schedule that costs no more, by the same options, services and lots, and whose tasks end earlier."""
     assert found.value is not None
-    stated = Model(problem)
-    for variable, value, is_when in _decided(stated, found):
-        if is_when:
-            stated.model.add_hint(variable, value)
-        else:
-            stated.model.add(variable == value)
-    stated.model.add(stated.objective() <= found.value)
-    ending = run(stated.model, sum(mine.start + mine.ends for mine in stated.tasks), TIDIED)
-    if ending.value is None:
-        return found
-    tidied = _read(problem, stated, ending)
+    model = Model(problem, *_ways_like(problem, found))
+    point, program = model.point(found), model.program
+    assert point is not None
+    program.row(list(enumerate(program.price)), most=found.value)
+    for one in (*(one for service in model.counts for load in service for row in load for one in row),
+                *(one for lots in model.lots for one, _ in lots)):
+        program.row([(one, 1)], point.get(one, 0), point.get(one, 0))
+    program.price = [0] * len(program.price)
+    for mine in model.tasks:
+        for one, start, end in zip(mine.whole, mine.ways.start, mine.ways.end, strict=True):
+            program.price[one] = int(start + end)
+        for placed, one in mine.patterns:
+            program.price[one] = placed.runs[0][0] + placed.runs[-1][1]
+    tidied = solved(problem, model, TIDIED, found)
     return replace(tidied, status=found.status, bound=found.bound) if tidied.value == found.value else found
+
+
+def _ways_like(problem: Problem, found: Schedule) -> tuple[list[Ways], list[tuple[Placed, ...]]]:
+    """Return all ways of each task in the option that it is done in; with pauses the one way."""
+    ways, paused = list[Ways](), list[tuple[Placed, ...]]()
+    for at, placed in enumerate(found.tasks):
+        whole = placed is not None and len(placed.runs) == 1
+        mine = ways_of(problem, at, linked=is_linked(problem, at))
+        ways.append(mine.take(mine.option == (placed.option if placed is not None and whole else -1)))
+        paused.append(() if placed is None or whole else (placed,))
+    return ways, paused
 
 
 def keeping(problem: Problem, found: Schedule, before: Sequence[Placed | None]) -> Schedule:
     """Return a schedule that costs no more, with as many of the first tasks left as they were as can be found."""
     assert found.value is not None
-    stated = Model(problem)
-    for variable, value, _ in _decided(stated, found):
-        stated.model.add_hint(variable, value)
-    stated.model.add(stated.objective() <= found.value)
-    stay = [_stays(stated, mine, placed) for mine, placed in zip(stated.tasks, before, strict=False)]
-    ending = run(stated.model, -sum(stay), SETTLED)
-    if ending.value is None:
-        return found
-    kept = _read(problem, stated, ending)
-    return replace(kept, status=found.status, bound=found.bound) if kept.value == found.value else found
+    model = Model(problem)
+    program = model.program
+    program.row(list(enumerate(program.price)), most=found.value)
+    program.price = [0] * len(program.price)
+    for at, (mine, placed) in enumerate(zip(model.tasks, before, strict=False)):
+        stays = program.variable(price=-1)
+        kept = model.chosen(at, placed) if placed is not None else None if mine.rejected is None else {mine.rejected: 1}
+        if kept is None:
+            program.upper[stays] = 0
+            continue
+        for one, value in kept.items():
+            # no more than its value of each, which is 1 or counts pauses
+            program.row([(stays, value), (one, -1)], most=0)
+    kept_to = solved(problem, model, SETTLED)
+    return replace(kept_to, status=found.status, bound=found.bound) if kept_to.value is not None and (
+        kept_to.value <= found.value) else found
 
 
-def _stays(stated: Model, mine: TaskVars, placed: Placed | None) -> cp_model.IntVar:
-    """Return whether a task is as it was: in the same option at the same time, or rejected."""
-    stays = stated.model.new_bool_var("stays")
-    if placed is None:
-        stated.model.add(mine.rejected == 1).only_enforce_if(stays)
-        return stays
-    for variable, value in _values(mine, placed):
-        stated.model.add(variable == value).only_enforce_if(stays)
-    return stays
-
-
-def _values(mine: TaskVars, placed: Placed) -> Iterator[tuple[cp_model.IntVar, int]]:
-    yield mine.start, placed.runs[0][0]
-    if len(placed.runs) == 1:
-        yield mine.whole[placed.option], 1
-        return
-    yield mine.by_pauses[placed.option], 1
-    active = {period for start, end in placed.runs for period in range(start, end)}
-    yield from ((one, int(period in active)) for period, one in mine.paused[placed.option].items())
-
-
-def _read(problem: Problem, stated: Model, ending: Ending) -> Schedule:
+def _read(problem: Problem, model: Model, stated: Stated, ending: Ending) -> Schedule:
     """Return the schedule that was found, at what it costs: exactly, which is no more than the model has."""
-    tasks = tuple(_placed(problem, task, mine, ending)
-                  for task, mine in zip(problem.tasks, stated.tasks, strict=True))
-    services = tuple(tuple(tuple(tuple(ending.read(one) for one in row) for row in load) for load in service)
-                     for service in stated.counts)
-    lots = tuple(tuple(ending.read(one) for one in counts) for counts in stated.lots)
+    values = [ending.read(one) for one in stated.variables]
+    tasks = tuple(_placed(problem, at, mine, values) for at, mine in enumerate(model.tasks))
+    services = tuple(tuple(tuple(tuple(values[one] for one in row) for row in load) for load in service)
+                     for service in model.counts)
+    lots = tuple(tuple(values[one] for one, _ in counts) for counts in model.lots)
     found = Schedule(ending.status, tasks, services, lots, bound=ending.bound)
     return replace(found, value=value_of(problem, found))
 
 
-def _placed(problem: Problem, task: Task, mine: TaskVars, ending: Ending) -> Placed | None:
-    for at, one in enumerate(mine.whole):
-        if ending.read(one):
-            start = ending.read(mine.start)
-            return Placed(at, ((start, start + problem.length(task.options[at])),))
-    for at, one in mine.by_pauses.items():
-        if ending.read(one):
-            active = tuple(period for period, runs in mine.paused[at].items() if ending.read(runs))
-            return _trimmed(problem, task, at, active)
+def _placed(problem: Problem, at: int, mine: TaskVars, values: Sequence[int]) -> Placed | None:
+    for way, one in enumerate(mine.whole):
+        if values[one]:
+            return Placed(int(mine.ways.option[way]), ((int(mine.ways.start[way]), int(mine.ways.end[way])),))
+    for placed, one in mine.patterns:
+        if values[one]:
+            return placed
+    for number, chosen in mine.by_pauses.items():
+        if values[chosen]:
+            active = tuple(period for period, runs in mine.paused[number].items() if values[runs])
+            return _trimmed(problem, problem.tasks[at], number, active)
     return None
 
 
@@ -137,9 +126,9 @@ def _trimmed(problem: Problem, task: Task, at: int, active: tuple[int, ...]) -> 
     def needed(runs: Runs) -> int:
         return option.seconds + (len(runs) - 1) * option.resume_seconds
 
-    while len(active) > 1 and (len(active) - 1) * size >= needed(tuple(runs_of(active[:-1]))):
+    while len(active) > 1 and (len(active) - 1) * size >= needed(runs_of(active[:-1])):
         active = active[:-1]
-    return Placed(at, tuple(runs_of(active)))
+    return Placed(at, runs_of(active))
 
 
 def value_of(problem: Problem, found: Schedule) -> int:

@@ -1,173 +1,165 @@
-"""The CP-SAT model of many jobs on one fleet: tasks, counts for services and lots, pools, ceilings and money.
-
-A pool's nodes are a cumulative: what lots do not give is taken up by intervals in which they are absent.
-"""
+"""The linear program of many jobs on one fleet: tasks, counts for services and lots, pools, ceilings and money."""
 
 from __future__ import annotations
 
-from ortools.sat.python import cp_model
+from collections.abc import Sequence
+from itertools import pairwise
 
-from planner.solver.fleet.schedule import CENT, Problem
-from planner.solver.fleet.scheduling_tasks import Expr, TaskModel
-
-MOST_NODES = 10**7
-"""That any service is on; no fleet comes near."""
+from planner.solver.fleet.schedule import Lot, Placed, Problem, Schedule
+from planner.solver.fleet.scheduling_tasks import PURSE_UNIT, TaskModel
+from planner.solver.fleet.ways import Ways
 
 
 class Model(TaskModel):
-    """Variables and constraints, in the order of the question."""
+    """Variables and rows, in the order of the question."""
 
-    def __init__(self, problem: Problem) -> None:
-        """State the whole problem."""
-        super().__init__(problem)
-        self.busy: list[tuple[int, int, int, Expr]] = []
-        """Pool, first period and first after, and nodes that a service is on."""
-        self.counts = [[[[self.model.new_int_var(0, self._most(at, block, need), "")
-                          for block in range(len(service.blocks))] for need, _ in load.needs]
-                        for load in service.loads] for at, service in enumerate(problem.services)]
+    def __init__(self, problem: Problem, ways: Sequence[Ways] | None = None,
+                 paused: Sequence[Sequence[Placed]] = ()) -> None:
+        """State the whole problem, with tasks in all ways or in those given."""
+        super().__init__(problem, ways, paused)
+        self.counts = [[[list(self.program.variables(len(service.blocks))) for _ in load.needs]
+                        for load in service.loads] for service in problem.services]
+        self.busiest: list[tuple[int, list[list[tuple[int, int]]]]] = []
+        """Variables of the nodes that a service is on, and the terms of which each is the largest."""
         self._services()
-        self.lots = [[self.model.new_int_var(0, lot.most, "") for lot in pool.lots] for pool in problem.pools]
-        self._lots()
-        self._pools()
-        self._ceilings()
-        self._money()
-
-    def _most(self, at: int, block: int, need: int) -> int:
-        return -(-need // max(1, self.problem.services[at].blocks[block].micro_rate))
+        self.lots = [[self._lot(at, lot) for lot in pool.lots] for at, pool in enumerate(problem.pools)]
+        if ways is None:
+            self._alike()
 
     def _services(self) -> None:
+        program, size = self.program, self.problem.period_seconds
         for service, counts in zip(self.problem.services, self.counts, strict=True):
-            pools = sorted({block.pool for block in service.blocks})
+            each = [block.nodes * self.problem.pools[block.pool].micro_usd_per_node_hour for block in service.blocks]
             for load, rows in zip(service.loads, counts, strict=True):
-                cost: Expr = 0
                 for (need, hours), row in zip(load.needs, rows, strict=True):
-                    rate = sum(block.micro_rate * count for block, count in zip(service.blocks, row, strict=True))
-                    self.model.add(rate >= need)
-                    cost += sum(hours * block.nodes * self.problem.pools[block.pool].micro_usd_per_node_hour * count
-                                for block, count in zip(service.blocks, row, strict=True))
-                self.paid.append(len(load.periods) * cost)
-                size = self.problem.period_seconds
-                self.spent += [
-                    (hours * block.nodes * self.problem.pools[block.pool].micro_usd_per_node_hour, count,
-                     period * size, (period + 1) * size)
-                    for (_, hours), row in zip(load.needs, rows, strict=True)
-                    for count, block in zip(row, service.blocks, strict=True) for period in load.periods]
-                for pool in pools:
-                    self._busy(pool, load.periods, [sum(
-                        block.nodes * count for block, count in zip(service.blocks, row, strict=True)
-                        if block.pool == pool) for row in rows])
+                    program.row([(one, block.micro_rate) for block, one in zip(service.blocks, row, strict=True)], need)
+                    for block, one, usd in zip(service.blocks, row, each, strict=True):
+                        program.upper[one] = -(-need // max(1, block.micro_rate))
+                        program.price[one] = len(load.periods) * hours * usd
+                        if self.budget is not None:
+                            program.put(self.budget, one, len(load.periods) * hours * usd)
+                        for purse, at in zip(self.problem.purses, self.purses, strict=True):
+                            inside = sum(max(0, min((period + 1) * size, purse.end) - max(period * size, purse.start))
+                                         for period in load.periods)
+                            program.put(at, one, -(-hours * usd * inside // (size * PURSE_UNIT)))
+                for pool in sorted({block.pool for block in service.blocks}):
+                    self._busy(pool, load.periods, [[(one, block.nodes) for block, one in zip(
+                        service.blocks, row, strict=True) if block.pool == pool] for row in rows])
 
-    def _busy(self, pool: int, periods: tuple[int, ...], nodes: list[Expr]) -> None:
+    def _busy(self, pool: int, periods: Sequence[int], needs: list[list[tuple[int, int]]]) -> None:
         """State that a service is on nodes of a pool, as many as in its busiest hour."""
-        if self.problem.pools[pool].is_endless and not any(one.weights[pool] for one in self.problem.ceilings):
+        weights = [0 if one.held and self.problem.pools[pool].lots else one.weights[pool]
+                   for one in self.problem.ceilings]
+        if pool not in self.capacity and not any(weights):
             return
-        most = self.model.new_int_var(0, MOST_NODES, "busiest")
-        for one in nodes:
-            self.model.add(most >= one)
-        self.busy += [(pool, start, end, most) for start, end in runs_of(periods)]
+        upper = self.program.upper
+        most = self.program.variable(max(sum(upper[one] * nodes for one, nodes in terms) for terms in needs))
+        self.busiest.append((most, needs))
+        for terms in needs:
+            self.program.row([(most, 1), *((one, -nodes) for one, nodes in terms)], least=0)
+        for period in periods:
+            if pool in self.capacity:
+                self.program.put(self.capacity[pool][period], most, 1)
+            for weight, rows in zip(weights, self.ceilings, strict=True):
+                if weight:
+                    self.program.put(rows[period], most, weight)
 
-    def _lots(self) -> None:
+    def _lot(self, pool: int, lot: Lot) -> tuple[int, list[int]]:
+        """Return the variables of a lot: its nodes, and where the price is not so much a node, one for each number."""
+        program, each = self.program, lot.micro_usd[0] if len(lot.micro_usd) == 1 else 0
+        nodes, by_number = program.variable(lot.most, each), list[int]()
+        paid = [(nodes, each)]
+        if len(lot.micro_usd) > 1:
+            by_number = [program.variable(price=usd) for usd in lot.micro_usd[:lot.most + 1]]
+            program.row([(one, 1) for one in by_number], 1, 1)
+            program.row([(nodes, -1), *((one, count) for count, one in enumerate(by_number))], 0, 0)
+            paid = list(zip(by_number, lot.micro_usd, strict=False))
+        for period in range(lot.start, min(lot.end, self.problem.periods)):
+            program.put(self.capacity[pool][period], nodes, -1)
+            for ceiling, rows in zip(self.problem.ceilings, self.ceilings, strict=True):
+                if ceiling.held and ceiling.weights[pool]:
+                    program.put(rows[period], nodes, ceiling.weights[pool])
         size = self.problem.period_seconds
-        for pool, counts in zip(self.problem.pools, self.lots, strict=True):
-            for lot, count in zip(pool.lots, counts, strict=True):
-                each, times = lot.micro_usd[0], count
-                if len(lot.micro_usd) > 1:
-                    cents = [usd // CENT for usd in lot.micro_usd]
-                    each, times = CENT, self.model.new_int_var(0, max(cents), "")
-                    self.model.add_element(count, cents, times)
-                self.paid.append(each * times)
-                self.spent.append((each, times, lot.start * size, lot.end * size))
+        for one, usd in paid:
+            if self.budget is not None:
+                program.put(self.budget, one, usd)
+            for purse, row in zip(self.problem.purses, self.purses, strict=True):
+                inside = min(lot.end * size, purse.end) - max(lot.start * size, purse.start)
+                if inside > 0:
+                    program.put(row, one, -(-usd * inside // ((lot.end - lot.start) * size * PURSE_UNIT)))
+        return nodes, by_number
 
-    def _pools(self) -> None:
-        """State that no pool has more in use than there is."""
-        for at, (pool, counts) in enumerate(zip(self.problem.pools, self.lots, strict=True)):
-            if pool.is_endless:
+    def _alike(self) -> None:
+        """Put tasks that cannot be told apart in order."""
+        waiting = [{other for other, task in enumerate(self.problem.tasks) if at in task.after}
+                   for at in range(len(self.tasks))]
+        known = zip(self.problem.tasks, self.tasks, waiting, strict=True)
+        for (one, mine, before), (other, theirs, then) in pairwise(known):
+            if one != other or before != then:
                 continue
-            there = pool.capacity or (0,) * self.problem.periods
-            steps = [(start, end, max(there) - nodes) for start, end, nodes in steps_of(there) if nodes < max(there)]
-            taken: list[tuple[int, int, Expr, int]] = [(start, end, less, 0) for start, end, less in steps]
-            served = [(start, end, nodes) for of, start, end, nodes in self.busy if of == at]
-            taken += [(start, end, nodes, 1) for start, end, nodes in served]
-            for lot, count in zip(pool.lots, counts, strict=True):
-                end = min(lot.end, self.problem.periods)
-                # what is not taken is absent while it could be there, and all of it before and after
-                taken += [(lot.start, end, lot.most - count, 1), (0, lot.start, lot.most, 0),
-                          (end, self.problem.periods, lot.most, 0)]
-            mine = [use for use in self.uses if use.pool == at]
-            self._cumulative([(use.interval, use.nodes) for use in mine], taken,
-                             max(there) + sum(lot.most for lot in pool.lots))
-            held = sum(there) + sum((min(lot.end, self.problem.periods) - lot.start) * count
-                                    for lot, count in zip(pool.lots, counts, strict=True))
-            self.model.add(sum(use.periods for use in mine)
-                           + sum((end - start) * nodes for start, end, nodes in served) <= held)
+            if mine.rejected is not None and theirs.rejected is not None:
+                self.program.row([(mine.rejected, 1), (theirs.rejected, -1)], most=0)
+            elif not one.may_pause:
+                self.program.row([(number, sign * int(start)) for sign, task in ((1, mine), (-1, theirs))
+                                  for number, start in zip(task.whole, task.ways.start, strict=True)], most=0)
 
-    def _cumulative(self, uses: list[tuple[cp_model.IntervalVar, Expr]],
-                    taken: list[tuple[int, int, Expr, int]], most: int) -> None:
-        """State that uses and what is taken from period to period are at most so much together.
+    def point(self, known: Schedule) -> dict[int, int] | None:
+        """Return a schedule as values of variables, those that are not 0; none where it uses a way that is not here."""
+        values: dict[int, int] = {}
+        for at, placed in enumerate(known.tasks):
+            mine = self.tasks[at]
+            if placed is None:
+                if mine.rejected is None:
+                    return None
+                values[mine.rejected] = 1
+                continue
+            chosen = self.chosen(at, placed)
+            if chosen is None:
+                return None
+            values.update(chosen)
+        self._supplied(known, values)
+        self._linked(known, values)
+        return values
 
-        What is taken is a number where its last part is 0, else it varies: CP-SAT 9.15 is wrong now and then where a
-        varying demand may be zero, so that it has one more, and so has all the time besides.
-        """
-        intervals, demands = [interval for interval, _ in uses], [demand for _, demand in uses]
-        for start, end, amount, varies in taken:
-            if start < end:
-                intervals.append(self.model.new_fixed_size_interval_var(start, end - start, ""))
-                demands.append(amount + varies)
-            for first, then in ((0, start), (end, self.problem.periods)) if varies else ():
-                if first < then:
-                    intervals.append(self.model.new_fixed_size_interval_var(first, then - first, ""))
-                    demands.append(1)
-            most += varies
-        self.model.add_cumulative(intervals, demands, most)
+    def _supplied(self, known: Schedule, values: dict[int, int]) -> None:
+        for service, counts in zip(self.counts, known.services, strict=True):
+            for load, rows in zip(service, counts, strict=True):
+                for variables, numbers in zip(load, rows, strict=True):
+                    values.update(zip(variables, numbers, strict=True))
+        for most, needs in self.busiest:
+            values[most] = max(sum(values.get(one, 0) * nodes for one, nodes in terms) for terms in needs)
+        for lots, nodes in zip(self.lots, known.lots, strict=True):
+            for (variable, by_number), count in zip(lots, nodes, strict=True):
+                values[variable] = count
+                if by_number:
+                    values[by_number[count]] = 1
 
-    def _ceilings(self) -> None:
-        for ceiling in self.problem.ceilings:
-            mine = [(use.interval, ceiling.weights[use.pool] * use.nodes) for use in self.uses
-                    if ceiling.weights[use.pool] and not (ceiling.held and self.problem.pools[use.pool].lots)]
-            taken: list[tuple[int, int, Expr, int]] = [
-                (lot.start, min(lot.end, self.problem.periods), weight * count, 1)
-                for pool, weight, counts in zip(self.problem.pools, ceiling.weights, self.lots, strict=True)
-                if ceiling.held and weight for lot, count in zip(pool.lots, counts, strict=True)]
-            taken += [(start, end, ceiling.weights[pool] * nodes, 1) for pool, start, end, nodes in self.busy
-                      if ceiling.weights[pool] and not (ceiling.held and self.problem.pools[pool].lots)]
-            self._cumulative(mine, taken, ceiling.most)
+    def chosen(self, at: int, placed: Placed) -> dict[int, int] | None:
+        """Return the values of a task's own variables; none where the way is not here."""
+        mine = self.tasks[at]
+        if len(placed.runs) == 1:
+            found = mine.ways.find(placed.option, placed.runs[0][0])
+            return None if found is None else {mine.whole[found]: 1}
+        task, size = self.problem.tasks[at], self.problem.period_seconds
+        for pattern, one in mine.patterns:
+            if pattern == placed:
+                return {one: 1}
+        if placed.option not in mine.paused:
+            return None
+        active = mine.paused[placed.option]
+        values = {mine.by_pauses[placed.option]: 1, mine.resumes[placed.option]: len(placed.runs) - 1}
+        values.update({active[period]: 1 for start, end in placed.runs for period in range(start, end)})
+        values.update({mine.resumed[placed.option][start]: 1 for start, _ in placed.runs})
+        late = 0 if task.due is None else max(0, placed.runs[-1][1] * size - task.due) * task.late_cents_per_day
+        if placed.option in mine.cents:
+            values[mine.cents[placed.option]] = -(-late // (24 * 3600))
+        return values
 
-    def _money(self) -> None:
-        if self.problem.budget is not None:
-            self.model.add(sum(self.paid) <= self.problem.budget)
-        for purse in self.problem.purses:
-            spent: list[Expr] = []
-            for each, times, start, end in self.spent:
-                inside = min(end, purse.end) - max(start, purse.start)
-                if inside > 0 and each:
-                    # in hundredths of a cent, up
-                    spent.append(-(-each * inside // ((end - start) * (CENT // 100))) * times)
-            self.model.add(sum(spent) <= purse.micro_usd // (CENT // 100))
-
-    def objective(self) -> Expr:
-        """Return micro-USD, with what is forgone and paid for being late."""
-        forgone = sum((task.worth or 0) * mine.rejected
-                      for task, mine in zip(self.problem.tasks, self.tasks, strict=True))
-        return sum(self.paid) + forgone + CENT * sum(mine.late for mine in self.tasks)
-
-
-def runs_of(periods: tuple[int, ...]) -> list[tuple[int, int]]:
-    """Return periods as stretches: first, and first after."""
-    runs: list[tuple[int, int]] = []
-    for period in periods:
-        if runs and runs[-1][1] == period:
-            runs[-1] = runs[-1][0], period + 1
-        else:
-            runs.append((period, period + 1))
-    return runs
-
-
-def steps_of(values: tuple[int, ...]) -> list[tuple[int, int, int]]:
-    """Return stretches of equal values: first, first after, and the value."""
-    steps: list[tuple[int, int, int]] = []
-    for at, value in enumerate(values):
-        if steps and steps[-1][2] == value:
-            steps[-1] = steps[-1][0], at + 1, value
-        else:
-            steps.append((at, at + 1, value))
-    return steps
+    def _linked(self, known: Schedule, values: dict[int, int]) -> None:
+        for (at, what), variables in self.links.items():
+            placed = known.tasks[at]
+            for period, one in enumerate(variables):
+                if what == "begun":
+                    values[one] = int(placed is not None and placed.runs[0][0] <= period)
+                else:
+                    values[one] = int(placed is None or placed.runs[-1][1] > period)

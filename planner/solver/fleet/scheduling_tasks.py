@@ -1,190 +1,229 @@
-"""Tasks in the CP-SAT model: a start, an interval for each option, and for what may pause a choice by period."""
+"""Tasks in the linear program: one variable for each way, and for what may pause a choice by period."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
-from typing import TypeAlias
 
-from ortools.sat.python import cp_model
+import numpy as np
 
-from planner.solver.fleet.schedule import DAY_SECONDS, HOUR_SECONDS, Option, Problem, Task
+from planner.solver.check_schedule import spent_on
+from planner.solver.fleet.program import Ints, Program
+from planner.solver.fleet.schedule import CENT, Option, Placed, Problem, Task, late_cost, lateness
+from planner.solver.fleet.ways import Ways, late_of, nodes_of, paid_of, paid_within, pools_of, ways_of
 
-Expr: TypeAlias = cp_model.LinearExpr | int
+PURSE_UNIT = CENT // 100
+"""Micro-USD in which money of a quarter is counted."""
 
 
 @dataclass(slots=True)
 class TaskVars:
     """Decisions about one task."""
 
-    start: cp_model.IntVar
-    rejected: Expr
-    whole: list[cp_model.IntVar]
-    """By option: done by it without a pause."""
-    paused: dict[int, dict[int, cp_model.IntVar]] = field(default_factory=dict)
-    """By option: in which periods it runs, where it may pause."""
-    by_pauses: dict[int, cp_model.IntVar] = field(default_factory=dict)
+    ways: Ways
+    whole: range
+    """Variables of the ways."""
+    choice: int = 0
+    """Row: one way, with pauses, or rejected."""
+    rejected: int | None = None
+    by_pauses: dict[int, int] = field(default_factory=dict)
     """By option: done by it with pauses."""
-    resumes: Expr = 0
-    ends: Expr = 0
-    """First period after the last, where it pauses."""
-    end: Expr = 0
-    """Second at which it ends."""
-    late: Expr = 0
-    """Cents."""
-
-
-@dataclass(frozen=True, slots=True)
-class Use:
-    """So many nodes of a pool in an interval of periods."""
-
-    pool: int
-    interval: cp_model.IntervalVar
-    nodes: Expr
-    periods: Expr
-    """Node-periods in all."""
+    paused: dict[int, dict[int, int]] = field(default_factory=dict)
+    """By option: in which periods it runs, where it pauses."""
+    resumes: dict[int, int] = field(default_factory=dict)
+    """By option: how often it is resumed."""
+    resumed: dict[int, dict[int, int]] = field(default_factory=dict)
+    """By option: with which periods a run begins."""
+    cents: dict[int, int] = field(default_factory=dict)
+    """By option: price of being late, where it pauses."""
+    patterns: list[tuple[Placed, int]] = field(default_factory=list)
+    """Ways with pauses that are looked at, and their variables, where not all are."""
+    begun: dict[int, int] = field(default_factory=dict)
+    """Rows: it has begun by a period."""
+    open: dict[int, int] = field(default_factory=dict)
+    """Rows: it has not ended with a period."""
 
 
 class TaskModel:
     """What tasks decide, use and cost."""
 
-    def __init__(self, problem: Problem) -> None:
-        """State all tasks of a problem."""
-        self.problem = problem
-        self.model = cp_model.CpModel()
-        self.uses: list[Use] = []
-        self.paid: list[Expr] = []
-        self.spent: list[tuple[int, Expr, int, int]] = []
-        """Micro-USD, how often they are paid, and the seconds between which."""
-        self.tasks = [self._task(task) for task in problem.tasks]
-        self._orders()
-        self._alike()
+    def __init__(self, problem: Problem, ways: Sequence[Ways] | None = None,
+                 paused: Sequence[Sequence[Placed]] = ()) -> None:
+        """State all tasks of a problem, in all ways or in those given."""
+        self.problem, self.program = problem, Program()
+        self.links: dict[tuple[int, str], range] = {}
+        """Variables that say by period whether a task has begun, or is not done."""
+        periods = problem.periods
+        self.capacity = {at: self.program.rows(periods, most=pool.capacity[0] if pool.capacity else 0)
+                         for at, pool in enumerate(problem.pools) if not pool.is_endless}
+        for at, rows in self.capacity.items():
+            for row, nodes in zip(rows, problem.pools[at].capacity or (), strict=False):
+                self.program.most[row] = nodes
+        self.ceilings = [self.program.rows(periods, most=one.most) for one in problem.ceilings]
+        self.budget = None if problem.budget is None else self.program.row((), most=problem.budget)
+        self.purses = [self.program.row((), most=one.micro_usd // PURSE_UNIT) for one in problem.purses]
+        self.tasks = [self._task(at, None if ways is None else ways[at]) for at in range(len(problem.tasks))]
+        for at, task in enumerate(problem.tasks):
+            for other in task.after:
+                self._order(at, other)
+        self.add([(at, mine.ways) for at, mine in enumerate(self.tasks)], [mine.whole for mine in self.tasks])
+        for at, several in enumerate(paused):
+            for placed in several:
+                self.add_paused(at, placed)
 
-    def _task(self, task: Task) -> TaskVars:
-        model, problem = self.model, self.problem
-        first = problem.earliest(task)
-        last = problem.periods - 1
-        start = model.new_int_var(min(first, last), last, "start")
-        rejected: Expr = model.new_bool_var("rejected") if task.worth is not None else 0
-        whole = [model.new_bool_var("option") for _ in task.options]
-        mine = TaskVars(start, rejected, whole)
-        for at, option in enumerate(task.options):
-            if task.may_pause and not problem.pools[option.pool].is_endless:
-                mine.by_pauses[at] = model.new_bool_var("pauses")
-        model.add(sum(whole) + sum(mine.by_pauses.values()) + rejected == 1)
-        if first > last:
-            model.add(sum(whole) + sum(mine.by_pauses.values()) == 0)
+    def _task(self, at: int, given: Ways | None) -> TaskVars:
+        task, program = self.problem.tasks[at], self.program
+        ways = given if given is not None else ways_of(self.problem, at, linked=is_linked(self.problem, at))
+        mine = TaskVars(ways, program.variables(len(ways), price=ways.micro_usd))
+        mine.choice = program.row((), 1, 1)
         if task.worth is not None:
-            model.add(start == min(first, last)).only_enforce_if(rejected)
-        size, until = problem.period_seconds, problem.horizon if task.deadline is None else task.deadline
-        for at, option in enumerate(task.options):
-            length = problem.length(option)
-            latest = (min(problem.horizon, until) - option.seconds) // size
-            if latest < first:
-                model.add(whole[at] == 0)
-                continue
-            model.add(start <= latest).only_enforce_if(whole[at])
-            interval = model.new_optional_fixed_size_interval_var(start, length, whole[at], "run")
-            self.uses.append(Use(option.pool, interval, option.nodes, length * option.nodes * whole[at]))
-            self._spend(mine, at, option, start)
-        self._pauses(task, mine, until)
-        done = sum(option.seconds * one for option, one in zip(task.options, whole, strict=True))
-        mine.end = start * size + done
-        if mine.by_pauses:
-            end = model.new_int_var(0, problem.horizon, "end")
-            paused = sum(mine.by_pauses.values())
-            model.add(end == start * size + done).only_enforce_if(~self._flag(paused))
-            model.add(end == mine.ends * size).only_enforce_if(self._flag(paused))
-            mine.end = end
-        if task.due is not None:
-            price = task.late_cents_per_day
-            late = model.new_int_var(0, -(-problem.horizon * price // DAY_SECONDS), "late")
-            limit = model.add(late * DAY_SECONDS >= (mine.end - task.due) * price)
-            if task.worth is not None:
-                limit.only_enforce_if(~rejected)  # type: ignore[operator]
-            mine.late = late
+            mine.rejected = program.variable(price=task.worth)
+            program.put(mine.choice, mine.rejected, 1)
+        if task.may_pause and given is None:
+            self._pauses(task, mine)
         return mine
 
-    def _flag(self, expression: Expr) -> cp_model.IntVar:
-        """Return a literal that is an expression of value 0 or 1."""
-        flag = self.model.new_bool_var("")
-        self.model.add(expression == flag)
-        return flag
+    def add(self, ways: Sequence[tuple[int, Ways]], variables: Sequence[range]) -> None:
+        """Add variables of ways of tasks to all rows that they count in."""
+        for (at, mine), numbers in zip(ways, variables, strict=True):
+            task, columns = self.problem.tasks[at], np.arange(numbers.start, numbers.stop, dtype=np.int64)
+            one, stated = np.ones(len(mine), dtype=np.int64), self.tasks[at]
+            self.program.put_all(one * stated.choice, columns, one)
+            nodes, pools, length = nodes_of(task, mine), pools_of(task, mine), mine.end - mine.start
+            first = np.full(len(self.problem.pools), -1, dtype=np.int64)
+            for pool, rows in self.capacity.items():
+                first[pool] = rows.start
+            self._over(first[pools], mine.start, length, columns, nodes)
+            for ceiling, rows in zip(self.problem.ceilings, self.ceilings, strict=True):
+                weights = np.array([0 if ceiling.held and pool.lots else weight for weight, pool in zip(
+                    ceiling.weights, self.problem.pools, strict=True)], dtype=np.int64)
+                self._over(np.where(weights[pools] > 0, rows.start, -1), mine.start, length, columns,
+                           nodes * weights[pools])
+            if self.budget is not None:
+                self.program.put_all(one * self.budget, columns, paid_of(task, mine))
+            for purse, row in zip(self.problem.purses, self.purses, strict=True):
+                self.program.put_all(one * row, columns, paid_within(self.problem, task, mine, purse, PURSE_UNIT))
+            for linked, moment in ((stated.begun, mine.start), (stated.open, mine.end - 1)):
+                if linked:
+                    rows_of = np.full(self.problem.periods, -1, dtype=np.int64)
+                    rows_of[list(linked)] = list(linked.values())
+                    put = rows_of[moment]
+                    self.program.put_all(put[put >= 0], columns[put >= 0], -one[put >= 0])
 
-    def _pauses(self, task: Task, mine: TaskVars, until: int) -> None:
+    def add_paused(self, at: int, placed: Placed) -> None:
+        """Add one way to do a task with pauses."""
+        task, mine, program = self.problem.tasks[at], self.tasks[at], self.program
+        option, paid = task.options[placed.option], placed.cost(task)
+        one = program.variable(price=paid + late_cost(task, lateness(self.problem, task, placed)))
+        mine.patterns.append((placed, one))
+        program.put(mine.choice, one, 1)
+        for period in (period for start, end in placed.runs for period in range(start, end)):
+            program.put(self.capacity[option.pool][period], one, option.nodes)
+            for ceiling, rows in zip(self.problem.ceilings, self.ceilings, strict=True):
+                if not (ceiling.held and self.problem.pools[option.pool].lots):
+                    program.put(rows[period], one, option.nodes * ceiling.weights[option.pool])
+        if self.budget is not None:
+            program.put(self.budget, one, paid)
+        for purse, row in zip(self.problem.purses, self.purses, strict=True):
+            parts = (math.ceil(usd * max(0, min(end, purse.end) - max(start, purse.start)) / (end - start) / PURSE_UNIT)
+                     for usd, start, end in spent_on(self.problem, task, placed))
+            program.put(row, one, sum(parts))
+        if mine.begun:
+            program.put(mine.begun[placed.runs[0][0]], one, -1)
+        if mine.open:
+            program.put(mine.open[placed.runs[-1][1] - 1], one, -1)
+
+    def _over(self, first: Ints, start: Ints, length: Ints, columns: Ints, factors: Ints) -> None:
+        """Add each variable to its rows of all periods in which it runs; a first row of -1 is none."""
+        kept = first >= 0
+        first, start, length, columns, factors = (one[kept] for one in (first, start, length, columns, factors))
+        steps = np.arange(length.sum()) - np.repeat(np.cumsum(length) - length, length)
+        self.program.put_all(np.repeat(first + start, length) + steps, np.repeat(columns, length),
+                             np.repeat(factors, length))
+
+    def _pauses(self, task: Task, mine: TaskVars) -> None:
         """State a task that may pause, period by period."""
-        if not mine.by_pauses:
-            return
-        model, problem, size = self.model, self.problem, self.problem.period_seconds
-        first, last = problem.earliest(task), min(problem.horizon, until) // size
-        for at, chosen in mine.by_pauses.items():
-            option = task.options[at]
-            active: dict[int, cp_model.IntVar] = {}
-            for period in range(first, last):
-                runs = model.new_bool_var("")
-                model.add_implication(runs, chosen)
-                interval = model.new_optional_fixed_size_interval_var(period, 1, runs, "")
-                self.uses.append(Use(option.pool, interval, option.nodes, option.nodes * runs))
-                active[period] = runs
-            mine.paused[at] = active
-        begun = [model.new_bool_var("") for _ in range(first, last)]
-        ends = model.new_int_var(0, problem.periods, "ends")
-        any_: dict[int, Expr] = {
-            period: sum(active[period] for active in mine.paused.values()) for period in range(first, last)}
-        for period in range(first, last):
-            model.add(begun[period - first] >= any_[period] - any_.get(period - 1, 0))
-            for active in mine.paused.values():
-                model.add(ends >= period + 1).only_enforce_if(active[period])
-                model.add(mine.start <= period).only_enforce_if(active[period])
-        mine.ends = ends
-        mine.resumes = sum(begun) - sum(mine.by_pauses.values())
-        model.add(mine.resumes >= 0)
-        for at, chosen in mine.by_pauses.items():
-            option = task.options[at]
-            limit = sum(mine.paused[at].values()) * size >= option.seconds + mine.resumes * option.resume_seconds
-            model.add(limit).only_enforce_if(chosen)
-            extra = model.new_int_var(0, problem.periods * option.resume_micro_usd, "")
-            model.add(extra >= mine.resumes * option.resume_micro_usd).only_enforce_if(chosen)
-            self.paid += [option.micro_usd * chosen, extra]
-            if problem.purses:
-                rate = -(-option.micro_usd * size // option.seconds) + option.resume_micro_usd
-                self.spent += [(rate, active, period * size, (period + 1) * size)
-                               for period, active in mine.paused[at].items()]
+        problem, program, size = self.problem, self.program, self.problem.period_seconds
+        until = min(problem.horizon, problem.horizon if task.deadline is None else task.deadline)
+        periods = range(problem.earliest(task), until // size)
+        late = late_of(task, (np.arange(periods.start, periods.stop, dtype=np.int64) + 1) * size)
+        for at, option in enumerate(task.options):
+            if problem.pools[option.pool].is_endless or len(periods) < problem.length(option):
+                continue
+            chosen = program.variable(price=option.micro_usd)
+            resumes = program.variable(len(periods), option.resume_micro_usd)
+            active = dict(zip(periods, program.variables(len(periods)), strict=True))
+            begun = dict(zip(periods, program.variables(len(periods)), strict=True))
+            cents = program.variable(int(late[-1]) // CENT, CENT) if late[-1] else None
+            for period, runs in active.items():
+                self._in_period(option, period, runs)
+                before = [(active[period - 1], 1)] if period - 1 in active else []
+                program.row([(runs, 1), (chosen, -1)], most=0)
+                program.row([(begun[period], 1), (runs, -1), *before], least=0)
+                if cents is not None:
+                    program.row([(cents, 1), (runs, -int(late[period - periods.start]) // CENT)], least=0)
+            program.row([(resumes, 1), (chosen, 1), *((one, -1) for one in begun.values())], least=0)
+            program.row([*((one, size) for one in active.values()), (resumes, -option.resume_seconds),
+                         (chosen, -option.seconds)], least=0)
+            program.put(mine.choice, chosen, 1)
+            if self.budget is not None:
+                program.put(self.budget, chosen, option.micro_usd)
+                program.put(self.budget, resumes, option.resume_micro_usd)
+            mine.by_pauses[at], mine.paused[at], mine.resumes[at], mine.resumed[at] = chosen, active, resumes, begun
+            if cents is not None:
+                mine.cents[at] = cents
 
-    def _spend(self, mine: TaskVars, at: int, option: Option, start: cp_model.IntVar) -> None:
-        """State what an option without a pause costs, and in which purse."""
-        self.paid.append(option.micro_usd * mine.whole[at])
-        rate = -(-option.micro_usd * HOUR_SECONDS // option.seconds)
-        for purse in self.problem.purses if rate else ():
-            # hours of it that lie in the purse, up
-            begin, end = start * self.problem.period_seconds, start * self.problem.period_seconds + option.seconds
-            low, high = self._second(), self._second()
-            self.model.add_max_equality(low, [begin, purse.start])
-            self.model.add_min_equality(high, [end, purse.end])
-            hours = self.model.new_int_var(0, -(-option.seconds // HOUR_SECONDS), "")
-            self.model.add(hours * HOUR_SECONDS >= high - low).only_enforce_if(mine.whole[at])
-            self.spent.append((rate, hours, purse.start, purse.end))
+    def _in_period(self, option: Option, period: int, runs: int) -> None:
+        """State what a task with pauses takes in a period in which it runs."""
+        problem, program, size = self.problem, self.program, self.problem.period_seconds
+        program.put(self.capacity[option.pool][period], runs, option.nodes)
+        for ceiling, rows in zip(problem.ceilings, self.ceilings, strict=True):
+            if not (ceiling.held and problem.pools[option.pool].lots):
+                program.put(rows[period], runs, option.nodes * ceiling.weights[option.pool])
+        rate = -(-option.micro_usd * size // option.seconds) + option.resume_micro_usd
+        for purse, row in zip(problem.purses, self.purses, strict=True):
+            inside = min((period + 1) * size, purse.end) - max(period * size, purse.start)
+            if inside > 0 and rate:
+                program.put(row, runs, -(-rate * inside // (size * PURSE_UNIT)))
 
-    def _second(self) -> cp_model.IntVar:
-        return self.model.new_int_var(0, 2 * self.problem.horizon, "")
+    def _order(self, at: int, other: int) -> None:
+        """State that a task begins after another has ended; what waits for something rejected is rejected."""
+        begun, opened = self._begun(at), self._open(other)
+        for period in range(self.problem.periods):
+            self.program.row([(begun[period], 1), (opened[period], 1)], most=1)
 
-    def _orders(self) -> None:
-        """State what waits for what; what waits for something rejected is rejected."""
-        for task, mine in zip(self.problem.tasks, self.tasks, strict=True):
-            for other in task.after:
-                before = self.tasks[other]
-                self.model.add(mine.rejected >= before.rejected)
-                limit = self.model.add(mine.start * self.problem.period_seconds >= before.end)
-                if task.worth is not None:
-                    limit.only_enforce_if(~mine.rejected)  # type: ignore[operator]
+    def _begun(self, at: int) -> range:
+        """Return variables that say whether a task has begun by a period."""
+        mine, program, periods = self.tasks[at], self.program, range(self.problem.periods)
+        if mine.begun:
+            return self.links[at, "begun"]
+        by = program.variables(len(periods))
+        mine.begun = {period: program.row([(by[period], 1), *([(by[period - 1], -1)] if period else [])], least=0)
+                      for period in periods}
+        for active in mine.paused.values():
+            for period, runs in active.items():
+                program.row([(by[period], 1), (runs, -1)], least=0)
+        self.links[at, "begun"] = by
+        return by
 
-    def _alike(self) -> None:
-        """Put tasks that cannot be told apart in order."""
-        waiting = [{other for other, task in enumerate(self.problem.tasks) if at in task.after}
-                   for at in range(len(self.tasks))]
-        known = zip(self.problem.tasks, self.tasks, waiting, strict=True)
-        for (one, mine, before), (other, theirs, then) in pairwise(known):
-            if one == other and before == then:
-                self.model.add(mine.rejected <= theirs.rejected)
-                if one.worth is None:
-                    self.model.add(mine.start <= theirs.start)
+    def _open(self, at: int) -> range:
+        """Return variables that say whether a task has not ended with a period."""
+        mine, program, periods = self.tasks[at], self.program, range(self.problem.periods)
+        if mine.open:
+            return self.links[at, "open"]
+        still = program.variables(len(periods))
+        mine.open = {period: program.row([(still[period], 1), *(
+            [(still[period + 1], -1)] if period + 1 in periods else [])], least=0) for period in periods}
+        if mine.rejected is not None:
+            program.put(mine.open[periods[-1]], mine.rejected, -1)
+        for active in mine.paused.values():
+            for period, runs in active.items():
+                program.row([(still[period], 1), (runs, -1)], least=0)
+        self.links[at, "open"] = still
+        return still
+
+
+def is_linked(problem: Problem, at: int) -> bool:
+    """Say whether a task waits for another, or another for it."""
+    return bool(problem.tasks[at].after) or any(at in task.after for task in problem.tasks)
