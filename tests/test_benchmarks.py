@@ -8,6 +8,6 @@ import pytest
 
 
 @pytest.mark.parametrize("name", ["process", "speed", "exact", "metamorphic", "validation", "rules", "formulas",
-                                  "throughput", "transfer", "serving_speed", "whole"])
+                                  "throughput", "transfer", "serving_speed", "whole", "scheduling"])
 def test_imports(name: str) -> None:
     assert import_module(f"benchmarks.{name}").__doc__

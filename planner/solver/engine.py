@@ -5,6 +5,7 @@ Both models go through `run`. Imported only where a CP-SAT solve is needed: orto
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from ortools.sat.python import cp_model
@@ -21,6 +22,8 @@ class Ending:
     bound: int | None
     deterministic_time: float
     solver: cp_model.CpSolver
+    interrupted: bool = False
+    """Whether Ctrl-C ended it."""
 
     def read(self, expression: cp_model.LinearExprT) -> int:
         """Return the value of `expression` in the solution. Raises ValueError when there is no solution."""
@@ -45,16 +48,28 @@ def run(model: cp_model.CpModel, objective: cp_model.LinearExprT, settings: Sett
     solver.parameters.catch_sigint_signal = False
     if settings.deterministic_limit is not None:
         solver.parameters.max_deterministic_time = settings.deterministic_limit
-    status = solver.solve(model)
+    status, interrupted = _interruptible(solver, model) if settings.so_far else (solver.solve(model), False)
     spent = solver.response_proto.deterministic_time
     if status in {cp_model.OPTIMAL, cp_model.FEASIBLE}:
         value, bound = solver.value(objective), _bound(model, solver)
-        return Ending("optimal" if value == bound else "feasible", value, bound, spent, solver)
+        return Ending("optimal" if value == bound else "feasible", value, bound, spent, solver,
+                      interrupted)
     if status == cp_model.INFEASIBLE:
         return Ending("infeasible", None, None, spent, solver)
     if status == cp_model.UNKNOWN:
-        return Ending("undecided", None, _bound(model, solver), spent, solver)
+        return Ending("undecided", None, _bound(model, solver), spent, solver, interrupted)
     raise RuntimeError(f"CP-SAT ended with {solver.status_name(status)}")
+
+
+def _interruptible(solver: cp_model.CpSolver, model: cp_model.CpModel) -> tuple[cp_model.CpSolverStatus, bool]:
+    """Return how a solve ended that Ctrl-C may end, and whether it did: Python hears of it in the main thread only."""
+    with ThreadPoolExecutor(1) as pool:
+        ending = pool.submit(solver.solve, model)
+        try:
+            return ending.result(), False
+        except KeyboardInterrupt:
+            solver.stop_search()
+            return ending.result(), True
 
 
 def _bound(model: cp_model.CpModel, solver: cp_model.CpSolver) -> int:

@@ -14,13 +14,16 @@ class Settings:
     """One worker and a fixed seed give the same answer on every run; `deterministic_limit` is not wall time.
 
     With a limit, a solve may end as feasible or undecided; without one it ends with a proof. linearization: how much of
-    a model CP-SAT's linear relaxation holds; 2 is all of it.
+    a model CP-SAT's linear relaxation holds; 2 is all of it. so_far: whether Ctrl-C leaves the best so far.
+    seconds: of the clock, for what no other limit stops; none by default, as answers would then differ.
     """
 
     deterministic_limit: float | None = None
     seed: int = 0
     workers: int = 1
     linearization: int = 1
+    so_far: bool = False
+    seconds: float | None = None
 
 
 class OutOfTime(Exception):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from planner.answer.schema import Plan
-from planner.ask.account import provenance_of
+from planner.ask.account import Interrupted, provenance_of
 from planner.ask.portfolio.added import added_to, kept_to
 from planner.ask.portfolio.cause import no_plan
 from planner.ask.portfolio.dated import assignments_of
@@ -29,7 +29,9 @@ Known = dict[object, Columns]
 
 def plan_portfolio(portfolio: Portfolio, catalog: Catalog, *, defaults: Sequence[Default] = (),
                    effort: Effort = UNLIMITED, before: Portfolio | None = None) -> Plan:
-    """Return the cheapest plan found for many jobs on one fleet, with its gap. Raises PlannerError for wrong input.
+    """Return the cheapest plan found for many jobs on one fleet, with its gap.
+
+    Raises PlannerError for wrong input, and Interrupted with the best so far where Ctrl-C ended the search.
 
     before: the same without the last jobs, which are then added to its plan.
     """
@@ -45,7 +47,7 @@ def plan_portfolio(portfolio: Portfolio, catalog: Catalog, *, defaults: Sequence
     decided = [price_dates(one.offer.as_of for one in agenda.suppliers),
                *(one for job, columns in zip(agenda.jobs, agenda.columns, strict=True)
                  for one in job.decided(columns) if one.name != "max_gpus")]
-    return Plan(status=found.status, notes=agenda.market.notes, objective=objective_of(agenda, found),
+    plan = Plan(status=found.status, notes=agenda.market.notes, objective=objective_of(agenda, found),
                 assignments=assignments_of(agenda, found) if planned else (),
                 supply=supply_of(agenda, found) if planned else (),
                 periods=periods_of(agenda, found) if planned else (),
@@ -54,6 +56,9 @@ def plan_portfolio(portfolio: Portfolio, catalog: Catalog, *, defaults: Sequence
                 search=account.model_copy(update={"removed": removed}),
                 infeasible=no_plan(agenda, effort) if found.status == "infeasible" else None,
                 provenance=provenance_of(portfolio, catalog, (*defaults, *decided)))
+    if found.interrupted:
+        raise Interrupted(plan)
+    return plan
 
 
 def answered(portfolio: Portfolio, catalog: Catalog, effort: Effort, known: Known) -> tuple[Agenda, Schedule]:
@@ -71,13 +76,15 @@ def prepared(portfolio: Portfolio, catalog: Catalog, effort: Effort, known: Know
         key = asked.workload, job.terms.limits, job.terms.period, market.offers
         if key not in known:
             known[key] = job.columns(effort, "shared")
+            if known[key].interrupted:
+                raise KeyboardInterrupt  # without all columns there is no schedule yet
         columns.append(known[key])
     return agenda_of(portfolio, jobs, columns, market, suppliers, catalog.reliability)
 
 
 def _so_far(agenda: Agenda, found: Schedule) -> Schedule:
     """Return a schedule without its proof where the time was over before every column was known."""
-    if all(columns.open_bound is None and not columns.interrupted for columns in agenda.columns):
+    if all(columns.open_bound is None for columns in agenda.columns):
         return found
     if found.value is None:
         return Schedule("undecided")

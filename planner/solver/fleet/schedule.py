@@ -195,6 +195,8 @@ class Schedule:
     """Nodes of each lot, by pool."""
     value: int | None = None
     bound: int | None = None
+    interrupted: bool = False
+    """Whether Ctrl-C ended the search."""
 
 
 def lateness(problem: Problem, task: Task, placed: Placed) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 from planner.solver.check_schedule import spent_on
 from planner.solver.fleet.program import Ints, Program
 from planner.solver.fleet.schedule import CENT, Option, Placed, Problem, Task, late_cost, lateness
-from planner.solver.fleet.ways import Ways, late_of, nodes_of, paid_of, paid_within, pools_of, ways_of
+from planner.solver.fleet.ways import Ways, every_way, late_of, nodes_of, paid_of, paid_within, pools_of
 
 PURSE_UNIT = CENT // 100
 """Micro-USD in which money of a quarter is counted."""
@@ -63,7 +63,8 @@ class TaskModel:
         self.ceilings = [self.program.rows(periods, most=one.most) for one in problem.ceilings]
         self.budget = None if problem.budget is None else self.program.row((), most=problem.budget)
         self.purses = [self.program.row((), most=one.micro_usd // PURSE_UNIT) for one in problem.purses]
-        self.tasks = [self._task(at, None if ways is None else ways[at]) for at in range(len(problem.tasks))]
+        self.tasks = [self._task(task, mine, in_full=ways is None) for task, mine in zip(
+            problem.tasks, every_way(problem) if ways is None else ways, strict=True)]
         for at, task in enumerate(problem.tasks):
             for other in task.after:
                 self._order(at, other)
@@ -72,15 +73,14 @@ class TaskModel:
             for placed in several:
                 self.add_paused(at, placed)
 
-    def _task(self, at: int, given: Ways | None) -> TaskVars:
-        task, program = self.problem.tasks[at], self.program
-        ways = given if given is not None else ways_of(self.problem, at, linked=is_linked(self.problem, at))
+    def _task(self, task: Task, ways: Ways, *, in_full: bool) -> TaskVars:
+        program = self.program
         mine = TaskVars(ways, program.variables(len(ways), price=ways.micro_usd))
         mine.choice = program.row((), 1, 1)
         if task.worth is not None:
             mine.rejected = program.variable(price=task.worth)
             program.put(mine.choice, mine.rejected, 1)
-        if task.may_pause and given is None:
+        if task.may_pause and in_full:
             self._pauses(task, mine)
         return mine
 
@@ -222,8 +222,3 @@ class TaskModel:
                 program.row([(still[period], 1), (runs, -1)], least=0)
         self.links[at, "open"] = still
         return still
-
-
-def is_linked(problem: Problem, at: int) -> bool:
-    """Say whether a task waits for another, or another for it."""
-    return bool(problem.tasks[at].after) or any(at in task.after for task in problem.tasks)

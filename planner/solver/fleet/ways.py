@@ -34,6 +34,12 @@ class Ways:
         return int(found[0]) if len(found) else None
 
 
+def every_way(problem: Problem) -> list[Ways]:
+    """Return all ways of all tasks."""
+    linked = {other for task in problem.tasks for other in task.after}
+    return [ways_of(problem, at, linked=at in linked or bool(task.after)) for at, task in enumerate(problem.tasks)]
+
+
 def ways_of(problem: Problem, at: int, *, linked: bool) -> Ways:
     """Return all ways of a task that keep its dates.
 

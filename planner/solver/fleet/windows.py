@@ -1,0 +1,133 @@
+"""Many tasks: ways that the relaxation finds near the best, a first schedule of them, then window after window."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from random import Random
+
+import numpy as np
+
+from planner.solver.check_schedule import check_schedule
+from planner.solver.fleet.branching import branched
+from planner.solver.fleet.greedy import greedy
+from planner.solver.fleet.reading import read, solved
+from planner.solver.fleet.relaxing import Relaxation, Relaxed
+from planner.solver.fleet.schedule import CENT, Placed, Problem, Schedule
+from planner.solver.fleet.scheduling_model import Model
+from planner.solver.fleet.ways import Ways
+from planner.solver.settings import Settings
+
+MOST_WAYS = 8_000
+"""Of all tasks that are looked at together, and of those of a window."""
+EACH_OPTION = 2
+"""Ways of every option, at least."""
+GAP = 0.005
+"""At which the first schedule is good enough."""
+NODES = 50
+"""Of branch and bound for it."""
+WINDOW = 20
+"""Tasks that are free at a time."""
+WINDOWS = 12
+WINDOW_SHARE = 1 / 30
+"""Of the time, for each window."""
+
+
+def improved(problem: Problem, settings: Settings) -> Schedule:
+    """Return the best schedule found in the time of `settings`, with the bound of the relaxation."""
+    relaxation = Relaxation(problem)
+    relaxed = relaxation.solve()
+    if relaxed is None or settings.deterministic_limit is None:
+        return solved(problem, Model(problem), settings)
+    limit = settings.deterministic_limit
+    # what must be done may be left out at a price at first, so that there is always a schedule to start from
+    dear = 2 * sum(int(mine.micro_usd.max()) for mine in relaxed.ways if len(mine)) // CENT * CENT + CENT
+    asked, must = problem, {at for at, task in enumerate(problem.tasks) if task.worth is None}
+    problem = replace(problem, tasks=tuple(replace(task, worth=dear) if at in must else task
+                                           for at, task in enumerate(problem.tasks)))
+    model = Model(problem, _near(relaxed, MOST_WAYS), relaxation.paused)
+    first = branched(model.program, GAP, NODES, settings.seconds)
+    known = [one for one in (greedy(problem), read(problem, model, first.values) if first.values else None)
+             if one is not None and one.value is not None]
+    if not known:
+        return Schedule("undecided", bound=relaxed.bound)
+    best = min(known, key=lambda one: one.value or 0)
+    random, each = Random(settings.seed), replace(settings, deterministic_limit=limit * WINDOW_SHARE)
+    for _ in range(WINDOWS):
+        if best.value == relaxed.bound:
+            break
+        free = _window(problem, best, random, must)
+        tried = solved(problem, _around(problem, relaxed, relaxation.paused, best, free), each, best)
+        if tried.value is not None and best.value is not None and tried.value < best.value:
+            best = replace(tried, interrupted=False)
+        if tried.interrupted:
+            best = replace(best, interrupted=True)
+            break
+    if best.value is None or any(best.tasks[at] is None for at in must):
+        return Schedule("undecided", bound=relaxed.bound)
+    if wrong := check_schedule(asked, replace(best, status="feasible", bound=relaxed.bound)):
+        raise RuntimeError(f"an independent check contradicts the solver: {wrong[0]}")
+    bound = min(max(relaxed.bound, 0), best.value)
+    return replace(best, status="optimal" if bound == best.value else "feasible", bound=bound)
+
+
+def _near(relaxed: Relaxed, most: int) -> list[Ways]:
+    """Return the ways that cost least more than the best by the prices of the relaxation."""
+    every = np.sort(np.concatenate(relaxed.more))
+    limit = every[min(most, len(every)) - 1] if len(every) else 0.0
+    return [_nearest(relaxed, at, limit) for at in range(len(relaxed.ways))]
+
+
+def _nearest(relaxed: Relaxed, at: int, limit: float) -> Ways:
+    more = relaxed.more[at]
+    kept = more <= limit
+    ways = relaxed.ways[at]
+    order = np.lexsort((ways.start, more, ways.option))
+    first = np.flatnonzero(np.diff(ways.option[order], prepend=-1))
+    for step in range(EACH_OPTION):
+        # of each option the next best, and as early and as late as may be
+        kept[order[np.minimum(first + step, len(order) - 1)]] = True
+    edge = np.diff(ways.option, prepend=-1, append=-1) != 0
+    return ways.take(kept | edge[:-1] | edge[1:])
+
+
+def _window(problem: Problem, best: Schedule, random: Random, must: set[int]) -> set[int]:
+    """Return tasks to look at again: those that run about some moment, or of two pools, or any."""
+    tasks, middle = range(len(problem.tasks)), random.randrange(problem.periods)
+    pools = set(random.sample(range(len(problem.pools)), min(2, len(problem.pools))))
+    how = random.randrange(3)
+
+    def far(at: int) -> tuple[float, float]:
+        placed = best.tasks[at]
+        if placed is None and at in must:
+            return -1.0, random.random()
+        if placed is None or how == 0:
+            return 0.0, random.random()
+        away = abs((placed.runs[0][0] + placed.runs[-1][1]) / 2 - middle)
+        other = how == 1 and problem.tasks[at].options[placed.option].pool not in pools
+        return float(other), away * random.random()
+    return set(sorted(tasks, key=far)[:WINDOW])
+
+
+def _around(problem: Problem, relaxed: Relaxed, paused: Sequence[Sequence[Placed]], best: Schedule, free: set[int]
+            ) -> Model:
+    """Return the model in which only some tasks may move."""
+    share = MOST_WAYS // max(1, len(free))
+    ways, patterns = [], []
+    for at, (mine, placed) in enumerate(zip(relaxed.ways, best.tasks, strict=True)):
+        now = np.zeros(len(mine), dtype=bool)
+        if placed is not None and len(placed.runs) == 1:
+            now = (mine.option == placed.option) & (mine.start == placed.runs[0][0])
+        mine_paused = list(paused[at]) if at in free else []
+        if placed is not None and len(placed.runs) > 1 and placed not in mine_paused:
+            mine_paused.append(placed)
+        if at in free:
+            now[np.argsort(relaxed.more[at], kind="stable")[:share]] = True
+        ways.append(mine.take(now))
+        patterns.append(mine_paused)
+    model = Model(problem, ways, patterns)
+    for at, (mine_vars, placed) in enumerate(zip(model.tasks, best.tasks, strict=True)):
+        if at not in free and mine_vars.rejected is not None:
+            # what is rejected stays so, and what is not too
+            model.program.row([(mine_vars.rejected, 1)], int(placed is None), int(placed is None))
+    return model

@@ -1,0 +1,40 @@
+"""Many jobs: the first schedule, the relaxation's bound and the windows, against the exact model on small ones."""
+
+from random import Random
+
+import pytest
+
+from benchmarks.portfolios import portfolio
+from planner.solver.check_schedule import check_schedule
+from planner.solver.fleet.greedy import greedy
+from planner.solver.fleet.relaxing import Relaxation
+from planner.solver.fleet.scheduling import schedule
+from planner.solver.fleet.windows import improved
+from planner.solver.settings import Settings
+from tests.solver.schedules import random_problem
+
+LIMITED = Settings(deterministic_limit=2.0, linearization=2)
+
+
+@pytest.mark.parametrize("first", range(0, 60, 20))
+def test_no_schedule_is_below_the_bound_nor_above_the_windows(first: int) -> None:
+    for seed in range(first, first + 12):
+        problem = random_problem(Random(seed))
+        best, relaxed = schedule(problem, Settings()), Relaxation(problem).solve()
+        if best.value is None:
+            continue
+        assert relaxed is not None
+        assert relaxed.bound <= best.value, seed
+        many = improved(problem, LIMITED)
+        assert check_schedule(problem, many) == [], seed
+        assert many.value is None or many.bound <= best.value <= many.value, seed
+        plain = greedy(problem)
+        assert plain is None or plain.value >= best.value, seed
+
+
+def test_many_jobs_are_no_dearer_than_one_after_the_other_and_the_same_twice() -> None:
+    problem = portfolio(12, 3, 26, 1)
+    many, plain = improved(problem, LIMITED), greedy(problem)
+    assert many.value is not None and plain is not None
+    assert 0 <= many.bound <= many.value <= plain.value
+    assert many == improved(problem, LIMITED)
