@@ -1,10 +1,14 @@
 """Many jobs: the first schedule, the relaxation's bound and the windows, against the exact model on small ones."""
 
+import os
+import signal
+import time
 from random import Random
 
 import pytest
 
 from benchmarks.portfolios import portfolio
+from planner.solver import engine
 from planner.solver.check_schedule import check_schedule
 from planner.solver.fleet.greedy import greedy
 from planner.solver.fleet.relaxing import Relaxation
@@ -35,6 +39,25 @@ def test_no_schedule_is_below_the_bound_nor_above_the_windows(first: int) -> Non
 def test_many_jobs_are_no_dearer_than_one_after_the_other_and_the_same_twice() -> None:
     problem = portfolio(12, 3, 26, 1)
     many, plain = improved(problem, LIMITED), greedy(problem)
-    assert many.value is not None and plain is not None
+    assert many.value is not None
+    assert plain is not None
     assert 0 <= many.bound <= many.value <= plain.value
     assert many == improved(problem, LIMITED)
+
+
+def test_ctrl_c_leaves_the_best_schedule_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = engine.cp_model.CpSolver.solve
+
+    def interrupting(self: engine.cp_model.CpSolver, model: engine.cp_model.CpModel) -> object:
+        time.sleep(0.2)  # until the main thread waits
+        os.kill(os.getpid(), signal.SIGINT)
+        return real(self, model)
+
+    monkeypatch.setattr(engine.cp_model.CpSolver, "solve", interrupting)
+    problem = portfolio(40, 4, 52, 1)
+    found = schedule(problem)
+    assert found.interrupted
+    assert found.value is not None
+    assert found.bound is not None
+    assert found.bound <= found.value
+    assert check_schedule(problem, found) == []
