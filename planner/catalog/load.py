@@ -25,6 +25,7 @@ from planner.catalog.part_node import part_named
 from planner.catalog.parts import Part
 from planner.catalog.price import PriceList, Purchase, Site
 from planner.catalog.quirk import Quirks, Sources
+from planner.catalog.releases import Releases
 from planner.catalog.sourced import Sourced
 from planner.catalog.speed import Speeds
 from planner.catalog.spelling import canonical, joined, only
@@ -36,7 +37,8 @@ from planner.yaml_io import Document
 S = TypeVar("S", bound=Sourced)
 KINDS: dict[str, type[Sourced]] = {"gpus": Gpu, "nodes": Node, "fabrics": Fabric, "models": Model,
                                    "prices": PriceList, "stacks": Stack, "sites": Site, "parts": Part,
-                                   "purchases": Purchase, "engines": Engine, "speeds": Speeds, "evidence": Quirks}
+                                   "purchases": Purchase, "engines": Engine, "speeds": Speeds, "evidence": Quirks,
+                                   "launch": Releases}
 ALL_KINDS = (*KINDS, "calibration")
 
 
@@ -203,6 +205,11 @@ class Catalog(Calibrated):
     def speeds(self, engine: str) -> Speeds:
         """Return how fast an inference engine's steps are; raises UnknownName."""
         return self._find("speeds", engine, Speeds, "speeds of the engine")
+
+    @property
+    def releases(self) -> Releases:
+        """Releases that launch files are written for."""
+        return self._find("launch", "versions", Releases, "table of releases")
 
     def part(self, name: str) -> Part:
         """Return a part of a network by name or alias; raises UnknownName."""

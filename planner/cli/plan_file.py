@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,17 +13,32 @@ from planner.text_io import read_text
 from planner.yaml_io import Document
 
 if TYPE_CHECKING:
+    from planner.answer.assignment import Assignment
     from planner.answer.schema import Plan
     from planner.scenario.portfolio import AnyQuestion
 
 MAX_BYTES = 64 * 2**20
 
 
-def read_plan(path: Path) -> Plan:
-    """Return the plan of a file. Raises InputError."""
-    from planner.answer.schema import Plan
+def read_placed(path: Path) -> Plan | Assignment:
+    """Return the plan of a file, or the assignment that `planner estimate --json` printed. Raises InputError."""
+    from planner.answer.assignment import ServingAssignment, TrainingAssignment
 
     text = read_text(path, MAX_BYTES)
+    for kind in (TrainingAssignment, ServingAssignment):
+        with suppress(ValidationError):
+            return kind.model_validate_json(text)
+    return _plan(text, path)
+
+
+def read_plan(path: Path) -> Plan:
+    """Return the plan of a file. Raises InputError."""
+    return _plan(read_text(path, MAX_BYTES), path)
+
+
+def _plan(text: str, path: Path) -> Plan:
+    from planner.answer.schema import Plan
+
     try:
         plan = Plan.model_validate_json(text)
     except ValidationError as error:

@@ -9,7 +9,7 @@ from typing import Any
 
 from planner.catalog.architecture import Model
 from planner.catalog.load import Catalog, data_root
-from planner.errors import Unsupported
+from planner.errors import InputError, Unsupported
 from planner.scenario.dataset import in_tokens
 from planner.scenario.default import Default, Defaults
 from planner.scenario.demand import Arrivals, Target
@@ -159,7 +159,16 @@ def _in_precision(work: Training, asked: Training, nodes: Sequence[str], catalog
 def _stacks(work: Training, catalog: Catalog, document: Document,
             at: tuple[str | int, ...] = ("workload",)) -> tuple[str, ...]:
     """Return the stacks named, by their catalog names; `auto` as it is."""
+    with named(document, *at, "launchable"):
+        target = None if work.launchable is None else catalog.releases.target(work.launchable)
+    if target is not None and work.stack == (AUTO,):
+        method = work.method or "pretrain"
+        usual = [stack.name for stack in catalog.usual_stacks(method) if stack.name in target.stacks]
+        return tuple(usual or target.stacks[:1])
     with named(document, *at, "stack"):
+        other = [name for name in work.stack if target and catalog.stack(name).name not in target.stacks]
+        if target is not None and other:
+            raise InputError(f"{other[0]} is not what {work.launchable} starts: {', '.join(target.stacks)}")
         return work.stack if work.stack == (AUTO,) else tuple(dict.fromkeys(
             catalog.stack(name).name for name in work.stack))
 

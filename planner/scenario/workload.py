@@ -130,6 +130,8 @@ class Training(Frozen):
     """Formats of matrix products that are searched; beside bf16, fp16 on GPUs without it. None means these two."""
     stack: Stacks = (AUTO,)
     """Training frameworks that are searched: A, or A, B; auto means those that people use for the method."""
+    launchable: str | None = Field(default=None, min_length=1, max_length=60)
+    """Search only layouts that `planner launch` can write for this target; none means all of the stack."""
     optimizer: Optimizer = "adamw"
     """What keeps states beside the weights that train; adamw is the stack's own recipe."""
     optimizer_in_backward: bool = False

@@ -20,6 +20,7 @@ from planner.jobs.training.assignment import Context, assignment_of, step_residu
 from planner.jobs.training.facts import MOST_GPUS, checkpoint_bytes, facts_of, most_gpus, processed, stored
 from planner.jobs.training.in_use import added_by_runs, has_evidence
 from planner.jobs.training.lacking import counts_of, knobs_of, nearest_of, short_of_memory
+from planner.jobs.training.launchable import values_for
 from planner.jobs.training.one_layout import AXES, axis_value, estimate_training, layout_of_row
 from planner.jobs.training.runners_up import alternative_of
 from planner.jobs.training.searched import Searched, searched
@@ -109,7 +110,8 @@ class TrainingJob:
         at_hand = self.terms.market.at_hand
         if len(at_hand) < len(self.terms.market.candidates):
             only["candidate"] = at_hand
-        return replace(self.facts, space=replace(self.facts.space, only=only)) if only else self.facts
+        space = self.facts.space
+        return replace(self.facts, space=replace(space, only={**space.only, **only})) if only else self.facts
 
     @property
     def search(self) -> SearchJob:
@@ -264,4 +266,5 @@ def training_job(name: str, asked: Training, catalog: Catalog, terms: Terms, con
     saved = checkpoint_bytes(stack, asked.precision[0], question)
     terms = replace(terms, market=stored(terms.market, asked.tokens or 0, saved))
     facts = facts_of(question, model, asked, batch, terms.limits)
+    facts = replace(facts, space=replace(facts.space, only=values_for(asked, stack, catalog)))
     return TrainingJob(name, asked, catalog, terms, confidence, model, stack, question, facts, place)

@@ -7,7 +7,7 @@ from typing import Self
 
 from planner.answer.schema import Search
 from planner.jobs.columns import Columns, Run
-from planner.layouts.axes import SCHEDULES
+from planner.layouts.axes import RECOMPUTE, SCHEDULES, STAGED
 from planner.layouts.enumerate import Grid
 from planner.solver.search.found import Frontier, StagedLayout
 
@@ -51,7 +51,8 @@ def _account(grid: Grid, frontier: Frontier) -> Search:
     space = grid.facts.space
     names = {"candidate": [c.label for c in space.candidates], "precision": list(space.precisions),
              "schedule": [SCHEDULES[order] for order in space.schedules],
-             "recompute": ["none", "selective", "full", "per layer"]}
+             "recompute": ["none", "selective", "full", "per layer"] if STAGED in grid.domains["recompute"]
+             else [RECOMPUTE[int(mode)] for mode in grid.domains["recompute"]]}
     domains = {axis: tuple(names.get(axis, values)) for axis, values in grid.domains.items()}
     return Search(layouts=grid.size, legal=grid.grown, fit=frontier.fit, removed=removed, staged=frontier.staged,
                   domains=domains)
