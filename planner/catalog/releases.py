@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -22,7 +22,7 @@ class Target(Frozen):
     """Stacks or engines of the catalog that it is."""
     image: str | None = None
     """Container with it, or with what it needs; pinned."""
-    only: dict[str, tuple[str | float, ...]] = Field(default={})
+    only: dict[str, tuple[str | Annotated[float, Field(ge=0, le=10**6)], ...]] = Field(default={})
     """Axis of a layout -> the values that it can be told, where these are not all that its stack has."""
     install: tuple[str, ...] = ()
     """Lines of a shell that install it."""

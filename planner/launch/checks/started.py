@@ -50,7 +50,8 @@ def started(folder: Path, script: str, *launchers: str) -> Started:
     with TemporaryDirectory() as place:
         for name in launchers:
             path = Path(place) / name
-            path.write_text(_STAND_IN.format(python=sys.executable))
+            with path.open("w") as file:
+                file.write(_STAND_IN.format(python=sys.executable))
             path.chmod(0o755)
         record = Path(place) / "started.json"
         environment = {**os.environ, **_OURS, "PLANNER_STARTED": str(record),
