@@ -110,7 +110,7 @@ def calibrate(paths: Sequence[Path], folder: Path, catalogs: Sequence[Path], as_
     ships = real(folder) == real(data_root("catalogs"))
     measured = _links(evidence, before, paths, folder, as_of)
     parts = _fits(evidence, before, progress, own=not ships)
-    runs = [one for one in evidence if one.kind == "train_runs"]
+    runs = [file for file in evidence if file.kind == "train_runs"]
     if measured and not parts and not runs:
         return measured
     if not parts and not runs:
@@ -126,7 +126,7 @@ def calibrate(paths: Sequence[Path], folder: Path, catalogs: Sequence[Path], as_
     linear = next((part.fit.linear for part in parts if isinstance(part.rows, TrainingRows)), None)
     for name, (kinds, what) in RESIDUALS.items():
         known = refit_of(linear) if linear is not None and name == STEP else None
-        samples, left = learnt(name, [one for one in evidence if one.kind in kinds], after, known)
+        samples, left = learnt(name, [file for file in evidence if file.kind in kinds], after, known)
         if len(samples) >= (LEAST_ROWS if ships else OWN_ROWS):
             how = before.spreading
             law = (residuals_of(samples, how.laws[name], how, left) if ships
@@ -142,7 +142,7 @@ def calibrate(paths: Sequence[Path], folder: Path, catalogs: Sequence[Path], as_
 def _whole(evidence: Sequence[Evidence], paths: Sequence[Path], folder: Path, catalog: Catalog,
            as_of: str) -> Calibration:
     """Fit what whole runs add to their steps, and write it. Raises InputError where no run has a prediction."""
-    samples = [sample for one in evidence for sample in whole_samples(compare(one, catalog).whole)]
+    samples = [sample for file in evidence for sample in whole_samples(compare(file, catalog).whole)]
     if not samples:
         raise InputError("no row has GPU-hours and a prediction: see planner validate -v", file=str(paths[0]))
     source = f"{len(samples)} runs of {', '.join(path.name for path in paths)}, by planner calibrate"
@@ -153,7 +153,7 @@ def _whole(evidence: Sequence[Evidence], paths: Sequence[Path], folder: Path, ca
 def _links(evidence: Sequence[Evidence], catalog: Catalog, paths: Sequence[Path], folder: Path,
            as_of: str) -> Calibration | None:
     """Write the fabrics that measured collectives say; none where there are none. Raises InputError."""
-    given = [row for one in evidence for row in one.rows if isinstance(row, RateRow)]
+    given = [row for file in evidence for row in file.rows if isinstance(row, RateRow)]
     rows, why = readable(given, catalog)
     if not rows:
         if given:
@@ -169,15 +169,15 @@ def _fits(evidence: Sequence[Evidence], catalog: Catalog, progress: Progress, *,
 
     own: whether the rows of training are of one cluster.
     """
-    trained = TrainingRows(tuple(row for one in evidence if one.kind == "train_throughput"
-                                 for row in rows_of(one, catalog)))
-    serving = [one for one in evidence if one.kind == "serve_throughput"]
+    trained = TrainingRows(tuple(row for file in evidence if file.kind == "train_throughput"
+                                 for row in rows_of(file, catalog)))
+    serving = [file for file in evidence if file.kind == "serve_throughput"]
     share, parts = 0.5 if trained.rows and serving else 1.0, []
     if trained.rows:
         knobs = knobs_of(catalog, [row.outcome for row in trained.rows], own=own)
-        found = (fit_cluster if own else fit)(trained, knobs, catalog, lambda done: progress(share * done))
-        parts.append(Part(trained, len(trained.rows), found))
-        catalog = changed(catalog, knobs, found.coordinates)
+        fitted = (fit_cluster if own else fit)(trained, knobs, catalog, lambda done: progress(share * done))
+        parts.append(Part(trained, len(trained.rows), fitted))
+        catalog = changed(catalog, knobs, fitted.coordinates)
     served = serving_rows(serving, catalog)
     if served.runs:
         parts.append(Part(served, len(served.runs), fit(
@@ -221,13 +221,13 @@ def learnt(name: str, evidence: Sequence[Evidence], catalog: Catalog, refit: Ref
 
     refit: by id; of serving by id and quantity.
     """
-    compared = [compare(one, catalog) for one in evidence]
+    compared = [compare(file, catalog) for file in evidence]
     if name in SERVING:
         quantity = SERVING[name]
-        named = [(f"{identifier} {quantity}", sample) for one in compared
-                 for identifier, sample in speed_samples(one, quantity)]
+        named = [(f"{identifier} {quantity}", sample) for comparison in compared
+                 for identifier, sample in speed_samples(comparison, quantity)]
         return [sample for _, sample in named], None if refit is None else _refitted(named, refit)
-    outcomes = [outcome for one in compared for outcome in one.outcomes]
+    outcomes = [outcome for comparison in compared for outcome in comparison.outcomes]
     if name == MEMORY:
         return memory_samples(outcomes, catalog.sources), None
     named = step_samples(outcomes)

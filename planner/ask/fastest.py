@@ -35,9 +35,10 @@ def fastest(question: Question, gpus: int | None, held: Held) -> Estimated:
     (columns,), (job,) = solved.columns, solved.question.jobs
     kept = f" with {', '.join(f'{axis} {value}' for axis, value in held.items())}" if held else ""
     if solved.picks:
-        (found,) = solved.assignments()
-        idle = f" ({size - found.gpus} of the node stay idle)" if gpus is None and found.gpus < size else ""
-        return Estimated(found, (f"Chosen: the fastest layout{kept} that fits on {plural(found.gpus, 'GPU')}{idle}; "
+        (assignment,) = solved.assignments()
+        idle = f" ({size - assignment.gpus} of the node stay idle)" if gpus is None and assignment.gpus < size else ""
+        return Estimated(assignment,
+                         (f"Chosen: the fastest layout{kept} that fits on {plural(assignment.gpus, 'GPU')}{idle}; "
                                  f"{columns.account.layouts:,} were considered",))
     nearest = _closest(solved)
     if nearest is None:
@@ -57,5 +58,5 @@ def _closest(solved: Solved) -> Assignment | None:
 def _illegal(solved: Solved) -> InputError:
     cause = infeasible_of(solved)
     assert cause is not None
-    changes = " or ".join(f"{one.limit} {one.to}" for one in cause.relaxations)
+    changes = " or ".join(f"{relaxation.limit} {relaxation.to}" for relaxation in cause.relaxations)
     return InputError(f"no layout is legal: {'; '.join(cause.because)}" + (f": {changes} has one" if changes else ""))

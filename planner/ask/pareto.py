@@ -45,7 +45,7 @@ def trade_offs(question: Question, names: Sequence[str], defaults: Sequence[Defa
     scenario = question.scenario.model_copy(update={"objective": measures[0]})
     return finished(Plan(
         status=status, notes=question.terms.market.notes, objective=solved.objective, assignments=tuple(made),
-        alternatives=tuple(_point(shown, one, made[0], measures) for one in runs[1:]),
+        alternatives=tuple(_point(shown, run, made[0], measures) for run in runs[1:]),
         search=search_of(solved, time.monotonic() - started), infeasible=infeasible_of(solved),
         provenance=provenance_of(scenario, question.catalog, with_decided(defaults, shown),
                                  pareto=tuple(NAMES[name] for name in measures))), shown)

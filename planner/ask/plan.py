@@ -103,11 +103,12 @@ def _replaying(question: Question, replay: Path | None, progress: Progress | Non
 
 def _by_replay(settled: Settled, made: Sequence[Assignment]) -> ByReplay | None:
     """Return what replays say of the fleet as it is shown; none where nothing is replayed."""
-    seen_of = [(one.workload, one.serving.replayed) for one in made if one.serving and one.serving.replayed]
+    seen_of = [(assignment.workload, assignment.serving.replayed) for assignment in made
+               if assignment.serving and assignment.serving.replayed]
     if not seen_of:
         return None
     # classes of prompts keep their targets together, not each
-    services = {} if any(one.serving and one.serving.prompts for one in made) else dict(seen_of)
+    services = {} if any(assignment.serving and assignment.serving.prompts for assignment in made) else dict(seen_of)
     missed = tuple(f"{name} {what} {show_seconds(asked.seconds)} at {asked.at}, target "
                    f"{show_seconds(asked.target_seconds)}"
                    for name, seen in services.items()

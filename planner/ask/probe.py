@@ -58,8 +58,8 @@ def probe(folder: Path, catalog: Catalog, backend: Backend, as_of: str, *, dry_r
             progress(len(journal.found), len(tasks), task)
     if journal is None:
         return Probe(machine, tuple(tasks), (), 0.0)
-    found = entries(machine, tasks, journal.found, catalog, as_of)
-    files = [path for kind in dict.fromkeys(name.rpartition("/")[0] for name in found.files)
+    probed = entries(machine, tasks, journal.found, catalog, as_of)
+    files = [path for kind in dict.fromkeys(name.rpartition("/")[0] for name in probed.files)
              for path in write_folder(folder / kind, {name.rpartition("/")[2]: text for name, text in
-                                                      found.files.items() if name.rpartition("/")[0] == kind})]
-    return Probe(machine, tuple(tasks), (), 0.0, tuple(files), found.notes)
+                                                      probed.files.items() if name.rpartition("/")[0] == kind})]
+    return Probe(machine, tuple(tasks), (), 0.0, tuple(files), probed.notes)

@@ -163,17 +163,17 @@ class Engine(Sourced):
 
     def lacks(self, architecture: str, weights: str, cache: str, version: str | None) -> str | None:
         """Return why a release does not run formats on an architecture, and what does; none where it runs them."""
-        here = [one for one in self.runs if architecture in one.on]
+        here = [run for run in self.runs if architecture in run.on]
         if not here:
-            known = sorted({name for one in self.runs for name in one.on})
+            known = sorted({name for run in self.runs for name in run.on})
             return f"{self.name} does not run on {architecture} GPUs: it runs on {', '.join(known)}"
         for what, wanted in (("weights", weights), ("cache", cache)):
-            having = [one for one in here if wanted in getattr(one, what)]
+            having = [runs for runs in here if wanted in getattr(runs, what)]
             said = f"{wanted} {what} on {architecture} GPUs"
             if not having:
-                known = sorted({name for one in here for name in getattr(one, what)})
+                known = sorted({name for runs in here for name in getattr(runs, what)})
                 return f"{self.name} has no {said}: it has {', '.join(known)}"
-            first = min((one.since for one in having), key=_order)
+            first = min((runs.since for runs in having), key=_order)
             if version is not None and _order(version) < _order(first):
                 return f"{self.name} {version} has no {said}: {first} and later have"
         return None
@@ -183,7 +183,7 @@ class Engine(Sourced):
         if version is None:
             return self.releases[-1]
         asked = _order(version)
-        return next((one for one in reversed(self.releases) if one.order <= asked), self.releases[0])
+        return next((release for release in reversed(self.releases) if release.order <= asked), self.releases[0])
 
     def version_at(self, issue: int) -> str | None:
         """Return the version that was current when an issue was opened; none before the first that is known."""

@@ -147,23 +147,23 @@ class Sources:
 
     def number(self, question: Number, row: object, **known: str) -> float | None:
         """Return the answer as a number, none where no rule holds. Raises InputError where a row says none."""
-        found = self.word(question, row, **known)  # type: ignore[arg-type]
+        answer = self.word(question, row, **known)  # type: ignore[arg-type]
         try:
-            return None if found is None else float(found)
+            return None if answer is None else float(answer)
         except ValueError:
-            raise InputError(f"{question}: expected a number, got {found!r}") from None
+            raise InputError(f"{question}: expected a number, got {answer!r}") from None
 
     def usual(self, question: Usual) -> float:
         """Return a number that holds of every row. Raises MissingFact where the catalog has none."""
-        found = self.word(question, None)  # type: ignore[arg-type]
-        if found is None:
+        answer = self.word(question, None)  # type: ignore[arg-type]
+        if answer is None:
             raise MissingFact("evidence", question)
-        return float(found)
+        return float(answer)
 
     def whole(self, question: Number, row: object, **known: str) -> int | None:
         """Return the answer as a whole number, none where no rule holds."""
-        found = self.number(question, row, **known)
-        return None if found is None else int(found)
+        number = self.number(question, row, **known)
+        return None if number is None else int(number)
 
     def several(self, question: Several, row: object, **known: str) -> tuple[str, ...]:
         """Return all answers: of every rule that holds, of every group of its patterns."""
@@ -195,10 +195,10 @@ class _Asked:
             caught: list[str] = []
             for names, either, test in tests:
                 stated = [text for name in names if (text := texts[name]) is not None]
-                found = test((stated[0] if either else " ".join(stated)) if stated else None)
-                if found is None:
+                groups = test((stated[0] if either else " ".join(stated)) if stated else None)
+                if groups is None:
                     break
-                caught += filter(None, found)
+                caught += filter(None, groups)
             else:
                 yield value or tuple(caught) or ("yes",)
 
@@ -222,4 +222,4 @@ def _test(wanted: str | int | None) -> Test:
         sign, limit = (1 if bound[1] == ">=" else -1), int(bound[2])
         return lambda text: () if _NUMBER.fullmatch(text or "") and sign * float(text or 0) >= sign * limit else None
     search = re.compile(wanted, re.IGNORECASE).search
-    return lambda text: found.groups() if text is not None and (found := search(text)) else None
+    return lambda text: match.groups() if text is not None and (match := search(text)) else None

@@ -56,10 +56,10 @@ def command(scenario: str | None, node: str, nodes: int | None, layout: str, lar
         answer = ask.answer()
         assignment, chosen = answer.assignment, answer.why
     else:
-        found = ask.largest(largest)
-        (note if as_json else say)(largest_sentence(largest, found))
+        result = ask.largest(largest)
+        (note if as_json else say)(largest_sentence(largest, result))
         # JSON has an estimate in any case: where none fits, that of the next that does not
-        shown = found.estimate or (found.misses if as_json else None)
+        shown = result.estimate or (result.misses if as_json else None)
         if shown is None or (is_quiet() and not as_json):
             return EXIT_OK
         assignment = shown

@@ -30,8 +30,8 @@ FIRST = ("plan", "compare", "explain", "estimate")
 def _commands() -> dict[str, str]:
     """Return every command with its line of help: the modules here whose first line says "`planner NAME`: ..."."""
     modules = {path.stem: _SAID.match(path.read_text(encoding="utf-8")) for path in Path(__file__).parent.glob("*.py")}
-    said = {name: f"{found['help'][0].upper()}{found['help'][1:]}" for name, found in modules.items()
-            if found and found["name"] == name}
+    said = {name: f"{module['help'][0].upper()}{module['help'][1:]}" for name, module in modules.items()
+            if module and module["name"] == name}
     first = [name for name in FIRST if name in said]
     return {name: said[name] for name in (*first, *sorted(said.keys() - set(first)))}
 

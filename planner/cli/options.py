@@ -132,13 +132,13 @@ def as_of(ctx: click.Context, param: click.Parameter, value: str | None) -> str 
 
 def of_run(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
     """Return the columns that `--run gpu=h100-sxm,tp=2` states."""
-    found: dict[str, str] = {}
+    stated: dict[str, str] = {}
     for part in (part for value in values for part in value.split(",")):
         name, sign, text = part.partition("=")
         if not sign or not name.strip() or not text.strip():
             raise click.BadParameter(f"expected COLUMN=VALUE such as gpu=h100-sxm, got {part!r}")
-        found[name.strip()] = text.strip()
-    return found
+        stated[name.strip()] = text.strip()
+    return stated
 
 
 run = click.option("--run", "stated", multiple=True, metavar="COLUMN=VALUE,..", callback=of_run,

@@ -62,13 +62,13 @@ def _of_its_scenario(plan: Plan, path: Path) -> None:
         raise InputError(f"provenance.scenario.{error.problem}; expected the output of planner plan --json",
                          file=str(path)) from None
     for key in ("assignments", "alternatives"):
-        for at, one in enumerate(getattr(plan, key)):
-            name = getattr(one, "job", None) or one.workload
+        for at, entry in enumerate(getattr(plan, key)):
+            name = getattr(entry, "job", None) or entry.workload
             kind = kinds.get(name, kinds.get(""))
             if kind is None:
                 raise InputError(f"{key}.{at}.workload: expected {' or '.join(map(repr, kinds))}, as the plan's "
                                  f"scenario has it, got {name[:60]!r}", file=str(path))
-            if kind != one.kind or (kind == "serving") != (one.serving is not None):
+            if kind != entry.kind or (kind == "serving") != (entry.serving is not None):
                 raise InputError(f"{key}.{at}.kind: expected an assignment of the kind of the plan's scenario, "
                                  f"{kind}, with what is of it alone", file=str(path))
 

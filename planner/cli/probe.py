@@ -40,33 +40,33 @@ def command(output: Path, dry_run: bool, as_of: str | None, as_json: bool, catal
             note(f"{done}/{of} {task.key}")
 
     backend = TorchMachine()
-    found = probe(output, catalog, backend, as_of or f"{date.today():%Y-%m}", dry_run=dry_run, progress=progress)
+    measured = probe(output, catalog, backend, as_of or f"{date.today():%Y-%m}", dry_run=dry_run, progress=progress)
     if not backend.leads:
         return EXIT_OK
     if as_json:
-        say_json(json_text(found.as_json(), indent=2))
+        say_json(json_text(measured.as_json(), indent=2))
         return EXIT_OK
     page = Page(console())
-    _show(page, found, dry_run=dry_run)
+    _show(page, measured, dry_run=dry_run)
     return EXIT_OK
 
 
-def _show(page: Page, found: Probe, *, dry_run: bool) -> None:
-    machine = found.machine
+def _show(page: Page, probe: Probe, *, dry_run: bool) -> None:
+    machine = probe.machine
     nodes = f"{machine.nodes} nodes of " if machine.nodes > 1 else ""
     what = f"{nodes}{machine.gpus} x {machine.name}" if machine.is_gpu else f"CPU ({machine.name}), no GPU"
-    done = len(found.tasks) - len(found.left)
+    done = len(probe.tasks) - len(probe.left)
     if dry_run:
-        page.paragraph(f"{what}: {len(found.left)} measurements to make, about {found.seconds:.0f} s"
+        page.paragraph(f"{what}: {len(probe.left)} measurements to make, about {probe.seconds:.0f} s"
                        + (f"; {done} are made" if done else ""))
     else:
-        page.paragraph(f"{what}: {len(found.tasks)} measurements made")
+        page.paragraph(f"{what}: {len(probe.tasks)} measurements made")
     if is_quiet():
         return
-    counts = Counter((task.operation, task.precision, task.ranks) for task in (found.left if dry_run else found.tasks))
+    counts = Counter((task.operation, task.precision, task.ranks) for task in (probe.left if dry_run else probe.tasks))
     page.table((Head("operation"), Head("precision"), Head("GPUs", True), Head("sizes", True)),
                [(operation, precision or "-", f"{ranks}", f"{count}")
                 for (operation, precision, ranks), count in counts.items()])
-    for text in found.notes:
+    for text in probe.notes:
         page.paragraph(text)
-    page.facts([("written", str(path)) for path in found.files])
+    page.facts([("written", str(path)) for path in probe.files])

@@ -56,12 +56,13 @@ def command(scenario: str | None, node: str | None, layout: str, trace: Path | N
             if scenario is None or given or layout:
                 raise InputError("simulate takes what planner plan --json printed; or --node, with a scenario or flags "
                                  "such as --model and --rate")
-            found = simulate_plan(read_plan(Path(scenario)), catalog, requests, workload=workload, policy=policy,
+            simulation = simulate_plan(read_plan(Path(scenario)), catalog, requests, workload=workload, policy=policy,
                                   progress=progress, seed=seed)
         else:
             ask = estimating(scenario, given, catalog, node=node, layout=layout_text(layout), labels=LABELS)
             if workload is not None:
                 raise InputError("--workload is of a plan with several services")
-            found = simulate_layout(ask, requests, policy=policy, progress=progress, seed=seed)
-    say_answer(found, lambda: simulation_sentence(found), lambda page: render_simulation(found, page), as_json=as_json)
+            simulation = simulate_layout(ask, requests, policy=policy, progress=progress, seed=seed)
+    say_answer(simulation, lambda: simulation_sentence(simulation), lambda page: render_simulation(simulation, page),
+               as_json=as_json)
     return EXIT_OK

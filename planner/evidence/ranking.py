@@ -39,11 +39,11 @@ def rank(outcomes: Iterable[PredictedRow]) -> dict[str, Any]:
 def rank_served(speeds: Iterable[tuple[ServeRow, Speed]]) -> dict[str, Any]:
     """Return the same of serving rows, by output tokens/s of a GPU."""
     groups: Group = {}
-    for row, found in speeds:
-        run, pair = row.run, rates(row.run, row.measured, found)
+    for row, speed in speeds:
+        run, pair = row.run, rates(row.run, row.measured, speed)
         if pair is not None and run.tp is not None:
             layout = (*_values(run, _CUT), run.notes if run.disaggregated else None)
-            groups.setdefault((found.row.regime, *_values(run, _SERVED)), []).append((layout, 1 / pair[0], 1 / pair[1]))
+            groups.setdefault((speed.row.regime, *_values(run, _SERVED)), []).append((layout, 1 / pair[0], 1 / pair[1]))
     return _ranked(groups)
 
 

@@ -49,18 +49,18 @@ def read_evidence(path: Path, stated: Mapping[str, str] | None = None) -> Eviden
 
 
 def _identifier(names: Sequence[str], cells: Sequence[str]) -> str:
-    found = next((cell.strip() for name, cell in zip(names, cells, strict=False) if name == "id"), "")
-    return found[:MAX_CELL]
+    identifier = next((cell.strip() for name, cell in zip(names, cells, strict=False) if name == "id"), "")
+    return identifier[:MAX_CELL]
 
 
 def _evidence(kind: str, given: Iterable[tuple[str, str, AnyRow | str]]) -> Evidence:
     """Return rows by identifier and place; of those that are none, what is wrong with them."""
     rows, unread = list[AnyRow](), list[tuple[str, str]]()
-    for identifier, place, found in given:
-        if isinstance(found, str):
-            unread.append((identifier, f"{place}: {found}"))
+    for identifier, place, row in given:
+        if isinstance(row, str):
+            unread.append((identifier, f"{place}: {row}"))
         else:
-            rows.append(found)
+            rows.append(row)
     return Evidence(kind, tuple(rows), tuple(unread))
 
 

@@ -64,11 +64,11 @@ def speed_samples(comparison: Comparison, quantity: str) -> list[tuple[str, Samp
 
     Two collections hold most rows, of many sites and releases: what one ran of a release on a GPU is left out together.
     """
-    found = {row.id: (row, speed) for row, speed in comparison.speeds}
+    by_id = {row.id: (row, speed) for row, speed in comparison.speeds}
     samples = []
     for entry in comparison.served:
-        if entry.id in found and entry.quantity == quantity:
-            row, speed = found[entry.id]
+        if entry.id in by_id and entry.quantity == quantity:
+            row, speed = by_id[entry.id]
             source = row.run.source or row.prefix
             samples.append((row.id, Sample(
                 source, f"{source} {row.run.model} {row.run.gpu}", speed.traits, {}, False,

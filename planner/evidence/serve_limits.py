@@ -38,7 +38,7 @@ def most_sequences(d: Deployment, engine: Engine, version: str, rows: Replicas, 
     keys, at = np.unique(np.stack([rows.tp, rows.pp, rows.dp, bound, whole]), axis=1, return_inverse=True)
     at = at.reshape(-1)
     asked = Asked(d.model, d.weights, d.cache, engine, release, gpu.usable_memory, architecture=gpu.architecture)
-    found = np.zeros(keys.shape[1])
+    sequences = np.zeros(keys.shape[1])
     for limit in np.unique(keys[3]):
         mine = np.flatnonzero(keys[3] == limit)
         cuts, cut_at = np.unique(keys[:3, mine], axis=1, return_inverse=True)
@@ -47,12 +47,12 @@ def most_sequences(d: Deployment, engine: Engine, version: str, rows: Replicas, 
             most = capacity(replace(asked, length=int(limit), settings=EngineSettings(TUNED)), _cut(cuts)).worst_pool
             pools = np.where(pools < SCANT * gpu.usable_memory, np.maximum(pools, most), pools)
         pool = pools[cut_at.reshape(-1)]
-        for one in np.unique(keys[4, mine]):
-            here = keys[4, mine] == one
+        for value in np.unique(keys[4, mine]):
+            here = keys[4, mine] == value
             cut = _cut(keys[:3, mine[here]])
-            held = sequence_bytes(d.model, int(one), d.cache, cut, paging_of(replace(asked, length=int(one))))
-            found[mine[here]] = np.maximum(pool[here], 0.0) / held * cut.data
-    held_at_once: Floats = np.minimum(found[at], d.engine.sequences * rows.dp)
+            held = sequence_bytes(d.model, int(value), d.cache, cut, paging_of(replace(asked, length=int(value))))
+            sequences[mine[here]] = np.maximum(pool[here], 0.0) / held * cut.data
+    held_at_once: Floats = np.minimum(sequences[at], d.engine.sequences * rows.dp)
     return held_at_once
 
 
@@ -66,7 +66,7 @@ def within(d: Deployment, layout: Replicas, rows: Sequence[ServingRow], most: Fl
 
     Times are means.
     """
-    found = np.zeros((6, len(rows)))
+    bounds = np.zeros((6, len(rows)))
     kinds: dict[tuple[float, float, ServiceLevel | None], list[int]] = {}
     for at, row in enumerate(rows):
         kinds.setdefault((row.input, row.output, row.limits), []).append(at)
@@ -78,8 +78,8 @@ def within(d: Deployment, layout: Replicas, rows: Sequence[ServingRow], most: Fl
                                    return_index=True, return_inverse=True)
         each = here[first]
         stream = _stream(prompt, output, limits.input_cv, limits.output_cv)
-        found[:, here] = _largest(d, layout.take(each), stream, limits, most[each])[:, back.reshape(-1)]
-    return Service(*found)
+        bounds[:, here] = _largest(d, layout.take(each), stream, limits, most[each])[:, back.reshape(-1)]
+    return Service(*bounds)
 
 
 def _largest(d: Deployment, rows: Replicas, stream: Stream, limits: ServiceLevel,

@@ -65,36 +65,36 @@ class Group:
 
 def predict_speeds(runs: Mapping[int, ServeRun], catalog: Catalog) -> dict[int, Speed | str]:
     """Return the speed of every row, or the reason why there is none."""
-    found: dict[int, Speed | str] = {}
+    by_row: dict[int, Speed | str] = {}
     rows: dict[int, ServingRow] = {}
     for at, run in runs.items():
         try:
             rows[at] = serving_row(run, catalog)
         except UNREADABLE as reason:
-            found[at] = why(reason)
+            by_row[at] = why(reason)
     groups = shared(rows, machine_gpus(catalog))
     while groups:
         members = groups.pop()
         try:
             group = group_of(members, rows, catalog)
-            found.update(zip(group.at, predict(group), strict=True))
+            by_row.update(zip(group.at, predict(group), strict=True))
         except UNREADABLE as reason:
             if len(members) > 1:
                 # one row that cannot be is no reason to skip those beside it
                 groups += [[member] for member in members]
             else:
-                found[members[0]] = why(reason)
-    return found
+                by_row[members[0]] = why(reason)
+    return by_row
 
 
 def shared(rows: Mapping[int, ServingRow], machine: int) -> list[list[int]]:
     """Gather rows by what they share, those inside a machine of so many GPUs apart from others."""
-    found: dict[tuple[object, ...], list[int]] = {}
+    groups: dict[tuple[object, ...], list[int]] = {}
     for at, row in rows.items():
         key = (row.model.name, row.model.layers, row.format, row.cache, row.engine, row.version, row.gpu,
                row.gpus > machine, row.tuned, row.scheduled, row.output_cv)
-        found.setdefault(key, []).append(at)
-    return list(found.values())
+        groups.setdefault(key, []).append(at)
+    return list(groups.values())
 
 
 def group_of(members: Sequence[int], rows: Mapping[int, ServingRow], catalog: Catalog) -> Group:
@@ -138,16 +138,16 @@ def predict(group: Group) -> list[Speed]:
     for at, row in enumerate(rows):
         key = "limited" if row.limits else row.regime, row.tp is None, row.decode is not None, row.drafts
         kinds.setdefault(key, []).append(at)
-    found: dict[int, Speed] = {}
+    speeds: dict[int, Speed] = {}
     for (regime, free, parted, _), members in kinds.items():
         chosen = [rows[m] for m in members]
         service = (_disaggregated(group, chosen) if parted
                    else _best(group, chosen, regime) if free else _stated(group, chosen, regime, DEGREES[0]))
         gpus = np.array([row.cards for row in chosen])
         for at, *numbers in zip(members, service.tokens / gpus, service.ttft, service.tpot, strict=True):
-            found[at] = Speed(rows[at], d.candidates[0].gpu.architecture, "moe" if d.model.mixes_experts else "dense",
+            speeds[at] = Speed(rows[at], d.candidates[0].gpu.architecture, "moe" if d.model.mixes_experts else "dense",
                               d.engine.version, *map(float, numbers))
-    return [found[at] for at in range(len(rows))]
+    return [speeds[at] for at in range(len(rows))]
 
 
 def _demand(rows: Sequence[ServingRow]) -> Demand:
@@ -169,29 +169,29 @@ def _stated(group: Group, rows: Sequence[ServingRow], regime: str, tp: int) -> S
     whole = group.reserves or regime in ("static", "first", "decode")
     most = most_sequences(d, group.memory, rows[0].version, layout, demand.input + demand.output / (1 if whole else 2))
     if regime in ("static", "first", "decode"):
-        found = static(d, layout, each, most)
+        service = static(d, layout, each, most)
         if regime == "decode":
-            found = replace(found, tokens=found.batch / found.tpot)
+            service = replace(service, tokens=service.batch / service.tpot)
     elif regime == "closed":
-        found = closed(d, layout, each, most)
+        service = closed(d, layout, each, most)
     elif regime == "limited":
-        found = within(d, layout, rows, most)
+        service = within(d, layout, rows, most)
         # who comes waits for half of the steps that are scheduled at once
-        found = replace(found, ttft=found.ttft + (rows[0].scheduled - 1) / 2 * found.tpot)
+        service = replace(service, ttft=service.ttft + (rows[0].scheduled - 1) / 2 * service.tpot)
     else:
-        found = offline(d, layout, each, most)
+        service = offline(d, layout, each, most)
     misfit = (most < 1) & np.array([r.tp is None for r in rows])
-    return replace(found, tokens=np.where(misfit, 0.0, found.tokens * copies))
+    return replace(service, tokens=np.where(misfit, 0.0, service.tokens * copies))
 
 
 def _best(group: Group, rows: Sequence[ServingRow], regime: str) -> Service:
     """Return the most that any tensor parallelism gives."""
     best: Service | None = None
     for tp in DEGREES:
-        found = _stated(group, rows, regime, tp)
-        better = np.ones(len(rows), bool) if best is None else found.tokens > best.tokens
-        best = found if best is None else Service(*(
-            np.where(better, getattr(found, name), getattr(best, name)) for name in Service.__slots__))
+        service = _stated(group, rows, regime, tp)
+        better = np.ones(len(rows), bool) if best is None else service.tokens > best.tokens
+        best = service if best is None else Service(*(
+            np.where(better, getattr(service, name), getattr(best, name)) for name in Service.__slots__))
     assert best is not None
     return best
 
@@ -211,44 +211,44 @@ def _replicas(workers: Sequence[Workers]) -> Replicas:
     def column(name: str) -> Ints:
         return np.array([getattr(w, name) for w in workers], np.int64)
 
-    one = np.ones(len(workers), np.int64)
-    return Replicas(0 * one, column("tp"), one, column("ep"), column("dp"))
+    ones = np.ones(len(workers), np.int64)
+    return Replicas(0 * ones, column("tp"), ones, column("ep"), column("dp"))
 
 
-def quantities(run: ServeRun, measured: ServeMeasured, found: Speed) -> Iterator[tuple[str, float, float]]:
+def quantities(run: ServeRun, measured: ServeMeasured, speed: Speed) -> Iterator[tuple[str, float, float]]:
     """Yield name, predicted and measured of every quantity that a row states and that is compared.
 
     Output tokens where a row gives only those of both directions are their share by length; a batch that is full from
     the start has no time to the first token that anyone waits for.
     """
-    lengths = found.row.input + found.row.output
+    lengths = speed.row.input + speed.row.output
     output, total = measured.output_tok_s_per_gpu, measured.total_tok_s_per_gpu
     if not output and measured.output_tok_s_total and run.gpus:
         output = measured.output_tok_s_total / run.gpus
     if not output and total:
-        output = total * found.row.output / lengths
-        yield "total_tok_s_per_gpu", found.output * lengths / found.row.output, total
+        output = total * speed.row.output / lengths
+        yield "total_tok_s_per_gpu", speed.output * lengths / speed.row.output, total
     if output:
-        yield "output_tok_s_per_gpu", found.output, output
-    if measured.ttft_ms and found.row.regime != "offline" and not found.row.warming:
-        yield "ttft_ms", found.ttft * 1e3, measured.ttft_ms
+        yield "output_tok_s_per_gpu", speed.output, output
+    if measured.ttft_ms and speed.row.regime != "offline" and not speed.row.warming:
+        yield "ttft_ms", speed.ttft * 1e3, measured.ttft_ms
     if measured.tpot_ms:
-        yield "tpot_ms", found.tpot * 1e3, measured.tpot_ms
+        yield "tpot_ms", speed.tpot * 1e3, measured.tpot_ms
 
 
-def rates(run: ServeRun, measured: ServeMeasured, found: Speed) -> tuple[float, float] | None:
+def rates(run: ServeRun, measured: ServeMeasured, speed: Speed) -> tuple[float, float] | None:
     """Return predicted and measured output tokens/s of a GPU by which layouts are ranked; none without a measurement.
 
     Where only times were measured, a closed loop of C clients gives C output / (TTFT + (output - 1) TPOT).
     """
-    for name, predicted, held in quantities(run, measured, found):
+    for name, predicted, held in quantities(run, measured, speed):
         if name == "output_tok_s_per_gpu":
             return predicted, held
-    row = found.row
+    row = speed.row
     if row.clients is None or not measured.ttft_ms or not measured.tpot_ms:
         return None
 
     def rate(ttft: float, tpot: float) -> float:
         return (row.clients or 0.0) * row.output / (ttft + (row.output - 1) * tpot) / row.gpus
 
-    return rate(found.ttft, found.tpot), rate(measured.ttft_ms / 1e3, measured.tpot_ms / 1e3)
+    return rate(speed.ttft, speed.tpot), rate(measured.ttft_ms / 1e3, measured.tpot_ms / 1e3)

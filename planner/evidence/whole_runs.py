@@ -103,14 +103,14 @@ def predict_whole(given: WholeRun, catalog: Catalog) -> WholePrediction:
     tokens = int(given.tokens_b * BILLION)
     gpus = run.gpus or _fill("gpus", _usual_gpus(run, model, tokens, catalog), assumed)
     candidate = candidate_of(run, stack, catalog, assumed, gpus=gpus)
-    found = _fastest(run, model, stack, candidate, gpus, tokens, catalog, assumed)
-    steps = math.ceil(tokens / (int(found.batch.rows.batch[found.row]) * _length(run, model, said, [])))
+    staged = _fastest(run, model, stack, candidate, gpus, tokens, catalog, assumed)
+    steps = math.ceil(tokens / (int(staged.batch.rows.batch[staged.row]) * _length(run, model, said, [])))
     derived = given.run_class == _DERIVED
     whole = catalog.whole_runs
     return WholePrediction(
-        steps * found.step_seconds * gpus / HOUR, 1.0 if derived else found.goodput,
+        steps * staged.step_seconds * gpus / HOUR, 1.0 if derived else staged.goodput,
         1.0 if derived else whole.added.quantile(0.5), whole.framework_open if is_open else whole.framework_stated,
-        is_open, stack.name, (*assumed, *_shown(found)))
+        is_open, stack.name, (*assumed, *_shown(staged)))
 
 
 def _fastest(run: WholeRun, model: Model, stack: Stack, candidate: Candidate, gpus: int, tokens: int,
@@ -133,9 +133,9 @@ def _fastest(run: WholeRun, model: Model, stack: Stack, candidate: Candidate, gp
         facts = replace(facts, space=replace(facts.space, only=held))
         job = TrainingJob("run", asked, catalog, Terms(Market((candidate,)), limits, "time"), CONFIDENCE, model, stack,
                           question, facts)
-        found = job.columns(depth="each").frontier.found
-        if found:
-            return min(found, key=lambda one: one.key)
+        layouts = job.columns(depth="each").frontier.found
+        if layouts:
+            return min(layouts, key=lambda staged: staged.key)
     raise SkippedError(f"no layout on {gpus} GPUs that keeps what the row states fits")
 
 
@@ -170,10 +170,10 @@ def _sharding(run: WholeRun) -> str | None:
 
 def _length(run: WholeRun, model: Model, said: Sources, assumed: list[str]) -> int:
     usual = model.sequence_length if model.sequence_length > 1 else said.whole("run_length", run)
-    found = run.seq_len or usual
-    if found is None:
+    length = run.seq_len or usual
+    if length is None:
         raise SkippedError("sequence length not stated")
-    return found if run.seq_len else _fill("seq_len", found, assumed)
+    return length if run.seq_len else _fill("seq_len", length, assumed)
 
 
 def _batch_tokens(run: WholeRun, model: Model, said: Sources, assumed: list[str]) -> float:
@@ -202,8 +202,8 @@ def _fill(name: str, value: T, assumed: list[str]) -> T:
     return value
 
 
-def _shown(found: StagedLayout) -> Iterator[str]:
+def _shown(staged: StagedLayout) -> Iterator[str]:
     """Yield the layout that was found, as what is assumed."""
-    rows = found.batch.rows
+    rows = staged.batch.rows
     for axis in ("tp", "pp", "vpp", "dp", "micro_batch", "zero"):
-        yield f"{axis}={int(getattr(rows, axis)[found.row])}"
+        yield f"{axis}={int(getattr(rows, axis)[staged.row])}"

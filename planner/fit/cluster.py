@@ -75,10 +75,10 @@ def _descended(rows: Rows, knobs: Sequence[Knob], catalog: Catalog, prior: Float
         slopes = np.where(again, fresh, slopes)
         left = np.sqrt(np.diag(np.linalg.inv(curvature_of(slopes, now, rows, rows.weights, spread, every))))
         step = move_of(slopes, now, rows, rows.weights, at - prior, spread, every)
-        found = _stepped(rows, knobs, catalog, prior, spread, at, step, best)
-        if found is None:
+        lower = _stepped(rows, knobs, catalog, prior, spread, at, step, best)
+        if lower is None:
             break
-        gain, (at, now, best) = best - found[2], found
+        gain, (at, now, best) = best - lower[2], lower
         if gain < SETTLED:
             break
     return (at, now, best), slopes, left
@@ -105,8 +105,8 @@ def _stepped(rows: Rows, knobs: Sequence[Knob], catalog: Catalog, prior: Floats,
     while share > SHORTEST:
         there = at + share * step
         now = rows.residuals(changed(catalog, knobs, there))
-        found = misfit(now, rows, there - prior, spread)
-        if found < best:
-            return there, now, found
+        value = misfit(now, rows, there - prior, spread)
+        if value < best:
+            return there, now, value
         share /= 2
     return None

@@ -132,18 +132,18 @@ def knobs_of(catalog: Catalog, outcomes: Iterable[PredictedRow], *, own: bool = 
     of_stack, of_kernels = (STACK | OWN_STACK, KERNELS | OWN_KERNELS) if own else (STACK, KERNELS)
     architectures = sorted({o.prediction.architecture for o in held})
     stacks = sorted({o.prediction.stack for o in held} | {o.prediction.family for o in held})
-    found = [knob for name in architectures
+    knobs = [knob for name in architectures
              for knob in _knobs("calibration", catalog.rates(name), RATES)]
     for name in stacks:
         entry = catalog.stack(name)
         # what a stack takes from the one it is like is fitted there
         mine = of_stack if entry.like is None else {f: s for f, s in of_stack.items() if _stated(catalog, entry, f)}
-        found += _knobs("stacks", entry, mine)
-    found += _knobs("calibration", catalog.kernels, of_kernels)
+        knobs += _knobs("stacks", entry, mine)
+    knobs += _knobs("calibration", catalog.kernels, of_kernels)
     for name in sorted({o.prediction.network for o in held} - {""}) if own else ():
         stated = any(o.prediction.network_stated for o in held if o.prediction.network == name)
-        found += _knobs(NETWORKS, catalog.fabric(name), NETWORK if stated else NETWORK | NETWORK_OPEN)
-    return [knob for knob in found if any(knob.acts_on(outcome) for outcome in held)]
+        knobs += _knobs(NETWORKS, catalog.fabric(name), NETWORK if stated else NETWORK | NETWORK_OPEN)
+    return [knob for knob in knobs if any(knob.acts_on(outcome) for outcome in held)]
 
 
 def release_field(release: EngineSpeed) -> str:

@@ -127,11 +127,11 @@ def _speed(outcome: PredictedRow) -> float:
 
 def residuals(rows: Sequence[Measured], catalog: Catalog) -> Floats:
     """Return the logarithm of predicted over measured step time of every row under `catalog`."""
-    found = np.empty(len(rows))
+    logs = np.empty(len(rows))
     for place, row in enumerate(rows):
         step = predict(row.outcome.row.run, catalog, model=row.outcome.prediction.model).evaluation.step.seconds
-        found[place] = np.log(step * row.speed)
-    return found
+        logs[place] = np.log(step * row.speed)
+    return logs
 
 
 def changed(catalog: Catalog, knobs: Sequence[Knob], coordinates: Floats) -> Catalog:

@@ -97,11 +97,11 @@ def serving_rows(files: Sequence[Evidence], catalog: Catalog) -> ServingRows:
         assert isinstance(row.run, ServeRun)
         assert isinstance(row.measured, ServeMeasured)
         try:
-            found = serving_row(row.run, catalog)
+            fitted_row = serving_row(row.run, catalog)
         except (SkippedError, PlannerError):
             continue
-        if found.regime != "server" and EXPERIMENTAL not in (row.run.source or ""):
-            rows[len(runs)] = found
+        if fitted_row.regime != "server" and EXPERIMENTAL not in (row.run.source or ""):
+            rows[len(runs)] = fitted_row
             runs.append((row.run, row.measured))
             sources.append(row.run.source or row.prefix)
             ids.append(row.id)

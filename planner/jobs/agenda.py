@@ -83,10 +83,11 @@ class Agenda:
         """Return the agenda of one job alone: what waits for others does no longer."""
         kept = [at for at, item in enumerate(self.items) if item.job == job]
         problem = replace(self.problem, tasks=tuple(replace(self.problem.tasks[at], after=()) for at in kept),
-                          services=tuple(one for one, mine in zip(self.problem.services, self.services, strict=True)
+                          services=tuple(service for service,
+                                         mine in zip(self.problem.services, self.services, strict=True)
                                          if mine.job == job))
         return replace(self, problem=problem, items=tuple(self.items[at] for at in kept),
-                       services=tuple(one for one in self.services if one.job == job))
+                       services=tuple(service for service in self.services if service.job == job))
 
 
 def agenda_of(portfolio: Portfolio, jobs: Sequence[Job], columns: Sequence[Columns], market: Market,
@@ -102,11 +103,11 @@ def agenda_of(portfolio: Portfolio, jobs: Sequence[Job], columns: Sequence[Colum
     for at in _in_order(portfolio):
         asked, mine = portfolio.jobs[at], columns[at]
         if mine.demands:
-            found = offering.blocks(asked, mine)
-            standing.append(Standing(at, tuple((column, replicas) for _, column, replicas in found)))
-            services.append(Service(tuple(block for block, _, _ in found),
-                                    tuple(_loads(portfolio, asked, mine.demands[0], found, suppliers))))
-            empty += [] if found else [at]
+            blocks = offering.blocks(asked, mine)
+            standing.append(Standing(at, tuple((column, replicas) for _, column, replicas in blocks)))
+            services.append(Service(tuple(block for block, _, _ in blocks),
+                                    tuple(_loads(portfolio, asked, mine.demands[0], blocks, suppliers))))
+            empty += [] if blocks else [at]
             continue
         options = offering.options(mine)
         kept = spread(options, suppliers)
@@ -119,11 +120,12 @@ def agenda_of(portfolio: Portfolio, jobs: Sequence[Job], columns: Sequence[Colum
                                tuple(other for name in asked.after for other in instances[name])))
         instances[asked.name] = range(first, len(tasks))
     horizon, limits = portfolio.horizon, portfolio.limits
-    suppliers = [_capped(at, one, tasks, services) for at, one in enumerate(suppliers)]
+    suppliers = [_capped(at, supplier, tasks, services) for at, supplier in enumerate(suppliers)]
     ceilings = dict(_ceilings(portfolio, suppliers))
-    last = max([horizon.periods, *(lot.end for one in suppliers for lot in one.pool.lots)])
+    last = max([horizon.periods, *(lot.end for supplier in suppliers for lot in supplier.pool.lots)])
     problem = Problem(
-        horizon.periods, round(horizon.period), tuple(one.pool for one in suppliers), tuple(tasks), tuple(services),
+        horizon.periods, round(horizon.period), tuple(supplier.pool for supplier in suppliers),
+        tuple(tasks), tuple(services),
         tuple(ceilings.values()), None if limits.budget is None else math.floor(limits.budget * MICRO),
         () if limits.budget_by_quarter is None else tuple(_quarters(portfolio, last, limits.budget_by_quarter)))
     return Agenda(portfolio, tuple(jobs), tuple(columns), market, tuple(suppliers), problem, tuple(items),
@@ -196,7 +198,7 @@ def _loads(portfolio: Portfolio, asked: PortfolioJob, demand: Demand,
         hours = Counter(math.ceil(demand.needed * factor * day[(begin + timedelta(hours=hour)).hour] * MICRO) + spare
                         for hour in range(round(horizon.period / HOUR_SECONDS)))
         need = tuple(sorted((micro, count) for micro, count in hours.items()))
-        there = tuple(one.pool.capacity[period] for one in suppliers if one.pool.capacity is not None)
+        there = tuple(supplier.pool.capacity[period] for supplier in suppliers if supplier.pool.capacity is not None)
         alike.setdefault((need, there), []).append(period)
         needs[need, there] = need
     return [Load(tuple(periods), needs[key]) for key, periods in alike.items()]
@@ -206,15 +208,15 @@ def _ceilings(portfolio: Portfolio, suppliers: Sequence[Supplier]) -> Iterator[t
     """Yield what all pools together take at most, by name."""
     limits, rent = portfolio.limits, portfolio.sourcing.rent
     for node, most in sorted(rent.quota.items()) if rent else ():
-        weights = tuple(int(one.is_rented and one.node == node) for one in suppliers)
+        weights = tuple(int(supplier.is_rented and supplier.node == node) for supplier in suppliers)
         if any(weights):
             yield f"quota.{node}", Ceiling(weights, most, held=True)
     if limits.max_nodes is not None:
         yield "max_nodes", Ceiling((1,) * len(suppliers), limits.max_nodes)
     if limits.max_gpus is not None:
-        yield "max_gpus", Ceiling(tuple(one.pool.gpus for one in suppliers), limits.max_gpus)
+        yield "max_gpus", Ceiling(tuple(supplier.pool.gpus for supplier in suppliers), limits.max_gpus)
     if limits.max_power is not None:
-        yield "max_power", Ceiling(tuple(one.pool.watts for one in suppliers), math.floor(limits.max_power))
+        yield "max_power", Ceiling(tuple(supplier.pool.watts for supplier in suppliers), math.floor(limits.max_power))
 
 
 def _quarters(portfolio: Portfolio, periods: int, usd: float) -> Iterator[Purse]:

@@ -116,7 +116,8 @@ def loads_of(scenario: AnyScenario) -> tuple[float | None, bool]:
     """
     services = scenario.services if isinstance(scenario, ServingScenario) else ()
     rate = services[0].rate if services else None
-    return rate, bool(services) and all(load is None for one in services for load in (one.rate, one.clients, one.trace))
+    return rate, bool(services) and all(load is None for service in services
+                                        for load in (service.rate, service.clients, service.trace))
 
 
 def service_of(scenario: AnyScenario) -> Serving:
@@ -146,8 +147,8 @@ def on_node(scenario: AnyScenario, catalog: Catalog, node: str) -> Question:
 def idle_in(scenario: AnyScenario) -> list[Idle]:
     """Return what a scenario states, other than the default, that an estimate of its work does not heed."""
     work = scenario.services[0] if isinstance(scenario, ServingScenario) else scenario.workload
-    found = idle_serving(work) if isinstance(work, Serving) else idle_training(work)
-    return [one for one in found if _stated(work if one.of_work else scenario, one.key)]
+    idle_keys = idle_serving(work) if isinstance(work, Serving) else idle_training(work)
+    return [idle for idle in idle_keys if _stated(work if idle.of_work else scenario, idle.key)]
 
 
 def _stated(block: Frozen, key: str) -> bool:
@@ -173,9 +174,9 @@ def at_one(scenario: ServingScenario) -> ServingScenario:
     given = [load for load in LOADS if getattr(work, load) is not None]
     if given:
         raise InputError(f"objective: {name} looks for the largest load: leave workload.{given[0]} out")
-    one = {"users": 1} if name == "users" or work.think is not None else {"rate": 1.0}
+    least = {"users": 1} if name == "users" or work.think is not None else {"rate": 1.0}
     # as a file would have it, so that keys that do nothing to users are refused
-    asked = Serving.model_validate(work.model_dump(exclude_defaults=True) | {"kind": "serving"} | one)
+    asked = Serving.model_validate(work.model_dump(exclude_defaults=True) | {"kind": "serving"} | least)
     return scenario.model_copy(update={"workload": asked, "objective": "cost"})
 
 

@@ -113,7 +113,7 @@ def solve(question: Question, effort: Effort = UNLIMITED, depth: Depth = "each",
     and no answer.
     """
     columns = tuple(job.columns(effort, depth, held) for job in question.jobs)
-    if not so_far and any(one.interrupted for one in columns):
+    if not so_far and any(column.interrupted for column in columns):
         raise KeyboardInterrupt
     fleet = Fleet(columns, question.terms, settings_of(effort))
     solved = Solved(question, columns, fleet, fleet.solve(), effort, held)
@@ -163,11 +163,12 @@ def _market(market: Market, change: Change) -> Market:
                    if offer.how == "owned" else offer for offer in market.offers) if change.own != 0 else market.offers
     if not (change.memory or change.host or change.nics):
         return replace(market, offers=offers)
-    return replace(market, offers=offers, candidates=tuple(_candidate(one, change) for one in market.candidates))
+    return replace(market, offers=offers,
+                   candidates=tuple(_candidate(candidate, change) for candidate in market.candidates))
 
 
-def _candidate(one: Candidate, change: Change) -> Candidate:
-    gpu = one.gpu.model_copy(update={"usable_memory": one.gpu.usable_memory + change.memory})
-    cpu = one.node.cpu.model_copy(update={"memory": one.node.cpu.memory + change.host})
-    return replace(one, gpu=gpu, node=one.node.model_copy(update={"cpu": cpu}),
-                   nics=one.nics.model_copy(update={"bandwidth": one.nics.bandwidth + change.nics}))
+def _candidate(candidate: Candidate, change: Change) -> Candidate:
+    gpu = candidate.gpu.model_copy(update={"usable_memory": candidate.gpu.usable_memory + change.memory})
+    cpu = candidate.node.cpu.model_copy(update={"memory": candidate.node.cpu.memory + change.host})
+    return replace(candidate, gpu=gpu, node=candidate.node.model_copy(update={"cpu": cpu}),
+                   nics=candidate.nics.model_copy(update={"bandwidth": candidate.nics.bandwidth + change.nics}))

@@ -94,7 +94,7 @@ class Grid:
     def _in_turn(self) -> Iterator[dict[str, list[float]]]:
         """Yield the domains in parts that make up the whole: of many data-parallel degrees the likely ones first."""
         ranks = self.domains["dp"]
-        likely = [one for one in ranks if self.facts.space.global_batch % one == 0]
+        likely = [rank for rank in ranks if self.facts.space.global_batch % rank == 0]
         parts = [likely, sorted(set(ranks) - set(likely))] if len(ranks) > MANY else [ranks]
         yield from ({**self.domains, "dp": part} for part in parts if part or len(parts) == 1)
 
@@ -135,7 +135,7 @@ class Grid:
             return
         axis, rest = axes[0], axes[1:]
         present = (*present, axis)
-        rules, points = self._ready(axis, {one.name for one in present}), weight * self._points(rest, domains)
+        rules, points = self._ready(axis, {other.name for other in present}), weight * self._points(rest, domains)
         values = np.array(domains[axis.name], column_type(axis.name))
         parts: list[dict[str, Ints]] = []
         pieces = list(_pieces(columns, max(1, PIECE // max(1, len(values)))))
@@ -218,8 +218,8 @@ def _times(name: str, values: Ints, columns: dict[str, Ints]) -> dict[str, Ints]
 def enumerate_layouts(facts: Facts) -> Enumeration:
     """Return every legal layout of `facts.space`; `grid` = legal + removed, lazy axes at their first value."""
     grid = Grid(facts)
-    tables = [grid.grow(stems.replace(candidate=np.full(len(stems), one, np.int64)))
-              for alike, stems, _ in grid.stems() for one in alike]
+    tables = [grid.grow(stems.replace(candidate=np.full(len(stems), row, np.int64)))
+              for alike, stems, _ in grid.stems() for row in alike]
     return Enumeration(joined(tables), grid.size, dict(grid.removed), grid.domains)
 
 

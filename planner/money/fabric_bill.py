@@ -46,10 +46,10 @@ def parts_of(fabric: Fabric, catalog: Catalog, *, with_nics: bool = False) -> Pa
         raise MissingFact(fabric.name, "parts")
 
     def part(name: str, role: PartRole) -> Part:
-        found = catalog.part(name)
-        if found.role != role:
-            raise InputError(f"parts of {fabric.name}: {name} is of role {found.role}, expected {role}")
-        return found
+        entry = catalog.part(name)
+        if entry.role != role:
+            raise InputError(f"parts of {fabric.name}: {name} is of role {entry.role}, expected {role}")
+        return entry
 
     if with_nics and named.nic is None:
         raise MissingFact(fabric.name, "parts.nic")

@@ -93,7 +93,7 @@ class Estate:
 
     def fact(self, name: str) -> Fact:
         """Return where a figure of the site's `ownership` comes from."""
-        known = (self.site.facts.get(f"ownership.{one}") for one in (name, name.partition(".")[0]))
+        known = (self.site.facts.get(f"ownership.{key}") for key in (name, name.partition(".")[0]))
         return next(filter(None, known), self.site.provenance("ownership"))
 
     def _network(self, nodes: int) -> FabricDesign | None:

@@ -39,16 +39,16 @@ def gpu_of(machine: Machine, catalog: Catalog) -> Gpu | None:
     return catalog.gpu(called) if called else None
 
 
-def entries(machine: Machine, tasks: list[Task], found: Mapping[str, float | str], catalog: Catalog,
+def entries(machine: Machine, tasks: list[Task], measured: Mapping[str, float | str], catalog: Catalog,
             as_of: str) -> Probed:
     """Return the files of what has been measured. found: seconds of a task by its key, or why it has none."""
-    took = {task: seconds for task in tasks if isinstance(seconds := found.get(task.key), float)}
+    took = {task: seconds for task in tasks if isinstance(seconds := measured.get(task.key), float)}
     software = ", ".join(f"{name} {version}" for name, version in machine.software.items() if version)
     source = f"measured by planner probe on {machine.gpus} x {machine.name}, {software}"
     gpu = gpu_of(machine, catalog)
     cells = [_cells(machine, task, seconds, gpu, source, as_of) for task, seconds in took.items()]
     files, notes = {ROWS: _csv(cells)}, list[str]()
-    refused = sorted({f"{task.operation}: {why}" for task in tasks if isinstance(why := found.get(task.key), str)})
+    refused = sorted({f"{task.operation}: {why}" for task in tasks if isinstance(why := measured.get(task.key), str)})
     if gpu is None:
         files |= {f"fabrics/{OWN_LINKS}.yaml": text for text in _own_links(took, source, as_of)}
         notes.append(f"{machine.name} is no GPU of the catalog" if machine.is_gpu else "no GPU")

@@ -72,8 +72,8 @@ def _product(torch: Torch, device: str, task: Task) -> Run:
         # _scaled_mm takes the second matrix by columns, and at least 16 rows of the first
         a = torch.randn(max(16, m), k, device=device, dtype=torch.bfloat16).to(dtype)
         b = torch.randn(n, k, device=device, dtype=torch.bfloat16).to(dtype).t()
-        one = torch.ones((), device=device)
-        return lambda: torch._scaled_mm(a, b, scale_a=one, scale_b=one, out_dtype=torch.bfloat16)
+        scale = torch.ones((), device=device)
+        return lambda: torch._scaled_mm(a, b, scale_a=scale, scale_b=scale, out_dtype=torch.bfloat16)
     a = torch.randn(m, k, device=device, dtype=dtype)
     b = torch.randn(n, k, device=device, dtype=dtype).t()
     return lambda: torch.matmul(a, b)

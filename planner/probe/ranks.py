@@ -110,8 +110,8 @@ def on_this_node(device: str, world: int, tasks: Sequence[Task]) -> Iterator[Res
 def _heard(out: Torch, ranks: Sequence[Torch]) -> Result:
     for _ in range(round(WAIT)):
         try:
-            found: Result = out.get(timeout=1)
-            return found
+            heard: Result = out.get(timeout=1)
+            return heard
         except queue.Empty:
             if any(process.exitcode for process in ranks):
                 break

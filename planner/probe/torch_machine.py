@@ -79,12 +79,12 @@ class TorchMachine:
 
 
 def _software(torch: Torch, device: str) -> dict[str, str]:
-    found = {"torch": str(torch.__version__)}
+    versions = {"torch": str(torch.__version__)}
     if device == "cpu":
-        return {**found, "collectives": BACKENDS[device]}
+        return {**versions, "collectives": BACKENDS[device]}
     nccl = torch.cuda.nccl.version()
     runtime = {"rocm": str(torch.version.hip)} if torch.version.hip else {"cuda": str(torch.version.cuda)}
-    return {**found, **runtime, "driver": _driver(), "nccl": ".".join(map(str, nccl)) if isinstance(nccl, tuple)
+    return {**versions, **runtime, "driver": _driver(), "nccl": ".".join(map(str, nccl)) if isinstance(nccl, tuple)
             else str(nccl)}
 
 

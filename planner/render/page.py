@@ -104,8 +104,8 @@ class Page:
         """Print two blocks side by side, or one under the other where the console is too narrow."""
         made = [self._block(block) for block in (left, right)]
         if self.console.width < BESIDE:
-            for one in made:
-                self.console.print(one)
+            for group in made:
+                self.console.print(group)
             return
         beside = Table.grid(padding=(0, 3, 0, 0))
         beside.add_row(*made)

@@ -148,7 +148,7 @@ def by_path(values: Mapping[str, object], what: str) -> tuple[dict[str, object],
 
     Raises UnknownName ("argument of planner.plan", which is `what`), and InputError where two names mean the same.
     """
-    found: dict[str, object] = {}
+    stated: dict[str, object] = {}
     names: dict[str, str] = {}
     for name, value in values.items():
         if name not in NAMES:
@@ -156,10 +156,10 @@ def by_path(values: Mapping[str, object], what: str) -> tuple[dict[str, object],
         if value is None:
             continue
         path = NAMES[name]
-        if path in found:
+        if path in stated:
             raise InputError(f"{names[path]} and {name} mean the same: give one of them")
-        found[path], names[path] = plain(value, name), name
-    return found, names
+        stated[path], names[path] = plain(value, name), name
+    return stated, names
 
 
 def plain(value: object, name: str, depth: int = 0) -> Any:  # noqa: ANN401 - as a file would hold it

@@ -41,5 +41,5 @@ def fleet_of(overrides: Mapping[str, object], catalog: Catalog, labels: Mapping[
         sourcing = sourcing.model_copy(update={"buy": Buy()})
     if sourcing.own and sourcing.rent is None:
         sourcing = sourcing.model_copy(update={"rent": Sourcing().rent})
-    found = pool(hardware, sourcing, Limits(), catalog, document, defaults)
-    return Fleet.model_validate({name: found[name] for name in ("hardware", "sourcing")}), defaults
+    entries = pool(hardware, sourcing, Limits(), catalog, document, defaults)
+    return Fleet.model_validate({name: entries[name] for name in ("hardware", "sourcing")}), defaults

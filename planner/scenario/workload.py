@@ -88,14 +88,14 @@ def _stacks(value: object) -> object:
     names = [value] if isinstance(value, str) else value
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
         return value
-    found = tuple(dict.fromkeys(part.strip() for name in names for part in name.split(",") if part.strip()))
-    if not found:
+    stacks = tuple(dict.fromkeys(part.strip() for name in names for part in name.split(",") if part.strip()))
+    if not stacks:
         raise ValueError("expected auto, or names of stacks")
-    if AUTO in (name.lower() for name in found):
-        if len(found) == 1:
+    if AUTO in (name.lower() for name in stacks):
+        if len(stacks) == 1:
             return (AUTO,)
         raise ValueError("auto stands for every stack in use, so that no other is named beside it")
-    return found
+    return stacks
 
 
 Stacks = Annotated[tuple[str, ...], BeforeValidator(_stacks, json_schema_input_type=str | list[str]),

@@ -85,17 +85,17 @@ class Fleet:
     def _one(self, room: int, but: Collection[int]) -> int | None:
         """Return a node with exactly so many free GPUs that is not among `but`."""
         stack, passed = self.by_free[room], []
-        found = None
+        chosen = None
         while stack:
             node = stack.pop()
             if self.free[node] != room:
                 continue
             if node not in but:
-                found = node
+                chosen = node
                 break
             passed.append(node)
         stack.extend(dict.fromkeys(reversed(passed)))
-        return found
+        return chosen
 
     def _set(self, node: int, free: int) -> None:
         self.count[self.free[node]] -= 1

@@ -108,12 +108,13 @@ class _Fleet:
     def _routers(self, counts: tuple[int, ...]) -> tuple[Router, Router]:
         """Return what sends requests to so many replicas of each group: to begin with, and to decode."""
         weights, lengths = [group.weight for group in self.groups], [group.lengths for group in self.groups]
-        left, found = list(counts), []
+        left, replicas = list(counts), []
         for replica in self.replicas:
             left[replica.group] -= 1
             if left[replica.group] >= 0:
-                found.append(replica)
-        entry, decode = (Router([one for one in found if (self.roles[one.group] == "decode") == late], weights, lengths,
+                replicas.append(replica)
+        entry, decode = (Router([other for other in replicas if (self.roles[other.group] == "decode") == late],
+                                weights, lengths,
                                 self.policy) for late in (False, True))
         return entry, decode
 

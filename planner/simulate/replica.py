@@ -211,9 +211,9 @@ class Replica:
         if self.hashes is None:
             return int(self.hit_rate * job.input)
         hashes = self.hashes[job.request]
-        found = self.prefixes.match(hashes)
-        self.prefixes.keep(hashes[:found])
-        return min(found * self.prefix_block, job.input)
+        matched = self.prefixes.match(hashes)
+        self.prefixes.keep(hashes[:matched])
+        return min(matched * self.prefix_block, job.input)
 
     def _chunk(self) -> float:
         """Take the next prompt tokens, oldest prompt first; return the seconds that they add."""

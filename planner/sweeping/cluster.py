@@ -79,15 +79,15 @@ def _workers(client: Any, address: str) -> int:  # noqa: ANN401
     """
     version = (pkgutil.resolve_name, "planner:__version__")
     try:
-        found = client.run(*version)
-        versions = {client.run_on_scheduler(*version), *found.values()}
+        answers = client.run(*version)
+        versions = {client.run_on_scheduler(*version), *answers.values()}
     except ImportError:
         raise InputError(f"--scheduler {address}: planner must be installed where its scheduler and workers run"
                          ) from None
     if versions != {__version__}:
         raise InputError(f"--scheduler {address}: planner is {', '.join(sorted(versions - {__version__}))} there, "
                          f"{__version__} here")
-    return len(found)
+    return len(answers)
 
 
 def _answers(client: Any, address: str, terms: Terms, tasks: Sequence[Task]) -> Iterator[VariantOutcome]:  # noqa: ANN401

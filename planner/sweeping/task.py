@@ -59,8 +59,8 @@ def tasks(reference: Reference, axes: Sequence[Varied], catalog: Catalog,
 
     `also` holds values by path that every variant has, and `names` what messages call them.
     """
-    labels = {**(names or {}), **{one.path: f"--vary {one.path}" for one in axes}}
-    found: list[Task] = []
+    labels = {**(names or {}), **{axis.path: f"--vary {axis.path}" for axis in axes}}
+    listed: list[Task] = []
     asked: dict[str, Variant] = {}
     for index, variant in enumerate(variants(axes)):
         scenario, defaults = load_question(reference, {**(also or {}), **overrides(variant, axes)}, catalog,
@@ -69,8 +69,8 @@ def tasks(reference: Reference, axes: Sequence[Varied], catalog: Catalog,
         same = asked.setdefault(json.dumps(task.question, sort_keys=True), variant)
         if same is not variant:
             raise _duplicate(same, variant)
-        found.append(task)
-    return found
+        listed.append(task)
+    return listed
 
 
 def _duplicate(first: Variant, second: Variant) -> InputError:

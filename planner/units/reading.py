@@ -101,8 +101,8 @@ def counted(*nouns: str, hint: str = "write '{0} k', '{0} M' or '{0} billion'") 
 
 
 BYTES = Units({p + "B": f for p, f in (DECIMAL | _BINARY).items()}, hints={
-    one: f"write '{{0}} {p}B' (decimal) or '{{0}} {p}iB' (binary)" for p in "KMGT"
-    for one in (p, p.lower(), p + "b", p.lower() + "b")}, folded=False)
+    prefix: f"write '{{0}} {p}B' (decimal) or '{{0}} {p}iB' (binary)" for p in "KMGT"
+    for prefix in (p, p.lower(), p + "b", p.lower() + "b")}, folded=False)
 BYTE_RATE = Units({u + "/s": f for u, f in BYTES.items()} | {p + "bit/s": f / 8 for p, f in DECIMAL.items()},
                   hints={p + "b/s": f"write '{{0}} {p}bit/s' or '{{0}} {p}B/s'" for p in "kMGT"}, folded=False)
 FLOP_RATE = Units({p + "FLOP/s": f for p, f in DECIMAL.items()}, dict(_scaled(DECIMAL, ("FLOPS", "FLOPs"))))
@@ -250,7 +250,7 @@ def _together(plain: str, table: Units) -> float | None:
         return None
     units = ["min" if unit == "m" else unit for unit in pieces[1::2]]
     factors = [table.factor(unit) for unit in units if unit.isalpha()]
-    if None in factors or len(factors) * 2 != len(pieces) or not all(_PLAIN.fullmatch(one) for one in pieces[::2]):
+    if None in factors or len(factors) * 2 != len(pieces) or not all(_PLAIN.fullmatch(piece) for piece in pieces[::2]):
         return None
     return sum(float(number) * factor for number, factor in zip(pieces[::2], factors, strict=True) if factor)
 

@@ -208,14 +208,14 @@ def gemma4(c: Config) -> Entry:
             "ffn": c["moe_intermediate_size"], "shared_experts": 1, "shared_ffn": c["intermediate_size"]}}
     if per_layer:
         block |= {"norms": block["norms"] + 1, "products": [(hidden, per_layer), (per_layer, hidden)]}
-    found: list[Entry] = []
+    blocks: list[Entry] = []
     for place, kind in enumerate(in_turn(c, 6)):
         borrows = place >= owned
         heads = (near if "sliding" in kind else full) | ({"borrowed": True} if borrows else {})
         wide = 2 if borrows and c.get("use_double_wide_mlp") else 1
-        found.append({"attention": heads, "mlp": gated(c, ffn=wide * c["intermediate_size"])} | block)
+        blocks.append({"attention": heads, "mlp": gated(c, ffn=wide * c["intermediate_size"])} | block)
     rows = (c.get("vocab_size_per_layer_input") or c["vocab_size"]) + hidden
-    return several(c, found) | {"input_parameters": (rows * layers + 1) * per_layer if per_layer else 0}
+    return several(c, blocks) | {"input_parameters": (rows * layers + 1) * per_layer if per_layer else 0}
 
 
 def ernie4_5_moe(c: Config) -> Entry:

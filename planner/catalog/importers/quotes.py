@@ -165,13 +165,13 @@ def _stated(quote: Quote) -> list[tuple[Term, Decimal]]:
 
 def _host(stated: Mapping[str, list[Decimal]]) -> dict[str, Any]:
     """Return what all rows of an instance state of its host at least."""
-    found: dict[str, Any] = {}
+    host: dict[str, Any] = {}
     for name, value in ((name, min(values)) for name, values in stated.items()):
         if name == "disk" and not value:
-            found[name] = "none"
+            host[name] = "none"
         elif value >= 1:
-            found[name] = int(value) if name == "vcpus" else exact(float(value), BYTES, "TB", "GiB", "GB", "MiB", "B")
-    return {"host": found} if found else {}
+            host[name] = int(value) if name == "vcpus" else exact(float(value), BYTES, "TB", "GiB", "GB", "MiB", "B")
+    return {"host": host} if host else {}
 
 
 def _median(prices: list[Decimal]) -> dict[str, str]:

@@ -126,8 +126,8 @@ def _part(host: _Row, apart: dict[tuple[str, Decimal, _Place], _Row]) -> _Row | 
     if machine is None or machine.group(1) not in MACHINES:
         return None
     names, _ = MACHINES[machine.group(1)]
-    found = [apart[key] for name in sorted(names) if (key := (name, Decimal(machine.group(2)), host.place)) in apart]
-    return found[0] if found else None
+    rows = [apart[key] for name in sorted(names) if (key := (name, Decimal(machine.group(2)), host.place)) in apart]
+    return rows[0] if rows else None
 
 
 def _quote(row: _Row) -> Quote:

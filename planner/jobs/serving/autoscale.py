@@ -47,8 +47,8 @@ class Schedule:
     @property
     def starts(self) -> Ints:
         """Replicas of each kind that start after the beginning."""
-        found: Ints = np.maximum(np.diff(self.counts, axis=1), 0).sum(axis=1)
-        return found
+        starts: Ints = np.maximum(np.diff(self.counts, axis=1), 0).sum(axis=1)
+        return starts
 
     def phases(self) -> tuple[Phase, ...]:
         """Return it as a replay reads it."""
@@ -71,11 +71,11 @@ def of_a_day(picks: Sequence[Pick], hours: int, startup: float) -> Autoscaled:
     # the day begins as it ended: what midnight adds starts too
     again = Schedule(np.concatenate([counts[:, -1:], counts], axis=1), HOUR).kept(startup)
     whole = Schedule(again.counts[:, 1:], HOUR)
-    found = whole.summed([pick.column.gpus for pick in picks], startup, None)
+    autoscaled = whole.summed([pick.column.gpus for pick in picks], startup, None)
     first = np.maximum(again.counts[:, 1] - again.counts[:, 0], 0)
     more = sum(int(count) * pick.column.gpus for count, pick in zip(first, picks, strict=True))
-    return found.model_copy(update={"starts": found.starts + int(first.sum()),
-                                    "mean_gpus": found.mean_gpus + more * startup / (hours * HOUR)})
+    return autoscaled.model_copy(update={"starts": autoscaled.starts + int(first.sum()),
+                                    "mean_gpus": autoscaled.mean_gpus + more * startup / (hours * HOUR)})
 
 
 def of_a_trace(picks: Sequence[Pick], trace: Trace, startup: float,
@@ -93,25 +93,25 @@ def of_a_trace(picks: Sequence[Pick], trace: Trace, startup: float,
         asked = np.bincount(np.minimum(trace.arrival // window, parts - 1).astype(np.int64), minlength=parts) / window
         for room in ROOMS:
             made = Schedule(_enough(asked * room, rates, most), window).kept(startup)
-            found = made.summed(gpus, startup, None)
-            if found.mean_gpus >= best.mean_gpus:
+            autoscaled = made.summed(gpus, startup, None)
+            if autoscaled.mean_gpus >= best.mean_gpus:
                 break
             if (phases := made.phases()) in refuted:
                 continue
             meets, share = within(phases)
             refuted.append(phases)
             if meets:
-                best = found.model_copy(update={"share_within_level": share})
+                best = autoscaled.model_copy(update={"share_within_level": share})
                 break
     return best
 
 
 def _enough(asked: Floats, rates: Floats, most: Ints) -> Ints:
     """Return replicas of each kind that hold each rate, kinds in their order; all there are where those are too few."""
-    left, found = asked.copy(), np.zeros((len(rates), len(asked)), np.int64)
+    left, counts = asked.copy(), np.zeros((len(rates), len(asked)), np.int64)
     for row, (rate, count) in enumerate(zip(rates, most, strict=True)):
-        found[row] = np.clip(np.ceil(left / rate - 1e-9), 0, count)
-        left = left - found[row] * rate
+        counts[row] = np.clip(np.ceil(left / rate - 1e-9), 0, count)
+        left = left - counts[row] * rate
     # somebody is there to take who comes
-    found[0] = np.maximum(found[0], found.sum(axis=0) == 0)
-    return found
+    counts[0] = np.maximum(counts[0], counts.sum(axis=0) == 0)
+    return counts

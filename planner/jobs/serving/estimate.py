@@ -69,7 +69,7 @@ def best_replica(asked: Serving, catalog: Catalog, node: str, gpus: int | None) 
     every = [table.take(np.array([at])) for at in range(len(table))]
     tried = [_estimated(catalog, service, d, rows, total // int(rows.gpus[0])) for rows in every
              if total % int(rows.gpus[0]) == 0]
-    best = min(tried, key=lambda one: _rank(one, service))
+    best = min(tried, key=lambda assignment: _rank(assignment, service))
     if best.memory.fits == "fits":
         at_rate = service.rate is not None and not service.asked.clients
         return best, (f"Chosen: {'the soonest to answer' if at_rate else 'what answers most'} of "
@@ -100,20 +100,20 @@ def _estimated(catalog: Catalog, service: Service, d: Deployment, rows: Replicas
                              residual(catalog, service, d))
 
 
-def _rank(one: Assignment, service: Service) -> tuple[float, ...]:
+def _rank(assignment: Assignment, service: Service) -> tuple[float, ...]:
     """Return what sorts the better estimate first; plain layouts where nothing else tells them apart."""
-    found = one.serving
-    assert found is not None
-    plain = (one.layout.pp, one.layout.tp, one.layout.ep)
-    if one.memory.fits != "fits":
-        return (1.0, -float(found.kv_tokens), *plain)
-    latencies = (found.ttft_seconds, found.tpot_seconds, found.e2e_seconds)
+    serving = assignment.serving
+    assert serving is not None
+    plain = (assignment.layout.pp, assignment.layout.tp, assignment.layout.ep)
+    if assignment.memory.fits != "fits":
+        return (1.0, -float(serving.kv_tokens), *plain)
+    latencies = (serving.ttft_seconds, serving.tpot_seconds, serving.e2e_seconds)
     targets = [latency.asked for latency in latencies if latency is not None and latency.asked is not None]
     missed = max((max(1.0, target.seconds / target.target_seconds) for target in targets), default=1.0)
-    answered = found.requests_per_second
+    answered = serving.requests_per_second
     if service.rate is None or service.asked.clients or answered < ANSWERED * service.rate:
         return (0.0, missed, 1.0, -answered, *plain)
-    soon = found.ttft_seconds.p50 + service.stream.output * found.tpot_seconds.p50
+    soon = serving.ttft_seconds.p50 + service.stream.output * serving.tpot_seconds.p50
     return (0.0, missed, 0.0, soon, *plain)
 
 
@@ -140,8 +140,8 @@ def _rows(layout: Mapping[str, str], d: Deployment) -> Replicas:
                          "more replicas")
     if degrees["ep"] not in (1, degrees["dp"]) or (degrees["ep"] > 1 and degrees["tp"] > 1):
         raise InputError("--layout: ep is 1, or with tp=1 the copies of attention (dp), over which experts are spread")
-    one = np.ones(1, np.int64)
-    return Replicas(0 * one, *(degrees[axis] * one for axis in AXES))
+    ones = np.ones(1, np.int64)
+    return Replicas(0 * ones, *(degrees[axis] * ones for axis in AXES))
 
 
 def _delivered(service: Service, d: Deployment, rows: Replicas, mean: Capacity, replicas: int, *,
@@ -151,14 +151,14 @@ def _delivered(service: Service, d: Deployment, rows: Replicas, mean: Capacity, 
     if service.rate is not None and service.asked.concurrency is None and fits:
         column = ReplicaColumn(0, d.format, "whole", int(rows.tp[0]), int(rows.pp[0]), int(rows.ep[0]), int(rows.dp[0]),
                                0.0, 0.0, float(most[0]))
-        found = working(d, column, service, service.rate / replicas)
-        return Delivered(float(found.rate[0]), float(found.batch[0]), stream.context, first_token(found, service),
-                         each_token(found, service), stream.input, stream.output, e2e=whole_answer(found, service),
+        served = working(d, column, service, service.rate / replicas)
+        return Delivered(float(served.rate[0]), float(served.batch[0]), stream.context, first_token(served, service),
+                         each_token(served, service), stream.input, stream.output, e2e=whole_answer(served, service),
                          users=None if service.asked.users is None else service.rate / replicas)
     if stream.only_reads and not service.asked.concurrency:
-        found = prefilling(d, rows, stream, np.full(1, BUSIEST))
-        alone = Percentiles(p50=float(found.own[0]), p95=float(found.own[0]))
-        return Delivered(float(found.rate[0]) / BUSIEST, 1.0, stream.context, alone,
+        served = prefilling(d, rows, stream, np.full(1, BUSIEST))
+        alone = Percentiles(p50=float(served.own[0]), p95=float(served.own[0]))
+        return Delivered(float(served.rate[0]) / BUSIEST, 1.0, stream.context, alone,
                          Percentiles(p50=0.0, p95=0.0), stream.input, stream.output)
     clients = (service.asked.concurrency or 0) / replicas
     demand = Demand(np.full(1, stream.input), np.full(1, stream.output), np.full(1, max(clients, 1.0)), stream.drafts,

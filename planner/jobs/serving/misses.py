@@ -63,7 +63,7 @@ def _latencies(service: Service, least: Nearest) -> str:
 
 def _excess(service: Service, least: Nearest) -> float:
     limits = (least.ttft, service.level.ttft), (least.tpot, service.level.tpot), (least.e2e, service.level.e2e)
-    return max(found / limit[0] for found, limit in limits if limit is not None)
+    return max(reached / limit[0] for reached, limit in limits if limit is not None)
 
 
 def _eased_levels(name: str, service: Service, account: Account, possible: Callable[[Change], bool]

@@ -123,20 +123,20 @@ def violations(replica: Replica) -> list[str]:
     return [name for name, passes in RULES.items() if not passes(replica)]
 
 
-def _within(found: Served, level: Targets, most: Floats, role: Role) -> Mask:
-    good: Mask = (found.crowd <= most) & (found.prompts <= BUSIEST) & np.isfinite(found.rate)
+def _within(at_load: Served, level: Targets, most: Floats, role: Role) -> Mask:
+    good: Mask = (at_load.crowd <= most) & (at_load.prompts <= BUSIEST) & np.isfinite(at_load.rate)
     if level.ttft is not None and role != "decode":
         seconds, share = level.ttft
-        good &= found.ttft_at(None) <= seconds if share is None else (
-            found.within(np.full(len(good), seconds)) >= share)
+        good &= at_load.ttft_at(None) <= seconds if share is None else (
+            at_load.within(np.full(len(good), seconds)) >= share)
     if level.tpot is not None and role != "prefill":
         seconds, share = level.tpot
-        good &= found.tpot <= seconds if share is None else (
-            found.pace.within(np.full(len(good), seconds)) >= share)
+        good &= at_load.tpot <= seconds if share is None else (
+            at_load.pace.within(np.full(len(good), seconds)) >= share)
     if level.e2e is not None:
         seconds, share = level.e2e
-        good &= found.e2e_at(None) <= seconds if share is None else (
-            found.whole_within(np.full(len(good), seconds)) >= share)
+        good &= at_load.e2e_at(None) <= seconds if share is None else (
+            at_load.whole_within(np.full(len(good), seconds)) >= share)
     return good
 
 
@@ -165,16 +165,16 @@ def largest(d: Deployment, role: Role, rows: Replicas, stream: Stream, level: Ta
     each = np.repeat(np.arange(len(rows)), GRID)
     for _ in range(PASSES):
         steps = np.geomspace(low, high, GRID, axis=1)
-        found = work(d, role, stream)(rows.take(each), steps.ravel())
-        good = _within(found, level, most[each], role).reshape(-1, GRID)
+        at_load = work(d, role, stream)(rows.take(each), steps.ravel())
+        good = _within(at_load, level, most[each], role).reshape(-1, GRID)
         # the load is the largest below the first that misses: a target met again beyond is not relied on
         last = np.where(good.all(axis=1), GRID, np.argmin(good, axis=1)) - 1
         at = np.arange(len(rows)), np.maximum(last, 0)
-        carried = found.carried.reshape(-1, GRID)[at]
+        carried = at_load.carried.reshape(-1, GRID)[at]
         better = (last >= 0) & (carried > rate)
         rate = np.where(better, carried, rate)
         load = np.where(better, steps[at], load)
-        crowd = np.where(better, found.crowd.reshape(-1, GRID)[at], crowd)
+        crowd = np.where(better, at_load.crowd.reshape(-1, GRID)[at], crowd)
         low, high = steps[at], steps[at[0], np.minimum(at[1] + 1, GRID - 1)]
     return rate, load, crowd
 
@@ -184,23 +184,23 @@ def queued(d: Deployment, rows: Replicas, stream: Stream, most: Floats) -> tuple
     same = np.ones(len(rows))
     if stream.only_reads:
         return prefilling(d, rows, stream, BUSIEST * same).rate / BUSIEST, same, most
-    found = offline(d, rows, Demand(same * stream.input, same * stream.output, most, stream.drafts, stream.accepted,
+    service = offline(d, rows, Demand(same * stream.input, same * stream.output, most, stream.drafts, stream.accepted,
                                     stream.hits, stream.input_cv, stream.output_cv), most)
-    return found.requests, found.batch, most
+    return service.requests, service.batch, most
 
 
 def idle(d: Deployment, rows: Replicas, stream: Stream, level: Targets) -> Nearest:
     """Return the least TTFT, TPOT and time to the last token over the rows at the lightest load."""
-    found = work(d, "whole", stream)(rows, np.full(len(rows), LEAST_LOAD))
-    return Nearest(float(found.ttft_at(level.ttft[1] if level.ttft else None).min()),
-                   float(found.tpot_at(level.tpot[1] if level.tpot else None).min()),
-                   float(found.e2e_at(level.e2e[1] if level.e2e else None).min()))
+    at_load = work(d, "whole", stream)(rows, np.full(len(rows), LEAST_LOAD))
+    return Nearest(float(at_load.ttft_at(level.ttft[1] if level.ttft else None).min()),
+                   float(at_load.tpot_at(level.tpot[1] if level.tpot else None).min()),
+                   float(at_load.e2e_at(level.e2e[1] if level.e2e else None).min()))
 
 
-def undominated(found: list[ReplicaColumn]) -> list[ReplicaColumn]:
+def undominated(columns: list[ReplicaColumn]) -> list[ReplicaColumn]:
     """Return the columns of one candidate and service that no other of their role matches with no more GPUs."""
     kept: list[ReplicaColumn] = []
-    for column in sorted(found, key=lambda c: (c.gpus, -c.rate, c.plainness, c.format)):
+    for column in sorted(columns, key=lambda c: (c.gpus, -c.rate, c.plainness, c.format)):
         if not any(other.role == column.role and _replaces(other, column) for other in kept):
             kept.append(column)
     return kept

@@ -154,8 +154,8 @@ def replay(catalog: Catalog, service: Service, candidates: Sequence[Candidate], 
 
     if trace is None and (day := day_of(service)) is not None:
         hours, many = day
-        found = went(hours.warped(requests_of(service, seed=seed, count=many)), hours.phases(picks))
-        return hours.busiest(found), found
+        outcome = went(hours.warped(requests_of(service, seed=seed, count=many)), hours.phases(picks))
+        return hours.busiest(outcome), outcome
     trace = trace or requests_of(service, seed=seed)
     return went(trace, hours_of(service, picks, trace) if phases is None else phases), None
 
@@ -171,9 +171,9 @@ def run(service: Service, groups: Sequence[Group], trace: Trace, policy: str = "
     if asked.clients is None:
         return simulate(trace, groups, policy, transfer, progress, phases=phases)
     users = thinking(max(1, round(asked.clients * share)), asked.think or 0.0, len(trace))
-    found = simulate(trace, groups, policy, transfer, progress, users)
+    outcome = simulate(trace, groups, policy, transfer, progress, users)
     # a closed loop begins with all users at once, and ends with fewer and fewer
-    return found.within_ends(max(1, min(users.count, len(trace) // 4)))
+    return outcome.within_ends(max(1, min(users.count, len(trace) // 4)))
 
 
 def groups_of(catalog: Catalog, service: Service, candidates: Sequence[Candidate], picks: Sequence[Pick]
@@ -238,9 +238,9 @@ def outside(catalog: Catalog, service: Service, candidates: Sequence[Candidate],
     pass_ = float(step_times(d, rows, Load(none, none, tokens, none + service.stream.behind)).total[0])
     # chunks of a prompt follow each other through the stages at once, on their copy one by one
     steps = inputs * (1 - service.stream.hits) / each * (not _prefills(service, column.role))
-    found: Floats = d.engine.request + pass_ * (steps * (1 - 1 / column.dp)
+    seconds: Floats = d.engine.request + pass_ * (steps * (1 - 1 / column.dp)
                                                 + np.minimum(steps, 1.0) * (1 - 1 / column.pp) / column.dp)
-    return found
+    return seconds
 
 
 def replayed(outcome: Outcome, service: Service, day: Outcome | None = None) -> Replayed:

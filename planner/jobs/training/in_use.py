@@ -20,9 +20,11 @@ def stacks_of(asked: Training, catalog: Catalog, *, timed: bool = True) -> list[
         return [list(asked.stack)]
     method = asked.method or "pretrain"
     usual = catalog.usual_stacks(method)
-    measured = [one.name for one in usual if not timed or (method in WHOLE and has_evidence(catalog, one, method))]
-    others = [one.name for one in usual if one.name not in measured]
-    return [group for group in (measured, others, [one.name for one in catalog.last_stacks(method)]) if group]
+    measured = [stack.name for stack in usual if not timed
+                or (method in WHOLE and has_evidence(catalog, stack, method))]
+    others = [stack.name for stack in usual if stack.name not in measured]
+    return [group for group in (measured, others, [last_stack.name for last_stack in catalog.last_stacks(method)])
+            if group]
 
 
 def first_stack(asked: Training, catalog: Catalog) -> str:

@@ -29,19 +29,19 @@ class Searched(Columns):
 
     def of(self, candidate: int) -> Self:
         """Return those of one candidate alone."""
-        found = [one for one in self.frontier.found if one.column.candidate == candidate]
-        return replace(self, runs=tuple(one for one in self.runs if one.candidate == candidate),
-                       frontier=replace(self.frontier, found=found))
+        layouts = [staged for staged in self.frontier.found if staged.column.candidate == candidate]
+        return replace(self, runs=tuple(run for run in self.runs if run.candidate == candidate),
+                       frontier=replace(self.frontier, found=layouts))
 
     def layout(self, run: Run) -> StagedLayout:
         """Return the layout of a run."""
-        return next(one for one in self.frontier.found if one.column.key == run.column.key)
+        return next(staged for staged in self.frontier.found if staged.column.key == run.column.key)
 
 
 def searched(grid: Grid, frontier: Frontier) -> Searched:
     """Return what a search of a grid found as columns, best first."""
-    leaders = sorted(frontier.found, key=lambda one: one.key)[:MOST_COLUMNS]
-    return Searched(runs=tuple(one.column for one in leaders), frontier=frontier, grid=grid,
+    leaders = sorted(frontier.found, key=lambda staged: staged.key)[:MOST_COLUMNS]
+    return Searched(runs=tuple(leader.column for leader in leaders), frontier=frontier, grid=grid,
                     open_bound=None if frontier.open_bound is None else frontier.open_bound[0],
                     account=_account(grid, frontier))
 

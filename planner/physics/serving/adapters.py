@@ -32,8 +32,8 @@ class Adapters:
 
     def asked_for(self, rows: Floats) -> Floats:
         """Return how many different ones so many rows ask for on average."""
-        found: Floats = self.count * (1 - (1 - 1 / self.count) ** np.maximum(rows, 1.0))
-        return found
+        distinct: Floats = self.count * (1 - (1 - 1 / self.count) ** np.maximum(rows, 1.0))
+        return distinct
 
 
 def _products(kind: LayerKind) -> Iterator[tuple[Linear, int]]:
@@ -67,8 +67,8 @@ def slot_bytes(model: Model, adapters: Adapters, cut: Cut) -> Floats:
             split = heads if part == "attention" else ranks
             total = total + count * _width(linear, kind.matrices(part, linear), split)
         total = total + count * _expert_width(kind, ranks)
-    found: Floats = adapters.count * adapters.rank * ELEMENT * total * stage
-    return found
+    slots: Floats = adapters.count * adapters.rank * ELEMENT * total * stage
+    return slots
 
 
 def layer_seconds(adapters: Adapters, kind: LayerKind, rows: Floats, together: Floats, ranks: Floats,

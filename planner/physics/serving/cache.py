@@ -65,12 +65,12 @@ def pool_bytes(serving: Serving, weights: Floats, tp: Ints, pp: Ints, *, last: b
     peak = activation_bytes(serving, tp, pp, last=last)
     match serving.engine.fraction_of:
         case "memory":
-            found: Floats = serving.fraction * serving.memory - weights - peak - apart
+            pool: Floats = serving.fraction * serving.memory - weights - peak - apart
         case "what is left":
-            found = serving.fraction * (free - weights - peak)
+            pool = serving.fraction * (free - weights - peak)
         case _:
-            found = free - weights - peak
-    return found
+            pool = free - weights - peak
+    return pool
 
 
 def activation_bytes(serving: Serving, tp: Ints, pp: Ints, *, last: bool = False) -> Floats:
@@ -93,9 +93,9 @@ def _forward(serving: Serving, tp: Ints) -> Floats:
             width, fan = (mlp.ffn, 2 if mlp.kind == "gated" else 1) if mlp else (0, 1)
         widest = np.maximum(widest, (fan + 1) * width / tp)
         copied = np.maximum(copied, width / tp)
-    found: Floats = serving.limits.tokens * (
+    total: Floats = serving.limits.tokens * (
         (widest + serving.release.hidden_copies * serving.model.hidden) * ACTIVATION + copied * serving.activation)
-    return found
+    return total
 
 
 def _experts(serving: Serving, tp: Ints) -> Floats:

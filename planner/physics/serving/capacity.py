@@ -88,7 +88,7 @@ def capacity(asked: Asked, cut: Cut) -> Capacity:
 def held_each(asked: Asked, cut: Cut, lengths: Sequence[int], choices: Sequence[EngineSettings]) -> Floats:
     """Return how many sequences are held at once: for each choice of settings, each of `lengths` tokens, each row."""
     cut = _whole(cut)
-    weights, found = _weights(asked, cut), np.zeros((len(choices), len(lengths), len(cut)))
+    weights, held = _weights(asked, cut), np.zeros((len(choices), len(lengths), len(cut)))
     known: dict[tuple[Paging, int], Floats] = {}
     for at, settings in enumerate(choices):
         mine = replace(asked, settings=settings)
@@ -96,8 +96,8 @@ def held_each(asked: Asked, cut: Cut, lengths: Sequence[int], choices: Sequence[
         for number, length in enumerate(lengths):
             if (paging, length) not in known:
                 known[paging, length] = sequence_bytes(asked.model, length, asked.cache, cut, paging, asked.drafts)
-            found[at, number] = np.maximum(worst, 0.0) / known[paging, length] * cut.data
-    return found
+            held[at, number] = np.maximum(worst, 0.0) / known[paging, length] * cut.data
+    return held
 
 
 def _whole(cut: Cut) -> Cut:
@@ -116,8 +116,8 @@ def _fractions(asked: Asked, cut: Cut) -> Floats:
     kinds, rows = np.unique(np.stack([cut.tp, cut.pp, cut.data]), axis=1, return_inverse=True)
     each = [asked.engine.default_fraction(asked.release, asked.memory, int(tp), int(pp), int(data),
                                           asked.settings.tokens) for tp, pp, data in kinds.T]
-    found: Floats = np.array(each)[np.ravel(rows)]
-    return found
+    fractions: Floats = np.array(each)[np.ravel(rows)]
+    return fractions
 
 
 def _serving(asked: Asked, fraction: float) -> Serving:
@@ -144,9 +144,9 @@ def _pool(asked: Asked, cut: Cut, fractions: Floats, weights: Floats, *, last: b
     if not asked.release.by_kind:
         # states of as many sequences as may run lie beside the pool
         weights = weights + asked.limits.sequences * slot_bytes(asked.model, asked.cache, cut)
-    found = np.zeros(len(cut))
+    pool = np.zeros(len(cut))
     for fraction in np.unique(fractions):
         mine = fractions == fraction
         serving = _serving(asked, float(fraction))
-        found[mine] = pool_bytes(serving, weights[mine], cut.tp[mine], cut.pp[mine], last=last)
-    return found
+        pool[mine] = pool_bytes(serving, weights[mine], cut.tp[mine], cut.pp[mine], last=last)
+    return pool

@@ -147,8 +147,8 @@ class Served:
         """Return the share of requests whose last token is there within so many seconds."""
         mean, deviation = self.pace.answer
         parts = [share * self.within_each(seconds[:, None] - mean - at * deviation) for share, at in THREE]
-        found: Floats = over_all(np.sum(parts, axis=0))
-        return found
+        within: Floats = over_all(np.sum(parts, axis=0))
+        return within
 
     def within_each(self, seconds: Floats) -> Floats:
         """Return the share with their first token within seconds that have a column for each length of answers."""
@@ -258,8 +258,8 @@ def waiting(gap_cv: float, work_cv: float | Floats, busy: Floats, service: Float
     """
     gaps = gap_cv**2
     uneven = busy * (min(gaps, 1.0) + work_cv**2) + np.sqrt(busy) * max(gaps - 1, 0.0)
-    found: Floats = uneven / 2 / (1 - busy) * service
-    return found
+    mean: Floats = uneven / 2 / (1 - busy) * service
+    return mean
 
 
 def at_rate(work: Callable[[Floats], Served], rate: float, low: float, high: float) -> Served:

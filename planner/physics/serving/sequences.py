@@ -159,7 +159,7 @@ def printed_tokens(model: Model, pool: Floats, cache: StoredCache, cut: Cut, pag
 def _kinds(model: Model, cache: StoredCache, cut: Cut, drafts: int) -> list[_Kind]:
     """Return the kinds of layers that hold something, as the model's blocks have them."""
     nothing = np.zeros(len(cut))
-    found: dict[tuple[object, ...], _Kind] = {}
+    kinds: dict[tuple[object, ...], _Kind] = {}
     last = next((block for block in reversed(model.layer_kinds()) if block.attention), None)
     for block in model.blocks:
         layers = block.count + (drafts if block == last else 0)
@@ -175,9 +175,9 @@ def _kinds(model: Model, cache: StoredCache, cut: Cut, drafts: int) -> list[_Kin
         else:
             continue
         key = (kind.window, kind.chunk, tuple(kind.token), tuple(kind.state))
-        known = found.get(key)
-        found[key] = kind if known is None else replace(known, layers=known.layers + layers)
-    return list(found.values())
+        known = kinds.get(key)
+        kinds[key] = kind if known is None else replace(known, layers=known.layers + layers)
+    return list(kinds.values())
 
 
 def _padded(kinds: list[_Kind], rules: CacheRules) -> list[int]:

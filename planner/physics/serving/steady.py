@@ -77,8 +77,8 @@ class Service:
 
 def decode_step(d: Deployment, rows: Replicas, demand: Demand, batch: Floats) -> Floats:
     """Return seconds for a token of each of `batch` sequences, half way through their outputs."""
-    found: Floats = mixed_step(d, rows, demand, batch, np.zeros(len(rows))) / demand.gain
-    return found
+    step: Floats = mixed_step(d, rows, demand, batch, np.zeros(len(rows))) / demand.gain
+    return step
 
 
 def mixed_step(d: Deployment, rows: Replicas, demand: Demand, batch: Floats, prompt: Floats) -> Floats:
@@ -113,9 +113,9 @@ def steps_of(d: Deployment, rows: Replicas, demand: Demand, batch: Floats, toget
     alike = replace(demand, input=demand.input[thrice], output=demand.output[thrice], clients=demand.clients[thrice])
     shared = np.minimum(together * each, d.engine.chunk)
     # all kinds of step in one table
-    found = mixed_step(d, rows.take(thrice), alike, np.concatenate([batch, beside, beside]),
+    seconds = mixed_step(d, rows.take(thrice), alike, np.concatenate([batch, beside, beside]),
                        np.concatenate([np.zeros(many), each * copies, shared * copies]))
-    plain, alone, mixed = found[:many], found[many:2 * many], found[2 * many:]
+    plain, alone, mixed = seconds[:many], seconds[many:2 * many], seconds[2 * many:]
     added = demand.prompt / shared * (mixed if d.engine.prefill_first else mixed - plain) / copies
     return Steps(plain / demand.gain, plain, mixed, added, demand.prompt / each * alone)
 
@@ -129,11 +129,11 @@ def joining(engine: EngineSpeed, drawn: Floats, plain: Floats, mixed: Floats, bu
     """
     if engine.prefill_first:
         came = np.maximum(drawn * plain, 1e-9)
-        found = drawn * mixed + came * np.exp(-drawn * mixed) / -np.expm1(-came)
+        joined = drawn * mixed + came * np.exp(-drawn * mixed) / -np.expm1(-came)
     else:
         many = np.maximum(drawn * np.minimum(plain / (1 - np.minimum(busy, STEEPEST)), mixed), 1e-9)
-        found = many / -np.expm1(-many)
-    return np.clip(found, 1.0, most)
+        joined = many / -np.expm1(-many)
+    return np.clip(joined, 1.0, most)
 
 
 def _round(d: Deployment, rows: Replicas, demand: Demand, batch: Floats, together: Floats

@@ -59,8 +59,8 @@ class StepTimes:
     @property
     def total(self) -> Floats:
         """Return the whole step."""
-        found: Floats = sum((getattr(self, f.name) for f in fields(self)), np.zeros(len(self.host)))
-        return found
+        total: Floats = sum((getattr(self, f.name) for f in fields(self)), np.zeros(len(self.host)))
+        return total
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,8 +205,8 @@ def _links(d: Deployment, rows: Replicas, ranks: Ints) -> tuple[Floats, Mask]:
 
 def _exchange(d: Deployment, rows: Replicas, size: Floats) -> Floats:
     """Return seconds of an all-reduce of `size` bytes over tp: the library's, or the engine's own kernel."""
-    one = np.ones_like(rows.tp)
-    usual = collectives.seconds(d.collectives, d.candidates, rows.candidate, "all_reduce", rows.tp, one, size)
+    ones = np.ones_like(rows.tp)
+    usual = collectives.seconds(d.collectives, d.candidates, rows.candidate, "all_reduce", rows.tp, ones, size)
     link, joined = _links(d, rows, rows.tp)
     own = joined & (size <= d.law.one_shot_bytes)
     n = rows.tp.astype(np.float64)
@@ -223,12 +223,12 @@ def _shared(d: Deployment, rows: Replicas, elements: Floats, chosen: int) -> Flo
     """
     if (rows.dp == 1).all():
         return np.zeros(len(rows))
-    group, one = rows.tp * rows.dp, np.ones_like(rows.tp)
+    group, ones = rows.tp * rows.dp, np.ones_like(rows.tp)
     n = np.maximum(group.astype(np.float64), 2.0)
     part = np.minimum(1.0, n * (1 - (1 - 1 / n) ** chosen) / (n - 1))
     gpus = (c.gpu for c in d.candidates)
     sent = np.array([ACTIVATION if d.computes(g) == wide_of(g) else d.weights.activation or ACTIVATION for g in gpus])
-    both = sum((collectives.seconds(d.collectives, d.candidates, rows.candidate, operation, group, one,
+    both = sum((collectives.seconds(d.collectives, d.candidates, rows.candidate, operation, group, ones,
                                     part * elements * element)
                 for operation, element in (("all_gather", sent[rows.candidate]), ("reduce_scatter", ACTIVATION))),
                np.zeros(len(rows)))
@@ -296,5 +296,5 @@ def least_seconds(d: Deployment, rows: Replicas, load: Load) -> Floats:
     speed = d.engine.model_copy(update={"products": none, "experts": 1.0, "stream": 1.0, "cache": 1.0, "grouped": 0.0,
                                          "latent": 1.0})
     law = d.law.model_copy(update={"stream": every, "cache": every, "imbalance": 1.0, "expert_passes": 0.0})
-    found = step_times(replace(d, engine=speed, law=law), rows, load)
-    return found.products + found.experts + found.cache
+    times = step_times(replace(d, engine=speed, law=law), rows, load)
+    return times.products + times.experts + times.cache

@@ -36,8 +36,8 @@ def weight_bytes(model: Model, weights: WeightFormat, tp: Ints, pp: Ints, data: 
     tables = np.where(pp == 1, shape.embedding * table + (0 if model.tied else output),
                       output if last else shape.embedding * table) / tp
     towers = np.where((pp > 1) & last, 0.0, _tower(model, tp))
-    found: Floats = inside * stage + tables + towers
-    return found
+    total: Floats = inside * stage + tables + towers
+    return total
 
 
 def _without_indexers(model: Model) -> Model:

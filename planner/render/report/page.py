@@ -41,15 +41,15 @@ def report(plan: Plan, catalog: Catalog) -> str:
               "other_catalog": plan.provenance.catalog_digest not in ("", catalog.digest)}
     if is_portfolio(plan):
         return pages.get_template("portfolio.html.j2").render(
-            **common, jobs=[_dated(one) for one in plan.assignments],
+            **common, jobs=[_dated(assignment) for assignment in plan.assignments],
             timeline=_drawn(gantt(plan)) if first else None, cash=_drawn(cash(plan)) if first else None)
     candidate = _candidate(first, catalog) if first else None
     return pages.get_template("page.html.j2").render(
-        **common, first=first, rest=[_held(one) for one in plan.assignments[1:]],
+        **common, first=first, rest=[_held(assignment) for assignment in plan.assignments[1:]],
         facts=_grouped(first) if first else {}, levels=latencies(first.serving) if first and first.serving else None,
         memory=_memory(first.memory) if first else [], time=time_parts(first.time) if first else [],
         bill=bill(first.purchase) if first and first.purchase else [],
-        others=[_other(one) for one in plan.alternatives],
+        others=[_other(alternative) for alternative in plan.alternatives],
         rent_or_buy=_drawn(rent_against_buy(plan)), trades=_drawn(by_days_and_cost(plan)),
         picture=_drawn(topology_svg(candidate)) if candidate else None,
         gib=lambda value: f"{value / GIB:,.1f} GiB", seconds=show_seconds)
