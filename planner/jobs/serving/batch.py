@@ -127,7 +127,7 @@ class BatchJob:
                               Percentiles(p50=tpot, p95=tpot), stream.input, stream.output)
         usd = None if run.offer is None else run.offer.usd_per_node_hour
         placed = Placed(run.column.gpus // column.gpus, run.column.nodes, run.offer, usd, settings=column.settings)
-        made = served_assignment(self.asked.label, self.asked.engine, d, column.rows, capacity, delivered, placed,
+        made = served_assignment(self.service, d, column.rows, capacity, delivered, placed,
                                  residual(self.catalog, self.service, d))
         assert made.serving is not None
         return made.model_copy(update={
