@@ -13,7 +13,7 @@ from planner.cli import options
 from planner.cli.options import common, console, is_quiet, is_verbose, open_catalog
 from planner.cli.printing import note, say_json
 from planner.errors import EXIT_OK
-from planner.probe.tasks import Task
+from planner.probe.tasks import ProbeTask
 from planner.render.page import Head, Page
 from planner.text_io import json_text
 
@@ -35,7 +35,7 @@ def command(output: Path, dry_run: bool, as_of: str | None, as_json: bool, catal
     from planner.ask.probe import probe
     from planner.probe.torch_machine import TorchMachine
 
-    def progress(done: int, of: int, task: Task) -> None:
+    def progress(done: int, of: int, task: ProbeTask) -> None:
         if is_verbose():
             note(f"{done}/{of} {task.key}")
 

@@ -57,6 +57,8 @@ class Program:
     variables: tuple[Variable, ...] = ()
     notes: tuple[str, ...] = ()
     """What the files cannot say, or a reader has to know before the start."""
+    install: tuple[str, ...] = ()
+    """What installs what its target does not: a router."""
     feedback: str = ""
     """The log of a run that `planner validate` reads."""
 

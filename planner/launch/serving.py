@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -49,21 +50,24 @@ def program_of(served: Sequence[Served], table: TableOf[Served], command: Comman
     """Return the program of all kinds of replicas that serve together. Raises CannotExpress."""
     first, names = served[0], _names(served)
     parts, files = [], {}
-    for one, name in zip(served, names, strict=True):
+    models = _models(served, command)
+    for one, name, variable in zip(served, names, models, strict=True):
         settings = settings_of(one, table)
         files[f"{name}.sh"] = script(
             f"{one.target} {one.release.release}: runs on every node of a replica ({name})", command.environment,
-            _body(one, settings, command))
+            _body(one, settings, command, variable))
         parts.append(Part(name, f"{name}.sh", one.nodes, min(one.gpus, one.node.gpus), one.serving.replicas,
                           port=FIRST_PORT, node=one.placed.node, node_gpus=one.node.gpus, role=one.serving.role))
     apart = any(one.serving.role != "whole" for one in served)
-    if sum(part.copies for part in parts) > 1:
+    routed = sum(part.copies for part in parts) > 1
+    if routed:
         files[ROUTER] = command.router.script(first, apart=apart)
         parts.append(Part("router", ROUTER, 0, 0, role="router"))
     if (bench := _bench(first, served, command)) is not None:
         files[BENCH] = bench
-    return Program(target=first.target, parts=tuple(parts), files=files, variables=_variables(served, command),
-                   notes=tuple(_notes(served, names)), feedback=RESULT if BENCH in files else "")
+    return Program(target=first.target, parts=tuple(parts), files=files, variables=_variables(served, models, command),
+                   notes=tuple(_notes(served, names)), install=(command.router.install,) if routed else (),
+                   feedback=RESULT if BENCH in files else "")
 
 
 def _names(served: Sequence[Served]) -> list[str]:
@@ -71,9 +75,11 @@ def _names(served: Sequence[Served]) -> list[str]:
     return [role if roles.count(role) == 1 else f"{role}-{roles[:at + 1].count(role)}" for at, role in enumerate(roles)]
 
 
-def _body(served: Served, settings: Settings, command: Command) -> list[str]:
-    required = () if loads_any(served, command) else (
-        f': "${{MODEL:?a checkpoint of {served.checkpoint} in {served.placed.layout.precision}}}"',)
+def _body(served: Served, settings: Settings, command: Command, variable: str) -> list[str]:
+    what = f"a checkpoint of {served.checkpoint} in {served.placed.layout.precision}"
+    required = [] if loads_any(served, command) else [f': "${{{variable}:?{what}}}"']
+    if variable != "MODEL":
+        required.append(f'MODEL="${variable}"')
     lines = [*required, 'port="${REPLICA_PORT:-$PORT}"', *array("LAYOUT", settings), f"RUN=({command.address})",
              *command.lines(served)]
     if served.nodes > 1:
@@ -88,12 +94,21 @@ def loads_any(served: Served, command: Command) -> bool:
     return served.published or (served.model.stored == "bf16" and served.placed.layout.precision in command.online)
 
 
-def _variables(served: Sequence[Served], command: Command) -> tuple[Variable, ...]:
-    first = served[0]
-    default = first.checkpoint if loads_any(first, command) else ""
-    what = command.model if default else f"{command.model} In {first.placed.layout.precision}: there is no default."
-    return (Variable("MODEL", default, what),
-            Variable("NAME", first.model.name, "What requests call the model."),
+def _models(served: Sequence[Served], command: Command) -> list[str]:
+    """Return the variable that names the checkpoint of each: one for all that load the same."""
+    loaded = ["" if loads_any(one, command) else one.placed.layout.precision for one in served]
+    first = loaded[0]
+    return ["MODEL" if one == first else "MODEL_" + re.sub("[^A-Z0-9]", "_", (one or "published").upper())
+            for one in loaded]
+
+
+def _variables(served: Sequence[Served], models: Sequence[str], command: Command) -> tuple[Variable, ...]:
+    made = {}
+    for one, name in zip(served, models, strict=True):
+        default = one.checkpoint if loads_any(one, command) else ""
+        what = command.model if default else f"{command.model} In {one.placed.layout.precision}: there is no default."
+        made[name] = Variable(name, default, what)
+    return (*made.values(), Variable("NAME", served[0].model.name, "What requests call the model."),
             Variable("PORT", "8000", "On which the service answers."), *command.variables)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from planner.catalog.load import Catalog
 from planner.cli.main import main
-from planner.physics.serving.capacity import Asked, capacity
+from planner.physics.serving.capacity import CacheInput, capacity
 from planner.physics.serving.formats import format_of
 from planner.physics.serving.sequences import Cut
 from tests.cli.conftest import Ran
@@ -56,7 +56,7 @@ def test_an_estimate_holds_what_capacity_does(planner, tp: int, name: str, engin
     model, gpu, software = catalog.model("llama-3.1-8b"), catalog.gpu("h100-sxm"), catalog.engine(engine)
     weights = format_of(catalog.formats, name, model)
     assert weights is not None
-    held = capacity(Asked(model, weights, catalog.formats.cache("bf16"), software, software.release(None),
+    held = capacity(CacheInput(model, weights, catalog.formats.cache("bf16"), software, software.release(None),
                           gpu.usable_memory, length=1100, architecture=gpu.architecture),
                     Cut(np.array([tp]), np.array([1])))
     assert found["serving"]["kv_tokens"] == int(held.tokens[0])

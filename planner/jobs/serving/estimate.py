@@ -13,7 +13,7 @@ from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.jobs.columns import ReplicaColumn
 from planner.jobs.idle import Idle, idle, several
-from planner.jobs.serving.assignment import Delivered, Placed, served_assignment
+from planner.jobs.serving.assignment import Delivered, ReplicaPlace, served_assignment
 from planner.jobs.serving.delivered import each_token, first_token, percentiles, whole_answer, working
 from planner.jobs.serving.options import deployment, held, residual
 from planner.jobs.serving.rates import BUSIEST, layouts
@@ -22,8 +22,8 @@ from planner.money.rent import usual_candidate
 from planner.physics.serving.apart import prefilling
 from planner.physics.serving.capacity import Capacity
 from planner.physics.serving.deployment import Deployment, Replicas
-from planner.physics.serving.steady import Demand, closed, offline
-from planner.physics.serving.steady import Service as Steady
+from planner.physics.serving.steady import RequestMix, closed, offline
+from planner.physics.serving.steady import SteadyState as Steady
 from planner.scenario.serving import Serving
 from planner.units import plural
 
@@ -95,7 +95,7 @@ def _estimated(catalog: Catalog, service: Service, d: Deployment, rows: Replicas
     longest, mean = (held(catalog, service, d, rows, length) for length in (service.length, service.mean_length))
     delivered = _delivered(service, d, rows, mean, replicas, fits=bool(longest.concurrency[0] >= 1))
     nodes = -(-int(rows.gpus[0]) * replicas // d.candidates[0].node.gpus)
-    return served_assignment(service, d, rows, longest, delivered, Placed(replicas, nodes, None),
+    return served_assignment(service, d, rows, longest, delivered, ReplicaPlace(replicas, nodes, None),
                              residual(catalog, service, d))
 
 
@@ -160,7 +160,8 @@ def _delivered(service: Service, d: Deployment, rows: Replicas, mean: Capacity, 
         return Delivered(float(served.rate[0]) / BUSIEST, 1.0, stream.context, alone,
                          Percentiles(p50=0.0, p95=0.0), stream.input, stream.output)
     clients = (service.asked.concurrency or 0) / replicas
-    demand = Demand(np.full(1, stream.input), np.full(1, stream.output), np.full(1, max(clients, 1.0)), stream.drafts,
+    demand = RequestMix(np.full(1, stream.input), np.full(1, stream.output), np.full(1, max(clients, 1.0)),
+                        stream.drafts,
                     stream.accepted, stream.hits, stream.input_cv, stream.output_cv)
     steady, asked = closed(d, rows, demand, most) if clients else offline(d, rows, demand, most), service.asked
     tpot = float(steady.tpot[0])
