@@ -91,7 +91,7 @@ def launched(given: Given, catalog: Catalog, target: str, scheduler: str | None 
     if release.work != placed.kind:
         raise InputError(f"{target} is for {release.work}, and the plan is of {placed.kind}")
     program = _program(given, catalog, target)
-    place: Place = place_of(scheduler) if scheduler else usual_place(placed)
+    place: Place = place_of(scheduler) if scheduler else usual_place(program)
     job = place.job(program, placed)
     image = (Variable("IMAGE", release.image or "", "Container image, where the place runs containers."),)
     variables = (*program.variables, *image, *job.variables)
@@ -99,7 +99,7 @@ def launched(given: Given, catalog: Catalog, target: str, scheduler: str | None 
         "schema": "planner.launch/1", "target": target, "package": release.package, "release": release.release,
         "as_of": release.as_of, "scheduler": place.name, "start": job.start,
         "parts": [{"name": part.name, "script": part.script, "nodes": part.nodes, "gpus": part.gpus,
-                   "copies": part.copies, "role": part.role} for part in program.parts],
+                   "copies": part.copies, "role": part.role, **part.facts} for part in program.parts],
         "variables": {one.name: one.default for one in variables}, "files": sorted([*program.files, *job.files])}
     files = {**program.files, VARIABLES: variables_file(variables), **job.files,
              README: readme(given, program, replace(job, variables=variables), release, place.name, catalog),

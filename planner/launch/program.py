@@ -44,6 +44,8 @@ class Part:
     node_gpus: int = 0
     role: str = "whole"
     """Of a replica: whole, prefill or decode; or router."""
+    facts: Mapping[str, object] = field(default_factory=dict)
+    """What a check has to know of it: the shape of the model, the GPU."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,12 @@ class Program:
     """What installs what its target does not: a router."""
     feedback: str = ""
     """The log of a run that `planner validate` reads."""
+
+    @property
+    def nodes(self) -> int:
+        """Nodes of all parts and copies, at least: copies smaller than a node share one."""
+        return sum(-(-part.nodes * part.copies * part.gpus // (part.node_gpus or part.gpus)) for part in self.parts
+                   if part.nodes)
 
     @property
     def serves(self) -> bool:

@@ -98,7 +98,8 @@ def node_script(program: Program) -> str:
         '  for slot in "${SLOTS[@]}"; do', "    read -r node script gpus port replica copy rank nodes head role <<< "
         '"$slot"', '    if [[ "$rank" == 0 && "$role" == "$1" ]]; then',
         '      echo "http://${hosts[node]}:$((port + replica))"', "    fi", "  done | paste -sd' '", "}", "pids=()",
-        'for slot in "${SLOTS[@]}"; do', '  read -r node script gpus port replica copy rank nodes head role <<< "$slot"',
+        'for slot in "${SLOTS[@]}"; do',
+        '  read -r node script gpus port replica copy rank nodes head role <<< "$slot"',
         '  if [[ "$node" == "${NODE:-0}" ]]; then',
         '    CUDA_VISIBLE_DEVICES="$gpus" REPLICA="$replica" REPLICA_PORT="$((port + replica))" NNODES="$nodes" \\',
         f'      NODE_RANK="$rank" MASTER_ADDR="${{hosts[head]}}" MASTER_PORT="$(({PORT} + {APART} * copy))" \\',

@@ -1,4 +1,4 @@
-"""One kind of replica of a service as emitters read it: every axis by its name, with the engine's defaults spelt out."""
+"""One kind of replica as emitters read it: every axis by its name, with the engine's defaults spelt out."""
 
 from __future__ import annotations
 

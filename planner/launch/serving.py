@@ -12,6 +12,7 @@ from planner.launch.axes import Settings, TableOf, settings_of
 from planner.launch.program import Part, Program, Variable, array, script
 from planner.launch.routers import ROUTER, RouterKind
 from planner.launch.served import Served
+from planner.launch.shape import gpu_of, shape_of
 
 BENCH, RESULT = "bench.sh", "bench.json"
 FIRST_PORT = 8001
@@ -48,7 +49,7 @@ def any_number(served: Served) -> Settings:
 
 def program_of(served: Sequence[Served], table: TableOf[Served], command: Command) -> Program:
     """Return the program of all kinds of replicas that serve together. Raises CannotExpress."""
-    first, names = served[0], _names(served)
+    first, names = served[0], names_of(served)
     parts, files = [], {}
     models = _models(served, command)
     for one, name, variable in zip(served, names, models, strict=True):
@@ -57,7 +58,8 @@ def program_of(served: Sequence[Served], table: TableOf[Served], command: Comman
             f"{one.target} {one.release.release}: runs on every node of a replica ({name})", command.environment,
             _body(one, settings, command, variable))
         parts.append(Part(name, f"{name}.sh", one.nodes, min(one.gpus, one.node.gpus), one.serving.replicas,
-                          port=FIRST_PORT, node=one.placed.node, node_gpus=one.node.gpus, role=one.serving.role))
+                          port=FIRST_PORT, node=one.placed.node, node_gpus=one.node.gpus, role=one.serving.role,
+                          facts={"model": shape_of(one), "gpu": gpu_of(one)}))
     apart = any(one.serving.role != "whole" for one in served)
     routed = sum(part.copies for part in parts) > 1
     if routed:
@@ -70,7 +72,8 @@ def program_of(served: Sequence[Served], table: TableOf[Served], command: Comman
                    feedback=RESULT if BENCH in files else "")
 
 
-def _names(served: Sequence[Served]) -> list[str]:
+def names_of(served: Sequence[Served]) -> list[str]:
+    """Return a name for each kind of replica: what it does, numbered where several do."""
     roles = ["serve" if one.serving.role == "whole" else one.serving.role for one in served]
     return [role if roles.count(role) == 1 else f"{role}-{roles[:at + 1].count(role)}" for at, role in enumerate(roles)]
 

@@ -91,7 +91,8 @@ def served_assignment(service: Service, d: Deployment, rows: Replicas, held: Cap
     load = 1 - np.exp(-delivered.batch) * (1 - delivered.busy)
     watts = nodes * placed.part * (power.idle + load * (power.load - power.idle))
     return ServingAssignment(
-        workload=asked.label, model=d.model.name, node=candidate.node.name, gpu=candidate.gpu.name, nodes=nodes, gpus=gpus,
+        workload=asked.label, model=d.model.name, node=candidate.node.name, gpu=candidate.gpu.name, nodes=nodes,
+        gpus=gpus,
         idle_gpus=placed.idle,
         offer=offer.label if offer else None, sourcing=offer.how if offer else None, usd_per_node_hour=usd,
         stack=asked.engine,

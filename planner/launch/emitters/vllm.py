@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planner.launch.axes import No, Settings, TableOf, only
+from planner.launch.axes import No, Settings, TableOf
 from planner.launch.emitter import ServiceEmitter
 from planner.launch.program import Program, Variable
 from planner.launch.routers import VLLM_ROUTER
@@ -35,8 +35,8 @@ def _experts(served: Served) -> Settings | No:
     if not served.model.mixes_experts:
         return {}
     ep, ranks = served.placed.layout.ep, served.tp * served.dp
-    if ep not in (1, ranks):
-        return No(f"{ep} of {ranks} GPUs (experts are over all GPUs of a stage, or split by all)", {"ep": ranks})
+    if ep not in (1, ranks) or served.value("expert_tp") != ranks // ep:
+        return No(f"{ep} x {served.value('expert_tp')} of {ranks} GPUs (experts are over all GPUs of a stage, or split by all)", {"ep": ranks})
     return {"enable-expert-parallel": True} if ep > 1 else {}
 
 
@@ -50,10 +50,10 @@ def _adapters(served: Served) -> Settings | No:
     held = served.serving.adapters
     if held is None:
         return {}
-    rank = next((one for one in _RANKS if one >= held.rank), None)
-    if rank is None:
-        return No(f"{held.rank} (it has up to {_RANKS[-1]})", {"lora_rank": _RANKS[-1]})
-    return {"enable-lora": True, "max-loras": held.count, "max-cpu-loras": held.count, "max-lora-rank": rank}
+    if held.rank not in _RANKS:
+        above = next((rank for rank in _RANKS if rank >= held.rank), _RANKS[-1])
+        return No(f"rank {held.rank} (it has {', '.join(map(str, _RANKS))})", {"lora_rank": above})
+    return {"enable-lora": True, "max-loras": held.count, "max-cpu-loras": held.count, "max-lora-rank": held.rank}
 
 
 TABLE: TableOf[Served] = {

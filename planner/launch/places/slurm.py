@@ -39,8 +39,9 @@ def _service(program: Program, assignment: Assignment) -> Job:
     for at, group in enumerate(groups):
         chosen = f"--het-group={at} " if several else ""
         lines += [f'srun {chosen}--ntasks-per-node=1 --cpus-per-task="$SLURM_CPUS_ON_NODE" "${{container[@]}}" \\',
-                  f"  bash -c 'NODE=$((SLURM_NODEID + {group.first})) exec bash \"$0/{NODE}\"' \"$here\" &"]
-    lines += ["wait"]
+                  f"  bash -c 'NODE=$((SLURM_NODEID + {group.first})) exec bash \"$0/{NODE}\"' \"$here\""
+                  + (" &" if several else "")]
+    lines += ["# the first component that ends, ends the job", "wait -n"] if several else []
     return Job({JOB: "\n".join(lines) + "\n", NODE: node_script(program)}, f"sbatch {JOB}", notes=(
         "Slurm: sbatch is run in this folder, on storage that all nodes see; the service answers on $PORT of the first "
         "node. Images need pyxis.",))
@@ -49,9 +50,9 @@ def _service(program: Program, assignment: Assignment) -> Job:
 def _options(assignment: Assignment, nodes: int, gpus: int, *, several: bool = False) -> list[str]:
     """Return the options of a job, or of a further component of one."""
     name = "".join(c if c.isalnum() or c in "-._" else "-" for c in assignment.workload.lower())[:64]
-    own = {"job-name": name, "time": _limit(assignment), "output": "%x-%j.log"}
-    each = {"nodes": nodes, "ntasks-per-node": 1, "gpus-per-node": gpus, "exclusive": None, "mem": 0}
-    options: dict[str, object] = each if several else own | each
+    own: dict[str, object] = {"job-name": name, "time": _limit(assignment), "output": "%x-%j.log"}
+    each: dict[str, object] = {"nodes": nodes, "ntasks-per-node": 1, "gpus-per-node": gpus, "exclusive": None, "mem": 0}
+    options = each if several else own | each
     return [f"#SBATCH --{key}" + ("" if value is None else f"={value}") for key, value in options.items()
             if value != ""]
 
