@@ -22,7 +22,7 @@ from tests.launch.works import CATALOG
 EMITTERS = service_emitters()
 OTHER = {
     "candidate": {}, "precision": {"precision": "fp8"}, "tp": {"tp": 4, "dp": 2}, "pp": {"pp": 2, "dp": 2},
-    "dp": {"dp": 8}, "ep": {"ep": 8, "expert_tp": 1}, "expert_tp": {"expert_tp": 2},
+    "dp": {"dp": 8, "expert_tp": 16}, "ep": {"ep": 8, "expert_tp": 1}, "expert_tp": {"expert_tp": 2},
     "replicas": {"serving": {"replicas": 2}}, "role": {"serving": {"role": "prefill"}},
     "prompts": {"serving": {"prompts": (1, 900)}}, "by_hour": {"serving": {"nodes_by_hour": (1,) * 12 + (2,) * 12}},
     "memory_fraction": {"serving": {"memory_fraction": 0.83}}, "max_sequences": {"serving": {"max_sequences": 48}},

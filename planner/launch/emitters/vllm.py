@@ -36,7 +36,8 @@ def _experts(served: Served) -> Settings | No:
         return {}
     ep, ranks = served.placed.layout.ep, served.tp * served.dp
     if ep not in (1, ranks) or served.value("expert_tp") != ranks // ep:
-        return No(f"{ep} x {served.value('expert_tp')} of {ranks} GPUs (experts are over all GPUs of a stage, or split by all)", {"ep": ranks})
+        return No(f"{ep} x {served.value('expert_tp')} of {ranks} GPUs (experts are over all GPUs of a stage, or split "
+                  "by all)", {"ep": ranks})
     return {"enable-expert-parallel": True} if ep > 1 else {}
 
 
