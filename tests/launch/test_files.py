@@ -20,6 +20,9 @@ UPDATE = os.environ.get("PLANNER_UPDATE_GOLDEN") == "1"
 CASES = {
     "megatron-lm-dense": ("megatron-lm", {"layout": "tp=4,pp=2,vpp=2,dp=2,zero=1,recompute=selective"}),
     "megatron-lm-mixture": ("megatron-lm", {"layout": "tp=2,ep=4,expert_tp=1,dp=8,recompute=full", **MIXTURE}),
+    "torchtitan-dense": ("torchtitan", {"layout": "tp=2,pp=2,vpp=2,dp=4,zero=3,recompute=full", "stack": "fsdp2"}),
+    "deepspeed-scratch": ("deepspeed", {"layout": "dp=16,zero=3,offload_optimizer=1", "stack": "deepspeed"}),
+    "accelerate-qlora": ("accelerate", {"layout": "dp=8,zero=3,recompute=full", "stack": "hf-peft", "method": "qlora"}),
 }
 
 
