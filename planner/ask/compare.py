@@ -17,7 +17,7 @@ from planner.jobs.fleet import Fleet
 from planner.jobs.job import Tried
 from planner.jobs.kinds import asks_what_holds, question_of
 from planner.jobs.settle import settle
-from planner.jobs.solved import Question, Solved, alone_in, settings_of, solve, solve_lifted
+from planner.jobs.solved import ResolvedScenario, Solved, alone_in, settings_of, solve, solve_lifted
 from planner.money.rent import RentalOffer
 from planner.scenario.portfolio import AnyQuestion, Portfolio
 from planner.solver.settings import UNLIMITED, Effort
@@ -115,14 +115,14 @@ def _against_rent(compared: Compared, rents: list[float]) -> Compared:
                    break_even_utilization=estate.break_even_utilization(nodes, rent))
 
 
-def _together(question: Question, effort: Effort) -> Solved | None:
+def _together(question: ResolvedScenario, effort: Effort) -> Solved | None:
     """Return the question solved on every candidate in one search, where it is of one job that ends; else none."""
     alone = len(question.terms.market.offers) > 1 and alone_in(question) is not None
     solved = solve(question, effort, "every") if alone else None
     return None if solved is None or solved.columns[0].open_bound is not None else solved
 
 
-def _of_offer(together: Solved, question: Question, offer: RentalOffer) -> Solved | None:
+def _of_offer(together: Solved, question: ResolvedScenario, offer: RentalOffer) -> Solved | None:
     """Return the plan on one offer from what was found of its candidate at this price; none where nothing was."""
     if offer not in together.question.terms.market.offers:
         return None
@@ -132,7 +132,7 @@ def _of_offer(together: Solved, question: Question, offer: RentalOffer) -> Solve
     return solved if columns[0].runs and solved.picks else None
 
 
-def _compared(question: Question, solved: Solved, offer: RentalOffer, site: Site) -> Compared:
+def _compared(question: ResolvedScenario, solved: Solved, offer: RentalOffer, site: Site) -> Compared:
     """Return the row of the question on one candidate at one offer's price."""
     candidate = question.terms.market.candidates[offer.candidate]
     row = Row(node=candidate.node.name, gpu=candidate.gpu.name, offer=offer.label, kind=offer.how,

@@ -18,7 +18,7 @@ from planner.errors import InputError, Unsupported
 from planner.jobs.columns import Run, joined
 from planner.jobs.job import NOTHING_HELD, Held
 from planner.jobs.kinds import MOST_HOLDING, holding, on_node
-from planner.jobs.solved import Question, Solved, solve
+from planner.jobs.solved import ResolvedScenario, Solved, solve
 from planner.physics.shapes import parameters
 from planner.scenario.default import Default
 from planner.scenario.resolve import text_notes
@@ -44,14 +44,14 @@ class _Found:
     """Methods, or methods of models, that nothing holds."""
     proven: bool = True
 
-    def solved(self, question: Question, held: Held = NOTHING_HELD) -> Solved:
+    def solved(self, question: ResolvedScenario, held: Held = NOTHING_HELD) -> Solved:
         """Solve a question and count it."""
         solved = solve(question, self.effort, held=held)
         self.accounts.append(solved.columns[0].account)
         self.proven &= solved.columns[0].open_bound is None
         return solved
 
-    def add(self, question: Question) -> Mapping[str, Assignment] | None:
+    def add(self, question: ResolvedScenario) -> Mapping[str, Assignment] | None:
         """Add the fewest GPUs of every kind; return those by GPU that need the host, or none where nothing fits."""
         solved = self.solved(question)
         if not solved.picks:
@@ -126,7 +126,7 @@ def _may_be_inside(scenario: AnyScenario, catalog: Catalog, method: Method, mode
     return parameters(catalog.model(model)) * (each + MOMENTS * (method == "full")) <= count * memory
 
 
-def _largest_alone(tally: _Found, models: Sequence[str], asking: Callable[[str], Question],
+def _largest_alone(tally: _Found, models: Sequence[str], asking: Callable[[str], ResolvedScenario],
                    larger: str) -> list[Alternative]:
     """Return the first of the smaller models that needs nothing outside the GPUs, where the largest does."""
     for model in models:

@@ -15,11 +15,11 @@ from planner.answer.schema import ByReplay, Objective, Plan
 from planner.ask.account import finished, provenance_of, search_of, with_decided
 from planner.catalog.load import Catalog
 from planner.errors import InputError
-from planner.jobs.job import Replayed, Replaying
+from planner.jobs.job import Replayable, Replaying
 from planner.jobs.kinds import at_load, at_one, question_of
 from planner.jobs.reach import most as most_of
 from planner.jobs.settle import MARGIN, settle
-from planner.jobs.solved import Question, Solved, solve
+from planner.jobs.solved import ResolvedScenario, Solved, solve
 from planner.scenario.default import Default
 from planner.scenario.scenario import ServingScenario
 from planner.scenario.serving import MOST_CONCURRENT
@@ -61,7 +61,7 @@ def most_served(scenario: ServingScenario, catalog: Catalog, defaults: Sequence[
     return finished(plan, solved)
 
 
-def _held(question: Question, most: float, floor: Callable[[float], float], effort: Effort, replaying: Replaying
+def _held(question: ResolvedScenario, most: float, floor: Callable[[float], float], effort: Effort, replaying: Replaying
           ) -> tuple[float, float, Solved, bool]:
     """Return the largest load found whose fleet replays within every target, the least one that none does, the fleet,
     and whether it does; else the least tried. `most` is the largest by formula, of which replays may hold more.
@@ -69,7 +69,7 @@ def _held(question: Question, most: float, floor: Callable[[float], float], effo
 
     def at(load: float) -> tuple[Solved, bool]:
         (job,) = question.jobs
-        assert isinstance(job, Replayed)
+        assert isinstance(job, Replayable)
         mine = job.at_load(load)
         solved = solve(replace(question, jobs=(mine,)), effort, so_far=True)
         if load > most:

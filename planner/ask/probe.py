@@ -11,11 +11,11 @@ from planner.catalog.load import Catalog
 from planner.probe.backend import Backend
 from planner.probe.entries import entries
 from planner.probe.journal import Journal
-from planner.probe.tasks import Machine, Task, seconds_of, tasks_of
+from planner.probe.tasks import Machine, ProbeTask, seconds_of, tasks_of
 from planner.text_io import write_folder
 
 SCHEMA = "planner.probe/1"
-Progress = Callable[[int, int, Task], None]
+Progress = Callable[[int, int, ProbeTask], None]
 """Tasks done, all tasks, and the one that is done."""
 
 
@@ -24,8 +24,8 @@ class Probe:
     """What was, or would be, measured."""
 
     machine: Machine
-    tasks: tuple[Task, ...]
-    left: tuple[Task, ...]
+    tasks: tuple[ProbeTask, ...]
+    left: tuple[ProbeTask, ...]
     """Tasks that are not measured yet."""
     seconds: float
     """That they take, about."""

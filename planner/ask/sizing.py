@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from planner.answer.sizing import Burst, Replayed, Size, Sizing
+from planner.answer.sizing import Burst, LogReplay, Size, Sizing
 from planner.catalog.hardware import Node
 from planner.catalog.load import Catalog
 from planner.errors import InputError
@@ -139,12 +139,12 @@ def bound(log: JobLog, wait: Wait, gpus_of_node: int) -> int:
     return least
 
 
-def _shown(log: JobLog, wait: Wait, nodes: int, gpus: int, waited: Waited) -> Replayed:
+def _shown(log: JobLog, wait: Wait, nodes: int, gpus: int, waited: Waited) -> LogReplay:
     quantiles = np.quantile(waited.seconds, (0.5, 0.95, 0.99, 1.0), method="inverted_cdf")
     here, ran = float((log.gpus * log.seconds).sum() - waited.burst.sum()), waited.burst == 0
     ends = log.submit + waited.seconds + log.seconds
     span = float(ends[ran].max()) if ran.any() else 0.0
-    return Replayed(nodes=nodes, wait_seconds=dict(zip(("p50", "p95", "p99", "longest"), map(float, quantiles),
+    return LogReplay(nodes=nodes, wait_seconds=dict(zip(("p50", "p95", "p99", "longest"), map(float, quantiles),
                                                        strict=True)),
                     in_time=float((waited.seconds <= wait.seconds).mean()),
                     busy=here / span / (nodes * gpus) if nodes and span else 0.0)
@@ -197,10 +197,10 @@ def _closing_in(most: int, cost: Callable[[int], float]) -> Iterator[int]:
         low, high = max(0, best - step), min(most, best + step)
 
 
-def replayed(log: JobLog, nodes: int, gpus_of_node: int) -> Replayed:
+def replayed(log: JobLog, nodes: int, gpus_of_node: int) -> LogReplay:
     """Return what a log does on so many nodes, however long jobs wait. Raises InputError where a job is larger."""
     waited = replay(log, nodes, gpus_of_node)
     if waited.stopped:
-        raise InputError(f"a job of the log has {int(log.gpus.max()):,} GPUs, more than {nodes:,} nodes of "
+        raise InputError(f"a job in the log has {int(log.gpus.max()):,} GPUs, more than {nodes:,} nodes of "
                          f"{gpus_of_node:,}")
     return _shown(log, Wait(math.inf, 1.0), nodes, gpus_of_node, waited)

@@ -20,7 +20,7 @@ def _order(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split(".") if part.isdigit())
 
 
-class Limits(Frozen):
+class StepLimits(Frozen):
     """What a step may hold at most unless the user says otherwise."""
 
     tokens: Width
@@ -76,8 +76,8 @@ class Release(Frozen):
     """Memory of an engine from one version on, until the next entry."""
 
     version: str = Field(pattern=r"^\d+(\.\d+)*$")
-    small: Limits
-    large: Limits
+    small: StepLimits
+    large: StepLimits
     """On GPUs of `large_from` and more."""
     large_from: Bytes
     large_except: frozenset[str] = frozenset()
@@ -114,12 +114,12 @@ class Release(Frozen):
         """Say whether the defaults of large GPUs hold on one of that many bytes."""
         return memory >= self.large_from and architecture not in self.large_except
 
-    def limits(self, memory: float, architecture: str = "") -> Limits:
+    def limits(self, memory: float, architecture: str = "") -> StepLimits:
         """Return what a step holds at most by default on a GPU of that many bytes."""
         usual = self.large if self.is_large(memory, architecture) else self.small
         if self.reserve is None:
             return usual
-        return Limits(tokens=self.reserve.tier(memory).chunk, sequences=usual.sequences)
+        return StepLimits(tokens=self.reserve.tier(memory).chunk, sequences=usual.sequences)
 
     def apart(self, memory: float, architecture: str = "") -> tuple[float, float]:
         """Return the bytes besides weights, activations and cache: on any GPU, and on top where GPUs share a layer."""

@@ -86,7 +86,7 @@ Whole: TypeAlias = Annotated[int, Field(ge=0, le=10**12)]
 Figure: TypeAlias = Annotated[float, Field(ge=-1e12, le=1e12)]
 
 
-class Rule(Frozen):
+class QuirkRule(Frozen):
     """One habit of a source: when all conditions hold, the answer is `value`."""
 
     when: dict[str, Pattern | Whole | None] = Field(default_factory=dict)
@@ -110,12 +110,12 @@ class Rule(Frozen):
 class Quirks(Sourced):
     """A file of rules. Those of later folders come first, so that yours answer before the shipped ones."""
 
-    quirks: dict[str, Annotated[tuple[Rule, ...], Field(min_length=1)]]
+    quirks: dict[str, Annotated[tuple[QuirkRule, ...], Field(min_length=1)]]
     """Rules by question; the first that holds answers."""
 
     @field_validator("quirks")
     @classmethod
-    def _answers(cls, quirks: dict[str, tuple[Rule, ...]]) -> dict[str, tuple[Rule, ...]]:
+    def _answers(cls, quirks: dict[str, tuple[QuirkRule, ...]]) -> dict[str, tuple[QuirkRule, ...]]:
         for question, rules in quirks.items():
             if question not in get_args(Question):
                 raise ValueError(f"no question {question!r}{did_you_mean(question, get_args(Question))}")
@@ -131,7 +131,7 @@ class Sources:
 
     def __init__(self, files: Iterable[Quirks]) -> None:
         """Compile the rules; files that come first answer first."""
-        rules: dict[str, list[Rule]] = {question: [] for question in get_args(Question)}
+        rules: dict[str, list[QuirkRule]] = {question: [] for question in get_args(Question)}
         for file in files:
             for question, own in file.quirks.items():
                 rules[question] += own
@@ -178,7 +178,7 @@ class Sources:
 class _Asked:
     """The rules of one question; rows of a source say the same again and again, so first answers are kept."""
 
-    def __init__(self, rules: Iterable[Rule]) -> None:
+    def __init__(self, rules: Iterable[QuirkRule]) -> None:
         self.rules = [([(_names(key), " or " in key, _test(wanted)) for key, wanted in rule.when.items()],
                        () if rule.value is None else (str(rule.value),)) for rule in rules]
         self.columns = sorted({name for tests, _ in self.rules for names, _, _ in tests for name in names})

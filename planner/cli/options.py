@@ -16,7 +16,7 @@ from rich.console import Console
 
 from planner.catalog.load import Catalog
 from planner.catalog.sourced import AsOf
-from planner.cli.main import Settings, stacked
+from planner.cli.main import GlobalOptions, stacked
 from planner.cli.printing import note, say, say_json
 from planner.text_io import visible
 from planner.units import SECONDS, parse
@@ -38,8 +38,8 @@ def bar(*, shown: bool) -> Iterator[Callable[[float], None]]:
         yield advance
 
 
-def _settings(ctx: click.Context) -> Settings:
-    return ctx.ensure_object(Settings)
+def _settings(ctx: click.Context) -> GlobalOptions:
+    return ctx.ensure_object(GlobalOptions)
 
 
 def _json(ctx: click.Context, param: click.Parameter, value: bool) -> bool:

@@ -10,7 +10,7 @@ from planner.answer.validation import Entry
 from planner.catalog.load import Catalog
 from planner.catalog.quirk import Sources
 from planner.evidence.hardware import UNKNOWN_GPU
-from planner.evidence.kinds import Evidence
+from planner.evidence.kinds import EvidenceFile
 from planner.evidence.prediction import Prediction, predict
 from planner.evidence.rates import LinkRow, RateRow, link_row, predicted_seconds
 from planner.evidence.rows import ServeRow, TrainMeasured, TrainRow
@@ -42,7 +42,7 @@ class PredictedRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class EvidenceComparison:
     """A whole file: what was predicted, and (id, reason) of what was not."""
 
     outcomes: tuple[PredictedRow, ...]
@@ -64,7 +64,7 @@ class Comparison:
                 *(entry for _, _, entry in self.whole), *self.links]
 
 
-def compare(evidence: Evidence, catalog: Catalog) -> Comparison:
+def compare(evidence: EvidenceFile, catalog: Catalog) -> EvidenceComparison:
     """Predict every row of a file that can be predicted; what is wrong with any other is its reason to be skipped.
 
     Raises InputError for a catalog whose rules of evidence do not read.
@@ -99,7 +99,7 @@ def compare(evidence: Evidence, catalog: Catalog) -> Comparison:
                 fast.append((row, speed))
         except UNREADABLE as reason:
             skipped.append((row.id, why(reason)))
-    return Comparison(tuple(outcomes), tuple(served), tuple(skipped), tuple(fast), tuple(whole),
+    return EvidenceComparison(tuple(outcomes), tuple(served), tuple(skipped), tuple(fast), tuple(whole),
                       tuple(_linked(links, catalog)))
 
 

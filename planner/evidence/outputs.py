@@ -49,7 +49,7 @@ def _whole(row: Cells, number: int, path: Path, stated: Mapping[str, str]) -> Ce
 
 
 @dataclass(slots=True)
-class _Table:
+class _PrintedTable:
     """One test of nccl-tests as far as it is read."""
 
     operation: str | None = None
@@ -60,15 +60,15 @@ class _Table:
 
 def _tables(text: str, path: Path, stated: Mapping[str, str]) -> Iterator[Cells]:
     """Yield the rows of every test in the output of nccl-tests or rccl-tests: out of place, microseconds."""
-    table = _Table()
+    table = _PrintedTable()
     for number, line in enumerate(text.splitlines(), 1):
         words = line.split()
         if line.startswith(STARTING):
             table.operation = words[-1].removesuffix("_perf")
         elif line.startswith("# nThread"):
-            table = _Table(table.operation)
+            table = _PrintedTable(table.operation)
         elif line.startswith(END):
-            table = _Table()
+            table = _PrintedTable()
         elif words[:1] == ["#"] and RANK in words[1:2]:
             table.hosts.append(words[words.index("on") + 1] if "on" in words else "")
             table.gpu = line.rpartition("]")[2].strip()
@@ -78,7 +78,7 @@ def _tables(text: str, path: Path, stated: Mapping[str, str]) -> Iterator[Cells]
             yield _row(table, words, path, number, stated)
 
 
-def _row(table: _Table, words: list[str], path: Path, line: int, stated: Mapping[str, str]) -> Cells:
+def _row(table: _PrintedTable, words: list[str], path: Path, line: int, stated: Mapping[str, str]) -> Cells:
     at = {name: place for place, name in reversed(list(enumerate(table.columns)))}
     try:
         size, took, busbw, algbw = (float(words[at[name]]) for name in ("size", "time", "busbw", "algbw"))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from planner.evidence.compare import PredictedRow
-from planner.evidence.rows import Run, ServeRow
+from planner.evidence.rows import ServeRow, StatedRun
 from planner.evidence.serve_speed import Speed, rates
 from planner.layouts.table import Floats
 
@@ -47,7 +47,7 @@ def rank_served(speeds: Iterable[tuple[ServeRow, Speed]]) -> dict[str, Any]:
     return _ranked(groups)
 
 
-def _values(run: Run, columns: Sequence[str]) -> tuple[Hashable, ...]:
+def _values(run: StatedRun, columns: Sequence[str]) -> tuple[Hashable, ...]:
     return tuple(getattr(run, column) for column in columns)
 
 

@@ -14,7 +14,7 @@ from planner.catalog.importers.gpu_names import GpuNames
 from planner.catalog.load import Catalog
 from planner.errors import UnknownName
 from planner.evidence.hardware import candidate_of
-from planner.evidence.rows import Cells, Count, Measured, OfNode, Positive, Row, Text, TrainRun
+from planner.evidence.rows import Cells, Count, EvidenceRow, Measured, OfNode, Positive, Text, TrainRun
 from planner.evidence.skipping import UNREADABLE, SkippedError, why
 from planner.layouts.candidate import Candidate
 from planner.layouts.table import Floats
@@ -53,7 +53,7 @@ class RateMeasured(Measured):
     seconds: Positive = None
 
 
-class RateRow(Row):
+class RateRow(EvidenceRow):
     """One kernel, copy or collective."""
 
     run: RateRun

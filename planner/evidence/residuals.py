@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from planner.catalog.quirk import Sources
-from planner.evidence.compare import Comparison, PredictedRow, kind_of
+from planner.evidence.compare import EvidenceComparison, PredictedRow, kind_of
 from planner.evidence.degrees import FULL_LENGTH
 from planner.evidence.spread import Sample
 
@@ -59,7 +59,7 @@ def _leaves_open(outcome: PredictedRow, some: bool) -> bool:
     return unstated or any(a.startswith(FULL_LENGTH) for a in assumed)
 
 
-def speed_samples(comparison: Comparison, quantity: str) -> list[tuple[str, Sample]]:
+def speed_samples(comparison: EvidenceComparison, quantity: str) -> list[tuple[str, Sample]]:
     """Return the id and the sample of every figure of serving speed of one quantity.
 
     Two collections hold most rows, of many sites and releases: what one ran of a release on a GPU is left out together.

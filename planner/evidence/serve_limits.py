@@ -12,12 +12,12 @@ from planner.catalog.engine import Engine
 from planner.catalog.speed import ServiceLevel
 from planner.evidence.serve_run import ServingRow
 from planner.layouts.table import Floats
-from planner.physics.serving.capacity import Asked, capacity, paging_of
+from planner.physics.serving.capacity import CacheInput, capacity, paging_of
 from planner.physics.serving.deployment import Deployment, Replicas
 from planner.physics.serving.level import Stream, served, stream_of
 from planner.physics.serving.sequences import Cut, sequence_bytes
 from planner.physics.serving.settings import EngineSettings
-from planner.physics.serving.steady import Service
+from planner.physics.serving.steady import SteadyState
 from planner.scenario.lengths import Length
 
 SCANT, TUNED = 0.05, 0.95
@@ -37,7 +37,7 @@ def most_sequences(d: Deployment, engine: Engine, version: str, rows: Replicas, 
     bound = np.where(whole <= release.whole_to, whole, 1)
     keys, at = np.unique(np.stack([rows.tp, rows.pp, rows.dp, bound, whole]), axis=1, return_inverse=True)
     at = at.reshape(-1)
-    asked = Asked(d.model, d.weights, d.cache, engine, release, gpu.usable_memory, architecture=gpu.architecture)
+    asked = CacheInput(d.model, d.weights, d.cache, engine, release, gpu.usable_memory, architecture=gpu.architecture)
     sequences = np.zeros(keys.shape[1])
     for limit in np.unique(keys[3]):
         mine = np.flatnonzero(keys[3] == limit)
@@ -61,7 +61,7 @@ def _cut(keys: np.ndarray[tuple[int, int], np.dtype[np.int64]]) -> Cut:
     return Cut(tp * dp, pp, dp)
 
 
-def within(d: Deployment, layout: Replicas, rows: Sequence[ServingRow], most: Floats) -> Service:
+def within(d: Deployment, layout: Replicas, rows: Sequence[ServingRow], most: Floats) -> SteadyState:
     """Return what each row does at the largest rate whose percentiles stay within its limits; none where none does.
 
     Times are means.
@@ -79,7 +79,7 @@ def within(d: Deployment, layout: Replicas, rows: Sequence[ServingRow], most: Fl
         each = here[first]
         stream = _stream(prompt, output, limits.input_cv, limits.output_cv)
         bounds[:, here] = _largest(d, layout.take(each), stream, limits, most[each])[:, back.reshape(-1)]
-    return Service(*bounds)
+    return SteadyState(*bounds)
 
 
 def _largest(d: Deployment, rows: Replicas, stream: Stream, limits: ServiceLevel,

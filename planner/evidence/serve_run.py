@@ -19,7 +19,7 @@ Regime = Literal["static", "closed", "offline", "server", "decode", "first"]
 
 
 @dataclass(frozen=True, slots=True)
-class Workers:
+class EngineWorkers:
     """Engines of a disaggregated deployment: how many, and the layout of each."""
 
     count: int
@@ -50,8 +50,8 @@ class ServingRow:
     input: float
     output: float
     clients: float | None
-    prefill: Workers | None
-    decode: Workers | None
+    prefill: EngineWorkers | None
+    decode: EngineWorkers | None
     limits: ServiceLevel | None
     """Of latency, where the row is the largest rate within them."""
     drafts: int
@@ -171,13 +171,14 @@ def cache_format(run: ServeRun, catalog: Catalog, assumed: list[str], **known: s
     return name
 
 
-def _workers(run: ServeRun, model: Model, catalog: Catalog) -> tuple[Workers | None, Workers | None]:
+def _workers(run: ServeRun, model: Model, catalog: Catalog) -> tuple[EngineWorkers | None, EngineWorkers | None]:
     if not run.disaggregated:
         return None, None
     n = [int(part) for part in catalog.sources.several("workers", run)]
     if len(n) != 8:
         raise SkippedError("disaggregated, and its workers are not stated")
-    workers = [Workers(count, tp, dp, ep if _split(model, tp * dp // max(ep, 1), catalog.kernels.tile) else tp * dp)
+    workers = [EngineWorkers(count, tp, dp,
+                             ep if _split(model, tp * dp // max(ep, 1), catalog.kernels.tile) else tp * dp)
              for count, tp, dp, ep in (n[:4], n[4:])]
     return workers[0], workers[1]
 

@@ -15,13 +15,13 @@ from planner.catalog.speed import EngineSpeed
 from planner.evidence.hardware import candidate_of, machine_gpus
 from planner.evidence.rows import ServeMeasured, ServeRun, TrainRun
 from planner.evidence.serve_limits import most_sequences, within
-from planner.evidence.serve_run import ServingRow, Workers, serving_row
+from planner.evidence.serve_run import EngineWorkers, ServingRow, serving_row
 from planner.evidence.skipping import UNREADABLE, why
 from planner.layouts.table import Ints
 from planner.physics.serving.deployment import Deployment, Replicas, deployment_of
-from planner.physics.serving.disaggregated import Pool, disaggregated
+from planner.physics.serving.disaggregated import WorkerPool, disaggregated
 from planner.physics.serving.formats import format_of
-from planner.physics.serving.steady import Demand, Service, closed, offline, static
+from planner.physics.serving.steady import RequestMix, SteadyState, closed, offline, static
 
 DEGREES = (1, 2, 4, 8)
 """Tensor parallelism that is tried where a row leaves it open."""
@@ -47,7 +47,7 @@ class Speed:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class DeploymentRows:
     """Rows that share a deployment; `at` says where each stands in the file."""
 
     deployment: Deployment
@@ -97,7 +97,7 @@ def shared(rows: Mapping[int, ServingRow], machine: int) -> list[list[int]]:
     return list(groups.values())
 
 
-def group_of(members: Sequence[int], rows: Mapping[int, ServingRow], catalog: Catalog) -> Group:
+def group_of(members: Sequence[int], rows: Mapping[int, ServingRow], catalog: Catalog) -> DeploymentRows:
     """Return the deployment that some rows share. Raises PlannerError."""
     first, machine = rows[members[0]], machine_gpus(catalog)
     # what leaves one machine is taken to be in a rack where there is one
@@ -111,7 +111,7 @@ def group_of(members: Sequence[int], rows: Mapping[int, ServingRow], catalog: Ca
     deployment = deployment_of(catalog, first.model, first.format, weights, formats.cache(first.cache), (candidate,),
                                speed)
     said = catalog.sources
-    return Group(deployment, catalog.engine(said.word("memory_engine", first) or first.engine),
+    return DeploymentRows(deployment, catalog.engine(said.word("memory_engine", first) or first.engine),
                  said.flag("reserves_answers", first), tuple(rows[m] for m in members), tuple(members))
 
 
@@ -131,7 +131,7 @@ def as_it_ran(speed: EngineSpeed, row: ServingRow, gpu: Gpu, catalog: Catalog) -
     return speed.model_copy(update={"chunk": chunk, "sequences": min(speed.sequences, limits.sequences)})
 
 
-def predict(group: Group) -> list[Speed]:
+def predict(group: DeploymentRows) -> list[Speed]:
     """Return the speeds of the rows of a group."""
     d, rows = group.deployment, group.rows
     kinds: dict[tuple[str, bool, bool, int], list[int]] = {}
@@ -150,13 +150,13 @@ def predict(group: Group) -> list[Speed]:
     return [speeds[at] for at in range(len(rows))]
 
 
-def _demand(rows: Sequence[ServingRow]) -> Demand:
-    return Demand(np.array([r.input for r in rows]), np.array([r.output for r in rows]),
+def _demand(rows: Sequence[ServingRow]) -> RequestMix:
+    return RequestMix(np.array([r.input for r in rows]), np.array([r.output for r in rows]),
                   np.array([r.clients or 1.0 for r in rows]), rows[0].drafts, rows[0].accepted,
                   output_cv=rows[0].output_cv, prompts=np.array([r.prompts or np.inf for r in rows]))
 
 
-def _stated(group: Group, rows: Sequence[ServingRow], regime: str, tp: int) -> Service:
+def _stated(group: DeploymentRows, rows: Sequence[ServingRow], regime: str, tp: int) -> SteadyState:
     """Return what all copies of a layout do together, its tp as stated or else `tp`."""
     layout = Replicas(*(np.array(column, np.int64) for column in (
         [0] * len(rows), [r.tp or min(tp, r.gpus) for r in rows], [r.pp for r in rows], [r.ep for r in rows],
@@ -184,30 +184,30 @@ def _stated(group: Group, rows: Sequence[ServingRow], regime: str, tp: int) -> S
     return replace(service, tokens=np.where(misfit, 0.0, service.tokens * copies))
 
 
-def _best(group: Group, rows: Sequence[ServingRow], regime: str) -> Service:
+def _best(group: DeploymentRows, rows: Sequence[ServingRow], regime: str) -> SteadyState:
     """Return the most that any tensor parallelism gives."""
-    best: Service | None = None
+    best: SteadyState | None = None
     for tp in DEGREES:
         service = _stated(group, rows, regime, tp)
         better = np.ones(len(rows), bool) if best is None else service.tokens > best.tokens
-        best = service if best is None else Service(*(
-            np.where(better, getattr(service, name), getattr(best, name)) for name in Service.__slots__))
+        best = service if best is None else SteadyState(*(
+            np.where(better, getattr(service, name), getattr(best, name)) for name in SteadyState.__slots__))
     assert best is not None
     return best
 
 
-def _disaggregated(group: Group, rows: Sequence[ServingRow]) -> Service:
+def _disaggregated(group: DeploymentRows, rows: Sequence[ServingRow]) -> SteadyState:
     """Return what prefill and decode workers do together in a closed loop."""
     pools = []
     for workers in ([r.prefill for r in rows], [r.decode for r in rows]):
         stated = [w for w in workers if w is not None]
-        pools.append(Pool(_replicas(stated), np.array([float(w.count) for w in stated])))
+        pools.append(WorkerPool(_replicas(stated), np.array([float(w.count) for w in stated])))
     demand = _demand(rows)
     most = most_sequences(group.deployment, group.memory, rows[0].version, pools[1].rows, demand.input + demand.output)
     return disaggregated(group.deployment, pools[0], pools[1], demand, most)
 
 
-def _replicas(workers: Sequence[Workers]) -> Replicas:
+def _replicas(workers: Sequence[EngineWorkers]) -> Replicas:
     def column(name: str) -> Ints:
         return np.array([getattr(w, name) for w in workers], np.int64)
 

@@ -17,7 +17,7 @@ from planner.evidence.rows import ServeMeasured, ServeRun
 from planner.evidence.serve_run import cache_format, weight_format
 from planner.evidence.shape import model_of
 from planner.evidence.skipping import refuse
-from planner.physics.serving.capacity import Asked, Capacity, capacity
+from planner.physics.serving.capacity import CacheInput, Capacity, capacity
 from planner.physics.serving.sequences import Cut
 from planner.physics.serving.settings import EngineSettings
 from planner.physics.serving.weights import weight_bytes
@@ -97,7 +97,8 @@ def _capacity(run: ServeRun, catalog: Catalog, model: Model, weights: WeightForm
     if run.gpu_memory_utilization is None:
         fraction = engine.default_fraction(release, memory, int(cut.tp[0]), int(cut.pp[0]), int(cut.data[0]))
         assumed.append(f"{UTILIZATION}={fraction:.3g}")
-    asked = Asked(model, weights, catalog.formats.cache(cache_format(run, catalog, assumed)), engine, release, memory,
+    asked = CacheInput(model, weights, catalog.formats.cache(cache_format(run, catalog, assumed)),
+                       engine, release, memory,
                   EngineSettings(run.gpu_memory_utilization), run.max_model_len or 1, gpu.architecture,
                   said.whole("draft_layers", run) or 0)
     return capacity(asked, cut)

@@ -24,7 +24,7 @@ from planner.evidence.hardware import candidate_of
 from planner.evidence.shape import model_of
 from planner.evidence.skipping import SkippedError, refuse
 from planner.evidence.software import stack_of
-from planner.evidence.whole_rows import WholeRun
+from planner.evidence.whole_rows import StatedWholeRun
 from planner.jobs.job import Terms
 from planner.jobs.market import Market
 from planner.jobs.training.facts import facts_of
@@ -83,7 +83,7 @@ class WholePrediction:
         return low, high
 
 
-def predict_whole(given: WholeRun, catalog: Catalog) -> WholePrediction:
+def predict_whole(given: StatedWholeRun, catalog: Catalog) -> WholePrediction:
     """Return the hours of a whole run. Raises SkippedError with the reason where there is no prediction."""
     said, assumed = catalog.sources, list[str]()
     refuse(given, said)
@@ -113,7 +113,7 @@ def predict_whole(given: WholeRun, catalog: Catalog) -> WholePrediction:
         is_open, stack.name, (*assumed, *_shown(staged)))
 
 
-def _fastest(run: WholeRun, model: Model, stack: Stack, candidate: Candidate, gpus: int, tokens: int,
+def _fastest(run: StatedWholeRun, model: Model, stack: Stack, candidate: Candidate, gpus: int, tokens: int,
              catalog: Catalog, assumed: list[str]) -> StagedLayout:
     """Return the fastest layout that keeps what a row states. Raises SkippedError where none does."""
     said = catalog.sources
@@ -139,7 +139,7 @@ def _fastest(run: WholeRun, model: Model, stack: Stack, candidate: Candidate, gp
     raise SkippedError(f"no layout on {gpus} GPUs that keeps what the row states fits")
 
 
-def _held(run: WholeRun, stack: Stack, said: Sources, assumed: list[str]) -> dict[str, tuple[float, ...]]:
+def _held(run: StatedWholeRun, stack: Stack, said: Sources, assumed: list[str]) -> dict[str, tuple[float, ...]]:
     """Return the axes that the row, or what was usual, holds at some values."""
     held: dict[str, tuple[float, ...]] = {"cp": (1,), "schedule": (0,), "offload": (0.0,), "offload_activations": (0,),
                                           "offload_parameters": (0,), "nvme": (0,), "micro_batch": MICRO_BATCHES}
@@ -163,12 +163,12 @@ def _held(run: WholeRun, stack: Stack, said: Sources, assumed: list[str]) -> dic
     return held
 
 
-def _sharding(run: WholeRun) -> str | None:
+def _sharding(run: StatedWholeRun) -> str | None:
     """Return the sharding that a row names, without what it says of it."""
     return re.split("[ /]", run.sharding, maxsplit=1)[0] if run.sharding else None
 
 
-def _length(run: WholeRun, model: Model, said: Sources, assumed: list[str]) -> int:
+def _length(run: StatedWholeRun, model: Model, said: Sources, assumed: list[str]) -> int:
     usual = model.sequence_length if model.sequence_length > 1 else said.whole("run_length", run)
     length = run.seq_len or usual
     if length is None:
@@ -176,7 +176,7 @@ def _length(run: WholeRun, model: Model, said: Sources, assumed: list[str]) -> i
     return length if run.seq_len else _fill("seq_len", length, assumed)
 
 
-def _batch_tokens(run: WholeRun, model: Model, said: Sources, assumed: list[str]) -> float:
+def _batch_tokens(run: StatedWholeRun, model: Model, said: Sources, assumed: list[str]) -> float:
     if run.global_batch_tokens:
         return run.global_batch_tokens
     own = model.global_batch * model.sequence_length if model.global_batch > 1 else None
@@ -186,7 +186,7 @@ def _batch_tokens(run: WholeRun, model: Model, said: Sources, assumed: list[str]
     return _fill("global_batch_tokens", usual, assumed)
 
 
-def _usual_gpus(run: WholeRun, model: Model, tokens: int, catalog: Catalog) -> int:
+def _usual_gpus(run: StatedWholeRun, model: Model, tokens: int, catalog: Catalog) -> int:
     """Return a power of two of GPUs on which a run of this many FLOPs takes as long as usual."""
     peak = catalog.gpu(run.gpu or "").peak
     rate = peak.get("bf16") or peak.get("fp16")

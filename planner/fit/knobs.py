@@ -60,7 +60,7 @@ EDGE = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Knob:
+class FitConstant:
     """One constant: its place in the catalog, prior figure, spread of its coordinate, and whether it is a share."""
 
     kind: str
@@ -123,7 +123,7 @@ class Knob:
         return self.field != "scan_passes" or any(block.recurrence for block in blocks)
 
 
-def knobs_of(catalog: Catalog, outcomes: Iterable[PredictedRow], *, own: bool = False) -> list[Knob]:
+def knobs_of(catalog: Catalog, outcomes: Iterable[PredictedRow], *, own: bool = False) -> list[FitConstant]:
     """Return every knob that acts on some of the rows, in a fixed order.
 
     own: whether the rows are of one cluster, so that its network and its hosts are fitted too.
@@ -151,19 +151,19 @@ def release_field(release: EngineSpeed) -> str:
     return f"releases.{release.key}"
 
 
-def engine_knobs(releases: Iterable[tuple[str, EngineSpeed]]) -> list[Knob]:
+def engine_knobs(releases: Iterable[tuple[str, EngineSpeed]]) -> list[FitConstant]:
     """Return every knob of some releases, each with the name of its engine, in a fixed order."""
     held = {(engine, release.key): release for engine, release in releases}
     return [knob for (engine, _), release in sorted(held.items()) for knob in _release_knobs(engine, release)]
 
 
-def _release_knobs(engine: str, release: EngineSpeed) -> Iterator[Knob]:
+def _release_knobs(engine: str, release: EngineSpeed) -> Iterator[FitConstant]:
     for figure, spread in SPEEDS.items():
         value, share = getattr(release, figure), figure in SHARES
         # none, or a share of all, is a statement about the engine, and no figure to fit
         if value > 0 and not (share and value >= 1):
             least = min(value, LEAST_PRODUCTS) if figure == "products" else 0.0
-            yield Knob("speeds", engine, f"{release_field(release)}.{figure}", value, spread, share, least=least)
+            yield FitConstant("speeds", engine, f"{release_field(release)}.{figure}", value, spread, share, least=least)
 
 
 def _stated(catalog: Catalog, entry: Stack, field: str) -> bool:
@@ -172,14 +172,14 @@ def _stated(catalog: Catalog, entry: Stack, field: str) -> bool:
 
 
 def _knobs(kind: str, entry: ArchitectureRates | Stack | KernelShape | Fabric, spreads: Mapping[str, float]
-           ) -> Iterator[Knob]:
+           ) -> Iterator[FitConstant]:
     for pattern, spread in spreads.items():
         for field in _fields(entry, pattern):
             value = value_of(entry, field)
             # a share of none or all is a statement about the framework, and no figure to fit
             if value is not None and value > 0 and not (field.startswith("overlap.") and value >= 1):
                 share = field.startswith("overlap.")
-                yield Knob(kind, entry.name, field, value, spread, share, _most(entry, field, value))
+                yield FitConstant(kind, entry.name, field, value, spread, share, _most(entry, field, value))
 
 
 def _most(entry: Sourced, field: str, prior: float) -> float:

@@ -15,7 +15,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from planner.catalog.load import Catalog
-from planner.fit.knobs import Knob
+from planner.fit.knobs import FitConstant
 from planner.fit.rows import Rows, by_source, changed
 from planner.layouts.table import Floats, Ints, Mask
 
@@ -31,7 +31,7 @@ TRUST = 1.5
 
 
 @dataclass(frozen=True)
-class Linear:
+class Linearized:
     """The rows about the fitted constants, by which these are solved again without some of them."""
 
     rows: Rows
@@ -82,7 +82,7 @@ class Fit:
     `left_out` are residuals of every source, or of every row of one cluster, under constants fitted without it.
     """
 
-    knobs: tuple[Knob, ...]
+    knobs: tuple[FitConstant, ...]
     coordinates: Floats
     spreads: Floats
     decided: Mask
@@ -91,10 +91,10 @@ class Fit:
     before: Floats
     after: Floats
     left_out: Floats
-    linear: Linear
+    linear: Linearized
 
 
-def fit(rows: Rows, knobs: Sequence[Knob], catalog: Catalog, progress: Progress = lambda share: None) -> Fit:
+def fit(rows: Rows, knobs: Sequence[FitConstant], catalog: Catalog, progress: Progress = lambda share: None) -> Fit:
     """Return the constants that the rows decide; `progress` is told the share of the work that is done."""
     prior = np.array([knob.start for knob in knobs])
     spread = np.array([knob.spread for knob in knobs])
@@ -109,7 +109,7 @@ def fit(rows: Rows, knobs: Sequence[Knob], catalog: Catalog, progress: Progress 
         at = at + np.where(free, move_of(jacobian, now, rows, rows.weights, at - prior, spread, free), 0.0)
         now = rows.residuals(changed(catalog, knobs, at))
     left = np.sqrt(np.diag(np.linalg.inv(curvature_of(jacobian, now, rows, rows.weights, spread, free))))
-    linear = Linear(rows, jacobian, now, at - prior, spread, free)
+    linear = Linearized(rows, jacobian, now, at - prior, spread, free)
     return Fit(tuple(knobs), at, np.where(free, left, spread), free, tuple(rows.count(a) for a in acts), before, now,
                _left_out(linear), linear)
 
@@ -119,7 +119,7 @@ def part_of(progress: Progress, turn: int, turns: int, share: float) -> None:
     progress((turn + share) / turns)
 
 
-def slopes_of(rows: Rows, knobs: Sequence[Knob], catalog: Catalog, at: Floats, now: Floats, acts: Sequence[Ints],
+def slopes_of(rows: Rows, knobs: Sequence[FitConstant], catalog: Catalog, at: Floats, now: Floats, acts: Sequence[Ints],
               progress: Progress) -> Floats:
     """Return the change of every residual with every coordinate, over the figures in `acts`."""
     slopes = np.zeros((len(now), len(knobs)))
@@ -169,7 +169,7 @@ def _decided(jacobian: Floats, now: Floats, rows: Rows, spread: Floats) -> Mask:
     return decided
 
 
-def _left_out(linear: Linear) -> Floats:
+def _left_out(linear: Linearized) -> Floats:
     left = linear.now.copy()
     for mine in by_source(linear.rows.sources).values():
         left[mine] = linear.without(mine)

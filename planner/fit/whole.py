@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from planner.catalog.whole_runs import Added, Believed, Published, RunShares, WholeRuns
+from planner.catalog.whole_runs import AddedShare, Believed, Published, RunShares, WholeRuns
 from planner.evidence.whole_rows import WholeRow
 from planner.evidence.whole_runs import WholePrediction
 from planner.yaml_io import dump
@@ -59,7 +59,7 @@ def whole_samples(predicted: Sequence[tuple[WholeRow, WholePrediction, object]])
 def fit_whole(samples: Sequence[WholeSample], prior: Believed) -> RunShares:
     """Return what the runs make of the prior."""
     shares = [sample.added for sample in samples if sample.added is not None]
-    added = Added(weight=prior.added.weight + len(shares), total=round(prior.added.total + sum(shares), DIGITS),
+    added = AddedShare(weight=prior.added.weight + len(shares), total=round(prior.added.total + sum(shares), DIGITS),
                   rows=len(shares))
     samples = [replace(sample, ratio=sample.ratio / added.quantile(0.5)) if sample.is_whole else sample
                for sample in samples]

@@ -34,7 +34,7 @@ MONTHS_OF_QUARTER = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class JobTask:
     """One task: an instance of a job, with the column behind each of its options."""
 
     job: int
@@ -61,7 +61,7 @@ class Agenda:
     market: Market
     suppliers: tuple[Supplier, ...]
     problem: Problem
-    items: tuple[Item, ...]
+    items: tuple[JobTask, ...]
     services: tuple[Standing, ...]
     left_out: int = 0
     """Columns that were not offered."""
@@ -70,7 +70,7 @@ class Agenda:
     ceilings: tuple[str, ...] = ()
     """Names of the problem's ceilings."""
 
-    def label(self, item: Item) -> str:
+    def label(self, item: JobTask) -> str:
         """Return what an instance is called."""
         name = self.portfolio.jobs[item.job].name
         return name if item.number is None else f"{name} {item.number}"
@@ -93,7 +93,7 @@ class Agenda:
 def agenda_of(portfolio: Portfolio, jobs: Sequence[Job], columns: Sequence[Columns], market: Market,
               suppliers: Sequence[Supplier], reliability: Reliability) -> Agenda:
     """Return the whole question in the solver's integers. Raises Unsupported for a service it cannot hold."""
-    items: list[Item] = []
+    items: list[JobTask] = []
     tasks: list[Task] = []
     standing: list[Standing] = []
     services: list[Service] = []
@@ -115,7 +115,7 @@ def agenda_of(portfolio: Portfolio, jobs: Sequence[Job], columns: Sequence[Colum
         empty += [] if kept else [at]
         first = len(tasks)
         for number, release in _instances(portfolio, asked):
-            items.append(Item(at, number, tuple(column for _, column in kept)))
+            items.append(JobTask(at, number, tuple(column for _, column in kept)))
             tasks.append(_task(portfolio, asked, release, [option for option, _ in kept],
                                tuple(other for name in asked.after for other in instances[name])))
         instances[asked.name] = range(first, len(tasks))

@@ -48,7 +48,7 @@ class Offered:
 
 
 @dataclass(frozen=True, slots=True)
-class Solution:
+class FleetSolution:
     """How the fleet was chosen. `value` and `bound` are in the objective's quantum; none without a fleet."""
 
     status: Status
@@ -153,7 +153,7 @@ class Fleet:
         return Supply(at, lambda nodes: nodes * estate(nodes), min(offer.nodes or MOST_BOUGHT, MOST_BOUGHT), node.gpus,
                       round(node.power.load), always, linear=False, provider=offer.provider, node=node.name)
 
-    def picks(self, solution: Solution) -> list[Picked]:
+    def picks(self, solution: FleetSolution) -> list[Picked]:
         """Return what was decided, job by job; of replicas those that answer most first."""
         if solution.run is not None:
             return [solution.run]
@@ -166,7 +166,7 @@ class Fleet:
         made.sort(key=lambda pick: (order[pick.job, pick.demand], -pick.replicas * pick.column.rate))
         return list(made)
 
-    def picks_at(self, solution: Solution, hour: int) -> list[Pick]:
+    def picks_at(self, solution: FleetSolution, hour: int) -> list[Pick]:
         """Return the replicas of services that run in one hour, without what they pay."""
         period = self.periods()[1][hour]
         counts = {key: replicas[period] for key, replicas in solution.covered.replicas.items() if replicas[period]}
@@ -211,7 +211,7 @@ class Fleet:
             usd += sum(self._supply(at).micro_usd(count) for count in paid if count) * HOURS / len(paid) / MICRO
         return usd
 
-    def used(self, solution: Solution) -> dict[str, float]:
+    def used(self, solution: FleetSolution) -> dict[str, float]:
         """Return what a fleet takes of each limit in the hour that takes most."""
         if solution.run is not None:
             return used_by(solution.run)
@@ -228,23 +228,23 @@ class Fleet:
                 "max_power": max(sum(self._supply(at).watts * nodes[p] for at, nodes in covered.nodes.items())
                                  for p in periods)}
 
-    def days(self, solution: Solution) -> float:
+    def days(self, solution: FleetSolution) -> float:
         """Return the days that cost and energy are of: of a run, or of a month of services."""
         return MONTH_DAYS if solution.run is None else solution.run.column.duration_us * DURATION_QUANTUM / DAY
 
-    def usd(self, solution: Solution) -> float:
+    def usd(self, solution: FleetSolution) -> float:
         """Return what a fleet costs in these days."""
         if solution.run is not None:
             return used_by(solution.run)["budget"]
         return self._usd_per_day(solution.covered) * MONTH_DAYS
 
-    def nodes_on(self, solution: Solution, offers: Sequence[RentalOffer]) -> int:
+    def nodes_on(self, solution: FleetSolution, offers: Sequence[RentalOffer]) -> int:
         """Return the nodes of some offers in use at their busiest."""
         if solution.run is not None:
             return solution.run.column.rented_nodes if solution.run.offer in offers else 0
         return sum(max(nodes) for at, nodes in solution.covered.nodes.items() if self.terms.market.offers[at] in offers)
 
-    def gpus_of_a_node(self, solution: Solution) -> int:
+    def gpus_of_a_node(self, solution: FleetSolution) -> int:
         """Return the least GPUs that a fleet grows by: those of a node of a run, or of services one."""
         return 1 if solution.run is None else solution.run.column.gpus // solution.run.column.nodes
 
@@ -255,7 +255,7 @@ class Fleet:
         return value * {"cost": MONTH_DAYS / MICRO, "gpus": 1.0, "energy": MONTH_DAYS / WATTS_PER_KILOWATT}[
             self.terms.objective]
 
-    def solve(self, limits: Limits | None = None, admitted: Admitted = everything) -> Solution:
+    def solve(self, limits: Limits | None = None, admitted: Admitted = everything) -> FleetSolution:
         """Return the fleet with its proof. Raises RuntimeError where a check contradicts it, which is a defect."""
         if self.demands:
             problem = self.problem(admitted, limits)
@@ -265,11 +265,11 @@ class Fleet:
             if any(mine.open_bound is not None for mine in self.columns):
                 # of columns that were not looked at nothing is known
                 status: Status = "undecided" if covered.value is None else "feasible"
-                return Solution(status, covered.value, None if covered.value is None else 0, covered=covered)
-            return Solution(covered.status, covered.value, covered.bound, covered=covered)
+                return FleetSolution(status, covered.value, None if covered.value is None else 0, covered=covered)
+            return FleetSolution(covered.status, covered.value, covered.bound, covered=covered)
         return self._one_run()
 
-    def _one_run(self) -> Solution:
+    def _one_run(self) -> FleetSolution:
         """Return the best run of the only job."""
         (mine,) = self.columns
         problem = RunProblem(tuple(mine.runs), prices(self.terms), self.terms.objective, quanta(self.terms.limits))
@@ -277,7 +277,7 @@ class Fleet:
         column = None if solution.choice is None else solution.choice.column
         offer = None if column is None else next(
             (quote for quote in self.terms.market.offers if quote.candidate == column.candidate), None)
-        return Solution(solution.status, solution.value, solution.bound,
+        return FleetSolution(solution.status, solution.value, solution.bound,
                         None if column is None else Run(0, column, offer))
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from planner.jobs.columns import Columns, Demand, Pick, ReplicaColumn
 from planner.jobs.fleet import Owner
-from planner.jobs.job import Replayed, Tried
+from planner.jobs.job import Replayable, Tried
 from planner.jobs.solved import Solved
 from planner.simulate.trace import Trace
 
@@ -59,10 +59,10 @@ class _Search:
     """The margin that layouts were shown to have then with some settings: others of their settings get no more."""
     requests: int = 0
 
-    def job(self, owner: Owner) -> Replayed:
+    def job(self, owner: Owner) -> Replayable:
         """Return the service of a demand."""
         job = self.start.question.jobs[owner[0]]
-        assert isinstance(job, Replayed)
+        assert isinstance(job, Replayable)
         return job
 
     def key(self, owner: Owner, column: ReplicaColumn) -> Key:

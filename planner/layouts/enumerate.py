@@ -71,7 +71,7 @@ class Grid:
         return int(np.prod([len((domains or self.domains)[axis.name]) for axis in axes], dtype=np.int64))
 
     def stems(self, check: Callable[[], None] = lambda: None, wanted: Wanted | None = None,
-              dropped: Collection[int] = ()) -> Iterator[Block]:
+              dropped: Collection[int] = ()) -> Iterator[StemBlock]:
         """Yield the legal stems of candidates alike in what rules read, with late axes at rest.
 
         `check` is called before each piece of work; it may end the enumeration by raising. wanted: of rows without the
@@ -88,7 +88,7 @@ class Grid:
                     for mine, part, more in _parts(alike, columns, wanted, self.removed, last):
                         for stems in self._blocks(part, EARLY[:-1], EARLY[-1:], len(mine) * self.points_per_stem,
                                                   domains, check):
-                            yield Block(mine, self._table(stems | {name: constant(value, np.int64, len(stems["dp"]))
+                            yield StemBlock(mine, self._table(stems | {name: constant(value, np.int64, len(stems["dp"]))
                                                                    for name, value in _AT_REST.items()}), more)
 
     def _in_turn(self) -> Iterator[dict[str, list[float]]]:
@@ -176,7 +176,7 @@ class Grid:
         return Layouts(**whole, micro_batches=count)  # type: ignore[arg-type]
 
 
-class Block(NamedTuple):
+class StemBlock(NamedTuple):
     """Stems of candidates that are alike, and whether others of them follow that these may show to be of no use."""
 
     candidates: list[int]

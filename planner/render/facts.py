@@ -27,7 +27,7 @@ LONG = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class LabeledFigure:
     """One figure as people read it, with its unit."""
 
     label: str
@@ -36,7 +36,7 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FigurePart:
     """A named part of a whole: its number, the unit of that, and its share of the whole, 0 to 1."""
 
     label: str
@@ -45,29 +45,29 @@ class Part:
     share: float
 
 
-def facts(a: Assignment, confidence: float | None = None) -> list[Fact]:
+def facts(a: Assignment, confidence: float | None = None) -> list[LabeledFigure]:
     """Return all facts of an assignment, group by group; `confidence` is that of the memory verdict, 0 to 1."""
     speed = _trained(a) if a.serving is None else _served(a, a.serving)
     groups: dict[Group, Iterator[tuple[str, str]]] = {
         "hardware": _hardware(a), "layout": _layout(a), "memory": _memory(a.memory, confidence), "performance": speed,
         "level": _replayed(a.serving.replayed if a.serving else None), "cost": _cost(a), "purchase": _purchase(a)}
-    return [Fact(label, value, group) for group, pairs in groups.items()
+    return [LabeledFigure(label, value, group) for group, pairs in groups.items()
             for label, value in (*pairs, *_shown(a, group))]
 
 
-def memory_parts(memory: Memory, most: int | None = None) -> list[Part]:
+def memory_parts(memory: Memory, most: int | None = None) -> list[FigurePart]:
     """Return what takes a GPU's memory, at most so many parts; shares are of what is usable."""
-    return [Part(label, f"{size / GIB:,.2f}", "GiB", size / memory.usable_bytes)
+    return [FigurePart(label, f"{size / GIB:,.2f}", "GiB", size / memory.usable_bytes)
             for label, size in _largest(memory.components.model_dump(), most)]
 
 
-def time_parts(time: Time, most: int | None = None) -> list[Part]:
+def time_parts(time: Time, most: int | None = None) -> list[FigurePart]:
     """Return what takes the time of a step, in at most so many parts."""
     step = time.step_seconds
     if step >= LONG:
-        return [Part(label, f"{seconds:,.1f}", "s", seconds / step)
+        return [FigurePart(label, f"{seconds:,.1f}", "s", seconds / step)
                 for label, seconds in _largest(time.components.model_dump(), most)]
-    return [Part(label, milliseconds(seconds, step), "ms", seconds / step)
+    return [FigurePart(label, milliseconds(seconds, step), "ms", seconds / step)
             for label, seconds in _largest(time.components.model_dump(), most)]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rich.console import Console
 
-from planner.answer.sizing import Burst, Replayed, Size, Sizing
+from planner.answer.sizing import Burst, LogReplay, Size, Sizing
 from planner.render.figures import percent
 from planner.render.page import Head, Page
 from planner.units import plural, show_seconds, show_usd
@@ -66,7 +66,7 @@ def _rows(size: Size) -> Iterator[tuple[str, ...]]:
                show_usd(size.burst.usd_per_year))
 
 
-def _waits(replayed: Replayed) -> tuple[str, ...]:
+def _waits(replayed: LogReplay) -> tuple[str, ...]:
     return (percent(replayed.busy), *(_wait(replayed.wait_seconds[name]) for name in ("p50", "p95", "p99")))
 
 
@@ -74,7 +74,7 @@ def _wait(seconds: float) -> str:
     return show_seconds(seconds) if seconds else "none"
 
 
-def replayed_sentence(replayed: Replayed, node: str, jobs: int) -> str:
+def replayed_sentence(replayed: LogReplay, node: str, jobs: int) -> str:
     """Return what a log does on a fleet."""
     waits = ", ".join(f"{name} {_wait(replayed.wait_seconds[name])}" for name in replayed.wait_seconds)
     return (f"{jobs:,} jobs on {plural(replayed.nodes, 'node')} of {node}: waits {waits}; "

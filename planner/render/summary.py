@@ -13,7 +13,7 @@ from planner.render.breakdown import VERDICT, at_confidence, show_latencies
 from planner.render.facts import facts, memory_parts, time_parts
 from planner.render.figures import days, percent
 from planner.render.layout_text import asked_latency, brief, degrees, prompts_of
-from planner.render.page import Block, Head, Page
+from planner.render.page import FigureTable, Head, Page
 from planner.render.serving import ROLES, at_best
 from planner.units import GIB, plural, show_bytes, show_seconds, show_usd
 
@@ -56,7 +56,7 @@ def show_summary(page: Page, a: Assignment, confidence: float | None, proof: str
     page.facts([row for row in (*rows, ("proof", proof)) if row[1]])
 
 
-def _memory(a: Assignment, confidence: float | None) -> Block:
+def _memory(a: Assignment, confidence: float | None) -> FigureTable:
     memory = a.memory
     rows = [(part.label, f"{part.number} {part.unit}", percent(part.share))
             for part in memory_parts(memory, MOST_PARTS)]
@@ -66,14 +66,14 @@ def _memory(a: Assignment, confidence: float | None) -> Block:
     if memory.host_bytes_per_node:
         rows.append(("host memory, a node", show_bytes(memory.host_bytes_per_node), ""))
     sure = at_confidence(confidence if a.serving is None else None)
-    return Block(f"Memory per GPU: {memory.fits}{sure}", rows, VERDICT[memory.fits])
+    return FigureTable(f"Memory per GPU: {memory.fits}{sure}", rows, VERDICT[memory.fits])
 
 
-def _time(a: Assignment) -> Block:
+def _time(a: Assignment) -> FigureTable:
     step = a.time
     rows = [(part.label, f"{part.number} {part.unit}", percent(part.share)) for part in time_parts(step, MOST_PARTS)]
     name = "Decode step" if a.serving is not None and a.serving.decodes else "Step"
-    return Block(f"{name}: {show_seconds(step.step_seconds)}", rows)
+    return FigureTable(f"{name}: {show_seconds(step.step_seconds)}", rows)
 
 
 def show_each(page: Page, assignments: Sequence[Assignment]) -> None:

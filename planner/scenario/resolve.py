@@ -13,7 +13,7 @@ from planner.errors import InputError, Unsupported
 from planner.scenario.dataset import in_tokens
 from planner.scenario.default import Default, Defaults
 from planner.scenario.demand import Arrivals, Target
-from planner.scenario.files import found
+from planner.scenario.files import existing_file
 from planner.scenario.limits import Hardware, Limits, Sourcing
 from planner.scenario.pool import ANY, named, pool, text
 from planner.scenario.portfolio import Portfolio, PortfolioJob
@@ -292,6 +292,6 @@ def trace_file(trace: str) -> Path:
 
 def _found(trace: str, document: Document, at: tuple[str | int, ...]) -> str:
     """Return an absolute path, or of a trace that comes with the planner the one below its scenarios."""
-    path, shipped = str(found(trace, document, at)), str(data_root("scenarios"))
+    path, shipped = str(existing_file(trace, document, at)), str(data_root("scenarios"))
     inside = path.startswith(os.path.abspath(shipped) + os.sep)
     return Path(os.path.relpath(path, shipped)).as_posix() if inside else path

@@ -37,7 +37,7 @@ class Waited:
 
 
 @dataclass(slots=True)
-class Fleet:
+class NodePool:
     """Nodes by how many of their GPUs are free."""
 
     nodes: int
@@ -110,7 +110,7 @@ class Fleet:
 
 
 class _Replay:
-    def __init__(self, log: JobLog, fleet: Fleet) -> None:
+    def __init__(self, log: JobLog, fleet: NodePool) -> None:
         self.fleet = fleet
         self.submit, self.seconds = log.submit.tolist(), log.seconds.tolist()
         self.planned, self.gpus = log.planned.tolist(), log.gpus.tolist()
@@ -224,7 +224,7 @@ def replay(log: JobLog, nodes: int, gpus_of_node: int, *, patience: float | None
     patience: seconds after which a job that still waits runs elsewhere. most_late: stop once more than so many jobs
     waited longer than so many seconds.
     """
-    state, arrived = _Replay(log, Fleet(nodes, gpus_of_node)), 0
+    state, arrived = _Replay(log, NodePool(nodes, gpus_of_node)), 0
     if patience is None and max(map(state.fleet.whole, state.gpus)) > nodes:
         return Waited(state.waits, state.burst, stopped=True)
     while arrived < len(state.submit) or state.queue:

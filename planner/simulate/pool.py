@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 
 
-class Pool:
+class CachePool:
     """Blocks of the cache in use, and how they grow with the decode steps. Counts are blocks unless named tokens."""
 
     __slots__ = ("block", "decoding", "free", "phases", "size")

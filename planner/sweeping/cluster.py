@@ -13,7 +13,7 @@ from typing import Any
 
 from planner.errors import InputError
 from planner.sweeping.answering import answer
-from planner.sweeping.task import Answers, Task, Terms, VariantOutcome
+from planner.sweeping.task import Answers, SweepTask, SweepTerms, VariantOutcome
 from planner.version import __version__
 
 CONNECT_SECONDS = 8
@@ -22,7 +22,7 @@ RETRIES = 2
 
 
 @contextmanager
-def cluster(terms: Terms, address: str, warn: Callable[[list[str]], None]) -> Iterator[Answers]:
+def cluster(terms: SweepTerms, address: str, warn: Callable[[list[str]], None]) -> Iterator[Answers]:
     """Answer variants on the workers of the scheduler at `address`. Raises InputError where there is none."""
     _distributed()
     with _quiet():
@@ -90,7 +90,7 @@ def _workers(client: Any, address: str) -> int:  # noqa: ANN401
     return len(answers)
 
 
-def _answers(client: Any, address: str, terms: Terms, tasks: Sequence[Task]) -> Iterator[VariantOutcome]:  # noqa: ANN401
+def _answers(client: Any, address: str, terms: SweepTerms, tasks: Sequence[SweepTask]) -> Iterator[VariantOutcome]:  # noqa: ANN401
     """Yield outcomes as they are done."""
     index_of = {client.submit(answer, task, terms, pure=False, retries=RETRIES): task.index for task in tasks}
     for future in _distributed().as_completed(list(index_of), loop=client.loop):

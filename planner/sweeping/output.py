@@ -13,7 +13,7 @@ from typing import BinaryIO, Protocol
 
 from planner.errors import InputError
 from planner.sweeping.line import Kept, WrongLine, is_cut, kept
-from planner.sweeping.task import Task
+from planner.sweeping.task import SweepTask
 from planner.text_io import io_error, real
 
 LONGEST = 64 * 2**20
@@ -114,7 +114,7 @@ def _is(path: Path, file: BinaryIO) -> bool:
         return False
 
 
-def lines_in(path: Path, tasks: Sequence[Task], digest: str) -> dict[int, Kept]:
+def lines_in(path: Path, tasks: Sequence[SweepTask], digest: str) -> dict[int, Kept]:
     """Return the lines that `path` has already, by variant. Raises InputError where one is of something else."""
     by_variant = {frozenset(task.variant.items()): task for task in tasks}
     by_number: dict[int, Kept] = {}

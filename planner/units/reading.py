@@ -172,11 +172,11 @@ def trimmed(text: str, what: str) -> str:
     Every pattern of a quantity is matched against what this returns, so that none can run away.
     """
     if len(text) > MAX_LENGTH:
-        raise ValueError(f"{one(what)} is written in at most {MAX_LENGTH} characters, got {len(text):,}")
+        raise ValueError(f"{with_article(what)} is written in at most {MAX_LENGTH} characters, got {len(text):,}")
     return " ".join(text.split())
 
 
-def one(what: str) -> str:
+def with_article(what: str) -> str:
     """Return a noun with its article."""
     return f"{'an' if what[0] in 'aeio' else 'a'} {what}"
 
@@ -193,7 +193,7 @@ def parse(text: object, units: Mapping[str, float], what: str, example: str) -> 
         raise ValueError(f"{what} needs a unit, got {text!r}: write for example {example!r}")
     value = _value(trimmed(text, what), text, table, what, example)
     if not math.isfinite(value) or value <= 0:
-        raise ValueError(f"{text!r} is not {one(what)}: it must be above zero and finite")
+        raise ValueError(f"{text!r} is not {with_article(what)}: it must be above zero and finite")
     return value
 
 
@@ -213,7 +213,7 @@ def _value(plain: str, text: str, table: Units, what: str, example: str) -> floa
     if total is None and (match is None or not _PLAIN.fullmatch(match.group(1))):
         commas = "a comma separates thousands as in 9,841; " if match and "," in match.group(1) else ""
         instead = table.hints.get(plain.lower()) or f"{commas}write for example {example!r}"
-        raise ValueError(f"{text!r} is not {one(what)}: {instead}")
+        raise ValueError(f"{text!r} is not {with_article(what)}: {instead}")
     if total is not None or match is None:
         return total or 0.0
     number, unit = match.groups()

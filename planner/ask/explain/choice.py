@@ -16,7 +16,7 @@ from planner.catalog.price import Term
 from planner.errors import InputError, UnknownName
 from planner.jobs.kinds import question_of
 from planner.jobs.settle import settle
-from planner.jobs.solved import Question, Solved, solve
+from planner.jobs.solved import ResolvedScenario, Solved, solve
 from planner.scenario.load import only_one
 from planner.scenario.pool import candidate_nodes
 from planner.scenario.portfolio import AnyQuestion
@@ -30,7 +30,7 @@ PLACES = {"gpu": "hardware.candidates", "node": "hardware.candidates", "provider
 RENTED = frozenset({"provider", "region", "terms"})
 
 
-def parts_of(text: str, question: Question) -> dict[str, str]:
+def parts_of(text: str, question: ResolvedScenario) -> dict[str, str]:
     """Return the parts of a choice, each a layout axis or a scenario value. Raises InputError."""
     known = [*dict.fromkeys(axis for job in question.jobs for axis in job.axes), *values_of(question)]
     parts: dict[str, str] = {}
@@ -67,7 +67,7 @@ def _named(name: str, catalog: Catalog, known: Sequence[str]) -> str:
     return ""
 
 
-def values_of(question: Question) -> dict[str, str]:
+def values_of(question: ResolvedScenario) -> dict[str, str]:
     """Return the choices that are scenario values, and the path of each."""
     return PLACES | {key: path for job in question.jobs for key, path in job.choices.items()}
 

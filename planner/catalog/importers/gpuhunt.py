@@ -14,7 +14,7 @@ from planner.catalog.importers.quotes import (
     MAX_BYTES,
     Imported,
     Quote,
-    Skipped,
+    SkippedRow,
     number,
     origin_of,
     price_list,
@@ -87,7 +87,7 @@ def _unzipped(raw: bytes, path: Path) -> list[Member]:
     except (zipfile.BadZipFile, OSError, zlib.error, EOFError, RuntimeError, ValueError) as error:
         raise InputError(f"not a zip that can be read: {error}", file=str(path)) from None
     if len({member.provider for member in lists}) < len(lists):
-        raise InputError("two CSV files of the zip are of one provider", file=str(path))
+        raise InputError("two CSV files in the zip have the same provider", file=str(path))
     return lists
 
 
@@ -105,11 +105,11 @@ def read_gpuhunt(path: Path, catalog: Catalog, as_of: str, note: str, provider: 
 
 def _read(member: Member, catalog: Catalog, as_of: str, note: str, provider: str | None) -> Imported:
     quotes: list[Quote] = []
-    skipped: list[Skipped] = []
+    skipped: list[SkippedRow] = []
     for line, row in records(member.text, member.file, COLUMNS):
         vendor = row.get("gpu_vendor", "").lower()
         if vendor not in VENDORS or row["gpu_name"].startswith("tpu-"):
-            skipped.append(Skipped(line, "neither an NVIDIA nor an AMD GPU", row["gpu_name"]))
+            skipped.append(SkippedRow(line, "neither an NVIDIA nor an AMD GPU", row["gpu_name"]))
             continue
         quotes.append(_quote(line, row, member.file))
     source = f"{PurePosixPath(member.file).name} of a gpuhunt catalog, read by planner catalog import gpuhunt"

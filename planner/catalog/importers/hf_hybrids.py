@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from planner.catalog.importers.hf_mixtures import routed, sparse_layers
-from planner.catalog.importers.hf_parts import Config, Entry, attention, gated, in_turn, latent, mixture, one, several
+from planner.catalog.importers.hf_parts import (
+    Config,
+    Entry,
+    attention,
+    gated,
+    in_turn,
+    latent,
+    mixture,
+    several,
+    uniform,
+)
 
 
 def nemotron_h(c: Config) -> Entry:
@@ -250,7 +260,7 @@ def rwkv(c: Config) -> Entry:
     inner, ffn = c.get("attention_hidden_size") or hidden, c.get("intermediate_size") or 4 * hidden
     # two tokens before the present one, and three numbers of the mean
     recurrence = {"kind": "channels", "inner": inner, "inputs": 3, "state": 5}
-    return one(c, {}, {"kind": "plain", "ffn": ffn}, recurrence=recurrence, products=[(hidden, hidden)],
+    return uniform(c, {}, {"kind": "plain", "ffn": ffn}, recurrence=recurrence, products=[(hidden, hidden)],
                vectors=5 * hidden + 2 * inner) | {
         "norm": "layernorm", "positions": "none", "embedding_norm": True}
 
@@ -262,7 +272,7 @@ def xlstm(c: Config) -> Entry:
                   "key_dim": int(hidden * c.get("qk_dim_factor", 0.5)) // heads,
                   "value_dim": int(hidden * c.get("v_dim_factor", 1.0)) // heads}
     ffn = -(-int(c.get("ffn_proj_factor", 2.667) * hidden) // step) * step
-    return one({"num_hidden_layers": c.get("num_blocks"), **c}, {}, {"kind": "gated", "ffn": ffn},
+    return uniform({"num_hidden_layers": c.get("num_blocks"), **c}, {}, {"kind": "gated", "ffn": ffn},
                recurrence=recurrence) | {"positions": "none"}
 
 

@@ -57,7 +57,7 @@ def of(c: Config, blocks: list[Entry]) -> Entry:
     return {"blocks": blocks, "tied": bool(c.get("tie_word_embeddings", False))}
 
 
-def one(c: Config, attention: Entry, mlp: Entry, **changes: object) -> Entry:
+def uniform(c: Config, attention: Entry, mlp: Entry, **changes: object) -> Entry:
     """Return a model of equal layers, with attention or what stands in its place."""
     mixer = {"attention": attention} if attention else {}
     return of(c, [{"count": c["num_hidden_layers"], **mixer, "mlp": mlp, **changes}])

@@ -11,7 +11,7 @@ from planner.answer.level import Replayed
 from planner.catalog.load import Catalog
 from planner.jobs.columns import Pick, Processed
 from planner.jobs.job import Replaying
-from planner.jobs.serving.assignment import Placed, batch_of, served_assignment
+from planner.jobs.serving.assignment import ReplicaPlace, batch_of, served_assignment
 from planner.jobs.serving.autoscale import of_a_day, of_a_trace
 from planner.jobs.serving.day import at_hour
 from planner.jobs.serving.delivered import delivered_of, working
@@ -71,7 +71,8 @@ def _service(catalog: Catalog, service: Service, candidates: Sequence[Candidate]
     for pick, d, rate, mine in zip(picks, deployments, rates, works, strict=True):
         prefill, decode = (_of(role, pick, mine, picks, works) for role in ("prefill", "decode"))
         daily = None if pick.always or len(set(pick.daily)) == 1 else pick.daily
-        placed = Placed(pick.replicas, pick.nodes, pick.offer, pick.usd_per_node_hour, pick.part, daily, pick.share,
+        placed = ReplicaPlace(pick.replicas, pick.nodes, pick.offer, pick.usd_per_node_hour,
+                              pick.part, daily, pick.share,
                         pick.column.role, pick.column.settings,
                         bought_of(pick.offer.estate, pick.together, pick.buys, 1.0)
                         if pick.offer.estate is not None and pick.buys else None, service.prompts, pick.idle,

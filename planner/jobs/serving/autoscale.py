@@ -27,13 +27,13 @@ ROOMS = (1.0, 1.15, 1.35, 1.7)
 
 
 @dataclass(frozen=True, slots=True)
-class Schedule:
+class ReplicaSchedule:
     """Replicas that take requests in each of equally long parts of a time, one kind after another in rows."""
 
     counts: Ints
     seconds: float
 
-    def kept(self, startup: float) -> Schedule:
+    def kept(self, startup: float) -> ReplicaSchedule:
         """Return it with replicas kept where they are needed again sooner than others could start."""
         counts, most = self.counts.copy(), int(startup // self.seconds)
         for row in counts:
@@ -42,7 +42,7 @@ class Schedule:
                 for first, last in pairwise(there.tolist()):
                     if 1 < last - first <= most + 1:
                         row[first:last] = np.maximum(row[first:last], level)
-        return Schedule(counts, self.seconds)
+        return ReplicaSchedule(counts, self.seconds)
 
     @property
     def starts(self) -> Ints:
@@ -69,8 +69,8 @@ def of_a_day(picks: Sequence[Pick], hours: int, startup: float) -> Autoscaled:
     """Return what the fleets of a day's hours take, each ready when its hour begins."""
     counts = np.array([[at_hour(pick, hour) for hour in range(hours)] for pick in picks], np.int64)
     # the day begins as it ended: what midnight adds starts too
-    again = Schedule(np.concatenate([counts[:, -1:], counts], axis=1), HOUR).kept(startup)
-    whole = Schedule(again.counts[:, 1:], HOUR)
+    again = ReplicaSchedule(np.concatenate([counts[:, -1:], counts], axis=1), HOUR).kept(startup)
+    whole = ReplicaSchedule(again.counts[:, 1:], HOUR)
     autoscaled = whole.summed([pick.column.gpus for pick in picks], startup, None)
     first = np.maximum(again.counts[:, 1] - again.counts[:, 0], 0)
     more = sum(int(count) * pick.column.gpus for count, pick in zip(first, picks, strict=True))
@@ -86,13 +86,13 @@ def of_a_trace(picks: Sequence[Pick], trace: Trace, startup: float,
     rates, most = np.array([pick.column.rate for pick in picks]), np.array([pick.replicas for pick in picks])
     gpus = [pick.column.gpus for pick in picks]
     lasts = max(trace.seconds, 1.0)
-    always = Schedule(most[:, None].astype(np.int64), lasts)
+    always = ReplicaSchedule(most[:, None].astype(np.int64), lasts)
     best, refuted = always.summed(gpus, startup, None), list[tuple[Phase, ...]]()
     for window in WINDOWS:
         parts = max(1, int(np.ceil(lasts / window)))
         asked = np.bincount(np.minimum(trace.arrival // window, parts - 1).astype(np.int64), minlength=parts) / window
         for room in ROOMS:
-            made = Schedule(_enough(asked * room, rates, most), window).kept(startup)
+            made = ReplicaSchedule(_enough(asked * room, rates, most), window).kept(startup)
             autoscaled = made.summed(gpus, startup, None)
             if autoscaled.mean_gpus >= best.mean_gpus:
                 break

@@ -20,11 +20,11 @@ from planner.errors import Unsupported
 from planner.jobs.columns import Columns, Processed, ReplicaColumn, Run
 from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Picked, Replaying, Short, Terms
 from planner.jobs.quanta import quanta, used_by
-from planner.jobs.serving.assignment import Delivered, Placed, served_assignment
+from planner.jobs.serving.assignment import Delivered, ReplicaPlace, served_assignment
 from planner.jobs.serving.misses import nothing_meets
 from planner.jobs.serving.options import Account, deployment, held, options, residual
 from planner.jobs.serving.service import Service, service_of
-from planner.physics.serving.steady import Demand, offline
+from planner.physics.serving.steady import RequestMix, offline
 from planner.scenario.default import Defaults
 from planner.scenario.serving import Serving
 from planner.solver.column import Column
@@ -118,7 +118,7 @@ class BatchJob:
         d = deployment(self.catalog, self.service, self.terms.market.candidates[column.candidate], column.format,
                        column.settings)
         stream, ones = self.service.stream, np.ones(1)
-        steady = offline(d, column.rows, Demand(ones * stream.input, ones * stream.output, ones, stream.drafts,
+        steady = offline(d, column.rows, RequestMix(ones * stream.input, ones * stream.output, ones, stream.drafts,
                                                 stream.accepted, stream.hits, stream.input_cv, stream.output_cv),
                          ones * column.held)
         capacity = held(self.catalog, self.service, d, column.rows, self.service.mean_length, column.settings)
@@ -126,7 +126,8 @@ class BatchJob:
         delivered = Delivered(column.rate, float(steady.batch[0]), stream.context, Percentiles(p50=first, p95=first),
                               Percentiles(p50=tpot, p95=tpot), stream.input, stream.output)
         usd = None if run.offer is None else run.offer.usd_per_node_hour
-        placed = Placed(run.column.gpus // column.gpus, run.column.nodes, run.offer, usd, settings=column.settings)
+        placed = ReplicaPlace(run.column.gpus // column.gpus, run.column.nodes, run.offer, usd,
+                              settings=column.settings)
         made = served_assignment(self.asked.label, self.asked.engine, d, column.rows, capacity, delivered, placed,
                                  residual(self.catalog, self.service, d))
         assert made.serving is not None

@@ -13,7 +13,7 @@ from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.jobs.columns import ReplicaColumn
 from planner.jobs.idle import Idle, idle, several
-from planner.jobs.serving.assignment import Delivered, Placed, served_assignment
+from planner.jobs.serving.assignment import Delivered, ReplicaPlace, served_assignment
 from planner.jobs.serving.delivered import each_token, first_token, percentiles, whole_answer, working
 from planner.jobs.serving.options import deployment, held, residual
 from planner.jobs.serving.rates import BUSIEST, layouts
@@ -22,8 +22,8 @@ from planner.money.rent import usual_candidate
 from planner.physics.serving.apart import prefilling
 from planner.physics.serving.capacity import Capacity
 from planner.physics.serving.deployment import Deployment, Replicas
-from planner.physics.serving.steady import Demand, closed, offline
-from planner.physics.serving.steady import Service as Steady
+from planner.physics.serving.steady import RequestMix, closed, offline
+from planner.physics.serving.steady import SteadyState as Steady
 from planner.scenario.serving import Serving
 from planner.units import plural
 
@@ -41,7 +41,8 @@ def idle_keys(asked: Serving) -> Iterator[Idle]:
     yield from (idle(key, "is for a plan: an estimate is for one layout that answers every request whole")
                 for key in ("length_classes", "disaggregated", "documents"))
     yield from several("quantization", asked.quantization or ())
-    yield idle("confidence", "is of a training job's memory: what an engine allocates is its own choice", of_work=False)
+    yield idle("confidence", "applies to the memory of a training job: what an engine allocates is its own choice",
+               of_work=False)
 
 
 def estimate_serving(asked: Serving, catalog: Catalog, node: str, gpus: int | None,
@@ -54,7 +55,7 @@ def estimate_serving(asked: Serving, catalog: Catalog, node: str, gpus: int | No
     rows = _rows(layout, d)
     each = int(rows.gpus[0])
     if gpus is not None and gpus % each:
-        raise InputError(f"--gpus {gpus} is no multiple of the {each} GPUs of the layout")
+        raise InputError(f"--gpus {gpus} is not a multiple of the {each} GPUs of the layout")
     return _estimated(catalog, service, d, rows, (gpus or each) // each)
 
 
@@ -96,7 +97,8 @@ def _estimated(catalog: Catalog, service: Service, d: Deployment, rows: Replicas
     delivered = _delivered(service, d, rows, mean, replicas, fits=bool(longest.concurrency[0] >= 1))
     nodes = -(-int(rows.gpus[0]) * replicas // d.candidates[0].node.gpus)
     asked = service.asked
-    return served_assignment(asked.label, asked.engine, d, rows, longest, delivered, Placed(replicas, nodes, None),
+    return served_assignment(asked.label, asked.engine, d, rows, longest, delivered,
+                             ReplicaPlace(replicas, nodes, None),
                              residual(catalog, service, d))
 
 
@@ -121,9 +123,9 @@ def _rows(layout: Mapping[str, str], d: Deployment) -> Replicas:
     degrees = dict.fromkeys(AXES, 1)
     for axis, value in layout.items():
         if axis not in AXES:
-            raise InputError(f"--layout: {axis!r} is no axis of a serving layout: {', '.join(AXES)}")
+            raise InputError(f"--layout: {axis!r} is not an axis of a serving layout: {', '.join(AXES)}")
         if not value.isdigit() or not int(value):
-            raise InputError(f"--layout: {axis}={value} is no whole number above zero")
+            raise InputError(f"--layout: {axis}={value} is not a whole number above zero")
         degrees[axis] = int(value)
     model, mixture = d.model, d.model.mixes_experts
     if model.attention_heads % degrees["tp"]:
@@ -136,8 +138,8 @@ def _rows(layout: Mapping[str, str], d: Deployment) -> Replicas:
     if degrees["pp"] > model.layers:
         raise InputError(f"--layout: pp={degrees['pp']} is more than the {model.layers} layers of {model.name}")
     if not mixture and (degrees["dp"] > 1 or degrees["ep"] > 1):
-        raise InputError(f"--layout: dp and ep are for mixtures of experts, and {model.name} is none; more --gpus run "
-                         "more replicas")
+        raise InputError(f"--layout: dp and ep are for mixtures of experts, and {model.name} is not one; more --gpus "
+                         "run more replicas")
     if degrees["ep"] not in (1, degrees["dp"]) or (degrees["ep"] > 1 and degrees["tp"] > 1):
         raise InputError("--layout: ep is 1, or with tp=1 the copies of attention (dp), over which experts are spread")
     ones = np.ones(1, np.int64)
@@ -161,7 +163,8 @@ def _delivered(service: Service, d: Deployment, rows: Replicas, mean: Capacity, 
         return Delivered(float(served.rate[0]) / BUSIEST, 1.0, stream.context, alone,
                          Percentiles(p50=0.0, p95=0.0), stream.input, stream.output)
     clients = (service.asked.concurrency or 0) / replicas
-    demand = Demand(np.full(1, stream.input), np.full(1, stream.output), np.full(1, max(clients, 1.0)), stream.drafts,
+    demand = RequestMix(np.full(1, stream.input), np.full(1, stream.output), np.full(1, max(clients, 1.0)),
+                        stream.drafts,
                     stream.accepted, stream.hits, stream.input_cv, stream.output_cv)
     steady, asked = closed(d, rows, demand, most) if clients else offline(d, rows, demand, most), service.asked
     tpot = float(steady.tpot[0])

@@ -15,11 +15,11 @@ from planner.catalog.load import Catalog
 from planner.catalog.residuals import Residual
 from planner.errors import MissingFact, Unsupported
 from planner.jobs.columns import ReplicaColumn, Role
-from planner.jobs.serving.rates import DEGREES, STAGES, Nearest, idle, largest, layouts, queued, undominated
+from planner.jobs.serving.rates import DEGREES, STAGES, LeastLatency, idle, largest, layouts, queued, undominated
 from planner.jobs.serving.service import Service
 from planner.layouts.candidate import Candidate
 from planner.layouts.table import Floats, Ints
-from planner.physics.serving.capacity import Asked, Capacity, capacity, held_each
+from planner.physics.serving.capacity import CacheInput, Capacity, capacity, held_each
 from planner.physics.serving.deployment import Deployment, Replicas, deployment_of, joined
 from planner.physics.serving.formats import format_of
 from planner.physics.serving.sequences import Cut
@@ -40,7 +40,7 @@ class Account:
     legal: int = 0
     fit: int = 0
     removed: Counter[str] = field(default_factory=Counter)
-    nearest: list[tuple[Nearest, str]] = field(default_factory=list)
+    nearest: list[tuple[LeastLatency, str]] = field(default_factory=list)
     """For hardware where no layout meets the targets: what comes nearest, and its name."""
     lacking: Counter[str] = field(default_factory=Counter)
     """Why the engine does not run a format on a GPU, for those of the candidates on which it does not."""
@@ -57,7 +57,7 @@ class _Block:
     candidates: list[int]
     labels: list[str]
     d: Deployment
-    asked: Asked
+    asked: CacheInput
     rows: Replicas
     choices: list[EngineSettings]
     """Simple ones first."""
@@ -102,9 +102,9 @@ def held(catalog: Catalog, service: Service, d: Deployment, rows: Replicas, leng
     return capacity(_asked(catalog, service, d, length, settings), _cut(rows))
 
 
-def _asked(catalog: Catalog, service: Service, d: Deployment, length: int, settings: EngineSettings) -> Asked:
+def _asked(catalog: Catalog, service: Service, d: Deployment, length: int, settings: EngineSettings) -> CacheInput:
     engine, gpu = catalog.engine(service.asked.engine), d.candidates[0].gpu
-    return Asked(service.model, d.weights, d.cache, engine, engine.release(service.asked.engine_version),
+    return CacheInput(service.model, d.weights, d.cache, engine, engine.release(service.asked.engine_version),
                  gpu.usable_memory, settings, length=length, architecture=gpu.architecture,
                  drafts=1 if service.stream.drafts else 0, adapters=service.adapters)
 

@@ -12,7 +12,7 @@ from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.jobs.serving.rates import Targets
 from planner.layouts.table import Floats
-from planner.physics.serving.adapters import Adapters
+from planner.physics.serving.adapters import AdapterSlots
 from planner.physics.serving.level import Stream, stream_of
 from planner.scenario.demand import MOST_RATE, Target
 from planner.scenario.lengths import Length
@@ -53,10 +53,10 @@ class Service:
     """The number of the service that it is a part of, or is."""
 
     @property
-    def adapters(self) -> Adapters | None:
+    def adapters(self) -> AdapterSlots | None:
         """The LoRA adapters that each replica serves; none serves the model alone."""
         asked = self.asked
-        return None if asked.adapters is None else Adapters(asked.adapters, asked.lora_rank or USUAL_RANK)
+        return None if asked.adapters is None else AdapterSlots(asked.adapters, asked.lora_rank or USUAL_RANK)
 
     @property
     def mean_length(self) -> int:

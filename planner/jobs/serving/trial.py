@@ -29,7 +29,7 @@ from planner.jobs.serving.replay import (
 from planner.jobs.serving.service import Service
 from planner.layouts.candidate import Candidate
 from planner.layouts.table import Floats, Ints
-from planner.simulate.fleet import Group, Transfer
+from planner.simulate.fleet import ReplicaGroup, Transfer
 from planner.simulate.outcome import Latency, Outcome
 from planner.simulate.trace import Trace
 
@@ -52,11 +52,11 @@ BORDER = 0.3
 
 
 @dataclass(frozen=True, slots=True)
-class _Fleet:
+class _TriedFleet:
     """Replicas that are replayed, or of many a sample."""
 
     service: Service
-    groups: tuple[Group, ...]
+    groups: tuple[ReplicaGroup, ...]
     transfer: Transfer | None
     delay: Callable[[Ints], Floats]
     """Seconds before a first token outside the steps, by the tokens of prompts."""
@@ -134,7 +134,8 @@ def _kind(pick: Pick) -> tuple[object, str]:
     return pick.column, pick.offer.label
 
 
-def _sustained(fleet: _Fleet, trace: Trace, load: float, at_one: Mapping[Role, float]) -> tuple[dict[Role, float], int]:
+def _sustained(fleet: _TriedFleet, trace: Trace, load: float, at_one: Mapping[Role, float]) -> tuple[dict[Role, float],
+                                                                                                     int]:
     """Return what share of the load each role holds, between the loads tried, and how many requests that took."""
     held: dict[Role, float] = {role: 1.0 for role, over in at_one.items() if over <= 1}
     before, last, requests = dict(at_one), 1.0, 0
@@ -192,7 +193,7 @@ def _without_nodes(picks: Sequence[Pick], candidates: Sequence[Candidate], nodes
     return left
 
 
-def _fleet(catalog: Catalog, service: Service, candidates: Sequence[Candidate], picks: Sequence[Pick]) -> _Fleet:
+def _fleet(catalog: Catalog, service: Service, candidates: Sequence[Candidate], picks: Sequence[Pick]) -> _TriedFleet:
     many = sum(pick.replicas for pick in picks)
     share = max(SAMPLE / many, MOST_REQUESTS / filling(service))
     groups = groups_of(catalog, service, candidates, picks)
@@ -202,7 +203,7 @@ def _fleet(catalog: Catalog, service: Service, candidates: Sequence[Candidate], 
                              if (pick.column.role == "decode") == late)
                          for late in sorted({pick.column.role == "decode" for pick in picks}))
                      for counts in ([pick.replicas for pick in picks], [group.replicas for group in groups]))
-    return _Fleet(service, tuple(groups), transfer_of(catalog, service, candidates, picks),
+    return _TriedFleet(service, tuple(groups), transfer_of(catalog, service, candidates, picks),
                   partial(outside, catalog, service, candidates, picks), sample / whole)
 
 

@@ -22,7 +22,7 @@ from planner.answer.layout import ContextMethod, Layout, Offload, RecomputeLayer
 from planner.catalog.architecture import Model
 from planner.catalog.likeness import step_traits
 from planner.catalog.residuals import Residual, Residuals
-from planner.catalog.whole_runs import Added
+from planner.catalog.whole_runs import AddedShare
 from planner.layouts.axes import SCHEDULES, lead_modes
 from planner.layouts.offload import NOTHING, Offloaded, level_of
 from planner.layouts.table import Layouts
@@ -52,7 +52,7 @@ class Context:
     shape: Model
     validated: bool = True
     """Whether speeds of the stack were measured."""
-    added: Added | None = None
+    added: AddedShare | None = None
     """What whole runs add to steps and failures."""
 
     def residual(self, candidate: int, precision: str, gpus: int) -> Residual:
@@ -193,7 +193,7 @@ def assignment_of(context: Context, staged: StagedLayout) -> Assignment:
         **(whole_of(days, residual, context.added) if offer else {}))
 
 
-def whole_of(days: float, residual: Residual, added: Added | None) -> dict[str, Any]:
+def whole_of(days: float, residual: Residual, added: AddedShare | None) -> dict[str, Any]:
     """Return what a run of computed `days` may take in the end, and what runs add of that."""
     low, high = (run_quantile(residual, added, share) for share in (0.05, 0.95))
     whole = added and WholeRun(factor=added.quantile(0.5), factor90=(added.quantile(0.05), added.quantile(0.95)),

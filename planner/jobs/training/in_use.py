@@ -5,7 +5,7 @@ from __future__ import annotations
 from planner.catalog.likeness import WHOLE, method_class
 from planner.catalog.load import Catalog
 from planner.catalog.stack import Method, Stack
-from planner.catalog.whole_runs import Added
+from planner.catalog.whole_runs import AddedShare
 from planner.scenario.workload import AUTO, Training
 
 
@@ -42,6 +42,6 @@ def is_usual(asked: Training, stack: Stack) -> bool:
     return (asked.method or "pretrain") not in stack.last_resort_for
 
 
-def added_by_runs(catalog: Catalog, asked: Training) -> Added | None:
+def added_by_runs(catalog: Catalog, asked: Training) -> AddedShare | None:
     """Return what whole runs add to steps and failures; none where no such runs are known, as of tuning."""
     return catalog.whole_runs.added if asked.method in (None, "pretrain") else None

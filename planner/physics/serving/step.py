@@ -29,7 +29,7 @@ ACTIVATION = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class StepLoad:
     """What a step works on, for each row: of a whole replica, counts as floats."""
 
     sequences: Floats
@@ -154,7 +154,7 @@ def _experts(d: Deployment, on: _On, rows: Replicas, experts: Experts, m: Floats
     return took
 
 
-def _decode(d: Deployment, on: _On, rows: Replicas, layer: Layer, load: Load, share: Floats) -> Floats:
+def _decode(d: Deployment, on: _On, rows: Replicas, layer: Layer, load: StepLoad, share: Floats) -> Floats:
     """Return seconds of attention of decoding sequences, `share` of them at a time on one rank."""
     kind, sequences = layer.kind, load.sequences * share
     if kind.scan is not None:
@@ -175,7 +175,7 @@ def _decode(d: Deployment, on: _On, rows: Replicas, layer: Layer, load: Load, sh
     return took
 
 
-def _prompts(d: Deployment, on: _On, rows: Replicas, layer: Layer, load: Load, share: Floats) -> Floats:
+def _prompts(d: Deployment, on: _On, rows: Replicas, layer: Layer, load: StepLoad, share: Floats) -> Floats:
     """Return seconds of attention of prompt tokens."""
     kind, tokens = layer.kind, load.prompt * share
     if kind.scan is not None:
@@ -237,7 +237,7 @@ def _shared(d: Deployment, rows: Replicas, elements: Floats, chosen: int) -> Flo
     return np.where(rows.dp > 1, np.where(joined, np.minimum(both, own), both), 0.0)
 
 
-def step_times(d: Deployment, rows: Replicas, load: Load) -> StepTimes:
+def step_times(d: Deployment, rows: Replicas, load: StepLoad) -> StepTimes:
     """Return the seconds of a step of each row, by part; all stages of a pipeline, one after the other."""
     on, speed, shape = _rates(d, rows), d.engine, d.model
     tp, pp, dp = rows.tp.astype(np.float64), rows.pp.astype(np.float64), rows.dp.astype(np.float64)
@@ -286,7 +286,7 @@ def step_times(d: Deployment, rows: Replicas, load: Load) -> StepTimes:
         products + head, experts, cache, attention, exchange, other, host + none)))
 
 
-def least_seconds(d: Deployment, rows: Replicas, load: Load) -> Floats:
+def least_seconds(d: Deployment, rows: Replicas, load: StepLoad) -> Floats:
     """Return what no engine can be below: bytes of weights and cache at the datasheet's bandwidth, a step of each row.
 
     Products whose FLOPs take longer take these at the rate of a benchmark.

@@ -14,7 +14,7 @@ from planner.physics.collectives import Neighbors, neighbors_of
 
 
 @dataclass(frozen=True, slots=True)
-class Hardware:
+class HardwareColumns:
     """One value a candidate: bytes, bytes/s, and GPUs of a node. `links` is what stages send over."""
 
     gpus: Ints
@@ -33,12 +33,12 @@ class Hardware:
     links: Neighbors
 
 
-def hardware_of(candidates: Sequence[Candidate], rates: Sequence[ArchitectureRates]) -> Hardware:
+def hardware_of(candidates: Sequence[Candidate], rates: Sequence[ArchitectureRates]) -> HardwareColumns:
     """Return the facts of the candidates, which pair with `rates`."""
     def column(of: Callable[[Candidate], float]) -> Floats:
         return np.array([of(candidate) for candidate in candidates], np.float64)
 
-    return Hardware(
+    return HardwareColumns(
         gpus=np.array([candidate.node.gpus for candidate in candidates], np.int64),
         usable=column(lambda candidate: candidate.gpu.usable_memory),
         memory_bandwidth=np.array([candidate.gpu.memory_bandwidth * rate.memory

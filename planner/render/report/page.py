@@ -20,7 +20,7 @@ from planner.catalog.sourced import Sourced
 from planner.errors import UnknownName
 from planner.layouts.candidate import Candidate
 from planner.money.rent import offered, usual_candidate
-from planner.render.facts import Fact, Part, bill, facts, latencies, memory_parts, time_parts
+from planner.render.facts import FigurePart, LabeledFigure, bill, facts, latencies, memory_parts, time_parts
 from planner.render.figures import days, percent
 from planner.render.layout_text import brief
 from planner.render.portfolio import is_portfolio, job_row
@@ -59,14 +59,14 @@ def _drawn(svg: str | None) -> Markup | None:
     return None if svg is None else Markup(svg)
 
 
-def _grouped(a: Assignment) -> dict[str, list[Fact]]:
+def _grouped(a: Assignment) -> dict[str, list[LabeledFigure]]:
     return {group: list(each) for group, each in groupby(facts(a), lambda fact: fact.group)}
 
 
-def _memory(memory: Memory) -> list[Part]:
+def _memory(memory: Memory) -> list[FigurePart]:
     """Return what takes a GPU's memory, and what is free."""
     free = memory.usable_bytes - memory.peak_bytes
-    left = [Part("free", f"{free / GIB:,.2f}", "GiB", free / memory.usable_bytes)] if free > 0 else []
+    left = [FigurePart("free", f"{free / GIB:,.2f}", "GiB", free / memory.usable_bytes)] if free > 0 else []
     # what does not fit is more than all there is
     scale = max(1.0, memory.peak_bytes / memory.usable_bytes)
     return [*(replace(part, share=part.share / scale) for part in memory_parts(memory)), *left]
