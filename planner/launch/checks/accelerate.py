@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-import yaml
+from accelerate.commands.config.config_args import load_config_from_file
 from accelerate.commands.launch import _validate_launch_command, launch_command_parser
 from accelerate.utils import FullyShardedDataParallelPlugin, ParallelismConfig
 from accelerate.utils.launch import prepare_multi_gpu_env
@@ -61,7 +61,7 @@ def _degrees(split: Any, world: int, plugin: Any) -> dict[str, object]:  # noqa:
 
 
 def _known_keys(path: Path, args: Any) -> None:  # noqa: ANN401
-    said = yaml.safe_load(path.read_text())
+    said = load_config_from_file(str(path))
     for block in NESTED:
-        unknown = {key for key in said.get(block, {}) if not hasattr(args, key)}
+        unknown = {key for key in getattr(said, block) if not hasattr(args, key)}
         assert not unknown, f"{block} has keys that Accelerate would let by: {', '.join(sorted(unknown))}"
