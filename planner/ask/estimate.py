@@ -104,7 +104,7 @@ def estimating(reference: Reference, overrides: Mapping[str, object], catalog: C
     """
     for path in overrides:
         if not path.startswith(HEARD):
-            raise InputError(f"{labels.get(path, path)}: does nothing to an estimate, which is of the node and the "
+            raise InputError(f"{labels.get(path, path)}: has no effect on an estimate, which is about the node and the "
                              "layout named; planner plan chooses by it")
     if config is not None:
         labels = {**labels, **config.labels(overrides)}

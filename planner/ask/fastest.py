@@ -37,9 +37,8 @@ def fastest(question: ResolvedScenario, gpus: int | None, held: Held) -> Estimat
     if solved.picks:
         (assignment,) = solved.assignments()
         idle = f" ({size - assignment.gpus} of the node stay idle)" if gpus is None and assignment.gpus < size else ""
-        return Estimated(assignment,
-                         (f"Chosen: the fastest layout{kept} that fits on {plural(assignment.gpus, 'GPU')}{idle}; "
-                                 f"{columns.account.layouts:,} were considered",))
+        chosen = f"Chosen: the fastest layout{kept} that fits on {plural(assignment.gpus, 'GPU')}{idle}"
+        return Estimated(assignment, (f"{chosen}; {columns.account.layouts:,} were considered",))
     nearest = _closest(solved)
     if nearest is None:
         raise _illegal(solved)

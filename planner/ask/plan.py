@@ -58,8 +58,8 @@ def make_plan(scenario: AnyQuestion, catalog: Catalog, *, defaults: Sequence[Def
         from planner.ask.most import most_served  # the other question, asked by its objective
 
         if simple or pareto:
-            raise InputError(f"{'--prefer' if simple else '--pareto'} is of what is minimized, and the objective is "
-                             f"{scenario.objective}")
+            raise InputError(f"{'--prefer' if simple else '--pareto'} applies to what is minimized, but the objective "
+                             f"is {scenario.objective}")
         replaying = Replaying(None if replay is None else read_trace(replay), progress)
         if (most := most_served(scenario, catalog, defaults, effort, replaying)) is not None:
             return most

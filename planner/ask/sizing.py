@@ -201,6 +201,6 @@ def replayed(log: JobLog, nodes: int, gpus_of_node: int) -> LogReplay:
     """Return what a log does on so many nodes, however long jobs wait. Raises InputError where a job is larger."""
     waited = replay(log, nodes, gpus_of_node)
     if waited.stopped:
-        raise InputError(f"a job of the log has {int(log.gpus.max()):,} GPUs, more than {nodes:,} nodes of "
+        raise InputError(f"a job in the log has {int(log.gpus.max()):,} GPUs, more than {nodes:,} nodes of "
                          f"{gpus_of_node:,}")
     return _shown(log, Wait(math.inf, 1.0), nodes, gpus_of_node, waited)

@@ -229,8 +229,8 @@ def import_entries() -> None:
 @click.argument("config", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR",
               help="Catalog folder to write models/NAME.yaml into, for --catalogs. Default: print the entry.")
-@click.option("--text-only", is_flag=True, help="Of a vision-language model, the language model alone.")
-@click.option("--name", metavar="NAME", help="What to call it. Default: what config, file or folder are called.")
+@click.option("--text-only", is_flag=True, help="Import only the language model of a vision-language model.")
+@click.option("--name", metavar="NAME", help="Name of the entry. Default: from the config, file or folder.")
 @common
 def import_hf(config: Path, output: Path | None, text_only: bool, name: str | None, as_json: bool,
               catalogs: tuple[Path, ...]) -> int:

@@ -20,7 +20,7 @@ def command(scenario: str | None, trace: bool, time_limit: float | None, workers
             catalogs: tuple[Path, ...], **flags: object) -> int:
     """Solve the question for every candidate and every offer, and put the plans side by side.
 
-    A candidate without a plan is a row with the reason; exit code 3 only where none has one.
+    A candidate without a plan is a row with the reason; exit code 3 only if none has a plan.
     """
     from planner.ask.compare import compare, comparison_of
     from planner.jobs.solved import effort_of

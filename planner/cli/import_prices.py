@@ -40,7 +40,7 @@ _price_options = stacked(
     click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR",
                  help="Catalog folder to write prices/PROVIDER.yaml into, for --catalogs. Default: print it."),
     click.option("--provider", metavar="NAME", callback=_provider,
-                 help="What to call the provider, where the file's place does not say; of a zip, the one to read."),
+                 help="The provider's name, if the file's location does not give it; for a zip, the provider to read."),
     click.option("--as-of", metavar="YYYY-MM", callback=options.as_of,
                  help="When the prices were quoted. Default: the date of gpuhunt's version, else this month."))
 """What both imports of prices take."""
@@ -62,7 +62,7 @@ def import_skypilot(file: Path, output: Path | None, provider: str | None, as_of
 @common
 def import_gpuhunt(file: Path, output: Path | None, provider: str | None, as_of: str | None, as_json: bool,
                    catalogs: tuple[Path, ...]) -> int:
-    """Read prices from a CSV of gpuhunt, called as its provider, or from a zip of such."""
+    """Read prices from a gpuhunt CSV named after its provider, or from a zip of them."""
     catalog = open_catalog(catalogs)
     _answer(read_gpuhunt(file, catalog, *_dated(as_of or version_date(file)), provider), catalog, output, as_json)
     return EXIT_OK

@@ -165,10 +165,10 @@ everywhere = stacked(
 @everywhere
 @click.pass_context
 def group(ctx: click.Context) -> None:
-    """GPU-cluster capacity planner: the cheapest GPUs, and the sharding layout on them, that do the work.
+    """Plan GPU clusters: the cheapest GPUs for a job, and how to shard the model across them.
 
     Exit codes: 0 answered, 2 the input is wrong, 3 proven infeasible, 4 stopped before a proof, 70 a bug,
-    74 the system could not read or write.
+    74 the system could not read or write, 130 interrupted.
     """
     if ctx.invoked_subcommand is None:
         printing.say(EXAMPLES)

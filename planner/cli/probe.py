@@ -1,4 +1,4 @@
-"""`planner probe`: what this machine's GPUs and links reach, measured, as a folder for --catalogs."""
+"""`planner probe`: measure this machine's GPUs and links, as a folder for --catalogs."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from planner.text_io import json_text
 @click.option("--as-of", metavar="YEAR-MONTH", callback=options.as_of, help="Date to record. Default: this month.")
 @common
 def command(output: Path, dry_run: bool, as_of: str | None, as_json: bool, catalogs: tuple[Path, ...]) -> int:
-    """Measure what this machine reaches: products, attention, memory, the way to the host, and collectives.
+    """Measure this machine: matrix products, attention, memory, host transfers, and collectives.
 
     Needs torch (pip install 'planner[probe]'). On one node it starts a process for each GPU; across nodes run it under
-    torchrun on all of them. A second run goes on where the first ended. Without a GPU it measures the CPU.
+    torchrun on all of them. A second run resumes where the first stopped. Without a GPU it measures the CPU.
     """
     catalog = open_catalog(catalogs)
 

@@ -1,4 +1,4 @@
-"""`planner sweep`: what if: one question in many variants, a JSON line each."""
+"""`planner sweep`: what if: many variants of a question, one JSON line each."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SHOWN = 5
 @common
 def command(scenario: str, vary: tuple[str, ...], output: Path | None, workers: int | None, time_limit: float | None,
             engine: str, scheduler: str | None, as_json: bool, catalogs: tuple[Path, ...]) -> int:
-    """Ask a question in every combination of the values that --vary names: one JSON line each.
+    """Answer a question for every combination of the --vary values, one JSON line each.
 
     SCENARIO is a file or the name of a shipped scenario. All variants are checked before the first is solved. Exit
     code 4 where some variant stopped at its time limit, 2 where some had an error; its line then says which.

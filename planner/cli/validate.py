@@ -21,7 +21,7 @@ from planner.render.page import Head, Page
 @options.run
 @common
 def command(evidence: Path, stated: dict[str, str], as_json: bool, catalogs: tuple[Path, ...]) -> int:
-    """Hold predictions against the measurements in a CSV file.
+    """Compare predictions with the measurements in a CSV file.
 
     The kind of file is recognized by its header; the output of nccl-tests, vllm bench serve, SGLang's bench_serving and
     GuideLLM is read too. Skipped rows are listed with -v; they change no exit code.

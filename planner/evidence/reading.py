@@ -93,7 +93,7 @@ def _kind(names: Sequence[str], path: Path) -> str:
         if signature <= set(names):
             return kind
     expected = "; ".join(f"{kind} ({', '.join(sorted(signature))}, ...)" for kind, (_, signature) in KINDS.items())
-    raise InputError(f"the header is of no evidence file: expected {expected}", file=str(path), line=1)
+    raise InputError(f"the header is not that of an evidence file: expected {expected}", file=str(path), line=1)
 
 
 def _row(kind: str, names: Sequence[str], cells: Sequence[str]) -> AnyRow | str:

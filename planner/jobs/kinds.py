@@ -171,7 +171,7 @@ def at_one(scenario: ServingScenario) -> ServingScenario:
     """
     work, name = scenario.workload, scenario.objective
     if work is None:
-        raise InputError(f"objective: {name} is of one service, and the scenario has several")
+        raise InputError(f"objective: {name} is for one service, but the scenario has several")
     given = [load for load in LOADS if getattr(work, load) is not None]
     if given:
         raise InputError(f"objective: {name} looks for the largest load: leave workload.{given[0]} out")

@@ -12,7 +12,7 @@ from planner.catalog.hardware import Gpu, Node
 from planner.catalog.load import Catalog
 from planner.catalog.releases import Target
 from planner.catalog.stack import Stack
-from planner.errors import InputError
+from planner.errors import InputError, Unsupported
 from planner.scenario.scenario import AnyScenario, Scenario
 from planner.scenario.workload import Training
 
@@ -46,8 +46,10 @@ class Work:
 
     @property
     def gpus_per_node(self) -> int:
-        """GPUs that run on a node: all, but for a job smaller than one."""
-        return min(self.node.gpus, self.placed.gpus)
+        """GPUs that run on each node; raises Unsupported where nodes would run different numbers."""
+        if self.placed.gpus % self.placed.nodes:
+            raise Unsupported(f"{self.placed.gpus} GPUs on {self.placed.nodes} nodes: as many on each")
+        return self.placed.gpus // self.placed.nodes
 
     @property
     def sequence_length(self) -> int:

@@ -22,7 +22,7 @@ FOLD = 70
 def stretches(plan: Plan) -> Iterator[tuple[Assignment, Segment]]:
     """Yield every stretch of work in the order of the plan. Raises InputError for a plan without dates."""
     if not is_portfolio(plan):
-        raise InputError("a schedule is of a portfolio of jobs: this plan has one workload, and no dates")
+        raise InputError("only a portfolio of jobs has a schedule: this plan has one workload, and no dates")
     for assignment in plan.assignments:
         for segment in assignment.segments or ():
             yield assignment, segment

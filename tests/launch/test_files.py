@@ -24,6 +24,9 @@ CASES = {
     "vllm-over-nodes": ("vllm", {"layout": "tp=1,dp=16,ep=16", "gpus": "16", "model": "deepseek-v3",
                                  "quantization": "fp8"}),
     "megatron-lm-mixture": ("megatron-lm", {"layout": "tp=2,ep=4,expert_tp=1,dp=8,recompute=full", **MIXTURE}),
+    "torchtitan-dense": ("torchtitan", {"layout": "tp=2,pp=2,vpp=2,dp=4,zero=3,recompute=full", "stack": "fsdp2"}),
+    "deepspeed-scratch": ("deepspeed", {"layout": "dp=16,zero=3,offload_optimizer=1", "stack": "deepspeed"}),
+    "accelerate-qlora": ("accelerate", {"layout": "dp=8,zero=3,recompute=full", "stack": "hf-peft", "method": "qlora"}),
 }
 
 

@@ -87,7 +87,7 @@ def _unzipped(raw: bytes, path: Path) -> list[Member]:
     except (zipfile.BadZipFile, OSError, zlib.error, EOFError, RuntimeError, ValueError) as error:
         raise InputError(f"not a zip that can be read: {error}", file=str(path)) from None
     if len({member.provider for member in lists}) < len(lists):
-        raise InputError("two CSV files of the zip are of one provider", file=str(path))
+        raise InputError("two CSV files in the zip have the same provider", file=str(path))
     return lists
 
 

@@ -41,7 +41,8 @@ def idle_keys(asked: Serving) -> Iterator[Idle]:
     yield from (idle(key, "is for a plan: an estimate is for one layout that answers every request whole")
                 for key in ("length_classes", "disaggregated", "documents"))
     yield from several("quantization", asked.quantization or ())
-    yield idle("confidence", "is of a training job's memory: what an engine allocates is its own choice", of_work=False)
+    yield idle("confidence", "applies to the memory of a training job: what an engine allocates is its own choice",
+               of_work=False)
 
 
 def estimate_serving(asked: Serving, catalog: Catalog, node: str, gpus: int | None,
@@ -54,7 +55,7 @@ def estimate_serving(asked: Serving, catalog: Catalog, node: str, gpus: int | No
     rows = _rows(layout, d)
     each = int(rows.gpus[0])
     if gpus is not None and gpus % each:
-        raise InputError(f"--gpus {gpus} is no multiple of the {each} GPUs of the layout")
+        raise InputError(f"--gpus {gpus} is not a multiple of the {each} GPUs of the layout")
     return _estimated(catalog, service, d, rows, (gpus or each) // each)
 
 
@@ -120,9 +121,9 @@ def _rows(layout: Mapping[str, str], d: Deployment) -> Replicas:
     degrees = dict.fromkeys(AXES, 1)
     for axis, value in layout.items():
         if axis not in AXES:
-            raise InputError(f"--layout: {axis!r} is no axis of a serving layout: {', '.join(AXES)}")
+            raise InputError(f"--layout: {axis!r} is not an axis of a serving layout: {', '.join(AXES)}")
         if not value.isdigit() or not int(value):
-            raise InputError(f"--layout: {axis}={value} is no whole number above zero")
+            raise InputError(f"--layout: {axis}={value} is not a whole number above zero")
         degrees[axis] = int(value)
     model, mixture = d.model, d.model.mixes_experts
     if model.attention_heads % degrees["tp"]:
@@ -135,8 +136,8 @@ def _rows(layout: Mapping[str, str], d: Deployment) -> Replicas:
     if degrees["pp"] > model.layers:
         raise InputError(f"--layout: pp={degrees['pp']} is more than the {model.layers} layers of {model.name}")
     if not mixture and (degrees["dp"] > 1 or degrees["ep"] > 1):
-        raise InputError(f"--layout: dp and ep are for mixtures of experts, and {model.name} is none; more --gpus run "
-                         "more replicas")
+        raise InputError(f"--layout: dp and ep are for mixtures of experts, and {model.name} is not one; more --gpus "
+                         "run more replicas")
     if degrees["ep"] not in (1, degrees["dp"]) or (degrees["ep"] > 1 and degrees["tp"] > 1):
         raise InputError("--layout: ep is 1, or with tp=1 the copies of attention (dp), over which experts are spread")
     ones = np.ones(1, np.int64)

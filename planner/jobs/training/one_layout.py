@@ -163,12 +163,12 @@ def idle_keys(asked: Training) -> Iterator[Idle]:
     method = asked.method or "pretrain"
     yield from several("precision", asked.precision)
     if method == "inference":
-        yield from (idle(key, "is of training, and method inference only holds the model") for key in (
+        yield from (idle(key, "applies to training, but method inference only holds the model") for key in (
             "global_batch", "mean_length", "optimizer", "optimizer_in_backward", "loss"))
     if method not in ("lora", "qlora"):
-        yield idle("lora_rank", f"is of methods lora and qlora, and this is {method}")
+        yield idle("lora_rank", f"applies to methods lora and qlora, but this is {method}")
     if asked.tokens is None:
-        yield idle("mean_length", "is of tokens, and none are given")
+        yield idle("mean_length", "applies to tokens, and none are given")
 
 
 def estimate_training(asked: Training, catalog: Catalog, node: str, gpus: int | None, layout: Mapping[str, str],

@@ -55,7 +55,7 @@ def resolve(folder: Path) -> dict[str, object]:
     before = dict(os.environ)
     os.environ.update({name: value for name, value in call.environment.items() if name.startswith(("CUDA_", "NV"))})
     os.environ.update(WORLD_SIZE=str(call.world), RANK="0")
-    sys.argv = ["pretrain_gpt.py", *call.program]
+    sys.argv = call.program
     try:
         args = parse_args()
         validate_args(args)
@@ -87,8 +87,10 @@ def _stages(config: Any) -> str:  # noqa: ANN401
     from megatron.core.transformer.transformer_block import get_num_layers_to_build
 
     chunks = config.virtual_pipeline_model_parallel_size or 1
-    layers = [sum(get_num_layers_to_build(config, chunk if chunks > 1 else None, stage) for chunk in range(chunks))
-              for stage in range(config.pipeline_model_parallel_size)]
+    own = config.pipeline_model_parallel_layout
+    layers = [sum(own.get_num_layers_to_build(vp_stage=chunk, pp_rank=stage) if own is not None
+                  else get_num_layers_to_build(config, chunk if chunks > 1 else None, stage)
+                  for chunk in range(chunks)) for stage in range(config.pipeline_model_parallel_size)]
     assert sum(layers) == config.num_layers, f"the stages hold {layers} of {config.num_layers} layers"
     return "even" if len(set(layers)) == 1 else ", ".join(map(str, layers))
 

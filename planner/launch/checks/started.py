@@ -41,9 +41,8 @@ class Started:
 
     @property
     def program(self) -> list[str]:
-        """What the launcher starts, and its arguments: all behind the launcher's own options."""
-        at = next(place for place, word in enumerate(self.words) if not word.startswith("--") or word == "-m")
-        return self.words[at + 1:] if self.words[at] != "-m" else self.words[at:]
+        """What the launcher starts, a file or `-m` and a module, and its arguments."""
+        return self.words[next(place for place, word in enumerate(self.words) if not word.startswith("--")):]
 
 
 def started(folder: Path, script: str, *launchers: str, environment: Mapping[str, str] | None = None) -> Started:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from planner.launch.checks.capability import CAPABILITY
 from planner.launch.checks.model_config import format_named, write_config
 from planner.launch.checks.services import Replica, replicas_of, router_urls
+from planner.launch.checks.stand_ins import install
 
 os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
 os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
@@ -33,6 +34,10 @@ class _Kernels(types.ModuleType):
 for _name in ("vllm._C_stable_libtorch", "vllm._C", "vllm._moe_C_stable_libtorch", "vllm.vllm_flash_attn",
               "vllm.vllm_flash_attn.flash_attn_interface"):
     sys.modules.setdefault(_name, _Kernels(_name))
+import transformers.utils  # noqa: E402 - what stands in has to be there first
+
+transformers.utils.is_torchvision_available()
+install("torchvision")
 from vllm import platforms  # noqa: E402 - what stands in has to be there first
 from vllm.platforms import cuda  # noqa: E402
 from vllm.platforms.interface import DeviceCapability  # noqa: E402

@@ -42,17 +42,16 @@ def _experts(work: Work) -> Settings | No:
 def _pipeline(work: Work) -> Settings | No:
     layout, layers = work.layout, work.model.layers
     settings: dict[str, object] = {"pipeline-model-parallel-size": layout.pp}
-    if layout.pp == 1:
+    if layout.pp == 1 or (layout.vpp == 1 and work.even):
         return settings
-    if work.even:
-        return settings | ({"num-virtual-stages-per-pipeline-rank": layout.vpp} if layout.vpp > 1 else {})
-    if layout.vpp > 1 and (layers + 2) % (layout.pp * layout.vpp) == 0:
-        return settings | {"num-virtual-stages-per-pipeline-rank": layout.vpp,
-                           "account-for-embedding-in-pipeline-split": True,
-                           "account-for-loss-in-pipeline-split": True}
-    if layout.vpp > 1:
+    if layout.vpp == 1:
+        return settings | {"pipeline-model-parallel-layout": layer_string(work.stage_layers)}
+    settings["num-virtual-stages-per-pipeline-rank"] = layout.vpp
+    chunks = layout.pp * layout.vpp
+    if layers % chunks and (layers + 2) % chunks:
         return No(f"{work.value('stages')} layers in {layout.vpp} chunks each", {"vpp": 1})
-    return settings | {"pipeline-model-parallel-layout": layer_string(work.stage_layers)}
+    counted = {"account-for-embedding-in-pipeline-split": True, "account-for-loss-in-pipeline-split": True}
+    return settings | (counted if layers % chunks else {})
 
 
 def _sharding(work: Work) -> Settings | No:

@@ -119,7 +119,7 @@ def _number(node: ast.expr) -> int:
         number = _OPERATORS[type(node.op)](_number(node.left), _number(node.right))
         if abs(number) <= MOST:
             return number
-    raise ValueError("no sum of whole numbers")
+    raise ValueError("not a sum of whole numbers")
 
 
 def _words(line: str) -> list[str]:

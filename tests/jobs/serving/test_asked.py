@@ -29,7 +29,7 @@ def test_the_most_users_are_held_and_more_are_not():
 
 
 @pytest.mark.parametrize(("asked", "said"), [
-    ({"think": "5 s", "rate": 3}, "think is of users, and rate is given"),
+    ({"think": "5 s", "rate": 3}, "think applies to users, but rate is given"),
     ({"think": "5 s"}, "give users, or objective: users"),
     ({"objective": "users"}, "objective: users has no end without a limit"),
     ({"objective": "users", "gpus": 2, "users": 5}, "leave workload.users out"),
