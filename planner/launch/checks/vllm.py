@@ -23,7 +23,9 @@ os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
 class _Kernels(types.ModuleType):
     """Compiled kernels, which only a CUDA build has; no config calls one."""
 
-    __path__: ClassVar[list[str]] = []
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.__path__: list[str] = []
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - it stands for anything
         if name.startswith("__"):
