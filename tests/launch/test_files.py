@@ -7,13 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from planner.answer.schema import to_json
 from planner.launch.check import syntax_errors
 from planner.launch.emitter import all_emitters
 from planner.launch.folder import launched
-from planner.launch.given import Given
 from planner.launch.place import all_places
-from tests.launch.works import CATALOG, MIXTURE, placed
+from tests.launch.works import CATALOG, MIXTURE, given
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "launch"
 UPDATE = os.environ.get("PLANNER_UPDATE_GOLDEN") == "1"
@@ -27,8 +25,7 @@ CASES = {
 
 
 def folder_of(target, scheduler=None, **asked):
-    one = placed(**asked)
-    return launched(Given(one, None, to_json(one)), CATALOG, target, scheduler)
+    return launched(given(**asked), CATALOG, target, scheduler)
 
 
 @pytest.mark.parametrize("case", CASES)
