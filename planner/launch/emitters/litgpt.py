@@ -22,9 +22,9 @@ def _sharding(work: Work) -> Settings | No:
 
 
 def _recompute(work: Work) -> Settings | No:
-    fixed = "full" if work.placed.gpus > 1 and work.method == "full" else "none"
+    fixed = "full" if work.placed.gpus > 1 else "none"
     if work.value("recompute") != fixed:
-        return No(f"{work.value('recompute')} ({fixed}, as its recipe of this method has it)", {"recompute": fixed})
+        return No(f"{work.value('recompute')} (full on several GPUs, none on one)", {"recompute": fixed})
     return {}
 
 
