@@ -39,8 +39,8 @@ def label(name: str) -> str:
 def _notes(program: Program, name: str) -> list[str]:
     kinds = {part.node for part in program.parts if part.port}
     notes = [f"Kubernetes: the label {QUEUE} is of Kueue, and does nothing without it; its LocalQueue is `default`.",
-             "A secret `hf-token` with the key `token` opens gated checkpoints: `kubectl create secret generic hf-token "
-             "--from-literal=token=$HF_TOKEN`.",
+             "A secret `hf-token` with the key `token` opens gated checkpoints: `kubectl create secret generic "
+             "hf-token --from-literal=token=$HF_TOKEN`.",
              "What pods write is in an emptyDir at /work: put a claim in its place to keep it. RDMA devices, and the "
              "host network they may need, are the cluster's own."]
     if program.serves:
@@ -119,7 +119,8 @@ def _labels(name: str, part: Part) -> dict[str, str]:
 def _replicas(program: Program, part: Part, name: str, several: bool, named: bool) -> list[Object]:
     """Return replicas that are on one node each: pods alike, or with names of their own for a router."""
     full, labels = f"{name}-{part.name}", _labels(name, part)
-    address = [{"name": "VLLM_NIXL_SIDE_CHANNEL_HOST", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}]
+    address: list[Object] = [{"name": "VLLM_NIXL_SIDE_CHANNEL_HOST",
+                              "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}]
     pod = _pod(program, part, f"exec bash {FILES}/{part.script}",
                [_variable("REPLICA_PORT", str(SERVES)), *(address if named else [])], name, selects=several)
     spec: Object = {"replicas": part.copies, "selector": {"matchLabels": labels},

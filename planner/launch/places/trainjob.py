@@ -18,7 +18,8 @@ def job(program: Program, assignment: Assignment) -> Job:
         raise Unsupported(f"{program.target} under Kubeflow Trainer, which trains")
     part, name = program.parts[0], label(assignment.workload)
     words = (f'NNODES="$PET_NNODES" NODE_RANK="$PET_NODE_RANK" '
-             f'MASTER_ADDR="$PET_MASTER_ADDR" MASTER_PORT="${{PET_MASTER_PORT:-{PORT}}}" exec bash {FILES}/{part.script}')
+             f'MASTER_ADDR="$PET_MASTER_ADDR" MASTER_PORT="${{PET_MASTER_PORT:-{PORT}}}" '
+             f"exec bash {FILES}/{part.script}")
     mounts = [{"name": "files", "mountPath": FILES}, {"name": "memory", "mountPath": "/dev/shm"}]
     volumes = [{"name": "files", "configMap": {"name": name}}, {"name": "memory", "emptyDir": {"medium": "Memory"}}]
     patch = {"manager": "planner.dev/launch", "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": [
