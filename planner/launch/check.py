@@ -164,8 +164,9 @@ def _place(folder: Path) -> list[str]:
             continue
         if found.error:
             return [f"{WRONG}{place.package} {found.release} refuses the files: {found.error}"]
-        return [f"{WRONG}{place.package} {found.release}: {one}" for one in misplaced(manifest, found.resolved or {})
-                ] or [f"{place.package} {found.release} accepts the files of {place.name}, with the plan's nodes and GPUs"]
+        wrongly = list(misplaced(manifest, found.resolved or {}))
+        return [f"{WRONG}{place.package} {found.release}: {one}" for one in wrongly] or [
+            f"{place.package} {found.release} accepts the files of {place.name}, with the plan's nodes and GPUs"]
     return [f"not checked: {place.package} is not installed for {' or '.join(interpreters())}"]
 
 
