@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import kubernetes_validate
-import yaml
+from kubernetes_validate.utils import yaml
 
 VERSION = "1.33"
 CRDS = "PLANNER_CRDS"
