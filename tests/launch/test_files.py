@@ -14,7 +14,7 @@ from planner.launch.folder import launched
 from planner.launch.given import Given
 from planner.launch.place import all_places
 from tests.launch.services import serving
-from tests.launch.works import CATALOG, MIXTURE, placed
+from tests.launch.works import CATALOG, MIXTURE, given
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "launch"
 UPDATE = os.environ.get("PLANNER_UPDATE_GOLDEN") == "1"
@@ -31,7 +31,9 @@ CASES = {
 
 
 def folder_of(target, scheduler=None, **asked):
-    one = (serving if CATALOG.releases.target(target).work == "serving" else placed)(**asked)
+    if CATALOG.releases.target(target).work == "training":
+        return launched(given(**asked), CATALOG, target, scheduler)
+    one = serving(**asked)
     return launched(Given(one, None, to_json(one)), CATALOG, target, scheduler)
 
 
