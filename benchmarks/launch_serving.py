@@ -18,7 +18,7 @@ from planner.answer.schema import to_json
 from planner.ask.estimate import estimating
 from planner.catalog.load import Catalog
 from planner.errors import PlannerError
-from planner.launch.check import differences, misplaced, manifest_of, parsed, told
+from planner.launch.check import differences, manifest_of, misplaced, parsed, told
 from planner.launch.folder import launched
 from planner.launch.given import Given
 from planner.launch.place import place_of
