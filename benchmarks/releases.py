@@ -203,19 +203,33 @@ class About:
                 median, most = np.quantile(np.abs(np.expm1(log)), (.5, .9))
                 yield what, name, str(len(mine)), f"{median:.1%}", f"{most:.1%}"
 
+    @cached_property
+    def parts(self) -> tuple[Ints, Ints, Floats]:
+        """Return place and setup of every figure, and the weight of each setup's offset."""
+        figures = [self.rows.rows.figures[f] for f in self.rows.figures.tolist()]
+        number = {setup: at for at, setup in enumerate(dict.fromkeys(self.rows.setups))}
+        return (np.array([self.rows.of_group[figure.group] for figure in figures], np.int64),
+                np.array([number[setup] for setup in self.rows.setups], np.int64),
+                np.array([1 / OFFSETS[str(quantity)]**2 for quantity, *_ in number]))
+
     def held(self, figures: Ints) -> tuple[Floats, Floats]:
-        """Return curvature and slope that some figures, whole setups, add: each setup's offset is solved for first."""
-        design, weights, now = self.design[figures], self.weights[figures], self.now[figures]
-        curve, slope = design.T @ (design * weights[:, None]), design.T @ (weights * now)
-        setups = [self.rows.setups[figure] for figure in figures.tolist()]
-        number = {setup: at for at, setup in enumerate(dict.fromkeys(setups))}
-        of = np.array([number[setup] for setup in setups], np.int64)
-        order = np.argsort(of, kind="stable")
-        starts = np.searchsorted(of[order], np.arange(len(number)))
-        common = np.add.reduceat((design * weights[:, None])[order], starts)
-        whole = np.add.reduceat(weights[order], starts) + [1 / OFFSETS[str(quantity)]**2 for quantity, *_ in number]
-        curve -= common.T @ (common / whole[:, None])
-        slope -= common.T @ (np.add.reduceat((weights * now)[order], starts) / whole)
+        """Return curvature and slope that some figures, whole setups, add: each setup's offset is solved for first.
+
+        Figures of a place know no constants but its own and those of the law; no setup is of two places.
+        """
+        places, setups, offsets = self.parts
+        many, constants = len(self.rows.places) * len(TYPICAL), len(TYPICAL)
+        curve, slope = np.zeros((len(self.at), len(self.at))), np.zeros(len(self.at))
+        for place in np.unique(places[figures]).tolist():
+            mine = figures[places[figures] == place]
+            columns = np.r_[place * constants:(place + 1) * constants, many:len(self.at)]
+            design, weights, now = self.design[np.ix_(mine, columns)], self.weights[mine], self.now[mine]
+            names, of = np.unique(setups[mine], return_inverse=True)
+            common = np.zeros((len(names), len(columns)))
+            np.add.at(common, of, design * weights[:, None])
+            whole = np.bincount(of, weights) + offsets[names]
+            curve[np.ix_(columns, columns)] += design.T @ (design * weights[:, None]) - common.T @ (common / whole[:, None])
+            slope[columns] += design.T @ (weights * now) - common.T @ (np.bincount(of, weights * now) / whole)
         return curve, slope
 
     def move(self, without: Ints | None = None) -> Floats:

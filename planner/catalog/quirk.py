@@ -22,8 +22,8 @@ from planner.errors import InputError, MissingFact, did_you_mean
 from planner.yaml_io import Frozen
 
 Flag = Literal[
-    "adapters", "attention_copies", "balanced", "blocks", "capped", "copy_engines", "fills_gpus", "frees_gradients",
-    "keeps_half", "layers_apart", "liger", "loads_whole", "optimizer_in_backward", "own_head", "padding_free",
+    "adapters", "attention_copies", "balanced", "blocks", "capped", "copy_engines", "experiment", "fills_gpus",
+    "frees_gradients", "keeps_half", "layers_apart", "liger", "loads_whole", "optimizer_in_backward", "own_head", "padding_free",
     "recurrent", "reserves_answers", "run_interleaves", "sends_each_expert", "several_batches", "slow_experts",
     "trains_tables", "true_length", "tuned", "tuned_engine", "warming"]
 Word = Literal[
