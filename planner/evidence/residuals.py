@@ -65,7 +65,7 @@ def speed_samples(comparison: Comparison, quantity: str) -> list[tuple[str, floa
     """Return of every row with a figure of serving speed the key of that figure, its sign, and its sample.
 
     Both output and TPOT are of the step: where a row lacks one the other stands for it, of the opposite sign, but
-    where limits of latency decide the rate. Rows of an experiment leave open what they ran.
+    where limits of latency decide the rate. Rows of an experiment tell nothing of what others run.
     """
     found = {row.id: (row, speed) for row, speed in comparison.speeds}
     entries = {(entry.id, entry.quantity): entry for entry in comparison.served}
@@ -75,10 +75,10 @@ def speed_samples(comparison: Comparison, quantity: str) -> list[tuple[str, floa
         held, sign = entries.get((name, quantity)), 1.0
         if held is None and other is not None:
             held, sign = entries.get((name, other)), -1.0
-        if held is not None:
+        if held is not None and not speed.row.experimental:
             source = row.run.source or row.prefix
             samples.append((f"{name} {held.quantity}", sign, Sample(
-                source, f"{source} {row.run.model} {row.run.gpu}", speed.traits, {}, speed.row.experimental,
+                source, f"{source} {row.run.model} {row.run.gpu}", speed.traits, {}, False,
                 sign * math.log(float(held.measured) / float(held.predicted)))))
     return samples
 

@@ -214,7 +214,7 @@ def _over_scale(law: Law, one: Held) -> Floats:
 
 def _quantiles(over: Floats, weights: Floats, *, even: bool) -> Quantiles:
     if even:
-        over, weights = np.concatenate([over, -over]), np.concatenate([weights, weights])
+        over, weights = np.concatenate([over, -over]), np.ones(2 * len(over))
     order = np.argsort(over)
     share = (np.cumsum(weights[order]) - weights[order] / 2) / weights.sum()
     return Quantiles(**{name: _short(float(np.interp(level, share, over[order]))) for name, level in LEVELS.items()})
