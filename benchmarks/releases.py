@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.engines import ARCHITECTURES, LAW, RELEASES, TYPICAL, Place, least, matrix, order, place_of
+from benchmarks.engines import ARCHITECTURES, LAW, RELEASES, TYPICAL, Place, least, matrix, order, place_of, typical
 from planner.ask.calibrate import Refit
 from planner.catalog.load import Catalog
 from planner.catalog.speed import EngineSpeed, ServingLaw
@@ -228,7 +228,8 @@ class About:
             common = np.zeros((len(names), len(columns)))
             np.add.at(common, of, design * weights[:, None])
             whole = np.bincount(of, weights) + offsets[names]
-            curve[np.ix_(columns, columns)] += design.T @ (design * weights[:, None]) - common.T @ (common / whole[:, None])
+            curve[np.ix_(columns, columns)] += (design.T @ (design * weights[:, None])
+                                                - common.T @ (common / whole[:, None]))
             slope[columns] += design.T @ (weights * now) - common.T @ (np.bincount(of, weights * now) / whole)
         return curve, slope
 
@@ -261,11 +262,11 @@ def _prior(rows: Fitted, at: Floats) -> tuple[Floats, Floats]:
     """Return curvature and slope of the prior."""
     constants, many = len(TYPICAL), len(rows.places)
     curve, slope = np.zeros((len(at), len(at))), np.zeros(len(at))
-    for number, (name, (median, spread)) in enumerate(TYPICAL.items()):
+    for number, (name, (_, spread)) in enumerate(TYPICAL.items()):
         mine = np.arange(many) * constants + number
         inverse = np.linalg.inv(matrix(name, rows.places, rows.places) + 1e-6 * spread**2 * np.eye(many))
         curve[np.ix_(mine, mine)] = inverse
-        slope[mine] = inverse @ (at[mine] - np.log(median))
+        slope[mine] = inverse @ (at[mine] - typical(name, rows.places))
     for number, (median, spread) in enumerate(LAW.values(), many * constants):
         curve[number, number], slope[number] = 1 / spread**2, (at[number] - np.log(median)) / spread**2
     return curve, slope
@@ -291,10 +292,10 @@ def _write(engine: str, rows: Fitted, at: Floats) -> None:
     have = {name for one in rows.catalog.speeds(engine).releases for name in one.architectures} | {"hopper"}
     places = tuple((engine, version, name) for version in RELEASES[engine] for name in ARCHITECTURES if name in have)
     means = np.empty((len(places), len(TYPICAL)))
-    for number, (name, (median, spread)) in enumerate(TYPICAL.items()):
+    for number, (name, (_, spread)) in enumerate(TYPICAL.items()):
         held = matrix(name, rows.places, rows.places) + 1e-6 * spread**2 * np.eye(len(rows.places))
-        over = np.linalg.solve(held, at[:, number] - np.log(median))
-        means[:, number] = np.log(median) + matrix(name, places, rows.places) @ over
+        over = np.linalg.solve(held, at[:, number] - typical(name, rows.places))
+        means[:, number] = typical(name, places) + matrix(name, places, rows.places) @ over
     means = np.exp(np.maximum(means, least(places).reshape(means.shape)))
     ranked = sorted(range(len(places)), key=lambda n: (order(places[n][1]), () if places[n][2] == "hopper"
                                                       else ARCHITECTURES[places[n][2]]))
