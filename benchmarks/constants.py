@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from benchmarks.table import table
-from planner.fit.knobs import Knob
-from planner.fit.solve import Linear
+from planner.fit.knobs import FitConstant
+from planner.fit.solve import Linearized
 
 
-def constants(knobs: Sequence[Knob], linear: Linear) -> Iterator[str]:
+def constants(knobs: Sequence[FitConstant], linear: Linearized) -> Iterator[str]:
     """Yield every fitted constant of training, about which `linear` is."""
     yield from ("", "## Constants", "",
                 "Each fitted constant of training, the rows and sources that it acts on, and the source without which "

@@ -11,7 +11,7 @@ from benchmarks.intervals import about_releases
 from benchmarks.table import table
 from planner.answer.validation import Entry
 from planner.catalog.load import Catalog
-from planner.evidence.compare import Comparison, compare
+from planner.evidence.compare import EvidenceComparison, compare
 from planner.evidence.ranking import rank_served
 from planner.evidence.reading import read_evidence
 from planner.evidence.rows import ServeRow
@@ -75,7 +75,7 @@ def speed(path: Path) -> Iterator[str]:
         reasons.items(), key=lambda item: (-item[1], item[0]))])
 
 
-def _pairs(found: Comparison) -> list[Pair]:
+def _pairs(found: EvidenceComparison) -> list[Pair]:
     held = {row.id: (row, one) for row, one in found.speeds}
     return [(*held[entry.id], entry) for entry in found.served]
 
@@ -120,7 +120,7 @@ def _cause(identifier: str) -> str:
     return next((cause for start, cause in CAUSES if re.match(start, identifier)), "not known")
 
 
-def _order(found: Comparison) -> Iterator[str]:
+def _order(found: EvidenceComparison) -> Iterator[str]:
     order = rank_served(found.speeds)
     yield from ("", f"In {order['groups']} groups of rows that differ by their layout alone, the median rank "
                 f"correlation of tokens/s a GPU is {order['median_spearman']:.2f}; taking the layout predicted to be "

@@ -17,6 +17,7 @@ The map. A module imports only from the rooms above its own, and from its own (t
     fit/         WHICH CONSTANTS         those that measured runs decide
     ask/         EVERY VERB              plan, estimate, compare, explain, hold, validate, calibrate: knows no kind
     render/      HOW IT READS            text and HTML
+    launch/      WHAT STARTS IT          emitters/ files of stacks, places/ jobs of schedulers, checks/ by own parsers
     sweeping/    WHAT IF                 variants, resumable, on local cores or a Dask cluster
     api/         PYTHON                  the public functions
     cli/         THE TERMINAL            one file a command: arguments in, exit code out

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from planner.catalog.quirk import Sources
-from planner.evidence.compare import Comparison, PredictedRow, kind_of
+from planner.evidence.compare import EvidenceComparison, PredictedRow, kind_of
 from planner.evidence.degrees import FULL_LENGTH
 from planner.evidence.spread import Sample
 
@@ -61,16 +61,16 @@ def _leaves_open(outcome: PredictedRow, some: bool) -> bool:
     return unstated or any(a.startswith(FULL_LENGTH) for a in assumed)
 
 
-def speed_samples(comparison: Comparison, quantity: str) -> list[tuple[str, float, Sample]]:
+def speed_samples(comparison: EvidenceComparison, quantity: str) -> list[tuple[str, float, Sample]]:
     """Return of every row with a figure of serving speed the key of that figure, its sign, and its sample.
 
     Both output and TPOT are of the step: where a row lacks one the other stands for it, of the opposite sign, but
     where limits of latency decide the rate. Rows of an experiment tell nothing of what others run.
     """
-    found = {row.id: (row, speed) for row, speed in comparison.speeds}
+    by_id = {row.id: (row, speed) for row, speed in comparison.speeds}
     entries = {(entry.id, entry.quantity): entry for entry in comparison.served}
     samples = []
-    for name, (row, speed) in found.items():
+    for name, (row, speed) in by_id.items():
         other = None if speed.row.limits else STEP_OF.get(quantity)
         held, sign = entries.get((name, quantity)), 1.0
         if held is None and other is not None:
