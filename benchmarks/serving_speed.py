@@ -46,14 +46,14 @@ def speed(path: Path) -> Iterator[str]:
     pairs = _pairs(found)
     yield from ("", "## Serving: speed of engines", "",
                 f"From {path.name}. Each release of an engine on a GPU architecture has constants fitted to these rows "
-                "(`catalogs/speeds`), each drawn to those near it. What counts for a question that nobody measured is "
-                "the error of rows that were left out of the fit, without those of MLPerf under limits of latency and "
-                "those of an experimental folder:", "")
+                "(`catalogs/speeds`), each drawn toward those near it. For a question that nobody has measured, the "
+                "error of rows left out of the fit is what counts (MLPerf under latency limits and an experimental "
+                "folder are not included):", "")
     yield from table(("left out", "quantity", "rows", "median", "p90"), about_releases().left_out())
-    yield from ("", "All errors below are in-sample. Regimes: `static` a batch that "
-                "starts together, `closed` a number of clients that each ask again when answered, `offline` every "
-                "request queued, `server` the largest rate within limits of latency, `decode` and `first` one phase "
-                "alone; `apart` is a closed loop over workers for prompts and for answers.", "")
+    yield from ("", "All errors below are in-sample. Regimes: `static` is a batch that starts together, `closed` a "
+                "number of clients that each ask again when answered, `offline` all requests queued at the start, "
+                "`server` the largest rate within latency limits, `decode` and `first` one phase alone; `apart` is "
+                "a closed loop with separate workers for prompts and answers.", "")
     yield from table(("quantity", *HEAD), [
         [name, *_figures([e for _, _, e in pairs if e.quantity == name])] for name in SPED])
     groups: tuple[tuple[str, Callable[[Pair], str]], ...] = (

@@ -81,8 +81,8 @@ def ablation(rows: Sequence[FitRow], catalog: Catalog) -> Iterator[str]:
     """Yield what predictions are without each term, nothing refitted, over all rows and over those it affects."""
     base = residuals(rows, catalog)
     yield from ("", "## Terms", "",
-                "Without one term and nothing refitted: rows whose step it changes by more than "
-                f"{SHOWN:.0%}, the median change of those, and the error of all rows.", "")
+                "Each term left out in turn, nothing refitted: the rows whose step it changes by more than "
+                f"{SHOWN:.0%}, their median change, and the error of all rows.", "")
     without = {name: residuals(rows, catalog.changed(_values(catalog, change))) for name, change in SWITCHES.items()}
     for name in COMPONENTS:
         shares = [r.outcome.prediction.evaluation.step for r in rows]

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -44,7 +45,7 @@ class Started:
         return self.words[next(place for place, word in enumerate(self.words) if not word.startswith("--")):]
 
 
-def started(folder: Path, script: str, *launchers: str) -> Started:
+def started(folder: Path, script: str, *launchers: str, environment: Mapping[str, str] | None = None) -> Started:
     """Run a script of a folder up to the launcher that it calls. Raises RuntimeError where it calls none."""
     with TemporaryDirectory() as place:
         for name in launchers:
@@ -53,10 +54,10 @@ def started(folder: Path, script: str, *launchers: str) -> Started:
                 file.write(_STAND_IN.format(python=sys.executable))
             path.chmod(0o755)
         record = Path(place) / "started.json"
-        environment = {**os.environ, **_OURS, "PLANNER_STARTED": str(record),
-                       "PATH": f"{place}{os.pathsep}{os.environ['PATH']}"}
-        environment.pop("CUDA_DEVICE_MAX_CONNECTIONS", None)
-        ran = subprocess.run(["bash", str((folder / script).resolve())], env=environment, cwd=folder, text=True,
+        whole = {**os.environ, **_OURS, **(environment or {}), "PLANNER_STARTED": str(record),
+                 "PATH": f"{place}{os.pathsep}{os.environ['PATH']}"}
+        whole.pop("CUDA_DEVICE_MAX_CONNECTIONS", None)
+        ran = subprocess.run(["bash", str((folder / script).resolve())], env=whole, cwd=folder, text=True,
                              capture_output=True, timeout=PATIENCE, check=False)
         if not record.exists():
             raise RuntimeError(f"{script} started none of {', '.join(launchers)}: {ran.stderr.strip()[-300:]}")
