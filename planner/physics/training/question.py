@@ -89,7 +89,8 @@ class Question:
         """Return the same of what feed-forwards keep for backward."""
         if not self.stack.kept_inputs:
             return self.element_bytes(precision)
-        kept: Floats = np.array([self.stack.kept_inputs.get(p, 2.0) for p in self.precisions])[precision]
+        stated: dict[str, float] = {str(name): held for name, held in self.stack.kept_inputs.items()}
+        kept: Floats = np.array([stated.get(p, 2.0) for p in self.precisions])[precision]
         return kept
 
     def matrix_rate(self, candidate: int, precision: str) -> float:
