@@ -88,8 +88,7 @@ def latencies(serving: Serving) -> tuple[list[str], list[list[str]]]:
     replay = serving.replayed
     rows = [("first token (TTFT)", serving.ttft_seconds, replay and replay.ttft_seconds),
             ("each token (TPOT)", serving.tpot_seconds, replay and replay.tpot_seconds)]
-    if not serving.writes:
-        rows = [("answer", *rows[0][1:])]
+    rows = rows if serving.writes else [("answer", *rows[0][1:])]
     if serving.e2e_seconds is not None:
         rows.append(("last token (E2E)", serving.e2e_seconds, replay and replay.e2e_seconds))
     asked = [each.asked for _, each, _ in rows if each.asked]

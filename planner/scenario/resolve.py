@@ -12,7 +12,7 @@ from planner.catalog.load import Catalog, data_root
 from planner.errors import InputError, Unsupported
 from planner.scenario.dataset import in_tokens
 from planner.scenario.default import Default, Defaults
-from planner.scenario.demand import USUAL_PERCENTILE, Arrivals, Target
+from planner.scenario.demand import Arrivals
 from planner.scenario.files import existing_file
 from planner.scenario.limits import Hardware, Limits, Sourcing
 from planner.scenario.pool import ANY, named, pool, text
@@ -232,21 +232,15 @@ def resolve_service(service: Serving, catalog: Catalog, document: Document = NO_
         kinds = "engine" not in service.model_fields_set and set(formats) <= set(get_args(Gguf))
         engine = catalog.engine(GGUF_ENGINE if kinds else service.engine)
     chosen: dict[str, object] = {
-        "model": model.name, "engine": engine.name, "kv_cache": service.kv_cache,
-        "quantization": formats}
+        "model": model.name, "engine": engine.name, "kv_cache": service.kv_cache, "quantization": formats}
     if service.rate is not None:
         chosen["arrivals"] = service.arrivals or Arrivals()
     stated = {name for name in service.model_fields_set if getattr(service, name) is not None}
     shown = chosen if "arrivals" not in chosen else {**chosen, "arrivals": "poisson"}
     defaults = _said(shown, stated) + text_part([model])
-    usual = service.percentile or USUAL_PERCENTILE
-    if any(level.at is None for _, level in service.levels):
-        if service.percentile is None:
-            defaults.append(Default(name="percentile", value="p95", why="for latency targets that state none"))
-    elif service.percentile is not None:
-        raise document.error((*at, "percentile"), "is of latency targets that state none, and here is no such target")
-    chosen |= {"percentile": None} | {
-        name: Target(level.seconds, usual) for name, level in service.levels if level.at is None}
+    if (unsaid := service.unsaid) and service.percentile is None:
+        defaults.append(Default(name="percentile", value="p95", why="for latency targets that state none"))
+    chosen |= {"percentile": None, **unsaid}
     if service.trace is not None:
         chosen["trace"] = _found(service.trace, document, (*at, "trace"))
     return service.model_copy(update=chosen), defaults

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from planner.scenario.demand import Gaps, Latency, Percentile, Rate, Share, TokenLatency
+from planner.scenario.demand import USUAL_PERCENTILE, Gaps, Latency, Percentile, Rate, Share, Target, TokenLatency
 from planner.scenario.lengths import Answers, Lengths
 from planner.units import DAY, Seconds, Tokens, parse_count
 from planner.units.reading import DOCUMENTS, USERS
@@ -154,6 +154,12 @@ class Serving(Frozen):
         return tuple((name, level) for name, level in asked if level is not None)
 
     @property
+    def unsaid(self) -> dict[str, Target]:
+        """The latency targets that state no percentile, at the one that holds for them."""
+        at = self.percentile or USUAL_PERCENTILE
+        return {name: Target(level.seconds, at) for name, level in self.levels if level.at is None}
+
+    @property
     def clients(self) -> int | None:
         """Users of a closed loop; requests in flight are users who do not think."""
         return self.concurrency if self.users is None else self.users
@@ -221,6 +227,12 @@ class Serving(Frozen):
             raise ValueError("headroom applies to a rate, a trace or users, and none is given")
         if self.e2e is not None and self.disaggregated != "no":
             raise ValueError("e2e applies to replicas that answer whole requests: leave disaggregated out")
+        return self
+
+    @model_validator(mode="after")
+    def _percentile_is_of_a_target(self) -> Serving:
+        if self.percentile is not None and not self.unsaid:
+            raise ValueError("percentile is of latency targets that state none, and here is no such target")
         return self
 
     @model_validator(mode="after")
