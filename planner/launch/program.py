@@ -59,6 +59,10 @@ class Program:
     variables: tuple[Variable, ...] = ()
     notes: tuple[str, ...] = ()
     """What the files cannot say, or a reader has to know before the start."""
+    image: str = ""
+    """Container that has it."""
+    resource: str = "nvidia.com/gpu"
+    """What Kubernetes calls its GPUs."""
     install: tuple[str, ...] = ()
     """What installs what its target does not: a router."""
     feedback: str = ""
@@ -119,3 +123,11 @@ def torchrun(gpus: int, nodes: int) -> list[str]:
         return ["torchrun", "--standalone", "--nnodes=1", f"--nproc-per-node={gpus}"]
     return ["torchrun", f'--nnodes="${{NNODES:-{nodes}}}"', f"--nproc-per-node={gpus}", '--node-rank="${NODE_RANK:?}"',
             '--master-addr="${MASTER_ADDR:?}"', f'--master-port="${{MASTER_PORT:-{PORT}}}"']
+
+
+def filled(file: str, keys: Mapping[str, str], words: Mapping[str, str] | None = None) -> list[str]:
+    """Return lines of a script that put variables into a copy of a config, `$config`: by key, and by a word in it."""
+    by_key = [f'-e "s|^\\( *\\){key}:.*|\\1{key}: ${name}|"' for key, name in keys.items()]
+    by_word = [f'-e "s|{word}|${name}|"' for word, name in (words or {}).items()]
+    return [f'config="$(mktemp --suffix=-{file})"',
+            "sed " + " ".join([*by_key, *by_word]) + f' "$here/{file}" > "$config"']

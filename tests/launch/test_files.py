@@ -14,7 +14,7 @@ from planner.launch.folder import launched
 from planner.launch.given import Given
 from planner.launch.place import all_places
 from tests.launch.services import serving
-from tests.launch.works import CATALOG, MIXTURE, placed
+from tests.launch.works import CATALOG, MIXTURE, given
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "launch"
 UPDATE = os.environ.get("PLANNER_UPDATE_GOLDEN") == "1"
@@ -31,7 +31,9 @@ CASES = {
 
 
 def folder_of(target, scheduler=None, **asked):
-    one = (serving if CATALOG.releases.target(target).work == "serving" else placed)(**asked)
+    if CATALOG.releases.target(target).work == "training":
+        return launched(given(**asked), CATALOG, target, scheduler)
+    one = serving(**asked)
     return launched(Given(one, None, to_json(one)), CATALOG, target, scheduler)
 
 
@@ -55,7 +57,8 @@ def test_scripts_are_bash_and_of_the_nodes(scheduler, layout, tmp_path):
     for name, text in made.files.items():
         (tmp_path / name).write_text(text)
     assert not list(syntax_errors(tmp_path))
-    nodes = re.findall(r"--nodes=(\d+)|NNODES=(\d+)|--nnodes=(\d+)", "".join(made.files.values()))
+    said = r"(?:--nodes=|NNODES=|--nnodes=|completions: |numNodes: |num_nodes: |nodes: )(\d+)"
+    nodes = re.findall(said, "".join(made.files.values()))
     assert nodes
     (tmp_path / "broken.sh").write_text("if true; then")
     assert list(syntax_errors(tmp_path)), "the check can fail"

@@ -8,8 +8,10 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 PATIENCE = 60
 """Seconds that a script may take to start something."""
@@ -63,3 +65,9 @@ def started(folder: Path, script: str, *launchers: str, environment: Mapping[str
             raise RuntimeError(f"{script} started none of {', '.join(launchers)}: {ran.stderr.strip()[-300:]}")
         words, seen = json.loads(record.read_text())
     return Started(Path(words[0]).name, words[1:], seen)
+
+
+def yaml_of(path: Path) -> dict[str, Any]:
+    """Return a YAML file by the reader that the stacks have."""
+    found: dict[str, Any] = import_module("yaml").safe_load(path.read_text())
+    return found
