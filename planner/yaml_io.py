@@ -10,6 +10,7 @@ import io
 import re
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -64,15 +65,21 @@ class Frozen(BaseModel):
     @classmethod
     def _known_keys(cls, data: object) -> object:
         if isinstance(data, dict):
-            known = {n: f for name, f in cls.model_fields.items() for n in (name, f.alias) if n}
+            known = _keys(cls)
             for key, value in data.items():
                 if key not in known:
                     raise PydanticCustomError("unknown_key", "unknown key {key}{hint}", {
                         "key": _short(key), "hint": did_you_mean(str(key), known), "name": key})
-                types = (known[key].annotation, *get_args(known[key].annotation))
-                if isinstance(value, bool) and bool not in types:
+                if isinstance(value, bool) and not known[key]:
                     raise PydanticCustomError("not_bool", "true or false is no value here", {"name": key})
         return data
+
+
+@cache
+def _keys(model: type[BaseModel]) -> dict[str, bool]:
+    """Return the keys that a model knows, by name and alias, and whether each may be true or false."""
+    return {key: bool in (field.annotation, *get_args(field.annotation))
+            for name, field in model.model_fields.items() for key in (name, field.alias) if key}
 
 
 @dataclass(frozen=True, slots=True)
