@@ -71,7 +71,7 @@ class Frozen(BaseModel):
                     raise PydanticCustomError("unknown_key", "unknown key {key}{hint}", {
                         "key": _short(key), "hint": did_you_mean(str(key), known), "name": key})
                 if isinstance(value, bool) and not known[key]:
-                    raise PydanticCustomError("not_bool", "true or false is no value here", {"name": key})
+                    raise PydanticCustomError("not_bool", "true or false is not a value here", {"name": key})
         return data
 
 

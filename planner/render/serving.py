@@ -95,7 +95,7 @@ def _targets(serving: Serving) -> str:
             verdict = "met" if over <= 0 else f"missed by {show_seconds(over)} ({share:+.0%})"
             said.append(f"{name} {show_seconds(asked.seconds)} of {show_seconds(asked.target_seconds)} at {asked.at} "
                         f"{verdict}")
-    return "".join(f"; {one}" for one in said)
+    return "".join(f"; {text}" for text in said)
 
 
 def hourly(plan: Plan) -> float | None:

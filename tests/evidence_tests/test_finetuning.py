@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from planner.evidence.compare import Comparison, PredictedRow
+from planner.evidence.compare import EvidenceComparison, PredictedRow
 from planner.evidence.prediction import predict
 from planner.evidence.rows import TrainRun
 from tests.evidence_tests.csv_file import compared as against_predictions
@@ -17,8 +17,8 @@ ROW = {"model": "Llama3-8B", "gpu": "a100-sxm-80gb", "gpus": 8, "framework": "TR
 
 
 @pytest.fixture(scope="module")
-def compared() -> Comparison:
-    found: Comparison = against_predictions("finetune_throughput")
+def compared() -> EvidenceComparison:
+    found: EvidenceComparison = against_predictions("finetune_throughput")
     return found
 
 

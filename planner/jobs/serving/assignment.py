@@ -19,7 +19,7 @@ from planner.physics.serving.capacity import Capacity
 from planner.physics.serving.deployment import Deployment, Replicas
 from planner.physics.serving.sequences import Cut
 from planner.physics.serving.settings import USUAL, EngineSettings
-from planner.physics.serving.step import Load, least_seconds, step_times
+from planner.physics.serving.step import StepLoad, least_seconds, step_times
 from planner.physics.shapes import active_parameters
 from planner.units import MONTH_DAYS
 
@@ -48,7 +48,7 @@ class Delivered:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class ReplicaPlace:
     """Where the replicas run: nodes in all, and the offer they come from."""
 
     replicas: int
@@ -74,7 +74,7 @@ class Placed:
 
 
 def served_assignment(workload: str, stack: str, d: Deployment, rows: Replicas, held: Capacity, delivered: Delivered,
-                      placed: Placed, residual: Residual, replayed: Replayed | None = None
+                      placed: ReplicaPlace, residual: Residual, replayed: Replayed | None = None
                       ) -> ServingAssignment:
     """Return replicas of one layout (a table of one row) as an assignment.
 
@@ -145,7 +145,7 @@ def _time(d: Deployment, rows: Replicas, delivered: Delivered, tokens: float, re
     """Return a decode step at the planned load; of replicas that only read, a step with one prompt on each copy."""
     none = np.zeros(1)
     reads = min(delivered.input, float(d.engine.chunk)) * (rows.dp * rows.pp).astype(np.float64)
-    load = Load(none, none, reads, none + delivered.input / 2) if delivered.output <= 1 else Load(
+    load = StepLoad(none, none, reads, none + delivered.input / 2) if delivered.output <= 1 else StepLoad(
         np.full(1, max(delivered.batch, 1.0)), np.full(1, delivered.context), none, none)
     step, least = step_times(d, rows, load), float(least_seconds(d, rows, load)[0])
     total, compute = float(step.total[0]), float((step.products + step.experts + step.cache + step.attention)[0])

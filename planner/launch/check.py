@@ -1,0 +1,133 @@
+"""Whether the stack's own parser takes the files of a folder, and makes the plan's layout of them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from planner.answer.assignment import Assignment
+from planner.answer.schema import Plan
+from planner.catalog.load import Catalog
+from planner.errors import InputError
+from planner.launch.folder import MANIFEST, PLAN
+from planner.launch.given import given_of
+from planner.launch.work import Work, work_of
+from planner.text_io import read_text
+
+ROOT = Path(__file__).parents[1]
+_RUN = ("import sys, importlib.util as u\n"
+        "s = u.spec_from_file_location('planner', sys.argv[1] + '/__init__.py', "
+        "submodule_search_locations=[sys.argv[1]])\n"
+        "sys.modules['planner'] = m = u.module_from_spec(s); s.loader.exec_module(m)\n"
+        "from planner.launch.checks.run import main; main(sys.argv[2], sys.argv[3], sys.argv[4:])")
+"""Makes the planner's checks, and nothing beside them, known to another interpreter."""
+TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a parser made of one folder."""
+
+    folder: str
+    release: str = ""
+    """Of the stack that read it; empty where it is not installed."""
+    resolved: Mapping[str, object] | None = None
+    error: str = ""
+    missing: str = ""
+
+
+def parsed(target: str, package: str, folders: Sequence[Path], python: str) -> list[Found]:
+    """Have the parser of a target read folders, in the interpreter where it is installed."""
+    names = [str(folder.resolve()) for folder in folders]
+    ran = subprocess.run([python, "-c", _RUN, str(ROOT), target, package, *names], capture_output=True, text=True,
+                         check=False)
+    lines = [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{")]
+    if not lines or "missing" in lines[0]:
+        why = lines[0]["missing"] if lines else " ".join(ran.stderr.split())[-300:]
+        return [Found(name, missing=why) for name in names]
+    return [Found(**line) for line in lines]
+
+
+def differences(work: Work, resolved: Mapping[str, object]) -> Iterator[str]:
+    """Yield every value that a parser came to and that is not the plan's."""
+    layout = work.layout
+    sums: dict[str, object] = {
+        "gpus": work.placed.gpus, "micro_batches": layout.micro_batches, "global_batch": work.global_batch,
+        "sequence_length": work.sequence_length, "layers": work.model.layers, "hidden": work.model.hidden}
+    for name, value in resolved.items():
+        expected = sums[name] if name in sums else work.value(name)
+        if name == "recompute" and isinstance(value, dict):
+            expected = {"full": max(stage.recompute_layers.full for stage in layout.stages) // layout.vpp}
+        same = (abs(value - expected) <= TOLERANCE if isinstance(value, float) and isinstance(expected, int | float)
+                else value == expected)
+        if not same:
+            yield f"{name} is {value}, the plan has {expected}"
+
+
+def syntax_errors(folder: Path) -> Iterator[str]:
+    """Yield what bash finds wrong with the scripts of a folder."""
+    bash = shutil.which("bash")
+    for path in sorted(folder.iterdir()) if bash else ():
+        if path.suffix in (".sh", ".sbatch"):
+            ran = subprocess.run([str(bash), "-n", str(path)], capture_output=True, text=True, check=False)
+            if ran.returncode:
+                yield f"{path.name}: {ran.stderr.strip()}"
+
+
+def interpreters() -> list[str]:
+    """Return the interpreters that a stack may be installed in: the one at the front of PATH, and the planner's own."""
+    first = shutil.which("python3") or shutil.which("python")
+    return list(dict.fromkeys([*([first] if first else []), sys.executable]))
+
+
+def manifest_of(folder: Path) -> Mapping[str, object]:
+    """Return what a folder says it is. Raises InputError."""
+    path = folder / MANIFEST
+    try:
+        found = json.loads(read_text(path))
+    except ValueError:
+        raise InputError("not JSON", file=str(path)) from None
+    if not isinstance(found, dict) or found.get("schema") != "planner.launch/1":
+        raise InputError("expected schema planner.launch/1, as planner launch writes it", file=str(path))
+    return found
+
+
+WRONG = "wrong: "
+"""How a line begins that says what is not as it should be."""
+
+
+def check_folder(folder: Path, read: Callable[[Path], Plan | Assignment], catalog: Catalog) -> list[str]:
+    """Return lines that say what was checked and how it came out. Raises InputError where it is no such folder."""
+    target = str(manifest_of(folder)["target"])
+    (given,) = given_of(read(folder / PLAN))
+    return [*_scripts(folder), *_parsers(folder, work_of(given.placed, given.scenario, catalog, target))]
+
+
+def wrong(lines: Sequence[str]) -> bool:
+    """Say whether some line tells of a failure."""
+    return any(line.startswith(WRONG) for line in lines)
+
+
+def _scripts(folder: Path) -> list[str]:
+    return [WRONG + problem for problem in syntax_errors(folder)] or ["bash reads every script"]
+
+
+def _parsers(folder: Path, work: Work) -> list[str]:
+    package, tried = work.release.package, interpreters()
+    for python in tried:
+        (found,) = parsed(work.target, package, [folder], python)
+        if found.missing:
+            continue
+        if found.error:
+            return [f"{WRONG}{package} {found.release} refuses the files: {found.error}"]
+        lines = [f"{WRONG}{package} {found.release}: {one}" for one in differences(work, found.resolved or {})]
+        lines = lines or [f"{package} {found.release} accepts the files, and makes of them the plan's "
+                          f"{', '.join(found.resolved or {})}"]
+        older = [f"the files are for {package} {work.release.release}"] if found.release != work.release.release else []
+        return lines + older
+    return [f"not checked: {package} is not installed for {' or '.join(tried)}"]
