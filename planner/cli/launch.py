@@ -64,10 +64,10 @@ def note_launched(written: Sequence[tuple[Path, Launched]], tell: Callable[[str]
 
 
 def _list(catalog: Catalog, *, as_json: bool) -> int:
-    from planner.launch.emitter import all_emitters
+    from planner.launch.emitter import all_targets
 
     releases = catalog.releases
-    rows = [(name, one) for name, one in releases.targets.items() if name in all_emitters()]
+    rows = [(name, one) for name, one in releases.targets.items() if name in all_targets()]
     if as_json:
         say_json(json_text([{"target": name, **one.model_dump(mode="json")} for name, one in rows], indent=2))
         return EXIT_OK

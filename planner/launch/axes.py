@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
 
 from planner.errors import InputError
 from planner.launch.work import Work
@@ -20,9 +21,23 @@ class No:
     instead: Mapping[str, object] = field(default_factory=dict)
 
 
-Say = Callable[[Work], Settings | No]
-Table = Mapping[tuple[str, ...], Say]
+class Told(Protocol):
+    """What a target is told of: a training job, or replicas of a service."""
+
+    @property
+    def target(self) -> str:
+        """What starts it."""
+
+    def value(self, axis: str) -> object:
+        """Return the value of an axis."""
+
+
+W = TypeVar("W", bound=Told)
+SayOf = Callable[[W], Settings | No]
+TableOf = Mapping[tuple[str, ...], SayOf[W]]
 """Names of axes that one setting holds together -> what is said of them."""
+Say = SayOf[Work]
+Table = TableOf[Work]
 
 
 class CannotExpress(InputError):
@@ -37,15 +52,16 @@ class CannotExpress(InputError):
         super().__init__(f"{target} cannot express this plan: {said}")
 
 
-def only(axis: str, *values: object, reason: str, instead: Mapping[str, object] | None = None) -> Say:
+def only(axis: str, *values: object, reason: str, instead: Mapping[str, object] | None = None) -> Callable[
+        [Told], Settings | No]:
     """Return what to say of an axis that has no key: nothing at the values that a target always has, else no."""
-    def say(work: Work) -> Settings | No:
+    def say(work: Told) -> Settings | No:
         value = work.value(axis)
         return {} if value in values else No(f"{value} ({reason})", instead or {})
     return say
 
 
-def settings_of(work: Work, table: Table) -> dict[str, object]:
+def settings_of(work: W, table: TableOf[W]) -> dict[str, object]:
     """Return all settings of a plan. Raises CannotExpress, naming every axis that has none."""
     settings: dict[str, object] = {}
     refused: dict[str, No] = {}
@@ -60,7 +76,7 @@ def settings_of(work: Work, table: Table) -> dict[str, object]:
     return settings
 
 
-def axes_of(table: Table) -> Iterator[str]:
+def axes_of(table: TableOf[W]) -> Iterator[str]:
     """Yield every axis that a table says something of."""
     for names in table:
         yield from names

@@ -9,13 +9,17 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from planner.answer.assignment import Assignment
 from planner.answer.schema import Plan
 from planner.catalog.load import Catalog
+from planner.catalog.releases import Target
 from planner.errors import InputError
 from planner.launch.folder import MANIFEST, PLAN
-from planner.launch.given import given_of
+from planner.launch.given import Given, given_of
+from planner.launch.served import Served, served_of
+from planner.launch.serving import names_of
 from planner.launch.work import Work, work_of
 from planner.text_io import read_text
 
@@ -53,8 +57,31 @@ def parsed(target: str, package: str, folders: Sequence[Path], python: str) -> l
     return [Found(**line) for line in lines]
 
 
-def differences(work: Work, resolved: Mapping[str, object]) -> Iterator[str]:
-    """Yield every value that a parser came to and that is not the plan's."""
+def differences(work: Work | Mapping[str, Served], resolved: Mapping[str, Any]) -> Iterator[str]:
+    """Yield every value that a parser came to and that is not the plan's; of a service, for each kind of replica."""
+    if isinstance(work, Work):
+        yield from _of_training(work, resolved)
+        return
+    for name, served in work.items():
+        if name not in resolved:
+            yield f"{name} was not read"
+            continue
+        sums = {"gpus": served.gpus, "nodes": served.nodes}
+        for axis, value in resolved[name].items():
+            expected = sums[axis] if axis in sums else served.value(axis)
+            if axis == "role":
+                expected = "whole" if expected == "whole" else value if value in ("apart", expected) else expected
+            if not _same(value, expected):
+                yield f"{name}: {axis} is {value}, the plan has {expected}"
+
+
+def _same(value: object, expected: object) -> bool:
+    if isinstance(value, float) and isinstance(expected, int | float):
+        return abs(value - expected) <= TOLERANCE
+    return value == expected
+
+
+def _of_training(work: Work, resolved: Mapping[str, object]) -> Iterator[str]:
     layout = work.layout
     sums: dict[str, object] = {
         "gpus": work.placed.gpus, "micro_batches": layout.micro_batches, "global_batch": work.global_batch,
@@ -63,9 +90,7 @@ def differences(work: Work, resolved: Mapping[str, object]) -> Iterator[str]:
         expected = sums[name] if name in sums else work.value(name)
         if name == "recompute" and isinstance(value, dict):
             expected = {"full": max(stage.recompute_layers.full for stage in layout.stages) // layout.vpp}
-        same = (abs(value - expected) <= TOLERANCE if isinstance(value, float) and isinstance(expected, int | float)
-                else value == expected)
-        if not same:
+        if not _same(value, expected):
             yield f"{name} is {value}, the plan has {expected}"
 
 
@@ -105,7 +130,15 @@ def check_folder(folder: Path, read: Callable[[Path], Plan | Assignment], catalo
     """Return lines that say what was checked and how it came out. Raises InputError where it is no such folder."""
     target = str(manifest_of(folder)["target"])
     (given,) = given_of(read(folder / PLAN))
-    return [*_scripts(folder), *_parsers(folder, work_of(given.placed, given.scenario, catalog, target))]
+    return [*_scripts(folder), *_parsers(folder, told(given, catalog, target), catalog.releases.target(target), target)]
+
+
+def told(given: Given, catalog: Catalog, target: str) -> Work | dict[str, Served]:
+    """Return what a target was told: the job, or each kind of replica by its name."""
+    if catalog.releases.target(target).work == "training":
+        return work_of(given.placed, given.scenario, catalog, target)
+    served = [served_of(one, given.scenario, catalog, target) for one in given.every]
+    return dict(zip(names_of(served), served, strict=True))
 
 
 def wrong(lines: Sequence[str]) -> bool:
@@ -117,10 +150,10 @@ def _scripts(folder: Path) -> list[str]:
     return [WRONG + problem for problem in syntax_errors(folder)] or ["bash reads every script"]
 
 
-def _parsers(folder: Path, work: Work) -> list[str]:
-    package, tried = work.release.package, interpreters()
+def _parsers(folder: Path, work: Work | Mapping[str, Served], release: Target, target: str) -> list[str]:
+    package, tried = release.package, interpreters()
     for python in tried:
-        (found,) = parsed(work.target, package, [folder], python)
+        (found,) = parsed(target, package, [folder], python)
         if found.missing:
             continue
         if found.error:
@@ -128,6 +161,6 @@ def _parsers(folder: Path, work: Work) -> list[str]:
         lines = [f"{WRONG}{package} {found.release}: {one}" for one in differences(work, found.resolved or {})]
         lines = lines or [f"{package} {found.release} accepts the files, and makes of them the plan's "
                           f"{', '.join(found.resolved or {})}"]
-        older = [f"the files are for {package} {work.release.release}"] if found.release != work.release.release else []
+        older = [f"the files are for {package} {release.release}"] if found.release != release.release else []
         return lines + older
     return [f"not checked: {package} is not installed for {' or '.join(tried)}"]

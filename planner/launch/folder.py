@@ -11,11 +11,12 @@ from planner.answer.schema import Plan
 from planner.catalog.load import Catalog
 from planner.errors import InputError, Unsupported
 from planner.launch.axes import CannotExpress
-from planner.launch.emitter import emitter_of
+from planner.launch.emitter import ServiceEmitter, emitter_of
 from planner.launch.given import Given, given_of
 from planner.launch.place import Place, place_of, usual_place
-from planner.launch.program import VARIABLES, Variable, variables_file
+from planner.launch.program import VARIABLES, Program, Variable, variables_file
 from planner.launch.readme import readme
+from planner.launch.served import served_of
 from planner.launch.work import work_of
 from planner.text_io import json_text, write_folder
 
@@ -76,14 +77,21 @@ def _nearest(found: Plan | Assignment, error: CannotExpress, catalog: Catalog) -
     return f"it can with {nearest}; {again}" if nearest else again
 
 
+def _program(given: Given, catalog: Catalog, target: str) -> Program:
+    emitter = emitter_of(target)
+    if isinstance(emitter, ServiceEmitter):
+        return emitter.emit([served_of(one, given.scenario, catalog, target) for one in given.every])
+    return emitter.emit(work_of(given.placed, given.scenario, catalog, target))
+
+
 def launched(given: Given, catalog: Catalog, target: str, scheduler: str | None = None) -> Launched:
     """Return the files that start one workload. Raises CannotExpress, Unsupported, InputError."""
     placed = given.placed
     release = catalog.releases.target(target)
     if release.work != placed.kind:
         raise InputError(f"{target} is for {release.work}, and the plan is of {placed.kind}")
-    program = emitter_of(target).emit(work_of(placed, given.scenario, catalog, target))
-    place: Place = place_of(scheduler) if scheduler else usual_place(placed)
+    program = _program(given, catalog, target)
+    place: Place = place_of(scheduler) if scheduler else usual_place(program)
     job = place.job(program, placed)
     image = (Variable("IMAGE", release.image or "", "Container image, where the place runs containers."),)
     variables = (*program.variables, *image, *job.variables)
@@ -91,9 +99,9 @@ def launched(given: Given, catalog: Catalog, target: str, scheduler: str | None 
         "schema": "planner.launch/1", "target": target, "package": release.package, "release": release.release,
         "as_of": release.as_of, "scheduler": place.name, "start": job.start,
         "parts": [{"name": part.name, "script": part.script, "nodes": part.nodes, "gpus": part.gpus,
-                   "copies": part.copies} for part in program.parts],
+                   "copies": part.copies, "role": part.role, **part.facts} for part in program.parts],
         "variables": {one.name: one.default for one in variables}, "files": sorted([*program.files, *job.files])}
     files = {**program.files, VARIABLES: variables_file(variables), **job.files,
-             README: readme(placed, program, replace(job, variables=variables), release, place.name, catalog),
+             README: readme(given, program, replace(job, variables=variables), release, place.name, catalog),
              MANIFEST: json_text(manifest, indent=2) + "\n", PLAN: given.plan + "\n"}
     return Launched(target, place.name, files, job.start)

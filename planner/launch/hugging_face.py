@@ -111,6 +111,32 @@ def tuned(work: Work, file: str) -> dict[str, object]:
             f"{file}:include_num_input_tokens_seen": True}
 
 
+def sharding(file: str) -> Say:
+    """Return what a Trainer is told of FSDP 2: stage, copies and offload."""
+    def say(work: Work) -> Settings | No:
+        layout, out = work.layout, work.layout.offload
+        if layout.zero == 1:
+            return No("1 (FSDP shards gradients too)", {"zero": 2})
+        if work.copies > 1:
+            return No(f"{work.copies} copies of {layout.shard} ranks", {"hsdp": 1})
+        both = out.optimizer == out.parameters and out.optimizer in (0, 1)
+        if not both or (out.optimizer and not layout.zero):
+            return No(f"offload of {out.optimizer:g} of the optimizer states with {out.parameters:g} of the weights "
+                      "(both under FSDP, or none)", {"offload_optimizer": 1, "offload_parameters": 1})
+        if not layout.zero:
+            return {}
+        how = "full_shard" if layout.zero == 3 else "shard_grad_op"
+        return {f"{file}:fsdp": f"{how} auto_wrap" + (" offload" if out.parameters else ""),
+                f"{file}:fsdp_config.version": 2, f"{file}:fsdp_config.reshard_after_forward": layout.zero == 3,
+                f"{file}:fsdp_config.cpu_offload": bool(out.parameters),
+                f"{file}:fsdp_config.auto_wrap_policy": "TRANSFORMER_BASED_WRAP"}
+    return say
+
+
+SHARDED = ("zero", "hsdp", "offload", "offload_parameters")
+"""Axes that FSDP's settings hold together."""
+
+
 def scratch_args(file: str) -> dict[str, object]:
     """Return what the Trainer of `train.py` is told beside the axes."""
     return {f"{file}:logging_steps": 1, f"{file}:save_steps": 1000, f"{file}:report_to": "none",

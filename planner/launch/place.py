@@ -37,6 +37,6 @@ def place_of(name: str) -> Place:
     return known[name]
 
 
-def usual_place(assignment: Assignment) -> Place:
+def usual_place(program: Program) -> Place:
     """Return the scheduler where none is named: Slurm for several nodes, none for one."""
-    return place_of("slurm" if assignment.nodes > 1 else "torchrun")
+    return place_of("slurm" if program.nodes > 1 else "torchrun")

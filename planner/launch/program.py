@@ -39,6 +39,13 @@ class Part:
     copies: int = 1
     port: int | None = None
     """On which a service answers."""
+    node: str = ""
+    """Type of its nodes, where copies share nodes; with how many GPUs each."""
+    node_gpus: int = 0
+    role: str = "whole"
+    """Of a replica: whole, prefill or decode; or router."""
+    facts: Mapping[str, object] = field(default_factory=dict)
+    """What a check has to know of it: the shape of the model, the GPU."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +59,21 @@ class Program:
     variables: tuple[Variable, ...] = ()
     notes: tuple[str, ...] = ()
     """What the files cannot say, or a reader has to know before the start."""
+    install: tuple[str, ...] = ()
+    """What installs what its target does not: a router."""
     feedback: str = ""
     """The log of a run that `planner validate` reads."""
 
     @property
     def nodes(self) -> int:
-        """Nodes of all parts and copies."""
-        return sum(part.nodes * part.copies for part in self.parts)
+        """Nodes of all parts and copies, at least: copies smaller than a node share one."""
+        return sum(-(-part.nodes * part.copies * part.gpus // (part.node_gpus or part.gpus)) for part in self.parts
+                   if part.nodes)
+
+    @property
+    def serves(self) -> bool:
+        """Whether it answers requests."""
+        return any(part.port for part in self.parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +104,26 @@ def script(head: str, environment: Mapping[str, str], body: Sequence[str]) -> st
         "", *body]) + "\n"
 
 
+def array(name: str, settings: Mapping[str, object]) -> list[str]:
+    """Return a shell array of options: True is an option alone, a list several words."""
+    lines = [f"{name}=("]
+    for key, value in settings.items():
+        words = [] if value is True else list(value) if isinstance(value, list) else [value]
+        lines.append("  " + " ".join([f"--{key}", *(shlex.quote(str(word)) for word in words)]))
+    return [*lines, ")"]
+
+
 def torchrun(gpus: int, nodes: int) -> list[str]:
     """Return the words that start a process for each GPU, node by node in the order of their numbers."""
     if nodes == 1:
         return ["torchrun", "--standalone", "--nnodes=1", f"--nproc-per-node={gpus}"]
     return ["torchrun", f'--nnodes="${{NNODES:-{nodes}}}"', f"--nproc-per-node={gpus}", '--node-rank="${NODE_RANK:?}"',
             '--master-addr="${MASTER_ADDR:?}"', f'--master-port="${{MASTER_PORT:-{PORT}}}"']
+
+
+def filled(file: str, keys: Mapping[str, str], words: Mapping[str, str] | None = None) -> list[str]:
+    """Return lines of a script that put variables into a copy of a config, `$config`: by key, and by a word in it."""
+    by_key = [f'-e "s|^\\( *\\){key}:.*|\\1{key}: ${name}|"' for key, name in keys.items()]
+    by_word = [f'-e "s|{word}|${name}|"' for word, name in (words or {}).items()]
+    return [f'config="$(mktemp --suffix=-{file})"',
+            "sed " + " ".join([*by_key, *by_word]) + f' "$here/{file}" > "$config"']

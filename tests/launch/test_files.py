@@ -9,16 +9,20 @@ import pytest
 
 from planner.answer.schema import to_json
 from planner.launch.check import syntax_errors
-from planner.launch.emitter import all_emitters
+from planner.launch.emitter import all_targets
 from planner.launch.folder import launched
 from planner.launch.given import Given
 from planner.launch.place import all_places
-from tests.launch.works import CATALOG, MIXTURE, placed
+from tests.launch.services import serving
+from tests.launch.works import CATALOG, MIXTURE, given
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "launch"
 UPDATE = os.environ.get("PLANNER_UPDATE_GOLDEN") == "1"
 CASES = {
     "megatron-lm-dense": ("megatron-lm", {"layout": "tp=4,pp=2,vpp=2,dp=2,zero=1,recompute=selective"}),
+    "vllm-replicas": ("vllm", {"layout": "tp=2", "gpus": "16", "quantization": "fp8"}),
+    "vllm-over-nodes": ("vllm", {"layout": "tp=1,dp=16,ep=16", "gpus": "16", "model": "deepseek-v3",
+                                 "quantization": "fp8"}),
     "megatron-lm-mixture": ("megatron-lm", {"layout": "tp=2,ep=4,expert_tp=1,dp=8,recompute=full", **MIXTURE}),
     "torchtitan-dense": ("torchtitan", {"layout": "tp=2,pp=2,vpp=2,dp=4,zero=3,recompute=full", "stack": "fsdp2"}),
     "deepspeed-scratch": ("deepspeed", {"layout": "dp=16,zero=3,offload_optimizer=1", "stack": "deepspeed"}),
@@ -27,7 +31,9 @@ CASES = {
 
 
 def folder_of(target, scheduler=None, **asked):
-    one = placed(**asked)
+    if CATALOG.releases.target(target).work == "training":
+        return launched(given(**asked), CATALOG, target, scheduler)
+    one = serving(**asked)
     return launched(Given(one, None, to_json(one)), CATALOG, target, scheduler)
 
 
@@ -88,7 +94,7 @@ def test_a_value_of_the_environment_goes_before_the_default(tmp_path):
     assert ran.stdout.split() == ["/data/x", "checkpoints"]
 
 
-@pytest.mark.parametrize("target", all_emitters())
+@pytest.mark.parametrize("target", all_targets())
 def test_every_target_is_in_the_table_of_releases(target):
     release = CATALOG.releases.target(target)
     for stack in release.stacks:

@@ -3,16 +3,18 @@
 from dataclasses import replace
 from functools import cache
 
+from planner.answer.schema import to_json
 from planner.ask.estimate import estimating
 from planner.catalog.load import Catalog
+from planner.launch.given import Given
 from planner.launch.work import Work, work_of
 
 CATALOG = Catalog()
 DENSE = {"model": "llama-3.1-8b", "seq_len": "8192", "global_batch": "64"}
 MIXTURE = {"model": "mixtral-8x7b", "seq_len": "4096", "global_batch": "64"}
 NAMES = {"model": "workload.model", "seq_len": "workload.sequence_length", "global_batch": "workload.global_batch",
-         "method": "workload.method", "precision": "workload.precision", "stack": "workload.stack",
-         "gpus": "limits.gpus"}
+         "method": "workload.method", "optimizer": "workload.optimizer", "precision": "workload.precision",
+         "stack": "workload.stack", "gpus": "limits.gpus"}
 
 
 def words(text: str) -> dict[str, str]:
@@ -22,9 +24,16 @@ def words(text: str) -> dict[str, str]:
 @cache
 def placed(layout: str, node: str = "dgx-h100", **asked: str):
     """Return the estimate of a layout."""
+    return given(layout, node, **asked).placed
+
+
+@cache
+def given(layout: str, node: str = "dgx-h100", **asked: str) -> Given:
+    """Return the estimate of a layout, with the question that it answers."""
     values = {NAMES[name]: value for name, value in {**DENSE, **asked}.items()}
     ask = estimating(None, values, CATALOG, node=node, layout=words(layout), labels={})
-    return ask.answer().assignment
+    found = ask.answer().assignment
+    return Given(found, ask.scenario, to_json(found))
 
 
 def work(target: str, layout: str, node: str = "dgx-h100", **asked: str) -> Work:

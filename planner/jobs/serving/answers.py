@@ -79,7 +79,7 @@ def _service(catalog: Catalog, service: Service, candidates: Sequence[Candidate]
                         None if len(set(pick.hourly)) < 2 else pick.hourly)
         capacity = held(catalog, service, d, pick.column.rows, service.mean_length, pick.column.settings)
         made.append(served_assignment(
-            service.asked.label, service.asked.engine, d, pick.column.rows, capacity,
+            service, d, pick.column.rows, capacity,
             delivered_of(service, rate, mine, prefill, decode, pick.column.role),
             placed, residual(catalog, service, d), outcome))
     return made

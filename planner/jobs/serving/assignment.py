@@ -13,6 +13,7 @@ from planner.answer.breakdown import Memory, MemoryComponents, Time, TimeCompone
 from planner.answer.layout import Layout
 from planner.answer.level import Adapters, Percentiles, Replayed, Serving
 from planner.catalog.residuals import Residual
+from planner.jobs.serving.service import Service
 from planner.money.rent import RentalOffer
 from planner.physics.serving.adapters import slot_bytes
 from planner.physics.serving.capacity import Capacity
@@ -73,14 +74,13 @@ class ReplicaPlace:
     """Replicas in each hour, where they are not as many at every one."""
 
 
-def served_assignment(workload: str, stack: str, d: Deployment, rows: Replicas, held: Capacity, delivered: Delivered,
-                      placed: ReplicaPlace, residual: Residual, replayed: Replayed | None = None
-                      ) -> ServingAssignment:
+def served_assignment(service: Service, d: Deployment, rows: Replicas, held: Capacity, delivered: Delivered,
+                      placed: ReplicaPlace, residual: Residual, replayed: Replayed | None = None) -> ServingAssignment:
     """Return replicas of one layout (a table of one row) as an assignment.
 
     residual: measured over predicted seconds per token of comparable runs.
     """
-    candidate = d.candidates[0]
+    asked, candidate = service.asked, d.candidates[0]
     each, gpus = int(rows.gpus[0]), int(rows.gpus[0]) * placed.replicas
     tokens = delivered.rate * delivered.output / each
     fits = held.concurrency[0] >= 1
@@ -91,9 +91,11 @@ def served_assignment(workload: str, stack: str, d: Deployment, rows: Replicas, 
     load = 1 - np.exp(-delivered.batch) * (1 - delivered.busy)
     watts = nodes * placed.part * (power.idle + load * (power.load - power.idle))
     return ServingAssignment(
-        workload=workload, model=d.model.name, node=candidate.node.name, gpu=candidate.gpu.name, nodes=nodes, gpus=gpus,
+        workload=asked.label, model=d.model.name, node=candidate.node.name, gpu=candidate.gpu.name, nodes=nodes,
+        gpus=gpus,
         idle_gpus=placed.idle,
-        offer=offer.label if offer else None, sourcing=offer.how if offer else None, usd_per_node_hour=usd, stack=stack,
+        offer=offer.label if offer else None, sourcing=offer.how if offer else None, usd_per_node_hour=usd,
+        stack=asked.engine,
         layout=_layout(d, rows, placed.replicas, delivered.batch), memory=_memory(d, held, fits=bool(fits)),
         time=_time(d, rows, delivered, tokens, residual),
         serving=Serving(replicas=placed.replicas, requests_per_second=delivered.rate * placed.replicas,
@@ -105,6 +107,9 @@ def served_assignment(workload: str, stack: str, d: Deployment, rows: Replicas, 
                         prompts=placed.prompts,
                         part_of_nodes=None if placed.part > WHOLE else placed.part,
                         memory_fraction=placed.settings.fraction,
+                        max_model_len=service.length,
+                        kv_cache=None if asked.kv_cache == "auto" else asked.kv_cache,
+                        drafts=asked.speculative.tokens if asked.speculative else None,
                         adapters=_adapters(d, rows),
                         max_batched_tokens=placed.settings.tokens, max_sequences=placed.settings.sequences,
                         nodes_by_hour=placed.daily, replicas_by_hour=placed.hourly, replayed=replayed),

@@ -128,7 +128,7 @@ class BatchJob:
         usd = None if run.offer is None else run.offer.usd_per_node_hour
         placed = ReplicaPlace(run.column.gpus // column.gpus, run.column.nodes, run.offer, usd,
                               settings=column.settings)
-        made = served_assignment(self.asked.label, self.asked.engine, d, column.rows, capacity, delivered, placed,
+        made = served_assignment(self.service, d, column.rows, capacity, delivered, placed,
                                  residual(self.catalog, self.service, d))
         assert made.serving is not None
         return made.model_copy(update={

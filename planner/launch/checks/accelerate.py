@@ -12,7 +12,8 @@ from accelerate.utils import FullyShardedDataParallelPlugin, ParallelismConfig
 from accelerate.utils.launch import prepare_multi_gpu_env
 
 from planner.launch.checks.started import started
-from planner.launch.checks.trainer import NEUTRAL, synced, trained
+from planner.launch.checks.trainer import synced, trained
+from planner.launch.checks.words import NEUTRAL
 
 NESTED = ("fsdp_config", "parallelism_config")
 """Blocks in which Accelerate lets unknown keys by."""

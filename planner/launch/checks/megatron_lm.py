@@ -45,8 +45,6 @@ except ImportError:
 core._te_version = Version(TRANSFORMER_ENGINE)
 core.get_te_version = lambda: Version(TRANSFORMER_ENGINE)
 rope.fused_apply_rotary_pos_emb = rope.fused_apply_rotary_pos_emb_thd = lambda *_, **__: None
-CAPABILITY = {"volta": (7, 0), "turing": (7, 5), "ampere": (8, 0), "ada": (8, 9), "hopper": (9, 0),
-              "blackwell": (10, 0)}
 _STAGES = {"no_shard": 0, "optim": 1, "optim_grads": 2, "optim_grads_params": 3}
 _EXCHANGES = {"p2p": "ring", "a2a": "all-to-all", "allgather": "all-gather"}
 

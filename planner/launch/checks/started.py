@@ -6,9 +6,12 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 PATIENCE = 60
 """Seconds that a script may take to start something."""
@@ -44,7 +47,7 @@ class Started:
         return self.words[next(place for place, word in enumerate(self.words) if not word.startswith("--")):]
 
 
-def started(folder: Path, script: str, *launchers: str) -> Started:
+def started(folder: Path, script: str, *launchers: str, environment: Mapping[str, str] | None = None) -> Started:
     """Run a script of a folder up to the launcher that it calls. Raises RuntimeError where it calls none."""
     with TemporaryDirectory() as place:
         for name in launchers:
@@ -53,12 +56,18 @@ def started(folder: Path, script: str, *launchers: str) -> Started:
                 file.write(_STAND_IN.format(python=sys.executable))
             path.chmod(0o755)
         record = Path(place) / "started.json"
-        environment = {**os.environ, **_OURS, "PLANNER_STARTED": str(record),
-                       "PATH": f"{place}{os.pathsep}{os.environ['PATH']}"}
-        environment.pop("CUDA_DEVICE_MAX_CONNECTIONS", None)
-        ran = subprocess.run(["bash", str((folder / script).resolve())], env=environment, cwd=folder, text=True,
+        whole = {**os.environ, **_OURS, **(environment or {}), "PLANNER_STARTED": str(record),
+                 "PATH": f"{place}{os.pathsep}{os.environ['PATH']}"}
+        whole.pop("CUDA_DEVICE_MAX_CONNECTIONS", None)
+        ran = subprocess.run(["bash", str((folder / script).resolve())], env=whole, cwd=folder, text=True,
                              capture_output=True, timeout=PATIENCE, check=False)
         if not record.exists():
             raise RuntimeError(f"{script} started none of {', '.join(launchers)}: {ran.stderr.strip()[-300:]}")
         words, seen = json.loads(record.read_text())
     return Started(Path(words[0]).name, words[1:], seen)
+
+
+def yaml_of(path: Path) -> dict[str, Any]:
+    """Return a YAML file by the reader that the stacks have."""
+    found: dict[str, Any] = import_module("yaml").safe_load(path.read_text())
+    return found

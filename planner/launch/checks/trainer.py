@@ -13,6 +13,7 @@ import torch._dynamo
 import torch._inductor.compile_fx
 
 from planner.launch.checks.stand_ins import install
+from planner.launch.checks.words import OPTIMIZERS
 
 install("triton", "bitsandbytes", "liger_kernel", "flash_attn")
 torch.cuda.set_device = lambda *_: None
@@ -20,15 +21,6 @@ torch.cuda.is_available = lambda: True
 torch.cuda.device_count = lambda: 8
 torch.cuda.is_bf16_supported = lambda *_, **__: True
 torch.cuda.get_device_capability = lambda *_, **__: (9, 0)
-OPTIMIZERS = {"adamw_torch_fused": "adamw", "adamw_torch": "adamw", "adamw_bnb_8bit": "adamw-8bit",
-              "adamw_8bit": "adamw-8bit", "adamw_torch_4bit": "adamw-4bit", "sgd": "sgd-momentum",
-              "lion_32bit": "lion", "adafactor": "adafactor", "paged_adamw_32bit": "paged-adamw",
-              "paged_adamw_8bit": "paged-adamw-8bit"}
-NEUTRAL: dict[str, object] = {"tp": 1, "cp": 1, "pp": 1, "vpp": 1, "ep": 1, "sp": 0, "hsdp": 1, "stages": "even",
-                              "schedule": "1f1b", "nvme": 0}
-"""What a program that has no such axis comes to."""
-
-
 def trained(words: list[str], environment: dict[str, str]) -> tuple[Any, Any, dict[str, object]]:
     """Return the Trainer's arguments, those of the model (of TRL alone), and the axes that they say."""
     before = dict(os.environ)
@@ -65,6 +57,18 @@ def synced(arguments: Any) -> int:  # noqa: ANN401 - the stack's own class
     """Return the no_sync axis: whether gradients of micro-batches add up before they are reduced."""
     how = arguments.accelerator_config.gradient_accumulation_kwargs or {}
     return int(not how.get("sync_each_batch", False))
+
+
+def sharded(arguments: Any) -> dict[str, object]:  # noqa: ANN401
+    """Return the axes that FSDP's settings among the Trainer's arguments say."""
+    on, how = bool(arguments.fsdp), arguments.fsdp_config or {}
+    if not on:
+        return {"zero": 0, "offload": 0.0, "offload_parameters": 0.0}
+    assert int(how["version"]) == 2, "FSDP 2"
+    away = float(bool(how.get("cpu_offload")))
+    synchronized = {"no_sync": synced(arguments)} if arguments.gradient_accumulation_steps > 1 else {}
+    return {"zero": 3 if how["reshard_after_forward"] else 2, "offload": away, "offload_parameters": away,
+            **synchronized}
 
 
 def _module(path: Path) -> Any:  # noqa: ANN401

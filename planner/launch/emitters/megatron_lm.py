@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
-
 from planner.catalog.stack import StateBytes
 from planner.launch.axes import No, Settings, Table, only, settings_of
 from planner.launch.emitter import Emitter, plain
 from planner.launch.megatron import chunked_recompute, layer_string, model_flags, sharding_name
-from planner.launch.program import Part, Program, Variable, script, torchrun
+from planner.launch.program import Part, Program, Variable, array, script, torchrun
 from planner.launch.work import Work
 
 HOPPER_AND_OLDER = ("volta", "turing", "ampere", "ada", "hopper")
@@ -146,7 +144,7 @@ def emit(work: Work) -> Program:
            "lr-decay-style": "cosine", "weight-decay": 0.1, "clip-grad": 1.0, "eval-iters": 0, "eval-interval": 10**6,
            "log-interval": 1, "log-throughput": True, "save-interval": _save_interval(work)}
     sizes = f"--vocab-size {work.model.vocab}"
-    body = [*_array("MODEL", model), *_array("LAYOUT", layout), *_array("RUN", run),
+    body = [*array("MODEL", model), *array("LAYOUT", layout), *array("RUN", run),
             'RUN+=(--train-iters "$STEPS" --lr "$LEARNING_RATE" --save "$CHECKPOINTS" --load "$CHECKPOINTS")',
             'if [[ "$DATA" == mock ]]; then', f"  RUN+=(--mock-data --tokenizer-type NullTokenizer {sizes})", "else",
             '  RUN+=(--data-path "$DATA" --tokenizer-type HuggingFaceTokenizer --tokenizer-model "$TOKENIZER")', "fi",
@@ -181,14 +179,6 @@ def _notes(work: Work) -> tuple[str, ...]:
     if work.method == "full":
         notes.append("CHECKPOINTS has to hold the weights to start from, converted to Megatron's format.")
     return tuple(notes)
-
-
-def _array(name: str, settings: Settings) -> list[str]:
-    lines = [f"{name}=("]
-    for key, value in settings.items():
-        words = [] if value is True else list(value) if isinstance(value, list) else [value]
-        lines.append("  " + " ".join([f"--{key}", *(shlex.quote(str(word)) for word in words)]))
-    return [*lines, ")"]
 
 
 EMITTER = Emitter("megatron-lm", TABLE, emit)
