@@ -88,7 +88,7 @@ class Adapters(Frozen):
     """What they take of a GPU of the first stage, counted with the weights."""
 
 
-class Serving(Frozen):
+class ServingFigures(Frozen):
     """What a serving plan delivers within its latency targets."""
 
     replicas: int = Field(gt=0)

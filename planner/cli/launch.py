@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Folder for the files.")
 @click.option("--for", "targets", metavar="TARGET,..", help="What to write for; list names all. Default: the plan's "
               "own stack.")
-@click.option("--scheduler", metavar="NAME", help="What starts it: slurm or torchrun. Default: slurm for several "
-              "nodes.")
+@click.option("--scheduler", metavar="NAME", help="What starts it: slurm, torchrun, kubernetes, .. Default: slurm for "
+              "several nodes.")
 @click.option("--alternative", type=click.IntRange(1), metavar="N", help="Alternative N of the plan, in its order.")
 @click.option("--check", type=click.Path(path_type=Path), metavar="DIR", help="Have the parser of its stack read the "
               "files of a folder, where it is installed.")

@@ -24,7 +24,9 @@ def command(evidence: Path, stated: dict[str, str], as_json: bool, catalogs: tup
     """Compare predictions with the measurements in a CSV file.
 
     The kind of file is recognized by its header; the output of nccl-tests, vllm bench serve, SGLang's bench_serving and
-    GuideLLM is read too. Skipped rows are listed with -v; they change no exit code.
+    GuideLLM is read too, and so are logs of Megatron-LM, torchtitan and DeepSpeed, and the Trainer's
+    trainer_state.json, beside the plan.json that started the run. Skipped rows are listed with -v; they change no
+    exit code.
     """
     catalog = open_catalog(catalogs)
 

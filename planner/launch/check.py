@@ -18,6 +18,7 @@ from planner.catalog.releases import Target
 from planner.errors import InputError
 from planner.launch.folder import MANIFEST, PLAN
 from planner.launch.given import Given, given_of
+from planner.launch.place import place_of
 from planner.launch.served import Served, served_of
 from planner.launch.serving import names_of
 from planner.launch.work import Work, work_of
@@ -130,7 +131,8 @@ def check_folder(folder: Path, read: Callable[[Path], Plan | Assignment], catalo
     """Return lines that say what was checked and how it came out. Raises InputError where it is no such folder."""
     target = str(manifest_of(folder)["target"])
     (given,) = given_of(read(folder / PLAN))
-    return [*_scripts(folder), *_parsers(folder, told(given, catalog, target), catalog.releases.target(target), target)]
+    return [*_scripts(folder), *_parsers(folder, told(given, catalog, target), catalog.releases.target(target), target),
+            *_place(folder)]
 
 
 def told(given: Given, catalog: Catalog, target: str) -> Work | dict[str, Served]:
@@ -148,6 +150,33 @@ def wrong(lines: Sequence[str]) -> bool:
 
 def _scripts(folder: Path) -> list[str]:
     return [WRONG + problem for problem in syntax_errors(folder)] or ["bash reads every script"]
+
+
+def _place(folder: Path) -> list[str]:
+    """Return what the schemas or parser of the scheduler say of its files."""
+    manifest: Mapping[str, Any] = manifest_of(folder)
+    place = place_of(str(manifest["scheduler"]))
+    if not place.check:
+        return []
+    for python in interpreters():
+        (found,) = parsed(place.check, place.package, [folder], python)
+        if found.missing:
+            continue
+        if found.error:
+            return [f"{WRONG}{place.package} {found.release} refuses the files: {found.error}"]
+        wrongly = list(misplaced(manifest, found.resolved or {}))
+        return [f"{WRONG}{place.package} {found.release}: {one}" for one in wrongly] or [
+            f"{place.package} {found.release} accepts the files of {place.name}, with the plan's nodes and GPUs"]
+    return [f"not checked: {place.package} is not installed for {' or '.join(interpreters())}"]
+
+
+def misplaced(manifest: Mapping[str, Any], resolved: Mapping[str, object]) -> Iterator[str]:
+    """Yield every part whose copies, nodes and GPUs of each a scheduler takes for others."""
+    for part in manifest["parts"]:
+        if part["nodes"]:
+            expected = [part["copies"], part["nodes"], part["gpus"]]
+            if resolved.get(part["name"]) != expected:
+                yield f"{part['name']} is {resolved.get(part['name'])} (copies, nodes, GPUs), the plan has {expected}"
 
 
 def _parsers(folder: Path, work: Work | Mapping[str, Served], release: Target, target: str) -> list[str]:

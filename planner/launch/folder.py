@@ -90,7 +90,9 @@ def launched(given: Given, catalog: Catalog, target: str, scheduler: str | None 
     release = catalog.releases.target(target)
     if release.work != placed.kind:
         raise InputError(f"{target} is for {release.work}, and the plan is of {placed.kind}")
-    program = _program(given, catalog, target)
+    amd = catalog.gpu(placed.gpu).architecture.startswith("cdna")
+    program = replace(_program(given, catalog, target), image=release.image or "",
+                      resource="amd.com/gpu" if amd else "nvidia.com/gpu")
     place: Place = place_of(scheduler) if scheduler else usual_place(program)
     job = place.job(program, placed)
     image = (Variable("IMAGE", release.image or "", "Container image, where the place runs containers."),)

@@ -20,6 +20,10 @@ class Place:
 
     name: str
     job: Callable[[Program, Assignment], Job]
+    check: str = ""
+    """Module of `checks` that reads its files; none where only bash does."""
+    package: str = ""
+    """What it needs there."""
 
 
 @cache

@@ -59,6 +59,10 @@ class Program:
     variables: tuple[Variable, ...] = ()
     notes: tuple[str, ...] = ()
     """What the files cannot say, or a reader has to know before the start."""
+    image: str = ""
+    """Container that has it."""
+    resource: str = "nvidia.com/gpu"
+    """What Kubernetes calls its GPUs."""
     install: tuple[str, ...] = ()
     """What installs what its target does not: a router."""
     feedback: str = ""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from planner.answer.assignment import Assignment, TrainingAssignment
 from planner.answer.bought import Bought
 from planner.answer.breakdown import Evidence, Memory, Time
-from planner.answer.level import Percentiles, Replayed, Serving
+from planner.answer.level import Percentiles, Replayed, ServingFigures
 from planner.answer.show_as import Group, ShowAs
 from planner.render.figures import days, in_unit, milliseconds, percent
 from planner.render.layout_text import axes, in_words, prompts_of
@@ -81,7 +81,7 @@ def _largest(parts: dict[str, float], most: int | None) -> list[tuple[str, float
     return [*kept, (f"{len(others)} others", sum(amount for _, amount in others))]
 
 
-def latencies(serving: Serving) -> tuple[list[str], list[list[str]]]:
+def latencies(serving: ServingFigures) -> tuple[list[str], list[list[str]]]:
     """Return heads and rows of TTFT and TPOT: the target, and the percentiles as computed, and as replayed where they
     were; what a target asks for beside p50 and p95 is a column.
     """
@@ -212,7 +212,7 @@ def _step(time: Time, lacks: str = "of it by this method") -> Iterator[tuple[str
         yield "evidence", held_against(time.evidence, "speed", lacks)
 
 
-def _served(a: Assignment, serving: Serving) -> Iterator[tuple[str, str]]:
+def _served(a: Assignment, serving: ServingFigures) -> Iterator[tuple[str, str]]:
     tokens = serving.output_tokens_per_second_per_gpu * a.gpus
     if serving.users is not None:
         yield "users", f"{serving.users:,.4g} at once, each waiting for the answer before the next question"

@@ -235,13 +235,13 @@ def owned_nodes(name: str, count: int, catalog: Catalog) -> tuple[str, int]:
             return node.name, nodes
     if _gpu(name, catalog) is None:
         return candidate_nodes([name], catalog)[0], count
-    sizes = [(catalog.node(candidate_node).gpus, candidate_node) for candidate_node in candidate_nodes([name], catalog)]
+    sizes = [(catalog.node(node_type).gpus, node_type) for node_type in candidate_nodes([name], catalog)]
     if count < max(sizes)[0]:
         return candidate_nodes([f"{count}x{name}"], catalog)[0], 1
-    filled = [(size, one) for size, one in sizes if count % size == 0]
+    filled = [(size, type_name) for size, type_name in sizes if count % size == 0]
     if not filled:
         raise UnknownName("hardware (the GPU exists, but no such number of them in nodes)", f"{count}x{name}",
-                          [f"{size}x{one}" for size, one in sizes])
+                          [f"{size}x{type_name}" for size, type_name in sizes])
     size, node_name = min(filled, key=lambda pair: (-pair[0], pair[1]))
     return node_name, count // size
 

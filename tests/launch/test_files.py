@@ -57,7 +57,8 @@ def test_scripts_are_bash_and_of_the_nodes(scheduler, layout, tmp_path):
     for name, text in made.files.items():
         (tmp_path / name).write_text(text)
     assert not list(syntax_errors(tmp_path))
-    nodes = re.findall(r"--nodes=(\d+)|NNODES=(\d+)|--nnodes=(\d+)", "".join(made.files.values()))
+    said = r"(?:--nodes=|NNODES=|--nnodes=|completions: |numNodes: |num_nodes: |nodes: )(\d+)"
+    nodes = re.findall(said, "".join(made.files.values()))
     assert nodes
     (tmp_path / "broken.sh").write_text("if true; then")
     assert list(syntax_errors(tmp_path)), "the check can fail"

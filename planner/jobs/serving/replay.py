@@ -150,8 +150,8 @@ def replay(catalog: Catalog, service: Service, candidates: Sequence[Candidate], 
     transfer = transfer_of(catalog, service, candidates, picks)
 
     def went(trace: Trace, phases: Sequence[Phase]) -> Outcome:
-        found = run(service, groups, trace, policy, transfer, progress, phases=phases)
-        return found.delayed(outside(catalog, service, candidates, picks, found.input))
+        result = run(service, groups, trace, policy, transfer, progress, phases=phases)
+        return result.delayed(outside(catalog, service, candidates, picks, result.input))
 
     if trace is None and (day := day_of(service)) is not None:
         hours, many = day
