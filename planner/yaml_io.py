@@ -6,7 +6,6 @@ Anchors, aliases, tags, duplicate keys, several documents, deep nesting and larg
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -255,9 +254,8 @@ def input_error(error: ValidationError, document: Document) -> InputError:
     if kind == "not_bool":
         return document.error([*loc, first["ctx"]["name"]], first["msg"])
     if kind == "unknown_key":
-        at = [*loc, first["ctx"]["name"]]
         return InputError(f"{_dotted(loc)}{': ' if loc else ''}{first['msg']}", file=document.file or None,
-                          line=document.line(at))
+                          line=document.line([*loc, first["ctx"]["name"]]))
     if kind.startswith("value_error"):
         return document.error(loc, first["msg"].removeprefix("Value error, "))
     expected = _EXPECTED.get(kind) or first["msg"].replace("Input should be", "expected")
@@ -298,6 +296,5 @@ _Dumper.add_representer(str, _Dumper.text)
 
 def dump(data: object) -> str:
     """Write plain data as YAML, keys in the order given."""
-    stream = io.StringIO()
-    yaml.dump(data, stream, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
-    return stream.getvalue()
+    text: str = yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
+    return text
