@@ -49,16 +49,16 @@ def probe(folder: Path, catalog: Catalog, backend: Backend, as_of: str, *, dry_r
     machine = backend.machine()
     tasks = tasks_of(machine)
     journal = Journal(folder, machine) if backend.leads else None
-    left = [task for task in tasks if journal is None or task.key not in journal.found]
+    left = [task for task in tasks if journal is None or task.key not in journal.measured]
     if dry_run:
         return Probe(machine, tuple(tasks), tuple(left), seconds_of(left))
     for task, result in backend.measured(left):
         if journal is not None:
             journal.add(task.key, result)
-            progress(len(journal.found), len(tasks), task)
+            progress(len(journal.measured), len(tasks), task)
     if journal is None:
         return Probe(machine, tuple(tasks), (), 0.0)
-    probed = entries(machine, tasks, journal.found, catalog, as_of)
+    probed = entries(machine, tasks, journal.measured, catalog, as_of)
     files = [path for kind in dict.fromkeys(name.rpartition("/")[0] for name in probed.files)
              for path in write_folder(folder / kind, {name.rpartition("/")[2]: text for name, text in
                                                       probed.files.items() if name.rpartition("/")[0] == kind})]

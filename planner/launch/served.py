@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from planner.answer.assignment import Assignment, ServingAssignment
-from planner.answer.level import Serving
+from planner.answer.level import ServingFigures
 from planner.catalog.architecture import Model
 from planner.catalog.engine import Engine
 from planner.catalog.hardware import Gpu, Node
@@ -22,7 +22,7 @@ class Served:
     """Replicas of one layout on one node type: what an emitter turns into a command."""
 
     placed: ServingAssignment
-    serving: Serving
+    serving: ServingFigures
     asked: Asked | None
     """The workload of the question; none where an estimate does not say."""
     model: Model

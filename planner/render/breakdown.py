@@ -7,7 +7,7 @@ from itertools import groupby
 from planner.answer.assignment import Assignment
 from planner.answer.breakdown import Memory, Time
 from planner.answer.layout import Stage
-from planner.answer.level import Serving
+from planner.answer.level import ServingFigures
 from planner.render.facts import LONG, LabeledFigure, bill, facts, latencies, memory_parts, time_parts
 from planner.render.figures import milliseconds, percent
 from planner.render.layout_text import uneven
@@ -52,7 +52,7 @@ def show_assignment(page: Page, a: Assignment, confidence: float | None) -> None
                    bill(a.purchase))
 
 
-def show_latencies(page: Page, serving: Serving) -> None:
+def show_latencies(page: Page, serving: ServingFigures) -> None:
     """Print targets and latencies."""
     heads, rows = latencies(serving)
     page.table([Head(""), *(Head(head.replace(" ", "\n", head != "target"), True) for head in heads)], rows)

@@ -53,7 +53,8 @@ def render_comparison(compared: list[Compared], console: Console, *, traced: boo
         _show_short(page, compared, traced=traced)
         return
     page.paragraph(render_comparison_line(compared), "bold")
-    plans, without = [one for one in compared if one.assignments], [one.row for one in compared if not one.assignments]
+    plans = [plan for plan in compared if plan.assignments]
+    without = [plan.row for plan in compared if not plan.assignments]
     if plans:
         page.console.print()
         serves = of_services(compared)
@@ -147,7 +148,7 @@ def _sensitivity(page: Page, plans: list[Compared]) -> None:
 
 def _margin(page: Page, compared: list[Compared]) -> None:
     """Say how far the cheapest plan is from the next on other terms."""
-    plans = sorted((one.row.cost_usd, at) for at, one in enumerate(compared) if one.row.cost_usd is not None)
+    plans = sorted((plan.row.cost_usd, at) for at, plan in enumerate(compared) if plan.row.cost_usd is not None)
     if len(plans) < 2 or plans[1][0] <= plans[0][0] or plans[0][0] <= 0:
         return
     rise, (best, after) = plans[1][0] / plans[0][0] - 1, (compared[at] for _, at in plans[:2])

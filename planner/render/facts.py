@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from planner.answer.assignment import Assignment, TrainingAssignment
 from planner.answer.bought import Bought
 from planner.answer.breakdown import Evidence, Memory, Time
-from planner.answer.level import Percentiles, Replayed, Serving
+from planner.answer.level import Percentiles, Replayed, ServingFigures
 from planner.answer.show_as import Group, ShowAs
 from planner.render.figures import days, in_unit, milliseconds, percent
 from planner.render.layout_text import axes, in_words, prompts_of
@@ -81,15 +81,14 @@ def _largest(parts: dict[str, float], most: int | None) -> list[tuple[str, float
     return [*kept, (f"{len(others)} others", sum(amount for _, amount in others))]
 
 
-def latencies(serving: Serving) -> tuple[list[str], list[list[str]]]:
+def latencies(serving: ServingFigures) -> tuple[list[str], list[list[str]]]:
     """Return heads and rows of TTFT and TPOT: the target, and the percentiles as computed, and as replayed where they
     were; what a target asks for beside p50 and p95 is a column.
     """
     replay = serving.replayed
     rows = [("first token (TTFT)", serving.ttft_seconds, replay and replay.ttft_seconds),
             ("each token (TPOT)", serving.tpot_seconds, replay and replay.tpot_seconds)]
-    if not serving.tpot_seconds.p50:
-        del rows[1]
+    rows = rows if serving.writes else [("answer", *rows[0][1:])]
     if serving.e2e_seconds is not None:
         rows.append(("last token (E2E)", serving.e2e_seconds, replay and replay.e2e_seconds))
     asked = [each.asked for _, each, _ in rows if each.asked]
@@ -212,14 +211,15 @@ def _step(time: Time, lacks: str = "of it by this method") -> Iterator[tuple[str
         yield "evidence", held_against(time.evidence, "speed", lacks)
 
 
-def _served(a: Assignment, serving: Serving) -> Iterator[tuple[str, str]]:
+def _served(a: Assignment, serving: ServingFigures) -> Iterator[tuple[str, str]]:
     tokens = serving.output_tokens_per_second_per_gpu * a.gpus
     if serving.users is not None:
         yield "users", f"{serving.users:,.4g} at once, each waiting for the answer before the next question"
     yield "requests", (f"{serving.requests_per_second:,.4g} requests/s{prompts_of(a)} over "
                        f"{plural(serving.replicas, 'replica')}")
-    yield "output", (f"{serving.output_tokens_per_second_per_gpu:,.0f} output tokens/s/GPU, {show_count(tokens)} "
-                     "tokens/s in all")
+    if serving.writes:
+        yield "output", (f"{serving.output_tokens_per_second_per_gpu:,.0f} output tokens/s/GPU, {show_count(tokens)} "
+                         "tokens/s in all")
     yield "cache", f"{serving.kv_tokens:,} tokens per replica, at most {plural(serving.max_batch, 'sequence')}"
     yield from _step(a.time, "of it with such a model on this GPU architecture")
     if a.usd_per_node_hour is not None and tokens and serving.role != "prefill":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.answer.assignment import Assignment
-from planner.answer.level import Autoscaled, Serving
+from planner.answer.level import Autoscaled, ServingFigures
 from planner.answer.schema import Plan
 from planner.jobs.serving.estimate import ANSWERED
 from planner.render.layout_text import prompts_of
@@ -79,13 +79,14 @@ def capacity_sentence(assignment: Assignment, asked: float | None = None, *, off
         return (f"{fits}; {asked:,.4g} requests/s are too many: about {serving.requests_per_second:,.4g} are answered, "
                 "and the queue grows" + (", so that no latency target is met" if _targets(serving) else ""))
     load = "; no load is given, so this is the offline maximum, with every request queued" if offline else ""
-    return (f"{fits}; TTFT "
-            f"{show_seconds(serving.ttft_seconds.p50)}, TPOT {show_seconds(serving.tpot_seconds.p50)}, "
-            f"{serving.output_tokens_per_second_per_gpu:,.0f} output tokens/s/GPU at "
-            f"{serving.requests_per_second:,.4g} requests/s{load}{_targets(serving)}")
+    first = show_seconds(serving.ttft_seconds.p50)
+    speed = (f"TTFT {first}, TPOT {show_seconds(serving.tpot_seconds.p50)}, "
+             f"{serving.output_tokens_per_second_per_gpu:,.0f} output tokens/s/GPU" if serving.writes else
+             f"an answer takes {first}")
+    return f"{fits}; {speed} at {serving.requests_per_second:,.4g} requests/s{load}{_targets(serving)}"
 
 
-def _targets(serving: Serving) -> str:
+def _targets(serving: ServingFigures) -> str:
     """Return which latency targets are met, and by how much the others are missed; empty where none is set."""
     said = []
     for name, latency in (("TTFT", serving.ttft_seconds), ("TPOT", serving.tpot_seconds), ("E2E", serving.e2e_seconds)):

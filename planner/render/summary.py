@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planner.answer.assignment import Assignment
-from planner.answer.level import Serving
+from planner.answer.level import ServingFigures
 from planner.render.breakdown import VERDICT, at_confidence, show_latencies
 from planner.render.facts import facts, memory_parts, time_parts
 from planner.render.figures import days, percent
@@ -114,7 +114,7 @@ def _show_fleet(page: Page, shown: Sequence[Assignment]) -> None:
         page.paragraph(f"Paid for and idle: {plural(idle, 'GPU')}")
 
 
-def _seen(name: str, served: Serving | None) -> str:
+def _seen(name: str, served: ServingFigures | None) -> str:
     """Return what the replay of all replicas of a service showed, against its targets; empty without one."""
     if served is None or (replayed := served.replayed) is None:
         return ""

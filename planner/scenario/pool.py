@@ -94,18 +94,25 @@ def _owned(sourcing: Sourcing, catalog: Catalog, document: Document, defaults: D
 
 
 def _offers_asked(rent: Rent, catalog: Catalog, document: Document) -> Rent:
-    """Return `rent` with providers and regions spelled as the catalog spells them."""
+    """Return `rent` with providers and regions as the catalog spells them; a part of the world is all its regions."""
+    lists = catalog.price_lists if rent.regions else []
+
+    def regions(name: str) -> list[str]:
+        return sorted({region for prices in lists for region in prices.regions(name)})
+
     providers = {name.lower(): name for name in catalog.names("prices")} if rent.providers else {}
-    offers = [offer for prices in catalog.price_lists for offer in prices.offers] if rent.regions else []
-    regions = {offer.region.lower(): offer.region for offer in offers}
+    meant: dict[str, Callable[[str], list[str]]] = {
+        "providers": lambda name: [providers[name.lower()]] if name.lower() in providers else [], "regions": regions}
+    known = {"providers": list(providers.values()), "regions": sorted(
+        {area for prices in lists for area in prices.areas} | {o.region for prices in lists for o in prices.offers})}
     update: dict[str, tuple[str, ...]] = {"terms": rent.terms}
-    for field, known in (("providers", providers), ("regions", regions)):
-        names = []
+    for field, found in meant.items():
+        names: dict[str, None] = {}
         for at, name in enumerate(getattr(rent, field)):
             with named(document, "sourcing", "rent", field, at):
-                if name.lower() not in known:
-                    raise UnknownName(field.removesuffix("s"), name, known.values())
-                names.append(known[name.lower()])
+                if not found(name):
+                    raise UnknownName(field.removesuffix("s"), name, known[field])
+                names |= dict.fromkeys(found(name))
         update[field] = tuple(names)
     return rent.model_copy(update=update)
 
@@ -235,13 +242,13 @@ def owned_nodes(name: str, count: int, catalog: Catalog) -> tuple[str, int]:
             return node.name, nodes
     if _gpu(name, catalog) is None:
         return candidate_nodes([name], catalog)[0], count
-    sizes = [(catalog.node(candidate_node).gpus, candidate_node) for candidate_node in candidate_nodes([name], catalog)]
+    sizes = [(catalog.node(node_type).gpus, node_type) for node_type in candidate_nodes([name], catalog)]
     if count < max(sizes)[0]:
         return candidate_nodes([f"{count}x{name}"], catalog)[0], 1
-    filled = [(size, one) for size, one in sizes if count % size == 0]
+    filled = [(size, type_name) for size, type_name in sizes if count % size == 0]
     if not filled:
         raise UnknownName("hardware (the GPU exists, but no such number of them in nodes)", f"{count}x{name}",
-                          [f"{size}x{one}" for size, one in sizes])
+                          [f"{size}x{type_name}" for size, type_name in sizes])
     size, node_name = min(filled, key=lambda pair: (-pair[0], pair[1]))
     return node_name, count // size
 

@@ -77,7 +77,7 @@ def read_jobs(path: Path) -> JobLog:
     if not jobs:
         raise InputError("no job in it has both GPUs and an end" + "".join(
             f"; {count:,} {why}" for why, count in out.items()), file=str(path))
-    jobs.sort(key=lambda one: one[0])
+    jobs.sort(key=lambda entry: entry[0])
     submit, seconds, planned, gpus = (np.array(each) for each in zip(*jobs, strict=True))
     return JobLog(submit - submit[0], seconds, planned, gpus, tuple(sorted(out.items())))
 

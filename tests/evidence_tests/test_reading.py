@@ -71,7 +71,8 @@ def test_a_measurement_is_no_column_of_a_run_and_every_column_has_its_unit():
 
 
 @pytest.mark.parametrize(("content", "expected"), [
-    (b"", "the file is empty"), (b"\n\n", "the file is empty"), (b"a,b\n1,2\n", "the header is of no evidence file"),
+    (b"", "the file is empty"), (b"\n\n", "the file is empty"),
+    (b"a,b\n1,2\n", "the header is not that of an evidence file"),
     (b"id,global_batch_seqs,tokens_per_s_per_gpu\n\xff,1,2\n", "not UTF-8"),
     (b"id,id,global_batch_seqs,tokens_per_s_per_gpu\n", "'id' occurs twice"),
     (b'id,global_batch_seqs,tokens_per_s_per_gpu\n"a,1,2\n', "CSV syntax")])

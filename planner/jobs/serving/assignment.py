@@ -11,7 +11,7 @@ from planner.answer.assignment import ServingAssignment
 from planner.answer.bought import Bought
 from planner.answer.breakdown import Memory, MemoryComponents, Time, TimeComponents, evidence_of
 from planner.answer.layout import Layout
-from planner.answer.level import Adapters, Percentiles, Replayed, Serving
+from planner.answer.level import Adapters, Percentiles, Replayed, ServingFigures
 from planner.catalog.residuals import Residual
 from planner.jobs.serving.service import Service
 from planner.money.rent import RentalOffer
@@ -98,7 +98,7 @@ def served_assignment(service: Service, d: Deployment, rows: Replicas, held: Cap
         stack=asked.engine,
         layout=_layout(d, rows, placed.replicas, delivered.batch), memory=_memory(d, held, fits=bool(fits)),
         time=_time(d, rows, delivered, tokens, residual),
-        serving=Serving(replicas=placed.replicas, requests_per_second=delivered.rate * placed.replicas,
+        serving=ServingFigures(replicas=placed.replicas, requests_per_second=delivered.rate * placed.replicas,
                         ttft_seconds=delivered.ttft, tpot_seconds=delivered.tpot, e2e_seconds=delivered.e2e,
                         users=None if delivered.users is None else delivered.users * placed.replicas,
                         output_tokens_per_second_per_gpu=tokens,

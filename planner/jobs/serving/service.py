@@ -155,7 +155,7 @@ def _service(asked: Serving, catalog: Catalog, trace: Trace | None, whole: Trace
     assert asked.input is not None
     assert asked.output is not None
     low, high = prompts or (0, None)
-    part = _Part(asked.input, low, math.inf if high is None else high + 0.5)
+    part = _ServicePart(asked.input, low, math.inf if high is None else high + 0.5)
     # what is drawn at random from a stream comes the more at random
     gap_cv = math.sqrt(1 + part.share * (asked.gap_cv**2 - 1))
     stream = stream_of(part.quantile, asked.output.quantile, input=part.mean, output=asked.output.mean,
@@ -167,7 +167,7 @@ def _service(asked: Serving, catalog: Catalog, trace: Trace | None, whole: Trace
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _ServicePart:
     """Those of some lengths that lie between two numbers of tokens."""
 
     whole: Length

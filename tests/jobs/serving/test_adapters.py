@@ -54,7 +54,8 @@ def test_experts_have_adapters_each():
 
 
 @pytest.mark.parametrize(("more", "said"), [
-    ({"lora_rank": 16}, "lora_rank is of adapters"), ({"adapters": 4, "engine": "llama-cpp"}, "does not run requests"),
+    ({"lora_rank": 16}, "lora_rank applies to adapters"),
+    ({"adapters": 4, "engine": "llama-cpp"}, "does not run requests"),
     ({"adapters": 0}, "greater than 0|at least|above")])
 def test_what_has_no_effect_is_refused(more, said):
     with pytest.raises(InputError, match=said):
