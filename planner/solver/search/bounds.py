@@ -65,32 +65,60 @@ def time_bound(question: Question, rows: Layouts, time: TimeTerms) -> Floats:
     return _step(question, rows, time, np.zeros(len(rows)), even_slowest(question, rows, time))
 
 
-def stem_bound(question: Question, stems: Layouts, terms: LayerTerms, again: Floats | float = 0.0,
-               besides: Floats | float = 0.0, stage: Floats | float = 0.0) -> Floats:
+def stem_bound(question: Question, stems: Layouts, terms: LayerTerms) -> Floats:
     """Return the least step seconds of whatever grows from each stem, of the traffic only that of layers and pipeline.
-
-    Late axes add traffic, optimizer time and recompute, and choose between a split of their own and equal chunks.
-    again: seconds that all stages recompute for one micro-batch at least; besides: seconds a step beside its pipeline;
-    stage: seconds of the slowest stage at least.
     """
-    total = question.shape.layers * terms.layer + terms.first + terms.last + again
+    return StemSends.of(question, stems).bound(question, stems, terms)
 
-    def step(slowest: Floats, parts: Ints | int, sent: Floats) -> Floats:
-        steady, bubble = pipeline_seconds(slowest, total, parts, stems.micro_batches)
-        return steady + bubble + sent
 
-    chunks, sent = _most_chunks(question, stems), pipeline_traffic(question, stems)
-    slowest = np.maximum(_least_slowest(question, stems, terms, total), stage)
-    least = step(slowest, 1, sent)
-    if (chunks > 1).any():
-        # of all interleaved ones those with two chunks send least
-        even = step(np.maximum(slowest, even_slowest(question, stems, terms)), chunks,
-                    pipeline_traffic(question, stems.replace(vpp=np.full(len(stems), 2))))
-        least = np.where(chunks > 1, np.minimum(least, even), least)
-    if max(question.stack.schedules, key=SCHEDULES.index) in ("zero-bubble", "dualpipe"):
-        least = np.minimum(least, step(slowest, FILLED, sent))
-    found: Floats = (least + question.stack.step_overhead + besides) * terms.jitter
-    return found
+@dataclass(frozen=True, slots=True)
+class StemSends:
+    """What bounds a stem's step beside the seconds of its layers: its most chunks, and seconds of sends between stages
+    without interleaving, and with two chunks, which of all interleaved ones send least.
+    """
+
+    chunks: Ints
+    plain: Floats
+    interleaved: Floats
+
+    @classmethod
+    def of(cls, question: Question, stems: Layouts) -> StemSends:
+        """Return those of each stem."""
+        chunks, plain = _most_chunks(question, stems), pipeline_traffic(question, stems)
+        some, interleaved = np.flatnonzero(chunks > 1), plain
+        if len(some):
+            interleaved = plain.copy()
+            few = stems.take(some)
+            interleaved[some] = pipeline_traffic(question, few.replace(vpp=np.full(len(few), 2)))
+        return cls(chunks, plain, interleaved)
+
+    def take(self, rows: Ints | Mask) -> StemSends:
+        """Return those of the chosen stems."""
+        return StemSends(self.chunks[rows], self.plain[rows], self.interleaved[rows])
+
+    def bound(self, question: Question, stems: Layouts, terms: LayerTerms, again: Floats | float = 0.0,
+              besides: Floats | float = 0.0, stage: Floats | float = 0.0) -> Floats:
+        """Return the least step seconds of whatever grows from each of these stems.
+
+        Late axes add traffic, optimizer time and recompute, and choose between a split of their own and equal chunks.
+        again: seconds that all stages recompute for one micro-batch at least; besides: seconds a step beside its
+        pipeline; stage: seconds of the slowest stage at least.
+        """
+        total = question.shape.layers * terms.layer + terms.first + terms.last + again
+
+        def step(slowest: Floats, parts: Ints | int, sent: Floats) -> Floats:
+            steady, bubble = pipeline_seconds(slowest, total, parts, stems.micro_batches)
+            return steady + bubble + sent
+
+        slowest = np.maximum(_least_slowest(question, stems, terms, total), stage)
+        least = step(slowest, 1, self.plain)
+        if (self.chunks > 1).any():
+            even = step(np.maximum(slowest, even_slowest(question, stems, terms)), self.chunks, self.interleaved)
+            least = np.where(self.chunks > 1, np.minimum(least, even), least)
+        if max(question.stack.schedules, key=SCHEDULES.index) in ("zero-bubble", "dualpipe"):
+            least = np.minimum(least, step(slowest, FILLED, self.plain))
+        found: Floats = (least + question.stack.step_overhead + besides) * terms.jitter
+        return found
 
 
 def stem_recompute(question: Question, stems: Layouts, terms: LayerTerms, memory: MemoryTerms) -> Floats:

@@ -105,9 +105,8 @@ class Sieve:
     def held(self, stems: Layouts, source: Source) -> tuple[Layouts, Keys]:
         """Return the stems that their GPUs can hold and that meet every limit so, with their keys."""
         self.effort.check()
-        points, pricing, question = source.points, self.bounding.pricing, self.bounding.question
-        stems = stems.take(np.flatnonzero(self.bounding.holds(stems, source)))
-        steps = self.bounding.least_steps(stems, layer_terms(question, stems), source, self._near)
+        points, pricing = source.points, self.bounding.pricing
+        steps = self.bounding.least_steps(stems, source, self._near)
         fits = np.flatnonzero(np.isfinite(steps))
         self.out.removed["states"] += (len(stems) - len(fits)) * points
         stems = stems.take(fits)
