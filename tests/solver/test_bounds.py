@@ -40,7 +40,7 @@ def grown(case: Case | Small) -> Iterator[tuple[Layouts, Floats, Floats, Floats]
     for alike, group, _ in grid.stems():
         stems = joined([group.replace(candidate=np.full(len(group), one, np.int64)) for one in alike])
         terms = layer_terms(case.question, stems)
-        with_memory, _ = stems_steps(case.question, every, case.space.flash, stems, terms, grid.zero_stages(stems))
+        with_memory, _ = stems_steps(case.question, every, case.space.flash, stems, grid.zero_stages(stems))
         short = stems_short(case.question, every, case.space.flash, stems, grid.zero_stages(stems))
         rows = grid.grow(stems)
         at = dict(zip(stems_of(stems), range(len(stems)), strict=True))

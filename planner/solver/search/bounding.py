@@ -10,12 +10,12 @@ from planner.layouts.axes import Space
 from planner.layouts.memo import Memos
 from planner.layouts.offload import NOTHING, Offloaded, allowed, levels
 from planner.layouts.table import Floats, Ints, Layouts, Mask
-from planner.physics.training.estimate import TimeTerms, layer_terms, offloaded
+from planner.physics.training.estimate import TimeTerms, offloaded
 from planner.physics.training.memory import memory_terms
 from planner.physics.training.question import Question
 from planner.solver.search.bounds import Bound, bound, time_bound
 from planner.solver.search.found import Batch, Frontier
-from planner.solver.search.holding import least_short, stems_short, stems_steps
+from planner.solver.search.holding import least_short, stems_steps
 from planner.solver.search.job import Keys, Pricing
 from planner.solver.search.source import Source
 
@@ -86,13 +86,8 @@ class Bounding:
     def _worked_out(self, stems: Layouts, source: Source, near: Callable[[Layouts, Keys], Mask]
                     ) -> tuple[Floats, Mask]:
         """Return the least step seconds of stems, and of which less was worked out, as they are of no interest."""
-        steps, far = np.full(len(stems), np.inf), np.zeros(len(stems), bool)
-        held = np.flatnonzero(stems_short(self.question, self.levels, self.flash, stems, source.stages(stems)) <= 0)
-        stems = stems.take(held)
-        steps[held], far[held] = stems_steps(
-            self.question, self.levels, self.flash, stems, layer_terms(self.question, stems), source.stages(stems),
-            lambda some, steps: near(some, self.pricing.least(some, steps)))
-        return steps, far
+        return stems_steps(self.question, self.levels, self.flash, stems, source.stages(stems),
+                           lambda some, steps: near(some, self.pricing.least(some, steps)))
 
     def batches(self, rows: Layouts, time: TimeTerms, known: Ints) -> Iterator[tuple[Batch, Keys, Mask]]:
         """Yield the rows at every level of offload not in `known` yet, each with keys and what may be staged.

@@ -18,7 +18,7 @@ LEAST_SHARE = 2
 """Of that number this part at least, however few are hopeful."""
 MARGIN = 1.01
 """How far above the least sharp bound a search often ends."""
-FIRST_GROWN = 32
+FIRST_GROWN = 64
 """Stems grown at once, alike."""
 LARGEST_BATCH = 8192
 """Stems of a candidate sharpened or grown in one round at most."""

@@ -16,7 +16,7 @@ import numpy as np
 from planner.layouts.axes import RECOMPUTE
 from planner.layouts.offload import OFFLOAD_AXES, Offloaded, allowed
 from planner.layouts.table import Floats, Ints, Layouts, Mask, distinct, joined
-from planner.physics.training.estimate import LayerTerms, optimizer_seconds, with_swaps
+from planner.physics.training.estimate import LayerTerms, layer_terms, optimizer_seconds, with_swaps
 from planner.physics.training.memory import MemoryTerms, memory_terms
 from planner.physics.training.offload import offload_times
 from planner.physics.training.question import Question
@@ -56,16 +56,31 @@ def stems_short(question: Question, levels: Sequence[Offloaded], flash: Mask, st
     levels: the levels of offload that are searched; flash: which candidates have NVMe; stages: ZeRO stages, each with
     the stems that may have it.
     """
-    short = np.full(len(stems), np.inf)
-    for stage, left in _leaner(len(stems), stages):
-        columns: list[Ints] = [getattr(stems, name)[left] for name in STATES]
-        first, place = distinct(*columns)
-        for at in _leanest(question, levels, flash, stems.take(left[first]), stage):
-            short[left] = np.minimum(short[left], least_short(question, at, memory_terms(question, at))[place])
-    return short
+    least = np.full(len(stems), np.inf)
+    for _, left, short in _by_stage(question, levels, flash, stems, stages):
+        least[left] = np.minimum(least[left], short)
+    return least
 
 
-def stems_steps(question: Question, levels: Sequence[Offloaded], flash: Mask, stems: Layouts, terms: LayerTerms,
+def _by_stage(question: Question, levels: Sequence[Offloaded], flash: Mask, stems: Layouts,
+              stages: Iterable[tuple[int, Mask]]) -> Iterator[tuple[int, Ints, Floats]]:
+    """Yield the ZeRO stages at which stems may hold least, each with the stems that may have it and the bytes that they
+    are short of there.
+    """
+    leaner = np.zeros(len(stems), bool)
+    for stage, has in sorted(stages, key=lambda one: -one[0]):
+        # below ZeRO-2 nothing is gathered, so that sharding the optimizer only holds less
+        left = np.flatnonzero(has & ~leaner)
+        leaner |= has & (stage <= 1)
+        if len(left):
+            columns: list[Ints] = [getattr(stems, name)[left] for name in STATES]
+            first, place = distinct(*columns)
+            shorts = [least_short(question, at, memory_terms(question, at))
+                      for at in _leanest(question, levels, flash, stems.take(left[first]), stage)]
+            yield stage, left, np.min(shorts, axis=0)[place]
+
+
+def stems_steps(question: Question, levels: Sequence[Offloaded], flash: Mask, stems: Layouts,
                 stages: Iterable[tuple[int, Mask]], near: Near = everything) -> tuple[Floats, Mask]:
     """Return the least step seconds of whatever grows from each stem with what its memory forces: recompute, offload.
     And of which stems less was worked out, as they are of no interest.
@@ -73,21 +88,22 @@ def stems_steps(question: Question, levels: Sequence[Offloaded], flash: Mask, st
     Infinite where it cannot be held. near: which stems are of interest at given step seconds. Other arguments as of
     `stems_short`.
     """
-    least, cut, sends = np.full(len(stems), np.inf), np.zeros(len(stems), bool), StemSends.of(question, stems)
-    staged = list(_leaner(len(stems), stages))
-    who = np.concatenate([left for _, left in staged] or [np.zeros(0, np.int64)])
-    zero = np.concatenate([np.full(len(left), stage) for stage, left in staged] or [np.zeros(0, np.int64)])
+    least, cut, none = np.full(len(stems), np.inf), np.zeros(len(stems), bool), np.zeros(0, np.int64)
+    staged = [(stage, left[short <= 0]) for stage, left, short in _by_stage(question, levels, flash, stems, stages)]
+    who = np.concatenate([none, *(left for _, left in staged)])
+    zero = np.concatenate([none, *(np.full(len(left), stage) for stage, left in staged)])
+    held = np.unique(who)
+    who, all_ = np.searchsorted(held, who), _Stems.of(question, stems.take(held))
     # most is offloaded only where memory is short without
     for some in filter(None, (levels[:1], levels[1:])):
         every, place = np.tile(who, len(some)), np.tile(np.arange(len(who)), len(some))
-        now = joined([level.on(_at_stage(stems.take(who), zero)) for level in some])
+        now = joined([level.on(_at_stage(all_.rows.take(who), zero)) for level in some])
         open_ = np.ones(len(who), bool)
         legal = np.flatnonzero(allowed(now.columns, question.stack, flash))
         for start in range(0, len(legal), PIECE):
             mine = legal[start:start + PIECE]
-            at = every[mine]
-            found = _Stems(stems.take(at), terms.take(at), sends.take(at))
-            steps, short, far = _at_level(question, found, now.take(mine), near, least[at])
+            at = held[every[mine]]
+            steps, short, far = _at_level(question, all_.take(every[mine]), now.take(mine), near, least[at])
             np.minimum.at(least, at, steps)
             cut[at[far]] = True
             open_[place[mine]] = short
@@ -102,6 +118,11 @@ class _Stems:
     rows: Layouts
     terms: LayerTerms
     sends: StemSends
+
+    @classmethod
+    def of(cls, question: Question, stems: Layouts) -> _Stems:
+        """Return stems with what bounds them."""
+        return cls(stems, layer_terms(question, stems), StemSends.of(question, stems))
 
     def take(self, rows: Ints) -> _Stems:
         """Return the chosen ones."""
@@ -182,17 +203,6 @@ def _may_hold_more(question: Question, memory: MemoryTerms, other: MemoryTerms) 
             + np.maximum(0.0, other.live - memory.live))
     found: Mask = memory.layer.held(persist) - other.layer.held(persist) <= more
     return found
-
-
-def _leaner(count: int, stages: Iterable[tuple[int, Mask]]) -> Iterator[tuple[int, Ints]]:
-    """Yield the ZeRO stages at which stems may hold least, each with the stems that may have it."""
-    leaner = np.zeros(count, bool)
-    for stage, has in sorted(stages, key=lambda one: -one[0]):
-        # below ZeRO-2 nothing is gathered, so that sharding the optimizer only holds less
-        left = np.flatnonzero(has & ~leaner)
-        leaner |= has & (stage <= 1)
-        if len(left):
-            yield stage, left
 
 
 def _leanest(question: Question, levels: Sequence[Offloaded], flash: Mask, rows: Layouts, stage: int) -> list[Layouts]:

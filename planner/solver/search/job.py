@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from functools import cached_property
+from dataclasses import dataclass, field, fields
+from functools import cached_property, partial
 
 import numpy as np
 
 from planner.catalog.calibration import Reliability
 from planner.layouts.candidate import Candidate
+from planner.layouts.memo import Memo
 from planner.layouts.offload import OFFLOAD_AXES, level_of
 from planner.layouts.table import Floats, Ints, Layouts, Mask, distinct
 from planner.money.goodput import goodput, interruptions, running, spare_nodes
@@ -53,6 +54,8 @@ class Job:
     """Of its stack among those that are searched: of equals the first one's are taken."""
     timed: bool = True
     """False where nothing but the number of GPUs is asked, so that a faster GPU is no better."""
+    spares: Memo = field(default_factory=partial(Memo, 1), init=False, compare=False, repr=False)
+    """The usual spare nodes by GPUs and candidate, as far as they were asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,9 +191,17 @@ class Pricing:
 
     def usual_spares(self, rows: Layouts) -> Ints:
         """Return the spare nodes that cover repairs with the stated confidence, for each row."""
-        first, inverse = distinct(rows.gpus, rows.candidate)
-        few = rows.take(first)
-        return spare_nodes(self.job.reliability, few.gpus, self.nodes(few), self._reclaims(few))[inverse]
+        gpus, memo = rows.gpus, self.job.spares
+        first, inverse = distinct(gpus, rows.candidate)
+        codes = memo.codes(gpus[first], rows.candidate[first])
+        places = memo.places(codes)
+        found, unknown = np.zeros(len(first), np.int64), np.flatnonzero(places < 0)
+        found[places >= 0] = memo.at(places[places >= 0])[:, 0].astype(np.int64)
+        if len(unknown):
+            few = rows.take(first[unknown])
+            found[unknown] = spare_nodes(self.job.reliability, few.gpus, self.nodes(few), self._reclaims(few))
+            memo.add([codes[at] for at in unknown.tolist()], found[unknown, None].astype(np.float64))
+        return found[inverse]
 
     def _reclaims(self, rows: Layouts) -> Floats:
         """Return the node-hours until a node of each row is taken back."""
