@@ -131,8 +131,8 @@ _LAYERS = Memos()
 
 
 def _few_terms(question: Question, few: Layouts) -> Floats:
-    """Return of each row compute, tensor, context and all expert seconds of a layer, those that the ends of the pipeline
-    add, and what each recompute mode does, shape (rows, 6 + modes).
+    """Return of each row compute, tensor, context and all expert seconds of a layer, those that the ends of the
+    pipeline add, and what each recompute mode does, shape (rows, 6 + modes).
     """
     times = layer_times(question, few)
     share = trained_share(question)
