@@ -7,15 +7,16 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from benchmarks.table import table
-from planner.fit.knobs import Knob
-from planner.fit.solve import Linear
+from planner.fit.knobs import FitConstant
+from planner.fit.solve import Linearized
 
 
-def constants(knobs: Sequence[Knob], linear: Linear) -> Iterator[str]:
+def constants(knobs: Sequence[FitConstant], linear: Linearized) -> Iterator[str]:
     """Yield every fitted constant of training, about which `linear` is."""
     yield from ("", "## Constants", "",
-                "Each fitted constant of training, the rows and sources that it acts on, and the source without which "
-                "the others would leave it at its prior: such a constant says as much of that source as of its cause.",
+                "Each fitted constant of training, the rows and sources that it acts on, and the one source that "
+                "decides it, if the others would leave it at its prior: such a constant says as much about that "
+                "source as about its cause.",
                 "")
     lines = []
     for place in np.flatnonzero(linear.free).tolist():

@@ -21,10 +21,10 @@ HEAD = ("left out", "figures", "inside", "median width")
 def coverage(names: Sequence[str]) -> Iterator[str]:
     """Yield the lines of the section, for some files of residuals."""
     yield from ("", "## Intervals", "",
-                "How often the 5% to 95% interval holds a figure of what was left out of the constants, of the classes "
-                "and of the law that intervals follow, and how wide it is (upper end over lower). In-sample is what "
-                "`planner validate` prints of these files. Seen and unseen: whether rows of the same stack or engine "
-                "were left.")
+                "How often the 5% to 95% interval contains the figures of rows left out of the constants, of the "
+                "classes and of the law that intervals follow, and how wide it is (upper end over lower). In-sample "
+                "is what `planner validate` prints for these files. Seen and unseen: whether rows of the same stack "
+                "or engine remained.")
     catalog = Catalog()
     for name in names:
         what = RESIDUALS[name][1]

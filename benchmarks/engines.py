@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from planner.evidence.serve_speed import Group
+from planner.evidence.serve_speed import DeploymentRows
 from planner.layouts.table import Floats
 
 Place = tuple[str, str, str]
@@ -35,7 +35,7 @@ SHRUNK = 0.7
 """Of the variances of TYPICAL, where the error of what is left out is least."""
 
 
-def place_of(group: Group) -> Place | None:
+def place_of(group: DeploymentRows) -> Place | None:
     """Return the release that ran a group on its architecture; none of engines that are not fitted."""
     engine, row = group.engine, group.rows[0]
     if engine not in RELEASES:

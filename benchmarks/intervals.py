@@ -18,12 +18,12 @@ from benchmarks.releases import Fitted as Releases
 from planner.ask.calibrate import MEMORY, RESIDUALS, SERVING, STEP, Refit, learnt, refit_of
 from planner.catalog.fitted import FITTED, Fitted
 from planner.catalog.load import Catalog, data_root
-from planner.evidence.kinds import Evidence
+from planner.evidence.kinds import EvidenceFile
 from planner.evidence.reading import read_evidence
 from planner.evidence.spread import residuals_of
-from planner.fit.knobs import Knob, knobs_of
+from planner.fit.knobs import FitConstant, knobs_of
 from planner.fit.rows import Rows, TrainingRows, rows_of
-from planner.fit.solve import Linear, changed, slopes_of
+from planner.fit.solve import Linearized, changed, slopes_of
 from planner.fit.write import residual_file, save
 
 ROOT = Path(__file__).parents[1]
@@ -52,7 +52,7 @@ def main() -> int:
     return 0
 
 
-def evidence_of(name: str) -> list[Evidence]:
+def evidence_of(name: str) -> list[EvidenceFile]:
     """Return the files that residuals stand on."""
     return [read_evidence(EVIDENCE / f"{one}.csv") for one in FILES[name]]
 
@@ -69,7 +69,7 @@ def about_releases() -> About:
     return About.of(rows, rows.start)
 
 
-def about(rows: Rows, knobs: Sequence[Knob], catalog: Catalog, constants: Fitted) -> Linear:
+def about(rows: Rows, knobs: Sequence[FitConstant], catalog: Catalog, constants: Fitted) -> Linearized:
     """Return rows about constants that were fitted before.
 
     catalog: with the priors, as `knobs` have them.
@@ -81,12 +81,12 @@ def about(rows: Rows, knobs: Sequence[Knob], catalog: Catalog, constants: Fitted
     now = rows.residuals(changed(catalog, knobs, at))
     acts = [rows.acting(knob) if is_free else np.empty(0, np.int64) for knob, is_free in zip(knobs, free, strict=True)]
     jacobian = slopes_of(rows, knobs, catalog, at, now, acts, lambda share: None)
-    return Linear(rows, jacobian, now, at - np.array([knob.start for knob in knobs]),
+    return Linearized(rows, jacobian, now, at - np.array([knob.start for knob in knobs]),
                   np.array([knob.spread for knob in knobs]), free)
 
 
 @cache
-def shipped() -> tuple[list[Knob], Linear]:
+def shipped() -> tuple[list[FitConstant], Linearized]:
     """Return the constants that may be fitted, and the rows of training about the shipped ones."""
     priors = Catalog(unfitted=data_root("catalogs"))
     rows = TrainingRows(tuple(row for one in evidence_of(STEP) for row in rows_of(one, priors)))

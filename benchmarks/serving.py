@@ -8,7 +8,7 @@ from pathlib import Path
 from benchmarks.table import table
 from planner.answer.validation import Entry
 from planner.catalog.load import Catalog
-from planner.evidence.compare import Comparison, compare
+from planner.evidence.compare import EvidenceComparison, compare
 from planner.evidence.reading import read_evidence
 from planner.evidence.rows import ServeRow, ServeRun
 from planner.evidence.summary import SERVED, errors
@@ -95,7 +95,7 @@ def _worst(entries: list[Entry]) -> Iterator[str]:
          CAUSES.get(e.id, "not known")] for e in worst])
 
 
-def _reasons(found: Comparison) -> str:
+def _reasons(found: EvidenceComparison) -> str:
     shape = sum("shape is not stated" in reason for _, reason in found.skipped)
     return (f"{shape} of a model that the catalog lacks and whose shape is not stated, "
             f"{len(found.skipped) - shape} others")

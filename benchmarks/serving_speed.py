@@ -11,7 +11,7 @@ from benchmarks.intervals import about_releases
 from benchmarks.table import table
 from planner.answer.validation import Entry
 from planner.catalog.load import Catalog
-from planner.evidence.compare import Comparison, compare
+from planner.evidence.compare import EvidenceComparison, compare
 from planner.evidence.ranking import rank_served
 from planner.evidence.reading import read_evidence
 from planner.evidence.rows import ServeRow
@@ -46,14 +46,14 @@ def speed(path: Path) -> Iterator[str]:
     pairs = _pairs(found)
     yield from ("", "## Serving: speed of engines", "",
                 f"From {path.name}. Each release of an engine on a GPU architecture has constants fitted to these rows "
-                "(`catalogs/speeds`), each drawn to those near it. What counts for a question that nobody measured is "
-                "the error of rows that were left out of the fit, without those of MLPerf under limits of latency and "
-                "those of an experimental folder:", "")
+                "(`catalogs/speeds`), each drawn toward those near it. For a question that nobody has measured, the "
+                "error of rows left out of the fit is what counts (MLPerf under latency limits and an experimental "
+                "folder are not included):", "")
     yield from table(("left out", "quantity", "rows", "median", "p90"), about_releases().left_out())
-    yield from ("", "All errors below are in-sample. Regimes: `static` a batch that "
-                "starts together, `closed` a number of clients that each ask again when answered, `offline` every "
-                "request queued, `server` the largest rate within limits of latency, `decode` and `first` one phase "
-                "alone; `apart` is a closed loop over workers for prompts and for answers.", "")
+    yield from ("", "All errors below are in-sample. Regimes: `static` is a batch that starts together, `closed` a "
+                "number of clients that each ask again when answered, `offline` all requests queued at the start, "
+                "`server` the largest rate within latency limits, `decode` and `first` one phase alone; `apart` is "
+                "a closed loop with separate workers for prompts and answers.", "")
     yield from table(("quantity", *HEAD), [
         [name, *_figures([e for _, _, e in pairs if e.quantity == name])] for name in SPED])
     groups: tuple[tuple[str, Callable[[Pair], str]], ...] = (
@@ -75,7 +75,7 @@ def speed(path: Path) -> Iterator[str]:
         reasons.items(), key=lambda item: (-item[1], item[0]))])
 
 
-def _pairs(found: Comparison) -> list[Pair]:
+def _pairs(found: EvidenceComparison) -> list[Pair]:
     held = {row.id: (row, one) for row, one in found.speeds}
     return [(*held[entry.id], entry) for entry in found.served]
 
@@ -120,7 +120,7 @@ def _cause(identifier: str) -> str:
     return next((cause for start, cause in CAUSES if re.match(start, identifier)), "not known")
 
 
-def _order(found: Comparison) -> Iterator[str]:
+def _order(found: EvidenceComparison) -> Iterator[str]:
     order = rank_served(found.speeds)
     yield from ("", f"In {order['groups']} groups of rows that differ by their layout alone, the median rank "
                 f"correlation of tokens/s a GPU is {order['median_spearman']:.2f}; taking the layout predicted to be "

@@ -12,7 +12,7 @@ from planner.catalog.load import Catalog
 from planner.evidence.compare import PredictedRow
 from planner.evidence.ranking import rank
 from planner.evidence.summary import spread
-from planner.fit.rows import Measured, residuals
+from planner.fit.rows import FitRow, residuals
 from planner.layouts.table import Floats
 
 _MEGATRON = ("megatron-core", "megatron-bridge", "megatron-core-2025")
@@ -56,7 +56,7 @@ SHOWN = 0.01
 """A row is affected by a term that changes its step by more than this."""
 
 
-def by_class(rows: Sequence[Measured]) -> Iterator[str]:
+def by_class(rows: Sequence[FitRow]) -> Iterator[str]:
     """Yield the error of every class, over rows that state everything."""
     yield from ("Rows that leave nothing open; step time, by class:", "")
     found = []
@@ -77,12 +77,12 @@ def by_source(outcomes: Sequence[PredictedRow]) -> Iterator[str]:
         for name, r in found if r["groups"]])
 
 
-def ablation(rows: Sequence[Measured], catalog: Catalog) -> Iterator[str]:
+def ablation(rows: Sequence[FitRow], catalog: Catalog) -> Iterator[str]:
     """Yield what predictions are without each term, nothing refitted, over all rows and over those it affects."""
     base = residuals(rows, catalog)
     yield from ("", "## Terms", "",
-                "Without one term and nothing refitted: rows whose step it changes by more than "
-                f"{SHOWN:.0%}, the median change of those, and the error of all rows.", "")
+                "Each term left out in turn, nothing refitted: the rows whose step it changes by more than "
+                f"{SHOWN:.0%}, their median change, and the error of all rows.", "")
     without = {name: residuals(rows, catalog.changed(_values(catalog, change))) for name, change in SWITCHES.items()}
     for name in COMPONENTS:
         shares = [r.outcome.prediction.evaluation.step for r in rows]

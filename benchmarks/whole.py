@@ -43,10 +43,10 @@ def whole(path: Path) -> Iterator[str]:
     shares = catalog.whole_runs
     yield from (
         "", "## GPU-hours of whole runs", "",
-        f"From {path.name}: hours as published over those of the fastest layout that keeps what the row states. What "
-        "it leaves open (framework, batch, layout, number of GPUs) is assumed as was usual or searched, so these "
-        "errors are not those of a plan whose layout is used. Hours that the authors worked out from the speed of "
-        "steps (step-derived) hold no failures and nothing added; the others are scored.", "")
+        f"From {path.name}: published hours over those of the fastest layout that keeps what the row states. What it "
+        "leaves open (framework, batch, layout, number of GPUs) is assumed as was usual, or searched, so these "
+        "errors are not those of a plan whose layout is used. Hours that the authors derived from the step speed "
+        "(step-derived) include neither failures nor anything else; the others are scored.", "")
     kept = [one for one in found if one[0].run.run_class in WHOLE]
     left = _left_out([sample for _, _, sample in found], catalog)
     rows = []
@@ -62,15 +62,15 @@ def whole(path: Path) -> Iterator[str]:
         f"are both published and a prior worth {shares.prior.added.weight:.0f}. Beyond that, runs that name their "
         f"framework took {shares.framework_stated.factor:.2f} times what is computed, the others "
         f"{shares.framework_open.factor:.2f} times.", "",
-        "The goal of a median below 15% is missed: what is left is what these rows do not say (layout, batch, what "
-        "else the hours hold).", "", "Runs that are furthest off with their organization left out:", "")
+        "The goal of a median below 15% is missed: the rest is what these rows do not say (layout, batch, what else "
+        "the hours include).", "", "Runs that are furthest off with their organization left out:", "")
     errors = [(_error(one, left[_organization(one[2])]), one) for one in kept]
     errors.sort(key=lambda pair: -abs(pair[0]))
     yield from table(("run", "measured over computed", "error", "what is known"), [
         (row.id, f"{sample.ratio:.2f}", f"{error:+.0%}", CAUSES.get(row.id, ""))
         for error, (row, _, sample) in errors[:WORST]])
-    yield from ("", "By hand, 6 FLOPs a parameter and token at the peak of the GPUs, beside the steps that are "
-                "computed and the hours that were published (share of the peak in brackets):", "")
+    yield from ("", "By hand: 6 FLOPs per parameter and token at the peak of the GPUs, beside the computed steps and "
+                "the published hours (share of the peak in parentheses):", "")
     yield from table(("run", "6ND at the peak", "computed steps", "published hours"),
                      [_by_hand(row, prediction, catalog) for row, prediction, _ in found if row.id in BY_HAND])
 

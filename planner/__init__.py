@@ -2,7 +2,7 @@
 
 The map. A module imports only from the rooms above its own, and from its own (tests/test_architecture.py).
 
-    units.py errors.py version.py text_io.py yaml_io.py   the unit is part of the value; the exception tree; files
+    units/ errors.py version.py text_io.py yaml_io.py     the unit is part of the value; the exception tree; files
     process/                 workers that end with their parent; Ctrl-C at any moment
     catalog/     WHAT EXISTS             hardware, models, prices, stacks, engines: each fact with its source
     scenario/    WHAT IS ASKED           workloads by kind, hardware, sourcing, limits, objective
@@ -15,8 +15,10 @@ The map. A module imports only from the rooms above its own, and from its own (t
     jobs/        EVERY KIND OF WORK      job.py says what a kind is; training/ serving/: question to columns to answer
     evidence/    HOW FAR TO TRUST IT     predicted against measured
     fit/         WHICH CONSTANTS         those that measured runs decide
+    probe/       WHAT IS MEASURED        rates of this machine, with torch
     ask/         EVERY VERB              plan, estimate, compare, explain, hold, validate, calibrate: knows no kind
     render/      HOW IT READS            text and HTML
+    launch/      WHAT STARTS IT          emitters/ files of stacks, places/ jobs of schedulers, checks/ by own parsers
     sweeping/    WHAT IF                 variants, resumable, on local cores or a Dask cluster
     api/         PYTHON                  the public functions
     cli/         THE TERMINAL            one file a command: arguments in, exit code out

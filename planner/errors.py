@@ -34,8 +34,8 @@ _WORD = re.compile(rf"\S{{{LONGEST_WORD + 1},}}")
 
 def shortened(message: str) -> str:
     """Return a message with long values cut, so that where it happened and what was expected stay readable."""
-    text = _QUOTE.sub(lambda found: f"{found[0][:57]}...{found[1]}", message)
-    text = _WORD.sub(lambda found: f"{found[0][:300]}...{found[0][-40:]}", text)
+    text = _QUOTE.sub(lambda match: f"{match[0][:57]}...{match[1]}", message)
+    text = _WORD.sub(lambda match: f"{match[0][:300]}...{match[0][-40:]}", text)
     return text if len(text) <= LONGEST_MESSAGE else f"{text[:LONGEST_MESSAGE - 300]} ... {text[-290:]}"
 
 

@@ -31,7 +31,7 @@ def visible(text: str) -> str:
 def json_text(data: object, *, indent: int | None = None) -> str:
     """Return data as JSON that any terminal may be shown and any file may hold. Raises ValueError for NaN."""
     text = json.dumps(data, indent=indent, ensure_ascii=False, allow_nan=False)
-    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def io_error(error: OSError | ValueError, path: Path, doing: str = "cannot read") -> PlannerError:
@@ -71,14 +71,14 @@ def decoded(raw: bytes, file: str) -> str:
 def real(path: Path) -> Path:
     """Return a path with its links followed. Raises InputError where they lead round in a circle, or it is too long."""
     try:
-        found = path.resolve()
+        resolved = path.resolve()
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-            found.stat()
+            resolved.stat()
     except RuntimeError:  # how pathlib says that links lead round in a circle
         raise io_error(OSError(errno.ELOOP, os.strerror(errno.ELOOP)), path) from None
     except (OSError, ValueError) as error:
         raise io_error(error, path) from None
-    return found
+    return resolved
 
 
 def write_text(path: Path, text: str) -> None:

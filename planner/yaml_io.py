@@ -71,7 +71,7 @@ class Frozen(BaseModel):
                         "key": _short(key), "hint": did_you_mean(str(key), known), "name": key})
                 types = (known[key].annotation, *get_args(known[key].annotation))
                 if isinstance(value, bool) and bool not in types:
-                    raise PydanticCustomError("not_bool", "true or false is no value here", {"name": key})
+                    raise PydanticCustomError("not_bool", "true or false is not a value here", {"name": key})
         return data
 
 

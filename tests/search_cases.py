@@ -17,7 +17,7 @@ from planner.layouts.candidate import Candidate
 from planner.layouts.enumerate import Enumeration, Grid, enumerate_layouts
 from planner.layouts.rules import Facts
 from planner.physics.training.question import Question, computes, question_of
-from planner.solver.fleet.problem import FleetOffer, Limits, RunProblem
+from planner.solver.fleet.problem import FleetLimits, FleetOffer, RunProblem
 from planner.solver.fleet.single import single
 from planner.solver.search.found import Frontier, StagedLayout
 from planner.solver.search.job import DOUBLINGS, Job
@@ -122,7 +122,8 @@ def choose(question: Question, grid: Grid, job: Job, effort: Effort = UNLIMITED,
     """Return the choice of one job's fleet, as `planner plan` makes it, and (not each) as `planner explain` does."""
     frontier = search_grid(question, grid, job, effort, each=each)
     runs = tuple(one.column for one in sorted(frontier.found, key=lambda one: one.key))
-    problem = RunProblem(runs, job.offers, job.objective, Limits(job.deadline_us, job.budget_cents, job.max_power_w))
+    problem = RunProblem(runs, job.offers, job.objective,
+                         FleetLimits(job.deadline_us, job.budget_cents, job.max_power_w))
     found = single(problem, frontier.open_bound[0] if frontier.open_bound else None)
     best = next((one for one in frontier.found if found.choice and one.column == found.choice.column), None)
     return Choice(found.status, found.value, found.bound, best, frontier)

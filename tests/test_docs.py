@@ -180,6 +180,46 @@ def test_every_file_that_a_page_names_exists(page):
     assert not gone, f"{place(page)} names {gone}"
 
 
+NAMED_IN = re.compile(r"`(?:class )?(\w+)`[^`.|]{0,40}? (?:in|of|from) `((?:[\w/]+/)?\w+\.py)`")
+"""A name that a page says is in a module: "`MEASURES` in `ask/explain/relaxing.py`"."""
+HAS = re.compile(r"`((?:[\w/]+/)?\w+\.py)`: (?:an? |the )?`(\w+)`")
+"""The same the other way round: "`solver/search/job.py`: `complexities`"."""
+
+
+def modules_named(name):
+    return [path for top in ("planner", "tests") for path in (ROOT / top).rglob("*.py")
+            if f"/{place(path)}".endswith(f"/{name}")]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page != CHANGELOG], ids=place)
+def test_every_name_that_a_page_says_a_module_has_is_there(page):
+    text = flat(FENCE.sub("", page.read_text()))
+    named = [*NAMED_IN.findall(text), *((name, module) for module, name in HAS.findall(text))]
+    gone = [(name, module) for name, module in named if modules_named(module)
+            and not any(re.search(rf"\b{name}\b", path.read_text()) for path in modules_named(module))]
+    assert not gone, f"{place(page)} says that these are there: {gone}"
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page != CHANGELOG], ids=place)
+def test_every_folder_and_dotted_name_of_the_package_exists(page):
+    text = FENCE.sub("", page.read_text())
+    folders = re.findall(r"`((?:planner|tests|catalogs|scenarios|benchmarks)/(?:[\w/]+/)?)`", text)
+    dotted = re.findall(r"`planner\.(\w+)[(`]", text)
+    classes = re.findall(r"`([A-Z][a-z]\w+)\.(\w+)[(`]", text)
+    source = "\n".join(path.read_text() for path in (ROOT / "planner").rglob("*.py"))
+    assert [folder for folder in folders if not (ROOT / folder).is_dir()] == []
+    assert [name for name in dotted if not hasattr(package, name)] == []
+    assert [(owner, name) for owner, name in classes
+            if f"class {owner}" not in source or not re.search(rf"\b{name}\b", source)] == []
+
+
+def test_what_names_of_modules_are_checked():
+    pages = flat("\n".join(FENCE.sub("", page.read_text()) for page in PAGES if page != CHANGELOG))
+    assert ("MEASURES", "ask/explain/relaxing.py") in NAMED_IN.findall(pages)
+    assert ("planner/solver/search/job.py", "complexities") in HAS.findall(pages)
+    assert NAMED_IN.findall("`gone` in `solver/check.py`") == [("gone", "solver/check.py")]
+
+
 SAID = sorted(path for room in ("answer", "ask", "cli", "jobs", "render", "scenario")
               for path in (ROOT / "planner" / room).rglob("*.py"))
 """Modules whose words users read: messages, help, tables, and descriptions of the JSON Schema."""

@@ -356,7 +356,7 @@ def test_a_zip_is_read_within_limits(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     refused("expected a zip with 1 to 100 CSV files, got 0")
     refused("expected a zip with 1 to 100 CSV files, got 101", **{f"p{i}": "" for i in range(101)})
-    refused("two CSV files of the zip are of one provider", **{"a/aws": "", "b/aws": ""})
+    refused("two CSV files in the zip have the same provider", **{"a/aws": "", "b/aws": ""})
     monkeypatch.setattr(gpuhunt, "MAX_BYTES", 2**20)
     refused("unpacked, the CSV files are larger than 1 MiB", a=" " * 2**19, b=" " * (2**19 + 1))
     path = tmp_path / "other.zip"

@@ -87,7 +87,7 @@ def test_what_is_no_file_is_named(tmp_path):
     ("name: x\ninner:\n  count: 0", 3, "inner.count: expected greater than 0, got 0"),
     ("name: x\ninner:\n  count: many", 3, "inner.count: expected a whole number, got 'many'"),
     ("name: x\ninner:\n  count: 1.5", 3, "inner.count: expected a whole number, got 1.5"),
-    ("name: x\ninner:\n  count: true", 3, "inner.count: true or false is no value here"),
+    ("name: x\ninner:\n  count: true", 3, "inner.count: true or false is not a value here"),
     ("name: x\ninner:\n  cuont: 1", 3, "inner: unknown key 'cuont'; did you mean count?"),
     ("name: x\ninner: 3", 2, "inner: expected keys and values below it, got 3"),
     ("name: x\nmany:\n - count: 1\n - {}", 4, "many.1.count: required, but missing"),

@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 from planner.answer.bought import Bought
 from planner.answer.breakdown import RELATIVE, Memory, Time
 from planner.answer.layout import Layout
-from planner.answer.level import Serving
+from planner.answer.level import ServingFigures
 from planner.answer.portfolio import Segment
 from planner.answer.show_as import ShowAs
 from planner.answer.shown import Shown, Table, flat
@@ -105,7 +105,7 @@ class Placement(Shown, Frozen):
     """Where bytes go."""
     time: Time
     """Where seconds go."""
-    serving: Serving | None = None
+    serving: ServingFigures | None = None
     """For a service only."""
     goodput: float | None = Field(default=None, gt=0, le=1)
     """Productive share of wall time: what failures, checkpoints and restarts leave."""

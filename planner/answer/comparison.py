@@ -95,9 +95,9 @@ class Comparison(Shown, Frozen):
 
     def headline(self) -> str:
         """Return how many have a plan, and the best."""
-        found = [row for row in self.rows if row.gpus is not None]
-        best = f"; best {found[0].offer or found[0].node}: {', '.join(_figures(found[0]))}" if found else ""
-        return f"{plural(len(self.rows), 'row')}, {len(found):,} with a plan{best}"
+        rows = [row for row in self.rows if row.gpus is not None]
+        best = f"; best {rows[0].offer or rows[0].node}: {', '.join(_figures(rows[0]))}" if rows else ""
+        return f"{plural(len(self.rows), 'row')}, {len(rows):,} with a plan{best}"
 
     def table(self) -> Table:
         """Return one row a candidate and offer."""

@@ -88,8 +88,8 @@ class Explanation(Shown, Frozen):
         """Return the status, the objective, and what is explained."""
         if self.infeasible is not None:
             return f"infeasible: {'; '.join(self.infeasible.because)}"
-        asked = [f"{_choice(one.asked)} {one.verdict}" for one in self.why_not]
-        binding = [one.limit for one in self.worth if one.binds]
+        asked = [f"{_choice(why_not.asked)} {why_not.verdict}" for why_not in self.why_not]
+        binding = [worth.limit for worth in self.worth if worth.binds]
         told = "; ".join(asked) or (f"binding: {', '.join(binding)}" if binding else "no limit binds")
         return f"{self.status}: {self.objective.shown()}; {told}"
 
@@ -98,13 +98,13 @@ class Explanation(Shown, Frozen):
         if self.why_not:
             return ("choice", "verdict", "because"), [(_choice(o.asked), o.verdict, o.because) for o in self.why_not]
         if self.infeasible is not None:
-            return ("because",), [(one,) for one in self.infeasible.because]
+            return ("because",), [(reason,) for reason in self.infeasible.because]
         return (("limit", "given", "used", "binds", "one unit more", "saves"),
                 [(o.limit, o.given, o.used, o.binds, o.unit, o.saves) for o in self.worth])
 
     def records(self) -> list[Mapping[str, object]]:
         """Return one row a choice asked about, else one a limit."""
-        return [flat(one) for one in (self.why_not or self.worth)]
+        return [flat(why_not) for why_not in (self.why_not or self.worth)]
 
 
 def _choice(asked: Mapping[str, str]) -> str:

@@ -24,11 +24,11 @@ def upgraded(data: object) -> object:
     if not isinstance(provenance, dict) or not all(isinstance(data.get(key, []), list) for key in lists):
         return {**data, "schema": SECOND}  # what is wrong is refused by its name
     said = [_default(text) for text in _list(provenance.get("defaults")) if isinstance(text, str)]
-    by_name = {one["name"]: one["value"] for one in said if one["name"] in _FIELDS}
-    kept = [one for one in said if one["name"] not in _FIELDS]
+    by_name = {default["name"]: default["value"] for default in said if default["name"] in _FIELDS}
+    kept = [default for default in said if default["name"] not in _FIELDS]
     scenario = _mapping(provenance.get("scenario"))
-    placed = {key: [_placed(_mapping(one), scenario, by_name if key == "assignments" else None)
-                    for one in data[key]] for key in lists if key in data}
+    placed = {key: [_placed(_mapping(part), scenario, by_name if key == "assignments" else None)
+                    for part in data[key]] for key in lists if key in data}
     notes = [by_name["not_held"]] if "not_held" in by_name else []
     return {**data, **placed, "schema": SECOND, "notes": notes,
             "provenance": {**provenance, "defaults": kept, **_asked_beside(by_name)}}
@@ -43,37 +43,38 @@ def _default(text: str) -> dict[str, str]:
 
 def _asked_beside(said: Mapping[str, str]) -> dict[str, Any]:
     """Return what was asked beside the scenario."""
-    found: dict[str, Any] = {"prefer": "simple"} if "prefer" in said else {}
+    beside: dict[str, Any] = {"prefer": "simple"} if "prefer" in said else {}
     if "pareto" in said:
-        found["pareto"] = [_MEASURES[name] for name in said["pareto"].split(", ")[0].split(",") if name in _MEASURES]
-    return found
+        beside["pareto"] = [_MEASURES[name] for name in said["pareto"].split(", ")[0].split(",") if name in _MEASURES]
+    return beside
 
 
-def _placed(one: dict[str, Any], scenario: Mapping[str, Any], said: Mapping[str, str] | None) -> dict[str, Any]:
+def _placed(assigned: dict[str, Any], scenario: Mapping[str, Any], said: Mapping[str, str] | None) -> dict[str, Any]:
     """Return an assignment with what the defaults said of it; of alternatives nothing was said."""
-    asked, layout = _asked(scenario, one.get("workload")), _mapping(one.get("layout"))
+    asked, layout = _asked(scenario, assigned.get("workload")), _mapping(assigned.get("layout"))
     known: dict[str, Any] = {name: asked[name] for name in ("model", "method") if name in asked}
-    if one.get("offer"):
-        known["sourcing"] = "buy" if "purchase" in one else "owned" if " owned " in f" {one['offer']}" else "rent"
+    if assigned.get("offer"):
+        owned = " owned " in f" {assigned['offer']}"
+        known["sourcing"] = "buy" if "purchase" in assigned else "owned" if owned else "rent"
     if asked.get("kind") == "training" and "tokens" not in asked:
         # what only holds a model was called by its method, and by its model where several were asked for
-        known["method"], _, model = str(one.get("workload")).partition(" ")
+        known["method"], _, model = str(assigned.get("workload")).partition(" ")
         known["model"] = model or asked.get("model")
-    if one.get("kind") != "training":
-        return {**one, **known}
+    if assigned.get("kind") != "training":
+        return {**assigned, **known}
     if said is not None:
         layout = {**layout, "schedule": said.get("schedule", "1f1b"), "no_sync": "no_sync" in said,
                   **({"sequence_parallel": False} if "sequence_parallel" in said else {}),
                   **({"cp_method": "all-to-all"} if "context_parallel" in said else {})}
     parts = [part for name in ("dp", "micro_batch", "micro_batches") if isinstance(part := layout.get(name), int)]
     known["global_batch"] = math.prod(parts) if len(parts) == 3 else None
-    return {**one, **known, "sequence_length": asked.get("sequence_length"), "layout": layout}
+    return {**assigned, **known, "sequence_length": asked.get("sequence_length"), "layout": layout}
 
 
 def _asked(scenario: Mapping[str, Any], label: object) -> dict[str, Any]:
     """Return the workload that an assignment is of; empty where the scenario does not tell which."""
-    several = [_mapping(one) for one in _list(scenario.get("workloads"))]
-    named = (one for one in several if label in (one.get("name"), one.get("model")))
+    several = [_mapping(workload) for workload in _list(scenario.get("workloads"))]
+    named = (workload for workload in several if label in (workload.get("name"), workload.get("model")))
     return next(named, {}) if several else _mapping(scenario.get("workload"))
 
 

@@ -88,7 +88,7 @@ class Adapters(Frozen):
     """What they take of a GPU of the first stage, counted with the weights."""
 
 
-class Serving(Frozen):
+class ServingFigures(Frozen):
     """What a serving plan delivers within its latency targets."""
 
     replicas: int = Field(gt=0)
@@ -125,6 +125,12 @@ class Serving(Frozen):
     """Of a step, the prefill chunk, as the engine must be told; left out likewise."""
     max_sequences: int | None = Field(default=None, gt=0, exclude_if=absent)
     """Of a step, as the engine must be told; left out likewise."""
+    max_model_len: int | None = Field(default=None, gt=0, exclude_if=absent)
+    """Tokens of the longest request that they accept; left out in plans of before."""
+    kv_cache: str | None = Field(default=None, exclude_if=absent)
+    """Format of keys and values, where it is not the engine's default."""
+    drafts: int | None = Field(default=None, gt=0, exclude_if=absent)
+    """Tokens drafted ahead in each step; left out where none are."""
     adapters: Adapters | None = Field(default=None, exclude_if=absent)
     """The LoRA adapters served beside the model; the key is left out where there are none."""
     nodes_by_hour: tuple[int, ...] | None = Field(default=None, exclude_if=absent)

@@ -192,7 +192,8 @@ class Plan(Shown, Frozen):
         if self.infeasible is not None:
             return f"infeasible: {'; '.join(self.infeasible.because)}"
         status = ": ".join(filter(None, (self.status, self.objective.shown())))
-        return "; ".join((status, *(": ".join(filter(None, (one.hardware, one.price))) for one in self.assignments)))
+        return "; ".join((status, *(": ".join(filter(None, (assignment.hardware, assignment.price)))
+                                    for assignment in self.assignments)))
 
     def table(self) -> Table:
         """Return the assignments, then the alternatives."""
@@ -203,8 +204,8 @@ class Plan(Shown, Frozen):
 
     def records(self) -> list[Mapping[str, object]]:
         """Return one row an assignment or alternative, told apart by `role`."""
-        return [*({"role": "plan", **flat(one)} for one in self.assignments),
-                *({"role": "alternative", **flat(one)} for one in self.alternatives)]
+        return [*({"role": "plan", **flat(assignment)} for assignment in self.assignments),
+                *({"role": "alternative", **flat(alternative)} for alternative in self.alternatives)]
 
     @model_validator(mode="before")
     @classmethod

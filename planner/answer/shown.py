@@ -48,8 +48,8 @@ class Shown(ABC):
         """Return a table that needs nothing around it, as notebooks ask for; every text is escaped."""
         heads, rows = self.table()
         more = len(rows) - LONGEST
-        shown = "".join(f"<tr>{''.join(_cell('td', one) for one in row)}</tr>" for row in rows[:LONGEST])
-        head = f"<tr>{''.join(_cell('th', one) for one in heads)}</tr>"
+        shown = "".join(f"<tr>{''.join(_cell('td', cell) for cell in row)}</tr>" for row in rows[:LONGEST])
+        head = f"<tr>{''.join(_cell('th', title) for title in heads)}</tr>"
         rest = f"<p>and {more:,} more</p>" if more > 0 else ""
         return (f'<div><p><b>{escape(type(self).__name__)}</b>: {escape(self.headline())}</p>'
                 f'<table style="{_TABLE}"><thead>{head}</thead><tbody>{shown}</tbody></table>{rest}</div>')

@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field
 from planner.yaml_io import Frozen
 
 
-class Replayed(Frozen):
+class LogReplay(Frozen):
     """The log replayed on so many nodes."""
 
     nodes: int = Field(ge=0)
@@ -25,7 +25,7 @@ class Replayed(Frozen):
 class Burst(Frozen):
     """Nodes that are always there, and rented ones for each job that would wait longer than asked."""
 
-    replayed: Replayed
+    replayed: LogReplay
     """On the nodes that are always there; what bursts waits as long as asked."""
     jobs: int = Field(ge=0)
     """How many run on rented nodes."""
@@ -44,7 +44,7 @@ class Size(Frozen):
     """Node type, by its catalog name."""
     gpus_of_node: int = Field(gt=0)
     """GPUs of a node."""
-    fewest: Replayed
+    fewest: LogReplay
     """The fewest nodes found."""
     bound: int = Field(ge=1)
     """No scheduler keeps the wait on fewer nodes."""

@@ -109,16 +109,18 @@ class Validation(Shown, Frozen):
 
     def headline(self) -> str:
         """Return how much was compared, and the median error of each quantity."""
-        errors = [f"{name} {one.median_abs_error:.1%}" for name, one in self.summary.items() if isinstance(one, Errors)]
+        errors = [f"{name} {statistic.median_abs_error:.1%}" for name,
+                  statistic in self.summary.items() if isinstance(statistic, Errors)]
         return (f"{len(self.rows):,} compared, {len(self.skipped):,} skipped"
                 + (f"; median error of {', '.join(errors)}" if errors else ""))
 
     def table(self) -> Table:
         """Return the summary by quantity."""
         return (("quantity", "rows", "median error", "90% below", "bias"),
-                [(name, one.n, *(f"{value:.1%}" for value in (one.median_abs_error, one.p90_abs_error, one.bias)))
-                 for name, one in self.summary.items() if isinstance(one, Errors)])
+                [(name, errors.n,
+                  *(f"{value:.1%}" for value in (errors.median_abs_error, errors.p90_abs_error, errors.bias)))
+                 for name, errors in self.summary.items() if isinstance(errors, Errors)])
 
     def records(self) -> list[Mapping[str, object]]:
         """Return one row a quantity of a row of the file."""
-        return [flat(one) for one in self.rows]
+        return [flat(row) for row in self.rows]

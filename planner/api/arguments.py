@@ -64,7 +64,7 @@ def catalog(folders: object) -> Catalog:
 def paths(name: str, value: object) -> list[Path]:
     """Return one file or folder, or several."""
     several = [value] if isinstance(value, str | PathLike) else listed(name, value, "files or folders")
-    return [path(name, one) for one in several]
+    return [path(name, file) for file in several]
 
 
 def listed(name: str, value: object, what: str) -> list[object]:
@@ -134,8 +134,8 @@ def choices(value: object) -> list[str]:
     if value is None:
         return []
     several = [value] if isinstance(value, str | Mapping) else listed("why_not", value, "choices, such as 'tp=4,pp=2'")
-    return [",".join(f"{axis}={_scalar('why_not', chosen)}" for axis, chosen in one.items())
-            if isinstance(one, Mapping) else text("why_not", one, "'tp=4,pp=2'") for one in several]
+    return [",".join(f"{axis}={_scalar('why_not', chosen)}" for axis, chosen in choice.items())
+            if isinstance(choice, Mapping) else text("why_not", choice, "'tp=4,pp=2'") for choice in several]
 
 
 def axes(value: object) -> dict[str, str]:
@@ -144,7 +144,7 @@ def axes(value: object) -> dict[str, str]:
         return layout_text(value or "")
     if not isinstance(value, Mapping):
         raise wrong("layout", value, "axes and their values, such as {'tp': 8} or 'tp=8'")
-    return {text("layout", axis, "'tp'"): _scalar("layout", one) for axis, one in value.items()}
+    return {text("layout", axis, "'tp'"): _scalar("layout", degree) for axis, degree in value.items()}
 
 
 def varied(value: object, paths: Mapping[str, str]) -> list[str]:
@@ -152,8 +152,8 @@ def varied(value: object, paths: Mapping[str, str]) -> list[str]:
     if isinstance(value, Mapping):
         return [f"{paths.get(text('vary', name, 'limits.deadline'), name)}={','.join(map(_value, _several(values)))}"
                 for name, values in value.items()]
-    return [text("vary", one, "'limits.deadline=30d,60d'")
-            for one in ([value] if isinstance(value, str) else listed("vary", value, "'PATH=V1,V2'"))]
+    return [text("vary", spoken, "'limits.deadline=30d,60d'")
+            for spoken in ([value] if isinstance(value, str) else listed("vary", value, "'PATH=V1,V2'"))]
 
 
 def _several(values: object) -> list[object]:
@@ -163,7 +163,7 @@ def _several(values: object) -> list[object]:
 def _value(value: object) -> str:
     """Return a value as --vary has it: one of a list path may be a list itself."""
     if isinstance(value, list | tuple):
-        return "+".join(_value(one) for one in value)
+        return "+".join(_value(item) for item in value)
     written = _scalar("vary", value)
     if "," in written:
         raise wrong("vary", value, "values without a comma")

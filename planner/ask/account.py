@@ -49,17 +49,17 @@ def decided(solved: Solved) -> Defaults:
     """Return what decided beside the defaults of the question."""
     question = solved.question
     return [price_dates(offer.as_of for offer in question.terms.market.offers),
-            *(one for job, columns in zip(question.jobs, solved.columns, strict=True)
-              for one in job.decided(columns))]
+            *(default for job, columns in zip(question.jobs, solved.columns, strict=True)
+              for default in job.decided(columns))]
 
 
 def with_decided(defaults: Sequence[Default], solved: Solved) -> Defaults:
     """Return the defaults of a question with what decided beside them, in place of those of the same name."""
-    return list({one.name: one for one in (*defaults, *decided(solved))}.values())
+    return list({default.name: default for default in (*defaults, *decided(solved))}.values())
 
 
 def search_of(solved: Solved, seconds: float) -> Search:
     """Return the account of all jobs' searches together."""
-    found = joined([columns.account for columns in solved.columns], seconds)
+    search = joined([columns.account for columns in solved.columns], seconds)
     dropped = len(solved.question.terms.market.dropped)
-    return found.model_copy(update={"removed": found.removed | ({"no_offer": dropped} if dropped else {})})
+    return search.model_copy(update={"removed": search.removed | ({"no_offer": dropped} if dropped else {})})

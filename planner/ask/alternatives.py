@@ -22,12 +22,12 @@ Kind: TypeAlias = tuple[int, str]
 def alternatives_of(solved: Solved, shown: Solved, simple: Solved) -> list[Alternative]:
     """Return what comes next, best first; before that the simplest of the tied, or where it is shown the optimum."""
     lead = _simplest(solved, simple) if shown is solved else [
-        alternative(one, "the proven optimum; --prefer simple took the simplest of the tied",
-                    tied=solved.question.terms.objective != "gpus") for one in solved.assignments()]
-    optimal = [one.layout for one in lead]
-    found = _other_fleets(shown) if shown.alone is None else shown.alone.alternatives(
+        alternative(assignment, "the proven optimum; --prefer simple took the simplest of the tied",
+                    tied=solved.question.terms.objective != "gpus") for assignment in solved.assignments()]
+    optimal = [runner_up.layout for runner_up in lead]
+    others = _other_fleets(shown) if shown.alone is None else shown.alone.alternatives(
         shown.columns[0], shown.picks, solved.effort, proven=solved.status == "optimal")
-    return [*lead, *(one for one in found if one.layout not in optimal)]
+    return [*lead, *(runner_up for runner_up in others if runner_up.layout not in optimal)]
 
 
 def _simplest(solved: Solved, simple: Solved) -> list[Alternative]:
@@ -37,7 +37,7 @@ def _simplest(solved: Solved, simple: Solved) -> list[Alternative]:
         return []
     more, what = value / best - 1, MEASURED[solved.question.terms.objective]
     price = f"{show_more(more)} {what}" if more >= SAME else f"same {what}"
-    return [alternative(one, f"{SIMPLEST}: {price}", tied=True) for one in simple.assignments()]
+    return [alternative(assignment, f"{SIMPLEST}: {price}", tied=True) for assignment in simple.assignments()]
 
 
 def _other_fleets(solved: Solved) -> list[Alternative]:
@@ -61,7 +61,7 @@ def _other_fleets(solved: Solved) -> list[Alternative]:
             break
         more = (other.solution.value or 0) / best - 1
         fleet = len(seen) if len(shown) > 1 else None
-        made += [_alternative(one, more, fleet, solved) for one in shown]
+        made += [_alternative(assignment, more, fleet, solved) for assignment in shown]
     return made
 
 
@@ -75,8 +75,8 @@ def _is_kind(kind: Kind, column: ReplicaColumn) -> bool:
     return (column.candidate, column.format) == kind
 
 
-def _alternative(one: Assignment, more: float, fleet: int | None, solved: Solved) -> Alternative:
+def _alternative(assignment: Assignment, more: float, fleet: int | None, solved: Solved) -> Alternative:
     what = MEASURED[solved.question.terms.objective]
     tied = more < solved.question.catalog.kernels.resolution
     why = f"{show_more(more)} {what}" if abs(more) >= SAME else f"same {what}"
-    return alternative(one, why, tied=tied, fleet=fleet)
+    return alternative(assignment, why, tied=tied, fleet=fleet)

@@ -15,18 +15,18 @@ from planner.catalog.load import ALL_KINDS, Catalog, data_root
 from planner.catalog.residuals import Cell, Law, Quantiles, Residuals, Spreading
 from planner.errors import InputError
 from planner.evidence.compare import compare
-from planner.evidence.kinds import Evidence
+from planner.evidence.kinds import EvidenceFile
 from planner.evidence.rates import RateRow, readable
 from planner.evidence.reading import read_evidence
 from planner.evidence.residuals import LEAST_ROWS, OWN_ROWS, memory_samples, speed_samples, step_samples
 from planner.evidence.spread import Left, Sample, as_they_are, cells_of, residuals_of
 from planner.evidence.summary import spread
 from planner.fit.cluster import fit_cluster
-from planner.fit.knobs import Knob, engine_knobs, knobs_of
+from planner.fit.knobs import FitConstant, engine_knobs, knobs_of
 from planner.fit.links import fabric_files
 from planner.fit.rows import Rows, TrainingRows, changed, rows_of
 from planner.fit.serving_rows import ServingRows, serving_rows
-from planner.fit.solve import Fit, Linear, Progress, fit
+from planner.fit.solve import Fit, Linearized, Progress, fit
 from planner.fit.whole import WHOLE, fit_whole, whole_file, whole_samples
 from planner.fit.write import fitted_file, residual_file, save
 from planner.layouts.table import Floats, Ints, Mask
@@ -44,7 +44,7 @@ RESIDUALS: dict[str, tuple[tuple[str, ...], str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FittedPart:
     """One fit with the rows it stands on: of training, or of serving speed."""
 
     rows: Rows
@@ -56,7 +56,7 @@ class Part:
 class Calibration:
     """What was fitted, and the files written."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[FittedPart, ...]
     files: tuple[Path, ...]
     whole: int = 0
     """Whole runs that were fitted beside."""
@@ -80,7 +80,7 @@ class Calibration:
                 "links": self.links, "constants": constants, "files": [str(path) for path in self.files]}
 
 
-def _errors(parts: Sequence[Part], chosen: Mask | slice = slice(None)) -> dict[str, dict[str, float]]:
+def _errors(parts: Sequence[FittedPart], chosen: Mask | slice = slice(None)) -> dict[str, dict[str, float]]:
     """Return the errors of some figures with the catalog's constants, the fitted ones, and those of other sources."""
     fits = [part.fit for part in parts]
     if not fits:
@@ -110,7 +110,7 @@ def calibrate(paths: Sequence[Path], folder: Path, catalogs: Sequence[Path], as_
     ships = real(folder) == real(data_root("catalogs"))
     measured = _links(evidence, before, paths, folder, as_of)
     parts = _fits(evidence, before, progress, own=not ships)
-    runs = [one for one in evidence if one.kind == "train_runs"]
+    runs = [file for file in evidence if file.kind == "train_runs"]
     if measured and not parts and not runs:
         return measured
     if not parts and not runs:
@@ -126,7 +126,7 @@ def calibrate(paths: Sequence[Path], folder: Path, catalogs: Sequence[Path], as_
     linear = next((part.fit.linear for part in parts if isinstance(part.rows, TrainingRows)), None)
     for name, (kinds, what) in RESIDUALS.items():
         known = refit_of(linear) if linear is not None and name == STEP else None
-        samples, left = learnt(name, [one for one in evidence if one.kind in kinds], after, known)
+        samples, left = learnt(name, [file for file in evidence if file.kind in kinds], after, known)
         if len(samples) >= (LEAST_ROWS if ships else OWN_ROWS):
             how = before.spreading
             law = (residuals_of(samples, how.laws[name], how, left) if ships
@@ -139,10 +139,10 @@ def calibrate(paths: Sequence[Path], folder: Path, catalogs: Sequence[Path], as_
     return replace(beside, parts=tuple(parts), files=(*files, *beside.files))
 
 
-def _whole(evidence: Sequence[Evidence], paths: Sequence[Path], folder: Path, catalog: Catalog,
+def _whole(evidence: Sequence[EvidenceFile], paths: Sequence[Path], folder: Path, catalog: Catalog,
            as_of: str) -> Calibration:
     """Fit what whole runs add to their steps, and write it. Raises InputError where no run has a prediction."""
-    samples = [sample for one in evidence for sample in whole_samples(compare(one, catalog).whole)]
+    samples = [sample for file in evidence for sample in whole_samples(compare(file, catalog).whole)]
     if not samples:
         raise InputError("no row has GPU-hours and a prediction: see planner validate -v", file=str(paths[0]))
     source = f"{len(samples)} runs of {', '.join(path.name for path in paths)}, by planner calibrate"
@@ -150,10 +150,10 @@ def _whole(evidence: Sequence[Evidence], paths: Sequence[Path], folder: Path, ca
     return Calibration((), tuple(write_folder(folder / "calibration", {f"{WHOLE}.yaml": text})), len(samples))
 
 
-def _links(evidence: Sequence[Evidence], catalog: Catalog, paths: Sequence[Path], folder: Path,
+def _links(evidence: Sequence[EvidenceFile], catalog: Catalog, paths: Sequence[Path], folder: Path,
            as_of: str) -> Calibration | None:
     """Write the fabrics that measured collectives say; none where there are none. Raises InputError."""
-    given = [row for one in evidence for row in one.rows if isinstance(row, RateRow)]
+    given = [row for file in evidence for row in file.rows if isinstance(row, RateRow)]
     rows, why = readable(given, catalog)
     if not rows:
         if given:
@@ -164,33 +164,33 @@ def _links(evidence: Sequence[Evidence], catalog: Catalog, paths: Sequence[Path]
     return Calibration((), tuple(files), links=len(rows))
 
 
-def _fits(evidence: Sequence[Evidence], catalog: Catalog, progress: Progress, *, own: bool) -> list[Part]:
+def _fits(evidence: Sequence[EvidenceFile], catalog: Catalog, progress: Progress, *, own: bool) -> list[FittedPart]:
     """Return the fit to training rows and the fit to serving rows, each where there are any.
 
     own: whether the rows of training are of one cluster.
     """
-    trained = TrainingRows(tuple(row for one in evidence if one.kind == "train_throughput"
-                                 for row in rows_of(one, catalog)))
-    serving = [one for one in evidence if one.kind == "serve_throughput"]
+    trained = TrainingRows(tuple(row for file in evidence if file.kind == "train_throughput"
+                                 for row in rows_of(file, catalog)))
+    serving = [file for file in evidence if file.kind == "serve_throughput"]
     share, parts = 0.5 if trained.rows and serving else 1.0, []
     if trained.rows:
         knobs = knobs_of(catalog, [row.outcome for row in trained.rows], own=own)
-        found = (fit_cluster if own else fit)(trained, knobs, catalog, lambda done: progress(share * done))
-        parts.append(Part(trained, len(trained.rows), found))
-        catalog = changed(catalog, knobs, found.coordinates)
+        fitted = (fit_cluster if own else fit)(trained, knobs, catalog, lambda done: progress(share * done))
+        parts.append(FittedPart(trained, len(trained.rows), fitted))
+        catalog = changed(catalog, knobs, fitted.coordinates)
     served = serving_rows(serving, catalog)
     if served.runs:
-        parts.append(Part(served, len(served.runs), fit(
+        parts.append(FittedPart(served, len(served.runs), fit(
             served, _engine_knobs(served), catalog, lambda done: progress(1 - share + share * done))))
     return parts
 
 
-def _engine_knobs(rows: ServingRows) -> list[Knob]:
+def _engine_knobs(rows: ServingRows) -> list[FitConstant]:
     releases = [(group.engine, group.deployment.engine) for group in rows.groups]
     return [knob for knob in engine_knobs(releases) if len(rows.acting(knob))]
 
 
-def _note(parts: Sequence[Part]) -> str:
+def _note(parts: Sequence[FittedPart]) -> str:
     """Say how far off the rows are, before, after, and with their own source left out."""
     errors = _errors(parts)
     return "median and 90th percentile of the error of speed: " + ", ".join(
@@ -208,26 +208,26 @@ class Refit:
     without: Callable[[Ints], Floats]
 
 
-def refit_of(linear: Linear) -> Refit:
+def refit_of(linear: Linearized) -> Refit:
     """Return rows of training about the constants of the catalog."""
     assert isinstance(linear.rows, TrainingRows)
     return Refit({row.outcome.row.id: place for place, row in enumerate(linear.rows.rows)},
                  lambda places: -linear.without(places))
 
 
-def learnt(name: str, evidence: Sequence[Evidence], catalog: Catalog, refit: Refit | None
+def learnt(name: str, evidence: Sequence[EvidenceFile], catalog: Catalog, refit: Refit | None
            ) -> tuple[list[Sample], Left | None]:
     """Return the samples of a file of residuals, and how they lie with constants that were fitted without some.
 
     refit: by id; of serving by id and quantity.
     """
-    compared = [compare(one, catalog) for one in evidence]
+    compared = [compare(file, catalog) for file in evidence]
     if name in SERVING:
         quantity = SERVING[name]
-        named = [(f"{identifier} {quantity}", sample) for one in compared
-                 for identifier, sample in speed_samples(one, quantity)]
+        named = [(f"{identifier} {quantity}", sample) for comparison in compared
+                 for identifier, sample in speed_samples(comparison, quantity)]
         return [sample for _, sample in named], None if refit is None else _refitted(named, refit)
-    outcomes = [outcome for one in compared for outcome in one.outcomes]
+    outcomes = [outcome for comparison in compared for outcome in comparison.outcomes]
     if name == MEMORY:
         return memory_samples(outcomes, catalog.sources), None
     named = step_samples(outcomes)

@@ -17,7 +17,7 @@ from planner.jobs.fleet import Fleet
 from planner.jobs.job import Tried
 from planner.jobs.kinds import asks_what_holds, question_of
 from planner.jobs.settle import settle
-from planner.jobs.solved import Question, Solved, alone_in, settings_of, solve, solve_lifted
+from planner.jobs.solved import ResolvedScenario, Solved, alone_in, settings_of, solve, solve_lifted
 from planner.money.rent import RentalOffer
 from planner.scenario.portfolio import AnyQuestion, Portfolio
 from planner.solver.settings import UNLIMITED, Effort
@@ -57,7 +57,7 @@ def compare(scenario: AnyQuestion, catalog: Catalog, effort: Effort = UNLIMITED,
         if traced:
             raise InputError("compare --trace applies to one workload, and the scenario is a portfolio of jobs")
         return sorted((Compared(row, made, None) for row, made in compare_portfolio(scenario, catalog, effort)),
-                      key=lambda one: one.row.rank("cost"))
+                      key=lambda compared: compared.row.rank("cost"))
     if asks_what_holds(scenario):
         raise InputError("compare needs workload.tokens; without, planner plan lists the fewest GPUs of each kind")
     question, site = question_of(scenario, catalog), catalog.site(scenario.sourcing.site)
@@ -66,22 +66,23 @@ def compare(scenario: AnyQuestion, catalog: Catalog, effort: Effort = UNLIMITED,
     market = question.terms.market
     together = _together(question, effort)
     known: dict[object, Tried] = {}
-    found = []
+    plans = []
     for offer in market.every_offer:
         alone = question.under(replace(question.terms, market=market.only(offer)))
         solved = None if together is None else _of_offer(together, alone, offer)
-        found.append(_compared(
+        plans.append(_compared(
             alone, solved or settle(solve_lifted(alone, effort), known=known).solved, offer, site))
-    found += [Compared(_not_offered(catalog.node(name), catalog), (), None) for name in market.dropped]
+    plans += [Compared(_not_offered(catalog.node(name), catalog), (), None) for name in market.dropped]
     use = scenario.sourcing.buy.utilization if scenario.sourcing.buy else 1.0
-    rents = [usd for one in found if one.row.kind == "rent" and (usd := _rent_again_and_again(one, use)) is not None]
-    found = [_against_rent(one, rents) for one in found]
-    return sorted(found, key=lambda one: one.row.rank(question.terms.objective))
+    rents = [usd for compared in plans if compared.row.kind == "rent"
+             and (usd := _rent_again_and_again(compared, use)) is not None]
+    plans = [_against_rent(compared, rents) for compared in plans]
+    return sorted(plans, key=lambda compared: compared.row.rank(question.terms.objective))
 
 
-def comparison_of(found: Sequence[Compared]) -> Comparison:
+def comparison_of(plans: Sequence[Compared]) -> Comparison:
     """Return the rows as the contract has them."""
-    return Comparison(rows=tuple(one.row for one in found))
+    return Comparison(rows=tuple(compared.row for compared in plans))
 
 
 def _not_offered(node: Node, catalog: Catalog) -> Row:
@@ -89,12 +90,12 @@ def _not_offered(node: Node, catalog: Catalog) -> Row:
                why_not="no offer with these terms, providers and regions, and none is owned or bought")
 
 
-def _rent_again_and_again(one: Compared, utilization: float) -> float | None:
+def _rent_again_and_again(compared: Compared, utilization: float) -> float | None:
     """Return what one of many such jobs costs to rent: of a commitment, its share of the time that is used.
 
     Nodes under a commitment are taken to be in use as much as bought ones would be.
     """
-    a, offer = one.assignment, one.offer
+    a, offer = compared.assignment, compared.offer
     if a is None or offer is None or a.cost_usd is None or a.duration_days is None:
         return None
     if offer.commitment <= a.duration_days * DAY:
@@ -103,35 +104,35 @@ def _rent_again_and_again(one: Compared, utilization: float) -> float | None:
     return min(a.cost_usd, hours * offer.usd_per_node_hour / utilization)
 
 
-def _against_rent(one: Compared, rents: list[float]) -> Compared:
+def _against_rent(compared: Compared, rents: list[float]) -> Compared:
     """Return a row of bought nodes with where they break even against the cheapest rented plan."""
-    a, estate = one.assignment, one.offer.estate if one.offer else None
+    a, estate = compared.assignment, compared.offer.estate if compared.offer else None
     if a is None or a.duration_days is None or estate is None or not rents or a.serving is not None:
-        return one
+        return compared
     nodes, rent = a.nodes + a.spare_nodes, min(rents) / (a.duration_days * 24)
-    row = one.row.model_copy(update={"break_even_months": estate.break_even_months(nodes, rent)})
-    return replace(one, row=row, rent_usd=min(rents),
+    row = compared.row.model_copy(update={"break_even_months": estate.break_even_months(nodes, rent)})
+    return replace(compared, row=row, rent_usd=min(rents),
                    break_even_utilization=estate.break_even_utilization(nodes, rent))
 
 
-def _together(question: Question, effort: Effort) -> Solved | None:
+def _together(question: ResolvedScenario, effort: Effort) -> Solved | None:
     """Return the question solved on every candidate in one search, where it is of one job that ends; else none."""
     alone = len(question.terms.market.offers) > 1 and alone_in(question) is not None
     solved = solve(question, effort, "every") if alone else None
     return None if solved is None or solved.columns[0].open_bound is not None else solved
 
 
-def _of_offer(together: Solved, question: Question, offer: RentalOffer) -> Solved | None:
+def _of_offer(together: Solved, question: ResolvedScenario, offer: RentalOffer) -> Solved | None:
     """Return the plan on one offer from what was found of its candidate at this price; none where nothing was."""
     if offer not in together.question.terms.market.offers:
         return None
-    columns = tuple(one.of(offer.candidate) for one in together.columns)
+    columns = tuple(column.of(offer.candidate) for column in together.columns)
     fleet = Fleet(columns, question.terms, settings_of(together.effort))
     solved = replace(together, question=question, columns=columns, fleet=fleet, solution=fleet.solve())
     return solved if columns[0].runs and solved.picks else None
 
 
-def _compared(question: Question, solved: Solved, offer: RentalOffer, site: Site) -> Compared:
+def _compared(question: ResolvedScenario, solved: Solved, offer: RentalOffer, site: Site) -> Compared:
     """Return the row of the question on one candidate at one offer's price."""
     candidate = question.terms.market.candidates[offer.candidate]
     row = Row(node=candidate.node.name, gpu=candidate.gpu.name, offer=offer.label, kind=offer.how,
@@ -159,11 +160,11 @@ def _filled(row: Row, made: Sequence[Assignment], solved: Solved, site: Site) ->
     days, cost = solved.fleet.days(solved.solution), solved.fleet.usd(solved.solution)
     work = [job.processed(columns, solved.picks_of(at)) for at, (job, columns) in enumerate(
         zip(solved.question.jobs, solved.columns, strict=True))]
-    inputs, outputs = sum(one.input for one in work), sum(one.output for one in work)
+    inputs, outputs = sum(processed.input for processed in work), sum(processed.output for processed in work)
     co2 = None if site.grid_intensity is None else energy * site.pue * site.grid_intensity
     served = None
     if outputs:
-        share = sum(one.prompt_gpus for one in work) / sum(one.gpus for one in work)
+        share = sum(processed.prompt_gpus for processed in work) / sum(processed.gpus for processed in work)
         served = ServedFigures(
             replicas=sum(a.serving.replicas for a in made if a.serving),
             output_tokens_per_second_per_gpu=outputs / (days * DAY) / gpus,
@@ -182,10 +183,10 @@ def _parts(row: Row, made: Sequence[Assignment], cost: float) -> dict[str, float
     bought = [a.purchase for a in made if a.purchase is not None]
     if not bought:
         return {"electricity" if row.kind == "owned" else "rent": cost}
-    total = sum(usd for one in bought for usd in one.usd_per_month.values())
+    total = sum(usd for own in bought for usd in own.usd_per_month.values())
     parts: dict[str, float] = {}
-    for one in bought:
-        for name, usd in one.usd_per_month.items():
+    for purchase in bought:
+        for name, usd in purchase.usd_per_month.items():
             if usd:
                 parts[name] = parts.get(name, 0.0) + cost * usd / total
     return parts

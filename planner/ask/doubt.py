@@ -23,8 +23,9 @@ def doubt_of(made: Sequence[Assignment], others: Sequence[Alternative], objectiv
     if len(made) != 1 or objective not in ("cost_usd", "duration_days"):
         return None
     best = made[0]
-    near = [(_choices(best, one, objective), one) for one in others if one.gpu != best.gpu and getattr(one, objective)]
-    open_ = [(choices, one) for choices, one in near if choices is not None and choices.chance >= LEAST]
+    near = [(_choices(best, alternative, objective), alternative) for alternative in others
+            if alternative.gpu != best.gpu and getattr(alternative, objective)]
+    open_ = [(choices, alternative) for choices, alternative in near if choices is not None and choices.chance >= LEAST]
     if not open_:
         return None
     choices, other = max(open_, key=lambda pair: pair[0].loss)
@@ -33,7 +34,8 @@ def doubt_of(made: Sequence[Assignment], others: Sequence[Alternative], objectiv
 
 
 def _choices(best: Assignment, other: Assignment, objective: str) -> Choices | None:
-    ours, theirs = (dict(one.time.evidence.causes) if one.time.evidence else {} for one in (best, other))
+    ours, theirs = (dict(assignment.time.evidence.causes) if assignment.time.evidence else {}
+                    for assignment in (best, other))
     values = getattr(best, objective), getattr(other, objective)
     if not ours or not theirs or not all(values):
         return None
@@ -48,10 +50,11 @@ def _measurement(best: Assignment, other: Assignment, choices: Choices, catalog:
     nodes = 1
     while nodes <= min(best.nodes, other.nodes):
         # what is measured on few nodes says the less of many the further away they are
-        left = sum(measuring.repeat**2 + (by_size * math.log2(one.nodes / nodes))**2 for one in (best, other))
-        price = sum(one.usd_per_node_hour or 0.0 for one in (best, other))
+        left = sum(measuring.repeat**2 + (by_size * math.log2(assignment.nodes / nodes))**2
+                   for assignment in (best, other))
+        price = sum(assignment.usd_per_node_hour or 0.0 for assignment in (best, other))
         tried.append(Measurement(nodes=nodes, hours=measuring.hours, cost_usd=nodes * measuring.hours * price,
                                  loss=max(0.0, choices.loss_after(left))))
         nodes *= 2
-    cheapest = min(tried, key=lambda one: one.cost_usd + one.loss)
+    cheapest = min(tried, key=lambda measurement: measurement.cost_usd + measurement.loss)
     return cheapest if cheapest.cost_usd + cheapest.loss < choices.loss else None

@@ -56,9 +56,9 @@ class Estimating:
             changed = only_training(asked, "the largest that fits").workload.model_copy(update=work)
             asked = asked.model_copy(update={"workload": changed})
         layout = self.layout if layout is None else layout
-        found = estimate_of(asked, self.catalog, self.node, layout)
-        if found is not None:
-            return Estimated(*found)
+        estimated = estimate_of(asked, self.catalog, self.node, layout)
+        if estimated is not None:
+            return Estimated(*estimated)
         best = fastest(on_node(asked, self.catalog, self.node), asked.limits.gpus, open_layout(layout))
         return replace(best, assignment=with_steps(best.assignment, only_training(asked, "the best layout").workload))
 
@@ -104,7 +104,7 @@ def estimating(reference: Reference, overrides: Mapping[str, object], catalog: C
     """
     for path in overrides:
         if not path.startswith(HEARD):
-            raise InputError(f"{labels.get(path, path)}: does nothing to an estimate, which is of the node and the "
+            raise InputError(f"{labels.get(path, path)}: has no effect on an estimate, which is about the node and the "
                              "layout named; planner plan chooses by it")
     if config is not None:
         labels = {**labels, **config.labels(overrides)}
@@ -121,13 +121,13 @@ def estimating(reference: Reference, overrides: Mapping[str, object], catalog: C
     if gpus:
         scenario = scenario.model_copy(update={"limits": scenario.limits.model_copy(update={"gpus": gpus})})
     scenario = computed_on(scenario, node, catalog)
-    found = idle_in(scenario)
-    for one in found:
-        if not one.left_to_plan or one.path in overrides:
-            raise document.error(one.path.split("."), one.why)
+    idle_keys = idle_in(scenario)
+    for idle in idle_keys:
+        if not idle.left_to_plan or idle.path in overrides:
+            raise document.error(idle.path.split("."), idle.why)
     said = text_part([catalog.model(str(scenario.workload.model))] if scenario.workload else [])
-    return Estimating(scenario, catalog, node, layout, tuple(one.key for one in found), (
-        *text_notes(said), *(f"{one.name} is {one.value}: {one.why}" for one in thousands(document))))
+    return Estimating(scenario, catalog, node, layout, tuple(key.key for key in idle_keys), (
+        *text_notes(said), *(f"{default.name} is {default.value}: {default.why}" for default in thousands(document))))
 
 
 def _trainable(catalog: Catalog) -> list[str]:

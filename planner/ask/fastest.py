@@ -8,7 +8,7 @@ from planner.answer.assignment import Assignment
 from planner.ask.explain.cause import infeasible_of
 from planner.errors import InputError
 from planner.jobs.job import Held
-from planner.jobs.solved import Question, Solved, solve
+from planner.jobs.solved import ResolvedScenario, Solved, solve
 from planner.scenario.limits import Limits
 from planner.units import plural
 
@@ -22,7 +22,7 @@ class Estimated:
     """What was chosen, or what binds where nothing that was searched fits."""
 
 
-def fastest(question: Question, gpus: int | None, held: Held) -> Estimated:
+def fastest(question: ResolvedScenario, gpus: int | None, held: Held) -> Estimated:
     """Return the fastest layout that fits on `gpus` GPUs with some axes held, or what comes nearest where none does.
 
     question: of one training job on one node type; without a number of GPUs all of the node work, or as many as some
@@ -35,10 +35,10 @@ def fastest(question: Question, gpus: int | None, held: Held) -> Estimated:
     (columns,), (job,) = solved.columns, solved.question.jobs
     kept = f" with {', '.join(f'{axis} {value}' for axis, value in held.items())}" if held else ""
     if solved.picks:
-        (found,) = solved.assignments()
-        idle = f" ({size - found.gpus} of the node stay idle)" if gpus is None and found.gpus < size else ""
-        return Estimated(found, (f"Chosen: the fastest layout{kept} that fits on {plural(found.gpus, 'GPU')}{idle}; "
-                                 f"{columns.account.layouts:,} were considered",))
+        (assignment,) = solved.assignments()
+        idle = f" ({size - assignment.gpus} of the node stay idle)" if gpus is None and assignment.gpus < size else ""
+        chosen = f"Chosen: the fastest layout{kept} that fits on {plural(assignment.gpus, 'GPU')}{idle}"
+        return Estimated(assignment, (f"{chosen}; {columns.account.layouts:,} were considered",))
     nearest = _closest(solved)
     if nearest is None:
         raise _illegal(solved)
@@ -46,7 +46,7 @@ def fastest(question: Question, gpus: int | None, held: Held) -> Estimated:
                                f"{job.short(columns).because}",))
 
 
-def _solved(question: Question, held: Held, limits: Limits) -> Solved:
+def _solved(question: ResolvedScenario, held: Held, limits: Limits) -> Solved:
     return solve(question.under(replace(question.terms, limits=limits)), held=held)
 
 
@@ -57,5 +57,5 @@ def _closest(solved: Solved) -> Assignment | None:
 def _illegal(solved: Solved) -> InputError:
     cause = infeasible_of(solved)
     assert cause is not None
-    changes = " or ".join(f"{one.limit} {one.to}" for one in cause.relaxations)
+    changes = " or ".join(f"{relaxation.limit} {relaxation.to}" for relaxation in cause.relaxations)
     return InputError(f"no layout is legal: {'; '.join(cause.because)}" + (f": {changes} has one" if changes else ""))

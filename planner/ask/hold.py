@@ -18,7 +18,7 @@ from planner.errors import InputError, Unsupported
 from planner.jobs.columns import Run, joined
 from planner.jobs.job import NOTHING_HELD, Held
 from planner.jobs.kinds import MOST_HOLDING, holding, on_node
-from planner.jobs.solved import Question, Solved, solve
+from planner.jobs.solved import ResolvedScenario, Solved, solve
 from planner.physics.shapes import parameters
 from planner.scenario.default import Default
 from planner.scenario.resolve import text_notes
@@ -44,25 +44,27 @@ class _Found:
     """Methods, or methods of models, that nothing holds."""
     proven: bool = True
 
-    def solved(self, question: Question, held: Held = NOTHING_HELD) -> Solved:
+    def solved(self, question: ResolvedScenario, held: Held = NOTHING_HELD) -> Solved:
         """Solve a question and count it."""
         solved = solve(question, self.effort, held=held)
         self.accounts.append(solved.columns[0].account)
         self.proven &= solved.columns[0].open_bound is None
         return solved
 
-    def add(self, question: Question) -> Mapping[str, Assignment] | None:
+    def add(self, question: ResolvedScenario) -> Mapping[str, Assignment] | None:
         """Add the fewest GPUs of every kind; return those by GPU that need the host, or none where nothing fits."""
         solved = self.solved(question)
         if not solved.picks:
             return None
         (fewest,) = solved.assignments()
         kinds = _other_kinds(solved, fewest)
-        outside = {one.gpu: one for one in (fewest, *kinds) if one.layout.offload.to != "none"}
+        outside = {assignment.gpu: assignment for assignment in (fewest, *kinds)
+                   if assignment.layout.offload.to != "none"}
         if outside:
             alone = _on_gpus_alone(self.solved(question, INSIDE), outside)
             fewest, kinds = _beside(fewest, kinds, alone)
-            outside = {gpu: one for gpu, one in outside.items() if gpu not in {other.gpu for other in alone}}
+            outside = {gpu: assignment for gpu,
+                       assignment in outside.items() if gpu not in {other.gpu for other in alone}}
         self.best.append(fewest)
         self.others += kinds
         return outside
@@ -77,41 +79,41 @@ def hold(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], e
     unless a time limit cut a search short, which the status says.
     """
     started, work = time.monotonic(), only_training(scenario, "what holds it").workload
-    found = _Found(effort)
+    tally = _Found(effort)
     for method, models, asking in holding(scenario, catalog):
         inside = [model for model in models if _may_be_inside(scenario, catalog, method, model)]
         for at, model in enumerate(inside if method == "inference" and work.model == EVERY else models):
             try:
-                outside = found.add(asking(model))
+                outside = tally.add(asking(model))
             except Unsupported:
                 if work.model != EVERY:
                     raise
                 continue
             if outside is None:
-                found.without.append(f"{method} of {model}" if work.has_several else method)
+                tally.without.append(f"{method} of {model}" if work.has_several else method)
                 continue
             if outside and work.has_several:
-                found.others += _largest_alone(
-                    found, [one for one in models[at + 1:] if one in inside], asking, model)
+                tally.others += _largest_alone(
+                    tally, [name for name in models[at + 1:] if name in inside], asking, model)
             break
-    best, proven = found.best, found.proven
+    best, proven = tally.best, tally.proven
     total = float(sum(assignment.gpus for assignment in best))
     ended: Status = "optimal" if best else "infeasible"
     if not proven:
         ended = "feasible" if best else "undecided"
-    nothing = _nothing(scenario, found.without) if found.without and proven else None
+    nothing = _nothing(scenario, tally.without) if tally.without and proven else None
     notes = [] if best and work.model == EVERY else [nothing] if nothing else []
     if not proven:
         notes = ["stopped by the time limit: fewer GPUs may do"]
-    account = joined(found.accounts, time.monotonic() - started)
+    account = joined(tally.accounts, time.monotonic() - started)
     return Plan(
         status=ended, notes=(*text_notes(defaults), *(notes if best or not proven else ())),
-        assignments=tuple(best), alternatives=tuple(found.others),
+        assignments=tuple(best), alternatives=tuple(tally.others),
         objective=Objective(name="gpus", **({"value": total} if best else {}),
                             **({"bound": total, "gap": 0.0} if best and proven else {})),
         search=account.model_copy(update={"domains": {}}),
         infeasible=None if best or nothing is None else Infeasible(because=(nothing,)),
-        counted=_counted(scenario, catalog, best, found.without) if proven else None,
+        counted=_counted(scenario, catalog, best, tally.without) if proven else None,
         provenance=provenance_of(scenario, catalog, defaults))
 
 
@@ -119,20 +121,20 @@ def _may_be_inside(scenario: AnyScenario, catalog: Catalog, method: Method, mode
     """Say whether a model's weights and moments alone are not more than the memory of the GPUs that limits admit."""
     limits, precision = scenario.limits, only_training(scenario, "what holds it").workload.precision
     count = limits.gpus or limits.max_gpus or MOST_HOLDING
-    memory = max(catalog.gpu(catalog.node(one).gpu).usable_memory for one in scenario.hardware.candidates)
+    memory = max(catalog.gpu(catalog.node(candidate).gpu).usable_memory for candidate in scenario.hardware.candidates)
     each = FROZEN if method == "qlora" else NARROW if LOW_PRECISION & set(precision) else WIDE
     return parameters(catalog.model(model)) * (each + MOMENTS * (method == "full")) <= count * memory
 
 
-def _largest_alone(found: _Found, models: Sequence[str], asking: Callable[[str], Question],
+def _largest_alone(tally: _Found, models: Sequence[str], asking: Callable[[str], ResolvedScenario],
                    larger: str) -> list[Alternative]:
     """Return the first of the smaller models that needs nothing outside the GPUs, where the largest does."""
     for model in models:
         with suppress(Unsupported):
-            inside = found.solved(asking(model), INSIDE)
+            inside = tally.solved(asking(model), INSIDE)
             if inside.picks:
-                (one,) = inside.assignments()
-                return [alternative(one, f"the largest with nothing outside the GPUs, against {larger}")]
+                (alone,) = inside.assignments()
+                return [alternative(alone, f"the largest with nothing outside the GPUs, against {larger}")]
     return []
 
 
@@ -152,30 +154,31 @@ def _counted(scenario: AnyScenario, catalog: Catalog, best: Sequence[Assignment]
     fastest_of: tuple[Assignment, ...] = ()
     if work.method is not None and work.method != "inference" and best and best[0].gpus <= gpus:
         with suppress(InputError):
-            found = fastest(on_node(scenario, catalog, name), gpus, {}).assignment
-            fastest_of = (found,) if found.memory.fits == "fits" else ()
+            assignment = fastest(on_node(scenario, catalog, name), gpus, {}).assignment
+            fastest_of = (assignment,) if assignment.memory.fits == "fits" else ()
     return Counted(gpu=catalog.gpu(node.gpu).name, gpus=gpus, fastest=fastest_of, holds={
-        **{one.workload: one.gpus <= gpus for one in best}, **dict.fromkeys(without, False)})
+        **{other.workload: other.gpus <= gpus for other in best}, **dict.fromkeys(without, False)})
 
 
 def _on_gpus_alone(inside: Solved, outside: Mapping[str, Assignment]) -> list[Alternative]:
     """Return the fewest GPUs with nothing outside them, of every kind (by GPU) whose fewest keep something there."""
     if inside.solution.run is None:
         return []
-    (found,) = inside.assignments()
-    kinds = [alternative(found, ""), *_other_kinds(inside, found)]
-    return [one.model_copy(update={"why": f"nothing outside the GPUs: {one.gpus:,} against {outside[one.gpu].gpus:,}"})
-            for one in kinds if one.gpu in outside]
+    (assignment,) = inside.assignments()
+    kinds = [alternative(assignment, ""), *_other_kinds(inside, assignment)]
+    return [other.model_copy(update={
+        "why": f"nothing outside the GPUs: {other.gpus:,} against {outside[other.gpu].gpus:,}"})
+            for other in kinds if other.gpu in outside]
 
 
 def _beside(fewest: Assignment, kinds: Sequence[Alternative],
             alone: Sequence[Alternative]) -> tuple[Assignment, list[Alternative]]:
     """Return both with the layouts on GPUs alone: instead of what offloads where as few do, else after them."""
-    counts = {one.gpu: one.gpus for one in (fewest, *kinds)}
-    same = {one.gpu: one for one in alone if one.gpus == counts[one.gpu]}
-    if found := same.get(fewest.gpu):
-        fewest = fewest.model_copy(update={name: getattr(found, name) for name in type(fewest).model_fields})
-    return fewest, [*(same.get(one.gpu, one) for one in kinds), *(one for one in alone if one.gpu not in same)]
+    counts = {assignment.gpu: assignment.gpus for assignment in (fewest, *kinds)}
+    same = {other.gpu: other for other in alone if other.gpus == counts[other.gpu]}
+    if runner_up := same.get(fewest.gpu):
+        fewest = fewest.model_copy(update={name: getattr(runner_up, name) for name in type(fewest).model_fields})
+    return fewest, [*(same.get(kind.gpu, kind) for kind in kinds), *(other for other in alone if other.gpu not in same)]
 
 
 def _other_kinds(solved: Solved, best: Assignment) -> list[Alternative]:

@@ -34,10 +34,10 @@ def largest_of(values: Sequence[T], ask: Callable[[T], Assignment]) -> Largest[T
     Raises PlannerError where all of them do.
     """
     best: tuple[T, Assignment] | None = None
-    for value, found in _legal(values, ask):
-        if found.memory.fits != "fits":
-            return _result(best, value, found)
-        best = (value, found)
+    for value, assignment in _legal(values, ask):
+        if assignment.memory.fits != "fits":
+            return _result(best, value, assignment)
+        best = (value, assignment)
     return _result(best, None, None)
 
 
@@ -66,10 +66,10 @@ def largest_model(names: Sequence[str], ask: Callable[[str], Assignment]) -> Lar
     Raises PlannerError where all of them are refused.
     """
     beyond: tuple[str, Assignment] | None = None
-    for name, found in _legal(names, ask):
-        if found.memory.fits == "fits":
-            return _result((name, found), *(beyond or (None, None)))
-        beyond = (name, found)
+    for name, assignment in _legal(names, ask):
+        if assignment.memory.fits == "fits":
+            return _result((name, assignment), *(beyond or (None, None)))
+        beyond = (name, assignment)
     return _result(None, *(beyond or (None, None)))
 
 
@@ -79,16 +79,16 @@ def _legal(values: Sequence[T], ask: Callable[[T], Assignment]) -> Iterator[tupl
     legal = False
     for value in values:
         try:
-            found = ask(value)
+            assignment = ask(value)
         except PlannerError as error:
             refused = error
             continue
         legal = True
-        yield value, found
+        yield value, assignment
     if refused is not None and not legal:
         raise refused
 
 
-def _result(best: tuple[T, Assignment] | None, beyond: T | None, found: Assignment | None) -> Largest[T]:
-    missing = max(0, found.memory.peak_bytes - found.memory.usable_bytes) if found else 0
-    return Largest(best[0] if best else None, best[1] if best else None, beyond, missing, found)
+def _result(best: tuple[T, Assignment] | None, beyond: T | None, assignment: Assignment | None) -> Largest[T]:
+    missing = max(0, assignment.memory.peak_bytes - assignment.memory.usable_bytes) if assignment else 0
+    return Largest(best[0] if best else None, best[1] if best else None, beyond, missing, assignment)

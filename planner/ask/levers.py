@@ -24,7 +24,7 @@ class Lever:
 
 def levers(ask: Ask, layout: Mapping[str, str], now: Assignment) -> list[Lever]:
     """Return the changes that save memory, the largest saving first; what the stack cannot do is left out."""
-    found = []
+    helpful = []
     for name, change in _changes(now):
         try:
             then = ask({**layout, **change})
@@ -32,8 +32,8 @@ def levers(ask: Ask, layout: Mapping[str, str], now: Assignment) -> list[Lever]:
             continue
         saved = now.memory.peak_bytes - then.memory.peak_bytes
         if saved > LEAST_SHARE * now.memory.usable_bytes:
-            found.append(Lever(name, saved, then.time.step_seconds / now.time.step_seconds - 1))
-    return sorted(found, key=lambda lever: -lever.saved_bytes)
+            helpful.append(Lever(name, saved, then.time.step_seconds / now.time.step_seconds - 1))
+    return sorted(helpful, key=lambda lever: -lever.saved_bytes)
 
 
 def _changes(now: Assignment) -> list[tuple[str, dict[str, str]]]:

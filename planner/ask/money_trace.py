@@ -12,9 +12,9 @@ from planner.money.rent import RentalOffer
 from planner.units import DAY, show_usd
 
 
-def trace(one: Compared) -> Iterator[str]:
+def trace(compared: Compared) -> Iterator[str]:
     """Yield the steps from the cost of a row down to facts with their source, date and kind."""
-    a, offer, row = one.assignment, one.offer, one.row
+    a, offer, row = compared.assignment, compared.offer, compared.row
     if a is None or offer is None or a.cost_usd is None or a.duration_days is None or a.usd_per_node_hour is None:
         return
     total = a.nodes + a.spare_nodes
@@ -26,12 +26,12 @@ def trace(one: Compared) -> Iterator[str]:
            f"{row.usd_per_gpu_hour:.6g} USD per GPU-hour = cost / {a.gpus:,} GPUs / {a.duration_days * 24:,.2f} h")
     if offer.estate is not None and a.purchase is not None:
         yield from _estate(offer.estate, total, a, a.purchase)
-        if one.rent_usd is not None:
+        if compared.rent_usd is not None:
             months = row.break_even_months
             when = "never" if months is None else f"after {months:.2f} months"
-            each = one.rent_usd / a.duration_days / 24
+            each = compared.rent_usd / a.duration_days / 24
             yield (f"break-even {when} = capital / (rent - running - interest) a month; rent: the cheapest rented plan "
-                   f"above, job after job: {one.rent_usd:,.2f} USD, or {each:,.4f} USD for each hour of use")
+                   f"above, job after job: {compared.rent_usd:,.2f} USD, or {each:,.4f} USD for each hour of use")
     elif offer.how == "owned":
         yield f"price {offer.usd_per_node_hour:,.6f} USD/h is its electricity under load: {_from(offer)}"
     elif offer.commitment > a.duration_days * DAY:

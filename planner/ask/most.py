@@ -15,11 +15,11 @@ from planner.answer.schema import ByReplay, Objective, Plan
 from planner.ask.account import finished, provenance_of, search_of, with_decided
 from planner.catalog.load import Catalog
 from planner.errors import InputError
-from planner.jobs.job import Replayed, Replaying
+from planner.jobs.job import Replayable, Replaying
 from planner.jobs.kinds import at_load, at_one, question_of
 from planner.jobs.reach import most as most_of
 from planner.jobs.settle import MARGIN, settle
-from planner.jobs.solved import Question, Solved, solve
+from planner.jobs.solved import ResolvedScenario, Solved, solve
 from planner.scenario.default import Default
 from planner.scenario.scenario import ServingScenario
 from planner.scenario.serving import MOST_CONCURRENT
@@ -36,20 +36,20 @@ HALVINGS = 4
 def most_served(scenario: ServingScenario, catalog: Catalog, defaults: Sequence[Default], effort: Effort,
                 replaying: Replaying) -> Plan | None:
     """Return the plan for the largest rate, or none where nothing keeps the limits at any rate. Raises InputError."""
-    started, one = time.monotonic(), at_one(scenario)
-    question = question_of(one, catalog)
+    started, per_unit = time.monotonic(), at_one(scenario)
+    question = question_of(per_unit, catalog)
     limits, offers = scenario.limits, question.terms.market.offers
     bounds = (limits.gpus, limits.max_gpus, limits.max_nodes, limits.budget, limits.max_power)
     if all(bound is None for bound in bounds) and any(offer.nodes is None for offer in offers):
         raise InputError(f"objective: {scenario.objective} has no end without a limit: give gpus, such as --gpus 8, "
                          "max_nodes, budget, max_power or what you own")
-    people = one.services[0].users is not None
+    people = per_unit.services[0].users is not None
     floor = math.floor if people else _floor
     most = min(floor(most_of(solve(question, effort, so_far=True).fleet)), MOST_CONCURRENT if people else math.inf)
     if not most:
         return None
     load, beyond, solved, met = _held(question, most, floor, effort, replaying)
-    shown = at_load(one, load).model_copy(update={"objective": scenario.objective})
+    shown = at_load(per_unit, load).model_copy(update={"objective": scenario.objective})
     # above what the formula admits nothing is proven: the least load that no replay held is known
     bound, gap = (most, most / load - 1) if load <= most else (None, beyond / load - 1)
     plan = Plan(status="optimal" if met and load == most else "feasible", notes=question.terms.market.notes,
@@ -61,7 +61,7 @@ def most_served(scenario: ServingScenario, catalog: Catalog, defaults: Sequence[
     return finished(plan, solved)
 
 
-def _held(question: Question, most: float, floor: Callable[[float], float], effort: Effort, replaying: Replaying
+def _held(question: ResolvedScenario, most: float, floor: Callable[[float], float], effort: Effort, replaying: Replaying
           ) -> tuple[float, float, Solved, bool]:
     """Return the largest load found whose fleet replays within every target, the least one that none does, the fleet,
     and whether it does; else the least tried. `most` is the largest by formula, of which replays may hold more.
@@ -69,7 +69,7 @@ def _held(question: Question, most: float, floor: Callable[[float], float], effo
 
     def at(load: float) -> tuple[Solved, bool]:
         (job,) = question.jobs
-        assert isinstance(job, Replayed)
+        assert isinstance(job, Replayable)
         mine = job.at_load(load)
         solved = solve(replace(question, jobs=(mine,)), effort, so_far=True)
         if load > most:
@@ -89,9 +89,9 @@ def _held(question: Question, most: float, floor: Callable[[float], float], effo
         middle = floor((low + high) / 2)
         if not low < middle < high or effort.is_over:
             break
-        found, holds = at(middle)
+        result, holds = at(middle)
         if holds:
-            low, best, met = middle, found, True
+            low, best, met = middle, result, True
         else:
             high = middle
     return low, high, best, met

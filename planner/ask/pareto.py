@@ -15,7 +15,7 @@ from planner.ask.simple import only
 from planner.errors import InputError
 from planner.jobs.columns import Columns, Run
 from planner.jobs.job import Change
-from planner.jobs.solved import Question, Solved, solve
+from planner.jobs.solved import ResolvedScenario, Solved, solve
 from planner.scenario.default import Default
 from planner.scenario.limits import Objective
 from planner.solver.search.pareto import parse_measures
@@ -24,7 +24,7 @@ from planner.solver.settings import UNLIMITED, Effort
 LABELS: dict[Objective, str] = {"cost": "cost", "time": "days", "gpus": "GPUs", "energy": "energy"}
 
 
-def trade_offs(question: Question, names: Sequence[str], defaults: Sequence[Default] = (),
+def trade_offs(question: ResolvedScenario, names: Sequence[str], defaults: Sequence[Default] = (),
                effort: Effort = UNLIMITED) -> Plan:
     """Return the plan that is best by the first measure, and as alternatives all other points of the frontier.
 
@@ -45,7 +45,7 @@ def trade_offs(question: Question, names: Sequence[str], defaults: Sequence[Defa
     scenario = question.scenario.model_copy(update={"objective": measures[0]})
     return finished(Plan(
         status=status, notes=question.terms.market.notes, objective=solved.objective, assignments=tuple(made),
-        alternatives=tuple(_point(shown, one, made[0], measures) for one in runs[1:]),
+        alternatives=tuple(_point(shown, run, made[0], measures) for run in runs[1:]),
         search=search_of(solved, time.monotonic() - started), infeasible=infeasible_of(solved),
         provenance=provenance_of(scenario, question.catalog, with_decided(defaults, shown),
                                  pareto=tuple(NAMES[name] for name in measures))), shown)

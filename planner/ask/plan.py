@@ -18,7 +18,7 @@ from planner.errors import InputError
 from planner.jobs.job import Progress, Replaying
 from planner.jobs.kinds import asks_for_load, asks_what_holds, at_one, question_of
 from planner.jobs.settle import Settled, settle
-from planner.jobs.solved import Question, effort_of, solve_lifted
+from planner.jobs.solved import ResolvedScenario, effort_of, solve_lifted
 from planner.scenario.default import Default
 from planner.scenario.portfolio import AnyQuestion, Portfolio
 from planner.scenario.resolve import text_notes
@@ -58,8 +58,8 @@ def make_plan(scenario: AnyQuestion, catalog: Catalog, *, defaults: Sequence[Def
         from planner.ask.most import most_served  # the other question, asked by its objective
 
         if simple or pareto:
-            raise InputError(f"{'--prefer' if simple else '--pareto'} is of what is minimized, and the objective is "
-                             f"{scenario.objective}")
+            raise InputError(f"{'--prefer' if simple else '--pareto'} applies to what is minimized, but the objective "
+                             f"is {scenario.objective}")
         replaying = Replaying(None if replay is None else read_trace(replay), progress)
         if (most := most_served(scenario, catalog, defaults, effort, replaying)) is not None:
             return most
@@ -89,7 +89,7 @@ def make_plan(scenario: AnyQuestion, catalog: Catalog, *, defaults: Sequence[Def
     return finished(plan, solved)
 
 
-def _replaying(question: Question, replay: Path | None, progress: Progress | None) -> Replaying:
+def _replaying(question: ResolvedScenario, replay: Path | None, progress: Progress | None) -> Replaying:
     """Return on what services are replayed. Raises InputError for a trace that is of none, or not clearly of one."""
     if replay is None:
         return Replaying(progress=progress)
@@ -103,11 +103,12 @@ def _replaying(question: Question, replay: Path | None, progress: Progress | Non
 
 def _by_replay(settled: Settled, made: Sequence[Assignment]) -> ByReplay | None:
     """Return what replays say of the fleet as it is shown; none where nothing is replayed."""
-    seen_of = [(one.workload, one.serving.replayed) for one in made if one.serving and one.serving.replayed]
+    seen_of = [(assignment.workload, assignment.serving.replayed) for assignment in made
+               if assignment.serving and assignment.serving.replayed]
     if not seen_of:
         return None
     # classes of prompts keep their targets together, not each
-    services = {} if any(one.serving and one.serving.prompts for one in made) else dict(seen_of)
+    services = {} if any(assignment.serving and assignment.serving.prompts for assignment in made) else dict(seen_of)
     missed = tuple(f"{name} {what} {show_seconds(asked.seconds)} at {asked.at}, target "
                    f"{show_seconds(asked.target_seconds)}"
                    for name, seen in services.items()

@@ -11,11 +11,11 @@ from planner.catalog.load import Catalog
 from planner.probe.backend import Backend
 from planner.probe.entries import entries
 from planner.probe.journal import Journal
-from planner.probe.tasks import Machine, Task, seconds_of, tasks_of
+from planner.probe.tasks import Machine, ProbeTask, seconds_of, tasks_of
 from planner.text_io import write_folder
 
 SCHEMA = "planner.probe/1"
-Progress = Callable[[int, int, Task], None]
+Progress = Callable[[int, int, ProbeTask], None]
 """Tasks done, all tasks, and the one that is done."""
 
 
@@ -24,8 +24,8 @@ class Probe:
     """What was, or would be, measured."""
 
     machine: Machine
-    tasks: tuple[Task, ...]
-    left: tuple[Task, ...]
+    tasks: tuple[ProbeTask, ...]
+    left: tuple[ProbeTask, ...]
     """Tasks that are not measured yet."""
     seconds: float
     """That they take, about."""
@@ -49,17 +49,17 @@ def probe(folder: Path, catalog: Catalog, backend: Backend, as_of: str, *, dry_r
     machine = backend.machine()
     tasks = tasks_of(machine)
     journal = Journal(folder, machine) if backend.leads else None
-    left = [task for task in tasks if journal is None or task.key not in journal.found]
+    left = [task for task in tasks if journal is None or task.key not in journal.measured]
     if dry_run:
         return Probe(machine, tuple(tasks), tuple(left), seconds_of(left))
     for task, result in backend.measured(left):
         if journal is not None:
             journal.add(task.key, result)
-            progress(len(journal.found), len(tasks), task)
+            progress(len(journal.measured), len(tasks), task)
     if journal is None:
         return Probe(machine, tuple(tasks), (), 0.0)
-    found = entries(machine, tasks, journal.found, catalog, as_of)
-    files = [path for kind in dict.fromkeys(name.rpartition("/")[0] for name in found.files)
+    probed = entries(machine, tasks, journal.measured, catalog, as_of)
+    files = [path for kind in dict.fromkeys(name.rpartition("/")[0] for name in probed.files)
              for path in write_folder(folder / kind, {name.rpartition("/")[2]: text for name, text in
-                                                      found.files.items() if name.rpartition("/")[0] == kind})]
-    return Probe(machine, tuple(tasks), (), 0.0, tuple(files), found.notes)
+                                                      probed.files.items() if name.rpartition("/")[0] == kind})]
+    return Probe(machine, tuple(tasks), (), 0.0, tuple(files), probed.notes)

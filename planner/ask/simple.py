@@ -6,13 +6,13 @@ from dataclasses import replace
 
 from planner.errors import InputError
 from planner.jobs.job import Alone
-from planner.jobs.solved import Question, Solved, alone_in
+from planner.jobs.solved import ResolvedScenario, Solved, alone_in
 from planner.solver.settings import OutOfTime
 
 NO_TIME = "the time limit left no time for --prefer simple: this is the proven optimum"
 
 
-def only(question: Question, option: str) -> Alone:
+def only(question: ResolvedScenario, option: str) -> Alone:
     """Return the job that an option is for. Raises InputError where services, or several jobs, share the fleet."""
     alone = alone_in(question)
     if alone is None:

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from planner.answer.sizing import Burst, Replayed, Size, Sizing
+from planner.answer.sizing import Burst, LogReplay, Size, Sizing
 from planner.catalog.hardware import Node
 from planner.catalog.load import Catalog
 from planner.errors import InputError
@@ -61,8 +61,8 @@ def size(log: JobLog, wait: Wait, nodes: tuple[str, ...], sourcing: Sourcing, ca
         raise InputError(f"the largest job has {largest:,} GPUs, and the nodes named are offered without a network "
                          f"that joins several: {', '.join(nodes)}")
     sizes = [_size(log, wait, catalog.node(name), offers, sourcing.own.get(name)) for name, offers in by_node.items()]
-    sizes.sort(key=lambda one: (one.usd_per_year is None, min(
-        one.usd_per_year or 0.0, one.burst.usd_per_year if one.burst else math.inf), one.fewest.nodes))
+    sizes.sort(key=lambda sized: (sized.usd_per_year is None, min(
+        sized.usd_per_year or 0.0, sized.burst.usd_per_year if sized.burst else math.inf), sized.fewest.nodes))
     out = [f"{count:,} {why} are left out of the log" for why, count in log.left_out]
     told = "jobs take as long on every GPU as the log says" if len(sizes) > 1 else None
     return Sizing(jobs=len(log.submit), days=log.span / DAY, gpu_hours=float(log.gpus @ log.seconds) / HOUR,
@@ -79,17 +79,17 @@ def _size(log: JobLog, wait: Wait, node: Node, offers: list[RentalOffer], owned:
 
     least = bound(log, wait, node.gpus)
     fewest, missed = _fewest(least, lambda nodes: not waited(nodes).stopped)
-    found = Size(node=node.name, gpus_of_node=node.gpus, fewest=_shown(log, wait, fewest, node.gpus, waited(fewest)),
+    sized = Size(node=node.name, gpus_of_node=node.gpus, fewest=_shown(log, wait, fewest, node.gpus, waited(fewest)),
                  bound=least, missed=missed, status="optimal" if fewest - least == missed else "feasible")
-    always = [(_yearly(one, fewest), one) for one in offers if one.nodes is None or one.nodes >= fewest]
+    always = [(_yearly(quote, fewest), quote) for quote in offers if quote.nodes is None or quote.nodes >= fewest]
     if always:
-        usd, offer = min(always, key=lambda one: (one[0], one[1].label))
+        usd, offer = min(always, key=lambda quote: (quote[0], quote[1].label))
         how: Literal["buy", "own", "rent"] = "own" if offer.how == "owned" else offer.how
-        found = found.model_copy(update={"usd_per_year": usd, "offer": offer.label, "sourcing": how})
+        sized = sized.model_copy(update={"usd_per_year": usd, "offer": offer.label, "sourcing": how})
     burst = _burst(log, wait, offers, fewest, node.gpus, owned)
-    if burst is not None and burst.usd_per_year < (found.usd_per_year or math.inf):
-        found = found.model_copy(update={"burst": burst})
-    return found
+    if burst is not None and burst.usd_per_year < (sized.usd_per_year or math.inf):
+        sized = sized.model_copy(update={"burst": burst})
+    return sized
 
 
 def _fewest(least: int, meets: Callable[[int], bool]) -> tuple[int, int]:
@@ -139,12 +139,12 @@ def bound(log: JobLog, wait: Wait, gpus_of_node: int) -> int:
     return least
 
 
-def _shown(log: JobLog, wait: Wait, nodes: int, gpus: int, waited: Waited) -> Replayed:
+def _shown(log: JobLog, wait: Wait, nodes: int, gpus: int, waited: Waited) -> LogReplay:
     quantiles = np.quantile(waited.seconds, (0.5, 0.95, 0.99, 1.0), method="inverted_cdf")
     here, ran = float((log.gpus * log.seconds).sum() - waited.burst.sum()), waited.burst == 0
     ends = log.submit + waited.seconds + log.seconds
     span = float(ends[ran].max()) if ran.any() else 0.0
-    return Replayed(nodes=nodes, wait_seconds=dict(zip(("p50", "p95", "p99", "longest"), map(float, quantiles),
+    return LogReplay(nodes=nodes, wait_seconds=dict(zip(("p50", "p95", "p99", "longest"), map(float, quantiles),
                                                        strict=True)),
                     in_time=float((waited.seconds <= wait.seconds).mean()),
                     busy=here / span / (nodes * gpus) if nodes and span else 0.0)
@@ -160,11 +160,11 @@ def _yearly(offer: RentalOffer, nodes: int) -> float:
 def _burst(log: JobLog, wait: Wait, offers: list[RentalOffer], fewest: int, gpus: int, owned: int | None
            ) -> Burst | None:
     """Return the cheapest fleet found that is smaller, with what would wait too long on rented nodes."""
-    rented = [one for one in offers if one.how == "rent" and one.commitment < DAY]
-    always = [one for one in offers if one.how != "rent" or one.commitment >= DAY] or rented
+    rented = [offer for offer in offers if offer.how == "rent" and offer.commitment < DAY]
+    always = [offer for offer in offers if offer.how != "rent" or offer.commitment >= DAY] or rented
     if not rented or not always:
         return None
-    hourly = min(rented, key=lambda one: (one.usd_per_node_hour, one.label))
+    hourly = min(rented, key=lambda offer: (offer.usd_per_node_hour, offer.label))
     # what is rented by the node is paid for whole
     whole = -(-log.gpus // gpus) * gpus / log.gpus
 
@@ -175,9 +175,9 @@ def _burst(log: JobLog, wait: Wait, offers: list[RentalOffer], fewest: int, gpus
         yearly = taken / gpus / HOUR * hourly.usd_per_node_hour * YEAR_HOURS * HOUR / max(log.span, DAY)
         return Burst(replayed=_shown(log, wait, nodes, gpus, waited), jobs=int((waited.burst > 0).sum()),
                      gpu_hours=taken / HOUR, offer=hourly.label,
-                     usd_per_year=yearly + min(_yearly(one, nodes) for one in always))
+                     usd_per_year=yearly + min(_yearly(offer, nodes) for offer in always))
 
-    if owned is not None and all(one.how in ("owned", "rent") for one in offers):
+    if owned is not None and all(offer.how in ("owned", "rent") for offer in offers):
         return tried(owned) if owned < fewest else None
     best = min(_closing_in(fewest, lambda nodes: tried(nodes).usd_per_year), key=lambda nodes: (
         tried(nodes).usd_per_year, nodes))
@@ -197,10 +197,10 @@ def _closing_in(most: int, cost: Callable[[int], float]) -> Iterator[int]:
         low, high = max(0, best - step), min(most, best + step)
 
 
-def replayed(log: JobLog, nodes: int, gpus_of_node: int) -> Replayed:
+def replayed(log: JobLog, nodes: int, gpus_of_node: int) -> LogReplay:
     """Return what a log does on so many nodes, however long jobs wait. Raises InputError where a job is larger."""
     waited = replay(log, nodes, gpus_of_node)
     if waited.stopped:
-        raise InputError(f"a job of the log has {int(log.gpus.max()):,} GPUs, more than {nodes:,} nodes of "
+        raise InputError(f"a job in the log has {int(log.gpus.max()):,} GPUs, more than {nodes:,} nodes of "
                          f"{gpus_of_node:,}")
     return _shown(log, Wait(math.inf, 1.0), nodes, gpus_of_node, waited)

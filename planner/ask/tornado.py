@@ -25,11 +25,11 @@ class Swing:
     high: float
 
 
-def tornado(one: Compared) -> list[Swing]:
+def tornado(compared: Compared) -> list[Swing]:
     """Return the swings of a row that has a plan, the widest first."""
-    if one.assignment is None or one.offer is None or one.assignment.duration_days is None:
+    if compared.assignment is None or compared.offer is None or compared.assignment.duration_days is None:
         return []
-    swings = _swings(one.assignment, one.offer, one.assignment.duration_days)
+    swings = _swings(compared.assignment, compared.offer, compared.assignment.duration_days)
     return sorted(swings, key=lambda swing: swing.low - swing.high)
 
 

@@ -31,7 +31,8 @@ def validate_file(path: Path, catalog: Catalog, stated: Mapping[str, str] | None
 def _held_out(catalog: Catalog, quantities: set[str]) -> Iterator[str]:
     """Say how often the intervals hold the rows they stand on, each with its source left out."""
     laws = {"step time": (catalog.step_residuals, TRAINED[:2]), "memory": (catalog.memory_residuals, TRAINED[2:]),
-            **{SPEEDS[name]: (catalog.serving_residuals(name), [one for one in SPED if SPEEDS[one] == SPEEDS[name]])
+            **{SPEEDS[name]: (catalog.serving_residuals(name),
+                              [quantity for quantity in SPED if SPEEDS[quantity] == SPEEDS[name]])
                for name in SPED}}
     for what, (law, names) in laws.items():
         if law.held_out is not None and quantities & set(names):

@@ -173,8 +173,8 @@ class Model(Sourced):
         for symbol in sorted(set(symbols) - set(named)):
             raise ValueError(f"order: no block has the symbol {symbol!r}")
         for symbol, block in named.items():
-            if (found := symbols.count(symbol)) != block.count:
-                raise ValueError(f"order: {symbol!r} occurs {found} times, its block counts {block.count}")
+            if (occurrences := symbols.count(symbol)) != block.count:
+                raise ValueError(f"order: {symbol!r} occurs {occurrences} times, its block counts {block.count}")
         return self
 
     @property

@@ -20,7 +20,7 @@ from planner.errors import UnknownName
 S = TypeVar("S", bound=Sourced)
 
 
-class Entry(Generic[S]):
+class EntryAttribute(Generic[S]):
     """An attribute of `Calibrated`: the entry of a name, read when it is first asked for."""
 
     def __init__(self, name: str, model: type[S]) -> None:
@@ -34,33 +34,33 @@ class Entry(Generic[S]):
 class Calibrated(ABC):
     """The entries of calibration."""
 
-    kernels = Entry("kernels", KernelShape)
+    kernels = EntryAttribute("kernels", KernelShape)
     """The shape dependence of kernels."""
-    collectives = Entry("collectives", Collectives)
+    collectives = EntryAttribute("collectives", Collectives)
     """What collectives reach beside the curves and links of fabrics."""
-    formats = Entry("formats", Formats)
+    formats = EntryAttribute("formats", Formats)
     """How weights and caches are stored, by the names of formats."""
-    recipes = Entry("recipes", Recipes)
+    recipes = EntryAttribute("recipes", Recipes)
     """Bytes of optimizers, losses, frozen bases and adapters."""
-    serving_law = Entry("serving", ServingLaw)
+    serving_law = EntryAttribute("serving", ServingLaw)
     """What serving adds to the kernels of training."""
-    reliability = Entry("reliability", Reliability)
+    reliability = EntryAttribute("reliability", Reliability)
     """Failure rates and what a failure costs."""
-    whole_runs = Entry("whole-runs", WholeRuns)
+    whole_runs = EntryAttribute("whole-runs", WholeRuns)
     """What whole runs take beyond their steps."""
-    step_residuals = Entry("step-residuals", Residuals)
+    step_residuals = EntryAttribute("step-residuals", Residuals)
     """Measured over predicted step time, by class."""
-    memory_residuals = Entry("memory-residuals", Residuals)
+    memory_residuals = EntryAttribute("memory-residuals", Residuals)
     """Measured over predicted peak memory, by class."""
-    output_residuals = Entry("output-residuals", Residuals)
+    output_residuals = EntryAttribute("output-residuals", Residuals)
     """Measured over predicted output tokens/s of serving, by class."""
-    tpot_residuals = Entry("tpot-residuals", Residuals)
+    tpot_residuals = EntryAttribute("tpot-residuals", Residuals)
     """The same of the time per output token."""
-    ttft_residuals = Entry("ttft-residuals", Residuals)
+    ttft_residuals = EntryAttribute("ttft-residuals", Residuals)
     """The same of the time to the first token."""
-    spreading = Entry("spreading", Spreading)
+    spreading = EntryAttribute("spreading", Spreading)
     """Priors of the laws that residuals follow."""
-    service_levels = Entry("service-levels", ServiceLevels)
+    service_levels = EntryAttribute("service-levels", ServiceLevels)
     """Limits of latency of benchmarks."""
 
     @abstractmethod
@@ -89,5 +89,5 @@ class Calibrated(ABC):
 
 
 CALIBRATION: dict[str, type[Sourced]] = {FITTED: Fitted, **{
-    entry.name: entry.model for entry in vars(Calibrated).values() if isinstance(entry, Entry)}}
+    entry.name: entry.model for entry in vars(Calibrated).values() if isinstance(entry, EntryAttribute)}}
 """Entries other than those of GPU architectures."""

@@ -20,7 +20,7 @@ def _order(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split(".") if part.isdigit())
 
 
-class Limits(Frozen):
+class StepLimits(Frozen):
     """What a step may hold at most unless the user says otherwise."""
 
     tokens: Width
@@ -76,8 +76,8 @@ class Release(Frozen):
     """Memory of an engine from one version on, until the next entry."""
 
     version: str = Field(pattern=r"^\d+(\.\d+)*$")
-    small: Limits
-    large: Limits
+    small: StepLimits
+    large: StepLimits
     """On GPUs of `large_from` and more."""
     large_from: Bytes
     large_except: frozenset[str] = frozenset()
@@ -114,12 +114,12 @@ class Release(Frozen):
         """Say whether the defaults of large GPUs hold on one of that many bytes."""
         return memory >= self.large_from and architecture not in self.large_except
 
-    def limits(self, memory: float, architecture: str = "") -> Limits:
+    def limits(self, memory: float, architecture: str = "") -> StepLimits:
         """Return what a step holds at most by default on a GPU of that many bytes."""
         usual = self.large if self.is_large(memory, architecture) else self.small
         if self.reserve is None:
             return usual
-        return Limits(tokens=self.reserve.tier(memory).chunk, sequences=usual.sequences)
+        return StepLimits(tokens=self.reserve.tier(memory).chunk, sequences=usual.sequences)
 
     def apart(self, memory: float, architecture: str = "") -> tuple[float, float]:
         """Return the bytes besides weights, activations and cache: on any GPU, and on top where GPUs share a layer."""
@@ -163,17 +163,17 @@ class Engine(Sourced):
 
     def lacks(self, architecture: str, weights: str, cache: str, version: str | None) -> str | None:
         """Return why a release does not run formats on an architecture, and what does; none where it runs them."""
-        here = [one for one in self.runs if architecture in one.on]
+        here = [run for run in self.runs if architecture in run.on]
         if not here:
-            known = sorted({name for one in self.runs for name in one.on})
+            known = sorted({name for run in self.runs for name in run.on})
             return f"{self.name} does not run on {architecture} GPUs: it runs on {', '.join(known)}"
         for what, wanted in (("weights", weights), ("cache", cache)):
-            having = [one for one in here if wanted in getattr(one, what)]
+            having = [runs for runs in here if wanted in getattr(runs, what)]
             said = f"{wanted} {what} on {architecture} GPUs"
             if not having:
-                known = sorted({name for one in here for name in getattr(one, what)})
+                known = sorted({name for runs in here for name in getattr(runs, what)})
                 return f"{self.name} has no {said}: it has {', '.join(known)}"
-            first = min((one.since for one in having), key=_order)
+            first = min((runs.since for runs in having), key=_order)
             if version is not None and _order(version) < _order(first):
                 return f"{self.name} {version} has no {said}: {first} and later have"
         return None
@@ -183,7 +183,7 @@ class Engine(Sourced):
         if version is None:
             return self.releases[-1]
         asked = _order(version)
-        return next((one for one in reversed(self.releases) if one.order <= asked), self.releases[0])
+        return next((release for release in reversed(self.releases) if release.order <= asked), self.releases[0])
 
     def version_at(self, issue: int) -> str | None:
         """Return the version that was current when an issue was opened; none before the first that is known."""

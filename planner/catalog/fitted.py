@@ -52,9 +52,9 @@ class Fitted(Sourced):
         known = id(entry), *constants
         if known not in self._applied:
             self._applied[known] = entry, self._over(entry, constants)
-        found = self._applied[known][1]
-        assert isinstance(found, type(entry))
-        return found
+        changed = self._applied[known][1]
+        assert isinstance(changed, type(entry))
+        return changed
 
     def _over(self, entry: S, constants: Mapping[str, Constant]) -> S:
         for field in constants:
@@ -95,13 +95,13 @@ def fitted_files(roots: Sequence[Path], unfitted: Path | None) -> list[Path]:
 
 def read_fitted(path: Path) -> Fitted:
     """Return the fitted constants of a file. Raises InputError where residuals beside it are not of the same fit."""
-    found = _parsed(read_text(path), str(path))
-    for name, digest in found.residuals.items():
+    fitted = _parsed(read_text(path), str(path))
+    for name, digest in fitted.residuals.items():
         beside = path.with_name(f"{name}.yaml")
         if text_digest(read_text(beside)) != digest:
             raise InputError(f"not of the same fit as {path.name} beside it: run planner calibrate again",
                              file=str(beside))
-    return found
+    return fitted
 
 
 @lru_cache(maxsize=64)
@@ -123,7 +123,7 @@ def with_values(entry: S, values: Mapping[str, float]) -> S:
             changes[top] = {**held, inner: value}
         elif isinstance(held, tuple):
             key, _, figure = inner.rpartition(".")
-            changes[top] = tuple(one.model_copy(update={figure: value}) if one.key == key else one for one in held)
+            changes[top] = tuple(item.model_copy(update={figure: value}) if item.key == key else item for item in held)
     return entry.model_copy(update=changes)
 
 
@@ -133,7 +133,7 @@ def value_of(entry: Sourced, field: str) -> float | None:
     held: Any = getattr(entry, top, None)
     if isinstance(held, tuple):
         key, _, inner = inner.rpartition(".")
-        held = next((one for one in held if getattr(one, "key", None) == key), None)
+        held = next((item for item in held if getattr(item, "key", None) == key), None)
     for part in inner.split(".") if inner else ():
         held = held.get(part) if isinstance(held, dict) else getattr(held, part, None)
     return float(held) if isinstance(held, int | float) else None
@@ -146,4 +146,4 @@ def _path(entry: Sourced, field: str) -> str:
     if not isinstance(held, tuple):
         return field
     key, _, figure = inner.rpartition(".")
-    return f"{top}.{[one.key for one in held].index(key)}.{figure}"
+    return f"{top}.{[item.key for item in held].index(key)}.{figure}"

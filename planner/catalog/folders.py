@@ -47,7 +47,7 @@ def _check_kind(path: Path) -> None:
     """Refuse what the folder of one kind holds and is not read."""
     for inner in _visible(path):
         if inner.is_dir() and inner.suffix != ".yaml":
-            if yaml := [one.name for one in _visible(inner) if _is_yaml(one)]:
+            if yaml := [file.name for file in _visible(inner) if _is_yaml(file)]:
                 raise InputError(f"{yaml[0]} would not be read: it belongs into {path}", file=str(inner))
         elif _is_yaml(inner):
             if inner.suffix != ".yaml":

@@ -25,6 +25,7 @@ from planner.catalog.part_node import part_named
 from planner.catalog.parts import Part
 from planner.catalog.price import PriceList, Purchase, Site
 from planner.catalog.quirk import Quirks, Sources
+from planner.catalog.releases import Releases
 from planner.catalog.sourced import Sourced
 from planner.catalog.speed import Speeds
 from planner.catalog.spelling import canonical, joined, only
@@ -36,7 +37,8 @@ from planner.yaml_io import Document
 S = TypeVar("S", bound=Sourced)
 KINDS: dict[str, type[Sourced]] = {"gpus": Gpu, "nodes": Node, "fabrics": Fabric, "models": Model,
                                    "prices": PriceList, "stacks": Stack, "sites": Site, "parts": Part,
-                                   "purchases": Purchase, "engines": Engine, "speeds": Speeds, "evidence": Quirks}
+                                   "purchases": Purchase, "engines": Engine, "speeds": Speeds, "evidence": Quirks,
+                                   "launch": Releases}
 ALL_KINDS = (*KINDS, "calibration")
 
 
@@ -61,10 +63,10 @@ class Catalog(Calibrated):
     def files(self, kind: str) -> dict[str, Path]:
         """Return the winning file of every entry of `kind`, by name."""
         if kind not in self._files:
-            found: dict[str, Path] = {}
+            paths: dict[str, Path] = {}
             for root in self.roots:
-                found.update({p.stem: p for p in sorted((root / kind).glob("*.yaml"))})
-            self._files[kind] = dict(sorted(found.items()))
+                paths.update({p.stem: p for p in sorted((root / kind).glob("*.yaml"))})
+            self._files[kind] = dict(sorted(paths.items()))
         return self._files[kind]
 
     def names(self, kind: str) -> list[str]:
@@ -80,9 +82,9 @@ class Catalog(Calibrated):
             if entry.name != name:
                 raise InputError(f"name: expected {name!r} as the file is called, got {entry.name!r}", file=str(path))
             self._entries[key] = entry
-        found = self._entries[key]
-        assert isinstance(found, model)
-        return found
+        known = self._entries[key]
+        assert isinstance(known, model)
+        return known
 
     @cached_property
     def fitted(self) -> list[Fitted]:
@@ -126,10 +128,10 @@ class Catalog(Calibrated):
         return other
 
     def _find(self, kind: str, name: str, model: type[S], what: str) -> S:
-        found = self._known(kind, name, model)
-        if found is None:
+        entry = self._known(kind, name, model)
+        if entry is None:
             raise UnknownName(what, name, self._spellings(kind, model))
-        return found
+        return entry
 
     def _known(self, kind: str, name: str, model: type[S]) -> S | None:
         wanted = canonical(name)
@@ -139,7 +141,7 @@ class Catalog(Calibrated):
         spellings = self._spellings(kind, model)
         # llama3.1:8b, TensorRT LLM: what only signs and spaces tell from one entry alone
         letters = joined(wanted)
-        known = spellings.get(wanted) or only({spellings[one] for one in spellings if joined(one) == letters})
+        known = spellings.get(wanted) or only({spellings[text] for text in spellings if joined(text) == letters})
         return None if known is None else self._read(kind, known, model)
 
     def _spellings(self, kind: str, model: type[S]) -> dict[str, str]:
@@ -160,12 +162,12 @@ class Catalog(Calibrated):
 
     def node(self, name: str) -> Node:
         """Return a node type by name or alias, or one cut from a larger (rtx-3090-6x); raises UnknownName."""
-        found = self._known("nodes", name, Node) or self._parts.get(name) or part_named(name, self.all("nodes", Node))
-        if found is None:
+        node = self._known("nodes", name, Node) or self._parts.get(name) or part_named(name, self.all("nodes", Node))
+        if node is None:
             raise UnknownName("node", name, self._spellings("nodes", Node))
-        if found.name not in self.files("nodes"):
-            self._parts[found.name] = found
-        return found
+        if node.name not in self.files("nodes"):
+            self._parts[node.name] = node
+        return node
 
     def fabric(self, name: str) -> Fabric:
         """Return a fabric by name or alias; raises UnknownName."""
@@ -204,13 +206,19 @@ class Catalog(Calibrated):
         """Return how fast an inference engine's steps are; raises UnknownName."""
         return self._find("speeds", engine, Speeds, "speeds of the engine")
 
+    @property
+    def releases(self) -> Releases:
+        """Releases that launch files are written for."""
+        return self._find("launch", "versions", Releases, "table of releases")
+
     def part(self, name: str) -> Part:
         """Return a part of a network by name or alias; raises UnknownName."""
         return self._find("parts", name, Part, "part")
 
     def purchase(self, node: str) -> Purchase | None:
         """Return what a node type costs to buy, by the last folder that says; none where no price is known."""
-        mine = {one.name: one for one in self.all("purchases", Purchase) if self.node(one.node).name == node}
+        mine = {purchase.name: purchase for purchase in self.all("purchases", Purchase)
+                if self.node(purchase.node).name == node}
         folders = {name: self._folder("purchases", name) for name in mine}
         last = [name for name in mine if folders[name] == max(folders.values())]
         if len(last) > 1:

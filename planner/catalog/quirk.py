@@ -86,7 +86,7 @@ Whole: TypeAlias = Annotated[int, Field(ge=0, le=10**12)]
 Figure: TypeAlias = Annotated[float, Field(ge=-1e12, le=1e12)]
 
 
-class Rule(Frozen):
+class QuirkRule(Frozen):
     """One habit of a source: when all conditions hold, the answer is `value`."""
 
     when: dict[str, Pattern | Whole | None] = Field(default_factory=dict)
@@ -110,12 +110,12 @@ class Rule(Frozen):
 class Quirks(Sourced):
     """A file of rules. Those of later folders come first, so that yours answer before the shipped ones."""
 
-    quirks: dict[str, Annotated[tuple[Rule, ...], Field(min_length=1)]]
+    quirks: dict[str, Annotated[tuple[QuirkRule, ...], Field(min_length=1)]]
     """Rules by question; the first that holds answers."""
 
     @field_validator("quirks")
     @classmethod
-    def _answers(cls, quirks: dict[str, tuple[Rule, ...]]) -> dict[str, tuple[Rule, ...]]:
+    def _answers(cls, quirks: dict[str, tuple[QuirkRule, ...]]) -> dict[str, tuple[QuirkRule, ...]]:
         for question, rules in quirks.items():
             if question not in get_args(Question):
                 raise ValueError(f"no question {question!r}{did_you_mean(question, get_args(Question))}")
@@ -131,7 +131,7 @@ class Sources:
 
     def __init__(self, files: Iterable[Quirks]) -> None:
         """Compile the rules; files that come first answer first."""
-        rules: dict[str, list[Rule]] = {question: [] for question in get_args(Question)}
+        rules: dict[str, list[QuirkRule]] = {question: [] for question in get_args(Question)}
         for file in files:
             for question, own in file.quirks.items():
                 rules[question] += own
@@ -147,23 +147,23 @@ class Sources:
 
     def number(self, question: Number, row: object, **known: str) -> float | None:
         """Return the answer as a number, none where no rule holds. Raises InputError where a row says none."""
-        found = self.word(question, row, **known)  # type: ignore[arg-type]
+        answer = self.word(question, row, **known)  # type: ignore[arg-type]
         try:
-            return None if found is None else float(found)
+            return None if answer is None else float(answer)
         except ValueError:
-            raise InputError(f"{question}: expected a number, got {found!r}") from None
+            raise InputError(f"{question}: expected a number, got {answer!r}") from None
 
     def usual(self, question: Usual) -> float:
         """Return a number that holds of every row. Raises MissingFact where the catalog has none."""
-        found = self.word(question, None)  # type: ignore[arg-type]
-        if found is None:
+        answer = self.word(question, None)  # type: ignore[arg-type]
+        if answer is None:
             raise MissingFact("evidence", question)
-        return float(found)
+        return float(answer)
 
     def whole(self, question: Number, row: object, **known: str) -> int | None:
         """Return the answer as a whole number, none where no rule holds."""
-        found = self.number(question, row, **known)
-        return None if found is None else int(found)
+        number = self.number(question, row, **known)
+        return None if number is None else int(number)
 
     def several(self, question: Several, row: object, **known: str) -> tuple[str, ...]:
         """Return all answers: of every rule that holds, of every group of its patterns."""
@@ -178,7 +178,7 @@ class Sources:
 class _Asked:
     """The rules of one question; rows of a source say the same again and again, so first answers are kept."""
 
-    def __init__(self, rules: Iterable[Rule]) -> None:
+    def __init__(self, rules: Iterable[QuirkRule]) -> None:
         self.rules = [([(_names(key), " or " in key, _test(wanted)) for key, wanted in rule.when.items()],
                        () if rule.value is None else (str(rule.value),)) for rule in rules]
         self.columns = sorted({name for tests, _ in self.rules for names, _, _ in tests for name in names})
@@ -195,10 +195,10 @@ class _Asked:
             caught: list[str] = []
             for names, either, test in tests:
                 stated = [text for name in names if (text := texts[name]) is not None]
-                found = test((stated[0] if either else " ".join(stated)) if stated else None)
-                if found is None:
+                groups = test((stated[0] if either else " ".join(stated)) if stated else None)
+                if groups is None:
                     break
-                caught += filter(None, found)
+                caught += filter(None, groups)
             else:
                 yield value or tuple(caught) or ("yes",)
 
@@ -222,4 +222,4 @@ def _test(wanted: str | int | None) -> Test:
         sign, limit = (1 if bound[1] == ">=" else -1), int(bound[2])
         return lambda text: () if _NUMBER.fullmatch(text or "") and sign * float(text or 0) >= sign * limit else None
     search = re.compile(wanted, re.IGNORECASE).search
-    return lambda text: found.groups() if text is not None and (found := search(text)) else None
+    return lambda text: match.groups() if text is not None and (match := search(text)) else None

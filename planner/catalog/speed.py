@@ -79,8 +79,8 @@ class ServiceLevels(Sourced):
 
     def of(self, model: str, scenario: str) -> ServiceLevel | None:
         """Return the limits of a model in a scenario, if there are any."""
-        found = (level for level in self.levels if level.model == model and level.scenario == scenario)
-        return next(found, None)
+        matching = (level for level in self.levels if level.model == model and level.scenario == scenario)
+        return next(matching, None)
 
 
 STEP = ("products", "attention", "experts", "cache", "layer", "mixture", "step", "sequence", "prompt_step", "exchange")
@@ -166,7 +166,7 @@ class Speeds(Sourced):
 
     @model_validator(mode="after")
     def _releases_rise(self) -> Speeds:
-        kinds = [(one.order, one.architectures) for one in self.releases]
+        kinds = [(release.order, release.architectures) for release in self.releases]
         if kinds != sorted(set(kinds)):
             raise ValueError("releases must rise by version, then by architectures, without repeats")
         if self.releases[0].architectures:
@@ -180,10 +180,11 @@ class Speeds(Sourced):
         before the general one.
         """
         asked = tuple(int(part) for part in version.split(".") if part.isdigit()) if version else None
-        known = [one for one in self.releases if (asked is None or one.order <= asked)
-                 and (not one.architectures or architecture in one.architectures)]
-        found = max(known, key=lambda one: (one.order, bool(one.architectures)), default=self.releases[0])
+        known = [release for release in self.releases if (asked is None or release.order <= asked)
+                 and (not release.architectures or architecture in release.architectures)]
+        speed = max(known, key=lambda known_speed: (known_speed.order, bool(known_speed.architectures)),
+                    default=self.releases[0])
         early = self.early
         if early is None or asked is None or asked >= tuple(map(int, early.before.split("."))):
-            return found
-        return found.model_copy(update={"latent": early.times})
+            return speed
+        return speed.model_copy(update={"latent": early.times})

@@ -16,7 +16,7 @@ Count = Annotated[int, Field(ge=0, le=10**9)]
 Spread = Annotated[float, Field(ge=1e-3, le=3)]
 
 
-class Added(Frozen):
+class AddedShare(Frozen):
     """The share that a run adds to its steps and modeled failures: exponential, its mean known from a few runs.
 
     `weight` runs, those that the prior is worth included, added `total` together; what one more adds is then Lomax
@@ -50,7 +50,7 @@ class Published(Frozen):
 class RunShares(Frozen):
     """How whole published runs compare with what is computed of them."""
 
-    added: Added
+    added: AddedShare
     """What runs add to steps and modeled failures."""
     framework_stated: Published
     """Of rows that name the framework: what they leave open of the layout is searched, and real ones are no faster."""
@@ -61,7 +61,7 @@ class RunShares(Frozen):
 class Believed(Frozen):
     """What was believed before any row of whole runs was read."""
 
-    added: Added
+    added: AddedShare
     framework_stated: Factor
     framework_open: Factor
     factor_spread: Spread

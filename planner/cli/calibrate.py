@@ -45,9 +45,9 @@ def command(evidence: tuple[Path, ...], output: Path, as_of: str | None, stated:
         def progress(share: float) -> None:
             bar.update(max(0, int(share * PARTS) - bar.pos))
 
-        found = calibrate(evidence, output, catalogs, as_of or f"{date.today():%Y-%m}", stated=stated,
+        calibration = calibrate(evidence, output, catalogs, as_of or f"{date.today():%Y-%m}", stated=stated,
                           progress=progress)
-    result = found.as_json()
+    result = calibration.as_json()
     if as_json:
         say_json(json_text(result, indent=2))
         return EXIT_OK

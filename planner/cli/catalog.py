@@ -50,13 +50,13 @@ def find(catalog: Catalog, name: str) -> tuple[str, Sourced]:
     """
     kind, slash, rest = name.partition("/")
     kinds, wanted = ((kind,), rest) if slash and kind in ALL_KINDS else (ALL_KINDS, name)
-    found = [(k, entry) for k in kinds if (entry := _find(catalog, k, wanted)) is not None]
-    if not found:
+    matches = [(k, entry) for k in kinds if (entry := _find(catalog, k, wanted)) is not None]
+    if not matches:
         raise UnknownName("catalog entry", name, [n for k in kinds for n in catalog.names(k)])
-    if len(found) > 1:
-        choices = " or ".join(f"{k}/{entry.name}" for k, entry in found)
+    if len(matches) > 1:
+        choices = " or ".join(f"{k}/{entry.name}" for k, entry in matches)
         raise InputError(f"{name!r} is the name of several entries: write {choices}")
-    return found[0]
+    return matches[0]
 
 
 def _find(catalog: Catalog, kind: str, name: str) -> Sourced | None:
@@ -122,14 +122,14 @@ def command() -> None:
 def list_entries(kind: str | None, as_json: bool, catalogs: tuple[Path, ...]) -> int:
     """List the entries of one KIND, or of all: gpus, nodes, fabrics, models, prices, stacks, calibration."""
     catalog = open_catalog(catalogs)
-    found = {k: entries(catalog, k) for k in ([kind] if kind else ALL_KINDS)}
+    by_kind = {k: entries(catalog, k) for k in ([kind] if kind else ALL_KINDS)}
     if as_json:
         _print_json({"schema": "planner.catalog-list/1"} | {
             k: [{"name": e.name, "facts": key_facts(e), "kind": e.kind, "as_of": e.as_of, "source": e.source}
-                for e in listed] for k, listed in found.items()})
+                for e in listed] for k, listed in by_kind.items()})
         return EXIT_OK
     page = Page(console())
-    for k, listed in found.items():
+    for k, listed in by_kind.items():
         page.heading(f"{k} ({len(listed)})")
         page.table([Head("name"), Head("facts"), Head("kind"), Head("as of")],
                    [[e.name, key_facts(e), e.kind, e.as_of] for e in listed])
@@ -229,8 +229,8 @@ def import_entries() -> None:
 @click.argument("config", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR",
               help="Catalog folder to write models/NAME.yaml into, for --catalogs. Default: print the entry.")
-@click.option("--text-only", is_flag=True, help="Of a vision-language model, the language model alone.")
-@click.option("--name", metavar="NAME", help="What to call it. Default: what config, file or folder are called.")
+@click.option("--text-only", is_flag=True, help="Import only the language model of a vision-language model.")
+@click.option("--name", metavar="NAME", help="Name of the entry. Default: from the config, file or folder.")
 @common
 def import_hf(config: Path, output: Path | None, text_only: bool, name: str | None, as_json: bool,
               catalogs: tuple[Path, ...]) -> int:

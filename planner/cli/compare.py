@@ -20,7 +20,7 @@ def command(scenario: str | None, trace: bool, time_limit: float | None, workers
             catalogs: tuple[Path, ...], **flags: object) -> int:
     """Solve the question for every candidate and every offer, and put the plans side by side.
 
-    A candidate without a plan is a row with the reason; exit code 3 only where none has one.
+    A candidate without a plan is a row with the reason; exit code 3 only if none has a plan.
     """
     from planner.ask.compare import compare, comparison_of
     from planner.jobs.solved import effort_of
@@ -29,11 +29,11 @@ def command(scenario: str | None, trace: bool, time_limit: float | None, workers
 
     catalog = open_catalog(catalogs)
     asked, defaults = any_question(scenario, flags, catalog)
-    found = compare(asked, catalog, effort_of(time_limit, workers), traced=trace)
-    warn((*text_notes(defaults), *(one.row.note for one in found if one.row.note)))
-    say_answer(comparison_of(found), lambda: render_comparison_line(found),
-               lambda page: render_comparison(found, page, traced=trace, full=is_verbose()), as_json=as_json)
-    return _exit({one.row.status for one in found})
+    plans = compare(asked, catalog, effort_of(time_limit, workers), traced=trace)
+    warn((*text_notes(defaults), *(compared.row.note for compared in plans if compared.row.note)))
+    say_answer(comparison_of(plans), lambda: render_comparison_line(plans),
+               lambda page: render_comparison(plans, page, traced=trace, full=is_verbose()), as_json=as_json)
+    return _exit({compared.row.status for compared in plans})
 
 
 def _exit(statuses: set[str]) -> int:

@@ -1,4 +1,4 @@
-"""`planner estimate`: one layout, does it fit and how fast is it."""
+"""`planner estimate`: does a layout fit, and how fast is it?"""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 @click.option("--layout", default="", metavar="AXIS=VALUE,..", help="tp=8,pp=4,vpp=2,cp=1,mbs=1,zero=1,"
               "schedule=gpipe,recompute=selective,sp=1,shard=8,no_sync=1,offload_optimizer=0.5,"
               "offload_parameters=1,offload_activations=1,offload_to=nvme; for a service tp, pp, ep, dp. Default: the "
-              "best on all GPUs of the node. With dp, --gpus or as many GPUs as a node, the rest is 1 or off.")
+              "best on all GPUs of the node. If their number is given (dp, --gpus, degrees that fill the node), axes "
+              "left out are 1 or off.")
 @click.option("--max", "largest", type=click.Choice(["micro-batch", "sequence", "model"]),
               help="Find the largest that fits, and estimate it; --max model needs no --model.")
 @from_option
@@ -56,10 +57,10 @@ def command(scenario: str | None, node: str, nodes: int | None, layout: str, lar
         answer = ask.answer()
         assignment, chosen = answer.assignment, answer.why
     else:
-        found = ask.largest(largest)
-        (note if as_json else say)(largest_sentence(largest, found))
+        result = ask.largest(largest)
+        (note if as_json else say)(largest_sentence(largest, result))
         # JSON has an estimate in any case: where none fits, that of the next that does not
-        shown = found.estimate or (found.misses if as_json else None)
+        shown = result.estimate or (result.misses if as_json else None)
         if shown is None or (is_quiet() and not as_json):
             return EXIT_OK
         assignment = shown

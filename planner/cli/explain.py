@@ -1,4 +1,4 @@
-"""`planner explain`: why this plan, why not another choice, why none."""
+"""`planner explain`: why this plan, why not another, or why there is none."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from planner.scenario.portfolio import AnyQuestion
 @asking
 @click.option("--why-not", multiple=True, metavar="CHOICE", help="A choice that the plan does not make: tp=4,pp=2 or "
               "gpu=a100, or a name alone, such as a100 or deepspeed; for a service also quantization=fp8; "
-              "of many jobs JOB=HARDWARE or JOB=rent; repeatable.")
+              "for a portfolio JOB=HARDWARE or JOB=rent; repeatable.")
 @common
 def command(scenario: str | None, why_not: tuple[str, ...], time_limit: float | None, workers: int,
             as_json: bool, catalogs: tuple[Path, ...], **flags: object) -> int:
-    """Say which limits bind and what one unit more is worth; why not another choice; or why there is no plan.
+    """Say which limits bind and what one more unit is worth, why not another choice, or why there is no plan.
 
-    Every figure is the difference to the same question solved again, to proof, with that one thing changed.
+    Every figure comes from solving the question again, to proof, with that one thing changed.
     """
     from planner.ask.explain.explain import explain
     from planner.jobs.solved import effort_of

@@ -40,7 +40,7 @@ _price_options = stacked(
     click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR",
                  help="Catalog folder to write prices/PROVIDER.yaml into, for --catalogs. Default: print it."),
     click.option("--provider", metavar="NAME", callback=_provider,
-                 help="What to call the provider, where the file's place does not say; of a zip, the one to read."),
+                 help="The provider's name, if the file's location does not give it; for a zip, the provider to read."),
     click.option("--as-of", metavar="YYYY-MM", callback=options.as_of,
                  help="When the prices were quoted. Default: the date of gpuhunt's version, else this month."))
 """What both imports of prices take."""
@@ -62,7 +62,7 @@ def import_skypilot(file: Path, output: Path | None, provider: str | None, as_of
 @common
 def import_gpuhunt(file: Path, output: Path | None, provider: str | None, as_of: str | None, as_json: bool,
                    catalogs: tuple[Path, ...]) -> int:
-    """Read prices from a CSV of gpuhunt, called as its provider, or from a zip of such."""
+    """Read prices from a gpuhunt CSV named after its provider, or from a zip of them."""
     catalog = open_catalog(catalogs)
     _answer(read_gpuhunt(file, catalog, *_dated(as_of or version_date(file)), provider), catalog, output, as_json)
     return EXIT_OK
@@ -76,10 +76,10 @@ def _dated(as_of: str | None) -> tuple[str, str]:
 
 def _answer(imported: list[Imported], catalog: Catalog, output: Path | None, as_json: bool) -> None:
     """Print or write the price lists, and say on stderr what became of the rows."""
-    for one in [] if is_quiet() else imported:
-        for line in _summary(one, one.origin.provider in catalog.files("prices")):
+    for price_list in [] if is_quiet() else imported:
+        for line in _summary(price_list, price_list.origin.provider in catalog.files("prices")):
             note(line)
-    lists = [one.prices for one in imported if one.prices is not None]
+    lists = [listed.prices for listed in imported if listed.prices is not None]
     if not lists:
         raise InputError("no row is an offer of a node type of the catalog", file=imported[0].origin.file)
     if output is None and not as_json and len(lists) > 1:
@@ -89,31 +89,31 @@ def _answer(imported: list[Imported], catalog: Catalog, output: Path | None, as_
     if output is not None:
         write_folder(output / "prices", {f"{entry['name']}.yaml": dump(entry) for entry in entries})
     if as_json:
-        skipped = {one.origin.provider: dict(_reasons(one)) for one in imported}
+        skipped = {listed.origin.provider: dict(_reasons(listed)) for listed in imported}
         say_json(json_text({"schema": "planner.catalog-import/1", "entry": "prices", "entries": entries,
                             "skipped": skipped}, indent=2))
     elif output is None:
         say_yaml(dump(entries[0]))
 
 
-def _reasons(one: Imported) -> list[tuple[str, int]]:
-    counts = Counter(skip.reason for skip in one.skipped)
+def _reasons(imported: Imported) -> list[tuple[str, int]]:
+    counts = Counter(skip.reason for skip in imported.skipped)
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
 
-def _summary(one: Imported, known: bool) -> Iterable[str]:
+def _summary(imported: Imported, known: bool) -> Iterable[str]:
     """Yield what became of a file's rows: offers, and what was skipped by reason; every line of it with -v."""
-    offers = one.prices.offers if one.prices else ()
-    origin = one.origin
+    offers = imported.prices.offers if imported.prices else ()
+    origin = imported.origin
     instances = len({offer.instance for offer in offers})
     yield (f"{origin.provider}: {plural(len(offers), 'offer')} of {plural(instances, 'instance')} from "
-           f"{plural(one.rows, 'row')} of {origin.file}, as of {origin.as_of}")
+           f"{plural(imported.rows, 'row')} of {origin.file}, as of {origin.as_of}")
     if known and offers:
         yield f"  takes the place of the price list {origin.provider} (another name beside it: --provider NAME)"
-    for reason, count in _reasons(one):
-        kinds = Counter(skip.what for skip in one.skipped if skip.reason == reason)
+    for reason, count in _reasons(imported):
+        kinds = Counter(skip.what for skip in imported.skipped if skip.reason == reason)
         shown = [what for what, _ in sorted(kinds.items(), key=lambda item: (-item[1], item[0]))[:SHOWN]]
         rest = ", ..." if len(kinds) > SHOWN else ""
         yield f"  skipped {count:,}, {reason}: {'; '.join(shown)}{rest}"
-    for skip in one.skipped if is_verbose() else ():
+    for skip in imported.skipped if is_verbose() else ():
         yield f"{origin.file}:{skip.line}: {skip.reason}: {skip.what}"

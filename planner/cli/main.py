@@ -30,8 +30,8 @@ FIRST = ("plan", "compare", "explain", "estimate")
 def _commands() -> dict[str, str]:
     """Return every command with its line of help: the modules here whose first line says "`planner NAME`: ..."."""
     modules = {path.stem: _SAID.match(path.read_text(encoding="utf-8")) for path in Path(__file__).parent.glob("*.py")}
-    said = {name: f"{found['help'][0].upper()}{found['help'][1:]}" for name, found in modules.items()
-            if found and found["name"] == name}
+    said = {name: f"{module['help'][0].upper()}{module['help'][1:]}" for name, module in modules.items()
+            if module and module["name"] == name}
     first = [name for name in FIRST if name in said]
     return {name: said[name] for name in (*first, *sorted(said.keys() - set(first)))}
 
@@ -58,7 +58,7 @@ FEW_COLLECTIONS = 200_000
 
 
 @dataclass(slots=True)
-class Settings:
+class GlobalOptions:
     """What the options before and behind the command ask for; `main` reads it after the command has ended."""
 
     verbose: bool = False
@@ -110,7 +110,7 @@ class LazyGroup(click.Group):
         if command is not None and any(not word.startswith("-") for word in rest):
             from planner.cli.spoken import hardware_known, joined
 
-            rest = joined(rest, command, hardware_known(ctx.ensure_object(Settings).catalogs))
+            rest = joined(rest, command, hardware_known(ctx.ensure_object(GlobalOptions).catalogs))
         return name, command, rest
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:  # noqa: ANN401 - as click has them
@@ -136,7 +136,7 @@ def _reader_may_leave() -> Iterator[None]:
 
 def _early(ctx: click.Context, param: click.Parameter, value: bool | tuple[Path, ...]) -> None:
     """Note an option given before the command, which `options.common` then reads."""
-    settings = ctx.ensure_object(Settings)
+    settings = ctx.ensure_object(GlobalOptions)
     if param.name == "catalogs" and isinstance(value, tuple):
         settings.catalogs += value
     elif value and param.name is not None:
@@ -165,10 +165,10 @@ everywhere = stacked(
 @everywhere
 @click.pass_context
 def group(ctx: click.Context) -> None:
-    """GPU-cluster capacity planner: the cheapest GPUs, and the sharding layout on them, that do the work.
+    """Plan GPU clusters: the cheapest GPUs for a job, and how to shard the model across them.
 
     Exit codes: 0 answered, 2 the input is wrong, 3 proven infeasible, 4 stopped before a proof, 70 a bug,
-    74 the system could not read or write.
+    74 the system could not read or write, 130 interrupted.
     """
     if ctx.invoked_subcommand is None:
         printing.say(EXAMPLES)
@@ -176,7 +176,7 @@ def group(ctx: click.Context) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code. Errors go to stderr, never as a traceback."""
-    settings = Settings()
+    settings = GlobalOptions()
     # loading modules and facts makes many objects and no garbage; looking for some took a sixth of a plan's time
     gc.set_threshold(FEW_COLLECTIONS)
     try:
@@ -194,7 +194,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return printing.ended(code if isinstance(code, int) else EXIT_OK)
 
 
-def _fail(error: BaseException, settings: Settings) -> int:
+def _fail(error: BaseException, settings: GlobalOptions) -> int:
     """Say on one line what went wrong, and return the exit code that stands for it."""
     if isinstance(error, OSError):
         error = printing.failure(error)

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from planner.catalog.load import Catalog
 from planner.catalog.sourced import AsOf
-from planner.cli.main import Settings, stacked
+from planner.cli.main import GlobalOptions, stacked
 from planner.cli.printing import note, say, say_json
 from planner.text_io import visible
 from planner.units import SECONDS, parse
@@ -38,8 +38,8 @@ def bar(*, shown: bool) -> Iterator[Callable[[float], None]]:
         yield advance
 
 
-def _settings(ctx: click.Context) -> Settings:
-    return ctx.ensure_object(Settings)
+def _settings(ctx: click.Context) -> GlobalOptions:
+    return ctx.ensure_object(GlobalOptions)
 
 
 def _json(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
@@ -132,13 +132,13 @@ def as_of(ctx: click.Context, param: click.Parameter, value: str | None) -> str 
 
 def of_run(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
     """Return the columns that `--run gpu=h100-sxm,tp=2` states."""
-    found: dict[str, str] = {}
+    stated: dict[str, str] = {}
     for part in (part for value in values for part in value.split(",")):
         name, sign, text = part.partition("=")
         if not sign or not name.strip() or not text.strip():
             raise click.BadParameter(f"expected COLUMN=VALUE such as gpu=h100-sxm, got {part!r}")
-        found[name.strip()] = text.strip()
-    return found
+        stated[name.strip()] = text.strip()
+    return stated
 
 
 run = click.option("--run", "stated", multiple=True, metavar="COLUMN=VALUE,..", callback=of_run,

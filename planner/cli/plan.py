@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from planner.cli.launch import note_launched
 from planner.cli.options import bar, common, is_quiet, is_verbose, open_catalog, say_answer, warn
 from planner.cli.printing import say_yaml
 from planner.cli.question import any_question, asking, from_option, read_from, say_read
@@ -32,12 +33,15 @@ EXIT_CODES = {"optimal": EXIT_OK, "feasible": EXIT_STOPPED, "undecided": EXIT_ST
 @click.option("--wait", metavar="TIME", help="For --jobs: how long jobs may wait: '4 h at 95%'.")
 @click.option("--add", type=click.Path(path_type=Path), multiple=True, metavar="JOB.YAML", help="For a portfolio: a "
               "job to add to its plan; says what it costs and what moves. Repeatable.")
+@click.option("--launch", type=click.Path(path_type=Path), metavar="DIR", help="Write the files that start the plan, "
+              "as `planner launch` does.")
 @click.option("--show-scenario", is_flag=True, help="Print the question as a scenario file, and stop.")
 @from_option
 @common
 def command(scenario: str | None, prefer: str | None, pareto: str | None, time_limit: float | None,
             workers: int, replay: Path | None, jobs: Path | None, wait: str | None, add: tuple[Path, ...],
-            show_scenario: bool, from_: str | None, as_json: bool, catalogs: tuple[Path, ...], **flags: object) -> int:
+            launch: Path | None, show_scenario: bool, from_: str | None, as_json: bool,
+            catalogs: tuple[Path, ...], **flags: object) -> int:
     """Find the cheapest (or fastest, or smallest) plan, and prove it.
 
     SCENARIO is a file or the name of a shipped scenario; flags override it, or stand alone: --model with --tokens, or
@@ -47,6 +51,7 @@ def command(scenario: str | None, prefer: str | None, pareto: str | None, time_l
     if jobs is not None:
         others = [name for name, value in (("SCENARIO", scenario), ("--prefer", prefer), ("--pareto", pareto),
                                            ("--replay", replay), ("--add", add), ("--from", from_),
+                                           ("--launch", launch),
                                            ("--show-scenario", show_scenario), ("--time-limit", time_limit)) if value]
         if others:
             raise InputError(f"{others[0]} has no effect on how many nodes a log of jobs needs")
@@ -77,6 +82,10 @@ def command(scenario: str | None, prefer: str | None, pareto: str | None, time_l
     warn(plan.notes)
     say_answer(plan, lambda: render_answer_line(plan),
                lambda page: render_plan(plan, page, full=is_verbose()), as_json=as_json)
+    if launch is not None and plan.assignments:
+        from planner.launch.folder import write_all
+
+        note_launched(write_all(plan, catalog, launch))
     seen = plan.objective.by_replay
     held = plan.objective.is_load and seen is not None and seen.met
     return EXIT_INTERRUPTED if interrupted else EXIT_OK if held else EXIT_CODES[plan.status]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,17 +13,32 @@ from planner.text_io import read_text
 from planner.yaml_io import Document
 
 if TYPE_CHECKING:
+    from planner.answer.assignment import Assignment
     from planner.answer.schema import Plan
     from planner.scenario.portfolio import AnyQuestion
 
 MAX_BYTES = 64 * 2**20
 
 
-def read_plan(path: Path) -> Plan:
-    """Return the plan of a file. Raises InputError."""
-    from planner.answer.schema import Plan
+def read_placed(path: Path) -> Plan | Assignment:
+    """Return the plan of a file, or the assignment that `planner estimate --json` printed. Raises InputError."""
+    from planner.answer.assignment import ServingAssignment, TrainingAssignment
 
     text = read_text(path, MAX_BYTES)
+    for kind in (TrainingAssignment, ServingAssignment):
+        with suppress(ValidationError):
+            return kind.model_validate_json(text)
+    return _plan(text, path)
+
+
+def read_plan(path: Path) -> Plan:
+    """Return the plan of a file. Raises InputError."""
+    return _plan(read_text(path, MAX_BYTES), path)
+
+
+def _plan(text: str, path: Path) -> Plan:
+    from planner.answer.schema import Plan
+
     try:
         plan = Plan.model_validate_json(text)
     except ValidationError as error:
@@ -46,13 +62,13 @@ def _of_its_scenario(plan: Plan, path: Path) -> None:
         raise InputError(f"provenance.scenario.{error.problem}; expected the output of planner plan --json",
                          file=str(path)) from None
     for key in ("assignments", "alternatives"):
-        for at, one in enumerate(getattr(plan, key)):
-            name = getattr(one, "job", None) or one.workload
+        for at, entry in enumerate(getattr(plan, key)):
+            name = getattr(entry, "job", None) or entry.workload
             kind = kinds.get(name, kinds.get(""))
             if kind is None:
                 raise InputError(f"{key}.{at}.workload: expected {' or '.join(map(repr, kinds))}, as the plan's "
                                  f"scenario has it, got {name[:60]!r}", file=str(path))
-            if kind != one.kind or (kind == "serving") != (one.serving is not None):
+            if kind != entry.kind or (kind == "serving") != (entry.serving is not None):
                 raise InputError(f"{key}.{at}.kind: expected an assignment of the kind of the plan's scenario, "
                                  f"{kind}, with what is of it alone", file=str(path))
 

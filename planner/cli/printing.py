@@ -52,7 +52,7 @@ def say(text: str) -> None:
 def say_json(text: str) -> None:
     """Print JSON of `json_text`, which has escaped what a terminal must not be shown."""
     if not (sys.stdout.encoding or "utf-8").lower().startswith("utf"):
-        text = _BEYOND_ASCII.sub(lambda found: json.dumps(found[0])[1:-1], text)
+        text = _BEYOND_ASCII.sub(lambda match: json.dumps(match[0])[1:-1], text)
     _print(text)
 
 

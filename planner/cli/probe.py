@@ -1,4 +1,4 @@
-"""`planner probe`: what this machine's GPUs and links reach, measured, as a folder for --catalogs."""
+"""`planner probe`: measure this machine's GPUs and links, as a folder for --catalogs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from planner.cli import options
 from planner.cli.options import common, console, is_quiet, is_verbose, open_catalog
 from planner.cli.printing import note, say_json
 from planner.errors import EXIT_OK
-from planner.probe.tasks import Task
+from planner.probe.tasks import ProbeTask
 from planner.render.page import Head, Page
 from planner.text_io import json_text
 
@@ -25,48 +25,48 @@ from planner.text_io import json_text
 @click.option("--as-of", metavar="YEAR-MONTH", callback=options.as_of, help="Date to record. Default: this month.")
 @common
 def command(output: Path, dry_run: bool, as_of: str | None, as_json: bool, catalogs: tuple[Path, ...]) -> int:
-    """Measure what this machine reaches: products, attention, memory, the way to the host, and collectives.
+    """Measure this machine: matrix products, attention, memory, host transfers, and collectives.
 
     Needs torch (pip install 'planner[probe]'). On one node it starts a process for each GPU; across nodes run it under
-    torchrun on all of them. A second run goes on where the first ended. Without a GPU it measures the CPU.
+    torchrun on all of them. A second run resumes where the first stopped. Without a GPU it measures the CPU.
     """
     catalog = open_catalog(catalogs)
 
     from planner.ask.probe import probe
     from planner.probe.torch_machine import TorchMachine
 
-    def progress(done: int, of: int, task: Task) -> None:
+    def progress(done: int, of: int, task: ProbeTask) -> None:
         if is_verbose():
             note(f"{done}/{of} {task.key}")
 
     backend = TorchMachine()
-    found = probe(output, catalog, backend, as_of or f"{date.today():%Y-%m}", dry_run=dry_run, progress=progress)
+    measured = probe(output, catalog, backend, as_of or f"{date.today():%Y-%m}", dry_run=dry_run, progress=progress)
     if not backend.leads:
         return EXIT_OK
     if as_json:
-        say_json(json_text(found.as_json(), indent=2))
+        say_json(json_text(measured.as_json(), indent=2))
         return EXIT_OK
     page = Page(console())
-    _show(page, found, dry_run=dry_run)
+    _show(page, measured, dry_run=dry_run)
     return EXIT_OK
 
 
-def _show(page: Page, found: Probe, *, dry_run: bool) -> None:
-    machine = found.machine
+def _show(page: Page, probe: Probe, *, dry_run: bool) -> None:
+    machine = probe.machine
     nodes = f"{machine.nodes} nodes of " if machine.nodes > 1 else ""
     what = f"{nodes}{machine.gpus} x {machine.name}" if machine.is_gpu else f"CPU ({machine.name}), no GPU"
-    done = len(found.tasks) - len(found.left)
+    done = len(probe.tasks) - len(probe.left)
     if dry_run:
-        page.paragraph(f"{what}: {len(found.left)} measurements to make, about {found.seconds:.0f} s"
+        page.paragraph(f"{what}: {len(probe.left)} measurements to make, about {probe.seconds:.0f} s"
                        + (f"; {done} are made" if done else ""))
     else:
-        page.paragraph(f"{what}: {len(found.tasks)} measurements made")
+        page.paragraph(f"{what}: {len(probe.tasks)} measurements made")
     if is_quiet():
         return
-    counts = Counter((task.operation, task.precision, task.ranks) for task in (found.left if dry_run else found.tasks))
+    counts = Counter((task.operation, task.precision, task.ranks) for task in (probe.left if dry_run else probe.tasks))
     page.table((Head("operation"), Head("precision"), Head("GPUs", True), Head("sizes", True)),
                [(operation, precision or "-", f"{ranks}", f"{count}")
                 for (operation, precision, ranks), count in counts.items()])
-    for text in found.notes:
+    for text in probe.notes:
         page.paragraph(text)
-    page.facts([("written", str(path)) for path in found.files])
+    page.facts([("written", str(path)) for path in probe.files])

@@ -1,4 +1,4 @@
-"""`planner report`: one HTML page of a plan, with plots and sources; or the schedule of many jobs as a file."""
+"""`planner report`: a plan as an HTML page with plots and sources, or its schedule as a calendar or CSV."""
 
 from __future__ import annotations
 

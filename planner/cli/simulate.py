@@ -17,10 +17,11 @@ from planner.simulate.router import POLICIES
 
 @click.command("simulate")
 @click.option("--node", metavar="NAME", help="Replay on replicas on this node type, instead of those of a plan.")
-@click.option("--layout", default="", metavar="AXIS=VALUE,..", help="Of these replicas: tp=4,pp=2. Default: the best.")
+@click.option("--layout", default="", metavar="AXIS=VALUE,..",
+              help="Layout of these replicas: tp=4,pp=2. Default: the best.")
 @click.option("--trace", type=click.Path(path_type=Path), metavar="FILE",
               help="Requests: a CSV in the format of Azure's LLM inference traces, or Mooncake's JSON lines. "
-              "Default: what the plan's service is asked for.")
+              "Default: requests as the plan's service describes them.")
 @click.option("--jobs", type=click.Path(path_type=Path), metavar="LOG",
               help="A log of jobs to replay on the nodes of a plan instead, or on --gpus of --node.")
 @click.option("--workload", metavar="NAME", help="The service to replay, in a plan with several.")
@@ -36,7 +37,7 @@ def command(scenario: str | None, node: str | None, layout: str, trace: Path | N
     """Replay a trace on a fleet: batching, chunked prefill, routing, preemption.
 
     SCENARIO is what planner plan --json printed for a service. With --node it is a scenario, or flags stand alone, as
-    for planner estimate: --gpus are those of all replicas. Percentiles are printed beside those computed.
+    for planner estimate: --gpus counts all replicas. Replayed percentiles stand beside the computed ones.
     """
     if jobs is not None:
         given = overrides(flags)
@@ -56,12 +57,13 @@ def command(scenario: str | None, node: str | None, layout: str, trace: Path | N
             if scenario is None or given or layout:
                 raise InputError("simulate takes what planner plan --json printed; or --node, with a scenario or flags "
                                  "such as --model and --rate")
-            found = simulate_plan(read_plan(Path(scenario)), catalog, requests, workload=workload, policy=policy,
+            simulation = simulate_plan(read_plan(Path(scenario)), catalog, requests, workload=workload, policy=policy,
                                   progress=progress, seed=seed)
         else:
             ask = estimating(scenario, given, catalog, node=node, layout=layout_text(layout), labels=LABELS)
             if workload is not None:
-                raise InputError("--workload is of a plan with several services")
-            found = simulate_layout(ask, requests, policy=policy, progress=progress, seed=seed)
-    say_answer(found, lambda: simulation_sentence(found), lambda page: render_simulation(found, page), as_json=as_json)
+                raise InputError("--workload applies to a plan with several services")
+            simulation = simulate_layout(ask, requests, policy=policy, progress=progress, seed=seed)
+    say_answer(simulation, lambda: simulation_sentence(simulation), lambda page: render_simulation(simulation, page),
+               as_json=as_json)
     return EXIT_OK

@@ -30,10 +30,10 @@ def plan_log(log: Path, wait: str | None, flags: Mapping[str, object], catalog: 
         raise InputError("--jobs needs --wait: how long jobs may wait, such as --wait '4 h at 95%'")
     asked = wait_of(_deadline(wait))
     fleet, _ = fleet_of(overrides(flags), catalog, LABELS)
-    found = size(read_jobs(log), asked, fleet.hardware.candidates, fleet.sourcing, catalog)
-    warn(found.notes)
-    say_answer(found, lambda: sizing_sentence(found), lambda page: render_sizing(found, page), as_json=as_json)
-    return EXIT_OK if found.sizes[0].status == "optimal" else EXIT_STOPPED
+    sizing = size(read_jobs(log), asked, fleet.hardware.candidates, fleet.sourcing, catalog)
+    warn(sizing.notes)
+    say_answer(sizing, lambda: sizing_sentence(sizing), lambda page: render_sizing(sizing, page), as_json=as_json)
+    return EXIT_OK if sizing.sizes[0].status == "optimal" else EXIT_STOPPED
 
 
 def _deadline(wait: str) -> Any:  # noqa: ANN401 - a Deadline, whose type is an annotation
@@ -56,8 +56,8 @@ def replay_log(log: Path, fleet: Path | None, node: str | None, gpus: object, ca
 
     name, nodes = _fleet(fleet, node, gpus, catalog)
     jobs = read_jobs(log)
-    found = replayed(jobs, nodes, catalog.node(name).gpus)
-    say_json(to_json(found)) if as_json else say(replayed_sentence(found, name, len(jobs.submit)))
+    outcome = replayed(jobs, nodes, catalog.node(name).gpus)
+    say_json(to_json(outcome)) if as_json else say(replayed_sentence(outcome, name, len(jobs.submit)))
     return EXIT_OK
 
 
@@ -89,8 +89,8 @@ def _nodes(fleet: Path) -> dict[str, int]:
         first = Sizing.model_validate_json(read_text(fleet)).sizes[0]
         return {first.node: first.fewest.nodes}
     plan, counts = read_plan(fleet), Counter[str]()
-    for pool, node in dict.fromkeys((one.pool, one.node) for one in plan.supply):
-        counts[node] += max((one.available for one in plan.periods if one.pool == pool), default=0)
-    for one in plan.assignments if not plan.supply else ():
-        counts[one.node] += one.nodes + one.spare_nodes
+    for pool, node in dict.fromkeys((supply.pool, supply.node) for supply in plan.supply):
+        counts[node] += max((period.available for period in plan.periods if period.pool == pool), default=0)
+    for assignment in plan.assignments if not plan.supply else ():
+        counts[assignment.node] += assignment.nodes + assignment.spare_nodes
     return counts

@@ -25,13 +25,13 @@ def joined(args: Sequence[str], command: click.Command, known: Callable[[str], b
     options = {name: option for option in command.params if isinstance(option, click.Option) for name in option.opts}
     if not any(param.name == "scenario" and param.nargs == 1 for param in command.params):
         return list(args)
-    found: list[str] = []
+    argv: list[str] = []
     waiting = list(args)
     while waiting:
         word = _called(waiting.pop(0), options)
         name, given, value = word.partition("=")
         option = options.get(name if given else word)
-        found.append(word)
+        argv.append(word)
         if option is None or not _takes_words(option) or not (given or waiting):
             continue
         words = [value if given else waiting.pop(0)]
@@ -40,10 +40,10 @@ def joined(args: Sequence[str], command: click.Command, known: Callable[[str], b
         several = len(words) > 1 or any(each in _BETWEEN for each in words[0].split())
         text = words[0] if not several else _list(words, option, known) if option.multiple else " ".join(words)
         if given:
-            found[-1] = f"{name}={text}"
+            argv[-1] = f"{name}={text}"
         else:
-            found.append(text)
-    return found
+            argv.append(text)
+    return argv
 
 
 def _called(word: str, options: Mapping[str, click.Option]) -> str:

@@ -1,4 +1,4 @@
-"""`planner sweep`: what if: one question in many variants, a JSON line each."""
+"""`planner sweep`: what if: many variants of a question, one JSON line each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from planner.text_io import real
 
 if TYPE_CHECKING:
     from planner.sweeping.run import Summary
-    from planner.sweeping.task import Answers, Terms
+    from planner.sweeping.task import Answers, SweepTerms
 
 SHOWN = 5
 """Errors that are named at the end; the lines have all."""
@@ -44,7 +44,7 @@ SHOWN = 5
 @common
 def command(scenario: str, vary: tuple[str, ...], output: Path | None, workers: int | None, time_limit: float | None,
             engine: str, scheduler: str | None, as_json: bool, catalogs: tuple[Path, ...]) -> int:
-    """Ask a question in every combination of the values that --vary names: one JSON line each.
+    """Answer a question for every combination of the --vary values, one JSON line each.
 
     SCENARIO is a file or the name of a shipped scenario. All variants are checked before the first is solved. Exit
     code 4 where some variant stopped at its time limit, 2 where some had an error; its line then says which.
@@ -55,11 +55,11 @@ def command(scenario: str, vary: tuple[str, ...], output: Path | None, workers: 
     from planner.scenario.load import paths_of
     from planner.sweeping.output import held, in_file, in_order, lines_in
     from planner.sweeping.run import run
-    from planner.sweeping.task import Terms, tasks
+    from planner.sweeping.task import SweepTerms, tasks
     from planner.sweeping.variants import varied
 
     asked = tasks(scenario, varied(vary, paths_of(scenario)), catalog)
-    terms = Terms(tuple(str(real(folder)) for folder in catalogs), catalog.digest, time_limit)
+    terms = SweepTerms(tuple(str(real(folder)) for folder in catalogs), catalog.digest, time_limit)
     with ExitStack() as stack:
         if output is not None:
             stack.enter_context(held(output))
@@ -81,7 +81,7 @@ def _check_engine(engine: str, scheduler: str | None, workers: int | None) -> No
         raise click.UsageError("--workers is for --engine local: a Dask cluster has its own.")
 
 
-def _engine(terms: Terms, catalog: Catalog, scheduler: str | None, workers: int | None, variants: int
+def _engine(terms: SweepTerms, catalog: Catalog, scheduler: str | None, workers: int | None, variants: int
             ) -> AbstractContextManager[Answers]:
     if scheduler is not None and variants:
         from planner.sweeping.cluster import cluster

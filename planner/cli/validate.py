@@ -21,10 +21,12 @@ from planner.render.page import Head, Page
 @options.run
 @common
 def command(evidence: Path, stated: dict[str, str], as_json: bool, catalogs: tuple[Path, ...]) -> int:
-    """Hold predictions against the measurements in a CSV file.
+    """Compare predictions with the measurements in a CSV file.
 
     The kind of file is recognized by its header; the output of nccl-tests, vllm bench serve, SGLang's bench_serving and
-    GuideLLM is read too. Skipped rows are listed with -v; they change no exit code.
+    GuideLLM is read too, and so are logs of Megatron-LM, torchtitan and DeepSpeed, and the Trainer's
+    trainer_state.json, beside the plan.json that started the run. Skipped rows are listed with -v; they change no
+    exit code.
     """
     catalog = open_catalog(catalogs)
 
@@ -44,7 +46,7 @@ def command(evidence: Path, stated: dict[str, str], as_json: bool, catalogs: tup
 
 def _show(page: Page, result: Validation) -> None:
     summary = result.summary
-    errors = [(name, found) for name, found in summary.items() if isinstance(found, Errors)]
+    errors = [(name, statistic) for name, statistic in summary.items() if isinstance(statistic, Errors)]
     if errors:
         page.table([Head("quantity"), *(Head(label, figure=True) for label in (
             "rows", "median error", "90% below", "bias", "in 90% interval"))],
@@ -56,14 +58,14 @@ def _show(page: Page, result: Validation) -> None:
                                "intervals do not know are inside")
         if result.held_out:
             page.paragraph("; ".join(result.held_out))
-    for found in summary.values():
-        if isinstance(found, Verdicts):
-            page.paragraph(f"fits: {found.n} rows")
-            page.facts([(name.replace("_", " "), f"{count}") for name, count in found if name != "n"])
-        elif isinstance(found, Rank) and found.groups:
-            spearman = "-" if found.median_spearman is None else format(found.median_spearman, ".2f")
-            page.paragraph(f"rank: {found.groups} groups, median Spearman {spearman}, "
-                           f"mean loss by picking our best {_percent(found.mean_top1_regret)}")
+    for rank in summary.values():
+        if isinstance(rank, Verdicts):
+            page.paragraph(f"fits: {rank.n} rows")
+            page.facts([(name.replace("_", " "), f"{count}") for name, count in rank if name != "n"])
+        elif isinstance(rank, Rank) and rank.groups:
+            spearman = "-" if rank.median_spearman is None else format(rank.median_spearman, ".2f")
+            page.paragraph(f"rank: {rank.groups} groups, median Spearman {spearman}, "
+                           f"mean loss by picking our best {_percent(rank.mean_top1_regret)}")
 
 
 def _percent(value: float | None) -> str:

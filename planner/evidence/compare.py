@@ -10,7 +10,7 @@ from planner.answer.validation import Entry
 from planner.catalog.load import Catalog
 from planner.catalog.quirk import Sources
 from planner.evidence.hardware import UNKNOWN_GPU
-from planner.evidence.kinds import Evidence
+from planner.evidence.kinds import EvidenceFile
 from planner.evidence.prediction import Prediction, predict
 from planner.evidence.rates import LinkRow, RateRow, link_row, predicted_seconds
 from planner.evidence.rows import ServeRow, TrainMeasured, TrainRow
@@ -42,7 +42,7 @@ class PredictedRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class EvidenceComparison:
     """A whole file: what was predicted, and (id, reason) of what was not."""
 
     outcomes: tuple[PredictedRow, ...]
@@ -64,7 +64,7 @@ class Comparison:
                 *(entry for _, _, entry in self.whole), *self.links]
 
 
-def compare(evidence: Evidence, catalog: Catalog) -> Comparison:
+def compare(evidence: EvidenceFile, catalog: Catalog) -> EvidenceComparison:
     """Predict every row of a file that can be predicted; what is wrong with any other is its reason to be skipped.
 
     Raises InputError for a catalog whose rules of evidence do not read.
@@ -92,14 +92,14 @@ def compare(evidence: Evidence, catalog: Catalog) -> Comparison:
             elif evidence.kind == "serve_memory":
                 served += _stated(_served(row, catalog, said))
             else:
-                found = speeds[at]
-                if isinstance(found, str):
-                    raise SkippedError(found)
-                served += _stated(_sped(row, found, catalog))
-                fast.append((row, found))
+                speed = speeds[at]
+                if isinstance(speed, str):
+                    raise SkippedError(speed)
+                served += _stated(_sped(row, speed, catalog))
+                fast.append((row, speed))
         except UNREADABLE as reason:
             skipped.append((row.id, why(reason)))
-    return Comparison(tuple(outcomes), tuple(served), tuple(skipped), tuple(fast), tuple(whole),
+    return EvidenceComparison(tuple(outcomes), tuple(served), tuple(skipped), tuple(fast), tuple(whole),
                       tuple(_linked(links, catalog)))
 
 
@@ -115,25 +115,26 @@ def _whole(row: WholeRow, catalog: Catalog) -> tuple[WholeRow, WholePrediction, 
     """Return a whole run with its prediction and its entry."""
     if row.measured.gpu_hours is None:
         raise SkippedError("GPU-hours not stated")
-    found = predict_whole(row.run, catalog)
-    return row, found, _number(row.id, "gpu_hours", found.hours, row.measured.gpu_hours, found.interval90,
-                               found.assumed)
+    prediction = predict_whole(row.run, catalog)
+    return row, prediction, _number(row.id, "gpu_hours", prediction.hours, row.measured.gpu_hours,
+                                    prediction.interval90,
+                               prediction.assumed)
 
 
 def _served(row: ServeRow, catalog: Catalog, said: Sources) -> Iterator[Entry]:
     """Yield the entries of a row of an engine's memory."""
-    found = predict_serving(row.run, catalog)
-    for name, predicted, measured, spread in quantities(row.run, row.measured, found, said):
+    prediction = predict_serving(row.run, catalog)
+    for name, predicted, measured, spread in quantities(row.run, row.measured, prediction, said):
         yield _number(row.id, name, predicted, measured, (predicted * (1 - spread), predicted * (1 + spread)),
-                      found.assumed)
+                      prediction.assumed)
 
 
-def _sped(row: ServeRow, found: Speed, catalog: Catalog) -> Iterator[Entry]:
+def _sped(row: ServeRow, speed: Speed, catalog: Catalog) -> Iterator[Entry]:
     """Yield the entries of a row of serving speed."""
-    for name, predicted, measured in speed_quantities(row.run, row.measured, found):
-        spread = catalog.serving_residuals(name).at(found.traits)
+    for name, predicted, measured in speed_quantities(row.run, row.measured, speed):
+        spread = catalog.serving_residuals(name).at(speed.traits)
         yield _number(row.id, name, predicted, measured, (predicted * spread.q05, predicted * spread.q95),
-                      found.row.assumed)
+                      speed.row.assumed)
 
 
 def _trained(row: TrainRow, prediction: Prediction, catalog: Catalog) -> Iterator[Entry]:

@@ -99,15 +99,15 @@ def _domain(gpus: int, rack: int) -> int:
 def _nics(run: TrainRun, node: Node, catalog: Catalog) -> Nics:
     """Return the NICs: counted where the row counts them, else of the stated rate per GPU or per node."""
     text = run.scaleout or ""
-    many, each, one = _MANY.search(text), _PER_GPU.search(text), _ONE.search(text)
+    many, each, match = _MANY.search(text), _PER_GPU.search(text), _ONE.search(text)
     if many:
         # a rack's are counted by the tray
         trays = node.gpus / (run.gpus_per_node or node.gpus) if node.gpus > machine_gpus(catalog) else 1.0
         return _adapters(max(1, round(int(many.group(1)) * trays)), float(many.group(2)))
     if run.nic_gbit_per_gpu is not None or each:
         return _adapters(node.gpus, run.nic_gbit_per_gpu or float(each.group(1) if each else 0))
-    if one:
-        return _adapters(node.nics.count, float(one.group(1)) / node.nics.count)
+    if match:
+        return _adapters(node.nics.count, float(match.group(1)) / node.nics.count)
     return node.nics
 
 

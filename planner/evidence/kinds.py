@@ -34,7 +34,7 @@ def named(kind: str, stated: Mapping[str, str]) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class EvidenceFile:
     """One file, read: its rows, and (id, reason) of those that cannot be read."""
 
     kind: str

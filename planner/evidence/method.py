@@ -64,5 +64,5 @@ def _targets(run: TrainRun, stack: Stack, sources: Sources, assumed: list[str]) 
     if stated is None:
         stated = "all-linear"
         assumed.append(f"lora_targets={stated}")
-    found = sources.several("adapted", run, stack=stack.name, lora_targets=stated)
-    return frozenset(place for places in found for place in places.split()) or TARGETS
+    targets = sources.several("adapted", run, stack=stack.name, lora_targets=stated)
+    return frozenset(place for places in targets for place in places.split()) or TARGETS

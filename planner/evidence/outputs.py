@@ -49,7 +49,7 @@ def _whole(row: Cells, number: int, path: Path, stated: Mapping[str, str]) -> Ce
 
 
 @dataclass(slots=True)
-class _Table:
+class _PrintedTable:
     """One test of nccl-tests as far as it is read."""
 
     operation: str | None = None
@@ -60,15 +60,15 @@ class _Table:
 
 def _tables(text: str, path: Path, stated: Mapping[str, str]) -> Iterator[Cells]:
     """Yield the rows of every test in the output of nccl-tests or rccl-tests: out of place, microseconds."""
-    table = _Table()
+    table = _PrintedTable()
     for number, line in enumerate(text.splitlines(), 1):
         words = line.split()
         if line.startswith(STARTING):
             table.operation = words[-1].removesuffix("_perf")
         elif line.startswith("# nThread"):
-            table = _Table(table.operation)
+            table = _PrintedTable(table.operation)
         elif line.startswith(END):
-            table = _Table()
+            table = _PrintedTable()
         elif words[:1] == ["#"] and RANK in words[1:2]:
             table.hosts.append(words[words.index("on") + 1] if "on" in words else "")
             table.gpu = line.rpartition("]")[2].strip()
@@ -78,7 +78,7 @@ def _tables(text: str, path: Path, stated: Mapping[str, str]) -> Iterator[Cells]
             yield _row(table, words, path, number, stated)
 
 
-def _row(table: _Table, words: list[str], path: Path, line: int, stated: Mapping[str, str]) -> Cells:
+def _row(table: _PrintedTable, words: list[str], path: Path, line: int, stated: Mapping[str, str]) -> Cells:
     at = {name: place for place, name in reversed(list(enumerate(table.columns)))}
     try:
         size, took, busbw, algbw = (float(words[at[name]]) for name in ("size", "time", "busbw", "algbw"))
@@ -104,57 +104,58 @@ def _operation(redop: str, ranks: int, busbw: float, algbw: float) -> str:
 
 
 def _load_tests(text: str, path: Path) -> Iterator[Cells]:
-    for found in _documents(text, path):
-        if isinstance(found.get("benchmarks"), list):
-            for one in found["benchmarks"]:
-                yield from _guidellm(one)
-        elif {"total_input_tokens", "completed", "output_throughput"} <= found.keys():
-            yield _bench_serving(found)
+    for document in _documents(text, path):
+        if isinstance(document.get("benchmarks"), list):
+            for benchmark in document["benchmarks"]:
+                yield from _guidellm(benchmark)
+        elif {"total_input_tokens", "completed", "output_throughput"} <= document.keys():
+            yield _bench_serving(document)
 
 
 def _documents(text: str, path: Path) -> Iterator[dict[str, Any]]:
     """Yield the objects of a JSON document or of lines of JSON. Raises InputError."""
     try:
-        found = json.loads(text)
-        yield from (one for one in (found if isinstance(found, list) else [found]) if isinstance(one, dict))
+        parsed = json.loads(text)
+        yield from (document for document in (parsed if isinstance(parsed, list) else [parsed])
+                    if isinstance(document, dict))
         return
     except ValueError:
         pass
     for number, line in enumerate(text.splitlines(), 1):
         try:
-            one = json.loads(line) if line.strip() else None
+            row = json.loads(line) if line.strip() else None
         except ValueError as error:
             raise InputError(f"not JSON: {error}", file=str(path), line=number) from None
-        if isinstance(one, dict):
-            yield one
+        if isinstance(row, dict):
+            yield row
 
 
-def _bench_serving(found: Mapping[str, Any]) -> Cells:
+def _bench_serving(document: Mapping[str, Any]) -> Cells:
     """Return a run of vLLM's or SGLang's benchmark. Where requests come at a rate, those at once follow from it."""
-    done = _number(found, "completed") or 0.0
-    isl, osl = ((_number(found, f"total_{kind}_tokens") or 0.0) / max(done, 1.0) for kind in ("input", "output"))
-    ttft, tpot, rate = (_number(found, name) for name in ("mean_ttft_ms", "mean_tpot_ms", "request_rate"))
-    most = _number(found, "max_concurrency")
+    done = _number(document, "completed") or 0.0
+    isl, osl = ((_number(document, f"total_{kind}_tokens") or 0.0) / max(done, 1.0) for kind in ("input", "output"))
+    ttft, tpot, rate = (_number(document, name) for name in ("mean_ttft_ms", "mean_tpot_ms", "request_rate"))
+    most = _number(document, "max_concurrency")
     at_once = most or done
     if rate is not None and math.isfinite(rate) and ttft is not None and tpot is not None:
         # Little's law
-        waiting = (_number(found, "request_throughput") or rate) * (ttft + tpot * max(0.0, osl - 1)) / 1e3
+        waiting = (_number(document, "request_throughput") or rate) * (ttft + tpot * max(0.0, osl - 1)) / 1e3
         at_once = min(at_once, max(1.0, waiting))
-    said = found.get("server_info")
+    said = document.get("server_info")
     server = said if isinstance(said, dict) else {}
-    backend = str(found.get("backend", ""))
+    backend = str(document.get("backend", ""))
     engine = "sglang" if "sglang" in backend else "vllm" if backend.startswith(("vllm", "openai")) else ""
-    named = {"model": found.get("model_id") or server.get("model_path"), "engine": engine,
+    named = {"model": document.get("model_id") or server.get("model_path"), "engine": engine,
              "engine_version": server.get("version"), "tp": server.get("tp_size"),
              "source": f"{engine} benchmark".strip(), "notes": f"num_prompts={done:.0f}"}
     return _cells(named, {"isl": isl, "osl": osl, "concurrency": at_once, "ttft_ms": ttft, "tpot_ms": tpot,
-                          "output_tok_s_total": _number(found, "output_throughput")})
+                          "output_tok_s_total": _number(document, "output_throughput")})
 
 
-def _guidellm(found: object) -> Iterator[Cells]:
+def _guidellm(document: object) -> Iterator[Cells]:
     """Yield one benchmark of GuideLLM, by the means of its successful requests."""
-    metrics = found.get("metrics") if isinstance(found, dict) else None
-    if not isinstance(found, dict) or not isinstance(metrics, dict):
+    metrics = document.get("metrics") if isinstance(document, dict) else None
+    if not isinstance(document, dict) or not isinstance(metrics, dict):
         return
 
     def mean(name: str) -> float | None:
@@ -162,7 +163,7 @@ def _guidellm(found: object) -> Iterator[Cells]:
         good = held.get("successful") if isinstance(held, dict) else None
         return _number(good, "mean") if isinstance(good, dict) else None
 
-    worker = found.get("worker")
+    worker = document.get("worker")
     model = worker.get("backend_model") if isinstance(worker, dict) else None
     yield _cells({"model": model, "source": "GuideLLM"}, {
         "isl": mean("prompt_token_count"), "osl": mean("output_token_count"),
@@ -176,9 +177,9 @@ def _cells(words: Mapping[str, object], figures: Mapping[str, float | None]) -> 
             **{name: f"{figure:.6g}" for name, figure in figures.items() if figure}}
 
 
-def _number(found: Mapping[str, Any], name: str) -> float | None:
+def _number(document: Mapping[str, Any], name: str) -> float | None:
     """Return a figure; a rate without limit is "inf" or Infinity."""
     try:
-        return None if found.get(name) is None else float(found[name])
+        return None if document.get(name) is None else float(document[name])
     except (TypeError, ValueError):
         return None

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from planner.evidence.compare import PredictedRow
-from planner.evidence.rows import Run, ServeRow
+from planner.evidence.rows import ServeRow, StatedRun
 from planner.evidence.serve_speed import Speed, rates
 from planner.layouts.table import Floats
 
@@ -39,15 +39,15 @@ def rank(outcomes: Iterable[PredictedRow]) -> dict[str, Any]:
 def rank_served(speeds: Iterable[tuple[ServeRow, Speed]]) -> dict[str, Any]:
     """Return the same of serving rows, by output tokens/s of a GPU."""
     groups: Group = {}
-    for row, found in speeds:
-        run, pair = row.run, rates(row.run, row.measured, found)
+    for row, speed in speeds:
+        run, pair = row.run, rates(row.run, row.measured, speed)
         if pair is not None and run.tp is not None:
             layout = (*_values(run, _CUT), run.notes if run.disaggregated else None)
-            groups.setdefault((found.row.regime, *_values(run, _SERVED)), []).append((layout, 1 / pair[0], 1 / pair[1]))
+            groups.setdefault((speed.row.regime, *_values(run, _SERVED)), []).append((layout, 1 / pair[0], 1 / pair[1]))
     return _ranked(groups)
 
 
-def _values(run: Run, columns: Sequence[str]) -> tuple[Hashable, ...]:
+def _values(run: StatedRun, columns: Sequence[str]) -> tuple[Hashable, ...]:
     return tuple(getattr(run, column) for column in columns)
 
 

@@ -14,7 +14,7 @@ from planner.catalog.importers.gpu_names import GpuNames
 from planner.catalog.load import Catalog
 from planner.errors import UnknownName
 from planner.evidence.hardware import candidate_of
-from planner.evidence.rows import Cells, Count, Measured, OfNode, Positive, Row, Text, TrainRun
+from planner.evidence.rows import Cells, Count, EvidenceRow, Measured, OfNode, Positive, Text, TrainRun
 from planner.evidence.skipping import UNREADABLE, SkippedError, why
 from planner.layouts.candidate import Candidate
 from planner.layouts.table import Floats
@@ -53,7 +53,7 @@ class RateMeasured(Measured):
     seconds: Positive = None
 
 
-class RateRow(Row):
+class RateRow(EvidenceRow):
     """One kernel, copy or collective."""
 
     run: RateRun
@@ -83,10 +83,10 @@ def link_row(row: RateRow, catalog: Catalog) -> LinkRow:
         raise SkippedError(f"{run.operation or 'operation not stated'}: only collectives are predicted one by one")
     if run.gpus is None or run.gpus < 2 or run.bytes is None or seconds is None:
         raise SkippedError("expected gpus (2 or more), bytes and seconds")
-    found = _node(run.node, catalog) if run.node else _hardware(run, run.gpus, catalog)
-    if run.gpus > found.node.gpus and run.gpus % found.node.gpus:
-        raise SkippedError(f"{run.gpus} GPUs are no whole nodes of {found.node.gpus}")
-    return LinkRow(found, run.operation, run.gpus, run.bytes, seconds)  # type: ignore[arg-type]
+    candidate = _node(run.node, catalog) if run.node else _hardware(run, run.gpus, catalog)
+    if run.gpus > candidate.node.gpus and run.gpus % candidate.node.gpus:
+        raise SkippedError(f"{run.gpus} GPUs are no whole nodes of {candidate.node.gpus}")
+    return LinkRow(candidate, run.operation, run.gpus, run.bytes, seconds)  # type: ignore[arg-type]
 
 
 @lru_cache(maxsize=64)
@@ -114,14 +114,14 @@ def _gpu(name: str | None, catalog: Catalog) -> str | None:
 
 def readable(rows: Sequence[RateRow], catalog: Catalog) -> tuple[list[LinkRow], str]:
     """Return the collectives among rows, and why the first that is none is left out."""
-    found, reasons = list[LinkRow](), list[str]()
+    kept, reasons = list[LinkRow](), list[str]()
     for row in rows:
         if row.run.operation in COLLECTIVES and not row.suspect:
             try:
-                found.append(link_row(row, catalog))
+                kept.append(link_row(row, catalog))
             except UNREADABLE as reason:
                 reasons.append(why(reason))
-    return found, next(iter(reasons), "")
+    return kept, next(iter(reasons), "")
 
 
 def predicted_seconds(rows: Sequence[LinkRow], catalog: Catalog) -> Floats:
@@ -129,10 +129,10 @@ def predicted_seconds(rows: Sequence[LinkRow], catalog: Catalog) -> Floats:
     numbers = {id(row.candidate): row.candidate for row in rows}
     order = list(numbers)
     of = np.array([order.index(id(row.candidate)) for row in rows])
-    size, one = np.array([row.gpus for row in rows]), np.ones(len(rows), np.int64)
+    size, ones = np.array([row.gpus for row in rows]), np.ones(len(rows), np.int64)
     buffer, out = np.array([row.bytes for row in rows]), np.empty(len(rows))
     for operation in {row.operation for row in rows}:
         mine = np.flatnonzero([row.operation == operation for row in rows])
         out[mine] = collectives.seconds(catalog.collectives, tuple(numbers.values()), of[mine], operation, size[mine],
-                                        one[mine], buffer[mine])
+                                        ones[mine], buffer[mine])
     return out

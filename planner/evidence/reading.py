@@ -14,10 +14,11 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from planner.errors import InputError, UnknownName
-from planner.evidence.kinds import KINDS, AnyRow, Evidence, named
+from planner.evidence.kinds import KINDS, AnyRow, EvidenceFile, named
 from planner.evidence.outputs import output_rows
 from planner.evidence.rates import RateRun
 from planner.evidence.rows import ServeRun
+from planner.evidence.run_logs import run_rows
 from planner.evidence.skipping import why
 from planner.text_io import read_text
 
@@ -26,13 +27,14 @@ MAX_CELL = 10_000
 """Characters of a cell."""
 
 
-def read_evidence(path: Path, stated: Mapping[str, str] | None = None) -> Evidence:
+def read_evidence(path: Path, stated: Mapping[str, str] | None = None) -> EvidenceFile:
     """Return the rows of an evidence file, or of another tool's output. Raises InputError.
 
     stated: columns that such an output leaves open, by name.
     """
     text = read_text(path, MAX_BYTES)
-    output = output_rows(text, path, _columns(stated or {}))
+    ran = run_rows(text, path)
+    output = output_rows(text, path, _columns(stated or {})) if ran is None else ("train_throughput", ran)
     if output is not None:
         return _evidence(output[0], ((cells["id"], f"run {number}", _of_cells(output[0], cells))
                                      for number, cells in enumerate(output[1], 1)))
@@ -49,19 +51,19 @@ def read_evidence(path: Path, stated: Mapping[str, str] | None = None) -> Eviden
 
 
 def _identifier(names: Sequence[str], cells: Sequence[str]) -> str:
-    found = next((cell.strip() for name, cell in zip(names, cells, strict=False) if name == "id"), "")
-    return found[:MAX_CELL]
+    identifier = next((cell.strip() for name, cell in zip(names, cells, strict=False) if name == "id"), "")
+    return identifier[:MAX_CELL]
 
 
-def _evidence(kind: str, given: Iterable[tuple[str, str, AnyRow | str]]) -> Evidence:
+def _evidence(kind: str, given: Iterable[tuple[str, str, AnyRow | str]]) -> EvidenceFile:
     """Return rows by identifier and place; of those that are none, what is wrong with them."""
     rows, unread = list[AnyRow](), list[tuple[str, str]]()
-    for identifier, place, found in given:
-        if isinstance(found, str):
-            unread.append((identifier, f"{place}: {found}"))
+    for identifier, place, row in given:
+        if isinstance(row, str):
+            unread.append((identifier, f"{place}: {row}"))
         else:
-            rows.append(found)
-    return Evidence(kind, tuple(rows), tuple(unread))
+            rows.append(row)
+    return EvidenceFile(kind, tuple(rows), tuple(unread))
 
 
 def _columns(stated: Mapping[str, str]) -> Mapping[str, str]:
@@ -93,7 +95,7 @@ def _kind(names: Sequence[str], path: Path) -> str:
         if signature <= set(names):
             return kind
     expected = "; ".join(f"{kind} ({', '.join(sorted(signature))}, ...)" for kind, (_, signature) in KINDS.items())
-    raise InputError(f"the header is of no evidence file: expected {expected}", file=str(path), line=1)
+    raise InputError(f"the header is not that of an evidence file: expected {expected}", file=str(path), line=1)
 
 
 def _row(kind: str, names: Sequence[str], cells: Sequence[str]) -> AnyRow | str:

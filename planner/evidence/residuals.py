@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from planner.catalog.quirk import Sources
-from planner.evidence.compare import Comparison, PredictedRow, kind_of
+from planner.evidence.compare import EvidenceComparison, PredictedRow, kind_of
 from planner.evidence.degrees import FULL_LENGTH
 from planner.evidence.spread import Sample
 
@@ -59,16 +59,16 @@ def _leaves_open(outcome: PredictedRow, some: bool) -> bool:
     return unstated or any(a.startswith(FULL_LENGTH) for a in assumed)
 
 
-def speed_samples(comparison: Comparison, quantity: str) -> list[tuple[str, Sample]]:
+def speed_samples(comparison: EvidenceComparison, quantity: str) -> list[tuple[str, Sample]]:
     """Return the id and the sample of every figure of serving speed of one quantity.
 
     Two collections hold most rows, of many sites and releases: what one ran of a release on a GPU is left out together.
     """
-    found = {row.id: (row, speed) for row, speed in comparison.speeds}
+    by_id = {row.id: (row, speed) for row, speed in comparison.speeds}
     samples = []
     for entry in comparison.served:
-        if entry.id in found and entry.quantity == quantity:
-            row, speed = found[entry.id]
+        if entry.id in by_id and entry.quantity == quantity:
+            row, speed = by_id[entry.id]
             source = row.run.source or row.prefix
             samples.append((row.id, Sample(
                 source, f"{source} {row.run.model} {row.run.gpu}", speed.traits, {}, False,

@@ -1,6 +1,6 @@
 """Evidence rows, typed. What was run and what was measured are kept apart.
 
-A prediction is handed a `Run` and nothing else, so that no measured column can be an input. Field names are column
+A prediction is handed a `StatedRun` and nothing else, so no measured column can be an input. Field names are column
 names, an empty cell is None, and a column that is not named here is ignored. Columns: the evidence section of the
 contract. Units stand in each model's docstring.
 """
@@ -73,7 +73,7 @@ class Cells(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True, protected_namespaces=())
 
 
-class Run(Cells):
+class StatedRun(Cells):
     """What any row says was run.
 
     Words: source, source_detail, notes, model, attention (gqa or mla), gpu (a catalog name). Calendar year: year.
@@ -109,7 +109,7 @@ class Run(Cells):
     ep: Ranks = None
 
 
-class TrainRun(Run):
+class TrainRun(StatedRun):
     """What a training row says was run.
 
     Words: framework, method, scaleout, sharding, seq_parallel, recompute, recompute_modules, precision,
@@ -158,7 +158,7 @@ class TrainRun(Run):
     offload_activations: Share = None
 
 
-class ServeRun(Run):
+class ServeRun(StatedRun):
     """What a serving row says was run, as far as it is read.
 
     Words: engine, engine_version, and the formats weight_precision and kv_precision. Yes or no: mla, disaggregated.
@@ -218,7 +218,7 @@ class ServeMeasured(Measured):
     tpot_ms: Amount = None
 
 
-class Row(Cells):
+class EvidenceRow(Cells):
     """One line of an evidence file; `stated` rows leave nothing important open, `suspect` ones do not count."""
 
     id: Annotated[str, Field(min_length=1)]
@@ -231,14 +231,14 @@ class Row(Cells):
         return self.id.split("-", maxsplit=1)[0]
 
 
-class TrainRow(Row):
+class TrainRow(EvidenceRow):
     """A training run."""
 
     run: TrainRun
     measured: TrainMeasured
 
 
-class ServeRow(Row):
+class ServeRow(EvidenceRow):
     """A served load, or what an engine printed at its start."""
 
     run: ServeRun

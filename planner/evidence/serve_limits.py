@@ -12,12 +12,12 @@ from planner.catalog.engine import Engine
 from planner.catalog.speed import ServiceLevel
 from planner.evidence.serve_run import ServingRow
 from planner.layouts.table import Floats
-from planner.physics.serving.capacity import Asked, capacity, paging_of
+from planner.physics.serving.capacity import CacheInput, capacity, paging_of
 from planner.physics.serving.deployment import Deployment, Replicas
 from planner.physics.serving.level import Stream, served, stream_of
 from planner.physics.serving.sequences import Cut, sequence_bytes
 from planner.physics.serving.settings import EngineSettings
-from planner.physics.serving.steady import Service
+from planner.physics.serving.steady import SteadyState
 from planner.scenario.lengths import Length
 
 SCANT, TUNED = 0.05, 0.95
@@ -37,8 +37,8 @@ def most_sequences(d: Deployment, engine: Engine, version: str, rows: Replicas, 
     bound = np.where(whole <= release.whole_to, whole, 1)
     keys, at = np.unique(np.stack([rows.tp, rows.pp, rows.dp, bound, whole]), axis=1, return_inverse=True)
     at = at.reshape(-1)
-    asked = Asked(d.model, d.weights, d.cache, engine, release, gpu.usable_memory, architecture=gpu.architecture)
-    found = np.zeros(keys.shape[1])
+    asked = CacheInput(d.model, d.weights, d.cache, engine, release, gpu.usable_memory, architecture=gpu.architecture)
+    sequences = np.zeros(keys.shape[1])
     for limit in np.unique(keys[3]):
         mine = np.flatnonzero(keys[3] == limit)
         cuts, cut_at = np.unique(keys[:3, mine], axis=1, return_inverse=True)
@@ -47,12 +47,12 @@ def most_sequences(d: Deployment, engine: Engine, version: str, rows: Replicas, 
             most = capacity(replace(asked, length=int(limit), settings=EngineSettings(TUNED)), _cut(cuts)).worst_pool
             pools = np.where(pools < SCANT * gpu.usable_memory, np.maximum(pools, most), pools)
         pool = pools[cut_at.reshape(-1)]
-        for one in np.unique(keys[4, mine]):
-            here = keys[4, mine] == one
+        for value in np.unique(keys[4, mine]):
+            here = keys[4, mine] == value
             cut = _cut(keys[:3, mine[here]])
-            held = sequence_bytes(d.model, int(one), d.cache, cut, paging_of(replace(asked, length=int(one))))
-            found[mine[here]] = np.maximum(pool[here], 0.0) / held * cut.data
-    held_at_once: Floats = np.minimum(found[at], d.engine.sequences * rows.dp)
+            held = sequence_bytes(d.model, int(value), d.cache, cut, paging_of(replace(asked, length=int(value))))
+            sequences[mine[here]] = np.maximum(pool[here], 0.0) / held * cut.data
+    held_at_once: Floats = np.minimum(sequences[at], d.engine.sequences * rows.dp)
     return held_at_once
 
 
@@ -61,12 +61,12 @@ def _cut(keys: np.ndarray[tuple[int, int], np.dtype[np.int64]]) -> Cut:
     return Cut(tp * dp, pp, dp)
 
 
-def within(d: Deployment, layout: Replicas, rows: Sequence[ServingRow], most: Floats) -> Service:
+def within(d: Deployment, layout: Replicas, rows: Sequence[ServingRow], most: Floats) -> SteadyState:
     """Return what each row does at the largest rate whose percentiles stay within its limits; none where none does.
 
     Times are means.
     """
-    found = np.zeros((6, len(rows)))
+    bounds = np.zeros((6, len(rows)))
     kinds: dict[tuple[float, float, ServiceLevel | None], list[int]] = {}
     for at, row in enumerate(rows):
         kinds.setdefault((row.input, row.output, row.limits), []).append(at)
@@ -78,8 +78,8 @@ def within(d: Deployment, layout: Replicas, rows: Sequence[ServingRow], most: Fl
                                    return_index=True, return_inverse=True)
         each = here[first]
         stream = _stream(prompt, output, limits.input_cv, limits.output_cv)
-        found[:, here] = _largest(d, layout.take(each), stream, limits, most[each])[:, back.reshape(-1)]
-    return Service(*found)
+        bounds[:, here] = _largest(d, layout.take(each), stream, limits, most[each])[:, back.reshape(-1)]
+    return SteadyState(*bounds)
 
 
 def _largest(d: Deployment, rows: Replicas, stream: Stream, limits: ServiceLevel,

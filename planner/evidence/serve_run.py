@@ -19,7 +19,7 @@ Regime = Literal["static", "closed", "offline", "server", "decode", "first"]
 
 
 @dataclass(frozen=True, slots=True)
-class Workers:
+class EngineWorkers:
     """Engines of a disaggregated deployment: how many, and the layout of each."""
 
     count: int
@@ -50,8 +50,8 @@ class ServingRow:
     input: float
     output: float
     clients: float | None
-    prefill: Workers | None
-    decode: Workers | None
+    prefill: EngineWorkers | None
+    decode: EngineWorkers | None
     limits: ServiceLevel | None
     """Of latency, where the row is the largest rate within them."""
     drafts: int
@@ -105,8 +105,8 @@ def dies(run: ServeRun, said: Sources) -> int:
 
 def _uneven(run: ServeRun, said: Sources) -> float:
     """Return how uneven answers are; a length that is no whole number is the mean of many."""
-    found = said.number("answer_cv", run)
-    return said.usual("uneven_answers") if found is None and run.osl is not None and run.osl % 1 else found or 0.0
+    cv = said.number("answer_cv", run)
+    return said.usual("uneven_answers") if cv is None and run.osl is not None and run.osl % 1 else cv or 0.0
 
 
 def _drafts(run: ServeRun, model: Model, said: Sources, assumed: list[str]) -> int:
@@ -132,10 +132,10 @@ def _engine(run: ServeRun, said: Sources, assumed: list[str]) -> str:
         usual = said.word("usual_engine", run) or "vllm"
         assumed.append(f"engine={usual}")
         return usual
-    found = said.word("engine", run)
-    if found is None:
+    name = said.word("engine", run)
+    if name is None:
         raise SkippedError(f"engine {run.engine} is not modeled")
-    return found
+    return name
 
 
 def _version(run: ServeRun, engine: str, said: Sources, assumed: list[str]) -> str:
@@ -153,10 +153,10 @@ def weight_format(run: ServeRun, model: Model, catalog: Catalog, assumed: list[s
     if name is None:
         name = said.word("usual_weights", run) or "bf16"
         assumed.append(f"weight_precision={name}")
-    found = format_of(catalog.formats, name, model)
-    if found is None:
+    stored = format_of(catalog.formats, name, model)
+    if stored is None:
         raise SkippedError(f"weights in {run.weight_precision} are not modeled")
-    return name, found
+    return name, stored
 
 
 def cache_format(run: ServeRun, catalog: Catalog, assumed: list[str], **known: str) -> str:
@@ -171,15 +171,16 @@ def cache_format(run: ServeRun, catalog: Catalog, assumed: list[str], **known: s
     return name
 
 
-def _workers(run: ServeRun, model: Model, catalog: Catalog) -> tuple[Workers | None, Workers | None]:
+def _workers(run: ServeRun, model: Model, catalog: Catalog) -> tuple[EngineWorkers | None, EngineWorkers | None]:
     if not run.disaggregated:
         return None, None
     n = [int(part) for part in catalog.sources.several("workers", run)]
     if len(n) != 8:
         raise SkippedError("disaggregated, and its workers are not stated")
-    found = [Workers(count, tp, dp, ep if _split(model, tp * dp // max(ep, 1), catalog.kernels.tile) else tp * dp)
+    workers = [EngineWorkers(count, tp, dp,
+                             ep if _split(model, tp * dp // max(ep, 1), catalog.kernels.tile) else tp * dp)
              for count, tp, dp, ep in (n[:4], n[4:])]
-    return found[0], found[1]
+    return workers[0], workers[1]
 
 
 def _split(model: Model, ranks: int, least: int) -> bool:

@@ -15,13 +15,13 @@ from planner.catalog.speed import EngineSpeed
 from planner.evidence.hardware import candidate_of, machine_gpus
 from planner.evidence.rows import ServeMeasured, ServeRun, TrainRun
 from planner.evidence.serve_limits import most_sequences, within
-from planner.evidence.serve_run import ServingRow, Workers, serving_row
+from planner.evidence.serve_run import EngineWorkers, ServingRow, serving_row
 from planner.evidence.skipping import UNREADABLE, why
 from planner.layouts.table import Ints
 from planner.physics.serving.deployment import Deployment, Replicas, deployment_of
-from planner.physics.serving.disaggregated import Pool, disaggregated
+from planner.physics.serving.disaggregated import WorkerPool, disaggregated
 from planner.physics.serving.formats import format_of
-from planner.physics.serving.steady import Demand, Service, closed, offline, static
+from planner.physics.serving.steady import RequestMix, SteadyState, closed, offline, static
 
 DEGREES = (1, 2, 4, 8)
 """Tensor parallelism that is tried where a row leaves it open."""
@@ -47,7 +47,7 @@ class Speed:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class DeploymentRows:
     """Rows that share a deployment; `at` says where each stands in the file."""
 
     deployment: Deployment
@@ -65,39 +65,39 @@ class Group:
 
 def predict_speeds(runs: Mapping[int, ServeRun], catalog: Catalog) -> dict[int, Speed | str]:
     """Return the speed of every row, or the reason why there is none."""
-    found: dict[int, Speed | str] = {}
+    by_row: dict[int, Speed | str] = {}
     rows: dict[int, ServingRow] = {}
     for at, run in runs.items():
         try:
             rows[at] = serving_row(run, catalog)
         except UNREADABLE as reason:
-            found[at] = why(reason)
+            by_row[at] = why(reason)
     groups = shared(rows, machine_gpus(catalog))
     while groups:
         members = groups.pop()
         try:
             group = group_of(members, rows, catalog)
-            found.update(zip(group.at, predict(group), strict=True))
+            by_row.update(zip(group.at, predict(group), strict=True))
         except UNREADABLE as reason:
             if len(members) > 1:
                 # one row that cannot be is no reason to skip those beside it
                 groups += [[member] for member in members]
             else:
-                found[members[0]] = why(reason)
-    return found
+                by_row[members[0]] = why(reason)
+    return by_row
 
 
 def shared(rows: Mapping[int, ServingRow], machine: int) -> list[list[int]]:
     """Gather rows by what they share, those inside a machine of so many GPUs apart from others."""
-    found: dict[tuple[object, ...], list[int]] = {}
+    groups: dict[tuple[object, ...], list[int]] = {}
     for at, row in rows.items():
         key = (row.model.name, row.model.layers, row.format, row.cache, row.engine, row.version, row.gpu,
                row.gpus > machine, row.tuned, row.scheduled, row.output_cv)
-        found.setdefault(key, []).append(at)
-    return list(found.values())
+        groups.setdefault(key, []).append(at)
+    return list(groups.values())
 
 
-def group_of(members: Sequence[int], rows: Mapping[int, ServingRow], catalog: Catalog) -> Group:
+def group_of(members: Sequence[int], rows: Mapping[int, ServingRow], catalog: Catalog) -> DeploymentRows:
     """Return the deployment that some rows share. Raises PlannerError."""
     first, machine = rows[members[0]], machine_gpus(catalog)
     # what leaves one machine is taken to be in a rack where there is one
@@ -111,7 +111,7 @@ def group_of(members: Sequence[int], rows: Mapping[int, ServingRow], catalog: Ca
     deployment = deployment_of(catalog, first.model, first.format, weights, formats.cache(first.cache), (candidate,),
                                speed)
     said = catalog.sources
-    return Group(deployment, catalog.engine(said.word("memory_engine", first) or first.engine),
+    return DeploymentRows(deployment, catalog.engine(said.word("memory_engine", first) or first.engine),
                  said.flag("reserves_answers", first), tuple(rows[m] for m in members), tuple(members))
 
 
@@ -131,32 +131,32 @@ def as_it_ran(speed: EngineSpeed, row: ServingRow, gpu: Gpu, catalog: Catalog) -
     return speed.model_copy(update={"chunk": chunk, "sequences": min(speed.sequences, limits.sequences)})
 
 
-def predict(group: Group) -> list[Speed]:
+def predict(group: DeploymentRows) -> list[Speed]:
     """Return the speeds of the rows of a group."""
     d, rows = group.deployment, group.rows
     kinds: dict[tuple[str, bool, bool, int], list[int]] = {}
     for at, row in enumerate(rows):
         key = "limited" if row.limits else row.regime, row.tp is None, row.decode is not None, row.drafts
         kinds.setdefault(key, []).append(at)
-    found: dict[int, Speed] = {}
+    speeds: dict[int, Speed] = {}
     for (regime, free, parted, _), members in kinds.items():
         chosen = [rows[m] for m in members]
         service = (_disaggregated(group, chosen) if parted
                    else _best(group, chosen, regime) if free else _stated(group, chosen, regime, DEGREES[0]))
         gpus = np.array([row.cards for row in chosen])
         for at, *numbers in zip(members, service.tokens / gpus, service.ttft, service.tpot, strict=True):
-            found[at] = Speed(rows[at], d.candidates[0].gpu.architecture, "moe" if d.model.mixes_experts else "dense",
+            speeds[at] = Speed(rows[at], d.candidates[0].gpu.architecture, "moe" if d.model.mixes_experts else "dense",
                               d.engine.version, *map(float, numbers))
-    return [found[at] for at in range(len(rows))]
+    return [speeds[at] for at in range(len(rows))]
 
 
-def _demand(rows: Sequence[ServingRow]) -> Demand:
-    return Demand(np.array([r.input for r in rows]), np.array([r.output for r in rows]),
+def _demand(rows: Sequence[ServingRow]) -> RequestMix:
+    return RequestMix(np.array([r.input for r in rows]), np.array([r.output for r in rows]),
                   np.array([r.clients or 1.0 for r in rows]), rows[0].drafts, rows[0].accepted,
                   output_cv=rows[0].output_cv, prompts=np.array([r.prompts or np.inf for r in rows]))
 
 
-def _stated(group: Group, rows: Sequence[ServingRow], regime: str, tp: int) -> Service:
+def _stated(group: DeploymentRows, rows: Sequence[ServingRow], regime: str, tp: int) -> SteadyState:
     """Return what all copies of a layout do together, its tp as stated or else `tp`."""
     layout = Replicas(*(np.array(column, np.int64) for column in (
         [0] * len(rows), [r.tp or min(tp, r.gpus) for r in rows], [r.pp for r in rows], [r.ep for r in rows],
@@ -169,86 +169,86 @@ def _stated(group: Group, rows: Sequence[ServingRow], regime: str, tp: int) -> S
     whole = group.reserves or regime in ("static", "first", "decode")
     most = most_sequences(d, group.memory, rows[0].version, layout, demand.input + demand.output / (1 if whole else 2))
     if regime in ("static", "first", "decode"):
-        found = static(d, layout, each, most)
+        service = static(d, layout, each, most)
         if regime == "decode":
-            found = replace(found, tokens=found.batch / found.tpot)
+            service = replace(service, tokens=service.batch / service.tpot)
     elif regime == "closed":
-        found = closed(d, layout, each, most)
+        service = closed(d, layout, each, most)
     elif regime == "limited":
-        found = within(d, layout, rows, most)
+        service = within(d, layout, rows, most)
         # who comes waits for half of the steps that are scheduled at once
-        found = replace(found, ttft=found.ttft + (rows[0].scheduled - 1) / 2 * found.tpot)
+        service = replace(service, ttft=service.ttft + (rows[0].scheduled - 1) / 2 * service.tpot)
     else:
-        found = offline(d, layout, each, most)
+        service = offline(d, layout, each, most)
     misfit = (most < 1) & np.array([r.tp is None for r in rows])
-    return replace(found, tokens=np.where(misfit, 0.0, found.tokens * copies))
+    return replace(service, tokens=np.where(misfit, 0.0, service.tokens * copies))
 
 
-def _best(group: Group, rows: Sequence[ServingRow], regime: str) -> Service:
+def _best(group: DeploymentRows, rows: Sequence[ServingRow], regime: str) -> SteadyState:
     """Return the most that any tensor parallelism gives."""
-    best: Service | None = None
+    best: SteadyState | None = None
     for tp in DEGREES:
-        found = _stated(group, rows, regime, tp)
-        better = np.ones(len(rows), bool) if best is None else found.tokens > best.tokens
-        best = found if best is None else Service(*(
-            np.where(better, getattr(found, name), getattr(best, name)) for name in Service.__slots__))
+        service = _stated(group, rows, regime, tp)
+        better = np.ones(len(rows), bool) if best is None else service.tokens > best.tokens
+        best = service if best is None else SteadyState(*(
+            np.where(better, getattr(service, name), getattr(best, name)) for name in SteadyState.__slots__))
     assert best is not None
     return best
 
 
-def _disaggregated(group: Group, rows: Sequence[ServingRow]) -> Service:
+def _disaggregated(group: DeploymentRows, rows: Sequence[ServingRow]) -> SteadyState:
     """Return what prefill and decode workers do together in a closed loop."""
     pools = []
     for workers in ([r.prefill for r in rows], [r.decode for r in rows]):
         stated = [w for w in workers if w is not None]
-        pools.append(Pool(_replicas(stated), np.array([float(w.count) for w in stated])))
+        pools.append(WorkerPool(_replicas(stated), np.array([float(w.count) for w in stated])))
     demand = _demand(rows)
     most = most_sequences(group.deployment, group.memory, rows[0].version, pools[1].rows, demand.input + demand.output)
     return disaggregated(group.deployment, pools[0], pools[1], demand, most)
 
 
-def _replicas(workers: Sequence[Workers]) -> Replicas:
+def _replicas(workers: Sequence[EngineWorkers]) -> Replicas:
     def column(name: str) -> Ints:
         return np.array([getattr(w, name) for w in workers], np.int64)
 
-    one = np.ones(len(workers), np.int64)
-    return Replicas(0 * one, column("tp"), one, column("ep"), column("dp"))
+    ones = np.ones(len(workers), np.int64)
+    return Replicas(0 * ones, column("tp"), ones, column("ep"), column("dp"))
 
 
-def quantities(run: ServeRun, measured: ServeMeasured, found: Speed) -> Iterator[tuple[str, float, float]]:
+def quantities(run: ServeRun, measured: ServeMeasured, speed: Speed) -> Iterator[tuple[str, float, float]]:
     """Yield name, predicted and measured of every quantity that a row states and that is compared.
 
     Output tokens where a row gives only those of both directions are their share by length; a batch that is full from
     the start has no time to the first token that anyone waits for.
     """
-    lengths = found.row.input + found.row.output
+    lengths = speed.row.input + speed.row.output
     output, total = measured.output_tok_s_per_gpu, measured.total_tok_s_per_gpu
     if not output and measured.output_tok_s_total and run.gpus:
         output = measured.output_tok_s_total / run.gpus
     if not output and total:
-        output = total * found.row.output / lengths
-        yield "total_tok_s_per_gpu", found.output * lengths / found.row.output, total
+        output = total * speed.row.output / lengths
+        yield "total_tok_s_per_gpu", speed.output * lengths / speed.row.output, total
     if output:
-        yield "output_tok_s_per_gpu", found.output, output
-    if measured.ttft_ms and found.row.regime != "offline" and not found.row.warming:
-        yield "ttft_ms", found.ttft * 1e3, measured.ttft_ms
+        yield "output_tok_s_per_gpu", speed.output, output
+    if measured.ttft_ms and speed.row.regime != "offline" and not speed.row.warming:
+        yield "ttft_ms", speed.ttft * 1e3, measured.ttft_ms
     if measured.tpot_ms:
-        yield "tpot_ms", found.tpot * 1e3, measured.tpot_ms
+        yield "tpot_ms", speed.tpot * 1e3, measured.tpot_ms
 
 
-def rates(run: ServeRun, measured: ServeMeasured, found: Speed) -> tuple[float, float] | None:
+def rates(run: ServeRun, measured: ServeMeasured, speed: Speed) -> tuple[float, float] | None:
     """Return predicted and measured output tokens/s of a GPU by which layouts are ranked; none without a measurement.
 
     Where only times were measured, a closed loop of C clients gives C output / (TTFT + (output - 1) TPOT).
     """
-    for name, predicted, held in quantities(run, measured, found):
+    for name, predicted, held in quantities(run, measured, speed):
         if name == "output_tok_s_per_gpu":
             return predicted, held
-    row = found.row
+    row = speed.row
     if row.clients is None or not measured.ttft_ms or not measured.tpot_ms:
         return None
 
     def rate(ttft: float, tpot: float) -> float:
         return (row.clients or 0.0) * row.output / (ttft + (row.output - 1) * tpot) / row.gpus
 
-    return rate(found.ttft, found.tpot), rate(measured.ttft_ms / 1e3, measured.tpot_ms / 1e3)
+    return rate(speed.ttft, speed.tpot), rate(measured.ttft_ms / 1e3, measured.tpot_ms / 1e3)

@@ -17,7 +17,7 @@ from planner.evidence.rows import ServeMeasured, ServeRun
 from planner.evidence.serve_run import cache_format, weight_format
 from planner.evidence.shape import model_of
 from planner.evidence.skipping import refuse
-from planner.physics.serving.capacity import Asked, Capacity, capacity
+from planner.physics.serving.capacity import CacheInput, Capacity, capacity
 from planner.physics.serving.sequences import Cut
 from planner.physics.serving.settings import EngineSettings
 from planner.physics.serving.weights import weight_bytes
@@ -97,7 +97,8 @@ def _capacity(run: ServeRun, catalog: Catalog, model: Model, weights: WeightForm
     if run.gpu_memory_utilization is None:
         fraction = engine.default_fraction(release, memory, int(cut.tp[0]), int(cut.pp[0]), int(cut.data[0]))
         assumed.append(f"{UTILIZATION}={fraction:.3g}")
-    asked = Asked(model, weights, catalog.formats.cache(cache_format(run, catalog, assumed)), engine, release, memory,
+    asked = CacheInput(model, weights, catalog.formats.cache(cache_format(run, catalog, assumed)),
+                       engine, release, memory,
                   EngineSettings(run.gpu_memory_utilization), run.max_model_len or 1, gpu.architecture,
                   said.whole("draft_layers", run) or 0)
     return capacity(asked, cut)
@@ -122,24 +123,25 @@ def _spread(run: ServeRun, catalog: Catalog) -> float:
 def _current(run: ServeRun, engine: Engine, said: Sources) -> str:
     """Return the version that was current when a row's issue was opened, or its model came out."""
     issue = said.whole("issue", run)
-    found = None if issue is None else engine.version_at(issue)
-    return found or said.word("usual_log_version", run) or engine.releases[-1].version
+    version = None if issue is None else engine.version_at(issue)
+    return version or said.word("usual_log_version", run) or engine.releases[-1].version
 
 
-def quantities(run: ServeRun, measured: ServeMeasured, found: ServePrediction,
+def quantities(run: ServeRun, measured: ServeMeasured, prediction: ServePrediction,
                said: Sources) -> Iterator[tuple[str, float, float, float]]:
     """Yield name, predicted, measured and spread of every quantity that a row states and that is compared.
 
     Tokens where a row counts blocks are blocks times their size; concurrency is of the longest sequence admitted.
     """
     if measured.weights_gib:
-        yield "weights_gib", found.weights / GIB, measured.weights_gib, said.usual("weights_spread")
-    if found.cache is None or found.held is None:
+        yield "weights_gib", prediction.weights / GIB, measured.weights_gib, said.usual("weights_spread")
+    if prediction.cache is None or prediction.held is None:
         return
     if measured.kv_cache_gib:
-        yield "kv_cache_gib", found.cache / GIB, measured.kv_cache_gib, found.spread
+        yield "kv_cache_gib", prediction.cache / GIB, measured.kv_cache_gib, prediction.spread
     if measured.kv_tokens_or_blocks:
-        size = found.block if said.flag("blocks", run) else 1
-        yield "kv_tokens_or_blocks", float(found.held.tokens[0]) / size, measured.kv_tokens_or_blocks, found.spread
+        size = prediction.block if said.flag("blocks", run) else 1
+        tokens = float(prediction.held.tokens[0])
+        yield "kv_tokens_or_blocks", tokens / size, measured.kv_tokens_or_blocks, prediction.spread
     if measured.max_concurrency and run.max_model_len:
-        yield "max_concurrency", float(found.held.concurrency[0]), measured.max_concurrency, found.spread
+        yield "max_concurrency", float(prediction.held.concurrency[0]), measured.max_concurrency, prediction.spread

@@ -10,7 +10,7 @@ from planner.catalog.architecture import Block, Mlp, Model, MoeMlp
 from planner.catalog.attention import Attention
 from planner.catalog.load import Catalog
 from planner.catalog.quirk import Sources
-from planner.evidence.rows import Run
+from planner.evidence.rows import StatedRun
 from planner.evidence.skipping import SkippedError
 from planner.physics.shapes import parameters
 
@@ -19,13 +19,13 @@ _SUFFIX = re.compile(r"-(instruct|base|chat|it|hf)(-\d{4})?$|-\d{4}$| ?\([^()]{0
 _INNER = re.compile(r"\(([\w./-]{1,99})\)$")
 
 
-def model_of(run: Run, catalog: Catalog, assumed: list[str]) -> Model:
+def model_of(run: StatedRun, catalog: Catalog, assumed: list[str]) -> Model:
     """Return the model of a row; what had to be filled in is added to `assumed`. Raises SkippedError."""
     model = _model_of(run, catalog, assumed)
     return model.model_copy(update={"tied": False}) if model.tied and catalog.sources.flag("own_head", run) else model
 
 
-def _model_of(run: Run, catalog: Catalog, assumed: list[str]) -> Model:
+def _model_of(run: StatedRun, catalog: Catalog, assumed: list[str]) -> Model:
     if run.model is None:
         raise SkippedError("model not stated")
     named = _in_catalog(run.model, catalog)
@@ -60,14 +60,14 @@ def _in_catalog(name: str, catalog: Catalog) -> Model | None:
     return next((model for spelling in _spellings(name) if (model := catalog.known_model(spelling))), None)
 
 
-def _alike(run: Run, catalog: Catalog) -> Model | None:
+def _alike(run: StatedRun, catalog: Catalog) -> Model | None:
     """Return the first catalog model that has every width of a row that states them all."""
     if None in (run.layers, run.hidden, run.heads, run.vocab, run.experts or run.ffn):
         return None
     return next((m for m in catalog.all("models", Model) if m.hidden == run.hidden and _agrees(m, run)), None)
 
 
-def _agrees(model: Model, run: Run, *, depth: bool = True) -> bool:
+def _agrees(model: Model, run: StatedRun, *, depth: bool = True) -> bool:
     """Say whether every shape column that is stated equals the catalog's; a padded vocabulary is the same one."""
     block = model.layer_kinds()[-1]
     attention, mlp = block.attention, block.mlp
@@ -107,7 +107,7 @@ def _cut(model: Model, layers: int, dense: int | None, assumed: list[str]) -> Mo
     return model.model_copy(update={"blocks": tuple(kept)})
 
 
-def _from_columns(run: Run, sources: Sources, assumed: list[str]) -> Model:
+def _from_columns(run: StatedRun, sources: Sources, assumed: list[str]) -> Model:
     layers, hidden, heads = run.layers, run.hidden, run.heads
     if layers is None or hidden is None or heads is None:
         missing = [name for name in ("layers", "hidden", "heads") if getattr(run, name) is None]
@@ -141,7 +141,7 @@ def _from_columns(run: Run, sources: Sources, assumed: list[str]) -> Model:
     return build(_tied(run, build(True), build(False), gated, assumed))
 
 
-def _blocks(run: Run, attention: Attention, layers: int, hidden: int, gated: bool,
+def _blocks(run: StatedRun, attention: Attention, layers: int, hidden: int, gated: bool,
             assumed: list[str]) -> tuple[Block, ...]:
     """Return the layers: all alike, or dense ones ahead of a mixture of experts."""
     dense = Mlp(kind="gated" if gated else "plain", ffn=run.ffn or 4 * hidden)
@@ -163,7 +163,7 @@ def _fill(name: str, value: int, assumed: list[str]) -> int:
     return value
 
 
-def _tied(run: Run, tied: Model, untied: Model, gated: bool, assumed: list[str]) -> bool:
+def _tied(run: StatedRun, tied: Model, untied: Model, gated: bool, assumed: list[str]) -> bool:
     """Return whether the head is the token table: as stated, else what params_b says, else by family."""
     if run.tied_embeddings is not None:
         return run.tied_embeddings

@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from planner.catalog.quirk import Sources
 from planner.errors import PlannerError
-from planner.evidence.rows import Run
+from planner.evidence.rows import StatedRun
 
 
 class SkippedError(PlannerError):
@@ -27,7 +27,7 @@ def why(reason: Exception) -> str:
     return f"{name}: {problem}"
 
 
-def refuse(run: Run, sources: Sources) -> None:
+def refuse(run: StatedRun, sources: Sources) -> None:
     """Raise SkippedError for what the physics does not cover, and for rows that contradict themselves."""
     reason = sources.word("refused", run)
     if reason is not None:

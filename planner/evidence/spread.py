@@ -66,14 +66,14 @@ def residuals_of(samples: Sequence[Sample], prior: Law, how: Spreading, left: Le
     grouped = _without_their_group(samples, left)
     by_source = [_held(samples, grouped, left, prior, how, places)
                  for places in together(samples, lambda sample: sample.campaign or sample.source)]
-    held = [one for one in by_source if one is not None]
+    held = [part for part in by_source if part is not None]
     if not held:
         return prior, how.quantiles, cells_of(samples, grouped, prior, how), None
     law = _decided(prior, how, held)
-    over = [_over_scale(law, one) for one in held]
-    quantiles = _quantiles(np.concatenate(over), np.concatenate([one.weights for one in held]))
-    inside = np.concatenate([(law.optimism * quantiles.q05 <= one) & (one <= law.optimism * quantiles.q95)
-                             for one in over])
+    over = [_over_scale(law, part) for part in held]
+    quantiles = _quantiles(np.concatenate(over), np.concatenate([part.weights for part in held]))
+    inside = np.concatenate([(law.optimism * quantiles.q05 <= ratios) & (ratios <= law.optimism * quantiles.q95)
+                             for ratios in over])
     return law, quantiles, cells_of(samples, grouped, law, how), _short(float(np.mean(inside)))
 
 
@@ -87,13 +87,13 @@ def cells_of(samples: Sequence[Sample], logs: Floats, law: Law, how: Spreading, 
     counts = Counter(sample.group for sample in samples)
     weights = np.array([counts[sample.group] ** -0.5 for sample in samples])
     places = np.array([place for place, sample in enumerate(samples) if not sample.is_open], np.int64)
-    found: dict[tuple[tuple[str, str], ...], Cell] = {}
+    cells: dict[tuple[tuple[str, str], ...], Cell] = {}
     for names in dict.fromkeys(((), *reversed(alike(law.traits, law.head)))):
         for key, mine in _keyed(samples, places, names).items():
-            parent = next((found[key[:n]].spread for n in range(len(key) - 1, -1, -1) if key[:n] in found), root)
+            parent = next((cells[key[:n]].spread for n in range(len(key) - 1, -1, -1) if key[:n] in cells), root)
             spread = _robust(logs[mine], weights[mine], parent, how)
-            found[key] = _cell(dict(key), [samples[int(place)] for place in mine], logs[mine], spread)
-    return [found[key] for key in sorted(found, key=lambda key: (-len(key), key))]
+            cells[key] = _cell(dict(key), [samples[int(place)] for place in mine], logs[mine], spread)
+    return [cells[key] for key in sorted(cells, key=lambda key: (-len(key), key))]
 
 
 def _cell(traits: Mapping[str, str], mine: Sequence[Sample], logs: Floats, spread: float) -> Cell:
@@ -106,12 +106,12 @@ def _cell(traits: Mapping[str, str], mine: Sequence[Sample], logs: Floats, sprea
 
 def _keyed(samples: Sequence[Sample], places: Ints, names: Sequence[str]
            ) -> dict[tuple[tuple[str, str], ...], Ints]:
-    found: dict[tuple[tuple[str, str], ...], list[int]] = {}
+    cells: dict[tuple[tuple[str, str], ...], list[int]] = {}
     for place in places.tolist():
         traits = samples[place].traits
         if all(name in traits for name in names):
-            found.setdefault(tuple((name, traits[name]) for name in names), []).append(place)
-    return {key: np.array(mine, np.int64) for key, mine in found.items()}
+            cells.setdefault(tuple((name, traits[name]) for name in names), []).append(place)
+    return {key: np.array(mine, np.int64) for key, mine in cells.items()}
 
 
 def _robust(logs: Floats, weights: Floats, parent: float | None, how: Spreading) -> float:
@@ -128,10 +128,10 @@ def _robust(logs: Floats, weights: Floats, parent: float | None, how: Spreading)
 
 
 def _without_their_group(samples: Sequence[Sample], left: Left) -> Floats:
-    found = np.empty(len(samples))
+    spreads = np.empty(len(samples))
     for places in together(samples, lambda sample: sample.group):
-        found[places] = left(places)
-    return found
+        spreads[places] = left(places)
+    return spreads
 
 
 def as_they_are(samples: Sequence[Sample]) -> Left:
@@ -139,18 +139,18 @@ def as_they_are(samples: Sequence[Sample]) -> Left:
     logs = np.array([sample.log for sample in samples])
 
     def left(places: Ints) -> Floats:
-        found: Floats = logs[places]
-        return found
+        rest: Floats = logs[places]
+        return rest
 
     return left
 
 
 def together(samples: Sequence[Sample], key: Callable[[Sample], str]) -> list[Ints]:
     """Return the places of the samples of each key."""
-    found: dict[str, list[int]] = {}
+    groups: dict[str, list[int]] = {}
     for place, sample in enumerate(samples):
-        found.setdefault(key(sample), []).append(place)
-    return [np.array(found[name], np.int64) for name in sorted(found)]
+        groups.setdefault(key(sample), []).append(place)
+    return [np.array(groups[name], np.int64) for name in sorted(groups)]
 
 
 def _held(samples: Sequence[Sample], grouped: Floats, left: Left, law: Law, how: Spreading, places: Ints
@@ -175,7 +175,7 @@ def _decided(prior: Law, how: Spreading, held: Sequence[Held]) -> Law:
     """Return the law most likely after what was held out: a search along one figure after the other."""
     figures = _figures(prior)
     shares, logs, weights = _shares(list(figures), held)
-    spread = np.array([cell**2 for one in held for cell in (far.cell.spread for far in one.far)])
+    spread = np.array([cell**2 for part in held for cell in (far.cell.spread for far in part.far)])
     start = np.log(np.array(list(figures.values())))
 
     def misfit(at: Floats) -> float:
@@ -200,19 +200,20 @@ def _decided(prior: Law, how: Spreading, held: Sequence[Held]) -> Law:
 def _shares(names: Sequence[str], held: Sequence[Held]) -> tuple[Floats, Floats, Floats]:
     """Return by how much each figure, squared, adds to each variance; and the logarithms and their weights."""
     rows = []
-    for one in held:
-        for far, is_open in zip(one.far, one.is_open, strict=True):
+    for part in held:
+        for far, is_open in zip(part.far, part.is_open, strict=True):
             parts = {"between": 1 + 1 / far.among, "open": float(is_open), **{f"unseen.{n}": 1.0 for n in far.unseen},
                      **{f"beyond.{n}": by**2 for n, by in far.past.items()}}
             rows.append([parts.get(name, 0.0) for name in names])
-    return (np.array(rows), np.concatenate([one.logs for one in held]), np.concatenate([one.weights for one in held]))
+    return (np.array(rows), np.concatenate([other.logs for other in held]),
+            np.concatenate([other.weights for other in held]))
 
 
-def _over_scale(law: Law, one: Held) -> Floats:
+def _over_scale(law: Law, held: Held) -> Floats:
     """Return logarithms over the scale that the law gives each."""
-    scales = np.array([law.scale(far, is_open=is_open) for far, is_open in zip(one.far, one.is_open, strict=True)])
-    found: Floats = one.logs / scales
-    return found
+    scales = np.array([law.scale(far, is_open=is_open) for far, is_open in zip(held.far, held.is_open, strict=True)])
+    ratios: Floats = held.logs / scales
+    return ratios
 
 
 def _quantiles(over: Floats, weights: Floats) -> Quantiles:

@@ -6,10 +6,10 @@ from typing import Annotated
 
 from pydantic import BeforeValidator
 
-from planner.evidence.rows import Measured, Positive, Row, Text, TrainRun
+from planner.evidence.rows import EvidenceRow, Measured, Positive, Text, TrainRun
 
 
-class WholeRun(TrainRun):
+class StatedWholeRun(TrainRun):
     """What a row says of a whole run, beside what a training row says.
 
     Words: kind (pretrain, ...), run_class (how the hours were counted), interconnect (the network between nodes),
@@ -34,9 +34,9 @@ class WholeMeasured(Measured):
     ideal_hours_over_actual: Positive = None
 
 
-class WholeRow(Row):
+class WholeRow(EvidenceRow):
     """A whole run; `suspect` says why it contradicts itself."""
 
     suspect: Annotated[bool, BeforeValidator(lambda given: str(given).lower() != "no")] | None = None
-    run: WholeRun
+    run: StatedWholeRun
     measured: WholeMeasured

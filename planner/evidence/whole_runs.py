@@ -24,7 +24,7 @@ from planner.evidence.hardware import candidate_of
 from planner.evidence.shape import model_of
 from planner.evidence.skipping import SkippedError, refuse
 from planner.evidence.software import stack_of
-from planner.evidence.whole_rows import WholeRun
+from planner.evidence.whole_rows import StatedWholeRun
 from planner.jobs.job import Terms
 from planner.jobs.market import Market
 from planner.jobs.training.facts import facts_of
@@ -83,7 +83,7 @@ class WholePrediction:
         return low, high
 
 
-def predict_whole(given: WholeRun, catalog: Catalog) -> WholePrediction:
+def predict_whole(given: StatedWholeRun, catalog: Catalog) -> WholePrediction:
     """Return the hours of a whole run. Raises SkippedError with the reason where there is no prediction."""
     said, assumed = catalog.sources, list[str]()
     refuse(given, said)
@@ -103,17 +103,17 @@ def predict_whole(given: WholeRun, catalog: Catalog) -> WholePrediction:
     tokens = int(given.tokens_b * BILLION)
     gpus = run.gpus or _fill("gpus", _usual_gpus(run, model, tokens, catalog), assumed)
     candidate = candidate_of(run, stack, catalog, assumed, gpus=gpus)
-    found = _fastest(run, model, stack, candidate, gpus, tokens, catalog, assumed)
-    steps = math.ceil(tokens / (int(found.batch.rows.batch[found.row]) * _length(run, model, said, [])))
+    staged = _fastest(run, model, stack, candidate, gpus, tokens, catalog, assumed)
+    steps = math.ceil(tokens / (int(staged.batch.rows.batch[staged.row]) * _length(run, model, said, [])))
     derived = given.run_class == _DERIVED
     whole = catalog.whole_runs
     return WholePrediction(
-        steps * found.step_seconds * gpus / HOUR, 1.0 if derived else found.goodput,
+        steps * staged.step_seconds * gpus / HOUR, 1.0 if derived else staged.goodput,
         1.0 if derived else whole.added.quantile(0.5), whole.framework_open if is_open else whole.framework_stated,
-        is_open, stack.name, (*assumed, *_shown(found)))
+        is_open, stack.name, (*assumed, *_shown(staged)))
 
 
-def _fastest(run: WholeRun, model: Model, stack: Stack, candidate: Candidate, gpus: int, tokens: int,
+def _fastest(run: StatedWholeRun, model: Model, stack: Stack, candidate: Candidate, gpus: int, tokens: int,
              catalog: Catalog, assumed: list[str]) -> StagedLayout:
     """Return the fastest layout that keeps what a row states. Raises SkippedError where none does."""
     said = catalog.sources
@@ -133,13 +133,13 @@ def _fastest(run: WholeRun, model: Model, stack: Stack, candidate: Candidate, gp
         facts = replace(facts, space=replace(facts.space, only=held))
         job = TrainingJob("run", asked, catalog, Terms(Market((candidate,)), limits, "time"), CONFIDENCE, model, stack,
                           question, facts)
-        found = job.columns(depth="each").frontier.found
-        if found:
-            return min(found, key=lambda one: one.key)
+        layouts = job.columns(depth="each").frontier.found
+        if layouts:
+            return min(layouts, key=lambda staged: staged.key)
     raise SkippedError(f"no layout on {gpus} GPUs that keeps what the row states fits")
 
 
-def _held(run: WholeRun, stack: Stack, said: Sources, assumed: list[str]) -> dict[str, tuple[float, ...]]:
+def _held(run: StatedWholeRun, stack: Stack, said: Sources, assumed: list[str]) -> dict[str, tuple[float, ...]]:
     """Return the axes that the row, or what was usual, holds at some values."""
     held: dict[str, tuple[float, ...]] = {"cp": (1,), "schedule": (0,), "offload": (0.0,), "offload_activations": (0,),
                                           "offload_parameters": (0,), "nvme": (0,), "micro_batch": MICRO_BATCHES}
@@ -163,20 +163,20 @@ def _held(run: WholeRun, stack: Stack, said: Sources, assumed: list[str]) -> dic
     return held
 
 
-def _sharding(run: WholeRun) -> str | None:
+def _sharding(run: StatedWholeRun) -> str | None:
     """Return the sharding that a row names, without what it says of it."""
     return re.split("[ /]", run.sharding, maxsplit=1)[0] if run.sharding else None
 
 
-def _length(run: WholeRun, model: Model, said: Sources, assumed: list[str]) -> int:
+def _length(run: StatedWholeRun, model: Model, said: Sources, assumed: list[str]) -> int:
     usual = model.sequence_length if model.sequence_length > 1 else said.whole("run_length", run)
-    found = run.seq_len or usual
-    if found is None:
+    length = run.seq_len or usual
+    if length is None:
         raise SkippedError("sequence length not stated")
-    return found if run.seq_len else _fill("seq_len", found, assumed)
+    return length if run.seq_len else _fill("seq_len", length, assumed)
 
 
-def _batch_tokens(run: WholeRun, model: Model, said: Sources, assumed: list[str]) -> float:
+def _batch_tokens(run: StatedWholeRun, model: Model, said: Sources, assumed: list[str]) -> float:
     if run.global_batch_tokens:
         return run.global_batch_tokens
     own = model.global_batch * model.sequence_length if model.global_batch > 1 else None
@@ -186,7 +186,7 @@ def _batch_tokens(run: WholeRun, model: Model, said: Sources, assumed: list[str]
     return _fill("global_batch_tokens", usual, assumed)
 
 
-def _usual_gpus(run: WholeRun, model: Model, tokens: int, catalog: Catalog) -> int:
+def _usual_gpus(run: StatedWholeRun, model: Model, tokens: int, catalog: Catalog) -> int:
     """Return a power of two of GPUs on which a run of this many FLOPs takes as long as usual."""
     peak = catalog.gpu(run.gpu or "").peak
     rate = peak.get("bf16") or peak.get("fp16")
@@ -202,8 +202,8 @@ def _fill(name: str, value: T, assumed: list[str]) -> T:
     return value
 
 
-def _shown(found: StagedLayout) -> Iterator[str]:
+def _shown(staged: StagedLayout) -> Iterator[str]:
     """Yield the layout that was found, as what is assumed."""
-    rows = found.batch.rows
+    rows = staged.batch.rows
     for axis in ("tp", "pp", "vpp", "dp", "micro_batch", "zero"):
-        yield f"{axis}={int(getattr(rows, axis)[found.row])}"
+        yield f"{axis}={int(getattr(rows, axis)[staged.row])}"

@@ -15,9 +15,9 @@ from functools import partial
 import numpy as np
 
 from planner.catalog.load import Catalog
-from planner.fit.knobs import NETWORKS, Knob
+from planner.fit.knobs import NETWORKS, FitConstant
 from planner.fit.rows import Rows, TrainingRows, changed
-from planner.fit.solve import Fit, Linear, Progress, curvature_of, misfit, move_of, part_of, slopes_of
+from planner.fit.solve import Fit, Linearized, Progress, curvature_of, misfit, move_of, part_of, slopes_of
 from planner.layouts.table import Floats, Ints, Mask
 
 RATES = (-2.8, -2.1, -1.4, -0.7)
@@ -31,7 +31,7 @@ NARROWED = 0.95
 """A constant is fitted where the rows narrow its spread to this share of its prior's; else they say nothing of it."""
 
 
-def fit_cluster(given: TrainingRows, knobs: Sequence[Knob], catalog: Catalog,
+def fit_cluster(given: TrainingRows, knobs: Sequence[FitConstant], catalog: Catalog,
                 progress: Progress = lambda share: None) -> Fit:
     """Return the constants of the cluster that all rows are of; each row counts in full."""
     rows = TrainingRows(tuple(replace(row, weight=1.0) for row in given.rows))
@@ -46,14 +46,14 @@ def fit_cluster(given: TrainingRows, knobs: Sequence[Knob], catalog: Catalog,
     free: Mask = left < NARROWED * spread
     at = np.where(free, at, prior)
     now = rows.residuals(changed(catalog, knobs, at))
-    linear = Linear(rows, slopes, now, at - prior, spread, free)
+    linear = Linearized(rows, slopes, now, at - prior, spread, free)
     alone = np.array([linear.without(np.array([place]))[0] for place in range(len(now))])
     progress(1.0)
     return Fit(tuple(knobs), at, np.where(free, left, spread), free, tuple(rows.count(a) for a in acts), before, now,
                alone, linear)
 
 
-def _nets(knobs: Sequence[Knob]) -> list[bool]:
+def _nets(knobs: Sequence[FitConstant]) -> list[bool]:
     """Return which constants are the rate of a network."""
     return [knob.kind == NETWORKS and knob.field == "efficiency" for knob in knobs]
 
@@ -62,7 +62,7 @@ Point = tuple[Floats, Floats, float]
 """Coordinates, residuals there, and how unlikely both are."""
 
 
-def _descended(rows: Rows, knobs: Sequence[Knob], catalog: Catalog, prior: Floats, spread: Floats,
+def _descended(rows: Rows, knobs: Sequence[FitConstant], catalog: Catalog, prior: Floats, spread: Floats,
                acts: Sequence[Ints], point: Point, progress: Progress) -> tuple[Point, Floats, Floats]:
     """Return the likeliest point that steps from one reach, with the slopes and the spreads that rows leave there."""
     at, now, best = point
@@ -75,16 +75,16 @@ def _descended(rows: Rows, knobs: Sequence[Knob], catalog: Catalog, prior: Float
         slopes = np.where(again, fresh, slopes)
         left = np.sqrt(np.diag(np.linalg.inv(curvature_of(slopes, now, rows, rows.weights, spread, every))))
         step = move_of(slopes, now, rows, rows.weights, at - prior, spread, every)
-        found = _stepped(rows, knobs, catalog, prior, spread, at, step, best)
-        if found is None:
+        lower = _stepped(rows, knobs, catalog, prior, spread, at, step, best)
+        if lower is None:
             break
-        gain, (at, now, best) = best - found[2], found
+        gain, (at, now, best) = best - lower[2], lower
         if gain < SETTLED:
             break
     return (at, now, best), slopes, left
 
 
-def _begun(rows: Rows, knobs: Sequence[Knob], catalog: Catalog, prior: Floats, spread: Floats,
+def _begun(rows: Rows, knobs: Sequence[FitConstant], catalog: Catalog, prior: Floats, spread: Floats,
            before: Floats) -> list[Point]:
     """Return the priors, and before them what is likelier with the network's rate at one of RATES."""
     nets = np.flatnonzero(_nets(knobs))
@@ -98,15 +98,15 @@ def _begun(rows: Rows, knobs: Sequence[Knob], catalog: Catalog, prior: Floats, s
     return points[:1] if likeliest is points[0] else [likeliest, points[0]]
 
 
-def _stepped(rows: Rows, knobs: Sequence[Knob], catalog: Catalog, prior: Floats, spread: Floats, at: Floats,
+def _stepped(rows: Rows, knobs: Sequence[FitConstant], catalog: Catalog, prior: Floats, spread: Floats, at: Floats,
              step: Floats, best: float) -> Point | None:
     """Return the point after the longest of halved steps that is likelier; none where none is."""
     share = 1.0
     while share > SHORTEST:
         there = at + share * step
         now = rows.residuals(changed(catalog, knobs, there))
-        found = misfit(now, rows, there - prior, spread)
-        if found < best:
-            return there, now, found
+        value = misfit(now, rows, there - prior, spread)
+        if value < best:
+            return there, now, value
         share /= 2
     return None

@@ -60,7 +60,7 @@ EDGE = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Knob:
+class FitConstant:
     """One constant: its place in the catalog, prior figure, spread of its coordinate, and whether it is a share."""
 
     kind: str
@@ -123,7 +123,7 @@ class Knob:
         return self.field != "scan_passes" or any(block.recurrence for block in blocks)
 
 
-def knobs_of(catalog: Catalog, outcomes: Iterable[PredictedRow], *, own: bool = False) -> list[Knob]:
+def knobs_of(catalog: Catalog, outcomes: Iterable[PredictedRow], *, own: bool = False) -> list[FitConstant]:
     """Return every knob that acts on some of the rows, in a fixed order.
 
     own: whether the rows are of one cluster, so that its network and its hosts are fitted too.
@@ -132,18 +132,18 @@ def knobs_of(catalog: Catalog, outcomes: Iterable[PredictedRow], *, own: bool = 
     of_stack, of_kernels = (STACK | OWN_STACK, KERNELS | OWN_KERNELS) if own else (STACK, KERNELS)
     architectures = sorted({o.prediction.architecture for o in held})
     stacks = sorted({o.prediction.stack for o in held} | {o.prediction.family for o in held})
-    found = [knob for name in architectures
+    knobs = [knob for name in architectures
              for knob in _knobs("calibration", catalog.rates(name), RATES)]
     for name in stacks:
         entry = catalog.stack(name)
         # what a stack takes from the one it is like is fitted there
         mine = of_stack if entry.like is None else {f: s for f, s in of_stack.items() if _stated(catalog, entry, f)}
-        found += _knobs("stacks", entry, mine)
-    found += _knobs("calibration", catalog.kernels, of_kernels)
+        knobs += _knobs("stacks", entry, mine)
+    knobs += _knobs("calibration", catalog.kernels, of_kernels)
     for name in sorted({o.prediction.network for o in held} - {""}) if own else ():
         stated = any(o.prediction.network_stated for o in held if o.prediction.network == name)
-        found += _knobs(NETWORKS, catalog.fabric(name), NETWORK if stated else NETWORK | NETWORK_OPEN)
-    return [knob for knob in found if any(knob.acts_on(outcome) for outcome in held)]
+        knobs += _knobs(NETWORKS, catalog.fabric(name), NETWORK if stated else NETWORK | NETWORK_OPEN)
+    return [knob for knob in knobs if any(knob.acts_on(outcome) for outcome in held)]
 
 
 def release_field(release: EngineSpeed) -> str:
@@ -151,19 +151,19 @@ def release_field(release: EngineSpeed) -> str:
     return f"releases.{release.key}"
 
 
-def engine_knobs(releases: Iterable[tuple[str, EngineSpeed]]) -> list[Knob]:
+def engine_knobs(releases: Iterable[tuple[str, EngineSpeed]]) -> list[FitConstant]:
     """Return every knob of some releases, each with the name of its engine, in a fixed order."""
     held = {(engine, release.key): release for engine, release in releases}
     return [knob for (engine, _), release in sorted(held.items()) for knob in _release_knobs(engine, release)]
 
 
-def _release_knobs(engine: str, release: EngineSpeed) -> Iterator[Knob]:
+def _release_knobs(engine: str, release: EngineSpeed) -> Iterator[FitConstant]:
     for figure, spread in SPEEDS.items():
         value, share = getattr(release, figure), figure in SHARES
         # none, or a share of all, is a statement about the engine, and no figure to fit
         if value > 0 and not (share and value >= 1):
             least = min(value, LEAST_PRODUCTS) if figure == "products" else 0.0
-            yield Knob("speeds", engine, f"{release_field(release)}.{figure}", value, spread, share, least=least)
+            yield FitConstant("speeds", engine, f"{release_field(release)}.{figure}", value, spread, share, least=least)
 
 
 def _stated(catalog: Catalog, entry: Stack, field: str) -> bool:
@@ -172,14 +172,14 @@ def _stated(catalog: Catalog, entry: Stack, field: str) -> bool:
 
 
 def _knobs(kind: str, entry: ArchitectureRates | Stack | KernelShape | Fabric, spreads: Mapping[str, float]
-           ) -> Iterator[Knob]:
+           ) -> Iterator[FitConstant]:
     for pattern, spread in spreads.items():
         for field in _fields(entry, pattern):
             value = value_of(entry, field)
             # a share of none or all is a statement about the framework, and no figure to fit
             if value is not None and value > 0 and not (field.startswith("overlap.") and value >= 1):
                 share = field.startswith("overlap.")
-                yield Knob(kind, entry.name, field, value, spread, share, _most(entry, field, value))
+                yield FitConstant(kind, entry.name, field, value, spread, share, _most(entry, field, value))
 
 
 def _most(entry: Sourced, field: str, prior: float) -> float:

@@ -42,12 +42,12 @@ def fabric_files(rows: Sequence[LinkRow], catalog: Catalog, source: str, as_of: 
 
 
 def _by_fabric(rows: Iterable[LinkRow], fabric: Callable[[LinkRow], Fabric | None]) -> Mapping[str, list[LinkRow]]:
-    found: dict[str, list[LinkRow]] = {}
+    by_fabric: dict[str, list[LinkRow]] = {}
     for row in rows:
         used = fabric(row)
         assert used is not None
-        found.setdefault(used.name, []).append(row)
-    return found
+        by_fabric.setdefault(used.name, []).append(row)
+    return by_fabric
 
 
 def _inside(row: LinkRow, scaleup: Fabric) -> LinkRow:
@@ -94,8 +94,8 @@ def _network(rows: Sequence[LinkRow], catalog: Catalog) -> tuple[float, float]:
             moved = False
             for a, b in product((-step, 0.0, step), repeat=2):
                 there = (float(np.clip(at[0] * np.exp(a), *SHARES)), float(np.clip(at[1] * np.exp(b), *LATENCIES)))
-                if (found := off(*there)) < best - 1e-9:
-                    at, best, moved = there, found, True
+                if (value := off(*there)) < best - 1e-9:
+                    at, best, moved = there, value, True
     return at
 
 

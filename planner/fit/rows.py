@@ -11,9 +11,9 @@ import numpy as np
 
 from planner.catalog.load import Catalog
 from planner.evidence.compare import PredictedRow, compare
-from planner.evidence.kinds import Evidence
+from planner.evidence.kinds import EvidenceFile
 from planner.evidence.prediction import predict
-from planner.fit.knobs import Knob
+from planner.fit.knobs import FitConstant
 from planner.layouts.table import Floats, Ints
 
 STEP = "step_time"
@@ -43,7 +43,7 @@ class Rows(Protocol):
     def count(self, figures: Ints) -> int:
         """Return how many rows some figures are of."""
 
-    def acting(self, knob: Knob) -> Ints:
+    def acting(self, knob: FitConstant) -> Ints:
         """Return the places of the figures whose prediction a constant can change."""
 
     def residuals(self, catalog: Catalog, places: Ints | None = None) -> Floats:
@@ -51,7 +51,7 @@ class Rows(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class FitRow:
     """One training row: how it was predicted, its source, its measured steps a second, and its weight."""
 
     outcome: PredictedRow
@@ -64,7 +64,7 @@ class Measured:
 class TrainingRows:
     """Training rows, of one figure each: the time of a step."""
 
-    rows: tuple[Measured, ...]
+    rows: tuple[FitRow, ...]
 
     @property
     def sources(self) -> Sequence[str]:
@@ -90,7 +90,7 @@ class TrainingRows:
         """Return how many there are: a row has one figure."""
         return len(figures)
 
-    def acting(self, knob: Knob) -> Ints:
+    def acting(self, knob: FitConstant) -> Ints:
         """Return the rows whose prediction a constant can change."""
         return np.array([place for place, row in enumerate(self.rows) if knob.acts_on(row.outcome)], np.int64)
 
@@ -99,17 +99,17 @@ class TrainingRows:
         return residuals(self.rows if places is None else [self.rows[int(place)] for place in places], catalog)
 
 
-def rows_of(evidence: Evidence, catalog: Catalog) -> list[Measured]:
+def rows_of(evidence: EvidenceFile, catalog: Catalog) -> list[FitRow]:
     """Return the rows of a file with a measured step, as `measured_rows` does."""
     return measured_rows(compare(evidence, catalog).outcomes)
 
 
-def measured_rows(outcomes: Iterable[PredictedRow]) -> list[Measured]:
+def measured_rows(outcomes: Iterable[PredictedRow]) -> list[FitRow]:
     """Return the rows with a measured step: those that state everything where any row says so, else all."""
     held = [o for o in outcomes if o.measured_seconds is not None]
     stated = [o for o in held if o.row.stated] or held
     weights = source_weights([o.row.prefix for o in stated])
-    return [Measured(o, o.row.prefix, _speed(o), float(weight)) for o, weight in zip(stated, weights, strict=True)]
+    return [FitRow(o, o.row.prefix, _speed(o), float(weight)) for o, weight in zip(stated, weights, strict=True)]
 
 
 def source_weights(sources: Sequence[str]) -> Floats:
@@ -125,16 +125,16 @@ def _speed(outcome: PredictedRow) -> float:
     return 1 / seconds
 
 
-def residuals(rows: Sequence[Measured], catalog: Catalog) -> Floats:
+def residuals(rows: Sequence[FitRow], catalog: Catalog) -> Floats:
     """Return the logarithm of predicted over measured step time of every row under `catalog`."""
-    found = np.empty(len(rows))
+    logs = np.empty(len(rows))
     for place, row in enumerate(rows):
         step = predict(row.outcome.row.run, catalog, model=row.outcome.prediction.model).evaluation.step.seconds
-        found[place] = np.log(step * row.speed)
-    return found
+        logs[place] = np.log(step * row.speed)
+    return logs
 
 
-def changed(catalog: Catalog, knobs: Sequence[Knob], coordinates: Floats) -> Catalog:
+def changed(catalog: Catalog, knobs: Sequence[FitConstant], coordinates: Floats) -> Catalog:
     """Return the catalog with every knob at its coordinate."""
     values: dict[tuple[str, str], dict[str, float]] = {}
     for knob, at in zip(knobs, coordinates, strict=True):

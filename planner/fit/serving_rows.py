@@ -10,12 +10,12 @@ import numpy as np
 from planner.catalog.load import Catalog
 from planner.errors import PlannerError
 from planner.evidence.hardware import machine_gpus
-from planner.evidence.kinds import Evidence
+from planner.evidence.kinds import EvidenceFile
 from planner.evidence.rows import ServeMeasured, ServeRun
 from planner.evidence.serve_run import ServingRow, serving_row
-from planner.evidence.serve_speed import Group, Speed, engine_speed, group_of, predict, quantities, shared
+from planner.evidence.serve_speed import DeploymentRows, Speed, engine_speed, group_of, predict, quantities, shared
 from planner.evidence.skipping import SkippedError
-from planner.fit.knobs import Knob, release_field
+from planner.fit.knobs import FitConstant, release_field
 from planner.fit.rows import source_weights
 from planner.layouts.table import Floats, Ints
 
@@ -42,7 +42,7 @@ class ServingRows:
     """Rows of serving speed, with up to three figures each."""
 
     runs: tuple[tuple[ServeRun, ServeMeasured], ...]
-    groups: tuple[Group, ...]
+    groups: tuple[DeploymentRows, ...]
     figures: tuple[_Figure, ...]
     row_sources: tuple[str, ...]
     ids: tuple[str, ...]
@@ -71,7 +71,7 @@ class ServingRows:
         """Return how many rows some figures are of."""
         return len({self.figures[int(at)].row for at in figures})
 
-    def acting(self, knob: Knob) -> Ints:
+    def acting(self, knob: FitConstant) -> Ints:
         """Return the places of the figures whose prediction a constant can change."""
         release, _, figure = knob.field.rpartition(".")
         mine = {at: group.rows for at, group in enumerate(self.groups)
@@ -87,7 +87,7 @@ class ServingRows:
                          for figure in some])
 
 
-def serving_rows(files: Sequence[Evidence], catalog: Catalog) -> ServingRows:
+def serving_rows(files: Sequence[EvidenceFile], catalog: Catalog) -> ServingRows:
     """Return the rows that decide: none of the rate within a level, whose limits are recalled, and none suspect."""
     runs: list[tuple[ServeRun, ServeMeasured]] = []
     rows: dict[int, ServingRow] = {}
@@ -97,15 +97,15 @@ def serving_rows(files: Sequence[Evidence], catalog: Catalog) -> ServingRows:
         assert isinstance(row.run, ServeRun)
         assert isinstance(row.measured, ServeMeasured)
         try:
-            found = serving_row(row.run, catalog)
+            fitted_row = serving_row(row.run, catalog)
         except (SkippedError, PlannerError):
             continue
-        if found.regime != "server" and EXPERIMENTAL not in (row.run.source or ""):
-            rows[len(runs)] = found
+        if fitted_row.regime != "server" and EXPERIMENTAL not in (row.run.source or ""):
+            rows[len(runs)] = fitted_row
             runs.append((row.run, row.measured))
             sources.append(row.run.source or row.prefix)
             ids.append(row.id)
-    groups: list[Group] = []
+    groups: list[DeploymentRows] = []
     figures: list[_Figure] = []
     for members in shared(rows, machine_gpus(catalog)):
         try:
@@ -137,7 +137,7 @@ def _residual(run: ServeRun, measured: ServeMeasured, speed: Speed, quantity: st
     return -ratio if quantity in RATES else ratio
 
 
-def _under(group: Group, catalog: Catalog) -> Group:
+def _under(group: DeploymentRows, catalog: Catalog) -> DeploymentRows:
     """Return a group whose engine runs its steps as `catalog` says."""
     d, row = group.deployment, group.rows[0]
     speed = engine_speed(row, d.candidates[0].gpu, catalog)

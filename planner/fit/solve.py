@@ -15,7 +15,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from planner.catalog.load import Catalog
-from planner.fit.knobs import Knob
+from planner.fit.knobs import FitConstant
 from planner.fit.rows import Rows, by_source, changed
 from planner.layouts.table import Floats, Ints, Mask
 
@@ -31,7 +31,7 @@ TRUST = 1.5
 
 
 @dataclass(frozen=True)
-class Linear:
+class Linearized:
     """The rows about the fitted constants, by which these are solved again without some of them."""
 
     rows: Rows
@@ -50,8 +50,8 @@ class Linear:
         left = (self.now / self.rows.scales)[places]
         move = -np.linalg.solve(curvature - mine.T @ (mine * weight), slope - mine.T @ (weight[:, 0] * left))
         move = np.clip(move, -TRUST * self.spread, TRUST * self.spread)
-        found: Floats = self.now[places] + self.jacobian[places] @ np.where(self.free, move, 0.0)
-        return found
+        now: Floats = self.now[places] + self.jacobian[places] @ np.where(self.free, move, 0.0)
+        return now
 
     def deciding(self, place: int) -> tuple[list[str], list[str]]:
         """Return the sources that a constant acts on, and those without which the rest would not decide it."""
@@ -82,7 +82,7 @@ class Fit:
     `left_out` are residuals of every source, or of every row of one cluster, under constants fitted without it.
     """
 
-    knobs: tuple[Knob, ...]
+    knobs: tuple[FitConstant, ...]
     coordinates: Floats
     spreads: Floats
     decided: Mask
@@ -91,10 +91,10 @@ class Fit:
     before: Floats
     after: Floats
     left_out: Floats
-    linear: Linear
+    linear: Linearized
 
 
-def fit(rows: Rows, knobs: Sequence[Knob], catalog: Catalog, progress: Progress = lambda share: None) -> Fit:
+def fit(rows: Rows, knobs: Sequence[FitConstant], catalog: Catalog, progress: Progress = lambda share: None) -> Fit:
     """Return the constants that the rows decide; `progress` is told the share of the work that is done."""
     prior = np.array([knob.start for knob in knobs])
     spread = np.array([knob.spread for knob in knobs])
@@ -109,7 +109,7 @@ def fit(rows: Rows, knobs: Sequence[Knob], catalog: Catalog, progress: Progress 
         at = at + np.where(free, move_of(jacobian, now, rows, rows.weights, at - prior, spread, free), 0.0)
         now = rows.residuals(changed(catalog, knobs, at))
     left = np.sqrt(np.diag(np.linalg.inv(curvature_of(jacobian, now, rows, rows.weights, spread, free))))
-    linear = Linear(rows, jacobian, now, at - prior, spread, free)
+    linear = Linearized(rows, jacobian, now, at - prior, spread, free)
     return Fit(tuple(knobs), at, np.where(free, left, spread), free, tuple(rows.count(a) for a in acts), before, now,
                _left_out(linear), linear)
 
@@ -119,24 +119,24 @@ def part_of(progress: Progress, turn: int, turns: int, share: float) -> None:
     progress((turn + share) / turns)
 
 
-def slopes_of(rows: Rows, knobs: Sequence[Knob], catalog: Catalog, at: Floats, now: Floats, acts: Sequence[Ints],
+def slopes_of(rows: Rows, knobs: Sequence[FitConstant], catalog: Catalog, at: Floats, now: Floats, acts: Sequence[Ints],
               progress: Progress) -> Floats:
     """Return the change of every residual with every coordinate, over the figures in `acts`."""
-    found = np.zeros((len(now), len(knobs)))
+    slopes = np.zeros((len(now), len(knobs)))
     for place, mine in enumerate(acts):
         if len(mine):
             moved = at.copy()
             moved[place] += STEP
             some = rows.residuals(changed(catalog, knobs, moved), mine)
-            found[mine, place] = (some - now[mine]) / STEP
+            slopes[mine, place] = (some - now[mine]) / STEP
         progress((place + 1) / len(knobs))
-    return found
+    return slopes
 
 
 def _robust(now: Floats, rows: Rows) -> Floats:
     """Return the weight of each residual under a Student-t distribution."""
-    found: Floats = (FREEDOM + 1) / (FREEDOM + (now / rows.scales) ** 2)
-    return found
+    weights: Floats = (FREEDOM + 1) / (FREEDOM + (now / rows.scales) ** 2)
+    return weights
 
 
 def misfit(now: Floats, rows: Rows, offset: Floats, spread: Floats) -> float:
@@ -148,8 +148,8 @@ def misfit(now: Floats, rows: Rows, offset: Floats, spread: Floats) -> float:
 def curvature_of(jacobian: Floats, now: Floats, rows: Rows, weight: Floats, spread: Floats, free: Mask) -> Floats:
     """Return the second derivative of the misfit by the coordinates, as Gauss and Newton take it."""
     scaled = np.where(free, jacobian, 0.0) / rows.scales[:, None]
-    found: Floats = scaled.T @ (scaled * (weight * _robust(now, rows))[:, None]) + np.diag(1 / spread**2)
-    return found
+    curvature: Floats = scaled.T @ (scaled * (weight * _robust(now, rows))[:, None]) + np.diag(1 / spread**2)
+    return curvature
 
 
 def move_of(jacobian: Floats, now: Floats, rows: Rows, weight: Floats, offset: Floats, spread: Floats,
@@ -158,19 +158,19 @@ def move_of(jacobian: Floats, now: Floats, rows: Rows, weight: Floats, offset: F
     scaled = np.where(free, jacobian, 0.0) / rows.scales[:, None]
     slope = scaled.T @ (weight * _robust(now, rows) * now / rows.scales) + offset / spread**2
     step = -np.linalg.solve(curvature_of(jacobian, now, rows, weight, spread, free), slope)
-    found: Floats = np.clip(step, -TRUST * spread, TRUST * spread)
-    return found
+    move: Floats = np.clip(step, -TRUST * spread, TRUST * spread)
+    return move
 
 
 def _decided(jacobian: Floats, now: Floats, rows: Rows, spread: Floats) -> Mask:
     every = np.ones(len(spread), bool)
     left = np.sqrt(np.diag(np.linalg.inv(curvature_of(jacobian, now, rows, rows.weights, spread, every))))
-    found: Mask = left < DECIDED * spread
-    return found
+    decided: Mask = left < DECIDED * spread
+    return decided
 
 
-def _left_out(linear: Linear) -> Floats:
-    found = linear.now.copy()
+def _left_out(linear: Linearized) -> Floats:
+    left = linear.now.copy()
     for mine in by_source(linear.rows.sources).values():
-        found[mine] = linear.without(mine)
-    return found
+        left[mine] = linear.without(mine)
+    return left

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from planner.catalog.whole_runs import Added, Believed, Published, RunShares, WholeRuns
+from planner.catalog.whole_runs import AddedShare, Believed, Published, RunShares, WholeRuns
 from planner.evidence.whole_rows import WholeRow
 from planner.evidence.whole_runs import WholePrediction
 from planner.yaml_io import dump
@@ -42,10 +42,10 @@ class WholeSample:
     """Hours over those of its steps, at the speed that was printed, and modeled failures, less one."""
 
 
-def whole_samples(found: Sequence[tuple[WholeRow, WholePrediction, object]]) -> list[WholeSample]:
+def whole_samples(predicted: Sequence[tuple[WholeRow, WholePrediction, object]]) -> list[WholeSample]:
     """Return the runs that a fit reads."""
     samples = []
-    for row, prediction, _ in found:
+    for row, prediction, _ in predicted:
         measured, ideal = row.measured.gpu_hours, row.measured.ideal_hours_over_actual
         assert measured is not None
         family = _FAMILY.match(row.id)
@@ -58,21 +58,23 @@ def whole_samples(found: Sequence[tuple[WholeRow, WholePrediction, object]]) -> 
 
 def fit_whole(samples: Sequence[WholeSample], prior: Believed) -> RunShares:
     """Return what the runs make of the prior."""
-    shares = [one.added for one in samples if one.added is not None]
-    added = Added(weight=prior.added.weight + len(shares), total=round(prior.added.total + sum(shares), DIGITS),
+    shares = [sample.added for sample in samples if sample.added is not None]
+    added = AddedShare(weight=prior.added.weight + len(shares), total=round(prior.added.total + sum(shares), DIGITS),
                   rows=len(shares))
-    samples = [replace(one, ratio=one.ratio / added.quantile(0.5)) if one.is_whole else one for one in samples]
+    samples = [replace(sample, ratio=sample.ratio / added.quantile(0.5)) if sample.is_whole else sample
+               for sample in samples]
     return RunShares(
         added=added,
-        framework_stated=_published([one for one in samples if not one.is_open], prior.framework_stated, prior),
-        framework_open=_published([one for one in samples if one.is_open], prior.framework_open, prior))
+        framework_stated=_published([sample for sample in samples if not sample.is_open],
+                                    prior.framework_stated, prior),
+        framework_open=_published([sample for sample in samples if sample.is_open], prior.framework_open, prior))
 
 
 def _published(samples: Sequence[WholeSample], factor: float, prior: Believed) -> Published:
     """Return median and spread of a class; the spread holds what is left of the rows and what the median may be off."""
-    many = Counter(one.family for one in samples)
-    weights = np.array([1 / (1 + SHARED * (many[one.family] - 1)) for one in samples])
-    logs, known = np.log([one.ratio for one in samples]), prior.factor_spread**-2
+    many = Counter(sample.family for sample in samples)
+    weights = np.array([1 / (1 + SHARED * (many[sample.family] - 1)) for sample in samples])
+    logs, known = np.log([sample.ratio for sample in samples]), prior.factor_spread**-2
     each = prior.run_spread**2
     for _ in range(ROUNDS):  # the spread weighs the rows, about whose median it is taken
         precision = known + float(weights.sum()) / each
@@ -83,8 +85,8 @@ def _published(samples: Sequence[WholeSample], factor: float, prior: Believed) -
                      rows=len(samples))
 
 
-def whole_file(found: RunShares, before: WholeRuns, source: str, as_of: str) -> str:
+def whole_file(shares: RunShares, before: WholeRuns, source: str, as_of: str) -> str:
     """Return the text of whole-runs.yaml, with the prior of the entry before."""
     head = {"name": WHOLE, "source": source, "as_of": as_of, "kind": "fitted"}
     kept = before.model_dump(include={"prior", "facts"}, exclude_none=True)
-    return dump(head | found.model_dump() | kept)
+    return dump(head | shares.model_dump() | kept)

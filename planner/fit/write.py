@@ -18,14 +18,14 @@ DIGITS = 4
 
 def constants(fits: Sequence[Fit]) -> dict[str, dict[str, tuple[float, float, int]]]:
     """Return the decided constants by entry and field: figure, spread of its coordinate, rows."""
-    found: dict[str, dict[str, tuple[float, float, int]]] = {}
+    values: dict[str, dict[str, tuple[float, float, int]]] = {}
     every = (part for fit in fits for part in zip(fit.knobs, fit.coordinates, fit.spreads, fit.decided, fit.acting,
                                                   strict=True))
     for knob, at, spread, decided, rows in every:
         if decided:
             value = float(f"{knob.value(float(at)):.{DIGITS}g}")
-            found.setdefault(knob.place, {})[knob.field] = (value, round(float(spread), 3), rows)
-    return found
+            values.setdefault(knob.place, {})[knob.field] = (value, round(float(spread), 3), rows)
+    return values
 
 
 def fitted_file(fits: Sequence[Fit], source: str, as_of: str, note: str) -> str:

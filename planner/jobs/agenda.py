@@ -34,7 +34,7 @@ MONTHS_OF_QUARTER = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class JobTask:
     """One task: an instance of a job, with the column behind each of its options."""
 
     job: int
@@ -61,7 +61,7 @@ class Agenda:
     market: Market
     suppliers: tuple[Supplier, ...]
     problem: Problem
-    items: tuple[Item, ...]
+    items: tuple[JobTask, ...]
     services: tuple[Standing, ...]
     left_out: int = 0
     """Columns that were not offered."""
@@ -70,7 +70,7 @@ class Agenda:
     ceilings: tuple[str, ...] = ()
     """Names of the problem's ceilings."""
 
-    def label(self, item: Item) -> str:
+    def label(self, item: JobTask) -> str:
         """Return what an instance is called."""
         name = self.portfolio.jobs[item.job].name
         return name if item.number is None else f"{name} {item.number}"
@@ -83,16 +83,17 @@ class Agenda:
         """Return the agenda of one job alone: what waits for others does no longer."""
         kept = [at for at, item in enumerate(self.items) if item.job == job]
         problem = replace(self.problem, tasks=tuple(replace(self.problem.tasks[at], after=()) for at in kept),
-                          services=tuple(one for one, mine in zip(self.problem.services, self.services, strict=True)
+                          services=tuple(service for service,
+                                         mine in zip(self.problem.services, self.services, strict=True)
                                          if mine.job == job))
         return replace(self, problem=problem, items=tuple(self.items[at] for at in kept),
-                       services=tuple(one for one in self.services if one.job == job))
+                       services=tuple(service for service in self.services if service.job == job))
 
 
 def agenda_of(portfolio: Portfolio, jobs: Sequence[Job], columns: Sequence[Columns], market: Market,
               suppliers: Sequence[Supplier], reliability: Reliability) -> Agenda:
     """Return the whole question in the solver's integers. Raises Unsupported for a service it cannot hold."""
-    items: list[Item] = []
+    items: list[JobTask] = []
     tasks: list[Task] = []
     standing: list[Standing] = []
     services: list[Service] = []
@@ -102,11 +103,11 @@ def agenda_of(portfolio: Portfolio, jobs: Sequence[Job], columns: Sequence[Colum
     for at in _in_order(portfolio):
         asked, mine = portfolio.jobs[at], columns[at]
         if mine.demands:
-            found = offering.blocks(asked, mine)
-            standing.append(Standing(at, tuple((column, replicas) for _, column, replicas in found)))
-            services.append(Service(tuple(block for block, _, _ in found),
-                                    tuple(_loads(portfolio, asked, mine.demands[0], found, suppliers))))
-            empty += [] if found else [at]
+            blocks = offering.blocks(asked, mine)
+            standing.append(Standing(at, tuple((column, replicas) for _, column, replicas in blocks)))
+            services.append(Service(tuple(block for block, _, _ in blocks),
+                                    tuple(_loads(portfolio, asked, mine.demands[0], blocks, suppliers))))
+            empty += [] if blocks else [at]
             continue
         options = offering.options(mine)
         kept = spread(options, suppliers)
@@ -114,16 +115,17 @@ def agenda_of(portfolio: Portfolio, jobs: Sequence[Job], columns: Sequence[Colum
         empty += [] if kept else [at]
         first = len(tasks)
         for number, release in _instances(portfolio, asked):
-            items.append(Item(at, number, tuple(column for _, column in kept)))
+            items.append(JobTask(at, number, tuple(column for _, column in kept)))
             tasks.append(_task(portfolio, asked, release, [option for option, _ in kept],
                                tuple(other for name in asked.after for other in instances[name])))
         instances[asked.name] = range(first, len(tasks))
     horizon, limits = portfolio.horizon, portfolio.limits
-    suppliers = [_capped(at, one, tasks, services) for at, one in enumerate(suppliers)]
+    suppliers = [_capped(at, supplier, tasks, services) for at, supplier in enumerate(suppliers)]
     ceilings = dict(_ceilings(portfolio, suppliers))
-    last = max([horizon.periods, *(lot.end for one in suppliers for lot in one.pool.lots)])
+    last = max([horizon.periods, *(lot.end for supplier in suppliers for lot in supplier.pool.lots)])
     problem = Problem(
-        horizon.periods, round(horizon.period), tuple(one.pool for one in suppliers), tuple(tasks), tuple(services),
+        horizon.periods, round(horizon.period), tuple(supplier.pool for supplier in suppliers),
+        tuple(tasks), tuple(services),
         tuple(ceilings.values()), None if limits.budget is None else math.floor(limits.budget * MICRO),
         () if limits.budget_by_quarter is None else tuple(_quarters(portfolio, last, limits.budget_by_quarter)))
     return Agenda(portfolio, tuple(jobs), tuple(columns), market, tuple(suppliers), problem, tuple(items),
@@ -196,7 +198,7 @@ def _loads(portfolio: Portfolio, asked: PortfolioJob, demand: Demand,
         hours = Counter(math.ceil(demand.needed * factor * day[(begin + timedelta(hours=hour)).hour] * MICRO) + spare
                         for hour in range(round(horizon.period / HOUR_SECONDS)))
         need = tuple(sorted((micro, count) for micro, count in hours.items()))
-        there = tuple(one.pool.capacity[period] for one in suppliers if one.pool.capacity is not None)
+        there = tuple(supplier.pool.capacity[period] for supplier in suppliers if supplier.pool.capacity is not None)
         alike.setdefault((need, there), []).append(period)
         needs[need, there] = need
     return [Load(tuple(periods), needs[key]) for key, periods in alike.items()]
@@ -206,15 +208,15 @@ def _ceilings(portfolio: Portfolio, suppliers: Sequence[Supplier]) -> Iterator[t
     """Yield what all pools together take at most, by name."""
     limits, rent = portfolio.limits, portfolio.sourcing.rent
     for node, most in sorted(rent.quota.items()) if rent else ():
-        weights = tuple(int(one.is_rented and one.node == node) for one in suppliers)
+        weights = tuple(int(supplier.is_rented and supplier.node == node) for supplier in suppliers)
         if any(weights):
             yield f"quota.{node}", Ceiling(weights, most, held=True)
     if limits.max_nodes is not None:
         yield "max_nodes", Ceiling((1,) * len(suppliers), limits.max_nodes)
     if limits.max_gpus is not None:
-        yield "max_gpus", Ceiling(tuple(one.pool.gpus for one in suppliers), limits.max_gpus)
+        yield "max_gpus", Ceiling(tuple(supplier.pool.gpus for supplier in suppliers), limits.max_gpus)
     if limits.max_power is not None:
-        yield "max_power", Ceiling(tuple(one.pool.watts for one in suppliers), math.floor(limits.max_power))
+        yield "max_power", Ceiling(tuple(supplier.pool.watts for supplier in suppliers), math.floor(limits.max_power))
 
 
 def _quarters(portfolio: Portfolio, periods: int, usd: float) -> Iterator[Purse]:

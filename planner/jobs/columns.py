@@ -56,8 +56,8 @@ class ReplicaColumn:
     @property
     def rows(self) -> Replicas:
         """The layout as a table of one row, of the only candidate."""
-        one = np.ones(1, np.int64)
-        return Replicas(0 * one, self.tp * one, self.pp * one, self.ep * one, self.dp * one)
+        ones = np.ones(1, np.int64)
+        return Replicas(0 * ones, self.tp * ones, self.pp * ones, self.ep * ones, self.dp * ones)
 
     @property
     def plainness(self) -> tuple[int, int, int, int, int]:
@@ -105,7 +105,7 @@ class Columns:
 
     def of(self, candidate: int) -> Self:
         """Return those of one candidate alone."""
-        return replace(self, runs=tuple(one for one in self.runs if one.candidate == candidate))
+        return replace(self, runs=tuple(run for run in self.runs if run.candidate == candidate))
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,11 +171,12 @@ def joined(accounts: Sequence[Search], seconds: float) -> Search:
     """Return several accounts as one, with the seconds that they took."""
     domains: dict[str, tuple[int | float | str, ...]] = {}
     removed: dict[str, int] = {}
-    for one in accounts:
-        for axis, values in one.domains.items():
+    for account in accounts:
+        for axis, values in account.domains.items():
             domains[axis] = tuple(dict.fromkeys((*domains.get(axis, ()), *values))) if axis in domains else values
-        for rule, count in one.removed.items():
+        for rule, count in account.removed.items():
             removed[rule] = removed.get(rule, 0) + count
-    return Search(layouts=sum(one.layouts for one in accounts), legal=sum(one.legal for one in accounts),
-                  fit=sum(one.fit for one in accounts), staged=sum(one.staged for one in accounts), removed=removed,
+    return Search(layouts=sum(search.layouts for search in accounts), legal=sum(search.legal for search in accounts),
+                  fit=sum(search.fit for search in accounts), staged=sum(search.staged for search in accounts),
+                  removed=removed,
                   domains=domains, wall_seconds=round(seconds, 3))

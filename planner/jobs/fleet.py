@@ -48,7 +48,7 @@ class Offered:
 
 
 @dataclass(frozen=True, slots=True)
-class Solution:
+class FleetSolution:
     """How the fleet was chosen. `value` and `bound` are in the objective's quantum; none without a fleet."""
 
     status: Status
@@ -92,9 +92,9 @@ class Fleet:
         demands, number = list(self.demands.values()), {owner: at for at, owner in enumerate(self.demands)}
         needs = tuple(tuple(math.ceil(demand.needed * row[at] * MICRO) for row in periods)
                       for at, demand in enumerate(demands))
-        made = [Supplied(key, number[one.owner], one.at, one.column.role,
-                       max(1, math.floor(one.column.rate * MICRO)), one.column.gpus)
-                for key, one in enumerate(self.pairs) if admitted(one.column)]
+        made = [Supplied(key, number[pair.owner], pair.at, pair.column.role,
+                       max(1, math.floor(pair.column.rate * MICRO)), pair.column.gpus)
+                for key, pair in enumerate(self.pairs) if admitted(pair.column)]
         used = {column.supply for column in made}
         ranges = tuple((job, *demand.classes) for (job, _), demand in self.demands.items())
         return Cover(
@@ -120,13 +120,13 @@ class Fleet:
         owned.sort(key=lambda pair: (pair[1].candidate, pair[1].role, pair[1].plainness))
         made = [Offered(owner, column, at) for at, offer in enumerate(self.terms.market.offers)
                 for owner, column in owned if column.candidate == offer.candidate]
-        return [one for one in made if not any(self._cheaper(other, one) for other in made)]
+        return [offered for offered in made if not any(self._cheaper(other, offered) for other in made)]
 
-    def _cheaper(self, other: Offered, one: Offered) -> bool:
-        """Say whether replicas of `other` can stand for any number of those of `one`: as strong, and cheaper."""
-        mine, theirs = one.column, other.column
-        here, there = (self.terms.market.offers[at] for at in (one.at, other.at))
-        if one.at == other.at or one.owner != other.owner or mine.role != theirs.role or mine.gpus != theirs.gpus:
+    def _cheaper(self, other: Offered, offered: Offered) -> bool:
+        """Say whether replicas of `other` can stand for any number of those of `offered`: as strong, and cheaper."""
+        mine, theirs = offered.column, other.column
+        here, there = (self.terms.market.offers[at] for at in (offered.at, other.at))
+        if offered.at == other.at or (offered.owner, mine.role, mine.gpus) != (other.owner, theirs.role, theirs.gpus):
             return False
         if self._alike(self.terms.limits, "one_provider") and there.provider != here.provider:
             return False
@@ -135,7 +135,7 @@ class Fleet:
         if there.nodes is not None or there.estate is not None or is_always(there) != is_always(here):
             return False
         nodes = [self.terms.market.candidates[offer.candidate].node for offer in (here, there)]
-        prices = (there.usd_per_node_hour, other.at), (here.usd_per_node_hour, one.at)
+        prices = (there.usd_per_node_hour, other.at), (here.usd_per_node_hour, offered.at)
         return (nodes[0].gpus == nodes[1].gpus and nodes[0].power.load >= nodes[1].power.load
                 and theirs.rate >= mine.rate and prices[0] < prices[1])
 
@@ -153,68 +153,69 @@ class Fleet:
         return Supply(at, lambda nodes: nodes * estate(nodes), min(offer.nodes or MOST_BOUGHT, MOST_BOUGHT), node.gpus,
                       round(node.power.load), always, linear=False, provider=offer.provider, node=node.name)
 
-    def picks(self, found: Solution) -> list[Picked]:
+    def picks(self, solution: FleetSolution) -> list[Picked]:
         """Return what was decided, job by job; of replicas those that answer most first."""
-        if found.run is not None:
-            return [found.run]
+        if solution.run is not None:
+            return [solution.run]
         by_offer: dict[int, list[int]] = {}
-        for key, one in enumerate(self.pairs):
-            if max(found.covered.replicas.get(key, (0,))):
-                by_offer.setdefault(one.at, []).append(key)
-        made = [pick for at, keys in by_offer.items() for pick in self._on_offer(found.covered, at, keys)]
+        for key, pair in enumerate(self.pairs):
+            if max(solution.covered.replicas.get(key, (0,))):
+                by_offer.setdefault(pair.at, []).append(key)
+        made = [pick for at, keys in by_offer.items() for pick in self._on_offer(solution.covered, at, keys)]
         order = {owner: at for at, owner in enumerate(self.demands)}
         made.sort(key=lambda pick: (order[pick.job, pick.demand], -pick.replicas * pick.column.rate))
         return list(made)
 
-    def picks_at(self, found: Solution, hour: int) -> list[Pick]:
+    def picks_at(self, solution: FleetSolution, hour: int) -> list[Pick]:
         """Return the replicas of services that run in one hour, without what they pay."""
         period = self.periods()[1][hour]
-        counts = {key: replicas[period] for key, replicas in found.covered.replicas.items() if replicas[period]}
-        return [Pick(*one.owner, one.column, self.terms.market.offers[one.at], counts[key], 0, ())
-                for key, one in enumerate(self.pairs) if key in counts]
+        counts = {key: replicas[period] for key, replicas in solution.covered.replicas.items() if replicas[period]}
+        return [Pick(*pair.owner, pair.column, self.terms.market.offers[pair.at], counts[key], 0, ())
+                for key, pair in enumerate(self.pairs) if key in counts]
 
-    def _on_offer(self, found: Covered, at: int, keys: Sequence[int]) -> Iterator[Pick]:
+    def _on_offer(self, covered: Covered, at: int, keys: Sequence[int]) -> Iterator[Pick]:
         """Yield the picks of one offer, with the nodes that each is on, and pays for."""
         _, hours = self.periods()
-        offer, nodes = self.terms.market.offers[at], self._nodes_by_hour(found)[at]
+        offer, nodes = self.terms.market.offers[at], self._nodes_by_hour(covered)[at]
         size = self.terms.market.candidates[offer.candidate].node.gpus
         mine_of = [self.pairs[key] for key in keys]
-        periods = [shared_out([one.column.gpus * found.replicas[key][period]
-                               for key, one in zip(keys, mine_of, strict=True)], size)
-                   for period in range(len(found.nodes[at]))]
-        for number, (key, one) in enumerate(zip(keys, mine_of, strict=True)):
+        periods = [shared_out([pair.column.gpus * covered.replicas[key][period]
+                               for key, pair in zip(keys, mine_of, strict=True)], size)
+                   for period in range(len(covered.nodes[at]))]
+        for number, (key, offered) in enumerate(zip(keys, mine_of, strict=True)):
             mine = [periods[period][number] for period in hours]
             # what is always paid for is paid for as it stands at its busiest hour
             most = mine[nodes.index(max(nodes))] if is_always(offer) else max(mine)
             count, paid = most if most[0] else (max(mine)[0], 0.0)
-            working = sum(self.pairs[other].column.gpus * max(found.replicas[other]) for other in keys)
+            working = sum(self.pairs[other].column.gpus * max(covered.replicas[other]) for other in keys)
             buys = working if offer.estate is not None and not number else 0
-            busiest = found.nodes[at].index(max(found.nodes[at]))
+            busiest = covered.nodes[at].index(max(covered.nodes[at]))
             idle = 0 if number else max(nodes) * size - sum(
-                self.pairs[other].column.gpus * found.replicas[other][busiest] for other in keys)
-            hourly = tuple(found.replicas[key][period] for period in hours) if len(hours) > 1 else ()
-            yield Pick(*one.owner, one.column, offer, max(found.replicas[key]), count, tuple(on for on, _ in mine),
+                self.pairs[other].column.gpus * covered.replicas[other][busiest] for other in keys)
+            hourly = tuple(covered.replicas[key][period] for period in hours) if len(hours) > 1 else ()
+            yield Pick(*offered.owner, offered.column, offer, max(covered.replicas[key]), count,
+                       tuple(on for on, _ in mine),
                        hourly, paid / count, sum(pays for _, pays in mine) / len(mine) / max(paid, 1e-9), max(nodes),
                        buys, idle)
 
-    def _nodes_by_hour(self, found: Covered) -> dict[int, tuple[int, ...]]:
+    def _nodes_by_hour(self, covered: Covered) -> dict[int, tuple[int, ...]]:
         """Return the nodes of each offer in every hour; one figure where every hour is alike."""
         _, hours = self.periods()
-        return {at: tuple(nodes[hour] for hour in hours) for at, nodes in found.nodes.items()}
+        return {at: tuple(nodes[hour] for hour in hours) for at, nodes in covered.nodes.items()}
 
-    def _usd_per_day(self, found: Covered) -> float:
+    def _usd_per_day(self, covered: Covered) -> float:
         """Return what the nodes of services cost on average in 24 hours; what is always paid for at its busiest."""
         usd = 0.0
-        for at, nodes in self._nodes_by_hour(found).items():
+        for at, nodes in self._nodes_by_hour(covered).items():
             paid = [max(nodes)] * len(nodes) if is_always(self.terms.market.offers[at]) else nodes
             usd += sum(self._supply(at).micro_usd(count) for count in paid if count) * HOURS / len(paid) / MICRO
         return usd
 
-    def used(self, found: Solution) -> dict[str, float]:
+    def used(self, solution: FleetSolution) -> dict[str, float]:
         """Return what a fleet takes of each limit in the hour that takes most."""
-        if found.run is not None:
-            return used_by(found.run)
-        covered = found.covered
+        if solution.run is not None:
+            return used_by(solution.run)
+        covered = solution.covered
         held = {at: [max(nodes)] * len(nodes) if is_always(self.terms.market.offers[at]) else list(nodes)
                 for at, nodes in covered.nodes.items()}
         periods = range(len(self.periods()[0]))
@@ -227,23 +228,25 @@ class Fleet:
                 "max_power": max(sum(self._supply(at).watts * nodes[p] for at, nodes in covered.nodes.items())
                                  for p in periods)}
 
-    def days(self, found: Solution) -> float:
+    def days(self, solution: FleetSolution) -> float:
         """Return the days that cost and energy are of: of a run, or of a month of services."""
-        return MONTH_DAYS if found.run is None else found.run.column.duration_us * DURATION_QUANTUM / DAY
+        return MONTH_DAYS if solution.run is None else solution.run.column.duration_us * DURATION_QUANTUM / DAY
 
-    def usd(self, found: Solution) -> float:
+    def usd(self, solution: FleetSolution) -> float:
         """Return what a fleet costs in these days."""
-        return self._usd_per_day(found.covered) * MONTH_DAYS if found.run is None else used_by(found.run)["budget"]
+        if solution.run is not None:
+            return used_by(solution.run)["budget"]
+        return self._usd_per_day(solution.covered) * MONTH_DAYS
 
-    def nodes_on(self, found: Solution, offers: Sequence[RentalOffer]) -> int:
+    def nodes_on(self, solution: FleetSolution, offers: Sequence[RentalOffer]) -> int:
         """Return the nodes of some offers in use at their busiest."""
-        if found.run is not None:
-            return found.run.column.rented_nodes if found.run.offer in offers else 0
-        return sum(max(nodes) for at, nodes in found.covered.nodes.items() if self.terms.market.offers[at] in offers)
+        if solution.run is not None:
+            return solution.run.column.rented_nodes if solution.run.offer in offers else 0
+        return sum(max(nodes) for at, nodes in solution.covered.nodes.items() if self.terms.market.offers[at] in offers)
 
-    def gpus_of_a_node(self, found: Solution) -> int:
+    def gpus_of_a_node(self, solution: FleetSolution) -> int:
         """Return the least GPUs that a fleet grows by: those of a node of a run, or of services one."""
-        return 1 if found.run is None else found.run.column.gpus // found.run.column.nodes
+        return 1 if solution.run is None else solution.run.column.gpus // solution.run.column.nodes
 
     def amount(self, value: int) -> float:
         """Return a value of the objective in its unit: USD, days, GPUs or kWh; of services that of a month."""
@@ -252,7 +255,7 @@ class Fleet:
         return value * {"cost": MONTH_DAYS / MICRO, "gpus": 1.0, "energy": MONTH_DAYS / WATTS_PER_KILOWATT}[
             self.terms.objective]
 
-    def solve(self, limits: Limits | None = None, admitted: Admitted = everything) -> Solution:
+    def solve(self, limits: Limits | None = None, admitted: Admitted = everything) -> FleetSolution:
         """Return the fleet with its proof. Raises RuntimeError where a check contradicts it, which is a defect."""
         if self.demands:
             problem = self.problem(admitted, limits)
@@ -262,19 +265,20 @@ class Fleet:
             if any(mine.open_bound is not None for mine in self.columns):
                 # of columns that were not looked at nothing is known
                 status: Status = "undecided" if covered.value is None else "feasible"
-                return Solution(status, covered.value, None if covered.value is None else 0, covered=covered)
-            return Solution(covered.status, covered.value, covered.bound, covered=covered)
+                return FleetSolution(status, covered.value, None if covered.value is None else 0, covered=covered)
+            return FleetSolution(covered.status, covered.value, covered.bound, covered=covered)
         return self._one_run()
 
-    def _one_run(self) -> Solution:
+    def _one_run(self) -> FleetSolution:
         """Return the best run of the only job."""
         (mine,) = self.columns
         problem = RunProblem(tuple(mine.runs), prices(self.terms), self.terms.objective, quanta(self.terms.limits))
-        found = single(problem, mine.open_bound)
-        column = None if found.choice is None else found.choice.column
+        solution = single(problem, mine.open_bound)
+        column = None if solution.choice is None else solution.choice.column
         offer = None if column is None else next(
-            (one for one in self.terms.market.offers if one.candidate == column.candidate), None)
-        return Solution(found.status, found.value, found.bound, None if column is None else Run(0, column, offer))
+            (quote for quote in self.terms.market.offers if quote.candidate == column.candidate), None)
+        return FleetSolution(solution.status, solution.value, solution.bound,
+                        None if column is None else Run(0, column, offer))
 
 
 def covered_by(problem: Cover, settings: Settings = LIMITED) -> Covered:

@@ -169,7 +169,7 @@ class Job(Protocol):
 
 
 @runtime_checkable
-class Replayed(Job, Protocol):
+class Replayable(Job, Protocol):
     """A service, whose requests can be replayed on a part of a fleet."""
 
     def tried(self, picks: Sequence[Pick], factor: float, given: Trace | None) -> Tried:

@@ -19,7 +19,7 @@ from planner.jobs.serving.estimate import best_replica, estimate_serving
 from planner.jobs.serving.estimate import idle_keys as idle_serving
 from planner.jobs.serving.job import serving_job, with_load
 from planner.jobs.serving.simulate import simulate_fleet
-from planner.jobs.solved import Question
+from planner.jobs.solved import ResolvedScenario
 from planner.jobs.training.facts import MOST_HOLDING
 from planner.jobs.training.in_use import first_stack
 from planner.jobs.training.job import training_job
@@ -42,7 +42,7 @@ __all__ = ["MOST_HOLDING", "asks_for_load", "asks_what_holds", "at_load", "at_on
 METHODS: tuple[Method, ...] = ("inference", "qlora", "lora", "full")
 
 
-def question_of(scenario: AnyScenario, catalog: Catalog) -> Question:
+def question_of(scenario: AnyScenario, catalog: Catalog) -> ResolvedScenario:
     """Look up everything a scenario names. Raises PlannerError where it cannot be asked."""
     if isinstance(scenario, ServingScenario):
         if scenario.objective == "rate" or scenario.objective == "users":  # noqa: PLR1714 - narrows the type
@@ -54,9 +54,10 @@ def question_of(scenario: AnyScenario, catalog: Catalog) -> Question:
                            and bool(scenario.limits.one_provider))
         terms = Terms(market, scenario.limits, scenario.objective)
         if scenario.workload is not None and scenario.workload.documents is not None:
-            return Question(scenario, catalog, (batch_job(scenario.workload.label, scenario.workload, catalog, terms),),
+            return ResolvedScenario(scenario, catalog,
+                                    (batch_job(scenario.workload.label, scenario.workload, catalog, terms),),
                             terms)
-        return Question(scenario, catalog, tuple(
+        return ResolvedScenario(scenario, catalog, tuple(
             serving_job(asked.label, asked, catalog, terms) for asked in scenario.services), terms)
     limits = scenario.limits
     # one machine, unless the question says how large it may be
@@ -65,10 +66,10 @@ def question_of(scenario: AnyScenario, catalog: Catalog) -> Question:
     return _training(scenario, catalog, market)
 
 
-def _training(scenario: Scenario, catalog: Catalog, market: Market) -> Question:
+def _training(scenario: Scenario, catalog: Catalog, market: Market) -> ResolvedScenario:
     job = training_of(scenario.name, scenario.workload, catalog, Terms(
         market, scenario.limits, scenario.objective, robust=scenario.robust), scenario.confidence)
-    return Question(scenario, catalog, (job,), job.terms)
+    return ResolvedScenario(scenario, catalog, (job,), job.terms)
 
 
 def jobs_of(portfolio: Portfolio, catalog: Catalog, market: Market) -> list[Job]:
@@ -116,7 +117,8 @@ def loads_of(scenario: AnyScenario) -> tuple[float | None, bool]:
     """
     services = scenario.services if isinstance(scenario, ServingScenario) else ()
     rate = services[0].rate if services else None
-    return rate, bool(services) and all(load is None for one in services for load in (one.rate, one.clients, one.trace))
+    return rate, bool(services) and all(load is None for service in services
+                                        for load in (service.rate, service.clients, service.trace))
 
 
 def service_of(scenario: AnyScenario) -> Serving:
@@ -135,7 +137,7 @@ def computed_on(scenario: AnyScenario, node: str, catalog: Catalog) -> AnyScenar
     return scenario.model_copy(update={"workload": work})
 
 
-def on_node(scenario: AnyScenario, catalog: Catalog, node: str) -> Question:
+def on_node(scenario: AnyScenario, catalog: Catalog, node: str) -> ResolvedScenario:
     """Return the question how fast one step of a training job is on a node type, whatever it costs."""
     asked = only_training(scenario, "the best layout")
     work = asked.workload.model_copy(update={"tokens": None, "mean_length": None})
@@ -146,8 +148,8 @@ def on_node(scenario: AnyScenario, catalog: Catalog, node: str) -> Question:
 def idle_in(scenario: AnyScenario) -> list[Idle]:
     """Return what a scenario states, other than the default, that an estimate of its work does not heed."""
     work = scenario.services[0] if isinstance(scenario, ServingScenario) else scenario.workload
-    found = idle_serving(work) if isinstance(work, Serving) else idle_training(work)
-    return [one for one in found if _stated(work if one.of_work else scenario, one.key)]
+    idle_keys = idle_serving(work) if isinstance(work, Serving) else idle_training(work)
+    return [idle for idle in idle_keys if _stated(work if idle.of_work else scenario, idle.key)]
 
 
 def _stated(block: Frozen, key: str) -> bool:
@@ -169,13 +171,13 @@ def at_one(scenario: ServingScenario) -> ServingScenario:
     """
     work, name = scenario.workload, scenario.objective
     if work is None:
-        raise InputError(f"objective: {name} is of one service, and the scenario has several")
+        raise InputError(f"objective: {name} is for one service, but the scenario has several")
     given = [load for load in LOADS if getattr(work, load) is not None]
     if given:
         raise InputError(f"objective: {name} looks for the largest load: leave workload.{given[0]} out")
-    one = {"users": 1} if name == "users" or work.think is not None else {"rate": 1.0}
+    least = {"users": 1} if name == "users" or work.think is not None else {"rate": 1.0}
     # as a file would have it, so that keys that do nothing to users are refused
-    asked = Serving.model_validate(work.model_dump(exclude_defaults=True) | {"kind": "serving"} | one)
+    asked = Serving.model_validate(work.model_dump(exclude_defaults=True) | {"kind": "serving"} | least)
     return scenario.model_copy(update={"workload": asked, "objective": "cost"})
 
 
@@ -185,7 +187,8 @@ def at_load(scenario: ServingScenario, load: float) -> ServingScenario:
     return scenario.model_copy(update={"workload": with_load(asked, load)})
 
 
-def holding(scenario: AnyScenario, catalog: Catalog) -> Iterator[tuple[Method, list[str], Callable[[str], Question]]]:
+def holding(scenario: AnyScenario,
+            catalog: Catalog) -> Iterator[tuple[Method, list[str], Callable[[str], ResolvedScenario]]]:
     """Yield every method asked about with its models, the largest first, and what asks about one of them.
 
     Asking raises PlannerError.
@@ -195,7 +198,7 @@ def holding(scenario: AnyScenario, catalog: Catalog) -> Iterator[tuple[Method, l
     models = published(scenario.workload.sequence_length, catalog) if scenario.workload.model == EVERY else sorted(
         scenario.workload.models, key=lambda name: -parameters(catalog.model(name)))
 
-    def asking(method: Method) -> Callable[[str], Question]:
+    def asking(method: Method) -> Callable[[str], ResolvedScenario]:
         return lambda model: _training(_holding(scenario, method, model), catalog, market)
 
     for method in (scenario.workload.method,) if scenario.workload.method else METHODS:

@@ -81,7 +81,8 @@ def unpriced(nodes: Iterable[str], catalog: Catalog) -> Market:
         kept = largest.get(node.gpu)
         if kept is None or (node.gpus, kept.name) > (kept.gpus, node.name):
             largest[node.gpu] = node
-    return Market(tuple(usual_candidate(node, catalog) for node in sorted(largest.values(), key=lambda one: one.name)))
+    return Market(tuple(usual_candidate(node, catalog) for node in sorted(largest.values(),
+                                                                          key=lambda each: each.name)))
 
 
 def is_always(offer: RentalOffer) -> bool:
@@ -92,7 +93,7 @@ def is_always(offer: RentalOffer) -> bool:
 def cheapest(offers: Sequence[RentalOffer], *, daily: bool = False, by_provider: bool = False) -> list[RentalOffer]:
     """Return the cheapest offer of each candidate: a dearer one that pays the same way can never win."""
     best: dict[tuple[int, bool, str], RentalOffer] = {}
-    for offer in sorted(offers, key=lambda one: (one.usd_per_node_hour, one.label)):
+    for offer in sorted(offers, key=lambda quote: (quote.usd_per_node_hour, quote.label)):
         best.setdefault((offer.candidate, daily and is_always(offer), offer.provider if by_provider else ""), offer)
     return [best[key] for key in sorted(best)]
 

@@ -31,16 +31,16 @@ class Offering:
 
     def options(self, columns: Columns) -> list[tuple[Option, Column]]:
         """Return every run on every pool that has as many nodes, none as good as another in all that counts."""
-        found = []
+        options = []
         for column in columns.runs:
             for at, supplier in enumerate(self.suppliers):
                 if supplier.offer.candidate != column.candidate:
                     continue
                 most = supplier.most
                 if most is None or column.rented_nodes <= most:
-                    found.append((self._option(at, supplier, column), column))
-        return [one for number, one in enumerate(found) if not any(
-            self._stands_for(other[0], one[0], first=at < number) for at, other in enumerate(found) if at != number)]
+                    options.append((self._option(at, supplier, column), column))
+        return [pair for number, pair in enumerate(options) if not any(
+            self._stands_for(other[0], pair[0], first=at < number) for at, other in enumerate(options) if at != number)]
 
     def _option(self, at: int, supplier: Supplier, column: Column) -> Option:
         each, nodes = supplier.pool.micro_usd_per_node_hour, column.rented_nodes
@@ -51,16 +51,16 @@ class Offering:
         cents = 0 if supplier.pool.lots else cost_cents(nodes, price(supplier.offer.usd_per_node_hour), paid)
         return Option(at, nodes, max(1, seconds), cents * CENT, pause, -(-nodes * each * pause // HOUR_SECONDS))
 
-    def _stands_for(self, other: Option, one: Option, *, first: bool) -> bool:
+    def _stands_for(self, other: Option, kept: Option, *, first: bool) -> bool:
         """Say whether `other` is as good in all that counts; of equals the first."""
-        mine, theirs = ((option.micro_usd, option.seconds) for option in (one, other))
-        return self._as_good(mine, theirs, one, other, first=first)
+        mine, theirs = ((option.micro_usd, option.seconds) for option in (kept, other))
+        return self._as_good(mine, theirs, kept, other, first=first)
 
-    def _as_good(self, mine: tuple[int, int], theirs: tuple[int, int], one: Option | Block, other: Option | Block, *,
+    def _as_good(self, mine: tuple[int, int], theirs: tuple[int, int], option: Option | Block, other: Option | Block, *,
                  first: bool) -> bool:
-        """Say whether `other` can always stand for `one`: no worse itself, and in what it takes of what is shared."""
-        pools, limits = [self.suppliers[used.pool] for used in (one, other)], self.portfolio.limits
-        alike = one.pool == other.pool
+        """Say whether `other` can always stand for `option`: no worse itself, nor in what it shares with others."""
+        pools, limits = [self.suppliers[used.pool] for used in (option, other)], self.portfolio.limits
+        alike = option.pool == other.pool
         if not alike and not all(supplier.pool.is_endless for supplier in pools):
             return False
         rent = self.portfolio.sourcing.rent
@@ -71,7 +71,7 @@ class Offering:
         worse, better = (
             (*own, used.nodes * nodes, used.nodes * supplier.pool.watts * (limits.max_power is not None),
              used.nodes * supplier.pool.gpus * (limits.max_gpus is not None))
-            for own, used, supplier in ((mine, one, pools[0]), (theirs, other, pools[1])))
+            for own, used, supplier in ((mine, option, pools[0]), (theirs, other, pools[1])))
         return all(a <= b for a, b in zip(better, worse, strict=True)) and (better != worse or first)
 
     def blocks(self, asked: PortfolioJob, columns: Columns) -> list[tuple[Block, ReplicaColumn, int]]:
@@ -83,46 +83,46 @@ class Offering:
         if columns.replicas and not whole:
             raise Unsupported(f"prefill and decode on separate replicas in a portfolio ({asked.name}): leave "
                               "disaggregated out")
-        found: list[tuple[Block, ReplicaColumn, int]] = []
+        blocks: list[tuple[Block, ReplicaColumn, int]] = []
         for at, supplier in enumerate(self.suppliers):
             best: dict[int, tuple[Block, ReplicaColumn, int]] = {}
-            for column in sorted(whole, key=lambda one: one.plainness):
+            for column in sorted(whole, key=lambda choice: choice.plainness):
                 if column.candidate != supplier.offer.candidate:
                     continue
                 nodes, each = -(-column.gpus // supplier.pool.gpus), max(1, supplier.pool.gpus // column.gpus)
                 rate = each * math.floor(column.rate * MICRO)
                 if rate > (best[nodes][0].micro_rate if nodes in best else 0):
                     best[nodes] = Block(at, nodes, rate), column, each
-            found += [one for nodes, one in sorted(best.items()) if not any(
-                fewer < nodes and other[0].micro_rate * nodes >= one[0].micro_rate * fewer
+            blocks += [entry for nodes, entry in sorted(best.items()) if not any(
+                fewer < nodes and other[0].micro_rate * nodes >= entry[0].micro_rate * fewer
                 for fewer, other in best.items())]
-        return [one for number, one in enumerate(found) if not any(
-            self._cheaper(other[0], one[0], first=at < number) for at, other in enumerate(found) if at != number)]
+        return [entry for number, entry in enumerate(blocks) if not any(
+            self._cheaper(other[0], entry[0], first=at < number) for at, other in enumerate(blocks) if at != number)]
 
-    def _cheaper(self, other: Block, one: Block, *, first: bool) -> bool:
+    def _cheaper(self, other: Block, new: Block, *, first: bool) -> bool:
         """Say whether a block can always stand for another."""
         mine, theirs = ((block.nodes * self.suppliers[block.pool].pool.micro_usd_per_node_hour, -block.micro_rate)
-                        for block in (one, other))
-        return self._as_good(mine, theirs, one, other, first=first)
+                        for block in (new, other))
+        return self._as_good(mine, theirs, new, other, first=first)
 
 
 def spread(options: Sequence[tuple[Option, Column]], suppliers: Sequence[Supplier]) -> list[tuple[Option, Column]]:
     """Return few options of every pool: the cheapest, the fastest, the smallest, and some evenly between."""
     groups: dict[int, list[tuple[Option, Column]]] = {}
-    for one in options:
-        pool = one[0].pool
-        groups.setdefault(-1 if suppliers[pool].pool.is_endless else pool, []).append(one)
+    for option in options:
+        pool = option[0].pool
+        groups.setdefault(-1 if suppliers[pool].pool.is_endless else pool, []).append(option)
     kept = []
     for pool, mine in sorted(groups.items()):
         most = MOST_ENDLESS if pool < 0 else MOST_OPTIONS
-        mine.sort(key=lambda one: (one[0].seconds, one[0].nodes, one[0].pool, one[1].key))
+        mine.sort(key=lambda pair: (pair[0].seconds, pair[0].nodes, pair[0].pool, pair[1].key))
         cheapest = min(range(len(mine)), key=lambda at: (mine[at][0].micro_usd, mine[at][0].seconds))
         smallest = min(range(len(mine)), key=lambda at: (mine[at][0].nodes, mine[at][0].seconds))
         chosen = {0, cheapest, smallest, len(mine) - 1}
-        steps = [math.log(max(1, one[0].seconds)) for one in mine]
+        steps = [math.log(max(1, pair[0].seconds)) for pair in mine]
         for number in range(1, most - 1):
             wanted = steps[0] + (steps[-1] - steps[0]) * number / (most - 1)
             if len(chosen) < most:
                 chosen.add(min(range(len(mine)), key=lambda at: abs(steps[at] - wanted)))
-        kept += [one for at, one in enumerate(mine) if len(mine) <= most or at in chosen]
+        kept += [pair for at, pair in enumerate(mine) if len(mine) <= most or at in chosen]
     return kept

@@ -55,11 +55,11 @@ class Supplier:
 
 def suppliers_of(portfolio: Portfolio, catalog: Catalog) -> tuple[Market, list[Supplier]]:
     """Return the distinct hardware that is at hand, and all pools of it. Raises InputError where there is none."""
-    found = market_of(portfolio.hardware.candidates, portfolio.sourcing.undated, catalog)
+    market = market_of(portfolio.hardware.candidates, portfolio.sourcing.undated, catalog)
     kinds: list[tuple[Candidate, float]] = []
     numbered: list[RentalOffer] = []
-    for offer in found.every_offer:
-        kind = found.candidates[offer.candidate], offer.node_hours_per_reclaim
+    for offer in market.every_offer:
+        kind = market.candidates[offer.candidate], offer.node_hours_per_reclaim
         if kind not in kinds:
             kinds.append(kind)
         numbered.append(replace(offer, candidate=kinds.index(kind)))
@@ -67,16 +67,18 @@ def suppliers_of(portfolio: Portfolio, catalog: Catalog) -> tuple[Market, list[S
     suppliers = [_supplier(offer, candidates[offer.candidate], portfolio)
                  for offer in _cheapest(numbered)]
     # columns are searched once for each kind of hardware, whoever offers it
-    most = {at: _most([one for one in suppliers if one.offer.candidate == at], portfolio) for at in range(len(kinds))}
-    offers = tuple(replace(next(one.offer for one in suppliers if one.offer.candidate == at), nodes=most[at],
+    most = {at: _most([supplier for supplier in suppliers if supplier.offer.candidate == at], portfolio)
+            for at in range(len(kinds))}
+    offers = tuple(replace(next(supplier.offer for supplier in suppliers if supplier.offer.candidate == at),
+                           nodes=most[at],
                            commitment=0.0, estate=None) for at in range(len(kinds)))
-    return replace(found, candidates=candidates, offers=offers, every_offer=tuple(numbered)), suppliers
+    return replace(market, candidates=candidates, offers=offers, every_offer=tuple(numbered)), suppliers
 
 
 def _cheapest(offers: Iterable[RentalOffer]) -> list[RentalOffer]:
     """Return of each hardware and way to pay the cheapest: a dearer one can never win."""
     best: dict[tuple[int, str, float], RentalOffer] = {}
-    for offer in sorted(offers, key=lambda one: (one.usd_per_node_hour, one.label)):
+    for offer in sorted(offers, key=lambda quote: (quote.usd_per_node_hour, quote.label)):
         best.setdefault((offer.candidate, offer.how, offer.commitment), offer)
     return [best[key] for key in sorted(best)]
 
@@ -84,8 +86,8 @@ def _cheapest(offers: Iterable[RentalOffer]) -> list[RentalOffer]:
 def _most(suppliers: Sequence[Supplier], portfolio: Portfolio) -> int | None:
     """Return the most nodes that one job may have of some of the pools of one kind of hardware."""
     quota = portfolio.sourcing.rent.quota if portfolio.sourcing.rent else {}
-    counts = [min([count for count in (one.most, quota.get(one.node) if one.is_rented else None)
-                   if count is not None], default=None) for one in suppliers]
+    counts = [min([count for count in (supplier.most, quota.get(supplier.node) if supplier.is_rented else None)
+                   if count is not None], default=None) for supplier in suppliers]
     return None if None in counts else max(count for count in counts if count is not None)
 
 
@@ -94,7 +96,7 @@ def _supplier(offer: RentalOffer, candidate: Candidate, portfolio: Portfolio) ->
     watts, gpus = math.ceil(candidate.node.power.load), candidate.node.gpus
     node, each = candidate.node.name, price(offer.usd_per_node_hour)
     if offer.how == "owned":
-        pool = Pool(_owned(horizon, [one for one in sourcing.own if one.node == node]), each, (), watts, gpus)
+        pool = Pool(_owned(horizon, [owned for owned in sourcing.own if owned.node == node]), each, (), watts, gpus)
         return Supplier("own", offer, candidate, pool, f"own {node}")
     if offer.estate is not None:
         pool = Pool(None, 0, tuple(_purchases(horizon, sourcing, offer.estate)), watts, gpus)
@@ -117,16 +119,17 @@ def _owned(horizon: Horizon, owned: Sequence[Owned]) -> tuple[int, ...]:
     nodes = []
     for period in range(horizon.periods):
         begin = horizon.start + timedelta(seconds=period * horizon.period)
-        nodes.append(sum(one.nodes for one in owned if _works(one, begin, begin + timedelta(seconds=horizon.period))))
+        nodes.append(sum(stock.nodes for stock in owned
+                         if _works(stock, begin, begin + timedelta(seconds=horizon.period))))
     return tuple(nodes)
 
 
-def _works(one: Owned, begin: datetime, end: datetime) -> bool:
-    if (one.from_ is not None and begin < one.from_) or (one.until is not None and end > one.until):
+def _works(owned: Owned, begin: datetime, end: datetime) -> bool:
+    if (owned.from_ is not None and begin < owned.from_) or (owned.until is not None and end > owned.until):
         return False
-    if one.maintenance is None:
+    if owned.maintenance is None:
         return True
-    first, last = one.maintenance
+    first, last = owned.maintenance
     return end <= first or begin >= last + timedelta(days=1)
 
 

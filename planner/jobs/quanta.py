@@ -8,8 +8,8 @@ from planner.jobs.columns import Run
 from planner.jobs.job import Terms
 from planner.money.rent import RentalOffer
 from planner.scenario.limits import Limits
+from planner.solver.fleet.problem import FleetLimits as Limited
 from planner.solver.fleet.problem import FleetOffer
-from planner.solver.fleet.problem import Limits as Limited
 from planner.solver.quantize import DURATION_QUANTUM, budget, duration_limit, price
 
 

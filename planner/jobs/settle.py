@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from planner.jobs.columns import Columns, Demand, Pick, ReplicaColumn
 from planner.jobs.fleet import Owner
-from planner.jobs.job import Replayed, Tried
+from planner.jobs.job import Replayable, Tried
 from planner.jobs.solved import Solved
 from planner.simulate.trace import Trace
 
@@ -59,10 +59,10 @@ class _Search:
     """The margin that layouts were shown to have then with some settings: others of their settings get no more."""
     requests: int = 0
 
-    def job(self, owner: Owner) -> Replayed:
+    def job(self, owner: Owner) -> Replayable:
         """Return the service of a demand."""
         job = self.start.question.jobs[owner[0]]
-        assert isinstance(job, Replayed)
+        assert isinstance(job, Replayable)
         return job
 
     def key(self, owner: Owner, column: ReplicaColumn) -> Key:
@@ -80,14 +80,14 @@ class _Search:
         return replace(self.start, columns=columns, fleet=fleet, solution=fleet.solve())
 
     def _columns(self, job: int, mine: Columns, margin: float) -> Columns:
-        found = []
+        columns = []
         for at, column in mine.replicas:
             key = self.key((job, at), column)
             rate = self.rates.get(key, column.rate)
             more = 1.0 if key in self.last else min(margin, self.caps.get(key[:2], margin))
-            found.append((at, replace(column, rate=rate * more)))
+            columns.append((at, replace(column, rate=rate * more)))
         demands = tuple(self._demand(job, at, mine) for at in range(len(mine.demands)))
-        return replace(mine, replicas=tuple(one for one in found if one[1].rate > 0), demands=demands)
+        return replace(mine, replicas=tuple(pair for pair in columns if pair[1].rate > 0), demands=demands)
 
     def _demand(self, job: int, at: int, mine: Columns) -> Demand:
         demand = mine.demands[at]
@@ -116,12 +116,12 @@ class _Search:
 
     def _hours(self) -> dict[Owner, list[int]]:
         """Return for each demand one of the hours of each rate, the busiest first."""
-        found: dict[Owner, list[int]] = {}
+        hours: dict[Owner, list[int]] = {}
         for owner, demand in self.start.fleet.demands.items():
             day = demand.day or (1.0,)
             last = {factor: hour for hour, factor in enumerate(day) if factor}
-            found[owner] = [last[factor] for factor in sorted(last, reverse=True)]
-        return found
+            hours[owner] = [last[factor] for factor in sorted(last, reverse=True)]
+        return hours
 
     def _factor(self, owner: Owner, hour: int) -> float:
         day = self.start.fleet.demands[owner].day
@@ -135,8 +135,8 @@ class _Search:
         busiest = day is None or day[hour] == max(day)
         if min(left) > 0 and (whole or not busiest):
             alike = [at for at, factor in enumerate(day or (1.0,)) if day is None or factor == day[hour]]
-            for one in alike:
-                self.needs[owner, one] = max(1 / min(left), self.needs.get((owner, one), 1.0) / LEAST_CUT)
+            for place in alike:
+                self.needs[owner, place] = max(1 / min(left), self.needs.get((owner, place), 1.0) / LEAST_CUT)
             return
         for pick, part in zip(picks, left, strict=True):
             if part < 1:

@@ -11,7 +11,7 @@ from planner.answer.objective import NAMES
 from planner.answer.schema import Objective
 from planner.catalog.load import Catalog
 from planner.jobs.columns import Columns, Pick
-from planner.jobs.fleet import Admitted, Fleet, Solution, everything
+from planner.jobs.fleet import Admitted, Fleet, FleetSolution, everything
 from planner.jobs.job import NOTHING_HELD, Alone, Change, Depth, Held, Job, Picked, Replaying, Terms
 from planner.jobs.market import Market
 from planner.layouts.candidate import Candidate
@@ -25,7 +25,7 @@ LEAST_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ResolvedScenario:
     """A scenario resolved against the catalog."""
 
     scenario: AnyScenario
@@ -33,11 +33,11 @@ class Question:
     jobs: tuple[Job, ...]
     terms: Terms
 
-    def under(self, terms: Terms) -> Question:
+    def under(self, terms: Terms) -> ResolvedScenario:
         """Return the question on other terms; candidates keep their numbers."""
         return replace(self, terms=terms, jobs=tuple(job.under(terms) for job in self.jobs))
 
-    def changed(self, change: Change) -> Question:
+    def changed(self, change: Change) -> ResolvedScenario:
         """Return the question with a change made; nothing is looked up again."""
         limits = self.terms.limits.model_copy(
             update={name: _limit(self.terms.limits, name, value) for name, value in change.limits.items()})
@@ -51,10 +51,10 @@ class Question:
 class Solved:
     """A question with its columns and the fleet chosen from them."""
 
-    question: Question
+    question: ResolvedScenario
     columns: tuple[Columns, ...]
     fleet: Fleet
-    solution: Solution
+    solution: FleetSolution
     effort: Effort = UNLIMITED
     held: Held = field(default_factory=dict)
 
@@ -104,7 +104,7 @@ class Solved:
         return replace(self, solution=self.fleet.solve(limits, admitted))
 
 
-def solve(question: Question, effort: Effort = UNLIMITED, depth: Depth = "each", held: Held = NOTHING_HELD, *,
+def solve(question: ResolvedScenario, effort: Effort = UNLIMITED, depth: Depth = "each", held: Held = NOTHING_HELD, *,
           so_far: bool = False) -> Solved:
     """Return the proven fleet of a question, checked without the solver.
 
@@ -113,7 +113,7 @@ def solve(question: Question, effort: Effort = UNLIMITED, depth: Depth = "each",
     and no answer.
     """
     columns = tuple(job.columns(effort, depth, held) for job in question.jobs)
-    if not so_far and any(one.interrupted for one in columns):
+    if not so_far and any(column.interrupted for column in columns):
         raise KeyboardInterrupt
     fleet = Fleet(columns, question.terms, settings_of(effort))
     solved = Solved(question, columns, fleet, fleet.solve(), effort, held)
@@ -123,7 +123,7 @@ def solve(question: Question, effort: Effort = UNLIMITED, depth: Depth = "each",
     return solved
 
 
-def solve_lifted(question: Question, effort: Effort = UNLIMITED, *, so_far: bool = False) -> Solved:
+def solve_lifted(question: ResolvedScenario, effort: Effort = UNLIMITED, *, so_far: bool = False) -> Solved:
     """Return the proven fleet; of machines that the user is taken to own as many as it takes, where one is too few."""
     solved = solve(question, effort, so_far=so_far)
     if solved.status != "infeasible" or not any(offer.assumed for offer in question.terms.market.offers):
@@ -131,7 +131,7 @@ def solve_lifted(question: Question, effort: Effort = UNLIMITED, *, so_far: bool
     return solve(question.changed(Change(own=None)), effort, so_far=so_far)
 
 
-def alone_in(question: Question) -> Alone | None:
+def alone_in(question: ResolvedScenario) -> Alone | None:
     """Return the job that ends and has the fleet to itself; none where services, or several jobs, share it."""
     jobs = question.jobs
     return jobs[0] if len(jobs) == 1 and isinstance(jobs[0], Alone) else None
@@ -163,11 +163,12 @@ def _market(market: Market, change: Change) -> Market:
                    if offer.how == "owned" else offer for offer in market.offers) if change.own != 0 else market.offers
     if not (change.memory or change.host or change.nics):
         return replace(market, offers=offers)
-    return replace(market, offers=offers, candidates=tuple(_candidate(one, change) for one in market.candidates))
+    return replace(market, offers=offers,
+                   candidates=tuple(_candidate(candidate, change) for candidate in market.candidates))
 
 
-def _candidate(one: Candidate, change: Change) -> Candidate:
-    gpu = one.gpu.model_copy(update={"usable_memory": one.gpu.usable_memory + change.memory})
-    cpu = one.node.cpu.model_copy(update={"memory": one.node.cpu.memory + change.host})
-    return replace(one, gpu=gpu, node=one.node.model_copy(update={"cpu": cpu}),
-                   nics=one.nics.model_copy(update={"bandwidth": one.nics.bandwidth + change.nics}))
+def _candidate(candidate: Candidate, change: Change) -> Candidate:
+    gpu = candidate.gpu.model_copy(update={"usable_memory": candidate.gpu.usable_memory + change.memory})
+    cpu = candidate.node.cpu.model_copy(update={"memory": candidate.node.cpu.memory + change.host})
+    return replace(candidate, gpu=gpu, node=candidate.node.model_copy(update={"cpu": cpu}),
+                   nics=candidate.nics.model_copy(update={"bandwidth": candidate.nics.bandwidth + change.nics}))

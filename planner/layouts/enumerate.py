@@ -71,7 +71,7 @@ class Grid:
         return int(np.prod([len((domains or self.domains)[axis.name]) for axis in axes], dtype=np.int64))
 
     def stems(self, check: Callable[[], None] = lambda: None, wanted: Wanted | None = None,
-              dropped: Collection[int] = ()) -> Iterator[Block]:
+              dropped: Collection[int] = ()) -> Iterator[StemBlock]:
         """Yield the legal stems of candidates alike in what rules read, with late axes at rest.
 
         `check` is called before each piece of work; it may end the enumeration by raising. wanted: of rows without the
@@ -88,13 +88,13 @@ class Grid:
                     for mine, part, more in _parts(alike, columns, wanted, self.removed, last):
                         for stems in self._blocks(part, EARLY[:-1], EARLY[-1:], len(mine) * self.points_per_stem,
                                                   domains, check):
-                            yield Block(mine, self._table(stems | {name: constant(value, np.int64, len(stems["dp"]))
+                            yield StemBlock(mine, self._table(stems | {name: constant(value, np.int64, len(stems["dp"]))
                                                                    for name, value in _AT_REST.items()}), more)
 
     def _in_turn(self) -> Iterator[dict[str, list[float]]]:
         """Yield the domains in parts that make up the whole: of many data-parallel degrees the likely ones first."""
         ranks = self.domains["dp"]
-        likely = [one for one in ranks if self.facts.space.global_batch % one == 0]
+        likely = [rank for rank in ranks if self.facts.space.global_batch % rank == 0]
         parts = [likely, sorted(set(ranks) - set(likely))] if len(ranks) > MANY else [ranks]
         yield from ({**self.domains, "dp": part} for part in parts if part or len(parts) == 1)
 
@@ -135,7 +135,7 @@ class Grid:
             return
         axis, rest = axes[0], axes[1:]
         present = (*present, axis)
-        rules, points = self._ready(axis, {one.name for one in present}), weight * self._points(rest, domains)
+        rules, points = self._ready(axis, {other.name for other in present}), weight * self._points(rest, domains)
         values = np.array(domains[axis.name], column_type(axis.name))
         parts: list[dict[str, Ints]] = []
         pieces = list(_pieces(columns, max(1, PIECE // max(1, len(values)))))
@@ -176,7 +176,7 @@ class Grid:
         return Layouts(**whole, micro_batches=count)  # type: ignore[arg-type]
 
 
-class Block(NamedTuple):
+class StemBlock(NamedTuple):
     """Stems of candidates that are alike, and whether others of them follow that these may show to be of no use."""
 
     candidates: list[int]
@@ -218,8 +218,8 @@ def _times(name: str, values: Ints, columns: dict[str, Ints]) -> dict[str, Ints]
 def enumerate_layouts(facts: Facts) -> Enumeration:
     """Return every legal layout of `facts.space`; `grid` = legal + removed, lazy axes at their first value."""
     grid = Grid(facts)
-    tables = [grid.grow(stems.replace(candidate=np.full(len(stems), one, np.int64)))
-              for alike, stems, _ in grid.stems() for one in alike]
+    tables = [grid.grow(stems.replace(candidate=np.full(len(stems), row, np.int64)))
+              for alike, stems, _ in grid.stems() for row in alike]
     return Enumeration(joined(tables), grid.size, dict(grid.removed), grid.domains)
 
 

@@ -60,15 +60,15 @@ def levels(space: Space, stack: Stack) -> tuple[Offloaded, ...]:
     """Return all levels the stack and some node offer, lesser ones first; the first moves nothing."""
     domains = [[float(value) for value in domain(name, space)] for name in OFFLOAD_AXES]
     flash = space.flash
-    found = [Offloaded(*values) for values in product(*domains)]
+    offloads = [Offloaded(*values) for values in product(*domains)]
     # every level on every candidate, at the ZeRO stage and recompute that allow most
-    count = len(found) * len(flash)
+    count = len(offloads) * len(flash)
     columns = {"zero": np.full(count, max(stack.zero_stages)), "recompute": np.full(count, RECOMPUTE.index("full")),
-               "candidate": np.tile(np.arange(len(flash)), len(found))}
-    columns |= {name: np.repeat([level.values[at] for level in found], len(flash))
+               "candidate": np.tile(np.arange(len(flash)), len(offloads))}
+    columns |= {name: np.repeat([level.values[at] for level in offloads], len(flash))
                 for at, name in enumerate(OFFLOAD_AXES)}
-    possible = np.flatnonzero(allowed(columns, stack, flash).reshape(len(found), len(flash)).any(axis=1))
-    return tuple(sorted((found[at] for at in possible), key=lambda level: (sum(level.values), level.values)))
+    possible = np.flatnonzero(allowed(columns, stack, flash).reshape(len(offloads), len(flash)).any(axis=1))
+    return tuple(sorted((offloads[at] for at in possible), key=lambda level: (sum(level.values), level.values)))
 
 
 def allowed(c: Mapping[str, Ints], stack: Stack, flash: Mask) -> Mask:

@@ -149,7 +149,7 @@ _RULES: tuple[Rule, ...] = (
          lambda c, f: np.isin(c["precision"], [at for at, name in enumerate(f.space.precisions)
                                                if name in f.stack.precisions])),
     Rule("tp_divides_kv_heads", ("tp",), "tp must divide the key-value heads, so that each GPU holds whole heads; "
-         "where there is but one, all hold it, and tp must divide the heads",
+         "a single one is copied to every GPU, and then tp must divide the query heads",
          lambda c, f: f.space.model.kv_heads % c["tp"] == 0),
     Rule("tp_supported", ("tp",), "the stack has no tensor parallelism",
          lambda c, f: (c["tp"] == 1) | f.stack.tensor_parallel),

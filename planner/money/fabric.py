@@ -174,8 +174,8 @@ def _spread(nodes: int, nics: int, rules: _Rules, planes: int) -> FabricDesign:
                              f"{rules.unit_leaves} rails: a pod has {rules.radix // 2} leaves at most")
         left = (full % pod_units, rest)
         sizes = [(pod_units, 0)] * (full // pod_units) + [left] * any(left)
-        found = {size: _pod(*size, rules, rules.radix // 2) for size in set(sizes)}
-        pods = [pod for size in sizes if (pod := found[size]) is not None]
+        by_size = {size: _pod(*size, rules, rules.radix // 2) for size in set(sizes)}
+        pods = [pod for size in sizes if (pod := by_size[size]) is not None]
         cores = _cores([pod.cables for pod in pods], rules.radix)
     leaf = units * rules.unit_leaves
     cables = Links(nodes * nics, planes * sum(pod.cables for pod in pods),

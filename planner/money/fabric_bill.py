@@ -24,7 +24,7 @@ class Parts:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class BillLine:
     """One line of a bill: `count` parts at `unit_usd` USD each, `usd` together, and the provenance of the price."""
 
     name: str
@@ -46,10 +46,10 @@ def parts_of(fabric: Fabric, catalog: Catalog, *, with_nics: bool = False) -> Pa
         raise MissingFact(fabric.name, "parts")
 
     def part(name: str, role: PartRole) -> Part:
-        found = catalog.part(name)
-        if found.role != role:
-            raise InputError(f"parts of {fabric.name}: {name} is of role {found.role}, expected {role}")
-        return found
+        entry = catalog.part(name)
+        if entry.role != role:
+            raise InputError(f"parts of {fabric.name}: {name} is of role {entry.role}, expected {role}")
+        return entry
 
     if with_nics and named.nic is None:
         raise MissingFact(fabric.name, "parts.nic")
@@ -58,7 +58,7 @@ def parts_of(fabric: Fabric, catalog: Catalog, *, with_nics: bool = False) -> Pa
                  part(named.optic, "optic") if named.optic else None)
 
 
-def bill(design: FabricDesign, parts: Parts) -> tuple[Item, ...]:
+def bill(design: FabricDesign, parts: Parts) -> tuple[BillLine, ...]:
     """Return the bill of materials in USD, one line for each part and tier; tiers without any are left out.
 
     Cables that bring their ends need no transceivers. Raises MissingFact where a part, or its price, is missing.
@@ -83,8 +83,8 @@ def _lines(design: FabricDesign, parts: Parts) -> Iterator[tuple[str, Part, int]
             yield f"{shown} transceiver", parts.optic, optics
 
 
-def _item(what: str, part: Part, count: int) -> Item:
+def _item(what: str, part: Part, count: int) -> BillLine:
     if part.price is None:
         raise MissingFact(part.name, "price")
     fact = part.provenance("price")
-    return Item(f"{what} {part.name}", count, part.price, count * part.price, fact.source, fact.as_of, fact.kind)
+    return BillLine(f"{what} {part.name}", count, part.price, count * part.price, fact.source, fact.as_of, fact.kind)

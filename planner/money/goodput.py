@@ -74,7 +74,7 @@ def _under_repair(facts: Reliability, gpus: Ints, nodes: Ints, reclaims: Floats)
 
 def _poisson(mean: Floats, count: Ints) -> Floats:
     """Return the probability of each count."""
-    factorials = np.array([math.lgamma(one + 1) for one in count.tolist()])
+    factorials = np.array([math.lgamma(number + 1) for number in count.tolist()])
     with np.errstate(divide="ignore", invalid="ignore"):
-        found: Floats = np.exp(count * np.log(mean) - mean - factorials)
-    return found
+        chance: Floats = np.exp(count * np.log(mean) - mean - factorials)
+    return chance

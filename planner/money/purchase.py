@@ -18,7 +18,7 @@ from planner.catalog.sourced import Fact
 from planner.errors import InputError
 from planner.layouts.candidate import Candidate
 from planner.money.fabric import FabricDesign, design
-from planner.money.fabric_bill import Item, Parts, bill
+from planner.money.fabric_bill import BillLine, Parts, bill
 from planner.units import DAY
 
 YEAR_HOURS = 8760.0
@@ -29,7 +29,7 @@ YEAR = 365 * DAY
 class Capital:
     """What is bought at the start, in USD; `hardware` (nodes and network) is what can be sold again."""
 
-    items: tuple[Item, ...]
+    items: tuple[BillLine, ...]
     hardware: float
     network: FabricDesign | None
 
@@ -69,7 +69,7 @@ class Estate:
     def capital(self, nodes: int) -> Capital:
         """Return the bill of `nodes` nodes with their network, racks, storage and installation."""
         price = self.purchase.provenance("price")
-        bought = [Item(self.node.name, nodes, self.purchase.price, nodes * self.purchase.price,
+        bought = [BillLine(self.node.name, nodes, self.purchase.price, nodes * self.purchase.price,
                        price.source, price.as_of, price.kind)]
         network = self._network(nodes)
         if network is not None and self.parts is not None:
@@ -87,13 +87,13 @@ class Estate:
             bought.append(self._item("kW of facility", "facility", ceil(load / 1000), self.terms.facility))
         return Capital(tuple(item for item in bought if item.count), hardware, network)
 
-    def _item(self, name: str, fact: str, count: int, usd: float) -> Item:
+    def _item(self, name: str, fact: str, count: int, usd: float) -> BillLine:
         known = self.fact(fact)
-        return Item(name, count, usd, count * usd, known.source, known.as_of, known.kind)
+        return BillLine(name, count, usd, count * usd, known.source, known.as_of, known.kind)
 
     def fact(self, name: str) -> Fact:
         """Return where a figure of the site's `ownership` comes from."""
-        known = (self.site.facts.get(f"ownership.{one}") for one in (name, name.partition(".")[0]))
+        known = (self.site.facts.get(f"ownership.{key}") for key in (name, name.partition(".")[0]))
         return next(filter(None, known), self.site.provenance("ownership"))
 
     def _network(self, nodes: int) -> FabricDesign | None:

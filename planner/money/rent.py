@@ -81,13 +81,13 @@ def candidates_with_offers(nodes: list[str], sourcing: Sourcing, catalog: Catalo
     without: list[str] = []
     rented: list[tuple[int, tuple[Candidate, float, float]]] = []
     for name in nodes:
-        found = name in sourcing.own
-        if found:
+        is_offered = name in sourcing.own
+        if is_offered:
             candidates.append(usual_candidate(catalog.node(name), catalog))
             offers.append(_owned(catalog.node(name), sourcing, len(candidates) - 1, catalog, sourcing.own[name]))
         bought = _bought(catalog.node(name), sourcing, len(candidates), catalog)
         if bought is not None and bought.estate is not None:
-            found = True
+            is_offered = True
             candidates.append(bought.estate.candidate)
             offers.append(bought)
         for prices in catalog.price_lists if rent else ():
@@ -97,7 +97,7 @@ def candidates_with_offers(nodes: list[str], sourcing: Sourcing, catalog: Catalo
             for offer in prices.offers:
                 if not _admits(rent, offer) or catalog.node(offer.node).name != name:
                     continue
-                found = True
+                is_offered = True
                 reclaims = _reclaims(offer, catalog)
                 terms = _candidate(offer, catalog), offer.commitment(prices.minimum), reclaims
                 at = next((i for i, known in rented if known == terms), len(candidates))
@@ -108,7 +108,7 @@ def candidates_with_offers(nodes: list[str], sourcing: Sourcing, catalog: Catalo
                                           at, offer.price, offer.source or prices.source,
                                           offer.as_of or prices.as_of, offer.kind or prices.kind,
                                           commitment=offer.commitment(prices.minimum), node_hours_per_reclaim=reclaims))
-        if not found:
+        if not is_offered:
             without.append(name)
     return candidates, _marked(offers, sourcing.price_age), without
 
@@ -118,14 +118,15 @@ def taken_as_owned(nodes: Sequence[str], sourcing: Sourcing, catalog: Catalog, c
     """Return nodes that nobody offers as the user's own, `count` of each, none for any number."""
     candidates = [usual_candidate(catalog.node(name), catalog) for name in nodes]
     offers = []
-    for at, one in enumerate(candidates):
-        offer = _owned(one.node, sourcing, at, catalog, count)
+    for at, candidate in enumerate(candidates):
+        offer = _owned(candidate.node, sourcing, at, catalog, count)
         others = sorted({offer.term for prices in catalog.price_lists for offer in prices.offers
-                         if catalog.node(offer.node).name == one.node.name})
+                         if catalog.node(offer.node).name == candidate.node.name})
         hint = f" (its offers have terms {', '.join(others)}: --terms)" if others else ""
         offers.append(replace(
-            offer, assumed=True, instance=f"your own {one.node.name}, electricity of {sourcing.site}",
-            note=f"nobody offers {one.node.name} on-demand{hint}: taken as your own, at the price of its electricity"))
+            offer, assumed=True, instance=f"your own {candidate.node.name}, electricity of {sourcing.site}",
+            note=f"nobody offers {candidate.node.name} on-demand{hint}: taken as your own, at the price of its "
+                 "electricity"))
     return candidates, offers
 
 

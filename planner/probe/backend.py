@@ -7,11 +7,11 @@ from importlib import import_module
 from typing import Any, Protocol, TypeAlias
 
 from planner.errors import InputError
-from planner.probe.tasks import Machine, Task
+from planner.probe.tasks import Machine, ProbeTask
 
 Torch: TypeAlias = Any
 """The torch module or an object of it: an optional library, of which nothing is known where it is not installed."""
-Result = tuple[Task, float | str]
+Result = tuple[ProbeTask, float | str]
 """A task with its seconds, or with the reason why it has none."""
 
 
@@ -25,7 +25,7 @@ class Backend(Protocol):
     def leads(self) -> bool:
         """Whether this process writes; of several ranks only the first does."""
 
-    def measured(self, tasks: Sequence[Task]) -> Iterator[Result]:
+    def measured(self, tasks: Sequence[ProbeTask]) -> Iterator[Result]:
         """Yield the result of every task as it comes; a rank that does not lead takes part and yields none."""
 
 

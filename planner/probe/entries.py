@@ -12,7 +12,7 @@ from planner.catalog.importers.gpu_names import GpuNames
 from planner.catalog.load import Catalog
 from planner.evidence.rates import RateRow, readable
 from planner.fit.links import curve_file, fabric_files
-from planner.probe.tasks import COLLECTIVES, Machine, Task
+from planner.probe.tasks import COLLECTIVES, Machine, ProbeTask
 from planner.text_io import read_text
 from planner.units import GIB
 from planner.yaml_io import dump, parse
@@ -39,16 +39,16 @@ def gpu_of(machine: Machine, catalog: Catalog) -> Gpu | None:
     return catalog.gpu(called) if called else None
 
 
-def entries(machine: Machine, tasks: list[Task], found: Mapping[str, float | str], catalog: Catalog,
+def entries(machine: Machine, tasks: list[ProbeTask], measured: Mapping[str, float | str], catalog: Catalog,
             as_of: str) -> Probed:
     """Return the files of what has been measured. found: seconds of a task by its key, or why it has none."""
-    took = {task: seconds for task in tasks if isinstance(seconds := found.get(task.key), float)}
+    took = {task: seconds for task in tasks if isinstance(seconds := measured.get(task.key), float)}
     software = ", ".join(f"{name} {version}" for name, version in machine.software.items() if version)
     source = f"measured by planner probe on {machine.gpus} x {machine.name}, {software}"
     gpu = gpu_of(machine, catalog)
     cells = [_cells(machine, task, seconds, gpu, source, as_of) for task, seconds in took.items()]
     files, notes = {ROWS: _csv(cells)}, list[str]()
-    refused = sorted({f"{task.operation}: {why}" for task in tasks if isinstance(why := found.get(task.key), str)})
+    refused = sorted({f"{task.operation}: {why}" for task in tasks if isinstance(why := measured.get(task.key), str)})
     if gpu is None:
         files |= {f"fabrics/{OWN_LINKS}.yaml": text for text in _own_links(took, source, as_of)}
         notes.append(f"{machine.name} is no GPU of the catalog" if machine.is_gpu else "no GPU")
@@ -64,7 +64,8 @@ def entries(machine: Machine, tasks: list[Task], found: Mapping[str, float | str
     return Probed(files, (*notes, *refused))
 
 
-def _cells(machine: Machine, task: Task, seconds: float, gpu: Gpu | None, source: str, as_of: str) -> dict[str, str]:
+def _cells(machine: Machine, task: ProbeTask, seconds: float, gpu: Gpu | None, source: str,
+           as_of: str) -> dict[str, str]:
     together = task.operation in COLLECTIVES
     moved = together or len(task.shape) == 1
     values = ("probe-" + task.key, source, as_of, task.operation, task.precision, gpu.name if gpu else "",
@@ -73,7 +74,7 @@ def _cells(machine: Machine, task: Task, seconds: float, gpu: Gpu | None, source
     return {name: value for name, value in zip(COLUMNS, values, strict=True) if value}
 
 
-def _own_links(took: Mapping[Task, float], source: str, as_of: str) -> Iterator[str]:
+def _own_links(took: Mapping[ProbeTask, float], source: str, as_of: str) -> Iterator[str]:
     """Yield the text of a fabric of its own: what joins the processes of a machine whose GPU the catalog lacks."""
     points: dict[tuple[str, int], dict[float, float]] = {}
     for task, seconds in took.items():
@@ -96,7 +97,7 @@ def _csv(cells: list[dict[str, str]]) -> str:
     return out.getvalue()
 
 
-def _gpu_file(machine: Machine, gpu: Gpu, took: Mapping[Task, float], catalog: Catalog, source: str, as_of: str,
+def _gpu_file(machine: Machine, gpu: Gpu, took: Mapping[ProbeTask, float], catalog: Catalog, source: str, as_of: str,
               notes: list[str]) -> str:
     """Return the GPU's own file with the share of its peak that products reach, its memory, and its way to the host."""
     figures: dict[str, object] = {"usable_memory": f"{machine.memory / GIB:.5g} GiB"}

@@ -17,7 +17,7 @@ class Journal:
 
     def __init__(self, folder: Path, machine: Machine) -> None:
         """Read what is there; of a line that was cut short, nothing."""
-        self._path, self.found = folder / NAME, dict[str, float | str]()
+        self._path, self.measured = folder / NAME, dict[str, float | str]()
         self._head = json_text({"machine": machine.identity})
         text = read_text(self._path) if self._path.is_file() else self._head + "\n"
         self._lines, self._whole = text[:text.rfind("\n") + 1].splitlines(), text.endswith("\n")
@@ -29,9 +29,9 @@ class Journal:
             if not isinstance(line, dict) or not isinstance(line.get("task"), str):
                 raise InputError('expected a JSON object with "task"', file=str(self._path), line=number)
             if "seconds" in line:
-                self.found[line["task"]] = float(line["seconds"])
+                self.measured[line["task"]] = float(line["seconds"])
             else:
-                self.found[line["task"]] = str(line.get("error", ""))
+                self.measured[line["task"]] = str(line.get("error", ""))
 
     def _read(self, number: int) -> object:
         try:
@@ -41,7 +41,7 @@ class Journal:
 
     def add(self, key: str, result: float | str) -> None:
         """Note the seconds of a task, or why it has none."""
-        self.found[key] = result
+        self.measured[key] = result
         name = "seconds" if isinstance(result, float) else "error"
         self._lines.append(json_text({"task": key, name: result}))
         try:

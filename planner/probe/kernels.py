@@ -7,7 +7,7 @@ from collections.abc import Callable
 from statistics import median
 
 from planner.probe.backend import Torch
-from planner.probe.tasks import SECONDS, Task
+from planner.probe.tasks import SECONDS, ProbeTask
 
 LEAST, MOST = 3, 1000
 """Repeats of a task."""
@@ -32,7 +32,7 @@ def precisions(torch: Torch, device: str) -> tuple[str, ...]:
     return (*(("bf16",) if ampere else ()), "fp16", *(("fp8",) if ada else ()), *(("tf32",) if ampere else ()), "fp32")
 
 
-def seconds(torch: Torch, device: str, task: Task) -> float:
+def seconds(torch: Torch, device: str, task: ProbeTask) -> float:
     """Return the median time of a task. Raises what torch raises: out of memory, not implemented."""
     with torch.no_grad():
         run = _RUNS[task.operation](torch, device, task)
@@ -64,7 +64,7 @@ def _once_cuda(torch: Torch, run: Run) -> float:
     return float(begin.elapsed_time(end)) / 1e3
 
 
-def _product(torch: Torch, device: str, task: Task) -> Run:
+def _product(torch: Torch, device: str, task: ProbeTask) -> Run:
     m, n, k = task.shape
     torch.set_float32_matmul_precision("high" if task.precision == "tf32" else "highest")
     dtype = formats(torch)[task.precision]
@@ -72,19 +72,19 @@ def _product(torch: Torch, device: str, task: Task) -> Run:
         # _scaled_mm takes the second matrix by columns, and at least 16 rows of the first
         a = torch.randn(max(16, m), k, device=device, dtype=torch.bfloat16).to(dtype)
         b = torch.randn(n, k, device=device, dtype=torch.bfloat16).to(dtype).t()
-        one = torch.ones((), device=device)
-        return lambda: torch._scaled_mm(a, b, scale_a=one, scale_b=one, out_dtype=torch.bfloat16)
+        scale = torch.ones((), device=device)
+        return lambda: torch._scaled_mm(a, b, scale_a=scale, scale_b=scale, out_dtype=torch.bfloat16)
     a = torch.randn(m, k, device=device, dtype=dtype)
     b = torch.randn(n, k, device=device, dtype=dtype).t()
     return lambda: torch.matmul(a, b)
 
 
-def _attention(torch: Torch, device: str, task: Task) -> Run:
+def _attention(torch: Torch, device: str, task: ProbeTask) -> Run:
     q, k, v = (torch.randn(*task.shape, device=device, dtype=formats(torch)[task.precision]) for _ in range(3))
     return lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
 
 
-def _attention_backward(torch: Torch, device: str, task: Task) -> Run:
+def _attention_backward(torch: Torch, device: str, task: ProbeTask) -> Run:
     inputs = [torch.randn(*task.shape, device=device, dtype=formats(torch)[task.precision]).requires_grad_()
               for _ in range(3)]
     with torch.enable_grad():
@@ -93,19 +93,19 @@ def _attention_backward(torch: Torch, device: str, task: Task) -> Run:
     return lambda: torch.autograd.grad(out, inputs, gradient, retain_graph=True)
 
 
-def _memory(torch: Torch, device: str, task: Task) -> Run:
+def _memory(torch: Torch, device: str, task: ProbeTask) -> Run:
     a = torch.zeros(task.shape[0] // 4, device=device)
     b = torch.empty_like(a)
     return lambda: b.copy_(a)
 
 
-def _between(torch: Torch, device: str, task: Task) -> Run:
+def _between(torch: Torch, device: str, task: ProbeTask) -> Run:
     host = torch.zeros(task.shape[0], dtype=torch.uint8).pin_memory()
     there = torch.zeros(task.shape[0], dtype=torch.uint8, device=device)
     to, of = (there, host) if task.operation == "host_to_device" else (host, there)
     return lambda: to.copy_(of, non_blocking=True)
 
 
-_RUNS: dict[str, Callable[[Torch, str, Task], Run]] = {
+_RUNS: dict[str, Callable[[Torch, str, ProbeTask], Run]] = {
     "product": _product, "attention": _attention, "attention_backward": _attention_backward, "memory": _memory,
     "host_to_device": _between, "device_to_host": _between}

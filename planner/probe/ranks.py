@@ -14,7 +14,7 @@ from pathlib import Path
 from planner.errors import InputError
 from planner.probe.backend import Result, Torch, torch_of
 from planner.probe.kernels import Run
-from planner.probe.tasks import START, Task
+from planner.probe.tasks import START, ProbeTask
 
 WAIT = 120.0
 """Seconds after which ranks that do not answer are given up."""
@@ -33,7 +33,7 @@ def join(device: str, rank: int, local: int, world: int, store: str = "env://") 
     return torch
 
 
-def results(torch: Torch, device: str, tasks: Sequence[Task]) -> Iterator[Result]:
+def results(torch: Torch, device: str, tasks: Sequence[ProbeTask]) -> Iterator[Result]:
     """Yield the time of every task among its first ranks; the others wait."""
     distributed = torch.distributed
     rank, world = distributed.get_rank(), distributed.get_world_size()
@@ -48,7 +48,7 @@ def results(torch: Torch, device: str, tasks: Sequence[Task]) -> Iterator[Result
         distributed.barrier()
 
 
-def _seconds(torch: Torch, device: str, task: Task, group: Torch) -> float:
+def _seconds(torch: Torch, device: str, task: ProbeTask, group: Torch) -> float:
     repeats = REPEATS[task.shape[0] < 2**20]
     once = _run(torch, device, task, group)
 
@@ -68,7 +68,7 @@ def _timed(torch: Torch, device: str, run: Run) -> float:
     return time.perf_counter() - began
 
 
-def _run(torch: Torch, device: str, task: Task, group: Torch) -> Run:
+def _run(torch: Torch, device: str, task: ProbeTask, group: Torch) -> Run:
     """Return one collective over a buffer of the task's bytes: the whole of it, as nccl-tests counts."""
     distributed, n = torch.distributed, task.ranks
     whole = torch.zeros(max(n, task.shape[0] // 4 // n * n), device=device)
@@ -85,7 +85,7 @@ def _run(torch: Torch, device: str, task: Task, group: Torch) -> Run:
     return lambda: distributed.all_to_all_single(other, whole, group=group)
 
 
-def on_this_node(device: str, world: int, tasks: Sequence[Task]) -> Iterator[Result]:
+def on_this_node(device: str, world: int, tasks: Sequence[ProbeTask]) -> Iterator[Result]:
     """Yield the time of every task among processes that this one starts, one for each GPU.
 
     Raises InputError where they end or fall silent.
@@ -110,8 +110,8 @@ def on_this_node(device: str, world: int, tasks: Sequence[Task]) -> Iterator[Res
 def _heard(out: Torch, ranks: Sequence[Torch]) -> Result:
     for _ in range(round(WAIT)):
         try:
-            found: Result = out.get(timeout=1)
-            return found
+            heard: Result = out.get(timeout=1)
+            return heard
         except queue.Empty:
             if any(process.exitcode for process in ranks):
                 break
@@ -119,7 +119,7 @@ def _heard(out: Torch, ranks: Sequence[Torch]) -> Result:
                      "run goes on from here")
 
 
-def _rank(device: str, rank: int, world: int, store: str, tasks: Sequence[Task], out: Torch) -> None:
+def _rank(device: str, rank: int, world: int, store: str, tasks: Sequence[ProbeTask], out: Torch) -> None:
     """Take part as one rank; the first tells what was measured."""
     torch = join(device, rank, rank, world, store)
     for result in results(torch, device, tasks):

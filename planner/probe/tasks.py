@@ -69,7 +69,7 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class ProbeTask:
     """One figure: `shape` is m, n, k of a product, batch, heads, tokens, width of attention, else bytes."""
 
     operation: Operation
@@ -100,35 +100,35 @@ class Task:
         return (2.0 if self.operation == "all_reduce" else 1.0) * (n - 1) / n * self.shape[0] / seconds
 
 
-def tasks_of(machine: Machine) -> list[Task]:
+def tasks_of(machine: Machine) -> list[ProbeTask]:
     """Return all tasks of a machine, those of one GPU first."""
     return [*_alone(machine), *_together(machine)]
 
 
-def seconds_of(tasks: list[Task]) -> float:
+def seconds_of(tasks: list[ProbeTask]) -> float:
     """Return about how long tasks take, in seconds."""
     return START + 2 * SECONDS * len(tasks) if tasks else 0.0
 
 
-def _alone(machine: Machine) -> Iterator[Task]:
+def _alone(machine: Machine) -> Iterator[ProbeTask]:
     sides = LARGE if machine.is_gpu else SMALL
     for precision in machine.precisions:
-        yield from (Task("product", (side, side, side), precision) for side in sides)
-        yield from (Task("product", (rows, sides[-2], sides[-2]), precision) for rows in ROWS)
+        yield from (ProbeTask("product", (side, side, side), precision) for side in sides)
+        yield from (ProbeTask("product", (rows, sides[-2], sides[-2]), precision) for rows in ROWS)
     half = next((p for p in ("bf16", "fp16") if p in machine.precisions), machine.precisions[0])
     for tokens in LENGTHS[machine.is_gpu]:
         shape = (max(1, LENGTHS[machine.is_gpu][-1] // tokens // 4), HEADS, tokens, WIDTH)
-        yield Task("attention", shape, half)
-        yield Task("attention_backward", shape, half)
-    yield Task("memory", (COPY[machine.is_gpu],))
+        yield ProbeTask("attention", shape, half)
+        yield ProbeTask("attention_backward", shape, half)
+    yield ProbeTask("memory", (COPY[machine.is_gpu],))
     if machine.is_gpu:
-        yield Task("host_to_device", (COPY[True] // 4,))
-        yield Task("device_to_host", (COPY[True] // 4,))
+        yield ProbeTask("host_to_device", (COPY[True] // 4,))
+        yield ProbeTask("device_to_host", (COPY[True] // 4,))
 
 
-def _together(machine: Machine) -> Iterator[Task]:
+def _together(machine: Machine) -> Iterator[ProbeTask]:
     inside = {2**n for n in range(1, machine.gpus.bit_length()) if 2**n <= machine.gpus} | {machine.gpus}
     for ranks in sorted((inside | {machine.ranks}) - {1}):
         for operation in COLLECTIVES:
             if operation in machine.operations:
-                yield from (Task(operation, (size,), ranks=ranks) for size in SIZES[machine.is_gpu])
+                yield from (ProbeTask(operation, (size,), ranks=ranks) for size in SIZES[machine.is_gpu])

@@ -11,7 +11,7 @@ from typing import Any
 from planner.probe.backend import Result, Torch, torch_of
 from planner.probe.kernels import precisions, seconds
 from planner.probe.ranks import BACKENDS, join, on_this_node, results
-from planner.probe.tasks import COLLECTIVES, Machine, Operation, Task
+from planner.probe.tasks import COLLECTIVES, Machine, Operation, ProbeTask
 
 CPU_RANKS = 4
 """Processes that stand in for GPUs on a CPU, at most; a core each."""
@@ -49,7 +49,7 @@ class TorchMachine:
             multiprocessors=properties.multi_processor_count if properties else 0,
             software=_software(torch, self._device), operations=COLLECTIVES if is_gpu else ON_CPU)
 
-    def measured(self, tasks: Sequence[Task]) -> Iterator[Result]:
+    def measured(self, tasks: Sequence[ProbeTask]) -> Iterator[Result]:
         """Yield the result of every task as it comes, on the rank that leads; collectives first."""
         together = [task for task in tasks if task.ranks > 1]
         if self._started:
@@ -60,7 +60,7 @@ class TorchMachine:
             if task.ranks == 1:
                 yield task, self._alone(task)
 
-    def _among(self, together: Sequence[Task]) -> Iterator[Result]:
+    def _among(self, together: Sequence[ProbeTask]) -> Iterator[Result]:
         """Yield what torchrun's ranks measure; which tasks are left, the first says."""
         rank, local, world = (int(os.environ[name]) for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE"))
         torch = join(self._device, rank, local, world)
@@ -71,7 +71,7 @@ class TorchMachine:
                 yield result
         torch.distributed.destroy_process_group()
 
-    def _alone(self, task: Task) -> float | str:
+    def _alone(self, task: ProbeTask) -> float | str:
         try:
             return seconds(self._torch, self._device, task)
         except (RuntimeError, TypeError) as error:  # out of memory and not implemented are RuntimeErrors
@@ -79,12 +79,12 @@ class TorchMachine:
 
 
 def _software(torch: Torch, device: str) -> dict[str, str]:
-    found = {"torch": str(torch.__version__)}
+    versions = {"torch": str(torch.__version__)}
     if device == "cpu":
-        return {**found, "collectives": BACKENDS[device]}
+        return {**versions, "collectives": BACKENDS[device]}
     nccl = torch.cuda.nccl.version()
     runtime = {"rocm": str(torch.version.hip)} if torch.version.hip else {"cuda": str(torch.version.cuda)}
-    return {**found, **runtime, "driver": _driver(), "nccl": ".".join(map(str, nccl)) if isinstance(nccl, tuple)
+    return {**versions, **runtime, "driver": _driver(), "nccl": ".".join(map(str, nccl)) if isinstance(nccl, tuple)
             else str(nccl)}
 
 

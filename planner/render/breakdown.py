@@ -7,8 +7,8 @@ from itertools import groupby
 from planner.answer.assignment import Assignment
 from planner.answer.breakdown import Memory, Time
 from planner.answer.layout import Stage
-from planner.answer.level import Serving
-from planner.render.facts import LONG, Fact, bill, facts, latencies, memory_parts, time_parts
+from planner.answer.level import ServingFigures
+from planner.render.facts import LONG, LabeledFigure, bill, facts, latencies, memory_parts, time_parts
 from planner.render.figures import milliseconds, percent
 from planner.render.layout_text import uneven
 from planner.render.page import Head, Page
@@ -52,13 +52,13 @@ def show_assignment(page: Page, a: Assignment, confidence: float | None) -> None
                    bill(a.purchase))
 
 
-def show_latencies(page: Page, serving: Serving) -> None:
+def show_latencies(page: Page, serving: ServingFigures) -> None:
     """Print targets and latencies."""
     heads, rows = latencies(serving)
     page.table([Head(""), *(Head(head.replace(" ", "\n", head != "target"), True) for head in heads)], rows)
 
 
-def _show(page: Page, group: list[Fact]) -> None:
+def _show(page: Page, group: list[LabeledFigure]) -> None:
     if group:
         page.facts([(fact.label, fact.value) for fact in group])
 

@@ -22,10 +22,10 @@ FOLD = 70
 def stretches(plan: Plan) -> Iterator[tuple[Assignment, Segment]]:
     """Yield every stretch of work in the order of the plan. Raises InputError for a plan without dates."""
     if not is_portfolio(plan):
-        raise InputError("a schedule is of a portfolio of jobs: this plan has one workload, and no dates")
-    for one in plan.assignments:
-        for segment in one.segments or ():
-            yield one, segment
+        raise InputError("only a portfolio of jobs has a schedule: this plan has one workload, and no dates")
+    for assignment in plan.assignments:
+        for segment in assignment.segments or ():
+            yield assignment, segment
 
 
 def as_csv(plan: Plan) -> str:
@@ -33,25 +33,26 @@ def as_csv(plan: Plan) -> str:
     text = StringIO()
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(COLUMNS)
-    for one, segment in [*stretches(plan), *((one, None) for one in plan.assignments if not one.segments)]:
-        when = ("", "", one.nodes + one.spare_nodes) if segment is None else (segment.start, segment.end, segment.nodes)
-        gpus = when[2] * one.gpus // one.nodes
-        rows.writerow((one.job, one.workload, one.kind, one.status, *when, one.node, gpus, one.offer, one.sourcing,
-                       one.late_days or 0))
+    for assignment, segment in [*stretches(plan), *((part, None) for part in plan.assignments if not part.segments)]:
+        nodes = assignment.nodes + assignment.spare_nodes
+        when = ("", "", nodes) if segment is None else (segment.start, segment.end, segment.nodes)
+        gpus = when[2] * assignment.gpus // assignment.nodes
+        rows.writerow((assignment.job, assignment.workload, assignment.kind, assignment.status, *when, assignment.node,
+                       gpus, assignment.offer, assignment.sourcing, assignment.late_days or 0))
     return text.getvalue()
 
 
 def as_ics(plan: Plan) -> str:
     """Return a calendar; the same plan gives the same bytes."""
     lines = ["BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//planner//portfolio//EN"]
-    for at, (one, segment) in enumerate(stretches(plan)):
-        known = f"{plan.provenance.scenario.get('name')} {one.job} {one.workload} {segment.start} {at}"
-        late = f", {one.late_days:,.1f} d late" if one.late_days else ""
+    for at, (stretch, segment) in enumerate(stretches(plan)):
+        known = f"{plan.provenance.scenario.get('name')} {stretch.job} {stretch.workload} {segment.start} {at}"
+        late = f", {stretch.late_days:,.1f} d late" if stretch.late_days else ""
         lines += ["BEGIN:VEVENT", f"UID:{sha256(known.encode()).hexdigest()[:32]}@planner",
                   f"DTSTAMP:{_stamp(segment.start)}", f"DTSTART:{_stamp(segment.start)}",
                   f"DTEND:{_stamp(segment.end)}",
-                  f"SUMMARY:{_text(f'{one.workload}: {segment.nodes:,} x {one.node}')}",
-                  f"DESCRIPTION:{_text(f'{one.stack}, {one.offer}{late}')}", "END:VEVENT"]
+                  f"SUMMARY:{_text(f'{stretch.workload}: {segment.nodes:,} x {stretch.node}')}",
+                  f"DESCRIPTION:{_text(f'{stretch.stack}, {stretch.offer}{late}')}", "END:VEVENT"]
     return "".join(f"{folded}\r\n" for line in [*lines, "END:VCALENDAR"] for folded in _folded(line))
 
 

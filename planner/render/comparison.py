@@ -28,125 +28,130 @@ SERVED = (Head("hardware, offer and layout"), Head("GPUs", True), Head("USD/h", 
           Head("p95\nTTFT\nTPOT", True), Head("J per\ntoken", True))
 
 
-def of_services(found: Sequence[Compared]) -> bool:
+def of_services(plans: Sequence[Compared]) -> bool:
     """Say whether the rows are of services: some has replicas that do not end."""
-    return any(is_endless(a) for one in found for a in one.assignments)
+    return any(is_endless(a) for compared in plans for a in compared.assignments)
 
 
-def render_comparison_line(found: Sequence[Compared]) -> str:
+def render_comparison_line(plans: Sequence[Compared]) -> str:
     """Return the best row in one line, as `--quiet` prints it."""
-    best = found[0].row
-    if of_portfolio(found):
+    best = plans[0].row
+    if of_portfolio(plans):
         return f"Best alone: {best.node}, {best.offer}, all jobs for {show_usd(best.cost_usd or 0.0)}"
     if best.cost_usd is None or best.duration_days is None:
-        return f"None of {len(found)} candidates has a plan"
-    price = (f"{show_usd(best.cost_usd / best.duration_days / 24)}/h" if of_services(found) else
+        return f"None of {len(plans)} candidates has a plan"
+    price = (f"{show_usd(best.cost_usd / best.duration_days / 24)}/h" if of_services(plans) else
              f"{days(best.duration_days)} for {show_usd(best.cost_usd)}")
-    return f"Best of {sum(bool(one.assignments) for one in found)}: {best.gpus:,} x {best.gpu}, {best.offer}, {price}"
+    count = sum(bool(compared.assignments) for compared in plans)
+    return f"Best of {count}: {best.gpus:,} x {best.gpu}, {best.offer}, {price}"
 
 
-def render_comparison(found: list[Compared], console: Console, *, traced: bool = False, full: bool = False) -> None:
+def render_comparison(compared: list[Compared], console: Console, *, traced: bool = False, full: bool = False) -> None:
     """Print the comparison, in full or on a screen; traced: with the lines that lead figures back to the catalog."""
     page = Page(console)
-    if not full or of_portfolio(found):
-        _show_short(page, found, traced=traced)
+    if not full or of_portfolio(compared):
+        _show_short(page, compared, traced=traced)
         return
-    page.paragraph(render_comparison_line(found), "bold")
-    plans, without = [one for one in found if one.assignments], [one.row for one in found if not one.assignments]
+    page.paragraph(render_comparison_line(compared), "bold")
+    plans = [plan for plan in compared if plan.assignments]
+    without = [plan.row for plan in compared if not plan.assignments]
     if plans:
         page.console.print()
-        serves = of_services(found)
-        page.table(SERVED if serves else TRAINED, [(_served if serves else _trained)(one) for one in plans], gap=1)
+        serves = of_services(compared)
+        page.table(SERVED if serves else TRAINED, [(_served if serves else _trained)(plan) for plan in plans], gap=1)
         if not serves:
             show_evidence(page, plans)
-            _purchases(page, found)
-            _sensitivity(page, found)
+            _purchases(page, compared)
+            _sensitivity(page, compared)
     if without:
         page.heading("Without a plan")
         page.facts([(row.node, f"{row.offer or 'not offered'}: {row.why_not}") for row in without])
     if traced:
-        _show_trace(page, found)
+        _show_trace(page, compared)
 
 
-def _show_short(page: Page, found: list[Compared], *, traced: bool) -> None:
-    page.paragraph(render_comparison_line(found), "bold")
-    show_lines(page, found)
-    _purchases(page, found, MOST_BOUGHT)
-    if not of_services(found) and not of_portfolio(found):
-        _margin(page, found)
+def _show_short(page: Page, plans: list[Compared], *, traced: bool) -> None:
+    page.paragraph(render_comparison_line(plans), "bold")
+    show_lines(page, plans)
+    _purchases(page, plans, MOST_BOUGHT)
+    if not of_services(plans) and not of_portfolio(plans):
+        _margin(page, plans)
     if traced:
-        _show_trace(page, found)
-    if not of_portfolio(found):
+        _show_trace(page, plans)
+    if not of_portfolio(plans):
         page.paragraph("-v shows intervals, energy, sensitivity and every row", "dim")
 
 
-def _show_trace(page: Page, found: list[Compared]) -> None:
+def _show_trace(page: Page, plans: list[Compared]) -> None:
     page.heading("Where the figures come from")
-    for one in found:
-        for at, line in enumerate(trace(one)):
-            page.paragraph(f"{one.row.node}, {one.row.offer}: {line}" if at == 0 else f"  {line}")
+    for compared in plans:
+        for at, line in enumerate(trace(compared)):
+            page.paragraph(f"{compared.row.node}, {compared.row.offer}: {line}" if at == 0 else f"  {line}")
 
 
-def _span(one: Compared) -> str:
+def _span(compared: Compared) -> str:
     """Return the cost at the ends of the 90% interval of the step time."""
-    speed = next(swing for swing in tornado(one) if swing.what == "MFU")
+    speed = next(swing for swing in tornado(compared) if swing.what == "MFU")
     for unit, suffix in ((1e6, "M"), (1e3, "k")):
         if speed.high >= unit:
             return f"{speed.low / unit:,.4g} to {speed.high / unit:,.4g} {suffix}"
     return f"{speed.low:,.4g} to {speed.high:,.4g}"
 
 
-def _purchases(page: Page, found: list[Compared], most: int | None = None) -> None:
+def _purchases(page: Page, plans: list[Compared], most: int | None = None) -> None:
     """Print what buying binds, and when it pays."""
-    bought = [(one, one.assignment.purchase) for one in found if one.assignment and one.assignment.purchase]
+    bought = [(compared, compared.assignment.purchase) for compared in plans if compared.assignment
+              and compared.assignment.purchase]
     if not bought:
         return
     page.heading("Bought")
     columns = (Head("hardware"), Head("capital", True), Head("running\na month", True),
                Head("USD per\nuseful\nGPU-hour", True), Head("pays\nafter", True), Head("pays\nabove", True))
     page.table(columns, [
-        (one.row.node, show_usd(what.capex_usd), show_usd(what.opex_usd_per_month),
+        (compared.row.node, show_usd(what.capex_usd), show_usd(what.opex_usd_per_month),
          f"{what.usd_per_useful_gpu_hour:,.2f}",
-         _when(one, "never" if one.row.break_even_months is None else f"{one.row.break_even_months:,.1f} months"),
-         _when(one, "never" if one.break_even_utilization is None else f"{one.break_even_utilization:.0%} in use"))
-        for one, what in bought[:most]], gap=1 if most is None else 0)
-    rent = next((one.rent_usd for one, _ in bought if one.rent_usd is not None), None)
+         _when(compared,
+               "never" if compared.row.break_even_months is None else f"{compared.row.break_even_months:,.1f} months"),
+         _when(compared,
+               "never" if compared.break_even_utilization is None else f"{compared.break_even_utilization:.0%} in use"))
+        for compared, what in bought[:most]], gap=1 if most is None else 0)
+    rent = next((compared.rent_usd for compared, _ in bought if compared.rent_usd is not None), None)
     if rent is not None:
         page.paragraph(f"Against the cheapest rented plan above, job after job: {show_usd(rent)} each. After: "
                        f"months until less cash is spent, in use {bought[0][1].utilization:.0%} of the time, resale "
                        "not counted. Above: time in use from which owning costs less over the life of the nodes")
 
 
-def _when(one: Compared, text: str) -> str:
-    return "-" if one.rent_usd is None else text
+def _when(compared: Compared, text: str) -> str:
+    return "-" if compared.rent_usd is None else text
 
 
-def _sensitivity(page: Page, found: list[Compared]) -> None:
+def _sensitivity(page: Page, plans: list[Compared]) -> None:
     """Print how far the cost of the best plan of each kind moves, and how far the best is from the next."""
-    best = {one.row.kind: one for one in reversed(found) if one.assignment is not None}
-    chosen = [one for one in found if one in best.values()]
+    best = {plan.row.kind: plan for plan in reversed(plans) if plan.assignment is not None}
+    chosen = [plan for plan in plans if plan in best.values()]
     if not chosen:
         return
     page.heading("Sensitivity (everything else fixed)")
     columns = (Head("hardware and offer"), Head("what changes"), Head("cost", True), Head("", False))
     rows = []
-    widest = max(swing.high - swing.low for one in chosen for swing in tornado(one)) or 1.0
-    for one in chosen:
-        for at, swing in enumerate(tornado(one)):
-            rows.append((f"{one.row.node}, {one.row.offer}" if at == 0 else "",
+    widest = max(swing.high - swing.low for plan in chosen for swing in tornado(plan)) or 1.0
+    for compared in chosen:
+        for at, swing in enumerate(tornado(compared)):
+            rows.append((f"{compared.row.node}, {compared.row.offer}" if at == 0 else "",
                          f"{swing.what}\n{swing.at_low} to {swing.at_high}",
                          f"{show_usd(swing.low)}\nto {show_usd(swing.high)}",
                          ("█" if page.unicode else "#") * round(CELLS * (swing.high - swing.low) / widest)))
     page.table(columns, rows, gap=0)
-    _margin(page, found)
+    _margin(page, plans)
 
 
-def _margin(page: Page, found: list[Compared]) -> None:
+def _margin(page: Page, compared: list[Compared]) -> None:
     """Say how far the cheapest plan is from the next on other terms."""
-    plans = sorted((one.row.cost_usd, at) for at, one in enumerate(found) if one.row.cost_usd is not None)
+    plans = sorted((plan.row.cost_usd, at) for at, plan in enumerate(compared) if plan.row.cost_usd is not None)
     if len(plans) < 2 or plans[1][0] <= plans[0][0] or plans[0][0] <= 0:
         return
-    rise, (best, after) = plans[1][0] / plans[0][0] - 1, (found[at] for _, at in plans[:2])
+    rise, (best, after) = plans[1][0] / plans[0][0] - 1, (compared[at] for _, at in plans[:2])
     by = f"by {rise:.1%}" if rise < 9 else f"{1 + rise:,.0f} times"
     idle = best.offer is not None and best.assignment is not None and (
         best.offer.commitment > (best.assignment.duration_days or 0.0) * DAY)
@@ -155,8 +160,8 @@ def _margin(page: Page, found: list[Compared]) -> None:
                    f"{after.row.node} ({whence(after)}) is")
 
 
-def _trained(one: Compared) -> tuple[str, ...]:
-    row, a = one.row, one.assignment
+def _trained(compared: Compared) -> tuple[str, ...]:
+    row, a = compared.row, compared.assignment
     assert a is not None
     assert row.duration_days is not None
     whole = a.duration_interval90_days if isinstance(a, TrainingAssignment) else None
@@ -165,17 +170,18 @@ def _trained(one: Compared) -> tuple[str, ...]:
     emitted = "-" if kg is None else f"{kg / 1e3:,.1f} t" if kg >= 1e3 else f"{kg:,.1f} kg"
     duration = f"{round_up(row.duration_days, 1):,}"
     return (f"{row.node}, {row.offer}", f"{row.gpus:,}", f"{duration}\n{low:,.1f} to {high:,.1f}",
-            f"{row.mfu:.2f}", f"{show_usd(row.cost_usd or 0.0)}\n{_span(one)}\n{row.usd_per_million_tokens:,.3g} USD",
+            f"{row.mfu:.2f}",
+            f"{show_usd(row.cost_usd or 0.0)}\n{_span(compared)}\n{row.usd_per_million_tokens:,.3g} USD",
             f"{show_kwh(row.energy_kwh or 0.0)}\n{emitted}")
 
 
-def _served(one: Compared) -> tuple[str, ...]:
-    row, served = one.row, one.row.serving
+def _served(compared: Compared) -> tuple[str, ...]:
+    row, served = compared.row, compared.row.serving
     assert served is not None
     assert row.cost_usd is not None
     assert row.duration_days is not None
-    layouts = "; ".join(brief(a) for a in one.assignments)
-    levels = [a.serving for a in one.assignments if a.serving]
+    layouts = "; ".join(brief(a) for a in compared.assignments)
+    levels = [a.serving for a in compared.assignments if a.serving]
     ttft, tpot = (max(getattr(level, name).p95 for level in levels) for name in ("ttft_seconds", "tpot_seconds"))
     return (f"{row.node}, {row.offer}\n{layouts}", f"{row.gpus:,}", f"{row.cost_usd / row.duration_days / 24:,.2f}",
             f"{served.usd_per_million_input_tokens:,.3f}\n{served.usd_per_million_output_tokens:,.3f}",

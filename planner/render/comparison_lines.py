@@ -19,23 +19,23 @@ MOST_REASONS = 4
 INDENT = 2
 
 
-def show_lines(page: Page, found: Sequence[Compared]) -> None:
+def show_lines(page: Page, compared: Sequence[Compared]) -> None:
     """Print the best rows, and why some have no plan."""
-    plans = [one for one in found if one.assignments]
-    without = [one for one in found if not one.assignments]
+    plans = [plan for plan in compared if plan.assignments]
+    without = [plan for plan in compared if not plan.assignments]
     if plans:
         page.console.print()
         heads, row = _table(plans)
         page.lines([Head("hardware"), Head("from"), *(Head(head, True) for head in heads)],
-                   [(one.row.node, whence(one), f"{one.row.gpus:,}", *row(one)) for one in plans[:MOST_ROWS]])
+                   [(plan.row.node, whence(plan), f"{plan.row.gpus:,}", *row(plan)) for plan in plans[:MOST_ROWS]])
         if len(plans) > MOST_ROWS:
             page.paragraph(f"{' ' * INDENT}{len(plans) - MOST_ROWS} more with -v")
     show_evidence(page, plans[:MOST_ROWS])
     if without:
         page.heading("Without a plan")
-        for one in without[:MOST_REASONS]:
-            name = f"{' ' * INDENT}{one.row.node}, {whence(one)}: "
-            page.paragraph(name + shortened(one.row.why_not or "", page.console.width - len(name)))
+        for lacking in without[:MOST_REASONS]:
+            name = f"{' ' * INDENT}{lacking.row.node}, {whence(lacking)}: "
+            page.paragraph(name + shortened(lacking.row.why_not or "", page.console.width - len(name)))
         if len(without) > MOST_REASONS:
             page.paragraph(f"{' ' * INDENT}{len(without) - MOST_REASONS} more with -v")
 
@@ -43,10 +43,10 @@ def show_lines(page: Page, found: Sequence[Compared]) -> None:
 def show_evidence(page: Page, plans: Sequence[Compared]) -> None:
     """Print what published runs the speeds are held against, once for all nodes of which it is the same."""
     said: dict[str, list[str]] = {}
-    for one in plans:
-        if one.row.evidence is not None:
-            text = f"{one.assignments[0].stack}: {held_against(one.row.evidence, 'speed')}"
-            said.setdefault(text, []).append(one.row.node)
+    for plan in plans:
+        if plan.row.evidence is not None:
+            text = f"{plan.assignments[0].stack}: {held_against(plan.row.evidence, 'speed')}"
+            said.setdefault(text, []).append(plan.row.node)
     for text, nodes in said.items():
         page.paragraph(f"{', '.join(dict.fromkeys(nodes))} with {text}", "dim")
 
@@ -58,31 +58,31 @@ SERVED = ("GPUs", "USD/h", "TTFT", "TPOT", "USD/M output")
 MANY = ("GPUs at most", "cost", "late", "rejected")
 
 
-def of_portfolio(found: Sequence[Compared]) -> bool:
+def of_portfolio(plans: Sequence[Compared]) -> bool:
     """Say whether the rows are of many jobs together."""
-    return any(a.job for one in found for a in one.assignments)
+    return any(a.job for compared in plans for a in compared.assignments)
 
 
 def _table(plans: Sequence[Compared]) -> tuple[tuple[str, ...], Callable[[Compared], tuple[str, ...]]]:
     """Return the heads after hardware and source, and what stands below those after the first."""
     if of_portfolio(plans):
         return MANY, _many
-    return (SERVED, _served) if any(a.serving for one in plans for a in one.assignments) else (TRAINED, _trained)
+    return (SERVED, _served) if any(a.serving for plan in plans for a in plan.assignments) else (TRAINED, _trained)
 
 
-def _many(one: Compared) -> tuple[str, ...]:
-    row = one.row
+def _many(compared: Compared) -> tuple[str, ...]:
+    row = compared.row
     return "-" if row.cost_usd is None else show_usd(row.cost_usd), f"{row.late or 0:,}", f"{row.rejected or 0:,}"
 
 
-def _trained(one: Compared) -> tuple[str, ...]:
-    row = one.row
+def _trained(compared: Compared) -> tuple[str, ...]:
+    row = compared.row
     return ("-" if row.duration_days is None else days(row.duration_days), f"{row.mfu or 0:.2f}",
             "-" if row.cost_usd is None else show_usd(row.cost_usd), f"{row.usd_per_million_tokens or 0:,.3g}")
 
 
-def _served(one: Compared) -> tuple[str, ...]:
-    row, levels = one.row, [a.serving for a in one.assignments if a.serving]
+def _served(compared: Compared) -> tuple[str, ...]:
+    row, levels = compared.row, [a.serving for a in compared.assignments if a.serving]
     hourly = "-" if not row.cost_usd or not row.duration_days else f"{row.cost_usd / row.duration_days / 24:,.2f}"
     slowest = [max((getattr(level, name) for level in levels), key=lambda each: each.p95)
                for name in ("ttft_seconds", "tpot_seconds")]
@@ -90,10 +90,11 @@ def _served(one: Compared) -> tuple[str, ...]:
             f"{row.serving.usd_per_million_output_tokens:,.3g}" if row.serving else "-")
 
 
-def whence(one: Compared) -> str:
+def whence(compared: Compared) -> str:
     """Return the provider, with terms that are not the usual; or whose the nodes are."""
-    if one.offer is None:
-        return one.row.offer or "not offered"
-    if one.offer.how != "rent":
-        return {"buy": "bought", "owned": "owned"}[one.offer.how]
-    return one.offer.provider if one.offer.term == "on-demand" else f"{one.offer.provider} {one.offer.term}"
+    if compared.offer is None:
+        return compared.row.offer or "not offered"
+    offer = compared.offer
+    if offer.how != "rent":
+        return {"buy": "bought", "owned": "owned"}[offer.how]
+    return offer.provider if offer.term == "on-demand" else f"{offer.provider} {offer.term}"

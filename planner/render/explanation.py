@@ -22,10 +22,10 @@ _GOALS: dict[str, Goal] = {name: goal for goal, name in NAMES.items()}
 def render_explanation_line(explanation: Explanation) -> str:
     """Return the explanation in one line, as `--quiet` prints it."""
     if explanation.why_not:
-        return "; ".join(_sentence(one) for one in explanation.why_not)
+        return "; ".join(_sentence(why_not) for why_not in explanation.why_not)
     if explanation.infeasible is not None:
         return infeasible_sentence(explanation.infeasible)
-    binding = [one.limit.replace("_", " ") for one in explanation.worth if one.binds]
+    binding = [worth.limit.replace("_", " ") for worth in explanation.worth if worth.binds]
     return f"{_answer(explanation)}. Binding: {', '.join(binding) or 'nothing'}"
 
 
@@ -42,8 +42,8 @@ def render_explanation(explanation: Explanation, console: Console) -> None:
         page.paragraph(_answer(explanation), "bold")
     if (close := close_call_sentence(_plan(explanation), settled=True)) is not None:
         page.paragraph(close)
-    for one in explanation.why_not:
-        _show_choice(page, one)
+    for why_not in explanation.why_not:
+        _show_choice(page, why_not)
     if explanation.worth:
         _show_worth(page, explanation)
 
@@ -58,23 +58,23 @@ def _plan(explanation: Explanation) -> Plan:
                 doubt=explanation.doubt, infeasible=explanation.infeasible)
 
 
-def _sentence(one: WhyNot) -> str:
-    return f"Not {_asked(one)}: {one.because}" if one.verdict != "is the plan" else f"{_asked(one)}: {one.because}"
+def _sentence(why_not: WhyNot) -> str:
+    return f"{'Not ' if why_not.verdict != 'is the plan' else ''}{_asked(why_not)}: {why_not.because}"
 
 
-def _asked(one: WhyNot) -> str:
-    return ", ".join(f"{key}={value}" for key, value in one.asked.items())
+def _asked(why_not: WhyNot) -> str:
+    return ", ".join(f"{key}={value}" for key, value in why_not.asked.items())
 
 
-def _show_choice(page: Page, one: WhyNot) -> None:
+def _show_choice(page: Page, why_not: WhyNot) -> None:
     """Print what becomes of one choice: verdict, reason, and the best plan with it."""
-    page.heading(f"Why not {_asked(one)}")
-    page.paragraph(f"{one.verdict.capitalize()}: {one.because}")
-    if one.assignment is not None and one.verdict != "is the plan":
-        a = one.assignment
+    page.heading(f"Why not {_asked(why_not)}")
+    page.paragraph(f"{why_not.verdict.capitalize()}: {why_not.because}")
+    if why_not.assignment is not None and why_not.verdict != "is the plan":
+        a = why_not.assignment
         page.facts([("best with it", f"{a.nodes:,} x {a.node}, {brief(a)}"), ("offer", a.offer or "-")])
-    if one.infeasible is not None:
-        show_infeasible(page, one.infeasible)
+    if why_not.infeasible is not None:
+        show_infeasible(page, why_not.infeasible)
 
 
 def _show_worth(page: Page, explanation: Explanation) -> None:
@@ -84,14 +84,15 @@ def _show_worth(page: Page, explanation: Explanation) -> None:
     def shown(value: float | None) -> str:
         return "not proven" if value is None else "nothing" if value == 0 else show_amount(goal, value)
 
-    def row(one: Worth) -> tuple[str, ...]:
-        words = one.limit.replace("_", " ").replace(".", " ") if is_portfolio(plan) else one.limit.replace("_", " ")
-        without = "-" if one.without is None and one.saves is not None else shown(one.without)
-        return (words, one.given, one.used, "yes" if one.binds else "no",
-                f"{one.unit}: {shown(one.saves)}" + (f" (pays from {one.pays_from} on)" if one.pays_from else ""),
+    def row(worth: Worth) -> tuple[str, ...]:
+        words = worth.limit.replace("_", " ").replace(".", " ") if is_portfolio(plan) else worth.limit.replace("_", " ")
+        without = "-" if worth.without is None and worth.saves is not None else shown(worth.without)
+        return (words, worth.given, worth.used, "yes" if worth.binds else "no",
+                f"{worth.unit}: {shown(worth.saves)}" + (f" (pays from {worth.pays_from} on)"
+                                                         if worth.pays_from else ""),
                 without)
 
     serves = plan.assignments and not is_portfolio(plan) and is_endless(plan.assignments[0])
     page.heading(f"What the limits cost in {MONTH_DAYS:g} days" if serves else "What the limits cost")
     page.table((Head("limit"), Head("given"), Head("used"), Head("binds"), Head("one unit more saves"),
-                Head("without it saves")), [row(one) for one in explanation.worth])
+                Head("without it saves")), [row(worth) for worth in explanation.worth])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from planner.answer.assignment import Assignment, TrainingAssignment
 from planner.answer.bought import Bought
 from planner.answer.breakdown import Evidence, Memory, Time
-from planner.answer.level import Percentiles, Replayed, Serving
+from planner.answer.level import Percentiles, Replayed, ServingFigures
 from planner.answer.show_as import Group, ShowAs
 from planner.render.figures import days, in_unit, milliseconds, percent
 from planner.render.layout_text import axes, in_words, prompts_of
@@ -27,7 +27,7 @@ LONG = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class LabeledFigure:
     """One figure as people read it, with its unit."""
 
     label: str
@@ -36,7 +36,7 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FigurePart:
     """A named part of a whole: its number, the unit of that, and its share of the whole, 0 to 1."""
 
     label: str
@@ -45,29 +45,29 @@ class Part:
     share: float
 
 
-def facts(a: Assignment, confidence: float | None = None) -> list[Fact]:
+def facts(a: Assignment, confidence: float | None = None) -> list[LabeledFigure]:
     """Return all facts of an assignment, group by group; `confidence` is that of the memory verdict, 0 to 1."""
     speed = _trained(a) if a.serving is None else _served(a, a.serving)
     groups: dict[Group, Iterator[tuple[str, str]]] = {
         "hardware": _hardware(a), "layout": _layout(a), "memory": _memory(a.memory, confidence), "performance": speed,
         "level": _replayed(a.serving.replayed if a.serving else None), "cost": _cost(a), "purchase": _purchase(a)}
-    return [Fact(label, value, group) for group, pairs in groups.items()
+    return [LabeledFigure(label, value, group) for group, pairs in groups.items()
             for label, value in (*pairs, *_shown(a, group))]
 
 
-def memory_parts(memory: Memory, most: int | None = None) -> list[Part]:
+def memory_parts(memory: Memory, most: int | None = None) -> list[FigurePart]:
     """Return what takes a GPU's memory, at most so many parts; shares are of what is usable."""
-    return [Part(label, f"{size / GIB:,.2f}", "GiB", size / memory.usable_bytes)
+    return [FigurePart(label, f"{size / GIB:,.2f}", "GiB", size / memory.usable_bytes)
             for label, size in _largest(memory.components.model_dump(), most)]
 
 
-def time_parts(time: Time, most: int | None = None) -> list[Part]:
+def time_parts(time: Time, most: int | None = None) -> list[FigurePart]:
     """Return what takes the time of a step, in at most so many parts."""
     step = time.step_seconds
     if step >= LONG:
-        return [Part(label, f"{seconds:,.1f}", "s", seconds / step)
+        return [FigurePart(label, f"{seconds:,.1f}", "s", seconds / step)
                 for label, seconds in _largest(time.components.model_dump(), most)]
-    return [Part(label, milliseconds(seconds, step), "ms", seconds / step)
+    return [FigurePart(label, milliseconds(seconds, step), "ms", seconds / step)
             for label, seconds in _largest(time.components.model_dump(), most)]
 
 
@@ -81,20 +81,20 @@ def _largest(parts: dict[str, float], most: int | None) -> list[tuple[str, float
     return [*kept, (f"{len(others)} others", sum(amount for _, amount in others))]
 
 
-def latencies(serving: Serving) -> tuple[list[str], list[list[str]]]:
+def latencies(serving: ServingFigures) -> tuple[list[str], list[list[str]]]:
     """Return heads and rows of TTFT and TPOT: the target, and the percentiles as computed, and as replayed where they
     were; what a target asks for beside p50 and p95 is a column.
     """
-    found = serving.replayed
-    rows = [("first token (TTFT)", serving.ttft_seconds, found and found.ttft_seconds),
-            ("each token (TPOT)", serving.tpot_seconds, found and found.tpot_seconds)]
+    replay = serving.replayed
+    rows = [("first token (TTFT)", serving.ttft_seconds, replay and replay.ttft_seconds),
+            ("each token (TPOT)", serving.tpot_seconds, replay and replay.tpot_seconds)]
     if not serving.tpot_seconds.p50:
         del rows[1]
     if serving.e2e_seconds is not None:
-        rows.append(("last token (E2E)", serving.e2e_seconds, found and found.e2e_seconds))
+        rows.append(("last token (E2E)", serving.e2e_seconds, replay and replay.e2e_seconds))
     asked = [each.asked for _, each, _ in rows if each.asked]
-    columns = ["p50", "p95", *sorted({one.at for one in asked} - {"p50", "p95"})]
-    ways = ["computed", "replayed"] if found else ["computed"]
+    columns = ["p50", "p95", *sorted({target.at for target in asked} - {"p50", "p95"})]
+    ways = ["computed", "replayed"] if replay else ["computed"]
     heads = [*(["target"] if asked else []), *(f"{way} {column}" for way in ways for column in columns)]
     return heads, [[label, *([_target(computed)] if asked else []),
                     *(_at(each, column) for each in (computed, replayed) if each for column in columns)]
@@ -106,10 +106,10 @@ def _target(computed: Percentiles) -> str:
 
 
 def _at(each: Percentiles, column: str) -> str:
-    found: float | None = getattr(each, column, None)
-    if found is None and each.asked and each.asked.at == column:
-        found = each.asked.seconds
-    return "-" if found is None else show_seconds(found)
+    seconds: float | None = getattr(each, column, None)
+    if seconds is None and each.asked and each.asked.at == column:
+        seconds = each.asked.seconds
+    return "-" if seconds is None else show_seconds(seconds)
 
 
 def _shown(a: Assignment, group: Group) -> Iterator[tuple[str, str]]:
@@ -199,7 +199,7 @@ def whole_run(a: TrainingAssignment) -> str:
     """Return what whole runs take beyond steps and failures, and the days that follow; empty where it is not known."""
     if a.whole_run is None or a.duration_interval90_days is None or a.duration_days is None:
         return ""
-    (low, high), (least, most) = a.whole_run.factor90, (one * DAY for one in a.duration_interval90_days)
+    (low, high), (least, most) = a.whole_run.factor90, (day * DAY for day in a.duration_interval90_days)
     return (f"{days(a.duration_days)} of steps and failures; whole runs took {low:.2f} to {high:.2f} times that: "
             f"{show_seconds(least)} to {show_seconds(most)}, the step's interval included")
 
@@ -212,7 +212,7 @@ def _step(time: Time, lacks: str = "of it by this method") -> Iterator[tuple[str
         yield "evidence", held_against(time.evidence, "speed", lacks)
 
 
-def _served(a: Assignment, serving: Serving) -> Iterator[tuple[str, str]]:
+def _served(a: Assignment, serving: ServingFigures) -> Iterator[tuple[str, str]]:
     tokens = serving.output_tokens_per_second_per_gpu * a.gpus
     if serving.users is not None:
         yield "users", f"{serving.users:,.4g} at once, each waiting for the answer before the next question"
@@ -225,8 +225,8 @@ def _served(a: Assignment, serving: Serving) -> Iterator[tuple[str, str]]:
     if a.usd_per_node_hour is not None and tokens and serving.role != "prefill":
         usd = a.usd_per_node_hour * a.nodes / 3600
         yield "cost", f"{show_usd(usd / tokens * 1e6)} per million output tokens"
-    if (one := serving.adapters) is not None:
-        yield "adapters", f"{one.count:,} of rank {one.rank:,} at once, {show_bytes(one.bytes_per_gpu)} on a GPU"
+    if (slots := serving.adapters) is not None:
+        yield "adapters", f"{slots.count:,} of rank {slots.rank:,} at once, {show_bytes(slots.bytes_per_gpu)} on a GPU"
     if serving.memory_fraction is not None:
         yield "memory fraction", f"{serving.memory_fraction:g}, above the engine's default"
     if serving.max_batched_tokens is not None:
@@ -237,16 +237,16 @@ def _served(a: Assignment, serving: Serving) -> Iterator[tuple[str, str]]:
         yield "nodes", f"{', '.join(map(str, serving.nodes_by_hour))} by hour, from midnight"
 
 
-def _replayed(found: Replayed | None) -> Iterator[tuple[str, str]]:
-    if found is None:
+def _replayed(replayed: Replayed | None) -> Iterator[tuple[str, str]]:
+    if replayed is None:
         return
-    words = (f"{found.requests:,} requests, event by event: {percent(found.share_within_level)} met every "
-             f"latency target; replicas busy {percent(found.busy_share)} of the time")
-    words += "" if (day := found.share_within_level_of_day) is None else f"; over the day {percent(day)} did"
-    words += f"; {plural(found.preempted, 'preemption')}" if found.preempted else ""
-    yield "replayed", words + (f"; {found.rejected:,} rejected" if found.rejected else "")
-    if found.autoscaled is not None:
-        yield "autoscaler", at_best(found.autoscaled)
+    words = (f"{replayed.requests:,} requests, event by event: {percent(replayed.share_within_level)} met every "
+             f"latency target; replicas busy {percent(replayed.busy_share)} of the time")
+    words += "" if (day := replayed.share_within_level_of_day) is None else f"; over the day {percent(day)} did"
+    words += f"; {plural(replayed.preempted, 'preemption')}" if replayed.preempted else ""
+    yield "replayed", words + (f"; {replayed.rejected:,} rejected" if replayed.rejected else "")
+    if replayed.autoscaled is not None:
+        yield "autoscaler", at_best(replayed.autoscaled)
 
 
 
@@ -296,4 +296,5 @@ def _purchase(a: Assignment) -> Iterator[tuple[str, str]]:
 
 def bill(bought: Bought) -> list[tuple[str, str, str, str]]:
     """Return the bill of materials: item, count, each, USD."""
-    return [(one.item, f"{one.count:,}", show_usd(one.unit_usd), f"{one.usd:,.0f}") for one in bought.bill]
+    return [(bill_item.item, f"{bill_item.count:,}", show_usd(bill_item.unit_usd), f"{bill_item.usd:,.0f}")
+            for bill_item in bought.bill]

@@ -38,7 +38,7 @@ def _yes_or_no(plan: Plan) -> str:
     if counted is None:
         return ""
     model, these = plan.provenance.scenario["workload"]["model"], f"{counted.gpus:,} x {counted.gpu}"
-    does, does_not = ([METHODS.get(one, one) for one, holds in counted.holds.items() if holds is answer]
+    does, does_not = ([METHODS.get(method, method) for method, holds in counted.holds.items() if holds is answer]
                       for answer in (True, False))
     verb, negated = ("hold", "do not hold") if counted.gpus > 1 else ("holds", "does not hold")
     if not does:
@@ -54,8 +54,8 @@ def _listed(names: Sequence[str]) -> str:
 def _alone(a: Assignment, plan: Plan) -> Assignment | None:
     """Return the fewest GPUs of the same kind that need nothing beside them, where `a` needs the host or flash."""
     return None if a.layout.offload.to == "none" else next(
-        (one for one in plan.alternatives
-         if (one.gpu, one.method, one.layout.offload.to) == (a.gpu, a.method, "none")), None)
+        (alternative for alternative in plan.alternatives
+         if (alternative.gpu, alternative.method, alternative.layout.offload.to) == (a.gpu, a.method, "none")), None)
 
 
 def _outside(a: Assignment, alone: Assignment | None) -> str:
@@ -83,8 +83,8 @@ def show_holding(page: Page, plan: Plan, *, full: bool) -> None:
     if not _has_several(plan):
         _show_kinds(page, plan, full=full)
     page.heading("Layouts of the fewest")
-    shown = [(label, one) for a in plan.assignments
-             for label, one in ((_called(a, plan), a), ("no offload", _alone(a, plan))) if one]
+    shown = [(label, assignment) for a in plan.assignments
+             for label, assignment in ((_called(a, plan), a), ("no offload", _alone(a, plan))) if assignment]
     rows = [(label, f"{a.gpus} x {a.gpu}: {brief(a)}, {a.memory.peak_bytes / GIB:.1f} GiB per GPU ({a.stack})"
              f"{_speed(a) if a.layout.offload.to != 'none' else ''}") for label, a in shown]
     fastest = plan.counted.fastest if plan.counted else ()
@@ -103,17 +103,17 @@ def _speed(a: Assignment) -> str:
 
 def _show_kinds(page: Page, plan: Plan, *, full: bool) -> None:
     methods = [a.workload for a in plan.assignments]
-    found: dict[str, dict[str, list[Assignment]]] = {}
+    by_kind: dict[str, dict[str, list[Assignment]]] = {}
     for assignment in (*plan.assignments, *plan.alternatives):
-        found.setdefault(assignment.gpu, {}).setdefault(assignment.workload, []).append(assignment)
+        by_kind.setdefault(assignment.gpu, {}).setdefault(assignment.workload, []).append(assignment)
     work = plan.provenance.scenario["workload"]
     page.heading(f"GPUs needed, at {work['sequence_length']} tokens a sequence")
     heads = [Head(METHODS.get(m, m), True) for m in methods]
-    kinds = sorted(found, key=lambda gpu: (-_usable(found[gpu]), gpu))
-    rows = {gpu: tuple(_count(found[gpu].get(m)) for m in methods) for gpu in kinds}
+    kinds = sorted(by_kind, key=lambda gpu: (-_usable(by_kind[gpu]), gpu))
+    rows = {gpu: tuple(_count(by_kind[gpu].get(m)) for m in methods) for gpu in kinds}
     if full:
         page.table([Head("GPU"), Head("usable GiB", True), *heads],
-                   [[gpu, f"{_usable(found[gpu]) / GIB:.1f}", *rows[gpu]] for gpu in kinds])
+                   [[gpu, f"{_usable(by_kind[gpu]) / GIB:.1f}", *rows[gpu]] for gpu in kinds])
     else:
         alike: dict[tuple[str, ...], list[str]] = {}
         for gpu in kinds:
@@ -131,11 +131,11 @@ def _usable(methods: dict[str, list[Assignment]]) -> int:
     return next(iter(methods.values()))[0].memory.usable_bytes
 
 
-def _count(found: list[Assignment] | None) -> str:
+def _count(assignments: list[Assignment] | None) -> str:
     """Return the fewest GPUs, and where these need the host's memory or flash those that do not."""
-    if found is None:
+    if assignments is None:
         return "-"
-    fewest, *alone = found
+    fewest, *alone = assignments
     if fewest.layout.offload.to == "none":
         return f"{fewest.gpus:,}"
-    return f"{fewest.gpus:,}* ({', '.join(f'{one.gpus:,}' for one in alone) or '-'})"
+    return f"{fewest.gpus:,}* ({', '.join(f'{assignment.gpus:,}' for assignment in alone) or '-'})"

@@ -143,7 +143,7 @@ def prompts_of(a: Assignment) -> str:
             else f" for prompts of {low:,} to {high:,} tokens")
 
 
-def asked_latency(found: Percentiles) -> tuple[str, str]:
+def asked_latency(percentiles: Percentiles) -> tuple[str, str]:
     """Return the percentile of a latency's target, p95 where there is none, and the latency there."""
-    at, seconds = (found.asked.at, found.asked.seconds) if found.asked else ("p95", found.p95)
+    at, seconds = (percentiles.asked.at, percentiles.asked.seconds) if percentiles.asked else ("p95", percentiles.p95)
     return at, show_seconds(seconds)

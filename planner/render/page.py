@@ -35,7 +35,7 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class FigureTable:
     """A small table under a heading: label, figure, share."""
 
     heading: str
@@ -100,18 +100,18 @@ class Page:
             grid.add_row(*map(self.text, row))
         self.console.print(Padding(grid, (0, 0, 0, 2), expand=False))
 
-    def blocks(self, left: Block, right: Block) -> None:
+    def blocks(self, left: FigureTable, right: FigureTable) -> None:
         """Print two blocks side by side, or one under the other where the console is too narrow."""
         made = [self._block(block) for block in (left, right)]
         if self.console.width < BESIDE:
-            for one in made:
-                self.console.print(one)
+            for group in made:
+                self.console.print(group)
             return
         beside = Table.grid(padding=(0, 3, 0, 0))
         beside.add_row(*made)
         self.console.print(beside)
 
-    def _block(self, block: Block) -> Group:
+    def _block(self, block: FigureTable) -> Group:
         grid = Table.grid(padding=(0, 1, 0, 0))
         grid.add_column(no_wrap=True, style="dim")
         for _ in range(2):

@@ -42,8 +42,9 @@ def show_trade_offs(page: Page, plan: Plan, *, full: bool) -> None:
         page.console.print()
     measures = [*names, *(name for name in (_FIELDS if full else ("gpus",)) if name not in names)]
     columns = (Head("point"), *(Head(name, True) for name in measures), Head("hardware and layout"))
-    rows = [(_mark(at), *(_SHOWN[name](_value(one, name)) for name in measures),
-             f"{one.nodes:,} x {one.node}, {brief(one) if full else degrees(one)}") for at, one in enumerate(points)]
+    rows = [(_mark(at), *(_SHOWN[name](_value(point, name)) for name in measures),
+             f"{point.nodes:,} x {point.node}, {brief(point) if full else degrees(point)}") for at,
+            point in enumerate(points)]
     if full:
         page.table(columns, rows)
         return
@@ -52,8 +53,8 @@ def show_trade_offs(page: Page, plan: Plan, *, full: bool) -> None:
         page.paragraph(f"  {len(rows) - MOST_POINTS} more with -v")
 
 
-def _value(one: Assignment, name: str) -> float:
-    value = getattr(one, _FIELDS[name])
+def _value(assignment: Assignment, name: str) -> float:
+    value = getattr(assignment, _FIELDS[name])
     return 0.0 if value is None else float(value)
 
 
@@ -63,7 +64,7 @@ def _mark(at: int) -> str:
 
 def _plot(points: Sequence[Assignment], down: str, across: str, height: int) -> list[str]:
     """Return the plot: the first measure falls downwards, the second runs to the right, both from least to most."""
-    heights, widths = ([_value(one, name) for one in points] for name in (down, across))
+    heights, widths = ([_value(point, name) for point in points] for name in (down, across))
     rows = [[" "] * WIDTH for _ in range(height)]
     for at in range(len(points) - 1, -1, -1):
         rows[_place(heights, at, height, reverse=True)][_place(widths, at, WIDTH)] = _mark(at)

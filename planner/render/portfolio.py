@@ -19,7 +19,7 @@ SHADES, ASCII_SHADES = " ░▒▓█", " .:+#"
 
 def is_portfolio(plan: Plan) -> bool:
     """Say whether a plan is of many jobs."""
-    return "jobs" in plan.provenance.scenario or any(one.job for one in plan.assignments)
+    return "jobs" in plan.provenance.scenario or any(assignment.job for assignment in plan.assignments)
 
 
 def portfolio_sentence(plan: Plan) -> str:
@@ -51,12 +51,12 @@ def show_portfolio(page: Page, plan: Plan) -> None:
     page.heading("Supply")
     page.table((Head("pool"), Head("nodes", True), Head("from", True), Head("until", True),
                 Head("USD", True)),
-               [(one, f"{nodes:,}", first[:10], last[:10], f"{usd:,.2f}")
-                for one, nodes, first, last, usd in _supply(plan)])
+               [(line, f"{nodes:,}", first[:10], last[:10], f"{usd:,.2f}")
+                for line, nodes, first, last, usd in _supply(plan)])
     page.heading("Money by month")
     page.table((Head("month"), Head("USD", True)),
-               [*((one.month, f"{one.usd:,.2f}") for one in plan.cash),
-                ("all", f"{sum(one.usd for one in plan.cash):,.2f}")], totals=1)
+               [*((cash.month, f"{cash.usd:,.2f}") for cash in plan.cash),
+                ("all", f"{sum(cash.usd for cash in plan.cash):,.2f}")], totals=1)
     page.heading("Proof")
     value, bound = plan.objective.value, plan.objective.bound
     assert value is not None
@@ -74,14 +74,14 @@ def _show_added(page: Page, added: Added) -> None:
     page.facts([("in the plan", "yes" if added.admitted else "no: it is rejected"),
                 ("costs", "the jobs before have no plan to compare with" if added.usd is None
                  else f"{'-' if added.usd < 0 else ''}{show_usd(abs(added.usd))} more over all jobs"),
-                *((one.workload, f"{one.was} -> {one.now}") for one in added.moved)])
+                *((moved.workload, f"{moved.was} -> {moved.now}") for moved in added.moved)])
     if not added.moved and added.usd is not None:
         page.paragraph("No other job moves.")
 
 
 def span(plan: Plan) -> tuple[datetime, datetime]:
     """Return the first and last moment that a timeline shows."""
-    moments = [moment(text) for one in plan.periods for text in (one.start, one.end)]
+    moments = [moment(text) for period in plan.periods for text in (period.start, period.end)]
     return min(moments), max(moments)
 
 
@@ -95,21 +95,23 @@ def _timeline(page: Page, plan: Plan, start: datetime, end: datetime) -> list[tu
     rows: list[tuple[str, str]] = []
     shades = SHADES if page.unicode else ASCII_SHADES
     seconds = (end - start).total_seconds()
-    for pool in dict.fromkeys(one.pool for one in plan.periods):
+    for pool in dict.fromkeys(period.pool for period in plan.periods):
         mine = [(moment(p.start), moment(p.end), p.serving + p.training, p.available)
                 for p in plan.periods if p.pool == pool]
         most = max(there for *_, there in mine)
         cells = [_share(mine, start, seconds, cell, most) for cell in range(CELLS)]
         rows.append((f"{pool}, {most:,} at most", "".join(shades[-(-round(4 * c * 1000) // 1000)] for c in cells)))
-        rows += [(f"  {one.workload} ({one.nodes + one.spare_nodes:,})", _bar(one, start, seconds, shades[-1]))
-                 for one in on_pool(plan, pool)]
+        rows += [(f"  {assignment.workload} ({assignment.nodes + assignment.spare_nodes:,})",
+                  _bar(assignment, start, seconds, shades[-1]))
+                 for assignment in on_pool(plan, pool)]
     return rows
 
 
 def on_pool(plan: Plan, pool: str) -> list[Assignment]:
     """Return what runs on a pool, in the order of the plan."""
-    offers = {one.offer for one in plan.supply if one.pool == pool}
-    return [one for one in plan.assignments if one.offer in offers and one.status == "planned"]
+    offers = {supply.offer for supply in plan.supply if supply.pool == pool}
+    return [assignment for assignment in plan.assignments if assignment.offer in offers
+            and assignment.status == "planned"]
 
 
 def _share(rows: Sequence[tuple[datetime, datetime, int, int]], start: datetime, seconds: float, cell: int,
@@ -126,8 +128,9 @@ def _share(rows: Sequence[tuple[datetime, datetime, int, int]], start: datetime,
 def _bar(assignment: Assignment, start: datetime, seconds: float, full: str) -> str:
     """Return when a job runs: every cell in which it does at all."""
     cells = [" "] * CELLS
-    for one in assignment.segments or ():
-        first, then = ((moment(text) - start).total_seconds() / seconds * CELLS for text in (one.start, one.end))
+    for segment in assignment.segments or ():
+        first, then = ((moment(text) - start).total_seconds() / seconds * CELLS
+                       for text in (segment.start, segment.end))
         for cell in range(int(first), max(int(first) + 1, -(-round(then * 1000) // 1000))):
             if cell < CELLS:
                 cells[cell] = full
@@ -142,7 +145,7 @@ def job_row(a: Assignment) -> tuple[str, str, str, str, str]:
     late = f", {a.late_days:,.1f} d late" if a.late_days else ""
     pauses = f", {plural(len(a.segments) - 1, 'pause')}" if a.kind == "training" and a.segments and len(
         a.segments) > 1 else ""
-    taken = sum((moment(one.end) - moment(one.start)).total_seconds() for one in a.segments or ())
+    taken = sum((moment(segment.end) - moment(segment.start)).total_seconds() for segment in a.segments or ())
     return (a.workload, f"{on} ({a.sourcing}){pauses}{late}", (a.start or "")[:10], (a.end or "")[:10],
             f"{taken / DAY:,.1f} d")
 
@@ -150,11 +153,11 @@ def job_row(a: Assignment) -> tuple[str, str, str, str, str]:
 def _supply(plan: Plan) -> list[tuple[str, int, str, str, float]]:
     """Return the supply with what is taken by the job together: nodes at most, first and last day, money."""
     pools: dict[str, list[tuple[int, str, str, float]]] = {}
-    for one in plan.supply:
-        kept = pools.setdefault(one.pool, [])
-        if one.sourcing in ("rent", "spot") and kept:
+    for supply in plan.supply:
+        kept = pools.setdefault(supply.pool, [])
+        if supply.sourcing in ("rent", "spot") and kept:
             nodes, first, last, usd = kept[0]
-            kept[0] = max(nodes, one.nodes), min(first, one.start), max(last, one.end), usd + one.usd
+            kept[0] = max(nodes, supply.nodes), min(first, supply.start), max(last, supply.end), usd + supply.usd
         else:
-            kept.append((one.nodes, one.start, one.end, one.usd))
+            kept.append((supply.nodes, supply.start, supply.end, supply.usd))
     return [(pool, *row) for pool, rows in pools.items() for row in rows]

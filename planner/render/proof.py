@@ -111,10 +111,10 @@ def show_defaults(page: Page, provenance: Provenance, most: int | None = None) -
     paragraph, and of lists longer than that the length.
     """
     said: dict[tuple[str, str], list[str]] = {}
-    for one in provenance.defaults:
-        named = [part.strip() for part in one.value.split(",")]
+    for default in provenance.defaults:
+        named = [part.strip() for part in default.value.split(",")]
         value = ", ".join(named) if most is None or len(named) <= most else f"{len(named)} in all"
-        said.setdefault((value, one.why), []).append(one.name)
+        said.setdefault((value, default.why), []).append(default.name)
     if most is not None:
         shown = [f"{_together(names)} {value}" for (value, _), names in said.items()]
         page.console.print()

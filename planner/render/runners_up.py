@@ -40,7 +40,7 @@ def show_runners_up(page: Page, plan: Plan) -> None:
 def _fleets(plan: Plan) -> Iterator[list[Alternative]]:
     """Yield the alternatives, those together that are one fleet."""
     for _, together in groupby(enumerate(plan.alternatives), lambda item: item[1].fleet or -item[0]):
-        yield [one for _, one in together]
+        yield [alternative for _, alternative in together]
 
 
 def _lines(fleets: Sequence[Sequence[Alternative]], plan: Plan) -> Iterator[tuple[str, str, str, str]]:
@@ -48,7 +48,7 @@ def _lines(fleets: Sequence[Sequence[Alternative]], plan: Plan) -> Iterator[tupl
     seen: set[str] = set()
     best = {a.offer for a in plan.assignments}
     # what is as good on the same nodes tells least
-    for fleet in sorted(fleets, key=lambda one: one[0].why.startswith("same") and one[0].offer in best):
+    for fleet in sorted(fleets, key=lambda other: other[0].why.startswith("same") and other[0].offer in best):
         name, time, cost, why = _line(fleet, plan)
         if name in seen:
             name += f", {_from(fleet[0])}"
@@ -57,14 +57,14 @@ def _lines(fleets: Sequence[Sequence[Alternative]], plan: Plan) -> Iterator[tupl
             yield name, time, cost, why
 
 
-def _from(one: Assignment) -> str:
-    return {"buy": "bought", "owned": "owned"}.get(one.sourcing or "", (one.offer or "").split(" ")[0])
+def _from(assignment: Assignment) -> str:
+    return {"buy": "bought", "owned": "owned"}.get(assignment.sourcing or "", (assignment.offer or "").split(" ")[0])
 
 
 def _line(fleet: Sequence[Alternative], plan: Plan) -> tuple[str, str, str, str]:
     first, gpus = fleet[0], Counter[str]()
-    for one in fleet:
-        gpus[one.gpu] += one.gpus
+    for alternative in fleet:
+        gpus[alternative.gpu] += alternative.gpus
     name = " + ".join(f"{count:,} x {gpu}" for gpu, count in gpus.items()) + f", {first.layout.precision}"
     if len(fleet) == 1:
         name = _name(first, next((a for a in plan.assignments if a.workload == first.workload), plan.assignments[0]))
@@ -76,20 +76,20 @@ def _cost(fleet: Sequence[Alternative]) -> str:
     """Return the cost, of a service that of an hour."""
     if fleet[0].serving is None:
         return "" if fleet[0].cost_usd is None else show_usd(fleet[0].cost_usd)
-    return show_usd(sum((one.usd_per_node_hour or 0.0) * one.nodes for one in fleet)) + "/h"
+    return show_usd(sum((alternative.usd_per_node_hour or 0.0) * alternative.nodes for alternative in fleet)) + "/h"
 
 
-def _name(one: Alternative, best: Assignment) -> str:
+def _name(alternative: Alternative, best: Assignment) -> str:
     """Return what tells an alternative from the plan: hardware, whose it is, or what of the layout is not the same."""
     parts = []
-    if (one.node, one.nodes, one.gpus) != (best.node, best.nodes, best.gpus):
-        parts.append(f"{one.gpus:,} x {one.gpu}")
-    if one.offer != best.offer and (parts == [] or one.sourcing != best.sourcing):
-        parts.append(_from(one))
+    if (alternative.node, alternative.nodes, alternative.gpus) != (best.node, best.nodes, best.gpus):
+        parts.append(f"{alternative.gpus:,} x {alternative.gpu}")
+    if alternative.offer != best.offer and (parts == [] or alternative.sourcing != best.sourcing):
+        parts.append(_from(alternative))
     if not parts:
-        parts = list(differences(one, best))[:DIFFERENCES]
-    if one.layout.precision != best.layout.precision:
-        parts.append(one.layout.precision)
+        parts = list(differences(alternative, best))[:DIFFERENCES]
+    if alternative.layout.precision != best.layout.precision:
+        parts.append(alternative.layout.precision)
     return ", ".join(parts) or "same axes, other stages"
 
 

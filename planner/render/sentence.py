@@ -108,17 +108,17 @@ def infeasible_sentence(infeasible: Infeasible) -> str:
     return line
 
 
-def largest_sentence(what: str, found: Largest[Any]) -> str:
+def largest_sentence(what: str, largest: Largest[Any]) -> str:
     """Return the largest micro-batch, sequence or model that fits, and by how much the next one misses."""
     unit = {"micro-batch": " sequences", "sequence": " tokens"}.get(what, "")
     shown = {"micro-batch": "{:,}", "sequence": "{:,}"}.get(what, "{}")
     beyond = ""
-    if found.beyond is not None:
-        missing = f"{show_bytes(found.missing_bytes)} more" if found.missing_bytes else "more than the host has"
-        beyond = f"; {shown.format(found.beyond)} needs {missing}"
-    if found.value is None:
+    if largest.beyond is not None:
+        missing = f"{show_bytes(largest.missing_bytes)} more" if largest.missing_bytes else "more than the host has"
+        beyond = f"; {shown.format(largest.beyond)} needs {missing}"
+    if largest.value is None:
         return f"No {what} fits{beyond}"
-    return f"Largest {what} that fits: {shown.format(found.value)}{unit}{beyond}"
+    return f"Largest {what} that fits: {shown.format(largest.value)}{unit}{beyond}"
 
 
 def levers_sentence(levers: Sequence[Lever]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.answer.assignment import Assignment
-from planner.answer.level import Autoscaled, Serving
+from planner.answer.level import Autoscaled, ServingFigures
 from planner.answer.schema import Plan
 from planner.jobs.serving.estimate import ANSWERED
 from planner.render.layout_text import prompts_of
@@ -85,7 +85,7 @@ def capacity_sentence(assignment: Assignment, asked: float | None = None, *, off
             f"{serving.requests_per_second:,.4g} requests/s{load}{_targets(serving)}")
 
 
-def _targets(serving: Serving) -> str:
+def _targets(serving: ServingFigures) -> str:
     """Return which latency targets are met, and by how much the others are missed; empty where none is set."""
     said = []
     for name, latency in (("TTFT", serving.ttft_seconds), ("TPOT", serving.tpot_seconds), ("E2E", serving.e2e_seconds)):
@@ -95,7 +95,7 @@ def _targets(serving: Serving) -> str:
             verdict = "met" if over <= 0 else f"missed by {show_seconds(over)} ({share:+.0%})"
             said.append(f"{name} {show_seconds(asked.seconds)} of {show_seconds(asked.target_seconds)} at {asked.at} "
                         f"{verdict}")
-    return "".join(f"; {one}" for one in said)
+    return "".join(f"; {text}" for text in said)
 
 
 def hourly(plan: Plan) -> float | None:

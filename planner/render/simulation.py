@@ -12,34 +12,34 @@ from planner.units import plural, show_seconds
 _LABELS = {"ttft": "TTFT", "tpot": "TPOT", "e2e": "whole", "queue": "queue"}
 
 
-def simulation_sentence(found: Simulation) -> str:
+def simulation_sentence(simulation: Simulation) -> str:
     """Return how many of the requests met the latency targets, and on what."""
-    return (f"{percent(found.share_within_level)} of {found.requests:,} requests met every latency target "
-            f"for {found.workload}, on {plural(found.replicas, 'replica')}")
+    return (f"{percent(simulation.share_within_level)} of {simulation.requests:,} requests met every latency target "
+            f"for {simulation.workload}, on {plural(simulation.replicas, 'replica')}")
 
 
-def render_simulation(found: Simulation, console: Console) -> None:
+def render_simulation(simulation: Simulation, console: Console) -> None:
     """Print the sentence, percentiles replayed and computed, and how busy the replicas were."""
     page = Page(console)
-    page.paragraph(simulation_sentence(found), "bold")
+    page.paragraph(simulation_sentence(simulation), "bold")
     page.heading("Latency")
     rows = []
     for name, label in _LABELS.items():
-        replayed, computed = found.latency_seconds[name], found.computed.get(name)
+        replayed, computed = simulation.latency_seconds[name], simulation.computed.get(name)
         beside = (show_seconds(computed.p50), show_seconds(computed.p95)) if computed else ("", "")
         rows.append((label, *(show_seconds(value) for value in (replayed.p50, replayed.p90, replayed.p95, replayed.p99,
                                                                  replayed.mean)), *beside))
     heads = ("replayed\np50", "p90", "p95", "p99", "mean", "computed\np50", "p95")
     page.table((Head(""), *(Head(head, True) for head in heads)), rows)
     page.heading("Replay")
-    rate = found.requests_per_second
+    rate = simulation.requests_per_second
     came = "all at once" if rate is None else f"{rate:,.4g} per second on average"
-    facts = [("requests", f"{found.requests:,}, {came}"),
-             ("router", found.policy),
-             ("output", f"{found.output_tokens_per_second:,.0f} tokens/s in all"),
-             ("replicas", f"busy {percent(found.busy_share)} of the time")]
-    if found.preempted:
-        facts.append(("preempted", f"{plural(found.preempted, 'sequence')}: the cache was full"))
-    if found.rejected:
-        facts.append(("rejected", f"{plural(found.rejected, 'request')} too long for any replica"))
+    facts = [("requests", f"{simulation.requests:,}, {came}"),
+             ("router", simulation.policy),
+             ("output", f"{simulation.output_tokens_per_second:,.0f} tokens/s in all"),
+             ("replicas", f"busy {percent(simulation.busy_share)} of the time")]
+    if simulation.preempted:
+        facts.append(("preempted", f"{plural(simulation.preempted, 'sequence')}: the cache was full"))
+    if simulation.rejected:
+        facts.append(("rejected", f"{plural(simulation.rejected, 'request')} too long for any replica"))
     page.facts(facts)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rich.console import Console
 
-from planner.answer.sizing import Burst, Replayed, Size, Sizing
+from planner.answer.sizing import Burst, LogReplay, Size, Sizing
 from planner.render.figures import percent
 from planner.render.page import Head, Page
 from planner.units import plural, show_seconds, show_usd
@@ -17,17 +17,17 @@ MOST_SIZES = 10
 
 def sizing_sentence(sizing: Sizing) -> str:
     """Return the fewest nodes of the cheapest type, and how far that is proven."""
-    one = sizing.sizes[0]
-    cost = "" if one.usd_per_year is None else f", {show_usd(one.usd_per_year)} a year"
-    return (f"Fewest: {plural(one.fewest.nodes, 'node')} of {one.node} "
-            f"({one.fewest.nodes * one.gpus_of_node:,} GPUs): {percent(one.fewest.in_time)} of {sizing.jobs:,} jobs "
-            f"wait at most {show_seconds(sizing.wait_seconds)}{cost} ({_proof(one)})")
+    size = sizing.sizes[0]
+    cost = "" if size.usd_per_year is None else f", {show_usd(size.usd_per_year)} a year"
+    return (f"Fewest: {plural(size.fewest.nodes, 'node')} of {size.node} "
+            f"({size.fewest.nodes * size.gpus_of_node:,} GPUs): {percent(size.fewest.in_time)} of {sizing.jobs:,} jobs "
+            f"wait at most {show_seconds(sizing.wait_seconds)}{cost} ({_proof(size)})")
 
 
-def _proof(one: Size) -> str:
-    if one.status == "optimal":
+def _proof(size: Size) -> str:
+    if size.status == "optimal":
         return "proven for this scheduler: every smaller fleet misses"
-    return f"the {one.missed:,} next smaller fleets miss; none below {one.bound:,} can do"
+    return f"the {size.missed:,} next smaller fleets miss; none below {size.bound:,} can do"
 
 
 def render_sizing(sizing: Sizing, console: Console) -> None:
@@ -35,7 +35,7 @@ def render_sizing(sizing: Sizing, console: Console) -> None:
     page = Page(console)
     page.paragraph(sizing_sentence(sizing), "bold")
     page.heading("Fleets")
-    rows = [row for one in sizing.sizes[:MOST_SIZES] for row in _rows(one)]
+    rows = [row for size in sizing.sizes[:MOST_SIZES] for row in _rows(size)]
     page.lines([Head("nodes"), Head("hardware"), Head(""), *(Head(head, True) for head in (
         "in use", "wait p50", "p95", "p99", "USD a year"))], rows)
     if len(sizing.sizes) > MOST_SIZES:
@@ -57,25 +57,25 @@ def _peaks(burst: Burst, sizing: Sizing) -> str:
             "the fleets tried, not proven")
 
 
-def _rows(one: Size) -> Iterator[tuple[str, ...]]:
-    how = {"buy": "bought", "own": "owned", "rent": "rented", None: "at hand"}[one.sourcing]
-    yield (f"{one.fewest.nodes:,}", one.node, how, *_waits(one.fewest),
-           "-" if one.usd_per_year is None else show_usd(one.usd_per_year))
-    if one.burst is not None:
-        yield (f"{one.burst.replayed.nodes:,}", one.node, "and peaks rented", *_waits(one.burst.replayed),
-               show_usd(one.burst.usd_per_year))
+def _rows(size: Size) -> Iterator[tuple[str, ...]]:
+    how = {"buy": "bought", "own": "owned", "rent": "rented", None: "at hand"}[size.sourcing]
+    yield (f"{size.fewest.nodes:,}", size.node, how, *_waits(size.fewest),
+           "-" if size.usd_per_year is None else show_usd(size.usd_per_year))
+    if size.burst is not None:
+        yield (f"{size.burst.replayed.nodes:,}", size.node, "and peaks rented", *_waits(size.burst.replayed),
+               show_usd(size.burst.usd_per_year))
 
 
-def _waits(found: Replayed) -> tuple[str, ...]:
-    return (percent(found.busy), *(_wait(found.wait_seconds[name]) for name in ("p50", "p95", "p99")))
+def _waits(replayed: LogReplay) -> tuple[str, ...]:
+    return (percent(replayed.busy), *(_wait(replayed.wait_seconds[name]) for name in ("p50", "p95", "p99")))
 
 
 def _wait(seconds: float) -> str:
     return show_seconds(seconds) if seconds else "none"
 
 
-def replayed_sentence(found: Replayed, node: str, jobs: int) -> str:
+def replayed_sentence(replayed: LogReplay, node: str, jobs: int) -> str:
     """Return what a log does on a fleet."""
-    waits = ", ".join(f"{name} {_wait(found.wait_seconds[name])}" for name in found.wait_seconds)
-    return (f"{jobs:,} jobs on {plural(found.nodes, 'node')} of {node}: waits {waits}; "
-            f"{percent(found.busy)} of the GPUs' time in use")
+    waits = ", ".join(f"{name} {_wait(replayed.wait_seconds[name])}" for name in replayed.wait_seconds)
+    return (f"{jobs:,} jobs on {plural(replayed.nodes, 'node')} of {node}: waits {waits}; "
+            f"{percent(replayed.busy)} of the GPUs' time in use")

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planner.answer.assignment import Assignment
-from planner.answer.level import Serving
+from planner.answer.level import ServingFigures
 from planner.render.breakdown import VERDICT, at_confidence, show_latencies
 from planner.render.facts import facts, memory_parts, time_parts
 from planner.render.figures import days, percent
 from planner.render.layout_text import asked_latency, brief, degrees, prompts_of
-from planner.render.page import Block, Head, Page
+from planner.render.page import FigureTable, Head, Page
 from planner.render.serving import ROLES, at_best
 from planner.units import GIB, plural, show_bytes, show_seconds, show_usd
 
@@ -56,7 +56,7 @@ def show_summary(page: Page, a: Assignment, confidence: float | None, proof: str
     page.facts([row for row in (*rows, ("proof", proof)) if row[1]])
 
 
-def _memory(a: Assignment, confidence: float | None) -> Block:
+def _memory(a: Assignment, confidence: float | None) -> FigureTable:
     memory = a.memory
     rows = [(part.label, f"{part.number} {part.unit}", percent(part.share))
             for part in memory_parts(memory, MOST_PARTS)]
@@ -66,14 +66,14 @@ def _memory(a: Assignment, confidence: float | None) -> Block:
     if memory.host_bytes_per_node:
         rows.append(("host memory, a node", show_bytes(memory.host_bytes_per_node), ""))
     sure = at_confidence(confidence if a.serving is None else None)
-    return Block(f"Memory per GPU: {memory.fits}{sure}", rows, VERDICT[memory.fits])
+    return FigureTable(f"Memory per GPU: {memory.fits}{sure}", rows, VERDICT[memory.fits])
 
 
-def _time(a: Assignment) -> Block:
+def _time(a: Assignment) -> FigureTable:
     step = a.time
     rows = [(part.label, f"{part.number} {part.unit}", percent(part.share)) for part in time_parts(step, MOST_PARTS)]
     name = "Decode step" if a.serving is not None and a.serving.decodes else "Step"
-    return Block(f"{name}: {show_seconds(step.step_seconds)}", rows)
+    return FigureTable(f"{name}: {show_seconds(step.step_seconds)}", rows)
 
 
 def show_each(page: Page, assignments: Sequence[Assignment]) -> None:
@@ -94,16 +94,17 @@ def show_each(page: Page, assignments: Sequence[Assignment]) -> None:
 def _show_fleet(page: Page, shown: Sequence[Assignment]) -> None:
     """Print replicas of services: what, where, how many requests, and how fast at the asked percentile."""
     served = [a.serving for a in shown if a.serving]
-    found = [[asked_latency(each) for each in (one.ttft_seconds, one.tpot_seconds)] for one in served]
+    latencies = [[asked_latency(each) for each in (serving.ttft_seconds, serving.tpot_seconds)] for serving in served]
     # the percentile is in the head where every service has the same
-    at = [sorted({pair[which][0] for pair in found}) for which in range(2)]
-    heads = [f"{name}\n{one[0]}" if len(one) == 1 else name for name, one in zip(("TTFT", "TPOT"), at, strict=True)]
+    at = [sorted({pair[which][0] for pair in latencies}) for which in range(2)]
+    heads = [f"{name}\n{texts[0]}" if len(texts) == 1 else name for name,
+             texts in zip(("TTFT", "TPOT"), at, strict=True)]
     columns = (Head("service"), Head("replicas"), Head("requests/s", True), Head(heads[0], True),
                Head(heads[1], True), Head("USD/h", True))
     rows = []
-    for a, pair in zip(shown, found, strict=True):
-        seconds = [time if len(one) == 1 else f"{time} {name}" for (name, time), one in zip(pair, at, strict=True)]
-        rows.append((*_line(a, several=len({one.workload for one in shown}) > 1), *seconds, _hourly(a)))
+    for a, pair in zip(shown, latencies, strict=True):
+        seconds = [time if len(texts) == 1 else f"{time} {name}" for (name, time), texts in zip(pair, at, strict=True)]
+        rows.append((*_line(a, several=len({assignment.workload for assignment in shown}) > 1), *seconds, _hourly(a)))
     page.table(columns, rows)
     for name in dict.fromkeys(a.workload for a in shown):
         if line := _seen(name, next(a.serving for a in shown if a.workload == name)):
@@ -113,16 +114,17 @@ def _show_fleet(page: Page, shown: Sequence[Assignment]) -> None:
         page.paragraph(f"Paid for and idle: {plural(idle, 'GPU')}")
 
 
-def _seen(name: str, served: Serving | None) -> str:
+def _seen(name: str, served: ServingFigures | None) -> str:
     """Return what the replay of all replicas of a service showed, against its targets; empty without one."""
-    if served is None or (found := served.replayed) is None:
+    if served is None or (replayed := served.replayed) is None:
         return ""
     said = [f"{what} {show_seconds(asked.seconds)} of {show_seconds(asked.target_seconds)} at {asked.at}"
-            for what, each in (("TTFT", found.ttft_seconds), ("TPOT", found.tpot_seconds), ("E2E", found.e2e_seconds))
+            for what,
+            each in (("TTFT", replayed.ttft_seconds), ("TPOT", replayed.tpot_seconds), ("E2E", replayed.e2e_seconds))
             if each is not None and (asked := each.asked) is not None]
-    words = (f"Replayed, all replicas of {name}: {', '.join([*said, f'{found.requests:,} requests'])}, "
-             f"{found.share_within_level:.1%} met every latency target; the table's latencies are computed")
-    return words if found.autoscaled is None else f"{words}. An autoscaler: {at_best(found.autoscaled)}"
+    words = (f"Replayed, all replicas of {name}: {', '.join([*said, f'{replayed.requests:,} requests'])}, "
+             f"{replayed.share_within_level:.1%} met every latency target; the table's latencies are computed")
+    return words if replayed.autoscaled is None else f"{words}. An autoscaler: {at_best(replayed.autoscaled)}"
 
 
 def _line(a: Assignment, *, several: bool) -> tuple[str, str, str]:

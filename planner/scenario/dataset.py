@@ -12,7 +12,7 @@ from typing import Any
 from planner.catalog.recipes import Recipes
 from planner.errors import InputError
 from planner.scenario.default import Default, Defaults
-from planner.scenario.files import found
+from planner.scenario.files import existing_file
 from planner.scenario.workload import Training
 from planner.text_io import io_error
 from planner.units import show_count
@@ -40,7 +40,7 @@ def in_tokens(work: Training, recipes: Recipes, document: Document, at: tuple[st
     """
     longest: int | None
     if work.dataset is not None:
-        path = found(work.dataset, document, (*at, "dataset"))
+        path = existing_file(work.dataset, document, (*at, "dataset"))
         read = read_samples(path, work.tokenizer, recipes.text.characters_per_token)
         lengths = read.cut(work.sequence_length)
         count, longest, total, how = len(lengths), max(lengths), sum(lengths), read.how

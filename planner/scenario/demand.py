@@ -106,7 +106,7 @@ def _share(value: object) -> object:
         return value
     match = _PERCENT.fullmatch(trimmed(value, "share"))
     if match is None and not _BARE.fullmatch(trimmed(value, "share")):
-        raise ValueError(f"{value!r} is no share: write for example '30%'")
+        raise ValueError(f"{value!r} is not a share: write for example '30%'")
     if match is None and "e" not in value.lower() and value.replace(".", "").isdigit() and float(value) > 1:
         raise ValueError(f"{value!r} is more than all of it: write '{value}%'")
     return float(match.group(1)) / 100 if match else value

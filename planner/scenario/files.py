@@ -9,7 +9,7 @@ from planner.catalog.load import data_root
 from planner.yaml_io import Document
 
 
-def found(name: str, document: Document, at: tuple[str | int, ...]) -> Path:
+def existing_file(name: str, document: Document, at: tuple[str | int, ...]) -> Path:
     """Return the file of `name`; `at` is where the document has it. Raises InputError where there is none.
 
     A relative path is seen from the scenario file, or from here where a flag gives it; else from the shipped scenarios.

@@ -46,7 +46,8 @@ def _of(block: str, **flags: Flag) -> dict[str, Flag]:
 TABLE: dict[str, Flag] = {
     **_of("workload.",
           model=Flag("", "Short name or Hugging Face id.", "NAME"),
-          method=Flag("", "From scratch, all weights tuned, or adapters trained.", choices=get_args(Method)),
+          method=Flag("", "Train from scratch, tune all weights, train adapters, or only hold the model.",
+                      choices=get_args(Method)),
           tokens=Flag("", "Tokens to train on: 15T, 300 G.", "COUNT"),
           seq_len=Flag("sequence_length", "Sequence length. Default: by model; for fine-tuning at most 4096.", "TOKENS",
                        also="sequence_length"),
@@ -55,10 +56,11 @@ TABLE: dict[str, Flag] = {
           epochs=Flag("", "Passes over the samples. Default: 1.", "N"),
           mean_length=Flag("", "Mean length of a sample, if each is padded to the sequence length.", "TOKENS"),
           dataset=Flag("", "JSONL or Parquet file of samples: their number and lengths.", "FILE"),
-          tokenizer=Flag("", "What counts the tokens of the dataset's text.", "NAME"),
+          tokenizer=Flag("", "Tokenizer that counts the tokens of the dataset.", "NAME"),
           packing=Flag("", "Fill sequences with several samples.", switch=True),
           stack=Flag("", "Training frameworks searched. Default: auto, those in use for the method.", "NAME,..",
                      many=True),
+          launchable=Flag("", "Only layouts that `planner launch` can write for this target.", "TARGET"),
           precision=Flag("", f"{', '.join(get_args(Precision))}. Default: bf16.", "FORMAT,..", many=True),
           optimizer=Flag("", "Instead of the stack's AdamW.", choices=get_args(Optimizer)),
           optimizer_in_backward=Flag("", "Step during backward, freeing each gradient at once.", switch=True),
@@ -70,13 +72,13 @@ TABLE: dict[str, Flag] = {
           concurrency=Flag("", "Requests in flight, instead of a rate.", "N"),
           users=Flag("", "People at once, each waiting for the answer before asking again.", "N"),
           think=Flag("", "Mean time a user thinks between answer and next question. Default: none.", "TIME"),
-          documents=Flag("", "A batch of so many requests with a --deadline, instead of a service: 1M.", "N"),
+          documents=Flag("", "A batch of this many requests by a --deadline, instead of a service: 1M.", "N"),
           requests=Flag("trace", "CSV or JSON lines of requests with their times and lengths, instead of a load.",
                         "FILE", also="trace"),
           input=Flag("", "Prompt tokens per request.", "TOKENS"),
           output=Flag("", "Output tokens per request.", "TOKENS"),
-          arrivals=Flag("", "Gaps between requests: poisson (default), or their variation as cv=2.", "HOW"),
-          day=Flag("", "24 factors of the rate, one per hour from midnight.", "F,.."),
+          arrivals=Flag("", "Gaps between requests: poisson (default), or a coefficient of variation, cv=2.", "HOW"),
+          day=Flag("", "24 multiples of the rate, one per hour from midnight.", "F,.."),
           ttft=Flag("", "Latency target (SLO) for the first token, at p95: 2s, '2 s at p99'.", "TIME"),
           tpot=Flag("", "Latency target (SLO) per token after the first, at p95: 50ms.", "TIME"),
           e2e=Flag("", "Latency target (SLO) to the last token, at p95: 10s.", "TIME"),
@@ -87,11 +89,11 @@ TABLE: dict[str, Flag] = {
           engine_version=Flag("", "Release of the engine. Default: the newest in the catalog.", "X.Y"),
           prefix_hits=Flag("", "Share of prompt tokens found in the prefix cache: 70%.", "SHARE"),
           speculative=Flag("", "Tokens drafted in a step, and the share accepted: 3:0.7.", "N:SHARE"),
-          startup=Flag("", "Time to start a replica: asks what an ideal autoscaler of the trace or day needs.", "TIME"),
+          startup=Flag("", "Time to start a replica; adds what an ideal autoscaler would need.", "TIME"),
           headroom=Flag("", "Extra load to withstand, as a share of the rate: 20%.", "SHARE"),
           spare_replicas=Flag("", "Replicas that may fail with the latency targets still met.", "N"),
           spare_nodes=Flag("", "Nodes that may fail with the latency targets still met.", "N"),
-          max_model_len=Flag("", "Longest request accepted, with its output. Default: as asked.", "TOKENS"),
+          max_model_len=Flag("", "Longest request accepted, prompt and output. Default: what requests need.", "TOKENS"),
           length_classes=Flag("", "Classes of prompt length, each with its own replicas: 1, 2 or 4.", "N"),
           disaggregated=Flag("", "Prefill and decode on separate replicas. Default: no.",
                              choices=get_args(Disaggregated), bare="only")),
@@ -116,8 +118,8 @@ TABLE: dict[str, Flag] = {
     "objective": Flag("objective", "What to minimize, or for a service the rate or users to maximize. Default: "
                       "cost.",
                       choices=get_args(ServingObjective)),
-    "robust": Flag("robust", "Of a training job: minimize the mean cost over the interval of the step, not the cost at "
-                   "its median.", switch=True),
+    "robust": Flag("robust", "For training: minimize the mean cost over the interval of the step time, not the cost "
+                   "at its median.", switch=True),
     "confidence": Flag("confidence", "Confidence of the memory verdict, 0.5 to 1. Default: 0.95.", "SHARE"),
 }
 """Name -> what it sets. A value that is not listed here is given in a file or a mapping."""
@@ -147,7 +149,7 @@ def by_path(values: Mapping[str, object], what: str) -> tuple[dict[str, object],
 
     Raises UnknownName ("argument of planner.plan", which is `what`), and InputError where two names mean the same.
     """
-    found: dict[str, object] = {}
+    stated: dict[str, object] = {}
     names: dict[str, str] = {}
     for name, value in values.items():
         if name not in NAMES:
@@ -155,10 +157,10 @@ def by_path(values: Mapping[str, object], what: str) -> tuple[dict[str, object],
         if value is None:
             continue
         path = NAMES[name]
-        if path in found:
+        if path in stated:
             raise InputError(f"{names[path]} and {name} mean the same: give one of them")
-        found[path], names[path] = plain(value, name), name
-    return found, names
+        stated[path], names[path] = plain(value, name), name
+    return stated, names
 
 
 def plain(value: object, name: str, depth: int = 0) -> Any:  # noqa: ANN401 - as a file would hold it

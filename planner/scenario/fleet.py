@@ -15,7 +15,7 @@ from planner.yaml_io import Document, Frozen, validate
 PARTS = ("hardware.", "sourcing.")
 
 
-class Fleet(Frozen):
+class LogFleet(Frozen):
     """Which nodes, and how they are had."""
 
     hardware: Hardware
@@ -24,7 +24,7 @@ class Fleet(Frozen):
     """Where hardware comes from: rented on demand or bought, where nothing else is said."""
 
 
-def fleet_of(overrides: Mapping[str, object], catalog: Catalog, labels: Mapping[str, str]) -> tuple[Fleet, Defaults]:
+def fleet_of(overrides: Mapping[str, object], catalog: Catalog, labels: Mapping[str, str]) -> tuple[LogFleet, Defaults]:
     """Return the fleet that scenario values by path ask about. Raises InputError for one that has no effect on it."""
     for path in overrides:
         if not path.startswith(PARTS):
@@ -33,7 +33,7 @@ def fleet_of(overrides: Mapping[str, object], catalog: Catalog, labels: Mapping[
     if not any(path.startswith("hardware.") or path == "sourcing.own" for path in overrides):
         raise InputError("a log of jobs needs hardware: name it with --on dgx-h100, or --own 32xdgx-h100")
     document = merge(Document({}, "", {}), overrides, labels)
-    asked, defaults = validate(document, Fleet), Defaults()
+    asked, defaults = validate(document, LogFleet), Defaults()
     sourcing, hardware = asked.sourcing, asked.hardware
     if "hardware.candidates" not in overrides:
         hardware = Hardware(candidates=tuple(sourcing.own))
@@ -41,5 +41,5 @@ def fleet_of(overrides: Mapping[str, object], catalog: Catalog, labels: Mapping[
         sourcing = sourcing.model_copy(update={"buy": Buy()})
     if sourcing.own and sourcing.rent is None:
         sourcing = sourcing.model_copy(update={"rent": Sourcing().rent})
-    found = pool(hardware, sourcing, Limits(), catalog, document, defaults)
-    return Fleet.model_validate({name: found[name] for name in ("hardware", "sourcing")}), defaults
+    entries = pool(hardware, sourcing, Limits(), catalog, document, defaults)
+    return LogFleet.model_validate({name: entries[name] for name in ("hardware", "sourcing")}), defaults

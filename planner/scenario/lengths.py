@@ -71,7 +71,7 @@ def _length(value: object) -> Length:
     if isinstance(value, dict):
         return _distribution(value)
     if not isinstance(value, int | str):
-        raise ValueError(f"{value!r} is no length in tokens: {_FORMS}")
+        raise ValueError(f"{value!r} is not a length in tokens: {_FORMS}")
     return Length("mean", float(_bounded(parse_count(value, "length", "2000"))), 0.0)
 
 

@@ -119,18 +119,18 @@ class Rent(Frozen):
 def _owned(value: object) -> object:
     """Return nodes by name from text such as `32xdgx-h100, 4x4090`, or from a list of such."""
     listed = [value] if isinstance(value, str) else value
-    if not isinstance(listed, list | tuple) or not all(isinstance(one, str) for one in listed):
+    if not isinstance(listed, list | tuple) or not all(isinstance(entry, str) for entry in listed):
         return value
-    found: dict[str, int] = {}
-    for part in (part.strip() for one in listed for part in one.split(",")):
+    counts: dict[str, int] = {}
+    for part in (part.strip() for entry in listed for part in entry.split(",")):
         counted = COUNTED.fullmatch(" ".join(part.split()))
         name, count = (counted.group(2), int(counted.group(1))) if counted else (part, 1)
         if not part or not count:
             raise ValueError(f"{part!r}: expected nodes or GPUs with their number, such as 32xdgx-h100 or 4x4090")
-        found[name] = found.get(name, 0) + count
-    if not found:
+        counts[name] = counts.get(name, 0) + count
+    if not counts:
         raise ValueError("expected nodes or GPUs with their number, such as 32xdgx-h100 or 4x4090")
-    return found
+    return counts
 
 
 class Buy(Frozen):

@@ -152,8 +152,8 @@ def thousands(document: Document) -> Iterator[Default]:
     """Yield the lengths written in thousands (8k) that a power of two may be meant by, with what they are."""
     for _, work in _workloads(document.data):
         for key in ("sequence_length", "max_model_len"):
-            found = _THOUSANDS.fullmatch(trimmed(text, key)) if isinstance(text := work.get(key), str) else None
-            count = int(found["count"]) if found else 0
+            match = _THOUSANDS.fullmatch(trimmed(text, key)) if isinstance(text := work.get(key), str) else None
+            count = int(match["count"]) if match else 0
             if count.bit_count() == 1:
                 yield Default(name=key, value=f"{count}000 tokens",
                               why=f"{text} is in thousands: write {count * 1024} for {count} x 1,024")
@@ -174,17 +174,17 @@ def _workloads(data: object) -> Iterator[tuple[tuple[Hashable, ...], dict[Hashab
     blocks = data if isinstance(data, dict) else {}
     several = blocks.get("workloads")
     listed = enumerate(several if isinstance(several, list) else [])
-    for at, work in [(("workload",), blocks.get("workload")), *((("workloads", i), one) for i, one in listed)]:
+    for at, work in [(("workload",), blocks.get("workload")), *((("workloads", i), work) for i, work in listed)]:
         if isinstance(work, dict):
             yield at, work
 
 
 def paths(model: type[Frozen] | None = None) -> Iterator[tuple[str, bool]]:
     """Yield the dotted path of every scenario value, and whether it is a list; of both kinds where none is named."""
-    found: dict[str, bool] = {}
-    for one in (Scenario, ServingScenario) if model is None else (model,):
-        found |= dict(_values(one, ""))
-    yield from found.items()
+    known: dict[str, bool] = {}
+    for kind in (Scenario, ServingScenario) if model is None else (model,):
+        known |= dict(_values(kind, ""))
+    yield from known.items()
 
 
 def paths_of(reference: Reference) -> dict[str, bool]:
@@ -266,7 +266,7 @@ def _listed(data: object, lists: Mapping[str, bool], path: str = "") -> object:
     if isinstance(data, dict):
         return {key: _listed(value, lists, f"{path}.{key}" if path else str(key)) for key, value in data.items()}
     if isinstance(data, list) and path in BLOCKS:
-        return [_listed(one, lists, BLOCKS[path]) for one in data]
+        return [_listed(item, lists, BLOCKS[path]) for item in data]
     return _parts(data) if lists.get(path) else data
 
 
@@ -279,7 +279,7 @@ def _put(data: object, path: Sequence[Hashable], value: object) -> object:
     if not path:
         return value
     if isinstance(data, list):
-        return [_put(one, path[1:], value) if at == path[0] else one for at, one in enumerate(data)]
+        return [_put(item, path[1:], value) if at == path[0] else item for at, item in enumerate(data)]
     if data is not None and not isinstance(data, dict):
         return data
     inner = data or {}

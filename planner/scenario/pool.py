@@ -52,7 +52,8 @@ def pool(hardware: Hardware, sourcing: Sourcing, limits: Limits, catalog: Catalo
     def everything() -> Sequence[str]:
         if not priced:
             return sorted(own) if own and rent is None else catalog.names("nodes")
-        bought = [catalog.node(one.node).name for one in catalog.all("purchases", Purchase)] if sourcing.buy else []
+        bought = [catalog.node(purchase.node).name for purchase in catalog.all("purchases",
+                                                                               Purchase)] if sourcing.buy else []
         return sorted({*own, *bought, *(_offered(rent, catalog) if rent is not None else ())})
 
     named_nodes, gpus = _candidates(hardware.candidates, everything, catalog, document)
@@ -112,20 +113,20 @@ def _offers_asked(rent: Rent, catalog: Catalog, document: Document) -> Rent:
 def _candidates(names: Sequence[str], everything: Callable[[], Sequence[str]], catalog: Catalog,
                 document: Document) -> tuple[tuple[str, ...], int | None]:
     """Return the node types, and of clusters the GPUs that each has. Raises InputError where these differ."""
-    found: dict[str, None] = {}
+    nodes: dict[str, None] = {}
     sizes: list[int | None] = []
     for at, name in enumerate(names):
         if name.lower() == ANY:
-            found |= dict.fromkeys(everything())
+            nodes |= dict.fromkeys(everything())
             continue
         with named(document, "hardware", "candidates", at):
             meant = _meant(name, catalog)
-        found |= dict.fromkeys(meant.nodes)
+        nodes |= dict.fromkeys(meant.nodes)
         sizes.append(meant.gpus)
     if len(set(sizes)) > 1:
         raise document.error(("hardware", "candidates"), "clusters of different size: name the GPUs, and give their "
                              "number as max_gpus")
-    return tuple(found), sizes[0] if sizes else None
+    return tuple(nodes), sizes[0] if sizes else None
 
 
 def _offered(rent: Rent, catalog: Catalog) -> list[str]:
@@ -184,10 +185,10 @@ def _meant(name: str, catalog: Catalog) -> _Meant:
                      if offer.instance.lower() == text.lower()}:
         return _Meant([catalog.node(node).name for node in sorted(instances)])
     front, what = _COUNTED.fullmatch(text), text.rstrip("0123456789").rstrip()
-    for count, one in ((front["count"], front["what"]) if front else ("", ""),
+    for count, meant in ((front["count"], front["what"]) if front else ("", ""),
                        (text[len(what):], what[:-1].rstrip()) if what[-1:].lower() in _TIMES else ("", "")):
-        if one and count and (meant := _several(name, one, int(count), catalog)):
-            return meant
+        if meant and count and (several := _several(name, meant, int(count), catalog)):
+            return several
     if (family := family_of(text)) is not None:
         raise Unmodeled(name, family)
     raise UnknownName("node or GPU", name, [*_spellings(nodes), *_spellings(catalog.all("gpus", Gpu))])
@@ -196,22 +197,22 @@ def _meant(name: str, catalog: Catalog) -> _Meant:
 def _several(name: str, what: str, count: int, catalog: Catalog) -> _Meant | None:
     """Return so many of a node type or of a GPU: node types with that count, else those that make it up together."""
     try:
-        one = _meant(what, catalog)
+        meant = _meant(what, catalog)
     except UnknownName as error:
         if error.name != what:
             raise
         return None
-    sizes = {node: catalog.node(node).gpus for node in one.nodes}
-    if _known(catalog.node, what) or _COUNTED.fullmatch(what) or one.gpus:
-        return _Meant(one.nodes, count * (one.gpus or max(sizes.values())))
+    sizes = {node: catalog.node(node).gpus for node in meant.nodes}
+    if _known(catalog.node, what) or _COUNTED.fullmatch(what) or meant.gpus:
+        return _Meant(meant.nodes, count * (meant.gpus or max(sizes.values())))
     if count in sizes.values():
         return _Meant([node for node, gpus in sizes.items() if gpus == count])
     if count < max(sizes.values()):
-        return _Meant([part_name(catalog.node(one.nodes[0]).gpu, count)])
+        return _Meant([part_name(catalog.node(meant.nodes[0]).gpu, count)])
     # pods of one GPU make no cluster
     fitting = [node for node, gpus in sizes.items() if gpus > 1 and not count % gpus]
     if not fitting:
-        gpu = catalog.node(one.nodes[0]).gpu
+        gpu = catalog.node(meant.nodes[0]).gpu
         raise UnknownName("hardware (the GPU exists, but no such node type)", name,
                           [f"{gpus}x{gpu}" for gpus in sizes.values()])
     return _Meant(fitting, count)
@@ -234,14 +235,14 @@ def owned_nodes(name: str, count: int, catalog: Catalog) -> tuple[str, int]:
             return node.name, nodes
     if _gpu(name, catalog) is None:
         return candidate_nodes([name], catalog)[0], count
-    sizes = [(catalog.node(one).gpus, one) for one in candidate_nodes([name], catalog)]
+    sizes = [(catalog.node(node_type).gpus, node_type) for node_type in candidate_nodes([name], catalog)]
     if count < max(sizes)[0]:
         return candidate_nodes([f"{count}x{name}"], catalog)[0], 1
-    filled = [(size, one) for size, one in sizes if count % size == 0]
+    filled = [(size, type_name) for size, type_name in sizes if count % size == 0]
     if not filled:
         raise UnknownName("hardware (the GPU exists, but no such number of them in nodes)", f"{count}x{name}",
-                          [f"{size}x{one}" for size, one in sizes])
-    size, node_name = min(filled, key=lambda one: (-one[0], one[1]))
+                          [f"{size}x{type_name}" for size, type_name in sizes])
+    size, node_name = min(filled, key=lambda pair: (-pair[0], pair[1]))
     return node_name, count // size
 
 

@@ -183,8 +183,8 @@ class PortfolioSourcing(Sourcing):
             **{name: getattr(self.rent, name) for name in self.rent.model_fields_set - {"quota"}})
         data["buy"] = None if self.buy is None else Buy(utilization=self.buy.utilization)
         own: dict[str, int] = {}
-        for one in self.own:
-            own[one.node] = own.get(one.node, 0) + one.nodes
+        for owned in self.own:
+            own[owned.node] = own.get(owned.node, 0) + owned.nodes
         return Sourcing(**data, own=own)
 
 

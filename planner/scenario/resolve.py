@@ -9,11 +9,11 @@ from typing import Any
 
 from planner.catalog.architecture import Model
 from planner.catalog.load import Catalog, data_root
-from planner.errors import Unsupported
+from planner.errors import InputError, Unsupported
 from planner.scenario.dataset import in_tokens
 from planner.scenario.default import Default, Defaults
 from planner.scenario.demand import Arrivals, Target
-from planner.scenario.files import found
+from planner.scenario.files import existing_file
 from planner.scenario.limits import Hardware, Limits, Sourcing
 from planner.scenario.pool import ANY, named, pool, text
 from planner.scenario.portfolio import Portfolio, PortfolioJob
@@ -70,8 +70,8 @@ def resolve_training(work: Training, catalog: Catalog, document: Document = NO_F
         with named(document, *at, "model"):
             models = [_generates(reads_text(catalog.model(name)), "training it") for name in work.models]
         # several are compared at a length that all of them have
-        typical = usual(min(models, key=lambda one: one.sequence_length), work.method, catalog.recipes)
-        chosen["model"] = ", ".join(one.name for one in models)
+        typical = usual(min(models, key=lambda model: model.sequence_length), work.method, catalog.recipes)
+        chosen["model"] = ", ".join(model.name for model in models)
         defaults += text_part(models)
     if work.tokens is not None:
         chosen["method"] = work.method or "pretrain"
@@ -96,11 +96,11 @@ def resolve_portfolio(portfolio: Portfolio, catalog: Catalog, document: Document
                          if isinstance(job.workload, Training)
                          else resolve_service(job.workload, catalog, document, where))
         jobs.append((job, work))
-        defaults += [one.model_copy(update={"name": f"{job.name}.{one.name}"}) for one in decided]
+        defaults += [default.model_copy(update={"name": f"{job.name}.{default.name}"}) for default in decided]
     sourcing, own = portfolio.sourcing, []
-    for number, one in enumerate(sourcing.own):
+    for number, owned in enumerate(sourcing.own):
         with named(document, "sourcing", "own", number, "node"):
-            own.append(one.model_copy(update={"node": catalog.node(one.node).name}))
+            own.append(owned.model_copy(update={"node": catalog.node(owned.node).name}))
     rent = sourcing.rent
     if rent is not None:
         quota = {}
@@ -133,7 +133,8 @@ def _of_one_node(supply: Mapping[str, Frozen], catalog: Catalog, defaults: Defau
     assert isinstance(sourcing, Sourcing)
     if (limits.gpus, limits.max_gpus, limits.max_nodes) != (None,) * 3:
         return limits
-    size, name = max((catalog.node(one).gpus * sourcing.own.get(one, 1), one) for one in hardware.candidates)
+    size, name = max((catalog.node(candidate).gpus * sourcing.own.get(candidate, 1), candidate)
+                     for candidate in hardware.candidates)
     defaults.append(Default(name="max_gpus", value=str(size), why=f"those of {sourcing.own.get(name, 1)} {name}"))
     return limits.model_copy(update={"max_gpus": size})
 
@@ -151,15 +152,24 @@ def _in_precision(work: Training, asked: Training, nodes: Sequence[str], catalog
     if "precision" in asked.model_fields_set:
         return work
     precision, why = usual_precision(nodes, catalog)
-    defaults[:] = [why.model_copy(update={"name": one.name}) if one.name == f"{job}precision" else one
-                   for one in defaults]
+    defaults[:] = [why.model_copy(update={"name": default.name}) if default.name == f"{job}precision" else default
+                   for default in defaults]
     return work.model_copy(update={"precision": precision})
 
 
 def _stacks(work: Training, catalog: Catalog, document: Document,
             at: tuple[str | int, ...] = ("workload",)) -> tuple[str, ...]:
     """Return the stacks named, by their catalog names; `auto` as it is."""
+    with named(document, *at, "launchable"):
+        target = None if work.launchable is None else catalog.releases.target(work.launchable)
+    if target is not None and work.stack == (AUTO,):
+        method = work.method or "pretrain"
+        usual = [stack.name for stack in catalog.usual_stacks(method) if stack.name in target.stacks]
+        return tuple(usual or target.stacks[:1])
     with named(document, *at, "stack"):
+        other = [name for name in work.stack if target and catalog.stack(name).name not in target.stacks]
+        if target is not None and other:
+            raise InputError(f"{other[0]} is not what {work.launchable} starts: {', '.join(target.stacks)}")
         return work.stack if work.stack == (AUTO,) else tuple(dict.fromkeys(
             catalog.stack(name).name for name in work.stack))
 
@@ -180,11 +190,11 @@ def resolve_serving(scenario: ServingScenario, catalog: Catalog, document: Docum
         services: dict[str, object] = {"workload": service}
         defaults += decided
     else:
-        resolved = [resolve_service(one, catalog, document, ("workloads", at))
-                 for at, one in enumerate(scenario.workloads)]
+        resolved = [resolve_service(workload, catalog, document, ("workloads", at))
+                 for at, workload in enumerate(scenario.workloads)]
         services = {"workloads": tuple(service for service, _ in resolved)}
-        defaults += [one.model_copy(update={"name": f"{service.label}.{one.name}"})
-                     for service, decided in resolved for one in decided]
+        defaults += [default.model_copy(update={"name": f"{service.label}.{default.name}"})
+                     for service, decided in resolved for default in decided]
     update = pool(scenario.hardware, scenario.sourcing, scenario.limits, catalog, document, defaults)
     return scenario.model_copy(update={**services, **update}), defaults
 
@@ -253,7 +263,8 @@ def _generates(model: Model, what: str) -> Model:
 
 def text_notes(defaults: Sequence[Default]) -> tuple[str, ...]:
     """Return what the user should know of models that also see, of which the text part is costed."""
-    return tuple(f"text alone is planned for: {one.why}" for one in defaults if one.name.endswith(TEXT_PART))
+    return tuple(f"text alone is planned for: {default.why}" for default in defaults
+                 if default.name.endswith(TEXT_PART))
 
 
 def text_part(models: Sequence[Model]) -> Defaults:
@@ -281,6 +292,6 @@ def trace_file(trace: str) -> Path:
 
 def _found(trace: str, document: Document, at: tuple[str | int, ...]) -> str:
     """Return an absolute path, or of a trace that comes with the planner the one below its scenarios."""
-    path, shipped = str(found(trace, document, at)), str(data_root("scenarios"))
+    path, shipped = str(existing_file(trace, document, at)), str(data_root("scenarios"))
     inside = path.startswith(os.path.abspath(shipped) + os.sep)
     return Path(os.path.relpath(path, shipped)).as_posix() if inside else path

@@ -84,8 +84,8 @@ class ServingScenario(Frozen):
     def _somebody_thinks(self) -> ServingScenario:
         for service in self.services:
             if service.think is not None and service.users is None and self.objective not in ("rate", "users"):
-                raise ValueError("think is of users, and none are given: give users, or objective: users for as many "
-                                 "as there may be")
+                raise ValueError("think applies to users, but none are given: give users, or objective: users for as "
+                                 "many as there may be")
         return self
 
     @model_validator(mode="after")

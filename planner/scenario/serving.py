@@ -60,8 +60,8 @@ class Speculative(Frozen):
             return data
         tokens, colon, acceptance = data.partition(":")
         if not colon:
-            raise ValueError(f"{data!r} is no drafting: write the tokens of a step and the share accepted, such as "
-                             "'3:0.7'")
+            raise ValueError(f"{data!r} is not a speculative setting: write tokens per step and the share accepted, "
+                             "such as '3:0.7'")
         return {"tokens": tokens.strip(), "acceptance": acceptance.strip()}
 
 
@@ -179,7 +179,7 @@ class Serving(Frozen):
     def _one_factor_an_hour(cls, value: object) -> object:
         listed = value.split(",") if isinstance(value, str) else value
         if isinstance(listed, list | tuple) and len(listed) != HOURS:
-            raise ValueError(f"expected {HOURS} factors on the rate, one an hour from midnight, got {len(listed)}")
+            raise ValueError(f"expected {HOURS} multiples of the rate, one per hour from midnight, got {len(listed)}")
         return listed
 
     @field_validator("quantization")
@@ -204,7 +204,7 @@ class Serving(Frozen):
             raise ValueError(f"{' and '.join(given)} are given: a service has one of {', '.join(LOADS)}, or none for "
                              "as many requests as go")
         if self.think is not None and self.users is None and given:
-            raise ValueError(f"think is of users, and {given[0]} is given")
+            raise ValueError(f"think applies to users, but {given[0]} is given")
         for loads, what, keys in _APART:
             for key in keys if given and given[0] in loads else ():
                 if getattr(self, key) != type(self).model_fields[key].default:
@@ -215,7 +215,7 @@ class Serving(Frozen):
         if self.headroom and not (self.rate or self.trace or self.clients):
             raise ValueError("headroom applies to a rate, a trace or users, and none is given")
         if self.e2e is not None and self.disaggregated != "no":
-            raise ValueError("e2e is of replicas that answer whole requests: leave disaggregated out")
+            raise ValueError("e2e applies to replicas that answer whole requests: leave disaggregated out")
         return self
 
     @model_validator(mode="after")
@@ -234,13 +234,13 @@ class Serving(Frozen):
         if self.startup is not None and self.trace is None and self.day is None:
             raise ValueError("startup applies to a load that changes: give a trace or a day")
         if self.startup is not None and (self.disaggregated != "no" or self.length_classes > 1):
-            raise ValueError("startup is of replicas that answer all requests whole: leave disaggregated and "
+            raise ValueError("startup applies to replicas that answer all requests whole: leave disaggregated and "
                              "length_classes out")
         if self.spare_replicas and self.spare_nodes:
             raise ValueError("spare_replicas and spare_nodes are given: a node that fails takes its replicas with it: "
                              "give one of them")
         if self.lora_rank is not None and self.adapters is None:
-            raise ValueError("lora_rank is of adapters: give their number too, such as adapters 8")
+            raise ValueError("lora_rank applies to adapters: give their number too, such as adapters 8")
         return self
 
     @model_validator(mode="after")
@@ -248,7 +248,7 @@ class Serving(Frozen):
         if self.output is not None and not self.output.mean:
             for key in ("tpot", "speculative", "disaggregated"):
                 if getattr(self, key) != type(self).model_fields[key].default:
-                    raise ValueError(f"{key} is of answers, and output 0 has none: leave it out")
+                    raise ValueError(f"{key} applies to answers, and output 0 has none: leave it out")
         return self
 
     @model_validator(mode="after")

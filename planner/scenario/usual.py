@@ -30,8 +30,8 @@ def usual(model: Model, method: Method | None, recipes: Recipes) -> Usual:
     """Return what `method` usually has for a model: pre-training its own, fine-tuning what people tune with."""
     if method not in TUNING:
         return Usual(model.sequence_length, Batch(model.global_batch), "the model's default")
-    found = common(recipes)
-    return found._replace(sequence_length=min(found.sequence_length, model.sequence_length))
+    recipe = common(recipes)
+    return recipe._replace(sequence_length=min(recipe.sequence_length, model.sequence_length))
 
 
 def common(recipes: Recipes) -> Usual:
@@ -47,7 +47,8 @@ def usual_precision(nodes: Iterable[str], catalog: Catalog) -> tuple[tuple[Preci
     if not without:
         return BF16, Default(name="precision", value="bf16", why="others are searched only if listed")
     some = ", ".join(without[:3]) + (", ..." if without[3:] else "")
-    instead = {max(_INSTEAD, key=lambda one: gpu.peak.get(one, 0.0)) for gpu in gpus.values() if gpu.name in without}
+    instead = {max(_INSTEAD, key=lambda other: gpu.peak.get(other, 0.0)) for gpu in gpus.values()
+               if gpu.name in without}
     bf16 = {"bf16" for gpu in gpus.values() if gpu.name not in without}
-    found = tuple(one for one in (*BF16, *_INSTEAD) if one in bf16 | instead)
-    return found, Default(name="precision", value=", ".join(found), why=f"no bf16 on {some}")
+    precisions = tuple(precision for precision in (*BF16, *_INSTEAD) if precision in bf16 | instead)
+    return precisions, Default(name="precision", value=", ".join(precisions), why=f"no bf16 on {some}")

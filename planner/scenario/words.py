@@ -90,7 +90,7 @@ def named(path: str, value: object) -> object:
     """Return the name of what a scenario value says, in any case and spelling; a word that is none of its as it is."""
     if isinstance(value, list | tuple):
         # awq, int4 are one format; int4, int4 is a slip
-        found = [named(path, each) for each in value]
-        return [each for at, each in enumerate(found) if each not in found[:at] or value[at] in value[:at]]
+        values = [named(path, each) for each in value]
+        return [each for at, each in enumerate(values) if each not in values[:at] or value[at] in value[:at]]
     known = _MEANT.get(path)
     return value if known is None or not isinstance(value, str) else known.get(_plain(value), value)

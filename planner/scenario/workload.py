@@ -88,14 +88,14 @@ def _stacks(value: object) -> object:
     names = [value] if isinstance(value, str) else value
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
         return value
-    found = tuple(dict.fromkeys(part.strip() for name in names for part in name.split(",") if part.strip()))
-    if not found:
+    stacks = tuple(dict.fromkeys(part.strip() for name in names for part in name.split(",") if part.strip()))
+    if not stacks:
         raise ValueError("expected auto, or names of stacks")
-    if AUTO in (name.lower() for name in found):
-        if len(found) == 1:
+    if AUTO in (name.lower() for name in stacks):
+        if len(stacks) == 1:
             return (AUTO,)
         raise ValueError("auto stands for every stack in use, so that no other is named beside it")
-    return found
+    return stacks
 
 
 Stacks = Annotated[tuple[str, ...], BeforeValidator(_stacks, json_schema_input_type=str | list[str]),
@@ -130,6 +130,8 @@ class Training(Frozen):
     """Formats of matrix products that are searched; beside bf16, fp16 on GPUs without it. None means these two."""
     stack: Stacks = (AUTO,)
     """Training frameworks that are searched: A, or A, B; auto means those that people use for the method."""
+    launchable: str | None = Field(default=None, min_length=1, max_length=60)
+    """Search only layouts that `planner launch` can write for this target; none means all of the stack."""
     optimizer: Optimizer = "adamw"
     """What keeps states beside the weights that train; adamw is the stack's own recipe."""
     optimizer_in_backward: bool = False

@@ -37,7 +37,7 @@ class Waited:
 
 
 @dataclass(slots=True)
-class Fleet:
+class NodePool:
     """Nodes by how many of their GPUs are free."""
 
     nodes: int
@@ -85,17 +85,17 @@ class Fleet:
     def _one(self, room: int, but: Collection[int]) -> int | None:
         """Return a node with exactly so many free GPUs that is not among `but`."""
         stack, passed = self.by_free[room], []
-        found = None
+        chosen = None
         while stack:
             node = stack.pop()
             if self.free[node] != room:
                 continue
             if node not in but:
-                found = node
+                chosen = node
                 break
             passed.append(node)
         stack.extend(dict.fromkeys(reversed(passed)))
-        return found
+        return chosen
 
     def _set(self, node: int, free: int) -> None:
         self.count[self.free[node]] -= 1
@@ -110,7 +110,7 @@ class Fleet:
 
 
 class _Replay:
-    def __init__(self, log: JobLog, fleet: Fleet) -> None:
+    def __init__(self, log: JobLog, fleet: NodePool) -> None:
         self.fleet = fleet
         self.submit, self.seconds = log.submit.tolist(), log.seconds.tolist()
         self.planned, self.gpus = log.planned.tolist(), log.gpus.tolist()
@@ -224,7 +224,7 @@ def replay(log: JobLog, nodes: int, gpus_of_node: int, *, patience: float | None
     patience: seconds after which a job that still waits runs elsewhere. most_late: stop once more than so many jobs
     waited longer than so many seconds.
     """
-    state, arrived = _Replay(log, Fleet(nodes, gpus_of_node)), 0
+    state, arrived = _Replay(log, NodePool(nodes, gpus_of_node)), 0
     if patience is None and max(map(state.fleet.whole, state.gpus)) > nodes:
         return Waited(state.waits, state.burst, stopped=True)
     while arrived < len(state.submit) or state.queue:

@@ -19,7 +19,7 @@ from planner.errors import InputError
 from planner.simulate.outcome import Outcome
 from planner.simulate.replica import InFlight, Log, Replica
 from planner.simulate.router import Router
-from planner.simulate.steps import ReplicaKind, StepTimes
+from planner.simulate.steps import ReplicaKind, StepMemo
 from planner.simulate.trace import Trace, Users
 
 Role: TypeAlias = Literal["whole", "prefill", "decode"]
@@ -29,7 +29,7 @@ Transfer = Callable[[int], float]
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ReplicaGroup:
     """Replicas of one kind."""
 
     kind: ReplicaKind
@@ -51,7 +51,7 @@ class Phase:
     replicas: tuple[int, ...]
 
 
-def simulate(trace: Trace, groups: Sequence[Group], policy: str = "least-outstanding",
+def simulate(trace: Trace, groups: Sequence[ReplicaGroup], policy: str = "least-outstanding",
              transfer: Transfer | None = None, progress: Callable[[float], None] | None = None,
              users: Users | None = None, phases: Sequence[Phase] = ()) -> Outcome:
     """Replay a trace on groups of replicas until the last token.
@@ -65,7 +65,7 @@ def simulate(trace: Trace, groups: Sequence[Group], policy: str = "least-outstan
     return _Fleet(trace, groups, policy, transfer, progress or (lambda share: None), users, phases).replay()
 
 
-def _check(groups: Sequence[Group], transfer: Transfer | None) -> None:
+def _check(groups: Sequence[ReplicaGroup], transfer: Transfer | None) -> None:
     roles = {group.role for group in groups}
     if not groups or any(group.replicas < 1 or not 0 < group.weight < math.inf for group in groups):
         raise InputError("a fleet has groups of at least one replica, each with a weight above zero")
@@ -77,7 +77,7 @@ def _check(groups: Sequence[Group], transfer: Transfer | None) -> None:
 class _Fleet:
     """The events of one replay."""
 
-    def __init__(self, trace: Trace, groups: Sequence[Group], policy: str, transfer: Transfer | None,
+    def __init__(self, trace: Trace, groups: Sequence[ReplicaGroup], policy: str, transfer: Transfer | None,
                  progress: Callable[[float], None], users: Users | None, phases: Sequence[Phase]) -> None:
         self.trace, self.transfer, self.progress = trace, transfer, progress
         self.think = None if users is None else users.think.tolist()
@@ -94,7 +94,7 @@ class _Fleet:
         self.idle = 0
         """Replicas beyond the number of requests: no policy ever comes to them, so that none is made."""
         for at, group in enumerate(groups):
-            times, most = StepTimes(group.kind.steps), max(len(trace), 1)
+            times, most = StepMemo(group.kind.steps), max(len(trace), 1)
             self.idle += max(group.replicas - most, 0)
             self.replicas += [Replica(group.kind, times, self.log, trace.prefixes, trace.prefix_block,
                                       index=len(self.replicas) + i, group=at) for i in range(min(group.replicas, most))]
@@ -108,12 +108,13 @@ class _Fleet:
     def _routers(self, counts: tuple[int, ...]) -> tuple[Router, Router]:
         """Return what sends requests to so many replicas of each group: to begin with, and to decode."""
         weights, lengths = [group.weight for group in self.groups], [group.lengths for group in self.groups]
-        left, found = list(counts), []
+        left, replicas = list(counts), []
         for replica in self.replicas:
             left[replica.group] -= 1
             if left[replica.group] >= 0:
-                found.append(replica)
-        entry, decode = (Router([one for one in found if (self.roles[one.group] == "decode") == late], weights, lengths,
+                replicas.append(replica)
+        entry, decode = (Router([other for other in replicas if (self.roles[other.group] == "decode") == late],
+                                weights, lengths,
                                 self.policy) for late in (False, True))
         return entry, decode
 

@@ -63,13 +63,13 @@ def read_jobs(path: Path) -> JobLog:
         raise InputError("the file is empty: expected a log of jobs with a header", file=str(path))
     mark = max(",|;\t", key=lines[0].count)
     rows = list(csv.reader(lines, delimiter=mark))
-    found = _columns(rows[0], str(path))
+    columns = _columns(rows[0], str(path))
     jobs: list[tuple[float, float, float, int]] = []
     out: Counter[str] = Counter()
     for number, row in enumerate(rows[1:], 2):
         if len(row) != len(rows[0]):
             raise InputError(f"{len(row)} values in a row of {len(rows[0])} columns", file=str(path), line=number)
-        job = _job({name: row[at].strip() for name, at in found.items()}, str(path), number)
+        job = _job({name: row[at].strip() for name, at in columns.items()}, str(path), number)
         if isinstance(job, str):
             out[job] += 1
         else:
@@ -77,24 +77,24 @@ def read_jobs(path: Path) -> JobLog:
     if not jobs:
         raise InputError("no job in it has both GPUs and an end" + "".join(
             f"; {count:,} {why}" for why, count in out.items()), file=str(path))
-    jobs.sort(key=lambda one: one[0])
+    jobs.sort(key=lambda entry: entry[0])
     submit, seconds, planned, gpus = (np.array(each) for each in zip(*jobs, strict=True))
     return JobLog(submit - submit[0], seconds, planned, gpus, tuple(sorted(out.items())))
 
 
 def _columns(header: Sequence[str], file: str) -> dict[str, int]:
     plain = [re.sub(r"[^a-z]", "", name.lower()) for name in header]
-    found = {name: next(plain.index(one) for one in known if one in plain)
-             for name, known in NAMES.items() if any(one in plain for one in known)}
+    columns = {name: next(plain.index(alias) for alias in known if alias in plain)
+             for name, known in NAMES.items() if any(alias in plain for alias in known)}
     for name in ("submit", "gpus"):
-        if name not in found:
+        if name not in columns:
             raise InputError(f"no column for {name} in {visible(','.join(header))[:120]!r}: expected one of "
                              f"{', '.join(NAMES[name])}", file=file, line=1)
-    if "seconds" not in found and not {"start", "end"} <= found.keys():
+    if "seconds" not in columns and not {"start", "end"} <= columns.keys():
         raise InputError("neither a column for the duration nor both for start and end: expected one of "
                          f"{', '.join(NAMES['seconds'])}, or {NAMES['start'][0]} and {NAMES['end'][0]}",
                          file=file, line=1)
-    return found
+    return columns
 
 
 def _job(row: dict[str, str], file: str, number: int) -> tuple[float, float, float, int] | str:

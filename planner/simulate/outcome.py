@@ -60,8 +60,8 @@ class Outcome:
         values = column[~np.isnan(column)]
         if not len(values):
             return dict.fromkeys([*(f"p{p}" for p in PERCENTILES), "mean"], float("nan"))
-        found = np.percentile(values, PERCENTILES)
-        return {f"p{p}": float(v) for p, v in zip(PERCENTILES, found, strict=True)} | {"mean": float(values.mean())}
+        seconds = np.percentile(values, PERCENTILES)
+        return {f"p{p}": float(v) for p, v in zip(PERCENTILES, seconds, strict=True)} | {"mean": float(values.mean())}
 
     def within(self, latency: Latency, share: float | None) -> float:
         """Return the seconds that a share of requests stay within, or their mean for None; nan where none has it."""
@@ -99,12 +99,14 @@ _ROWS = tuple(field.name for field in fields(Outcome) if field.name not in ("sec
 
 def merged(outcomes: Sequence[Outcome]) -> Outcome:
     """Return what was found of parts of a trace on replicas of their own, in that order."""
-    columns = {name: np.concatenate([getattr(one, name) for one in outcomes]) for name in _ROWS if name != "served_by"}
-    first = np.cumsum([0, *(len(one.utilization) for one in outcomes)])
-    served_by = np.concatenate([np.where(one.served_by < 0, -1, one.served_by + at)
-                                for one, at in zip(outcomes, first, strict=False)])
-    seconds = max(one.seconds for one in outcomes)
+    columns = {name: np.concatenate([getattr(outcome, name) for outcome in outcomes])
+               for name in _ROWS if name != "served_by"}
+    first = np.cumsum([0, *(len(outcome.utilization) for outcome in outcomes)])
+    served_by = np.concatenate([np.where(outcome.served_by < 0, -1, outcome.served_by + at)
+                                for outcome, at in zip(outcomes, first, strict=False)])
+    seconds = max(outcome.seconds for outcome in outcomes)
     # each part was busy for a share of its own time
-    busy = np.concatenate([one.utilization * (one.seconds / seconds if seconds else 0.0) for one in outcomes])
-    return Outcome(**columns, served_by=served_by, utilization=busy, idle=sum(one.idle for one in outcomes),
+    busy = np.concatenate([outcome.utilization * (outcome.seconds / seconds if seconds else 0.0)
+                           for outcome in outcomes])
+    return Outcome(**columns, served_by=served_by, utilization=busy, idle=sum(outcome.idle for outcome in outcomes),
                    seconds=seconds)

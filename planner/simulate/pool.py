@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 
 
-class Pool:
+class CachePool:
     """Blocks of the cache in use, and how they grow with the decode steps. Counts are blocks unless named tokens."""
 
     __slots__ = ("block", "decoding", "free", "phases", "size")
@@ -72,17 +72,17 @@ class PrefixCache:
     def match(self, hashes: Sequence[int]) -> int:
         """Return how many blocks from the front of the prompt are held."""
         held = self.held
-        for found, one in enumerate(hashes):
-            if one not in held:
-                return found
+        for matched, block in enumerate(hashes):
+            if block not in held:
+                return matched
         return len(hashes)
 
     def keep(self, hashes: Sequence[int]) -> None:
         """Hold these blocks of one prompt as the most recently used."""
         held = self.held
         # back to front, so that what leaves first is the tail of a prompt: without its front it matches nothing
-        for one in reversed(hashes):
-            held[one] = None
-            held.move_to_end(one)
+        for block in reversed(hashes):
+            held[block] = None
+            held.move_to_end(block)
         while len(held) > self.size:
             held.popitem(last=False)

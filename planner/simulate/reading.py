@@ -59,11 +59,11 @@ def _azure(lines: list[str], file: str) -> Trace:
     start = next(i for i, row in enumerate(rows) if row)
     header = [name.strip() for name in rows[start]]
     named = [_column(names, header) for names in zip(AZURE, ALSO, strict=True)]
-    missing = next((name for name, found in zip(AZURE, named, strict=True) if found is None), None)
+    missing = next((name for name, column in zip(AZURE, named, strict=True) if column is None), None)
     if missing is not None:
         raise InputError(f"no column {missing!r} in {visible(','.join(header))[:120]!r}: expected {_formats()}",
                          file=file, line=start + 1)
-    time, *lengths = (found or "" for found in named)
+    time, *lengths = (column or "" for column in named)
     numbers = [i + 1 for i in range(start + 1, len(rows)) if rows[i]]
     body = [rows[i - 1] for i in numbers]
     if not body:
@@ -91,15 +91,15 @@ def _moments(column: str, texts: Sequence[str], numbers: Sequence[int], file: st
     """Return seconds since the first midnight of the trace, from moments as text, or from seconds."""
     if all(_SECONDS.fullmatch(text.strip()) for text in texts):
         return np.array(texts, np.float64)
-    found = [_TIME.fullmatch(text.strip()) for text in texts]
+    matches = [_TIME.fullmatch(text.strip()) for text in texts]
     try:
-        moments = np.array([match[1] for match in found if match], "datetime64[ns]")
+        moments = np.array([match[1] for match in matches if match], "datetime64[ns]")
     except ValueError:  # a 13th month
         moments = np.array([], "datetime64[ns]")
     if len(moments) == len(texts):
         seconds: Floats = (moments - moments[0].astype("datetime64[D]")).astype(np.int64) / 1e9
         return seconds
-    at = next(i for i, match in enumerate(found) if match is None or not _is_date(match[1]))
+    at = next(i for i, match in enumerate(matches) if match is None or not _is_date(match[1]))
     raise _wrong(column, texts[at], _MOMENT, file, numbers[at])
 
 
@@ -156,7 +156,7 @@ def _number(row: dict[str, object], column: str, file: str, number: int) -> floa
 
 def _hashes(row: dict[str, object], file: str, number: int) -> tuple[int, ...]:
     hashes = row.get("hash_ids", [])
-    if not isinstance(hashes, list) or not all(type(one) is int for one in hashes):
+    if not isinstance(hashes, list) or not all(type(value) is int for value in hashes):
         raise _wrong("hash_ids", hashes, "a list of whole numbers, one for each 512 tokens", file, number)
     return tuple(hashes)
 

@@ -14,8 +14,8 @@ import heapq
 import math
 from collections import deque
 
-from planner.simulate.pool import Pool, PrefixCache
-from planner.simulate.steps import ReplicaKind, StepTimes
+from planner.simulate.pool import CachePool, PrefixCache
+from planner.simulate.steps import ReplicaKind, StepMemo
 
 
 class Log:
@@ -50,7 +50,7 @@ class InFlight:
 class Replica:
     """An engine instance between two step boundaries. Its caller moves it: arrive, and at `end` complete and start."""
 
-    def __init__(self, kind: ReplicaKind, times: StepTimes, log: Log,
+    def __init__(self, kind: ReplicaKind, times: StepMemo, log: Log,
                  hashes: tuple[tuple[int, ...], ...] | None = None, prefix_block: int = 1, *, index: int = 0,
                  group: int = 0) -> None:
         self.kind, self.times, self.log, self.index, self.group = kind, times, log, index, group
@@ -59,7 +59,7 @@ class Replica:
         self.hashes, self.prefix_block, self.hit_rate = hashes, prefix_block, kind.hit_rate
         kept = kind.kv_tokens if kind.prefix_tokens is None else kind.prefix_tokens
         self.prefixes = PrefixCache(kept // prefix_block)
-        self.pool = Pool(kind.kv_tokens, kind.block)
+        self.pool = CachePool(kind.kv_tokens, kind.block)
         self.waiting: deque[InFlight] = deque()
         self.running: dict[int, InFlight] = {}
         """Admitted, oldest first."""
@@ -211,9 +211,9 @@ class Replica:
         if self.hashes is None:
             return int(self.hit_rate * job.input)
         hashes = self.hashes[job.request]
-        found = self.prefixes.match(hashes)
-        self.prefixes.keep(hashes[:found])
-        return min(found * self.prefix_block, job.input)
+        matched = self.prefixes.match(hashes)
+        self.prefixes.keep(hashes[:matched])
+        return min(matched * self.prefix_block, job.input)
 
     def _chunk(self) -> float:
         """Take the next prompt tokens, oldest prompt first; return the seconds that they add."""

@@ -52,10 +52,10 @@ class LeastOutstanding:
         if len(self.runs) == 1:
             best = [(0, len(loads), min(loads))]
         else:
-            found = [(first, end, min(loads[first:end]), weight) for first, end, weight in self.runs]
+            idlest = [(first, end, min(loads[first:end]), weight) for first, end, weight in self.runs]
             # the request itself counts, so that an idle weak replica is no better than a strong one with room
-            least = min((load + 1) / weight for _, _, load, weight in found)
-            best = [(first, end, load) for first, end, load, weight in found if (load + 1) / weight == least]
+            least = min((load + 1) / weight for _, _, load, weight in idlest)
+            best = [(first, end, load) for first, end, load, weight in idlest if (load + 1) / weight == least]
         at = _first(loads, best, self.turn + 1)
         self.turn = _first(loads, best, 0) if at < 0 else at
         return self.replicas[self.turn]
@@ -97,8 +97,8 @@ class PrefixAware:
         most = min(map(_outstanding, self.replicas)) + SLACK
         matched = [(replica.matched(job), -replica.outstanding, -at) for at, replica in enumerate(self.replicas)
                    if replica.outstanding <= most]
-        found, _, at = max(matched)
-        return self.replicas[-at] if found else self.otherwise.choose(job, now)
+        longest, _, at = max(matched)
+        return self.replicas[-at] if longest else self.otherwise.choose(job, now)
 
 
 class Weighted:
@@ -130,8 +130,9 @@ class Router:
         if policy not in POLICIES:
             raise UnknownName("routing policy", policy, POLICIES)
         self.replicas, self.weights, self.policy = replicas, weights, policy
-        self.groups = [(one, replicas[at].kind, lengths[one] or (0, math.inf)) for one in range(len(weights))
-                       if (at := next((i for i, r in enumerate(replicas) if r.group == one), None)) is not None]
+        self.groups = [(replica, replicas[at].kind, lengths[replica] or (0, math.inf))
+                       for replica in range(len(weights))
+                       if (at := next((i for i, r in enumerate(replicas) if r.group == replica), None)) is not None]
         self.policies: dict[tuple[int, ...], Policy] = {}
 
     def may(self, prompt: int, tokens: int) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from planner.errors import InputError
 Mode = Literal["mixed", "prefill first"]
 
 
-class Steps(Protocol):
+class StepModel(Protocol):
     """Seconds of one step of an engine, by what the step does."""
 
     def fixed(self, sequences: int) -> float:
@@ -32,7 +32,7 @@ class Steps(Protocol):
 class ReplicaKind:
     """One instance of an engine: its step times, its pool and its limits."""
 
-    steps: Steps
+    steps: StepModel
     kv_tokens: int
     """Tokens that its cache holds."""
     max_batch: int
@@ -82,12 +82,12 @@ class _Memo(dict[Any, float]):
         return seconds
 
 
-class StepTimes:
+class StepMemo:
     """The step times of a kind, remembered by whole arguments; shared by its replicas."""
 
     __slots__ = ("empty", "fixed", "per_token", "prefill")
 
-    def __init__(self, steps: Steps) -> None:
+    def __init__(self, steps: StepModel) -> None:
         self.fixed, self.per_token = _Memo(steps.fixed), _Memo(steps.per_token)
         self.prefill = _Memo(lambda key: steps.prefill(*key))
         self.empty = steps.empty()

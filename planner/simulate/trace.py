@@ -109,7 +109,7 @@ def synthetic(rate: float, lengths: tuple[Lengths, Lengths], cv: float = 1.0, *,
         arrival = arrival[arrival < seconds]
     if not len(arrival):
         raise InputError(f"no request arrives in {seconds:g} s at {rate:g} a second")
-    prompts, answers = (one.draw(generator, len(arrival)) for one in lengths)
+    prompts, answers = (length.draw(generator, len(arrival)) for length in lengths)
     return Trace(arrival, prompts, answers)
 
 

@@ -18,53 +18,53 @@ def check_staging(problem: StagingProblem, staged: Staged) -> list[str]:
 
 def staging_violations(problem: StagingProblem, staged: Staged) -> list[str]:
     """Return the constraints of `problem` that the layers and counts of `staged` break."""
-    found = []
+    violations = []
     if sum(staged.layers) != problem.layers:
-        found.append(f"stages hold {sum(staged.layers)} layers, the model has {problem.layers}")
+        violations.append(f"stages hold {sum(staged.layers)} layers, the model has {problem.layers}")
     used = {mode for row in staged.counts for mode, count in enumerate(row) if count}
     if not any(used <= set(mix) for mix in problem.mixes):
-        found.append(f"modes {sorted(used)} may not be used together")
+        violations.append(f"modes {sorted(used)} may not be used together")
     for stage, (layers, counts) in enumerate(zip(staged.layers, staged.counts, strict=True)):
         if sum(counts) != layers:
-            found.append(f"stage {stage}: modes {counts} do not add up to {layers} layers")
-        found += [f"stage {stage}: {what}" for what in stage_violations(problem, stage, counts)]
+            violations.append(f"stage {stage}: modes {counts} do not add up to {layers} layers")
+        violations += [f"stage {stage}: {what}" for what in stage_violations(problem, stage, counts)]
     for number, limit in enumerate(problem.shared):
         need = limit.fixed + sum(limit.units_per_layer * staged.layers[stage] for stage in limit.stages)
         if need > limit.capacity:
-            found.append(f"shared limit {number}: needs {need} of {limit.capacity} units")
-    return found
+            violations.append(f"shared limit {number}: needs {need} of {limit.capacity} units")
+    return violations
 
 
 def stage_violations(problem: StagingProblem, stage: int, counts: Modes) -> list[str]:
     """Return what one stage breaks on its own with `counts` layers in each mode."""
-    layers, found = sum(counts), []
+    layers, violations = sum(counts), []
     if min(counts) < 0:
-        found.append(f"modes {counts} are negative")
+        violations.append(f"modes {counts} are negative")
     if not problem.min_layers[stage] <= layers <= problem.max_layers[stage]:
-        found.append(f"{layers} layers, allowed {problem.min_layers[stage]} to {problem.max_layers[stage]}")
+        violations.append(f"{layers} layers, allowed {problem.min_layers[stage]} to {problem.max_layers[stage]}")
     kept = sum(problem.keep_units[mode] * counts[mode] for mode in range(len(counts)))
     held = problem.fixed_units[stage] + problem.state_units * layers
     loss = problem.chunks * held + problem.in_flight[stage] * kept
     if loss > problem.chunks * problem.capacity_units:
-        found.append(f"loss phase needs {loss} of {problem.chunks * problem.capacity_units} units")
+        violations.append(f"loss phase needs {loss} of {problem.chunks * problem.capacity_units} units")
     backward = problem.backward_fixed[stage] + problem.backward_units * layers
     if backward > problem.capacity_units:
-        found.append(f"backward phase needs {backward} of {problem.capacity_units} units")
-    return found
+        violations.append(f"backward phase needs {backward} of {problem.capacity_units} units")
+    return violations
 
 
 def _staging_numbers(problem: StagingProblem, staged: Staged) -> list[str]:
-    found = []
+    violations = []
     for stage, (layers, counts) in enumerate(zip(staged.layers, staged.counts, strict=True)):
         time = problem.extra_ns[stage] + problem.layer_ns * layers
         time += sum(problem.mode_ns[mode] * counts[mode] for mode in range(len(counts)))
         if time != staged.stage_ns[stage]:
-            found.append(f"stage {stage}: takes {time} ns, the answer says {staged.stage_ns[stage]}")
+            violations.append(f"stage {stage}: takes {time} ns, the answer says {staged.stage_ns[stage]}")
     passes = problem.micro_batches * problem.bubble_parts - 1
     objective = passes * max(staged.stage_ns) + sum(staged.stage_ns)
     if objective != staged.objective:
-        found.append(f"objective is {objective}, the answer says {staged.objective}")
-    return found
+        violations.append(f"objective is {objective}, the answer says {staged.objective}")
+    return violations
 
 
 def check_run(problem: RunProblem, solution: Solution) -> list[str]:
@@ -76,22 +76,22 @@ def check_run(problem: RunProblem, solution: Solution) -> list[str]:
     column, offer = solution.choice
     value = {"cost": _cents(column, offer), "time": column.duration_us, "gpus": column.gpus,
              "energy": column.energy_wh}[problem.objective]
-    found = [] if column in problem.columns else [f"column {column.key} is not one of the columns"]
+    violations = [] if column in problem.columns else [f"column {column.key} is not one of the columns"]
     if offer not in problem.offers or offer.candidate != column.candidate:
-        found.append(f"offer {offer.key} does not sell candidate {column.candidate}")
-    return [*found, *over_limits(problem, solution.choice), *claims(solution, problem.objective, value)]
+        violations.append(f"offer {offer.key} does not sell candidate {column.candidate}")
+    return [*violations, *over_limits(problem, solution.choice), *claims(solution, problem.objective, value)]
 
 
 def claims(answer: Solution | Covered | Schedule, what: str, value: int) -> list[str]:
     """Return what is wrong with the value, bound and status that an answer claims; `value` is recomputed."""
-    found = []
+    violations = []
     if value != answer.value:
-        found.append(f"{what} is {value}, the answer says {answer.value}")
+        violations.append(f"{what} is {value}, the answer says {answer.value}")
     if answer.bound is not None and answer.bound > value:
-        found.append(f"the bound {answer.bound} is above the value {value}")
+        violations.append(f"the bound {answer.bound} is above the value {value}")
     if answer.status == "optimal" and answer.bound != answer.value:
-        found.append(f"optimal with bound {answer.bound} and value {answer.value}")
-    return found
+        violations.append(f"optimal with bound {answer.bound} and value {answer.value}")
+    return violations
 
 
 def over_limits(problem: RunProblem, choice: Choice) -> list[str]:
@@ -111,27 +111,27 @@ def _cents(column: Column, offer: FleetOffer) -> int:
     return -(-nodes * price * max(column.mean_us or column.duration_us, offer.least_us) // quantum)
 
 
-def check_cover(problem: Cover, found: Covered) -> list[str]:
+def check_cover(problem: Cover, covered: Covered) -> list[str]:
     """Return what is wrong with replicas and nodes as an answer to `problem`; empty for an answer without any."""
-    if found.value is None:
-        return ["there are replicas after " + found.status] if found.replicas else []
+    if covered.value is None:
+        return ["there are replicas after " + covered.status] if covered.replicas else []
     wrong, periods = [], range(len(problem.hours))
-    counts = [{key: replicas[p] for key, replicas in found.replicas.items()} for p in periods]
-    nodes = [_on_supplies(problem, one) for one in counts]
+    counts = [{key: replicas[p] for key, replicas in covered.replicas.items()} for p in periods]
+    nodes = [_on_supplies(problem, count) for count in counts]
     held = tuple(max(of) for of in zip(*nodes, strict=True))
     needed = _answering(problem, counts)
-    groups = {problem.alike(one) for one, most in zip(problem.supplies, held, strict=True) if most}
+    groups = {problem.alike(nodes_of) for nodes_of, most in zip(problem.supplies, held, strict=True) if most}
     if len(groups) > 1:
         wrong.append(f"supplies of {len(groups)} groups are used: {sorted(groups)}")
     values = []
     for p in periods:
         wrong += [f"service {at} lacks replicas in period {p}" for at in needed
                   if _answered(problem, at, counts[p]) < problem.needs[at][p]]
-        for one, taken in zip(problem.supplies, nodes[p], strict=True):
-            if found.nodes[one.key][p] != taken:
-                wrong.append(f"supply {one.key} has {found.nodes[one.key][p]} nodes in period {p}, not {taken}")
-            if taken > one.most:
-                wrong.append(f"supply {one.key} has {one.most} nodes, {taken} are taken in period {p}")
+        for supply, taken in zip(problem.supplies, nodes[p], strict=True):
+            if covered.nodes[supply.key][p] != taken:
+                wrong.append(f"supply {supply.key} has {covered.nodes[supply.key][p]} nodes in period {p}, not {taken}")
+            if taken > supply.most:
+                wrong.append(f"supply {supply.key} has {supply.most} nodes, {taken} are taken in period {p}")
         used = _used(problem, counts[p], nodes[p], held)
         limits = {"cost": problem.micro_budget, "gpus": problem.max_gpus, "nodes": problem.max_nodes,
                   "energy": problem.max_watts}
@@ -140,14 +140,14 @@ def check_cover(problem: Cover, found: Covered) -> list[str]:
         values.append(used[problem.objective])
     value = max(values) if problem.objective == "gpus" else sum(
         hours * each for hours, each in zip(problem.hours, values, strict=True))
-    return [*wrong, *claims(found, problem.objective, value)]
+    return [*wrong, *claims(covered, problem.objective, value)]
 
 
 def _answering(problem: Cover, counts: list[dict[int, int]]) -> list[int]:
     """Return the services that must answer: all, or where some are parts of one, those that have replicas."""
     if not problem.ranges:
         return list(range(len(problem.needs)))
-    active = sorted({c.service for c in problem.columns if any(one.get(c.key, 0) for one in counts)})
+    active = sorted({c.service for c in problem.columns if any(count.get(c.key, 0) for count in counts)})
     classes = [(problem.ranges[at][0], number) for at in active
                for number in range(problem.ranges[at][1], problem.ranges[at][2] + 1)]
     every = {(of, number) for of, first, last in problem.ranges for number in range(first, last + 1)}
@@ -173,8 +173,8 @@ def _without_nodes(problem: Cover, mine: list[Supplied], counts: dict[int, int],
         return max(0, sum(counts.get(c.key, 0) * c.micro_rate for c in pool) - spares * max(nodes, default=0))
 
     return left([c for c in mine if c.role == "whole"]) + sum(
-        min(left([c for c in mine if (c.role, c.supply) == (role, one.key)]) for role in ("prefill", "decode"))
-        for one in problem.supplies)
+        min(left([c for c in mine if (c.role, c.supply) == (role, supply.key)]) for role in ("prefill", "decode"))
+        for supply in problem.supplies)
 
 
 def _answered(problem: Cover, service: int, counts: dict[int, int]) -> int:
@@ -183,28 +183,28 @@ def _answered(problem: Cover, service: int, counts: dict[int, int]) -> int:
     if problem.whole_nodes and problem.whole_nodes[service]:
         return _without_nodes(problem, mine, counts, spares)
     total = _left([c for c in mine if c.role == "whole"], counts, spares)
-    for one in problem.supplies:
-        total += min(_left([c for c in mine if (c.role, c.supply) == (role, one.key)], counts, spares)
+    for supply in problem.supplies:
+        total += min(_left([c for c in mine if (c.role, c.supply) == (role, supply.key)], counts, spares)
                      for role in ("prefill", "decode"))
     return total
 
 
 def _on_supplies(problem: Cover, counts: dict[int, int]) -> tuple[int, ...]:
     """Return the nodes of each supply, filled one by one with the largest replicas first, each where it fits."""
-    found = []
-    for one in problem.supplies:
+    nodes_on = []
+    for supply in problem.supplies:
         nodes, free = 0, list[tuple[int, int]]()
-        for column in sorted((c for c in problem.columns if c.supply == one.key), key=lambda c: -c.gpus):
+        for column in sorted((c for c in problem.columns if c.supply == supply.key), key=lambda c: -c.gpus):
             free, left = _onto(free, column.gpus, counts.get(column.key, 0))
-            whole, rest = divmod(column.gpus, one.node_gpus)
+            whole, rest = divmod(column.gpus, supply.node_gpus)
             if whole:
-                nodes, opened = nodes + left * (whole + bool(rest)), [(one.node_gpus - rest, left if rest else 0)]
+                nodes, opened = nodes + left * (whole + bool(rest)), [(supply.node_gpus - rest, left if rest else 0)]
             else:
-                more = -(-left // (one.node_gpus // rest))
-                nodes, opened = nodes + more, _onto([(one.node_gpus, more)], rest, left)[0]
+                more = -(-left // (supply.node_gpus // rest))
+                nodes, opened = nodes + more, _onto([(supply.node_gpus, more)], rest, left)[0]
             free += opened
-        found.append(nodes)
-    return tuple(found)
+        nodes_on.append(nodes)
+    return tuple(nodes_on)
 
 
 def _onto(free: list[tuple[int, int]], size: int, replicas: int) -> tuple[list[tuple[int, int]], int]:
@@ -222,7 +222,7 @@ def _onto(free: list[tuple[int, int]], size: int, replicas: int) -> tuple[list[t
 
 def _used(problem: Cover, counts: dict[int, int], nodes: tuple[int, ...], held: tuple[int, ...]) -> dict[str, int]:
     """Return money, GPUs, nodes and power of a period; what is always paid costs what is held."""
-    paid = [h if one.always else n for one, n, h in zip(problem.supplies, nodes, held, strict=True)]
-    return {"cost": sum(one.micro_usd(n) if n else 0 for one, n in zip(problem.supplies, paid, strict=True)),
+    paid = [h if supply.always else n for supply, n, h in zip(problem.supplies, nodes, held, strict=True)]
+    return {"cost": sum(supply.micro_usd(n) if n else 0 for supply, n in zip(problem.supplies, paid, strict=True)),
             "gpus": sum(c.gpus * counts.get(c.key, 0) for c in problem.columns), "nodes": sum(nodes),
-            "energy": sum(one.watts * n for one, n in zip(problem.supplies, nodes, strict=True))}
+            "energy": sum(supply.watts * n for supply, n in zip(problem.supplies, nodes, strict=True))}

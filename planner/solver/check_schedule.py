@@ -9,48 +9,48 @@ from planner.solver.check import claims
 from planner.solver.fleet.schedule import CENT, DAY_SECONDS, Ceiling, Placed, Pool, Problem, Purse, Schedule, Task
 
 
-def check_schedule(problem: Problem, found: Schedule) -> list[str]:
+def check_schedule(problem: Problem, schedule: Schedule) -> list[str]:
     """Return what is wrong with an answer; empty where nothing is, and for an answer without a schedule."""
-    if found.value is None:
-        return ["there are tasks after " + found.status] if found.tasks else []
-    wrong = [*_dates(problem, found), *_answered(problem, found), *_capacity(problem, found)]
-    entries = list(spent(problem, found))
+    if schedule.value is None:
+        return ["there are tasks after " + schedule.status] if schedule.tasks else []
+    wrong = [*_dates(problem, schedule), *_answered(problem, schedule), *_capacity(problem, schedule)]
+    entries = list(spent(problem, schedule))
     paid = sum(usd for usd, _, _ in entries)
     if problem.budget is not None and paid > problem.budget:
         wrong.append(f"{paid} micro-USD against a budget of {problem.budget}")
     for purse in problem.purses:
-        within = spent_within(problem, found, purse)
+        within = spent_within(problem, schedule, purse)
         if within > purse.micro_usd:
             wrong.append(f"{float(within)} micro-USD between seconds {purse.start} and {purse.end}, "
                          f"at most {purse.micro_usd}")
     value = paid + sum(_priced(problem, task, placed)
-                       for task, placed in zip(problem.tasks, found.tasks, strict=True))
-    return [*wrong, *claims(found, "micro-USD", value)]
+                       for task, placed in zip(problem.tasks, schedule.tasks, strict=True))
+    return [*wrong, *claims(schedule, "micro-USD", value)]
 
 
-def spent(problem: Problem, found: Schedule) -> Iterator[tuple[int, int, int]]:
+def spent(problem: Problem, schedule: Schedule) -> Iterator[tuple[int, int, int]]:
     """Yield everything that is paid: micro-USD, and the seconds from and to which it is spread evenly."""
     size = problem.period_seconds
-    for task, placed in zip(problem.tasks, found.tasks, strict=True):
+    for task, placed in zip(problem.tasks, schedule.tasks, strict=True):
         if placed is not None:
             yield from _spent_on(problem, task, placed)
-    for service, counts in zip(problem.services, found.services, strict=True):
+    for service, counts in zip(problem.services, schedule.services, strict=True):
         for load, rows in zip(service.loads, counts, strict=True):
             usd = sum(hours * count * block.nodes * problem.pools[block.pool].micro_usd_per_node_hour
                       for (_, hours), row in zip(load.needs, rows, strict=True)
                       for count, block in zip(row, service.blocks, strict=True))
             for period in load.periods:
                 yield usd, period * size, (period + 1) * size
-    for pool, counts_of in zip(problem.pools, found.lots, strict=True):
+    for pool, counts_of in zip(problem.pools, schedule.lots, strict=True):
         for lot, nodes in zip(pool.lots, counts_of, strict=True):
             if nodes:
                 yield lot.cost(nodes), lot.start * size, lot.end * size
 
 
-def spent_within(problem: Problem, found: Schedule, purse: Purse) -> Fraction:
+def spent_within(problem: Problem, schedule: Schedule, purse: Purse) -> Fraction:
     """Return the micro-USD that are spent between two seconds."""
     return sum((usd * Fraction(max(0, min(end, purse.end) - max(start, purse.start)), end - start)
-                for usd, start, end in spent(problem, found)), Fraction())
+                for usd, start, end in spent(problem, schedule)), Fraction())
 
 
 def _spent_on(problem: Problem, task: Task, placed: Placed) -> Iterator[tuple[int, int, int]]:
@@ -64,26 +64,26 @@ def _spent_on(problem: Problem, task: Task, placed: Placed) -> Iterator[tuple[in
         yield usd * done // periods - usd * before // periods, start * size, end * size
 
 
-def used(problem: Problem, found: Schedule) -> list[list[int]]:
+def used(problem: Problem, schedule: Schedule) -> list[list[int]]:
     """Return the nodes in use, by pool and period."""
     nodes = [[0] * problem.periods for _ in problem.pools]
-    for task, placed in zip(problem.tasks, found.tasks, strict=True):
+    for task, placed in zip(problem.tasks, schedule.tasks, strict=True):
         for start, end in () if placed is None else placed.runs:
             assert placed is not None
             option = task.options[placed.option]
             for period in range(start, min(end, problem.periods)):
                 nodes[option.pool][period] += option.nodes
-    for taken in serving(problem, found):
+    for taken in serving(problem, schedule):
         for mine, more in zip(nodes, taken, strict=True):
             for period, count in enumerate(more):
                 mine[period] += count
     return nodes
 
 
-def serving(problem: Problem, found: Schedule) -> list[list[list[int]]]:
+def serving(problem: Problem, schedule: Schedule) -> list[list[list[int]]]:
     """Return the nodes that each service is on at the busiest hour, by service, pool and period."""
     out = []
-    for service, counts in zip(problem.services, found.services, strict=True):
+    for service, counts in zip(problem.services, schedule.services, strict=True):
         nodes = [[0] * problem.periods for _ in problem.pools]
         for load, rows in zip(service.loads, counts, strict=True):
             for pool in {block.pool for block in service.blocks}:
@@ -95,10 +95,10 @@ def serving(problem: Problem, found: Schedule) -> list[list[list[int]]]:
     return out
 
 
-def _dates(problem: Problem, found: Schedule) -> Iterator[str]:
+def _dates(problem: Problem, schedule: Schedule) -> Iterator[str]:
     """Yield what is wrong with when tasks run, and with what they wait for."""
     size = problem.period_seconds
-    for at, (task, placed) in enumerate(zip(problem.tasks, found.tasks, strict=True)):
+    for at, (task, placed) in enumerate(zip(problem.tasks, schedule.tasks, strict=True)):
         if placed is None:
             if task.worth is None:
                 yield f"task {at} is rejected, and must be done"
@@ -113,7 +113,7 @@ def _dates(problem: Problem, found: Schedule) -> Iterator[str]:
         if option.pool >= len(problem.pools):
             yield f"task {at} is on no pool"
         for other in task.after:
-            before = found.tasks[other]
+            before = schedule.tasks[other]
             if before is None or before.end(problem, problem.tasks[other]) > placed.runs[0][0] * size:
                 yield f"task {at} starts before task {other} has ended"
 
@@ -121,7 +121,7 @@ def _dates(problem: Problem, found: Schedule) -> Iterator[str]:
 def _runs(problem: Problem, task: Task, placed: Placed) -> Iterator[str]:
     option, size = task.options[placed.option], problem.period_seconds
     if any(start >= end for start, end in placed.runs) or any(
-            one[1] >= other[0] for one, other in zip(placed.runs, placed.runs[1:], strict=False)):
+            run[1] >= other[0] for run, other in zip(placed.runs, placed.runs[1:], strict=False)):
         yield f"runs {placed.runs} are not in order"
     if len(placed.runs) > 1 and not task.may_pause:
         yield "it is paused, and may not be"
@@ -133,8 +133,8 @@ def _runs(problem: Problem, task: Task, placed: Placed) -> Iterator[str]:
         yield f"{periods} periods for {work} seconds of work"
 
 
-def _answered(problem: Problem, found: Schedule) -> Iterator[str]:
-    for at, (service, counts) in enumerate(zip(problem.services, found.services, strict=True)):
+def _answered(problem: Problem, schedule: Schedule) -> Iterator[str]:
+    for at, (service, counts) in enumerate(zip(problem.services, schedule.services, strict=True)):
         for load, rows in zip(service.loads, counts, strict=True):
             for (need, _), row in zip(load.needs, rows, strict=True):
                 rate = sum(count * block.micro_rate for count, block in zip(row, service.blocks, strict=True))
@@ -142,11 +142,11 @@ def _answered(problem: Problem, found: Schedule) -> Iterator[str]:
                     yield f"service {at} answers {rate} of {need} micro-requests/s in period {load.periods[0]}"
 
 
-def _capacity(problem: Problem, found: Schedule) -> Iterator[str]:
-    nodes = used(problem, found)
-    held = [there(problem, pool, counts) for pool, counts in zip(problem.pools, found.lots, strict=True)]
+def _capacity(problem: Problem, schedule: Schedule) -> Iterator[str]:
+    nodes = used(problem, schedule)
+    held = [there(problem, pool, counts) for pool, counts in zip(problem.pools, schedule.lots, strict=True)]
     for at, (pool, mine, most) in enumerate(zip(problem.pools, nodes, held, strict=True)):
-        for lot, count in zip(pool.lots, found.lots[at], strict=True):
+        for lot, count in zip(pool.lots, schedule.lots[at], strict=True):
             if not 0 <= count <= lot.most:
                 yield f"pool {at}: {count} nodes of a lot of {lot.most}"
         if most is not None:
@@ -154,13 +154,13 @@ def _capacity(problem: Problem, found: Schedule) -> Iterator[str]:
                         for period, (taken, limit) in enumerate(zip(mine, most, strict=True)) if taken > limit)
     for ceiling in problem.ceilings:
         yield from (f"{total} against a limit of {ceiling.most} in period {period}"
-                    for period, total in enumerate(total_of(problem, found, ceiling)) if total > ceiling.most)
+                    for period, total in enumerate(total_of(problem, schedule, ceiling)) if total > ceiling.most)
 
 
-def total_of(problem: Problem, found: Schedule, ceiling: Ceiling) -> list[int]:
+def total_of(problem: Problem, schedule: Schedule, ceiling: Ceiling) -> list[int]:
     """Return what all pools take of a ceiling in each period."""
-    nodes = used(problem, found)
-    held = [there(problem, pool, counts) for pool, counts in zip(problem.pools, found.lots, strict=True)]
+    nodes = used(problem, schedule)
+    held = [there(problem, pool, counts) for pool, counts in zip(problem.pools, schedule.lots, strict=True)]
     counted = [most if ceiling.held and pool.lots and most is not None else mine
                for pool, mine, most in zip(problem.pools, nodes, held, strict=True)]
     return [sum(weight * mine[period] for weight, mine in zip(ceiling.weights, counted, strict=True))

@@ -10,10 +10,10 @@ from planner.ask.account import Interrupted
 from planner.ask.plan import make_plan
 from planner.catalog.load import Catalog
 from planner.errors import InputError, PlannerError
-from planner.sweeping.task import Task, Terms, VariantOutcome
+from planner.sweeping.task import SweepTask, SweepTerms, VariantOutcome
 
 
-def answer(task: Task, terms: Terms, catalog: Catalog | None = None) -> VariantOutcome:
+def answer(task: SweepTask, terms: SweepTerms, catalog: Catalog | None = None) -> VariantOutcome:
     """Return the plan of one variant, or its PlannerError; anything else that is raised is a bug and goes on.
 
     Without `catalog` this process opens its own, and keeps it.

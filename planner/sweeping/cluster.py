@@ -13,7 +13,7 @@ from typing import Any
 
 from planner.errors import InputError
 from planner.sweeping.answering import answer
-from planner.sweeping.task import Answers, Task, Terms, VariantOutcome
+from planner.sweeping.task import Answers, SweepTask, SweepTerms, VariantOutcome
 from planner.version import __version__
 
 CONNECT_SECONDS = 8
@@ -22,7 +22,7 @@ RETRIES = 2
 
 
 @contextmanager
-def cluster(terms: Terms, address: str, warn: Callable[[list[str]], None]) -> Iterator[Answers]:
+def cluster(terms: SweepTerms, address: str, warn: Callable[[list[str]], None]) -> Iterator[Answers]:
     """Answer variants on the workers of the scheduler at `address`. Raises InputError where there is none."""
     _distributed()
     with _quiet():
@@ -79,18 +79,18 @@ def _workers(client: Any, address: str) -> int:  # noqa: ANN401
     """
     version = (pkgutil.resolve_name, "planner:__version__")
     try:
-        found = client.run(*version)
-        versions = {client.run_on_scheduler(*version), *found.values()}
+        answers = client.run(*version)
+        versions = {client.run_on_scheduler(*version), *answers.values()}
     except ImportError:
         raise InputError(f"--scheduler {address}: planner must be installed where its scheduler and workers run"
                          ) from None
     if versions != {__version__}:
         raise InputError(f"--scheduler {address}: planner is {', '.join(sorted(versions - {__version__}))} there, "
                          f"{__version__} here")
-    return len(found)
+    return len(answers)
 
 
-def _answers(client: Any, address: str, terms: Terms, tasks: Sequence[Task]) -> Iterator[VariantOutcome]:  # noqa: ANN401
+def _answers(client: Any, address: str, terms: SweepTerms, tasks: Sequence[SweepTask]) -> Iterator[VariantOutcome]:  # noqa: ANN401
     """Yield outcomes as they are done."""
     index_of = {client.submit(answer, task, terms, pure=False, retries=RETRIES): task.index for task in tasks}
     for future in _distributed().as_completed(list(index_of), loop=client.loop):

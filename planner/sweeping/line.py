@@ -12,7 +12,7 @@ from pydantic import ConfigDict, Field
 from planner.answer.first_edition import upgraded
 from planner.answer.schema import Plan
 from planner.answer.shown import Shown, Table
-from planner.sweeping.task import Task, VariantOutcome
+from planner.sweeping.task import SweepTask, VariantOutcome
 from planner.sweeping.variants import Variant
 from planner.text_io import json_text
 from planner.units import plural
@@ -88,7 +88,7 @@ class Kept:
     finished: bool
 
 
-def kept(text: str, tasks: Mapping[frozenset[tuple[str, str]], Task], digest: str) -> Kept:
+def kept(text: str, tasks: Mapping[frozenset[tuple[str, str]], SweepTask], digest: str) -> Kept:
     """Return a line as of one of `tasks`, which are by the items of their variants. Raises WrongLine."""
     try:
         data = json.loads(text, parse_constant=_no_number)
@@ -112,7 +112,7 @@ def _no_number(name: str) -> None:
     raise ValueError(f"{name} is no JSON")
 
 
-def _same_question(provenance: Mapping[str, Any], task: Task, digest: str) -> None:
+def _same_question(provenance: Mapping[str, Any], task: SweepTask, digest: str) -> None:
     there, here = _flat(provenance.get("scenario")), _flat(task.question)
     for path in [*here, *there]:
         if there.get(path) != here.get(path):

@@ -10,7 +10,7 @@ from functools import partial
 from planner.catalog.load import Catalog
 from planner.process.workers import LostWorker, Workers
 from planner.sweeping.answering import answer
-from planner.sweeping.task import Answers, Task, Terms, VariantOutcome
+from planner.sweeping.task import Answers, SweepTask, SweepTerms, VariantOutcome
 
 
 def cores() -> int:
@@ -20,9 +20,9 @@ def cores() -> int:
 
 
 @contextmanager
-def this_process(terms: Terms, catalog: Catalog) -> Iterator[Answers]:
+def this_process(terms: SweepTerms, catalog: Catalog) -> Iterator[Answers]:
     """Answer one variant after the other, here."""
-    def answers(tasks: Sequence[Task]) -> Iterator[VariantOutcome]:
+    def answers(tasks: Sequence[SweepTask]) -> Iterator[VariantOutcome]:
         for task in tasks:
             yield answer(task, terms, catalog)
 
@@ -30,13 +30,13 @@ def this_process(terms: Terms, catalog: Catalog) -> Iterator[Answers]:
 
 
 @contextmanager
-def processes(terms: Terms, workers: int) -> Iterator[Answers]:
+def processes(terms: SweepTerms, workers: int) -> Iterator[Answers]:
     """Answer variants in `workers` processes, which are ended at the end whatever they do."""
     with Workers[int](workers) as crew:
         yield partial(_answers, crew, terms)
 
 
-def _answers(crew: Workers[int], terms: Terms, tasks: Sequence[Task]) -> Iterator[VariantOutcome]:
+def _answers(crew: Workers[int], terms: SweepTerms, tasks: Sequence[SweepTask]) -> Iterator[VariantOutcome]:
     """Yield outcomes as they are done; a variant that loses its process again and again is given up alone."""
     for task in tasks:
         crew.add(task.index, partial(answer, task, terms))

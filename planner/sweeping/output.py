@@ -13,7 +13,7 @@ from typing import BinaryIO, Protocol
 
 from planner.errors import InputError
 from planner.sweeping.line import Kept, WrongLine, is_cut, kept
-from planner.sweeping.task import Task
+from planner.sweeping.task import SweepTask
 from planner.text_io import io_error, real
 
 LONGEST = 64 * 2**20
@@ -114,10 +114,10 @@ def _is(path: Path, file: BinaryIO) -> bool:
         return False
 
 
-def lines_in(path: Path, tasks: Sequence[Task], digest: str) -> dict[int, Kept]:
+def lines_in(path: Path, tasks: Sequence[SweepTask], digest: str) -> dict[int, Kept]:
     """Return the lines that `path` has already, by variant. Raises InputError where one is of something else."""
     by_variant = {frozenset(task.variant.items()): task for task in tasks}
-    found: dict[int, Kept] = {}
+    by_number: dict[int, Kept] = {}
     for number, text in _texts(real(path)):
         try:
             line = kept(text, by_variant, digest)
@@ -125,9 +125,9 @@ def lines_in(path: Path, tasks: Sequence[Task], digest: str) -> dict[int, Kept]:
             raise InputError(f"{error}; the file is left as it is: name another one for -o", file=str(path),
                              line=number) from None
         # a sweep that was cut short has both the line of the time before and its new one behind it
-        if line.index not in found or not found[line.index].finished:
-            found[line.index] = line
-    return found
+        if line.index not in by_number or not by_number[line.index].finished:
+            by_number[line.index] = line
+    return by_number
 
 
 def _texts(path: Path) -> Iterator[tuple[int, str]]:

@@ -10,7 +10,7 @@ from planner.scenario.load import Reference
 from planner.sweeping.line import Sweep, SweepLine, line_of
 from planner.sweeping.local import processes, this_process
 from planner.sweeping.output import Output
-from planner.sweeping.task import Answers, Task, Terms, spelled, tasks
+from planner.sweeping.task import Answers, SweepTask, SweepTerms, spelled, tasks
 from planner.sweeping.variants import Varied
 from planner.text_io import real
 
@@ -32,7 +32,7 @@ def collected(reference: Reference, axes: Sequence[Varied], catalog: Catalog, al
               names: Mapping[str, str], time_limit: float | None, workers: int) -> Sweep:
     """Return every variant of a question with its answer, in order. Raises InputError where one is no question."""
     asked = tasks(reference, axes, catalog, also, names)
-    terms = Terms(tuple(str(real(folder)) for folder in catalog.roots[1:]), catalog.digest, time_limit)
+    terms = SweepTerms(tuple(str(real(folder)) for folder in catalog.roots[1:]), catalog.digest, time_limit)
     workers, output = min(workers, len(asked)), _Lines()
     with processes(terms, workers) if workers > 1 else this_process(terms, catalog) as answers:
         run(asked, (), answers, output, lambda done: None)
@@ -48,7 +48,7 @@ class Summary:
     notes: tuple[str, ...]
 
 
-def run(tasks: Sequence[Task], done: Collection[int], answers: Answers, output: Output,
+def run(tasks: Sequence[SweepTask], done: Collection[int], answers: Answers, output: Output,
         progress: Callable[[int], None]) -> Summary:
     """Answer the tasks that are not `done`; `progress` is told how many are, first and after each."""
     errors: dict[int, str] = {}

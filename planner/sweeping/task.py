@@ -16,7 +16,7 @@ from planner.sweeping.variants import Variant, Varied, overrides, variants
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class SweepTask:
     """One variant with its resolved question; `index` is its place in the sweep."""
 
     index: int
@@ -31,7 +31,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class SweepTerms:
     """What holds for every variant: the user's catalog folders, the digest that they must have, the time limit."""
 
     folders: tuple[str, ...]
@@ -49,28 +49,28 @@ class VariantOutcome:
     notes: tuple[str, ...] = ()
 
 
-Answers = Callable[[Sequence[Task]], Iterator[VariantOutcome]]
+Answers = Callable[[Sequence[SweepTask]], Iterator[VariantOutcome]]
 """What an engine is: tasks in, outcomes out as they are done, in any order."""
 
 
 def tasks(reference: Reference, axes: Sequence[Varied], catalog: Catalog,
-          also: Mapping[str, object] | None = None, names: Mapping[str, str] | None = None) -> list[Task]:
+          also: Mapping[str, object] | None = None, names: Mapping[str, str] | None = None) -> list[SweepTask]:
     """Return every variant of a scenario, resolved. Raises InputError that names the --vary at fault.
 
     `also` holds values by path that every variant has, and `names` what messages call them.
     """
-    labels = {**(names or {}), **{one.path: f"--vary {one.path}" for one in axes}}
-    found: list[Task] = []
+    labels = {**(names or {}), **{axis.path: f"--vary {axis.path}" for axis in axes}}
+    listed: list[SweepTask] = []
     asked: dict[str, Variant] = {}
     for index, variant in enumerate(variants(axes)):
         scenario, defaults = load_question(reference, {**(also or {}), **overrides(variant, axes)}, catalog,
                                            labels=labels)
-        task = Task(index, variant, scenario, tuple(defaults))
+        task = SweepTask(index, variant, scenario, tuple(defaults))
         same = asked.setdefault(json.dumps(task.question, sort_keys=True), variant)
         if same is not variant:
             raise _duplicate(same, variant)
-        found.append(task)
-    return found
+        listed.append(task)
+    return listed
 
 
 def _duplicate(first: Variant, second: Variant) -> InputError:

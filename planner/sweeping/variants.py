@@ -27,17 +27,17 @@ class Varied:
 
 def varied(texts: Sequence[str], lists: Mapping[str, bool]) -> tuple[Varied, ...]:
     """Return what each `PATH=V1,V2` varies. `lists` has the paths there are, and which are lists. Raises InputError."""
-    found: dict[str, Varied] = {}
+    by_path: dict[str, Varied] = {}
     for text in texts:
-        one = _varied(text, lists)
-        if one.path in found:
-            raise InputError(f"--vary {one.path}: given twice; write all its values in one, separated by commas")
-        found[one.path] = one
-    if not found:
+        parsed = _varied(text, lists)
+        if parsed.path in by_path:
+            raise InputError(f"--vary {parsed.path}: given twice; write all its values in one, separated by commas")
+        by_path[parsed.path] = parsed
+    if not by_path:
         raise InputError("nothing is varied: give at least one --vary PATH=V1,V2")
-    if (count := prod(len(one.values) for one in found.values())) > MOST:
+    if (count := prod(len(other.values) for other in by_path.values())) > MOST:
         raise InputError(f"--vary: {count:,} variants; a sweep has at most {MOST:,}")
-    return tuple(found.values())
+    return tuple(by_path.values())
 
 
 def _varied(text: str, lists: Mapping[str, bool]) -> Varied:
@@ -61,11 +61,11 @@ def _parts(value: str) -> list[str]:
 
 def variants(axes: Sequence[Varied]) -> Iterator[Variant]:
     """Yield the product of all values; the last path varies fastest."""
-    for values in product(*(one.values for one in axes)):
-        yield dict(zip((one.path for one in axes), values, strict=True))
+    for values in product(*(axis.values for axis in axes)):
+        yield dict(zip((axis.path for axis in axes), values, strict=True))
 
 
 def overrides(variant: Mapping[str, str], axes: Sequence[Varied]) -> dict[str, object]:
     """Return a variant as `load_question` takes it: values of a list are split at `+`, others are left alone."""
-    lists = {one.path for one in axes if one.is_list}
+    lists = {axis.path for axis in axes if axis.is_list}
     return {path: _parts(value) if path in lists else value for path, value in variant.items()}

@@ -31,10 +31,10 @@ from planner.units.reading import (
     USD_PER_KW_MONTH,
     USD_PER_KWH,
     WATTS,
-    one,
     parse,
     parse_count,
     trimmed,
+    with_article,
 )
 
 __all__ = ["BYTES", "BYTE_RATE", "DAY", "FLOP_RATE", "GIB", "HOUR", "KG_PER_KWH", "MAX_COUNT", "SECONDS", "USD",
@@ -64,7 +64,7 @@ class Quantity:
         """Return a value in base units. Raises ValueError, outside the range too."""
         number = parse(value, self.units, self.what, self.example)
         if not self.least <= number <= self.most:
-            raise ValueError(f"{value!r}: {one(self.what)} is {self.range}")
+            raise ValueError(f"{value!r}: {with_article(self.what)} is {self.range}")
         return number
 
     def __get_pydantic_core_schema__(self, source: object, handler: object) -> core_schema.CoreSchema:

@@ -101,8 +101,8 @@ def counted(*nouns: str, hint: str = "write '{0} k', '{0} M' or '{0} billion'") 
 
 
 BYTES = Units({p + "B": f for p, f in (DECIMAL | _BINARY).items()}, hints={
-    one: f"write '{{0}} {p}B' (decimal) or '{{0}} {p}iB' (binary)" for p in "KMGT"
-    for one in (p, p.lower(), p + "b", p.lower() + "b")}, folded=False)
+    prefix: f"write '{{0}} {p}B' (decimal) or '{{0}} {p}iB' (binary)" for p in "KMGT"
+    for prefix in (p, p.lower(), p + "b", p.lower() + "b")}, folded=False)
 BYTE_RATE = Units({u + "/s": f for u, f in BYTES.items()} | {p + "bit/s": f / 8 for p, f in DECIMAL.items()},
                   hints={p + "b/s": f"write '{{0}} {p}bit/s' or '{{0}} {p}B/s'" for p in "kMGT"}, folded=False)
 FLOP_RATE = Units({p + "FLOP/s": f for p, f in DECIMAL.items()}, dict(_scaled(DECIMAL, ("FLOPS", "FLOPs"))))
@@ -172,11 +172,11 @@ def trimmed(text: str, what: str) -> str:
     Every pattern of a quantity is matched against what this returns, so that none can run away.
     """
     if len(text) > MAX_LENGTH:
-        raise ValueError(f"{one(what)} is written in at most {MAX_LENGTH} characters, got {len(text):,}")
+        raise ValueError(f"{with_article(what)} is written in at most {MAX_LENGTH} characters, got {len(text):,}")
     return " ".join(text.split())
 
 
-def one(what: str) -> str:
+def with_article(what: str) -> str:
     """Return a noun with its article."""
     return f"{'an' if what[0] in 'aeio' else 'a'} {what}"
 
@@ -193,7 +193,7 @@ def parse(text: object, units: Mapping[str, float], what: str, example: str) -> 
         raise ValueError(f"{what} needs a unit, got {text!r}: write for example {example!r}")
     value = _value(trimmed(text, what), text, table, what, example)
     if not math.isfinite(value) or value <= 0:
-        raise ValueError(f"{text!r} is not {one(what)}: it must be above zero and finite")
+        raise ValueError(f"{text!r} is not {with_article(what)}: it must be above zero and finite")
     return value
 
 
@@ -213,7 +213,7 @@ def _value(plain: str, text: str, table: Units, what: str, example: str) -> floa
     if total is None and (match is None or not _PLAIN.fullmatch(match.group(1))):
         commas = "a comma separates thousands as in 9,841; " if match and "," in match.group(1) else ""
         instead = table.hints.get(plain.lower()) or f"{commas}write for example {example!r}"
-        raise ValueError(f"{text!r} is not {one(what)}: {instead}")
+        raise ValueError(f"{text!r} is not {with_article(what)}: {instead}")
     if total is not None or match is None:
         return total or 0.0
     number, unit = match.groups()
@@ -250,7 +250,7 @@ def _together(plain: str, table: Units) -> float | None:
         return None
     units = ["min" if unit == "m" else unit for unit in pieces[1::2]]
     factors = [table.factor(unit) for unit in units if unit.isalpha()]
-    if None in factors or len(factors) * 2 != len(pieces) or not all(_PLAIN.fullmatch(one) for one in pieces[::2]):
+    if None in factors or len(factors) * 2 != len(pieces) or not all(_PLAIN.fullmatch(piece) for piece in pieces[::2]):
         return None
     return sum(float(number) * factor for number, factor in zip(pieces[::2], factors, strict=True) if factor)
 

@@ -7,7 +7,7 @@ from typing import Any
 from planner.answer.assignment import Assignment, ServingAssignment, TrainingAlternative, TrainingAssignment
 from planner.answer.breakdown import Memory, Time, TimeComponents
 from planner.answer.layout import Layout, Offload, RecomputeLayers, Stage
-from planner.answer.level import Percentiles, Serving
+from planner.answer.level import Percentiles, ServingFigures
 from planner.answer.schema import Infeasible, Objective, Plan, Provenance, Relaxation, Search
 from planner.scenario.default import Default
 
@@ -131,6 +131,6 @@ def serving_assignment() -> Assignment:
     return estimate(
         workload="chat", kind="serving", nodes=2, gpus=16, layout=layout, usd_per_node_hour=28.0, time=speed,
         memory=memory(gradients=0, master_weights=0, optimizer=0, activations=0, kv_cache=98_000_000_000),
-        serving=Serving(replicas=4, requests_per_second=20.0, ttft_seconds=Percentiles(p50=0.41, p95=1.32),
+        serving=ServingFigures(replicas=4, requests_per_second=20.0, ttft_seconds=Percentiles(p50=0.41, p95=1.32),
                         tpot_seconds=Percentiles(p50=0.0131, p95=0.0187), max_batch=96, kv_tokens=611_000,
                         output_tokens_per_second_per_gpu=1870.0))

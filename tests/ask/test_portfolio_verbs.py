@@ -160,7 +160,7 @@ def test_a_schedule_is_only_of_many_jobs(planner, tmp_path):  # noqa: F811
     asked = ("--model", "llama-3.1-8b", "--tokens", "1G", "--on", "dgx-h100", "--stack", "megatron-core")
     (tmp_path / "plan.json").write_text(planner("plan", "--json", *asked).out)
     ran = planner("report", tmp_path / "plan.json", "-o", tmp_path / "when.ics")
-    assert (ran.code, "a schedule is of a portfolio of jobs" in ran.err) == (2, True)
+    assert (ran.code, "only a portfolio of jobs has a schedule" in ran.err) == (2, True)
 
 
 def test_a_shipped_portfolio_reads_back_from_its_plan(planner, tmp_path):  # noqa: F811

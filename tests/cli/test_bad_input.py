@@ -77,7 +77,7 @@ SCENARIOS = [
     ("objective", "objective: beauty", "objective: expected 'cost', 'time', 'gpus' or 'energy', got 'beauty'"),
     ("objective", "objectiv: cost", "unknown key 'objectiv'; did you mean objective?"),
     ("objective", "confidence: 1.5", "confidence: expected less than 1, got 1.5"),
-    ("objective", "confidence: .nan", "confidence: '.nan' is no share"),
+    ("objective", "confidence: .nan", "confidence: '.nan' is not a share"),
     ("objective", "limits: {}", "duplicate key 'limits'"),
     ("objective", "a: &a [x, x]", "anchors and aliases are not allowed"),
     ("objective", "a: !!python/object/apply:os.system [id]", "tag"),

@@ -85,7 +85,7 @@ def test_what_only_a_choice_depends_on_is_refused(planner: Any, name: str) -> No
     value = [] if TABLE[name].switch else [{"price_age": "3", "objective": "cost"}.get(name, "x")]
     ran = planner("estimate", "--model", "gpt2", "--node", NODE, f"--{name.replace('_', '-')}", *value)
     assert (ran.code, ran.out) == (2, "")
-    assert f"--{name.replace('_', '-')}: does nothing to an estimate" in ran.err
+    assert f"--{name.replace('_', '-')}: has no effect on an estimate" in ran.err
 
 
 def test_the_rank_of_adapters_counts_where_there_are_some() -> None:

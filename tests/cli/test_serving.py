@@ -11,7 +11,7 @@ import pytest
 
 from planner.catalog.load import Catalog
 from planner.cli.main import main
-from planner.physics.serving.capacity import Asked, capacity
+from planner.physics.serving.capacity import CacheInput, capacity
 from planner.physics.serving.formats import format_of
 from planner.physics.serving.sequences import Cut
 from tests.cli.conftest import Ran
@@ -56,7 +56,7 @@ def test_an_estimate_holds_what_capacity_does(planner, tp: int, name: str, engin
     model, gpu, software = catalog.model("llama-3.1-8b"), catalog.gpu("h100-sxm"), catalog.engine(engine)
     weights = format_of(catalog.formats, name, model)
     assert weights is not None
-    held = capacity(Asked(model, weights, catalog.formats.cache("bf16"), software, software.release(None),
+    held = capacity(CacheInput(model, weights, catalog.formats.cache("bf16"), software, software.release(None),
                           gpu.usable_memory, length=1100, architecture=gpu.architecture),
                     Cut(np.array([tp]), np.array([1])))
     assert found["serving"]["kv_tokens"] == int(held.tokens[0])
@@ -85,8 +85,8 @@ def test_an_estimate_is_at_a_concurrency_a_rate_or_at_most(planner) -> None:
 
 
 @pytest.mark.parametrize(("layout", "said"), [
-    ("vpp=2", "'vpp' is no axis of a serving layout: tp, pp, ep, dp"), ("tp=3", "does not divide the 32 heads"),
-    ("tp=0", "tp=0 is no whole number above zero"),
+    ("vpp=2", "'vpp' is not an axis of a serving layout: tp, pp, ep, dp"), ("tp=3", "does not divide the 32 heads"),
+    ("tp=0", "tp=0 is not a whole number above zero"),
     ("tp=x", "tp=x"), ("pp=99", "more than the 32 layers"),
     ("ep=2", "mixtures of experts"), ("dp=2", "mixtures of experts"), ("tp", "'tp' is not AXIS=VALUE"),
     ("tp=2,tp=4", "'tp' is given twice")])
@@ -95,7 +95,7 @@ def test_a_layout_that_does_not_exist_is_refused(planner, layout: str, said: str
 
 
 @pytest.mark.parametrize(("flags", "said"), [
-    (("--gpus", "3", "--layout", "tp=2"), "--gpus 3 is no multiple of the 2 GPUs"),
+    (("--gpus", "3", "--layout", "tp=2"), "--gpus 3 is not a multiple of the 2 GPUs"),
     (("--quantization", "fp8,bf16"), "an estimate is for one format"),
     (("--concurrency", "0"), "--concurrency"), (("--seq-len", "4096"), "--seq-len: applies to training"),
     (("--concurrency", "4", "--rate", "3"), "rate and concurrency are given")])

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from planner.evidence.compare import Comparison, PredictedRow, compare
+from planner.evidence.compare import EvidenceComparison, PredictedRow, compare
 from planner.evidence.prediction import predict
 from planner.evidence.reading import read_evidence
 from planner.evidence.rows import TrainRun
@@ -20,7 +20,7 @@ ROW = {"model": "Llama3-8B", "gpu": "a100-sxm-80gb", "gpus": 8, "framework": "TR
 
 
 @pytest.fixture(scope="module")
-def compared() -> Comparison:
+def compared() -> EvidenceComparison:
     return compare(read_evidence(FILE), catalog())
 
 

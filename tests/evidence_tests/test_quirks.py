@@ -13,7 +13,7 @@ from planner.catalog.quirk import COLUMNS, KNOWN, Question, Quirks, bounded
 from planner.errors import InputError
 from planner.evidence.prediction import predict
 from planner.evidence.rows import ServeMeasured, ServeRun, TrainMeasured, TrainRun
-from planner.evidence.whole_rows import WholeMeasured, WholeRun
+from planner.evidence.whole_rows import StatedWholeRun, WholeMeasured
 from tests.evidence_tests.csv_file import MEMORY, THROUGHPUT, catalog, validated, write
 
 HEAD = "name: lab\nsource: our own\nas_of: 2026-11\nkind: quoted\nquirks:\n"
@@ -27,7 +27,7 @@ def own(tmp_path, *rules):
 
 def test_a_rule_reads_what_was_run_and_nothing_measured():
     measured = TrainMeasured.model_fields.keys() | ServeMeasured.model_fields.keys() | WholeMeasured.model_fields.keys()
-    assert WholeRun.model_fields.keys() | ServeRun.model_fields.keys() >= COLUMNS
+    assert StatedWholeRun.model_fields.keys() | ServeRun.model_fields.keys() >= COLUMNS
     assert not (COLUMNS | KNOWN) & measured
 
 

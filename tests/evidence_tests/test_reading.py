@@ -6,7 +6,7 @@ import pytest
 
 from planner.errors import EXIT_INPUT, InputError
 from planner.evidence.reading import read_evidence
-from planner.evidence.rows import Run, ServeMeasured, ServeRun, TrainMeasured, TrainRun
+from planner.evidence.rows import ServeMeasured, ServeRun, StatedRun, TrainMeasured, TrainRun
 from tests.evidence_tests.csv_file import DATA, MEMORY, THROUGHPUT, catalog, validated, write
 
 
@@ -66,12 +66,13 @@ def test_a_measurement_is_no_column_of_a_run_and_every_column_has_its_unit():
     for run, measured in ((TrainRun, TrainMeasured), (ServeRun, ServeMeasured)):
         assert not run.model_fields.keys() & measured.model_fields.keys()
         for model in (run, measured):
-            words = set(re.findall(r"\w+", f"{model.__doc__} {Run.__doc__}"))
+            words = set(re.findall(r"\w+", f"{model.__doc__} {StatedRun.__doc__}"))
             assert model.model_fields.keys() <= words
 
 
 @pytest.mark.parametrize(("content", "expected"), [
-    (b"", "the file is empty"), (b"\n\n", "the file is empty"), (b"a,b\n1,2\n", "the header is of no evidence file"),
+    (b"", "the file is empty"), (b"\n\n", "the file is empty"),
+    (b"a,b\n1,2\n", "the header is not that of an evidence file"),
     (b"id,global_batch_seqs,tokens_per_s_per_gpu\n\xff,1,2\n", "not UTF-8"),
     (b"id,id,global_batch_seqs,tokens_per_s_per_gpu\n", "'id' occurs twice"),
     (b'id,global_batch_seqs,tokens_per_s_per_gpu\n"a,1,2\n', "CSV syntax")])

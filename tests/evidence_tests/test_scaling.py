@@ -4,7 +4,7 @@ import pytest
 
 from planner.catalog.load import Catalog
 from planner.evidence.compare import compare
-from planner.evidence.kinds import Evidence
+from planner.evidence.kinds import EvidenceFile
 from planner.evidence.reading import read_evidence
 from tests.evidence_tests.csv_file import DATA
 
@@ -35,7 +35,7 @@ MISSED = {"BLOOM-076": "4.6% predicted of 13%: TP 8 costs more with small micro-
 def speeds():
     named = {row for _, first, second, _ in PAIRS for row in (first, second)}
     held = read_evidence(DATA / "train_throughput.csv")
-    some = Evidence(held.kind, tuple(row for row in held.rows if row.id in named))
+    some = EvidenceFile(held.kind, tuple(row for row in held.rows if row.id in named))
     entries = [e for o in compare(some, Catalog()).outcomes for e in o.entries if e.quantity == "tokens_per_s_per_gpu"]
     return {e.id: (e.predicted, e.measured) for e in entries}
 

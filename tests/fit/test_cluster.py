@@ -10,23 +10,23 @@ import pytest
 
 from planner.catalog.load import Catalog
 from planner.catalog.residuals import Cell, Law
-from planner.evidence.kinds import Evidence
+from planner.evidence.kinds import EvidenceFile
 from planner.evidence.reading import read_evidence
 from planner.fit.cluster import fit_cluster
 from planner.fit.knobs import knobs_of
-from planner.fit.rows import Measured, TrainingRows, changed, residuals, rows_of
+from planner.fit.rows import FitRow, TrainingRows, changed, residuals, rows_of
 
 EVIDENCE = Path(__file__).parents[1] / "evidence" / "train_throughput.csv"
 STACK = "llm-foundry"
 NOISE = 0.03
 
 
-def cluster(efficiency: float) -> tuple[Catalog, list[Measured]]:
+def cluster(efficiency: float) -> tuple[Catalog, list[FitRow]]:
     """Return FSDP runs on 16 to 128 A100 as a cluster would measure them whose network is another than assumed."""
     evidence, catalog = read_evidence(EVIDENCE), Catalog()
     rows = [row.model_copy(update={"run": row.run.model_copy(update={"scaleout": None, "nic_gbit_per_gpu": None})})
             for row in evidence.rows if row.prefix == "LLMF" and row.run.gpu == "a100-sxm-40gb"]
-    held = [row for row in rows_of(Evidence(evidence.kind, tuple(rows)), catalog) if row.outcome.prediction.network]
+    held = [row for row in rows_of(EvidenceFile(evidence.kind, tuple(rows)), catalog) if row.outcome.prediction.network]
     (network,) = {row.outcome.prediction.network for row in held}
     truth = catalog.changed({("fabrics", network): {"efficiency": efficiency},
                              ("stacks", STACK): {"slowdown": 1.06 * catalog.stack(STACK).slowdown}})

@@ -184,11 +184,11 @@ def test_the_grid_applies_every_rule_once_it_can(example: Example) -> None:
 
 
 def test_what_a_stack_refuses_is_a_rule_of_its_own() -> None:
-    refusal = Refusal(together={"cp": 2, "vpp": 2}, reason="the chunks would not line up")
-    apart = {"stack.refuses": (refusal,), "cp": 2, "pp": 2, "dp": 2}
-    assert broken(apart, {"vpp": 2}) == ["no_cp_with_vpp"]
+    refusal = Refusal(together={"tp": 2, "vpp": 2}, reason="the chunks would not line up")
+    apart = {"stack.refuses": (refusal,), "tp": 2, "pp": 2, "dp": 2}
+    assert broken(apart, {"vpp": 2}) == ["no_tp_with_vpp"]
     assert broken(apart) == []
     row, facts = case(apart, {"vpp": 2})
     only = {name: (value,) for name, value in from_rows([row], 64).row(0).items() if name != "micro_batches"}
     found = enumerate_layouts(replace(facts, space=replace(facts.space, only=only)))
-    assert (len(found.layouts), found.removed) == (0, {"no_cp_with_vpp": 1})
+    assert (len(found.layouts), found.removed) == (0, {"no_tp_with_vpp": 1})

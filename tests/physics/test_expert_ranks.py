@@ -10,7 +10,7 @@ import pytest
 from planner.catalog.load import Catalog
 from planner.physics.serving.deployment import Replicas
 from planner.physics.serving.points import on_fullest
-from planner.physics.serving.step import Load, StepTimes, step_times
+from planner.physics.serving.step import StepLoad, StepTimes, step_times
 from tests.physics.test_serving_speed import deployment
 
 
@@ -20,7 +20,7 @@ def times(rows: float, ranks: int, version: str | None = None) -> StepTimes:
     d = replace(d, engine=Catalog().speeds("vllm").release(version, "hopper"))
     layout = Replicas(*(np.array([degree]) for degree in (0, 1, 1, ranks, ranks)))
     zero = np.zeros(1)
-    return step_times(d, layout, Load(np.array([rows * ranks]), np.array([2000.0]), zero, zero))
+    return step_times(d, layout, StepLoad(np.array([rows * ranks]), np.array([2000.0]), zero, zero))
 
 
 # drawn by hand: 16 of 256 experts a rank, tokens that choose 8 at random

@@ -18,7 +18,7 @@ from planner.layouts.table import Floats
 from planner.money.rent import usual_candidate
 from planner.physics.serving.deployment import Deployment, Replicas
 from planner.physics.serving.level import Served, Stream, at_rate, served
-from planner.physics.serving.steady import Demand, closed
+from planner.physics.serving.steady import RequestMix, closed
 from planner.scenario.serving import Serving
 
 CATALOG = Catalog()
@@ -59,7 +59,7 @@ def test_open_and_closed_loop_agree(model: str, node: str, name: str, layouts: t
         clients = np.geomspace(1, float(most[0]), 200)
         many = rows.take(np.zeros(200, np.int64))
         stream = service.stream
-        demand = Demand(np.full(200, stream.input), np.full(200, stream.output), clients)
+        demand = RequestMix(np.full(200, stream.input), np.full(200, stream.output), clients)
         seen = closed(d, many, demand, np.full(200, float(most[0])))
         for share in COPIED if layout[2] > 1 else SHARES:
             at = int(np.searchsorted(seen.requests, share * seen.requests[-1]))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from planner.catalog.load import Catalog
-from planner.physics.serving.capacity import Asked, Capacity, capacity, held_each
+from planner.physics.serving.capacity import CacheInput, Capacity, capacity, held_each
 from planner.physics.serving.formats import format_named, format_of
 from planner.physics.serving.sequences import Cut, Paging, printed_tokens, sequence_bytes, state_bytes, token_bytes
 from planner.physics.serving.settings import EngineSettings
@@ -23,15 +23,15 @@ ONE = np.array([1])
 
 
 def asked(model: str, name: str = "bf16", engine: str = "vllm", version: str | None = "0.19.0", gpu: str = "h100-sxm",
-          cache: str = "bf16", **more: Any) -> Asked:
+          cache: str = "bf16", **more: Any) -> CacheInput:
     held, found, card = CATALOG.model(model), CATALOG.engine(engine), CATALOG.gpu(gpu)
     weights = format_of(FORMATS, name, held)
     assert weights is not None
-    return Asked(held, weights, FORMATS.cache(cache), found, found.release(version), card.usable_memory,
+    return CacheInput(held, weights, FORMATS.cache(cache), found, found.release(version), card.usable_memory,
                  architecture=card.architecture, **{"settings": EngineSettings(0.95), "length": 8192} | more)
 
 
-def of(one: Asked, tp: int = 1, pp: int = 1) -> Capacity:
+def of(one: CacheInput, tp: int = 1, pp: int = 1) -> Capacity:
     return capacity(one, Cut(np.array([tp]), np.array([pp])))
 
 

@@ -20,7 +20,7 @@ from planner.physics.serving.apart import decoding, prefilling, sending
 from planner.physics.serving.deployment import Deployment, Replicas
 from planner.physics.serving.level import Served, Stream, at_rate, served
 from planner.physics.serving.points import SHARES
-from planner.physics.serving.steady import Demand, closed, offline
+from planner.physics.serving.steady import RequestMix, closed, offline
 from planner.scenario.serving import Serving
 from planner.simulate.trace import Lengths, synthetic
 from tests.jobs.serving.test_columns import CATALOG, on, row, stream
@@ -213,9 +213,9 @@ def test_open_and_closed_loops_are_two_views_of_one_queue(
             assert float(found.tpot[0]) == pytest.approx(float(seen.tpot[500:1300].mean()), rel=0.12), share
 
 
-def _clients(lengths: tuple[int, int], clients: Any) -> Demand:
+def _clients(lengths: tuple[int, int], clients: Any) -> RequestMix:
     count = np.atleast_1d(np.asarray(clients, float))
-    return Demand(np.full(len(count), float(lengths[0])), np.full(len(count), float(lengths[1])), count)
+    return RequestMix(np.full(len(count), float(lengths[0])), np.full(len(count), float(lengths[1])), count)
 
 
 def test_a_column_is_what_its_layout_answers() -> None:

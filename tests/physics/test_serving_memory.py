@@ -7,7 +7,7 @@ import pytest
 
 from planner.catalog.engine import Engine
 from planner.catalog.load import Catalog
-from planner.physics.serving.cache import Serving, pool_bytes
+from planner.physics.serving.cache import CacheFacts, pool_bytes
 from planner.physics.serving.sequences import token_bytes
 from planner.physics.serving.weights import weight_bytes
 from planner.units import GIB
@@ -25,7 +25,7 @@ def weights(model: str, name: str, tp: int = 1, pp: int = 1) -> float:
 def pool(model: str, name: str, version: str, tp: int = 1, pp: int = 1, fraction: float = 0.95) -> float:
     engine = CATALOG.engine("vllm")
     memory = CATALOG.gpu("h100-sxm").usable_memory
-    asked = Serving(CATALOG.model(model), engine, engine.release(version), memory, fraction)
+    asked = CacheFacts(CATALOG.model(model), engine, engine.release(version), memory, fraction)
     held = np.array([weights(model, name, tp, pp) * GIB])
     return float(pool_bytes(asked, held, np.array([tp]), np.array([pp]))[0]) / GIB
 
@@ -80,7 +80,7 @@ def test_an_engine_shares_what_is_free() -> None:
     """SGLang on one H200: 106.36 GiB for Llama 3 8B at mem_fraction_static 0.8718."""
     engine = CATALOG.engine("sglang")
     memory = CATALOG.gpu("h200-sxm").usable_memory
-    asked = Serving(CATALOG.model("llama-3-8b"), engine, engine.release(None), memory, 0.8718)
+    asked = CacheFacts(CATALOG.model("llama-3-8b"), engine, engine.release(None), memory, 0.8718)
     held = np.array([weights("llama-3-8b", "bf16") * GIB])
     assert pool_bytes(asked, held, ONE, ONE)[0] / GIB == pytest.approx(106.36, rel=0.01)
 

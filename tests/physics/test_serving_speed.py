@@ -9,11 +9,11 @@ from planner.catalog.load import Catalog
 from planner.evidence.hardware import candidate_of
 from planner.evidence.rows import TrainRun
 from planner.physics.serving.deployment import Replicas, deployment_of
-from planner.physics.serving.disaggregated import Pool, disaggregated
+from planner.physics.serving.disaggregated import WorkerPool, disaggregated
 from planner.physics.serving.formats import format_of
 from planner.physics.serving.level import Stream
-from planner.physics.serving.steady import Demand, closed, offline, static
-from planner.physics.serving.step import Load, step_times
+from planner.physics.serving.steady import RequestMix, closed, offline, static
+from planner.physics.serving.step import StepLoad, step_times
 from planner.physics.serving.weights import weight_bytes
 
 CATALOG = Catalog()
@@ -34,12 +34,12 @@ def replicas(*tp, pp=1, ep=1, dp=1):
 
 def demand(*clients, prompt=1000.0, output=300.0):
     many = np.array(clients, np.float64)
-    return Demand(np.full(len(many), prompt), np.full(len(many), output), many)
+    return RequestMix(np.full(len(many), prompt), np.full(len(many), output), many)
 
 
 def decode(d, rows, sequences, context):
     many, far, none = np.full(len(rows), sequences), np.full(len(rows), context), np.zeros(len(rows))
-    return step_times(d, rows, Load(many * 1.0, far * 1.0, none, none)).total
+    return step_times(d, rows, StepLoad(many * 1.0, far * 1.0, none, none)).total
 
 
 @pytest.mark.parametrize(("model", "weights"), [("llama-3.1-70b", "fp8"), ("deepseek-v3", "fp8"),
@@ -77,7 +77,7 @@ def test_one_sequence_is_no_faster_than_weights_can_be_read(engine, gpu, weights
 
 def test_a_mixture_reads_more_experts_with_more_rows():
     d, rows = deployment("deepseek-v3", "h200-sxm"), replicas(8)
-    one, many = (step_times(d, rows, Load(*(np.array([float(x)]) for x in (n, 1000, 0, 0)))).experts[0]
+    one, many = (step_times(d, rows, StepLoad(*(np.array([float(x)]) for x in (n, 1000, 0, 0)))).experts[0]
                  for n in (1, 64))
     assert 5 * one < many < 64 * one
 
@@ -87,7 +87,7 @@ def test_a_mixture_reads_more_experts_with_more_rows():
 def test_rows_go_to_experts_as_products_read_them_and_come_back_in_16_bits(gpu, weights, sent):
     d, rows = deployment("deepseek-v3", gpu, weights), replicas(1, ep=8, dp=8)
     # bytes so many that bandwidth alone counts
-    load = Load(*(np.array([float(x)]) for x in (0, 0, 8e6, 0)))
+    load = StepLoad(*(np.array([float(x)]) for x in (0, 0, 8e6, 0)))
     wide = replace(d, weights=CATALOG.formats.weights["bf16"])
     ours, plain = (step_times(one, rows, load).exchange[0] for one in (d, wide))
     assert ours / plain == pytest.approx((sent + 2) / 4, rel=0.02)
@@ -118,7 +118,8 @@ def test_throughput_and_times_rise_with_clients():
 
 def test_apart_prompts_do_not_disturb_decoding_and_few_workers_make_a_queue():
     d, most, asked = deployment(), np.array([200.0]), demand(64, prompt=8000.0)
-    one, four = (disaggregated(d, Pool(replicas(4), np.array([n])), Pool(replicas(4), np.array([1.0])), asked, most)
+    one, four = (disaggregated(d, WorkerPool(replicas(4), np.array([n])),
+                               WorkerPool(replicas(4), np.array([1.0])), asked, most)
                  for n in (1.0, 4.0))
     together = closed(d, replicas(4), asked, most)
     assert four.tpot[0] < together.tpot[0]

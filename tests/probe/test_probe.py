@@ -20,7 +20,7 @@ from planner.evidence.rates import COLLECTIVES, LinkRow, predicted_seconds
 from planner.layouts.candidate import Candidate
 from planner.probe import backend
 from planner.probe.backend import Result
-from planner.probe.tasks import Machine, Task, tasks_of
+from planner.probe.tasks import Machine, ProbeTask, tasks_of
 
 GPU = Machine("cuda", "NVIDIA H100 80GB HBM3", gpus=8, ranks=32, memory=85.0e9, precisions=("bf16", "fp8"),
               capability="9.0", multiprocessors=132, software={"torch": "2.13.0", "nccl": "2.27.3"})
@@ -40,7 +40,7 @@ class StandIn:
     def machine(self) -> Machine:
         return self._machine
 
-    def measured(self, tasks: Sequence[Task]) -> Iterator[Result]:
+    def measured(self, tasks: Sequence[ProbeTask]) -> Iterator[Result]:
         for task in tasks:
             if not self._left:
                 raise KeyboardInterrupt
@@ -52,7 +52,7 @@ class StandIn:
 CATALOG = Catalog()
 
 
-def took(task: Task) -> float:
+def took(task: ProbeTask) -> float:
     catalog = CATALOG
     if task.operation in COLLECTIVES and task.ranks > 8:
         node, gpu = catalog.node("dgx-h100"), catalog.gpu("h100-sxm")

@@ -14,7 +14,7 @@ from planner.answer.layout import Layout
 from planner.answer.schema import Plan
 from planner.answer.show_as import ShowAs
 from planner.catalog.load import Catalog
-from planner.render.facts import Fact, facts, memory_parts, time_parts
+from planner.render.facts import LabeledFigure, facts, memory_parts, time_parts
 from planner.render.report.page import report
 from planner.render.tables import render_plan
 from tests.answer.example_plan import LAYOUT, assignment, example_plan, serving_assignment
@@ -82,6 +82,6 @@ def test_a_field_that_says_how_it_is_shown_is_shown_last_in_its_group() -> None:
     plain = TrainingAssignment(**assignment())
     timed = Timed(**dict(plain), repairs=12_345, recovery_seconds=90)
     assert [fact for fact in facts(timed) if fact not in facts(plain)] == [
-        Fact("repairs", "12,345", "performance"), Fact("recovery", "1.5 min", "performance")]
+        LabeledFigure("repairs", "12,345", "performance"), LabeledFigure("recovery", "1.5 min", "performance")]
     assert [fact.label for fact in facts(timed) if fact.group == "performance"][-1] == "recovery"
     assert facts(Timed(**dict(plain))) == facts(plain)

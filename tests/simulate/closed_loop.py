@@ -10,7 +10,7 @@ from planner.errors import InputError
 from planner.simulate.fleet import outcome
 from planner.simulate.outcome import Outcome
 from planner.simulate.replica import InFlight, Log, Replica
-from planner.simulate.steps import ReplicaKind, StepTimes
+from planner.simulate.steps import ReplicaKind, StepMemo
 from planner.simulate.trace import Lengths, Trace
 
 
@@ -29,7 +29,7 @@ def closed_loop(concurrency: int, prompt: Lengths, answer: Lengths, requests: in
     if not replica.fits(longest):
         raise InputError(f"a request of {longest} cached tokens never fits in a cache of {replica.kv_tokens}")
     log, arrival, last = Log(requests), [math.nan] * requests, [math.nan] * requests
-    one = Replica(replica, StepTimes(replica.steps), log)
+    one = Replica(replica, StepMemo(replica.steps), log)
     todo = (InFlight(i, *lengths) for i, lengths in enumerate(zip(prompts.tolist(), answers.tolist(), strict=True)))
     now, due = 0.0, concurrency
     while True:

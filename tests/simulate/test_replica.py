@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from planner.errors import InputError
-from planner.simulate.fleet import Group, _Fleet, simulate
-from planner.simulate.pool import Pool
+from planner.simulate.fleet import ReplicaGroup, _Fleet, simulate
+from planner.simulate.pool import CachePool
 from planner.simulate.steps import ReplicaKind
 from planner.simulate.trace import Lengths, Trace, synthetic
 from tests.simulate.closed_loop import closed_loop
@@ -40,7 +40,8 @@ def requests(*rows, prefixes=None, prefix_block=512):
 
 
 def run(trace, **facts):
-    return simulate(trace, [Group(ReplicaKind(**{"steps": Beat(), "kv_tokens": 10_000, "max_batch": 64} | facts))])
+    return simulate(trace, [ReplicaGroup(ReplicaKind(**{"steps": Beat(), "kv_tokens": 10_000,
+                                                        "max_batch": 64} | facts))])
 
 
 def test_a_request_alone_takes_its_prefill_and_a_step_for_every_further_token():
@@ -140,7 +141,7 @@ def test_jumping_over_steps_agrees_with_running_each_one(block):
     for seed in range(block * 40, block * 40 + 40):
         trace, kind = random_case(seed)
         replicas = 1 + seed % 3
-        fast = simulate(trace, [Group(kind, replicas)])
+        fast = simulate(trace, [ReplicaGroup(kind, replicas)])
         plain = naive_fleet(trace, [kind] * replicas, lambda among, i, served=fast.served_by: among[served[i]])
         assert fast.arrival + fast.e2e == pytest.approx([one.last for one in plain], abs=1e-9), seed
         assert fast.arrival + fast.ttft == pytest.approx([one.first for one in plain], abs=1e-9), seed
@@ -151,7 +152,8 @@ def test_jumping_over_steps_agrees_with_running_each_one(block):
 
 def test_every_request_ends_once_and_leaves_nothing_behind():
     trace = synthetic(30, (Lengths(80, 1), Lengths(40, 1)), cv=3, count=3000, seed=4)
-    fleet = _Fleet(trace, [Group(ReplicaKind(STEPS, 1500, 64, 128, block=16))], "round-robin", None, lambda share: None,
+    fleet = _Fleet(trace, [ReplicaGroup(ReplicaKind(STEPS, 1500, 64, 128, block=16))], "round-robin",
+                   None, lambda share: None,
                    None, ())
     outcome = fleet.replay()
     ended = ~outcome.rejected
@@ -178,7 +180,7 @@ def test_waiting_for_prefill_one_by_one_is_that_of_an_m_d_1_queue():
 @pytest.mark.parametrize("seed", range(20))
 def test_what_the_pool_says_of_many_steps_is_the_sum_of_single_ones(seed):
     draw = random.Random(seed)
-    pool, counter = Pool(draw.randint(50, 400), draw.choice([1, 4, 16])), draw.randint(0, 30)
+    pool, counter = CachePool(draw.randint(50, 400), draw.choice([1, 4, 16])), draw.randint(0, 30)
     held = [draw.randint(1, 40) for _ in range(draw.randint(1, 9))]
     for tokens in held:
         pool.join(tokens, counter)

@@ -3,7 +3,7 @@
 from random import Random
 
 from planner.solver.column import Column
-from planner.solver.fleet.problem import FleetOffer, Limits, RunProblem
+from planner.solver.fleet.problem import FleetLimits, FleetOffer, RunProblem
 from planner.solver.staging.problem import SharedLimit, StagingProblem
 
 MIXES = (((0,),), ((0, 2),), ((0, 2), (1,)), ((0, 1), (1, 2)), ((0, 1, 2),), ((2,), (0,), (1,)))
@@ -77,5 +77,5 @@ def random_run(random: Random) -> RunProblem:
     offers = tuple(
         FleetOffer(keys.pop(), random.randrange(candidates), random.choice([100, 150, 333]) * 10_000, limit(1, 8))
         for _ in range(random.randint(1, 4)))
-    limits = Limits(limit(1_800_000_000, 9_000_000_000, 0.3), limit(100, 1000), limit(1, 3, 0.2))
+    limits = FleetLimits(limit(1_800_000_000, 9_000_000_000, 0.3), limit(100, 1000), limit(1, 3, 0.2))
     return RunProblem(columns, offers, random.choice(["cost", "time", "gpus", "energy"]), limits)

@@ -6,7 +6,7 @@ import pytest
 
 from planner.solver.check import check_run, check_staging, claims
 from planner.solver.fleet.covering import Covered
-from planner.solver.fleet.problem import Choice, FleetOffer, Limits
+from planner.solver.fleet.problem import Choice, FleetLimits, FleetOffer
 from planner.solver.fleet.single import best_run
 from planner.solver.staging import SharedLimit, Staged, solve
 from planner.solver.staging.problem import staged
@@ -64,8 +64,9 @@ def test_a_changed_choice_is_caught(change, words):
 
 
 @pytest.mark.parametrize(("change", "words"), [
-    ({"limits": Limits(deadline_us=4 * HOUR - 1)}, "us: "), ({"limits": Limits(budget_cents=799)}, "cents: 800"),
-    ({"limits": Limits(max_power_w=1)}, "watts: 2"), ({"objective": "time"}, "time is"),
+    ({"limits": FleetLimits(deadline_us=4 * HOUR - 1)}, "us: "),
+    ({"limits": FleetLimits(budget_cents=799)}, "cents: 800"),
+    ({"limits": FleetLimits(max_power_w=1)}, "watts: 2"), ({"objective": "time"}, "time is"),
     ({"objective": "gpus"}, "gpus is 16")])
 def test_a_changed_limit_is_caught(change, words):
     solution = best_run(replace(THREE, columns=COLUMNS[:1]))

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from planner.catalog.architecture import Model
-from planner.jobs.serving.rates import DEGREES, RULES, STAGES, Replica, layouts, violations
+from planner.jobs.serving.rates import DEGREES, RULES, STAGES, ReplicaLayout, layouts, violations
 from planner.layouts.candidate import Candidate
 from tests.search_cases import candidate, catalog
 
-ONE = Replica(catalog().model("llama-3.1-8b"), candidate("dgx-h100"), 1, 1, 1, False)
+ONE = ReplicaLayout(catalog().model("llama-3.1-8b"), candidate("dgx-h100"), 1, 1, 1, False)
 MIXTRAL = catalog().model("mixtral-8x7b")
 
 

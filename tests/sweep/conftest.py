@@ -10,7 +10,7 @@ from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.scenario.load import paths_of
 from planner.sweeping.local import this_process
-from planner.sweeping.task import Terms, tasks
+from planner.sweeping.task import SweepTerms, tasks
 from planner.sweeping.variants import varied
 from tests.cli.conftest import planner  # noqa: F401 - the fixture that runs the command
 
@@ -43,7 +43,7 @@ def rented(tmp_path_factory):
 def six(question):
     """Return six tasks, and their terms."""
     catalog = Catalog()
-    return tasks(str(question), varied(SIX, paths_of(None)), catalog), Terms((), catalog.digest)
+    return tasks(str(question), varied(SIX, paths_of(None)), catalog), SweepTerms((), catalog.digest)
 
 
 @pytest.fixture(scope="session")

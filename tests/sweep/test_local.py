@@ -10,7 +10,7 @@ from pathlib import Path
 
 from planner.process.workers import MOST_LOSSES
 from planner.sweeping.local import processes
-from planner.sweeping.task import Terms, VariantOutcome
+from planner.sweeping.task import SweepTerms, VariantOutcome
 from tests.sweep.conftest import SIX, timeless
 
 ROOT = Path(__file__).parents[2]
@@ -79,7 +79,7 @@ def test_a_variant_that_ends_every_worker_is_given_up_alone(six, monkeypatch):
 
 def test_another_catalog_in_a_worker_is_an_error_of_the_variant(six):
     tasks, terms = six
-    with processes(Terms((), "0" * 16), 1) as answers:
+    with processes(SweepTerms((), "0" * 16), 1) as answers:
         outcome, = answers(tasks[:1])
     assert f"has digest {terms.digest}, not {'0' * 16}" in outcome.error
 

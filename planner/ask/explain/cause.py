@@ -88,8 +88,8 @@ def _names(failed: Solved) -> list[str]:
 
 def _undivided(failed: Solved, relaxations: Sequence[Relaxation]) -> list[str]:
     """Return that no layout divides the batch, where another batch is enough."""
-    return [f"no legal layout divides a global batch of {one.from_}" for one in relaxations
-            if one.limit == "global_batch"]
+    return [f"no legal layout divides a global batch of {relaxation.from_}" for relaxation in relaxations
+            if relaxation.limit == "global_batch"]
 
 
 def _because(name: str, failed: Solved) -> list[str]:
@@ -125,6 +125,6 @@ def _nearest(failed: Solved, relaxations: Sequence[Relaxation]) -> str | None:
         return f"{within}; {SEVERAL}" if several else within
     if relaxations:
         first = relaxations[0]
-        either = [one.to for one in relaxations if one.limit == first.limit]
+        either = [relaxation.to for relaxation in relaxations if relaxation.limit == first.limit]
         return f"{' or '.join(either)} instead of {first.from_}"
     return SEVERAL if several else None

@@ -16,7 +16,7 @@ from planner.catalog.price import Term
 from planner.errors import InputError, UnknownName
 from planner.jobs.kinds import question_of
 from planner.jobs.settle import settle
-from planner.jobs.solved import Question, Solved, solve
+from planner.jobs.solved import ResolvedScenario, Solved, solve
 from planner.scenario.load import only_one
 from planner.scenario.pool import candidate_nodes
 from planner.scenario.portfolio import AnyQuestion
@@ -30,13 +30,13 @@ PLACES = {"gpu": "hardware.candidates", "node": "hardware.candidates", "provider
 RENTED = frozenset({"provider", "region", "terms"})
 
 
-def parts_of(text: str, question: Question) -> dict[str, str]:
+def parts_of(text: str, question: ResolvedScenario) -> dict[str, str]:
     """Return the parts of a choice, each a layout axis or a scenario value. Raises InputError."""
     known = [*dict.fromkeys(axis for job in question.jobs for axis in job.axes), *values_of(question)]
     parts: dict[str, str] = {}
     for part in text.split(","):
-        key, found, value = (piece.strip() for piece in part.partition("="))
-        if not found:
+        key, given, value = (piece.strip() for piece in part.partition("="))
+        if not given:
             key, value = _named(key, question.catalog, known), key
         if not key or not value:
             raise InputError(f"--why-not {part.strip() or text!r}: expected choices such as tp=4,pp=2 or gpu=a100, or "
@@ -55,7 +55,8 @@ def parts_of(text: str, question: Question) -> dict[str, str]:
 def _named(name: str, catalog: Catalog, known: Sequence[str]) -> str:
     """Return what a name alone is a choice of, "" where it is none: of hardware, software or a provider."""
     finders: dict[str, Callable[[str], object]] = {
-        "gpu": lambda one: candidate_nodes([one], catalog), "stack": catalog.stack, "engine": catalog.engine,
+        "gpu": lambda candidate: candidate_nodes([candidate], catalog), "stack": catalog.stack,
+        "engine": catalog.engine,
         "provider": {prices.name: prices for prices in catalog.price_lists}.__getitem__,
         "terms": TypeAdapter[Term](Term).validate_python}
     for key, find in finders.items():
@@ -66,7 +67,7 @@ def _named(name: str, catalog: Catalog, known: Sequence[str]) -> str:
     return ""
 
 
-def values_of(question: Question) -> dict[str, str]:
+def values_of(question: ResolvedScenario) -> dict[str, str]:
     """Return the choices that are scenario values, and the path of each."""
     return PLACES | {key: path for job in question.jobs for key, path in job.choices.items()}
 
@@ -80,9 +81,9 @@ def why_not(ask: Ask, catalog: Catalog, asked: Mapping[str, str], plan: Solved) 
         question = question_of(scenario, catalog)
     except InputError as error:
         return WhyNot(asked=dict(asked), verdict="not offered", because=str(error))
-    taken, mine = (one.terms.market for one in (question, plan.question))
+    taken, mine = (changed.terms.market for changed in (question, plan.question))
     if any(offer.assumed for offer in taken.offers) and not any(offer.assumed for offer in mine.offers):
-        names = ", ".join(sorted({one.node.name for one in taken.candidates}))
+        names = ", ".join(sorted({candidate.node.name for candidate in taken.candidates}))
         return WhyNot(asked=dict(asked), verdict="not offered", because=f"no candidate has a usable offer: {names}")
     other = settle(solve(question, plan.effort, held=held)).solved
     return _ruled_out(asked, other) if other.solution.value is None else _weighed(asked, other, plan)

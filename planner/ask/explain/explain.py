@@ -35,11 +35,11 @@ def explain(ask: Ask, catalog: Catalog, choices: Sequence[str] = (), effort: Eff
     question = question_of(scenario, catalog)
     asked: list[Mapping[str, str]] = [parts_of(text, question) for text in choices]
     plan = settle(solve_lifted(question, effort)).solved
-    found = plan.solution.value is not None
+    has_plan = plan.solution.value is not None
     made = tuple(plan.assignments())
     others = plan.alone.alternatives(plan.columns[0], plan.picks, plan.effort, proven=False) if (
         made and plan.alone is not None and not asked) else ()
     return Explanation(status=plan.status, notes=question.terms.market.notes, objective=plan.objective,
                        assignments=made, doubt=doubt_of(made, others, plan.objective.name, catalog),
                        why_not=tuple(why_not(ask, catalog, choice, plan) for choice in asked),
-                       worth=tuple(worths(plan)) if found and not asked else (), infeasible=infeasible_of(plan))
+                       worth=tuple(worths(plan)) if has_plan and not asked else (), infeasible=infeasible_of(plan))

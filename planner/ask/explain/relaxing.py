@@ -45,20 +45,20 @@ def relaxed(failed: Solved, reasons: Sequence[str], shorts: Sequence[Short] = ()
 
     shorts: what each job lacks of memory, where that is a reason.
     """
-    return by_change([one for name in reasons for one in _in_time(name, failed, shorts)])
+    return by_change([timed for name in reasons for timed in _in_time(name, failed, shorts)])
 
 
-def by_change(found: Sequence[Found]) -> list[Relaxation]:
+def by_change(relaxations: Sequence[Found]) -> list[Relaxation]:
     """Return relaxations, the smallest relative change first; out of all proportion only where no other is enough."""
-    ranked = sorted(found, key=lambda pair: pair[0])
+    ranked = sorted(relaxations, key=lambda pair: pair[0])
     return [relaxation for at, (factor, relaxation) in enumerate(ranked) if at == 0 or factor <= MOST_CHANGE]
 
 
 def _found(failed: Solved, change: Change) -> Solved:
-    found = solve(failed.question.changed(change), failed.effort, "any", failed.held)
-    if found.status == "undecided":
+    solved = solve(failed.question.changed(change), failed.effort, "any", failed.held)
+    if solved.status == "undecided":
         raise OutOfTime
-    return found
+    return solved
 
 
 def _in_time(name: str, failed: Solved, shorts: Sequence[Short]) -> Iterator[Found]:
@@ -132,7 +132,8 @@ def _other_counts(failed: Solved) -> Iterator[Found]:
         sides: list[list[int]] = [[int(least)]]
     else:
         counts = alone.counts(2 * asked)
-        sides = [[one for one in reversed(counts) if least <= one < asked], [one for one in counts if one > asked]]
+        sides = [[count for count in reversed(counts) if least <= count < asked],
+                 [count for count in counts if count > asked]]
     for side in sides:
         near = _first(side, lambda count: possible(failed, Change(limits={"gpus": count})))
         if near is not None:
@@ -164,8 +165,8 @@ def _other_batch(failed: Solved) -> Iterator[Found]:
     asked, name = alone.batch, alone.name
 
     def within(share: float) -> int | None:
-        found = _found(failed, Change(work={name: {"global_batch": Batch(asked.sequences, share)}}))
-        return found.assignments()[0].global_batch if found.picks else None  # type: ignore[union-attr]
+        solved = _found(failed, Change(work={name: {"global_batch": Batch(asked.sequences, share)}}))
+        return solved.assignments()[0].global_batch if solved.picks else None  # type: ignore[union-attr]
 
     low, high = asked.tolerance, max(2 * asked.tolerance, 1 / asked.sequences, 1e-3)
     while (near := within(high)) is None and high < WIDEST:
@@ -184,13 +185,16 @@ def _more_memory(failed: Solved, short: Short) -> Iterator[Found]:
     """Yield what more of the memory that the nearest layout is short of has a plan: on the GPU, and of the host."""
     candidates = failed.question.terms.market.candidates
     kinds: tuple[tuple[str, str, float, Callable[[float], Change], Callable[[Candidate], float]], ...] = (
-        ("memory", "GPU", short.memory, lambda more: Change(memory=more), lambda one: one.gpu.usable_memory),
-        ("host_memory", "node", short.host, lambda more: Change(host=more), lambda one: one.node.cpu.memory))
+        ("memory", "GPU", short.memory, lambda more: Change(memory=more),
+         lambda candidate: candidate.gpu.usable_memory),
+        ("host_memory", "node", short.host, lambda more: Change(host=more),
+         lambda candidate: candidate.node.cpu.memory))
     for limit, per, lacks, change, held in kinds:
         most = max(map(held, candidates))
-        found = _least_more(most, lacks * GENEROUS, lambda more, of=change: _chosen(failed, of(more)))  # type: ignore[misc]
-        if found is not None:
-            more, there = found[0], held(candidates[found[1]])
+        enough = _least_more(most, lacks * GENEROUS, lambda more,
+                             of=change: _chosen(failed, of(more)))  # type: ignore[misc]
+        if enough is not None:
+            more, there = enough[0], held(candidates[enough[1]])
             yield 1 + more / there, Relaxation(limit=limit, from_=f"{show_bytes(there)} per {per}",
                                                to=f"{show_bytes(there + more)} per {per}")
 
@@ -205,12 +209,12 @@ def _least_more(there: float, lacks: float, chosen: Callable[[float], int | None
     """Return how much more than `there` is enough, and for which hardware: what the nearest layout lacks, or else found
     by halving; none where that lacks nothing, or thrice as much is not enough.
     """
-    found, low, high = chosen(lacks) if lacks else None, lacks, lacks
-    if lacks and found is None:
+    enough, low, high = chosen(lacks) if lacks else None, lacks, lacks
+    if lacks and enough is None:
         low, high = 0.0, 2 * there
-        found = chosen(high)
-    while found is not None and high - low > max(MEMORY_STEP, high / 16):
+        enough = chosen(high)
+    while enough is not None and high - low > max(MEMORY_STEP, high / 16):
         middle = (low + high) / 2
         nearer = chosen(middle)
-        low, high, found = (middle, high, found) if nearer is None else (low, middle, nearer)
-    return None if found is None else (ceil(high / MEMORY_STEP) * MEMORY_STEP, found)
+        low, high, enough = (middle, high, enough) if nearer is None else (low, middle, nearer)
+    return None if enough is None else (ceil(high / MEMORY_STEP) * MEMORY_STEP, enough)

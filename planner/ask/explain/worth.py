@@ -16,7 +16,7 @@ HUNDREDTH = 0.01
 
 def worths(plan: Solved) -> list[Worth]:
     """Return what each limit and resource is worth to a plan, those that bind first."""
-    return sorted((_worth(plan, knob) for knob in _knobs(plan)), key=lambda one: -(one.without or 0.0))
+    return sorted((_worth(plan, knob) for knob in _knobs(plan)), key=lambda worth: -(worth.without or 0.0))
 
 
 def _worth(plan: Solved, knob: Knob) -> Worth:
@@ -30,9 +30,10 @@ def _worth(plan: Solved, knob: Knob) -> Worth:
 
     without = saves(knob.without)
     # what is worth nothing altogether is worth nothing by the unit
-    one = 0.0 if without == 0 else saves(knob.more)
+    per_unit = 0.0 if without == 0 else saves(knob.more)
     pays = _pays_from(plan) if knob.limit == "deadline" and without else None
-    return Worth(limit=knob.limit, given=knob.given, used=knob.used, binds=bool(without), unit=knob.unit, saves=one,
+    return Worth(limit=knob.limit, given=knob.given, used=knob.used, binds=bool(without),
+                 unit=knob.unit, saves=per_unit,
                  pays_from=pays, without=without)
 
 
@@ -41,11 +42,11 @@ def _pays_from(plan: Solved) -> str | None:
     if plan.question.terms.objective != "cost" or plan.effort.is_over:
         return None
     budget = plan.fleet.amount((plan.solution.value or 0) - 1)
-    found = solve(plan.question.changed(Change(limits={"deadline": None, "budget": budget}, objective="time")),
+    solved = solve(plan.question.changed(Change(limits={"deadline": None, "budget": budget}, objective="time")),
                   plan.effort, "best")
-    if found.solution.value is None:
+    if solved.solution.value is None:
         return None
-    least = found.fleet.used(found.solution)["deadline"]
+    least = solved.fleet.used(solved.solution)["deadline"]
     advice = advised(plan.question.terms.limits, "deadline", least)
     return None if advice is None else advice[0]
 
@@ -75,6 +76,6 @@ def _limits(plan: Solved) -> Iterator[Knob]:
                        ("max_gpus", node), ("gpus", node)):
         value = getattr(limits, name)
         if value is not None:
-            taken, one = (show_limit(name, amount, hourly=hourly) for amount in (used[name], step))
-            yield Knob(name, asked_limit(limits, name), taken, one, Change(limits={name: value + step}),
+            taken, unit = (show_limit(name, amount, hourly=hourly) for amount in (used[name], step))
+            yield Knob(name, asked_limit(limits, name), taken, unit, Change(limits={name: value + step}),
                        Change(limits={name: None}))

@@ -44,7 +44,7 @@ def _nothing_does(agenda: Agenda, number: int, effort: Effort) -> Infeasible:
     asked, job, columns = agenda.portfolio.jobs[number], agenda.jobs[number], agenda.columns[number]
     said = job.miss(columns, lambda change: False)
     if said is not None:
-        return said.model_copy(update={"because": tuple(f"{asked.name}: {one}" for one in said.because)})
+        return said.model_copy(update={"because": tuple(f"{asked.name}: {reason}" for reason in said.because)})
     limits = job.terms.limits
     held = [name for name in ("deadline", "max_power", "max_gpus", "max_nodes") if getattr(limits, name) is not None]
 
@@ -57,8 +57,8 @@ def _nothing_does(agenda: Agenda, number: int, effort: Effort) -> Infeasible:
         short = job.short(columns)
         return Infeasible(because=(f"{asked.name}: no layout fits on any of the nodes there may be: {short.because}",),
                           nearest=short.nearest)
-    enough = {name: found.runs for name in held if (found := without(name)).runs}
-    relaxations = [one for name, runs in enough.items() for one in _lifted(agenda, number, name, runs)]
+    enough = {name: left.runs for name in held if (left := without(name)).runs}
+    relaxations = [relaxation for name, runs in enough.items() for relaxation in _lifted(agenda, number, name, runs)]
     if "deadline" in enough and limits.deadline is not None:
         least, given = _least(enough["deadline"]), limits.deadline.seconds
         return Infeasible(because=(f"{asked.name}: no layout finishes in the {show_within(given)} that it has",),
@@ -78,7 +78,7 @@ def _lifted(agenda: Agenda, number: int, name: str, runs: Sequence[Column]) -> I
     if name == "deadline":
         yield from _later(agenda, number, _least(runs))
         return
-    best = min(runs, key=lambda one: one.power_w)
+    best = min(runs, key=lambda run: run.power_w)
     enough = {"max_power": f"{best.power_w:,} W", "max_gpus": f"{best.gpus:,}", "max_nodes": f"{best.rented_nodes:,}"}
     yield Relaxation(limit=name, from_=asked_limit(agenda, name), to=enough[name])
 
@@ -141,7 +141,7 @@ def _without(agenda: Agenda, lifted: Collection[str]) -> Problem:
                   for task, item in zip(problem.tasks, agenda.items, strict=True))
     return replace(problem, tasks=tasks, budget=None if "budget" in lifted else problem.budget,
                    purses=() if "budget_by_quarter" in lifted else problem.purses,
-                   ceilings=tuple(one for name, one in zip(agenda.ceilings, problem.ceilings, strict=True)
+                   ceilings=tuple(ceiling for name, ceiling in zip(agenda.ceilings, problem.ceilings, strict=True)
                                   if name not in lifted))
 
 
@@ -151,19 +151,19 @@ def _relaxed(agenda: Agenda, reasons: Collection[str], effort: Effort) -> Iterat
         if name.endswith(".deadline"):
             yield from _postponed(agenda, name, effort)
             continue
-        found = _solve(_without(agenda, {name}), effort)
-        if found.value is not None:
-            yield Relaxation(limit=name, from_=asked_limit(agenda, name), to=taken_of(agenda, name, found))
+        schedule = _solve(_without(agenda, {name}), effort)
+        if schedule.value is not None:
+            yield Relaxation(limit=name, from_=asked_limit(agenda, name), to=taken_of(agenda, name, schedule))
 
 
-def taken_of(agenda: Agenda, name: str, found: Schedule) -> str:
+def taken_of(agenda: Agenda, name: str, schedule: Schedule) -> str:
     """Return what a schedule takes of a limit, up, in the unit that it is asked in."""
     if name == "budget":
-        return _dollars(sum(usd for usd, _, _ in spent(agenda.problem, found)))
+        return _dollars(sum(usd for usd, _, _ in spent(agenda.problem, schedule)))
     if name == "budget_by_quarter":
-        return _dollars(max(spent_within(agenda.problem, found, purse) for purse in agenda.problem.purses))
+        return _dollars(max(spent_within(agenda.problem, schedule, purse) for purse in agenda.problem.purses))
     ceiling = agenda.problem.ceilings[agenda.ceilings.index(name)]
-    most = max(total_of(agenda.problem, found, ceiling))
+    most = max(total_of(agenda.problem, schedule, ceiling))
     return f"{most:,} W" if name == "max_power" else f"{most:,} nodes" if name.startswith("quota.") else f"{most:,}"
 
 
@@ -182,9 +182,9 @@ def _postponed(agenda: Agenda, name: str, effort: Effort) -> Iterator[Relaxation
 
     steep = replace(problem, tasks=tuple(late(task) if item.job == number else task
                                          for task, item in zip(problem.tasks, agenda.items, strict=True)))
-    found = _solve(steep, effort)
-    if found.value is not None:
-        known = zip(steep.tasks, agenda.items, found.tasks, strict=True)
+    schedule = _solve(steep, effort)
+    if schedule.value is not None:
+        known = zip(steep.tasks, agenda.items, schedule.tasks, strict=True)
         ends = [placed.end(steep, task) for task, item, placed in known if item.job == number and placed is not None]
         day = -(-max(ends, default=0) // DAY_SECONDS) * DAY_SECONDS
         yield Relaxation(limit=name, from_=asked_limit(agenda, name), to=written(agenda.moment(day)))

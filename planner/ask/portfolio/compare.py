@@ -33,7 +33,7 @@ def compare_portfolio(portfolio: Portfolio, catalog: Catalog, effort: Effort
 def _ways(portfolio: Portfolio, node: str) -> Iterator[tuple[str, str, Portfolio]]:
     """Yield how nodes of a type are had, and the question with nothing else."""
     sourcing = portfolio.sourcing
-    own = tuple(one for one in sourcing.own if one.node == node)
+    own = tuple(owned for owned in sourcing.own if owned.node == node)
     for kind, how, there, kept in (("owned", "owned nodes", bool(own), {"own": own, "rent": None, "buy": None}),
                                    ("rent", "rented nodes", sourcing.rent is not None, {"own": (), "buy": None}),
                                    ("buy", "bought nodes", sourcing.buy is not None, {"own": (), "rent": None})):
@@ -46,9 +46,9 @@ def _filled(row: Row, plan: Plan, catalog: Catalog) -> Row:
     if plan.objective.value is None:
         because = "; ".join(plan.infeasible.because) if plan.infeasible else "time ran out before a plan was found"
         return row.model_copy(update={"status": plan.status, "why_not": because})
-    nodes = max((one.serving + one.training for one in plan.periods), default=0)
-    days = sum(one.duration_days or 0.0 for one in plan.assignments if one.kind == "training")
+    nodes = max((period.serving + period.training for period in plan.periods), default=0)
+    days = sum(assignment.duration_days or 0.0 for assignment in plan.assignments if assignment.kind == "training")
     return row.model_copy(update={
         "status": plan.status, "gpus": nodes * catalog.node(row.node).gpus, "cost_usd": plan.objective.value,
-        "duration_days": days, "late": sum(bool(one.late_days) for one in plan.assignments),
-        "rejected": sum(one.status == "rejected" for one in plan.assignments)})
+        "duration_days": days, "late": sum(bool(assignment.late_days) for assignment in plan.assignments),
+        "rejected": sum(assignment.status == "rejected" for assignment in plan.assignments)})

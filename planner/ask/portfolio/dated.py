@@ -18,14 +18,14 @@ DIGITS = 6
 """Decimals of a number of days: a tenth of a second."""
 
 
-def assignments_of(agenda: Agenda, found: Schedule) -> tuple[Assignment, ...]:
+def assignments_of(agenda: Agenda, schedule: Schedule) -> tuple[Assignment, ...]:
     """Return all jobs in the order of the question; of a service one for every layout on every pool."""
     made: list[tuple[int, Assignment]] = []
-    for at, placed in enumerate(found.tasks):
+    for at, placed in enumerate(schedule.tasks):
         made.append((agenda.items[at].job, _task(agenda, at, placed)))
-    for number, counts in enumerate(found.services):
-        made += [(agenda.services[number].job, one) for one in _service(agenda, number, counts)]
-    return tuple(one for _, one in sorted(made, key=lambda pair: pair[0]))
+    for number, counts in enumerate(schedule.services):
+        made += [(agenda.services[number].job, assignment) for assignment in _service(agenda, number, counts)]
+    return tuple(assignment for _, assignment in sorted(made, key=lambda pair: pair[0]))
 
 
 def full(agenda: Agenda, job: int, supplier: Supplier, pick: Picked) -> Assignment:
@@ -40,7 +40,7 @@ def full(agenda: Agenda, job: int, supplier: Supplier, pick: Picked) -> Assignme
 def _task(agenda: Agenda, at: int, placed: Placed | None) -> Assignment:
     problem, task, item = agenda.problem, agenda.problem.tasks[at], agenda.items[at]
     number = placed.option if placed is not None else min(
-        range(len(task.options)), key=lambda one: (task.options[one].micro_usd, task.options[one].seconds))
+        range(len(task.options)), key=lambda way: (task.options[way].micro_usd, task.options[way].seconds))
     supplier = agenda.suppliers[task.options[number].pool]
     shown = full(agenda, item.job, supplier, Run(0, item.columns[number], supplier.offer))
     update: dict[str, object] = {"workload": agenda.label(item), "job": agenda.portfolio.jobs[item.job].name,

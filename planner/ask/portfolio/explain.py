@@ -50,40 +50,40 @@ class _Knob:
 def explain_portfolio(portfolio: Portfolio, catalog: Catalog, choices: Sequence[str], effort: Effort) -> Explanation:
     """Return what limits are worth, or what becomes of `choices` (`base=dgx-h200`, `tune=rent`). Raises InputError."""
     known = Known()
-    agenda, found = answered(portfolio, catalog, effort, known)
+    agenda, schedule = answered(portfolio, catalog, effort, known)
     asked = [_parts(agenda, text) for text in choices]
-    if found.value is None:
-        return Explanation(status=found.status, notes=agenda.market.notes, objective=objective_of(agenda, found),
-                           infeasible=no_plan(agenda, effort) if found.status == "infeasible" else None)
-    made = assignments_of(agenda, found)
-    asked = asked or [(one.job or "", PLANNED if one.status == "rejected" else IN_TIME)
-                      for one in made if one.status == "rejected" or one.late_days]
+    if schedule.value is None:
+        return Explanation(status=schedule.status, notes=agenda.market.notes, objective=objective_of(agenda, schedule),
+                           infeasible=no_plan(agenda, effort) if schedule.status == "infeasible" else None)
+    made = assignments_of(agenda, schedule)
+    asked = asked or [(assignment.job or "", PLANNED if assignment.status == "rejected" else IN_TIME)
+                      for assignment in made if assignment.status == "rejected" or assignment.late_days]
     return Explanation(
-        status=found.status, notes=agenda.market.notes, objective=objective_of(agenda, found), assignments=made,
-        why_not=tuple(_why_not(agenda, found, job, what, catalog, effort) for job, what in dict.fromkeys(asked)),
-        worth=() if choices else tuple(_worths(agenda, found, catalog, effort, known)))
+        status=schedule.status, notes=agenda.market.notes, objective=objective_of(agenda, schedule), assignments=made,
+        why_not=tuple(_why_not(agenda, schedule, job, what, catalog, effort) for job, what in dict.fromkeys(asked)),
+        worth=() if choices else tuple(_worths(agenda, schedule, catalog, effort, known)))
 
 
-def _worths(agenda: Agenda, found: Schedule, catalog: Catalog, effort: Effort, known: Known) -> list[Worth]:
+def _worths(agenda: Agenda, schedule: Schedule, catalog: Catalog, effort: Effort, known: Known) -> list[Worth]:
     def saves(portfolio: Portfolio) -> float | None:
-        if effort.is_over or found.value is None:
+        if effort.is_over or schedule.value is None:
             return None
         _, other = answered(portfolio, catalog, effort, known)
-        if other.value is None or "feasible" in (other.status, found.status):
+        if other.value is None or "feasible" in (other.status, schedule.status):
             return None
-        return max(found.value - other.value, 0) / MICRO
+        return max(schedule.value - other.value, 0) / MICRO
 
     rows = []
-    for knob in _knobs(agenda, found):
+    for knob in _knobs(agenda, schedule):
         without = None if knob.without is None else saves(knob.without)
         # what is worth nothing altogether is worth nothing by the unit
-        one = 0.0 if without == 0 else saves(knob.more)
-        rows.append(Worth(limit=knob.name, given=knob.given, used=knob.used, binds=bool(without or one),
-                          unit=knob.unit, saves=one, without=without))
+        per_unit = 0.0 if without == 0 else saves(knob.more)
+        rows.append(Worth(limit=knob.name, given=knob.given, used=knob.used, binds=bool(without or per_unit),
+                          unit=knob.unit, saves=per_unit, without=without))
     return sorted(rows, key=lambda row: -(row.without or row.saves or 0.0))
 
 
-def _knobs(agenda: Agenda, found: Schedule) -> Iterator[_Knob]:
+def _knobs(agenda: Agenda, schedule: Schedule) -> Iterator[_Knob]:
     asked = agenda.portfolio
     steps: dict[str, Callable[[float], tuple[str, float]]] = {
         **dict.fromkeys(("budget", "budget_by_quarter"), lambda usd: ("1%", usd * (1 + HUNDREDTH))),
@@ -93,9 +93,9 @@ def _knobs(agenda: Agenda, found: Schedule) -> Iterator[_Knob]:
         value = getattr(asked.limits, name)
         if value is not None:
             unit, more = step(value)
-            yield _Knob(name, asked_limit(agenda, name), taken_of(agenda, name, found), unit,
-                        *(asked.model_copy(update={"limits": asked.limits.model_copy(update={name: one})})
-                          for one in (more, None)))
+            yield _Knob(name, asked_limit(agenda, name), taken_of(agenda, name, schedule), unit,
+                        *(asked.model_copy(update={"limits": asked.limits.model_copy(update={name: limit})})
+                          for limit in (more, None)))
     rent = asked.sourcing.rent
     for node, most in rent.quota.items() if rent is not None else ():
         name = f"quota.{node}"
@@ -103,17 +103,18 @@ def _knobs(agenda: Agenda, found: Schedule) -> Iterator[_Knob]:
             others = {other: count for other, count in rent.quota.items() if other != node}
             raised, lifted = (_sourced(asked, "rent", rent.model_copy(update={"quota": quota}))
                               for quota in ({**others, node: most + 1}, others))
-            yield _Knob(name, asked_limit(agenda, name), taken_of(agenda, name, found), "1 node", raised, lifted)
-    for node in dict.fromkeys(one.node for one in asked.sourcing.own):
-        busiest = max(nodes for at, one in enumerate(agenda.suppliers) if one.how == "own" and one.node == node
-                      for nodes in used(agenda.problem, found)[at])
-        owned = sum(one.nodes for one in asked.sourcing.own if one.node == node)
+            yield _Knob(name, asked_limit(agenda, name), taken_of(agenda, name, schedule), "1 node", raised, lifted)
+    for node in dict.fromkeys(stock.node for stock in asked.sourcing.own):
+        busiest = max(nodes for at, supplier in enumerate(agenda.suppliers)
+                      if supplier.how == "own" and supplier.node == node
+                      for nodes in used(agenda.problem, schedule)[at])
+        owned = sum(stock.nodes for stock in asked.sourcing.own if stock.node == node)
         yield _Knob(f"own.{node}", plural(owned, "node"), plural(busiest, "node"), "1 node",
                     _sourced(asked, "own", (*asked.sourcing.own, Owned(node=node, nodes=1))), None)
     for at, job in enumerate(asked.jobs):
         if job.deadline is not None:
             ends = [placed.end(agenda.problem, task) for task, item, placed in zip(
-                agenda.problem.tasks, agenda.items, found.tasks, strict=True) if item.job == at and placed]
+                agenda.problem.tasks, agenda.items, schedule.tasks, strict=True) if item.job == at and placed]
             later = job.deadline + timedelta(days=1)
             yield _Knob(f"{job.name}.deadline", written(job.deadline),
                         f"ends {written(agenda.moment(max(ends)))[:10]}" if ends else "rejected", "1 d",
@@ -129,11 +130,11 @@ def _sourced(asked: Portfolio, name: str, value: object) -> Portfolio:
 
 def _parts(agenda: Agenda, text: str) -> tuple[str, str]:
     """Return the job and what it is asked to be on. Raises InputError."""
-    job, found, what = (part.strip() for part in text.partition("="))
-    if not found or not what:
+    job, given, what = (part.strip() for part in text.partition("="))
+    if not given or not what:
         raise InputError(f"--why-not {text!r}: of many jobs write JOB=HARDWARE or JOB=SOURCE, such as "
                          f"{agenda.portfolio.jobs[0].name}=rent")
-    if job not in (names := [one.name for one in agenda.portfolio.jobs]):
+    if job not in (names := [other.name for other in agenda.portfolio.jobs]):
         raise UnknownName("job in --why-not", job, names)
     return job, what
 
@@ -143,18 +144,19 @@ def _meant(agenda: Agenda, what: str, catalog: Catalog) -> list[Supplier]:
     known = {"owned": "own", "bought": "buy", "reserved": "reserve", "rented": "rent"}
     how = known.get(what, what)
     if how in WAYS:
-        return [one for one in agenda.suppliers if one.how == how]
+        return [supplier for supplier in agenda.suppliers if supplier.how == how]
     nodes: list[str] = []
     with suppress(UnknownName):
         nodes = candidate_nodes([what], catalog)
     if not nodes:
-        raise UnknownName("hardware or source in --why-not", what, [*WAYS, *(one.node for one in agenda.suppliers)])
-    return [one for one in agenda.suppliers if one.node in nodes]
+        raise UnknownName("hardware or source in --why-not", what,
+                          [*WAYS, *(supplier.node for supplier in agenda.suppliers)])
+    return [supplier for supplier in agenda.suppliers if supplier.node in nodes]
 
 
-def _why_not(agenda: Agenda, found: Schedule, job: str, what: str, catalog: Catalog, effort: Effort) -> WhyNot:
+def _why_not(agenda: Agenda, schedule: Schedule, job: str, what: str, catalog: Catalog, effort: Effort) -> WhyNot:
     """Return what it costs to have a job on other pools, or to have it at all, or in time."""
-    number = next(at for at, one in enumerate(agenda.portfolio.jobs) if one.name == job)
+    number = next(at for at, other_job in enumerate(agenda.portfolio.jobs) if other_job.name == job)
     changed = _held(agenda, number, what, catalog)
     asked = {job: what}
     if changed is None:
@@ -166,14 +168,14 @@ def _why_not(agenda: Agenda, found: Schedule, job: str, what: str, catalog: Cata
             return WhyNot(asked=asked, verdict="undecided", because="time ran out before a plan with it was found")
         why = no_plan(changed, effort)
         return WhyNot(asked=asked, verdict="infeasible", because="; ".join(why.because), infeasible=why)
-    value, mine = objective_of(changed, other).value, objective_of(agenda, found).value
-    assert found.value is not None
+    value, mine = objective_of(changed, other).value, objective_of(agenda, schedule).value
+    assert schedule.value is not None
     assert value is not None
     assert mine is not None
     # what is forgone counts with the money: else a rejected job would look cheap
-    more = (other.value - found.value) / MICRO
-    shown = next((one for one in assignments_of(changed, other) if one.job == job), None)
-    excess = more / (found.value / MICRO) if found.value else 0.0
+    more = (other.value - schedule.value) / MICRO
+    shown = next((assignment for assignment in assignments_of(changed, other) if assignment.job == job), None)
+    excess = more / (schedule.value / MICRO) if schedule.value else 0.0
     if more <= 0:
         return WhyNot(asked=asked, verdict="is the plan" if changed.problem == agenda.problem else "tied",
                       because="the plan, or one that costs the same, does just that", value=value, excess=excess,
@@ -190,7 +192,7 @@ def _held(agenda: Agenda, number: int, what: str, catalog: Catalog) -> Agenda | 
     tasks, items = list(problem.tasks), list(agenda.items)
     services, standing = list(problem.services), list(agenda.services)
     pools = None if what in (PLANNED, IN_TIME) else {
-        agenda.suppliers.index(one) for one in _meant(agenda, what, catalog)}
+        agenda.suppliers.index(supplier) for supplier in _meant(agenda, what, catalog)}
     for at in mine:
         task = tasks[at]
         if what == IN_TIME and task.due is not None:
@@ -198,17 +200,17 @@ def _held(agenda: Agenda, number: int, what: str, catalog: Catalog) -> Agenda | 
         if pools is None:
             tasks[at] = replace(task, worth=None)
             continue
-        kept = [one for one, option in enumerate(task.options) if option.pool in pools]
+        kept = [place for place, option in enumerate(task.options) if option.pool in pools]
         if not kept:
             return None
-        tasks[at] = replace(task, options=tuple(task.options[one] for one in kept))
-        items[at] = replace(items[at], columns=tuple(items[at].columns[one] for one in kept))
-    for at, one in enumerate(standing):
-        if one.job == number and pools is not None:
+        tasks[at] = replace(task, options=tuple(task.options[place] for place in kept))
+        items[at] = replace(items[at], columns=tuple(items[at].columns[place] for place in kept))
+    for at, service in enumerate(standing):
+        if service.job == number and pools is not None:
             kept = [block for block, each in enumerate(services[at].blocks) if each.pool in pools]
             if not kept:
                 return None
             services[at] = replace(services[at], blocks=tuple(services[at].blocks[block] for block in kept))
-            standing[at] = replace(one, columns=tuple(one.columns[block] for block in kept))
+            standing[at] = replace(service, columns=tuple(service.columns[block] for block in kept))
     return replace(agenda, problem=replace(problem, tasks=tuple(tasks), services=tuple(services)),
                    items=tuple(items), services=tuple(standing))

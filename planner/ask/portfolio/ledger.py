@@ -17,15 +17,15 @@ from planner.solver.check_schedule import serving, spent, there, used
 from planner.solver.fleet.schedule import Schedule
 
 
-def supply_of(agenda: Agenda, found: Schedule) -> tuple[Supply, ...]:
+def supply_of(agenda: Agenda, schedule: Schedule) -> tuple[Supply, ...]:
     """Return every node that is had, pool by pool."""
     made = []
     for at, supplier in enumerate(agenda.suppliers):
         pool = supplier.pool
         if pool.lots:
-            made += list(_lots(agenda, found, at))
+            made += list(_lots(agenda, schedule, at))
             continue
-        rows = sorted([*_runs(agenda, found, at), *_served(agenda, found, at)])
+        rows = sorted([*_runs(agenda, schedule, at), *_served(agenda, schedule, at)])
         if pool.capacity is not None:
             usd = sum(row[3] for row in rows)
             made.append(_supply(agenda, supplier, 0, agenda.problem.horizon, max(pool.capacity), usd))
@@ -41,29 +41,29 @@ def _supply(agenda: Agenda, supplier: Supplier, start: int, end: int, nodes: int
                   capital_usd=capital)
 
 
-def _lots(agenda: Agenda, found: Schedule, at: int) -> Iterator[Supply]:
+def _lots(agenda: Agenda, schedule: Schedule, at: int) -> Iterator[Supply]:
     supplier, size = agenda.suppliers[at], agenda.problem.period_seconds
     estate = supplier.offer.estate
-    for lot, nodes in zip(supplier.pool.lots, found.lots[at], strict=True):
+    for lot, nodes in zip(supplier.pool.lots, schedule.lots[at], strict=True):
         if nodes:
             yield _supply(agenda, supplier, lot.start * size, lot.end * size, nodes, lot.cost(nodes),
                           None if estate is None else round(estate.capital(nodes).total, 2))
 
 
-def _runs(agenda: Agenda, found: Schedule, at: int) -> Iterator[tuple[int, int, int, int]]:
+def _runs(agenda: Agenda, schedule: Schedule, at: int) -> Iterator[tuple[int, int, int, int]]:
     """Yield start, end, nodes and micro-USD of every task on a pool."""
-    for task, placed in zip(agenda.problem.tasks, found.tasks, strict=True):
+    for task, placed in zip(agenda.problem.tasks, schedule.tasks, strict=True):
         if placed is not None and task.options[placed.option].pool == at:
             yield (placed.runs[0][0] * agenda.problem.period_seconds, placed.end(agenda.problem, task),
                    task.options[placed.option].nodes, placed.cost(task))
 
 
-def _served(agenda: Agenda, found: Schedule, at: int) -> Iterator[tuple[int, int, int, int]]:
+def _served(agenda: Agenda, schedule: Schedule, at: int) -> Iterator[tuple[int, int, int, int]]:
     """Yield start, end, nodes and micro-USD of services on a pool, as long as the nodes stay as many."""
     size = agenda.problem.period_seconds
     price = agenda.suppliers[at].pool.micro_usd_per_node_hour
-    nodes_of = serving(agenda.problem, found)
-    for number, (service, counts) in enumerate(zip(agenda.problem.services, found.services, strict=True)):
+    nodes_of = serving(agenda.problem, schedule)
+    for number, (service, counts) in enumerate(zip(agenda.problem.services, schedule.services, strict=True)):
         usd = [0] * agenda.problem.periods
         for load, rows in zip(service.loads, counts, strict=True):
             each = sum(hours * count * block.nodes * price for (_, hours), row in zip(load.needs, rows, strict=True)
@@ -84,15 +84,15 @@ def stretches(values: list[int]) -> Iterator[tuple[int, int, int]]:
             first = at
 
 
-def periods_of(agenda: Agenda, found: Schedule) -> tuple[Period, ...]:
+def periods_of(agenda: Agenda, schedule: Schedule) -> tuple[Period, ...]:
     """Return how full every pool is that has or takes nodes; periods that are alike are one entry."""
     problem, made = agenda.problem, []
-    size, busy, served = problem.period_seconds, used(problem, found), serving(problem, found)
+    size, busy, served = problem.period_seconds, used(problem, schedule), serving(problem, schedule)
     for at, supplier in enumerate(agenda.suppliers):
-        nodes = there(problem, supplier.pool, found.lots[at]) or busy[at]
+        nodes = there(problem, supplier.pool, schedule.lots[at]) or busy[at]
         if not any(nodes):
             continue
-        rows = [(nodes[period], sum(one[at][period] for one in served), busy[at][period])
+        rows = [(nodes[period], sum(counts[at][period] for counts in served), busy[at][period])
                 for period in range(problem.periods)]
         number = {row: code for code, row in enumerate(dict.fromkeys(rows))}
         for first, then, _ in stretches([number[row] for row in rows]):
@@ -102,10 +102,10 @@ def periods_of(agenda: Agenda, found: Schedule) -> tuple[Period, ...]:
     return tuple(made)
 
 
-def cash_of(agenda: Agenda, found: Schedule) -> tuple[Cash, ...]:
+def cash_of(agenda: Agenda, schedule: Schedule) -> tuple[Cash, ...]:
     """Return money by calendar month; together exactly what is supplied."""
     months: dict[str, Fraction] = {}
-    for usd, start, end in spent(agenda.problem, found):
+    for usd, start, end in spent(agenda.problem, schedule):
         for month, share in _months(agenda.moment(start), agenda.moment(end)):
             months[month] = months.get(month, Fraction()) + usd * share
     made, total, before = [], Fraction(), 0
@@ -126,13 +126,13 @@ def _months(start: datetime, end: datetime) -> Iterator[tuple[str, Fraction]]:
         begin = then
 
 
-def objective_of(agenda: Agenda, found: Schedule) -> Objective:
+def objective_of(agenda: Agenda, schedule: Schedule) -> Objective:
     """Return money spent and paid for being late, and its bound; what is rejected is no part of it."""
-    if found.value is None:
+    if schedule.value is None:
         return Objective(name="cost_usd")
-    forgone = sum(task.worth or 0 for task, placed in zip(agenda.problem.tasks, found.tasks, strict=True)
+    forgone = sum(task.worth or 0 for task, placed in zip(agenda.problem.tasks, schedule.tasks, strict=True)
                   if placed is None)
-    value = (found.value - forgone) / MICRO
-    bound = None if found.bound is None else (found.bound - forgone) / MICRO
-    gap = None if bound is None else 0.0 if value == bound else (value - bound) / (found.value / MICRO)
+    value = (schedule.value - forgone) / MICRO
+    bound = None if schedule.bound is None else (schedule.bound - forgone) / MICRO
+    gap = None if bound is None else 0.0 if value == bound else (value - bound) / (schedule.value / MICRO)
     return Objective(name="cost_usd", value=value, bound=bound, gap=gap)

@@ -49,8 +49,8 @@ def _plain(form: str) -> str:
 def _spelling(name: str) -> _Spelling:
     family, forms, memory = "", set(), None
     for token in re.split(r"[^a-z0-9]+", name.lower()):
-        if found := _MEMORY.fullmatch(token):
-            memory = float(found.group(1))
+        if match := _MEMORY.fullmatch(token):
+            memory = float(match.group(1))
         elif _FORM.fullmatch(token):
             forms.add(_plain(token))
         elif token not in _MAKERS:
@@ -92,8 +92,8 @@ class GpuNames:
         words = [word for word in re.split(r"[^a-z0-9]+", name.lower()) if word not in _MAKERS]
         text = "-".join(words).rstrip("s") if words and words[-1] not in self._families else "-".join(words)
         known = self._named.get(canonical(text))
-        found = self.candidates(text, _spelling(text).memory, text) if known is None else {known}
-        return found.pop() if len(found) == 1 else None
+        names = self.candidates(text, _spelling(text).memory, text) if known is None else {known}
+        return names.pop() if len(names) == 1 else None
 
     def knows(self, name: str) -> bool:
         """Say whether the catalog has a GPU of this family."""

@@ -14,7 +14,7 @@ from planner.catalog.importers.quotes import (
     MAX_BYTES,
     Imported,
     Quote,
-    Skipped,
+    SkippedRow,
     number,
     origin_of,
     price_list,
@@ -45,8 +45,8 @@ class Member:
 def version_date(path: Path) -> str | None:
     """Return the date of gpuhunt's version (20260818-42) that the file or its folder is called; none where neither."""
     for name in (path.stem, real(path).parent.name):
-        if found := _VERSION.fullmatch(name):
-            return "-".join(found.groups())
+        if match := _VERSION.fullmatch(name):
+            return "-".join(match.groups())
     return None
 
 
@@ -55,12 +55,12 @@ def members(path: Path, provider: str | None = None) -> list[Member]:
     raw = read_bytes(path, MAX_BYTES)
     if not (path.suffix.lower() == ".zip" or zipfile.is_zipfile(BytesIO(raw))):
         return [Member(provider_name(path.stem), str(path), decoded(raw, str(path)))]
-    found = _unzipped(raw, path)
-    if provider is None or len(found) == 1:
-        return found
-    chosen = [member for member in found if member.provider == provider]
+    lists = _unzipped(raw, path)
+    if provider is None or len(lists) == 1:
+        return lists
+    chosen = [member for member in lists if member.provider == provider]
     if not chosen:
-        held = ", ".join(member.provider for member in found)
+        held = ", ".join(member.provider for member in lists)
         raise InputError(f"--provider {provider}: the zip has no {provider}.csv; it holds {held}", file=str(path))
     return chosen
 
@@ -74,7 +74,7 @@ def _unzipped(raw: bytes, path: Path) -> list[Member]:
                 raise InputError("expected a zip packed by deflate, as gpuhunt's are", file=str(path))
             if not listed or len(listed) > MAX_MEMBERS:
                 raise InputError(f"expected a zip with 1 to {MAX_MEMBERS} CSV files, got {len(listed)}", file=str(path))
-            found, room = [], MAX_BYTES
+            lists, room = [], MAX_BYTES
             for info in sorted(listed, key=lambda info: info.filename):
                 with archive.open(info) as member:
                     # the size that the zip states is a claim
@@ -83,12 +83,12 @@ def _unzipped(raw: bytes, path: Path) -> list[Member]:
                 if room < 0:
                     raise InputError(f"unpacked, the CSV files are larger than {MAX_BYTES >> 20} MiB", file=str(path))
                 file = f"{path}/{info.filename}"
-                found.append(Member(provider_name(PurePosixPath(info.filename).stem), file, decoded(text, file)))
+                lists.append(Member(provider_name(PurePosixPath(info.filename).stem), file, decoded(text, file)))
     except (zipfile.BadZipFile, OSError, zlib.error, EOFError, RuntimeError, ValueError) as error:
         raise InputError(f"not a zip that can be read: {error}", file=str(path)) from None
-    if len({member.provider for member in found}) < len(found):
-        raise InputError("two CSV files of the zip are of one provider", file=str(path))
-    return found
+    if len({member.provider for member in lists}) < len(lists):
+        raise InputError("two CSV files in the zip have the same provider", file=str(path))
+    return lists
 
 
 def _is_csv(name: str) -> bool:
@@ -105,11 +105,11 @@ def read_gpuhunt(path: Path, catalog: Catalog, as_of: str, note: str, provider: 
 
 def _read(member: Member, catalog: Catalog, as_of: str, note: str, provider: str | None) -> Imported:
     quotes: list[Quote] = []
-    skipped: list[Skipped] = []
+    skipped: list[SkippedRow] = []
     for line, row in records(member.text, member.file, COLUMNS):
         vendor = row.get("gpu_vendor", "").lower()
         if vendor not in VENDORS or row["gpu_name"].startswith("tpu-"):
-            skipped.append(Skipped(line, "neither an NVIDIA nor an AMD GPU", row["gpu_name"]))
+            skipped.append(SkippedRow(line, "neither an NVIDIA nor an AMD GPU", row["gpu_name"]))
             continue
         quotes.append(_quote(line, row, member.file))
     source = f"{PurePosixPath(member.file).name} of a gpuhunt catalog, read by planner catalog import gpuhunt"

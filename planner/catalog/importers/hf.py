@@ -42,9 +42,9 @@ def stored(config: Mapping[str, Any]) -> tuple[str, str]:
     if named:
         return named, ""
     for weights in _weights(given):
-        found = _format(weights.get("num_bits"), str(weights.get("type", "int")))
-        if found:
-            return found, ""
+        stored_as = _format(weights.get("num_bits"), str(weights.get("type", "int")))
+        if stored_as:
+            return stored_as, ""
     return "bf16", f"published in {method or 'a format'} that is not modeled: bf16 assumed"
 
 

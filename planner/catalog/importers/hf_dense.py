@@ -9,7 +9,7 @@ from planner.catalog.importers.hf_parts import (
     gated,
     in_turn,
     latent,
-    one,
+    uniform,
     usual,
     windowed,
 )
@@ -18,7 +18,7 @@ from planner.catalog.importers.hf_parts import (
 def llama(c: Config) -> Entry:
     """Llama 1 to 3 and all that is shaped alike: Code Llama, Yi, DeepSeek LLM, Granite, SmolLM3 with its default."""
     c = usual(c)
-    return one(c, attention(c, bias="qkvo" if c.get("attention_bias") else "none"), gated(c))
+    return uniform(c, attention(c, bias="qkvo" if c.get("attention_bias") else "none"), gated(c))
 
 
 def tied_llama(c: Config) -> Entry:
@@ -29,23 +29,23 @@ def tied_llama(c: Config) -> Entry:
 
 def mistral(c: Config) -> Entry:
     """Mistral, with the eight key-value heads of its config class."""
-    return one(c, attention({"num_key_value_heads": 8, **c}, window=c.get("sliding_window")), gated(c))
+    return uniform(c, attention({"num_key_value_heads": 8, **c}, window=c.get("sliding_window")), gated(c))
 
 
 def phi3(c: Config) -> Entry:
     """Phi-3 and Phi-4, whose products are fused but as large."""
-    return one(c, attention(c, window=c.get("sliding_window")), gated(c))
+    return uniform(c, attention(c, window=c.get("sliding_window")), gated(c))
 
 
 def qwen2(c: Config) -> Entry:
     """Qwen 2 and 2.5."""
     window = c.get("sliding_window") if c.get("use_sliding_window") else None
-    return one(c, attention(c, bias="qkv", window=window), gated(c))
+    return uniform(c, attention(c, bias="qkv", window=window), gated(c))
 
 
 def qwen3(c: Config) -> Entry:
     """Qwen 3, dense."""
-    return one(c, attention(c, qk_norm=True, bias="qkvo" if c.get("attention_bias") else "none"), gated(c))
+    return uniform(c, attention(c, qk_norm=True, bias="qkvo" if c.get("attention_bias") else "none"), gated(c))
 
 
 def olmo(c: Config) -> Entry:
@@ -55,7 +55,7 @@ def olmo(c: Config) -> Entry:
 
 def olmo2(c: Config) -> Entry:
     """OLMo 2."""
-    return one(c, attention(c, qk_norm="full"), gated(c))
+    return uniform(c, attention(c, qk_norm="full"), gated(c))
 
 
 def olmo3(c: Config) -> Entry:
@@ -66,22 +66,22 @@ def olmo3(c: Config) -> Entry:
 def seed_oss(c: Config) -> Entry:
     """Seed-OSS: biases on queries, keys and values, and with attention_out_bias on the output."""
     bias = "none" if not c.get("attention_bias", True) else "qkvo" if c.get("attention_out_bias") else "qkv"
-    return one(c, attention(c, bias=bias), gated(c))
+    return uniform(c, attention(c, bias=bias), gated(c))
 
 
 def internlm2(c: Config) -> Entry:
     """InternLM 2, whose query, key and value matrices are fused."""
-    return one(c, attention(c, bias="qkvo" if c.get("bias") else "none"), gated(c))
+    return uniform(c, attention(c, bias="qkvo" if c.get("bias") else "none"), gated(c))
 
 
 def glm(c: Config) -> Entry:
     """GLM-4 as Transformers spells it."""
-    return one(c, attention(c, bias="qkv" if c.get("attention_bias") else "none"), gated(c))
+    return uniform(c, attention(c, bias="qkv" if c.get("attention_bias") else "none"), gated(c))
 
 
 def glm4(c: Config) -> Entry:
     """GLM-4-0414, with norms behind attention and feed-forward too."""
-    return one(c, attention(c, bias="qkv" if c.get("attention_bias") else "none"), gated(c), norms=4)
+    return uniform(c, attention(c, bias="qkv" if c.get("attention_bias") else "none"), gated(c), norms=4)
 
 
 def exaone4(c: Config) -> Entry:
@@ -99,22 +99,22 @@ def hunyuan(c: Config) -> Entry:
 def bitnet(c: Config) -> Entry:
     """BitNet: norms inside attention and feed-forward, ahead of the last product of each."""
     inner = c["hidden_size"] + c["intermediate_size"]
-    return one({"tie_word_embeddings": True, **c}, attention(c), gated(c), vectors=inner)
+    return uniform({"tie_word_embeddings": True, **c}, attention(c), gated(c), vectors=inner)
 
 
 def apertus(c: Config) -> Entry:
     """Apertus: norms on queries and keys, and an activation with two parameters of its own."""
-    return one(c, attention(c, qk_norm=True), gated(c, kind="plain"), vectors=2)
+    return uniform(c, attention(c, qk_norm=True), gated(c, kind="plain"), vectors=2)
 
 
 def gemma(c: Config) -> Entry:
     """Gemma 1."""
-    return one({"tie_word_embeddings": True, **c}, attention(c), gated(c))
+    return uniform({"tie_word_embeddings": True, **c}, attention(c), gated(c))
 
 
 def gemma2(c: Config) -> Entry:
     """Gemma 2: windowed and full layers in turn."""
-    entry = one({"tie_word_embeddings": True, **c}, attention(c), gated(c), norms=4)
+    entry = uniform({"tie_word_embeddings": True, **c}, attention(c), gated(c), norms=4)
     return windowed(entry, in_turn(c, 2), c.get("sliding_window", 4096))
 
 
@@ -122,7 +122,7 @@ def gemma3(c: Config) -> Entry:
     """Gemma 3, text part: every sixth layer is full."""
     c = {"num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256, "vocab_size": 262208,
          "tie_word_embeddings": True, **c}
-    entry = one(c, attention(c, qk_norm=True), gated(c), norms=4) | {"vocab": c["vocab_size"]}
+    entry = uniform(c, attention(c, qk_norm=True), gated(c), norms=4) | {"vocab": c["vocab_size"]}
     return windowed(entry, in_turn(c, c.get("sliding_window_pattern", 6)), c.get("sliding_window", 4096))
 
 
@@ -131,14 +131,14 @@ def stablelm(c: Config) -> Entry:
     parallel = bool(c.get("use_parallel_residual"))
     norms = attention(c, bias="qkv" if c.get("use_qkv_bias") else "none",
                       qk_norm="full" if c.get("qk_layernorm") else False)
-    return one(c, norms, gated(c), parallel=parallel, norms=1 if parallel else 2) | {"norm": "layernorm"}
+    return uniform(c, norms, gated(c), parallel=parallel, norms=1 if parallel else 2) | {"norm": "layernorm"}
 
 
 def cohere(c: Config) -> Entry:
     """Command R: one norm ahead of attention and feed-forward in parallel."""
     heads = attention(c, bias="qkvo" if c.get("attention_bias") else "none",
                       qk_norm="full" if c.get("use_qk_norm") else False)
-    return one({"tie_word_embeddings": True, **c}, heads, gated(c), parallel=True, norms=1) | {
+    return uniform({"tie_word_embeddings": True, **c}, heads, gated(c), parallel=True, norms=1) | {
         "norm": "layernorm-nobias"}
 
 
@@ -149,7 +149,7 @@ def cohere2(c: Config) -> Entry:
 
 def qwen(c: Config) -> Entry:
     """Qwen 1, whose intermediate_size counts both products into the feed-forward."""
-    return one(c, attention(c, bias="qkv"), gated(c, ffn=c["intermediate_size"] // 2))
+    return uniform(c, attention(c, bias="qkv"), gated(c, ffn=c["intermediate_size"] // 2))
 
 
 def chatglm(c: Config) -> Entry:
@@ -158,34 +158,34 @@ def chatglm(c: Config) -> Entry:
     groups = c["multi_query_group_num"] if c.get("multi_query_attention") else c["num_attention_heads"]
     bias = "qkvo" if c.get("add_bias_linear") else "qkv" if c.get("add_qkv_bias") else "none"
     heads = attention({**c, "num_key_value_heads": groups, "head_dim": c.get("kv_channels")}, bias=bias)
-    return one(c, heads, gated({"intermediate_size": c["ffn_hidden_size"]})) | {"vocab": c["padded_vocab_size"]}
+    return uniform(c, heads, gated({"intermediate_size": c["ffn_hidden_size"]})) | {"vocab": c["padded_vocab_size"]}
 
 
 def latent_llama(c: Config) -> Entry:
     """MiniCPM 3 and Youtu: Llama's layers with latent attention."""
-    return one({"tie_word_embeddings": True, **c}, latent(c), gated(c))
+    return uniform({"tie_word_embeddings": True, **c}, latent(c), gated(c))
 
 
 def vaultgemma(c: Config) -> Entry:
     """VaultGemma: as Gemma 2, without norms behind the parts of a layer."""
-    entry = one({"tie_word_embeddings": True, **c}, attention(c), gated(c))
+    entry = uniform({"tie_word_embeddings": True, **c}, attention(c), gated(c))
     return windowed(entry, in_turn(c, 2), c.get("sliding_window", 4096))
 
 
 def hyperclovax(c: Config) -> Entry:
     """HyperCLOVA X: as Granite, with norms behind the parts of a layer too where the config says so."""
-    return one(c, attention(c), gated(c), norms=4 if c.get("use_post_norm") else 2)
+    return uniform(c, attention(c), gated(c), norms=4 if c.get("use_post_norm") else 2)
 
 
 def internlm3(c: Config) -> Entry:
     """InternLM 3: biases on queries, keys and values, or everywhere."""
     bias = "qkvo" if c.get("bias") else "qkv" if c.get("qkv_bias") else "none"
-    return one(c, attention(c, bias=bias), gated(c))
+    return uniform(c, attention(c, bias=bias), gated(c))
 
 
 def granite_swa(c: Config) -> Entry:
     """Granite with windowed layers and sinks."""
-    return windowed(one(c, attention(c, sinks=True), gated(c)), in_turn(c, 4), c.get("sliding_window", 128))
+    return windowed(uniform(c, attention(c, sinks=True), gated(c)), in_turn(c, 4), c.get("sliding_window", 128))
 
 
 def doge(c: Config) -> Entry:
@@ -193,5 +193,5 @@ def doge(c: Config) -> Entry:
     if c.get("is_moe"):
         raise ValueError("experts of one neuron each (is_moe) are not modeled")
     heads = attention(c, qk_norm=True)
-    return one(c, heads, gated(c), vectors=2 * c["hidden_size"] + heads["kv_heads"],
+    return uniform(c, heads, gated(c), vectors=2 * c["hidden_size"] + heads["kv_heads"],
                products=[(heads["kv_heads"] * heads["head_dim"], heads["kv_heads"])])

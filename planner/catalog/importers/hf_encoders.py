@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.catalog.importers.hf_parts import Config, Entry, attention, gated, one, usual, windowed
+from planner.catalog.importers.hf_parts import Config, Entry, attention, gated, uniform, usual, windowed
 
 
 def bert(c: Config) -> Entry:
@@ -12,7 +12,7 @@ def bert(c: Config) -> Entry:
     mlp = {"kind": "plain", "ffn": c["intermediate_size"], "bias": True}
     hidden = c["hidden_size"]
     # the norm behind the embedding is the one that other models have at the end
-    return one(c, heads, mlp) | {
+    return uniform(c, heads, mlp) | {
         "norm": "layernorm", "tied": True, "positions": "learned",
         "position_rows": c.get("max_position_embeddings", 512),
         "input_parameters": c.get("type_vocab_size", 2) * hidden, "output_parameters": _top(c, hidden)}
@@ -33,7 +33,7 @@ def jina(c: Config) -> Entry:
 def nomic_bert(c: Config) -> Entry:
     """Nomic embeddings: gated, rotary, without biases."""
     c = usual({"intermediate_size": c.get("n_inner"), **c})
-    return one(c, attention(c, bidirectional=True), gated(c)) | {
+    return uniform(c, attention(c, bidirectional=True), gated(c)) | {
         "norm": "layernorm", "tied": True, "input_parameters": c.get("type_vocab_size", 2) * c["hidden_size"]}
 
 
@@ -43,7 +43,7 @@ def modernbert(c: Config) -> Entry:
     kinds = c.get("layer_types") or [
         "sliding" if place % c.get("global_attn_every_n_layers", 3) else "full"
         for place in range(c["num_hidden_layers"])]
-    entry = windowed(one(c, heads, gated(c)), kinds, c.get("local_attention", 128))
+    entry = windowed(uniform(c, heads, gated(c)), kinds, c.get("local_attention", 128))
     top = c["hidden_size"] * (c["hidden_size"] + 1) + c["vocab_size"] if _predicts(c) else 0
     return entry | {"norm": "layernorm-nobias", "tied": True, "embedding_norm": True, "output_parameters": top}
 
@@ -51,7 +51,7 @@ def modernbert(c: Config) -> Entry:
 def eurobert(c: Config) -> Entry:
     """EuroBERT: Llama's layers, read in both directions."""
     heads = attention(c, bidirectional=True, bias="qkvo" if c.get("attention_bias") else "none")
-    return one(c, heads, gated(c)) | {"tied": not _predicts(c)}
+    return uniform(c, heads, gated(c)) | {"tied": not _predicts(c)}
 
 
 def xlm_roberta(c: Config) -> Entry:

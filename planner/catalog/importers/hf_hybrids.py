@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from planner.catalog.importers.hf_mixtures import routed, sparse_layers
-from planner.catalog.importers.hf_parts import Config, Entry, attention, gated, in_turn, latent, mixture, one, several
+from planner.catalog.importers.hf_parts import (
+    Config,
+    Entry,
+    attention,
+    gated,
+    in_turn,
+    latent,
+    mixture,
+    several,
+    uniform,
+)
 
 
 def nemotron_h(c: Config) -> Entry:
@@ -112,9 +122,9 @@ def kimi_linear(c: Config) -> Entry:
                [kind == "full_attention" for kind in c["layer_types"]])
     names = {"n_routed_experts": "num_experts", "num_experts_per_tok": "num_experts_per_token",
              "n_shared_experts": "num_shared_experts"}
-    found = {new: c.get(old, c.get(new)) for new, old in names.items()}
-    routed = mixture({**c, **found, "n_routed_experts": found["n_routed_experts"] or c["num_local_experts"]},
-                     "n_routed_experts", "moe_intermediate_size", shared_experts=found["n_shared_experts"] or 1,
+    renamed = {new: c.get(old, c.get(new)) for new, old in names.items()}
+    routed = mixture({**c, **renamed, "n_routed_experts": renamed["n_routed_experts"] or c["num_local_experts"]},
+                     "n_routed_experts", "moe_intermediate_size", shared_experts=renamed["n_shared_experts"] or 1,
                      correction_bias=True)
     lead = c.get("first_k_dense_replace", 1)
     return several(c, [({"attention": latent(c)} if attends[i] else {"recurrence": recurrence})
@@ -250,7 +260,7 @@ def rwkv(c: Config) -> Entry:
     inner, ffn = c.get("attention_hidden_size") or hidden, c.get("intermediate_size") or 4 * hidden
     # two tokens before the present one, and three numbers of the mean
     recurrence = {"kind": "channels", "inner": inner, "inputs": 3, "state": 5}
-    return one(c, {}, {"kind": "plain", "ffn": ffn}, recurrence=recurrence, products=[(hidden, hidden)],
+    return uniform(c, {}, {"kind": "plain", "ffn": ffn}, recurrence=recurrence, products=[(hidden, hidden)],
                vectors=5 * hidden + 2 * inner) | {
         "norm": "layernorm", "positions": "none", "embedding_norm": True}
 
@@ -262,7 +272,7 @@ def xlstm(c: Config) -> Entry:
                   "key_dim": int(hidden * c.get("qk_dim_factor", 0.5)) // heads,
                   "value_dim": int(hidden * c.get("v_dim_factor", 1.0)) // heads}
     ffn = -(-int(c.get("ffn_proj_factor", 2.667) * hidden) // step) * step
-    return one({"num_hidden_layers": c.get("num_blocks"), **c}, {}, {"kind": "gated", "ffn": ffn},
+    return uniform({"num_hidden_layers": c.get("num_blocks"), **c}, {}, {"kind": "gated", "ffn": ffn},
                recurrence=recurrence) | {"positions": "none"}
 
 
@@ -276,13 +286,13 @@ def gemma3n(c: Config) -> Entry:
     streams, rank = c.get("altup_num_inputs", 4), c.get("laurel_rank", 64)
     widths = c["intermediate_size"] if isinstance(c["intermediate_size"], list) else [c["intermediate_size"]] * layers
     owned = layers - c.get("num_kv_shared_layers", 15)
-    found: list[Entry] = []
+    blocks: list[Entry] = []
     for place, kind in enumerate(in_turn(c, 5)):
         window = c.get("sliding_window", 512) if "sliding" in kind else None
         heads = attention(c, qk_norm=True, window=window) | ({"borrowed": True} if place >= owned else {})
-        found.append({"attention": heads, "mlp": gated(c, ffn=widths[place]), "norms": 7, "products": [
+        blocks.append({"attention": heads, "mlp": gated(c, ffn=widths[place]), "norms": 7, "products": [
             (hidden, streams), (hidden, rank), (rank, hidden), (hidden, per_layer), (per_layer, hidden)],
             "vectors": hidden + streams**2 * (streams + 1)})
     rows, joined = (c.get("vocab_size_per_layer_input") or c["vocab_size"]) + hidden, (streams - 1) * hidden**2
-    return several(c, found) | {"input_parameters": (rows * layers + 1) * per_layer + joined,
+    return several(c, blocks) | {"input_parameters": (rows * layers + 1) * per_layer + joined,
                                 "output_parameters": joined}

@@ -11,8 +11,8 @@ from planner.catalog.importers.hf_parts import (
     latent,
     mixture,
     of,
-    one,
     several,
+    uniform,
     usual,
     windowed,
 )
@@ -57,7 +57,7 @@ def _mixed(c: Config, attention: Entry, routed: Entry, **changes: object) -> Ent
 def mixtral(c: Config) -> Entry:
     """Mixtral."""
     heads = attention({"num_key_value_heads": 8, **c}, window=c.get("sliding_window"))
-    return one(c, heads, mixture(c, "num_local_experts"))
+    return uniform(c, heads, mixture(c, "num_local_experts"))
 
 
 def qwen2_moe(c: Config) -> Entry:
@@ -74,7 +74,7 @@ def qwen3_moe(c: Config) -> Entry:
 
 def olmoe(c: Config) -> Entry:
     """OLMoE."""
-    return one(c, attention(c, qk_norm="full"), mixture(c, "num_experts"))
+    return uniform(c, attention(c, qk_norm="full"), mixture(c, "num_experts"))
 
 
 def granitemoe(c: Config) -> Entry:
@@ -82,13 +82,13 @@ def granitemoe(c: Config) -> Entry:
     shared = c.get("shared_intermediate_size")
     more = {"shared_experts": 1, "shared_ffn": shared} if shared else {}
     heads = attention(c, bias="qkvo" if c.get("attention_bias") else "none")
-    return one(c, heads, mixture(c, "num_local_experts", **more))
+    return uniform(c, heads, mixture(c, "num_local_experts", **more))
 
 
 def phimoe(c: Config) -> Entry:
     """Phi-3.5-MoE: layer norms, and an output matrix with a bias."""
     heads = attention(c, bias="qkvo" if c.get("attention_bias") else "none", window=c.get("sliding_window"))
-    return one(c, heads, mixture(c, "num_local_experts")) | {
+    return uniform(c, heads, mixture(c, "num_local_experts")) | {
         "norm": "layernorm", "output_parameters": c["vocab_size"] if c.get("lm_head_bias") else 0}
 
 
@@ -98,14 +98,15 @@ def dbrx(c: Config) -> Entry:
     heads, experts = c["attn_config"], c["ffn_config"]
     routed = {"kind": "moe", "experts": experts["moe_num_experts"], "experts_per_token": experts["moe_top_k"],
               "ffn": experts["ffn_hidden_size"]}
-    return one(c, attention({**c, "num_key_value_heads": heads["kv_n_heads"]}), routed) | {
+    return uniform(c, attention({**c, "num_key_value_heads": heads["kv_n_heads"]}), routed) | {
         "hidden": c["hidden_size"], "norm": "layernorm-nobias"}
 
 
 def gpt_oss(c: Config) -> Entry:
     """gpt-oss: windowed and full layers in turn, sinks, biases everywhere."""
     c = {"num_experts_per_tok": c.get("experts_per_token"), **c}
-    entry = one(c, attention(c, bias="qkvo", sinks=True), mixture(c, "num_local_experts", bias=True, router_bias=True))
+    entry = uniform(c, attention(c, bias="qkvo", sinks=True),
+                    mixture(c, "num_local_experts", bias=True, router_bias=True))
     return windowed(entry, in_turn(c, 2), c["sliding_window"])
 
 
@@ -128,7 +129,7 @@ def deepseek_v1(c: Config) -> Entry:
 def minimax_m2(c: Config) -> Entry:
     """MiniMax M2."""
     heads = attention(c, qk_norm="full" if c.get("use_qk_norm", True) else False)
-    return one(c, heads, mixture(c, "num_local_experts", correction_bias=True))
+    return uniform(c, heads, mixture(c, "num_local_experts", correction_bias=True))
 
 
 def minimax_m3(c: Config) -> Entry:
@@ -208,14 +209,14 @@ def gemma4(c: Config) -> Entry:
             "ffn": c["moe_intermediate_size"], "shared_experts": 1, "shared_ffn": c["intermediate_size"]}}
     if per_layer:
         block |= {"norms": block["norms"] + 1, "products": [(hidden, per_layer), (per_layer, hidden)]}
-    found: list[Entry] = []
+    blocks: list[Entry] = []
     for place, kind in enumerate(in_turn(c, 6)):
         borrows = place >= owned
         heads = (near if "sliding" in kind else full) | ({"borrowed": True} if borrows else {})
         wide = 2 if borrows and c.get("use_double_wide_mlp") else 1
-        found.append({"attention": heads, "mlp": gated(c, ffn=wide * c["intermediate_size"])} | block)
+        blocks.append({"attention": heads, "mlp": gated(c, ffn=wide * c["intermediate_size"])} | block)
     rows = (c.get("vocab_size_per_layer_input") or c["vocab_size"]) + hidden
-    return several(c, found) | {"input_parameters": (rows * layers + 1) * per_layer if per_layer else 0}
+    return several(c, blocks) | {"input_parameters": (rows * layers + 1) * per_layer if per_layer else 0}
 
 
 def ernie4_5_moe(c: Config) -> Entry:
@@ -242,7 +243,7 @@ def hunyuan_moe(c: Config) -> Entry:
     routed = {"kind": "moe", "experts": first("num_experts", 1), "experts_per_token": first("moe_topk", 1),
               "ffn": first("moe_intermediate_size", c["intermediate_size"]), "shared_experts": 1,
               "shared_ffn": c["intermediate_size"] * first("num_shared_expert", 1)}
-    return one(c, attention(c, qk_norm=True), routed)
+    return uniform(c, attention(c, qk_norm=True), routed)
 
 
 def mimo_v2_flash(c: Config) -> Entry:

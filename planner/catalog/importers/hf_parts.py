@@ -33,12 +33,12 @@ def attention(c: Config, **changes: object) -> Entry:
 
 def latent(c: Config) -> Entry:
     """Return multi-head latent attention, with the indexer of DeepSeek-V3.2 and GLM-5."""
-    found: Entry = {"kind": "mla", "heads": c["num_attention_heads"], "q_lora_rank": c.get("q_lora_rank"),
+    block: Entry = {"kind": "mla", "heads": c["num_attention_heads"], "q_lora_rank": c.get("q_lora_rank"),
                     "kv_lora_rank": c["kv_lora_rank"], "qk_nope": c["qk_nope_head_dim"],
                     "qk_rope": c["qk_rope_head_dim"], "v_head": c["v_head_dim"]}
     if c.get("index_n_heads"):
-        found["indexer"] = {"heads": c["index_n_heads"], "head_dim": c["index_head_dim"], "top": c["index_topk"]}
-    return found
+        block["indexer"] = {"heads": c["index_n_heads"], "head_dim": c["index_head_dim"], "top": c["index_topk"]}
+    return block
 
 
 def gated(c: Config, **changes: object) -> Entry:
@@ -57,7 +57,7 @@ def of(c: Config, blocks: list[Entry]) -> Entry:
     return {"blocks": blocks, "tied": bool(c.get("tie_word_embeddings", False))}
 
 
-def one(c: Config, attention: Entry, mlp: Entry, **changes: object) -> Entry:
+def uniform(c: Config, attention: Entry, mlp: Entry, **changes: object) -> Entry:
     """Return a model of equal layers, with attention or what stands in its place."""
     mixer = {"attention": attention} if attention else {}
     return of(c, [{"count": c["num_hidden_layers"], **mixer, "mlp": mlp, **changes}])

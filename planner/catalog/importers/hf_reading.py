@@ -94,22 +94,22 @@ def read_config(path: Path) -> dict[str, Any]:
 
 
 def _checked(data: Mapping[str, Any], above: str, path: Path) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    checked: dict[str, Any] = {}
     for key, value in data.items():
-        found[key] = _checked(value, f"{above}{key}.", path) if key in PARTS and isinstance(value, dict) else value
+        checked[key] = _checked(value, f"{above}{key}.", path) if key in PARTS and isinstance(value, dict) else value
         if value is not None and (expected := _expected(key, value)) is not None:
             shown = repr(value)
             shown = shown if len(shown) <= MOST_DIGITS + 2 else shown[:MOST_DIGITS] + "..."
             raise InputError(f"{above}{key}: expected {expected}, got {shown}", file=str(path))
         if key in NUMBERS and isinstance(value, float):
-            found[key] = int(value)
-    return found
+            checked[key] = int(value)
+    return checked
 
 
 def _expected(key: str, value: object) -> str | None:
     """Return what was expected of a key; none where the value is that, or the key is not read."""
     if key in LISTS and isinstance(value, list):
-        plain = len(value) <= MOST_LAYERS and all(isinstance(one, str | int) for one in value)
+        plain = len(value) <= MOST_LAYERS and all(isinstance(choice, str | int) for choice in value)
         return None if plain else f"a list of at most {MOST_LAYERS:,} layers"
     if key in TEXTS and isinstance(value, str):
         return None

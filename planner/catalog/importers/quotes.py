@@ -45,7 +45,7 @@ class Quote:
 
 
 @dataclass(frozen=True, slots=True)
-class Skipped:
+class SkippedRow:
     """A row, or one price of it, that became no offer: why, and what it says."""
 
     line: int
@@ -72,7 +72,7 @@ class Imported:
     origin: Origin
     prices: PriceList | None
     rows: int
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[SkippedRow, ...]
 
 
 def provider_name(text: str) -> str:
@@ -121,7 +121,8 @@ def number(row: dict[str, str], column: str, file: str, line: int) -> Decimal | 
     return value
 
 
-def price_list(quotes: Iterable[Quote], origin: Origin, catalog: Catalog, skipped: Sequence[Skipped] = ()) -> Imported:
+def price_list(quotes: Iterable[Quote], origin: Origin, catalog: Catalog,
+               skipped: Sequence[SkippedRow] = ()) -> Imported:
     """Return the offers of all quotes that are one node type; `skipped` are rows that came to no quote.
 
     Zones and rows of one instance, region and term become one offer, at the median price that was quoted.
@@ -136,7 +137,7 @@ def price_list(quotes: Iterable[Quote], origin: Origin, catalog: Catalog, skippe
             node, network = nodes.find(quote.instance, quote.gpu, quote.count, quote.memory_gib, quote.words)
             stated = _stated(quote)
         except Open as reason:
-            left.append(Skipped(quote.line, *reason.args))
+            left.append(SkippedRow(quote.line, *reason.args))
             continue
         networks[quote.instance, node] = network
         for name, value in quote.host.items():
@@ -146,7 +147,7 @@ def price_list(quotes: Iterable[Quote], origin: Origin, catalog: Catalog, skippe
             if price:
                 prices[quote.instance, node, quote.region, term].append(price)
             else:
-                left.append(Skipped(quote.line, "a price of zero", f"{quote.instance} in {quote.region}, {term}"))
+                left.append(SkippedRow(quote.line, "a price of zero", f"{quote.instance} in {quote.region}, {term}"))
     offers = [{"instance": instance, "node": node, "region": region, "term": term, **_median(quoted),
                **_host(hosts[instance, node]), **deepcopy(networks[instance, node])}
               for (instance, node, region, term), quoted in sorted(prices.items())]
@@ -165,13 +166,13 @@ def _stated(quote: Quote) -> list[tuple[Term, Decimal]]:
 
 def _host(stated: Mapping[str, list[Decimal]]) -> dict[str, Any]:
     """Return what all rows of an instance state of its host at least."""
-    found: dict[str, Any] = {}
+    host: dict[str, Any] = {}
     for name, value in ((name, min(values)) for name, values in stated.items()):
         if name == "disk" and not value:
-            found[name] = "none"
+            host[name] = "none"
         elif value >= 1:
-            found[name] = int(value) if name == "vcpus" else exact(float(value), BYTES, "TB", "GiB", "GB", "MiB", "B")
-    return {"host": found} if found else {}
+            host[name] = int(value) if name == "vcpus" else exact(float(value), BYTES, "TB", "GiB", "GB", "MiB", "B")
+    return {"host": host} if host else {}
 
 
 def _median(prices: list[Decimal]) -> dict[str, str]:

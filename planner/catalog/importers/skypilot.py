@@ -17,7 +17,7 @@ from planner.catalog.importers.quotes import (
     MAX_BYTES,
     Imported,
     Quote,
-    Skipped,
+    SkippedRow,
     number,
     origin_of,
     price_list,
@@ -108,7 +108,7 @@ def _parsed(info: str) -> Any:  # noqa: ANN401 - whatever the literal is
         return ast.literal_eval(info)
 
 
-def _joined(rows: list[_Row]) -> tuple[list[Quote], list[Skipped]]:
+def _joined(rows: list[_Row]) -> tuple[list[Quote], list[SkippedRow]]:
     """Return a quote of each instance, with the accelerator of its zone added to a host that has it apart."""
     apart = {(row.accelerator.lower(), row.count, row.place): row for row in rows if not row.instance}
     quotes, used = [], set[int]()
@@ -126,8 +126,8 @@ def _part(host: _Row, apart: dict[tuple[str, Decimal, _Place], _Row]) -> _Row | 
     if machine is None or machine.group(1) not in MACHINES:
         return None
     names, _ = MACHINES[machine.group(1)]
-    found = [apart[key] for name in sorted(names) if (key := (name, Decimal(machine.group(2)), host.place)) in apart]
-    return found[0] if found else None
+    rows = [apart[key] for name in sorted(names) if (key := (name, Decimal(machine.group(2)), host.place)) in apart]
+    return rows[0] if rows else None
 
 
 def _quote(row: _Row) -> Quote:
@@ -143,6 +143,6 @@ def _sum(host: _Row, part: _Row) -> Quote:
                  (("on-demand", price), ("spot", spot)), part.memory_gib, host=host.host)
 
 
-def _unused(parts: Iterable[_Row], used: set[int]) -> list[Skipped]:
-    return [Skipped(part.line, "an accelerator whose host is not told", f"{part.count} x {part.accelerator}")
+def _unused(parts: Iterable[_Row], used: set[int]) -> list[SkippedRow]:
+    return [SkippedRow(part.line, "an accelerator whose host is not told", f"{part.count} x {part.accelerator}")
             for part in parts if part.line not in used]

@@ -11,7 +11,7 @@ from planner.answer.level import Replayed
 from planner.catalog.load import Catalog
 from planner.jobs.columns import Pick, Processed
 from planner.jobs.job import Replaying
-from planner.jobs.serving.assignment import Placed, batch_of, served_assignment
+from planner.jobs.serving.assignment import ReplicaPlace, batch_of, served_assignment
 from planner.jobs.serving.autoscale import of_a_day, of_a_trace
 from planner.jobs.serving.day import at_hour
 from planner.jobs.serving.delivered import delivered_of, working
@@ -33,10 +33,10 @@ def assignments(catalog: Catalog, services: Sequence[Service], candidates: Seque
         mine = [pick for pick in picks if pick.demand == at]
         if mine:
             given = None if replaying is None or replaying.trace is None else requests_of(service, replaying.trace)
-            found = None
+            outcome = None
             if replaying is not None and (given is None or len(given)):
-                found = _replayed(catalog, service, candidates, mine, given, replaying)
-            made += _service(catalog, service, candidates, mine, found)
+                outcome = _replayed(catalog, service, candidates, mine, given, replaying)
+            made += _service(catalog, service, candidates, mine, outcome)
     return made
 
 
@@ -44,24 +44,25 @@ def _replayed(catalog: Catalog, service: Service, candidates: Sequence[Candidate
               trace: Trace | None, replaying: Replaying) -> Replayed:
     picks = at_load(catalog, service, candidates, picks)
     outcome, day = replay(catalog, service, candidates, picks, trace, progress=replaying.progress)
-    found = replayed(outcome, service, day)
+    answer = replayed(outcome, service, day)
     if (startup := service.asked.startup) is None:
-        return found
+        return answer
     if service.asked.day is not None:
-        return found.model_copy(update={"autoscaled": of_a_day(picks, len(service.asked.day), startup)})
+        return answer.model_copy(update={"autoscaled": of_a_day(picks, len(service.asked.day), startup)})
     requests = requests_of(service, trace)
 
     def within(phases: tuple[Phase, ...]) -> tuple[bool, float]:
         seen = replayed(replay(catalog, service, candidates, picks, requests, phases=phases)[0], service)
-        targets = [one.asked for one in (seen.ttft_seconds, seen.tpot_seconds, seen.e2e_seconds) if one and one.asked]
-        return (not seen.rejected and all(one.seconds <= one.target_seconds for one in targets),
+        targets = [percentiles.asked for percentiles in (seen.ttft_seconds, seen.tpot_seconds, seen.e2e_seconds)
+                   if percentiles and percentiles.asked]
+        return (not seen.rejected and all(target.seconds <= target.target_seconds for target in targets),
                 seen.share_within_level)
 
-    return found.model_copy(update={"autoscaled": of_a_trace(picks, requests, startup, within)})
+    return answer.model_copy(update={"autoscaled": of_a_trace(picks, requests, startup, within)})
 
 
 def _service(catalog: Catalog, service: Service, candidates: Sequence[Candidate], picks: Sequence[Pick],
-             found: Replayed | None) -> list[Assignment]:
+             outcome: Replayed | None) -> list[Assignment]:
     deployments = [deployment(catalog, service, candidates[p.column.candidate], p.column.format, p.column.settings)
                    for p in picks]
     rates = loads(service, picks)
@@ -70,16 +71,17 @@ def _service(catalog: Catalog, service: Service, candidates: Sequence[Candidate]
     for pick, d, rate, mine in zip(picks, deployments, rates, works, strict=True):
         prefill, decode = (_of(role, pick, mine, picks, works) for role in ("prefill", "decode"))
         daily = None if pick.always or len(set(pick.daily)) == 1 else pick.daily
-        placed = Placed(pick.replicas, pick.nodes, pick.offer, pick.usd_per_node_hour, pick.part, daily, pick.share,
+        placed = ReplicaPlace(pick.replicas, pick.nodes, pick.offer, pick.usd_per_node_hour,
+                              pick.part, daily, pick.share,
                         pick.column.role, pick.column.settings,
                         bought_of(pick.offer.estate, pick.together, pick.buys, 1.0)
                         if pick.offer.estate is not None and pick.buys else None, service.prompts, pick.idle,
                         None if len(set(pick.hourly)) < 2 else pick.hourly)
         capacity = held(catalog, service, d, pick.column.rows, service.mean_length, pick.column.settings)
         made.append(served_assignment(
-            service.asked.label, service.asked.engine, d, pick.column.rows, capacity,
+            service, d, pick.column.rows, capacity,
             delivered_of(service, rate, mine, prefill, decode, pick.column.role),
-            placed, residual(catalog, service, d), found))
+            placed, residual(catalog, service, d), outcome))
     return made
 
 
@@ -99,12 +101,12 @@ def loads(service: Service, picks: Sequence[Pick]) -> list[float]:
     day = service.asked.day
     if day is None or not all(pick.hourly for pick in picks):
         return _shared(service, picks)
-    found = []
+    rates = []
     for number, pick in enumerate(picks):
         hour = max((at for at in range(len(day)) if at_hour(pick, at)), key=day.__getitem__)
-        there = [replace(one, replicas=at_hour(one, hour)) for one in picks]
-        found.append(_shared(replace(service, rate=(service.rate or 0.0) * day[hour]), there)[number])
-    return found
+        there = [replace(other, replicas=at_hour(other, hour)) for other in picks]
+        rates.append(_shared(replace(service, rate=(service.rate or 0.0) * day[hour]), there)[number])
+    return rates
 
 
 def _shared(service: Service, picks: Sequence[Pick]) -> list[float]:

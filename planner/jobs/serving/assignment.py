@@ -11,15 +11,16 @@ from planner.answer.assignment import ServingAssignment
 from planner.answer.bought import Bought
 from planner.answer.breakdown import Memory, MemoryComponents, Time, TimeComponents, evidence_of
 from planner.answer.layout import Layout
-from planner.answer.level import Adapters, Percentiles, Replayed, Serving
+from planner.answer.level import Adapters, Percentiles, Replayed, ServingFigures
 from planner.catalog.residuals import Residual
+from planner.jobs.serving.service import Service
 from planner.money.rent import RentalOffer
 from planner.physics.serving.adapters import slot_bytes
 from planner.physics.serving.capacity import Capacity
 from planner.physics.serving.deployment import Deployment, Replicas
 from planner.physics.serving.sequences import Cut
 from planner.physics.serving.settings import USUAL, EngineSettings
-from planner.physics.serving.step import Load, least_seconds, step_times
+from planner.physics.serving.step import StepLoad, least_seconds, step_times
 from planner.physics.shapes import active_parameters
 from planner.units import MONTH_DAYS
 
@@ -48,7 +49,7 @@ class Delivered:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class ReplicaPlace:
     """Where the replicas run: nodes in all, and the offer they come from."""
 
     replicas: int
@@ -73,14 +74,13 @@ class Placed:
     """Replicas in each hour, where they are not as many at every one."""
 
 
-def served_assignment(workload: str, stack: str, d: Deployment, rows: Replicas, held: Capacity, delivered: Delivered,
-                      placed: Placed, residual: Residual, replayed: Replayed | None = None
-                      ) -> ServingAssignment:
+def served_assignment(service: Service, d: Deployment, rows: Replicas, held: Capacity, delivered: Delivered,
+                      placed: ReplicaPlace, residual: Residual, replayed: Replayed | None = None) -> ServingAssignment:
     """Return replicas of one layout (a table of one row) as an assignment.
 
     residual: measured over predicted seconds per token of comparable runs.
     """
-    candidate = d.candidates[0]
+    asked, candidate = service.asked, d.candidates[0]
     each, gpus = int(rows.gpus[0]), int(rows.gpus[0]) * placed.replicas
     tokens = delivered.rate * delivered.output / each
     fits = held.concurrency[0] >= 1
@@ -91,12 +91,14 @@ def served_assignment(workload: str, stack: str, d: Deployment, rows: Replicas, 
     load = 1 - np.exp(-delivered.batch) * (1 - delivered.busy)
     watts = nodes * placed.part * (power.idle + load * (power.load - power.idle))
     return ServingAssignment(
-        workload=workload, model=d.model.name, node=candidate.node.name, gpu=candidate.gpu.name, nodes=nodes, gpus=gpus,
+        workload=asked.label, model=d.model.name, node=candidate.node.name, gpu=candidate.gpu.name, nodes=nodes,
+        gpus=gpus,
         idle_gpus=placed.idle,
-        offer=offer.label if offer else None, sourcing=offer.how if offer else None, usd_per_node_hour=usd, stack=stack,
+        offer=offer.label if offer else None, sourcing=offer.how if offer else None, usd_per_node_hour=usd,
+        stack=asked.engine,
         layout=_layout(d, rows, placed.replicas, delivered.batch), memory=_memory(d, held, fits=bool(fits)),
         time=_time(d, rows, delivered, tokens, residual),
-        serving=Serving(replicas=placed.replicas, requests_per_second=delivered.rate * placed.replicas,
+        serving=ServingFigures(replicas=placed.replicas, requests_per_second=delivered.rate * placed.replicas,
                         ttft_seconds=delivered.ttft, tpot_seconds=delivered.tpot, e2e_seconds=delivered.e2e,
                         users=None if delivered.users is None else delivered.users * placed.replicas,
                         output_tokens_per_second_per_gpu=tokens,
@@ -105,6 +107,9 @@ def served_assignment(workload: str, stack: str, d: Deployment, rows: Replicas, 
                         prompts=placed.prompts,
                         part_of_nodes=None if placed.part > WHOLE else placed.part,
                         memory_fraction=placed.settings.fraction,
+                        max_model_len=service.length,
+                        kv_cache=None if asked.kv_cache == "auto" else asked.kv_cache,
+                        drafts=asked.speculative.tokens if asked.speculative else None,
                         adapters=_adapters(d, rows),
                         max_batched_tokens=placed.settings.tokens, max_sequences=placed.settings.sequences,
                         nodes_by_hour=placed.daily, replicas_by_hour=placed.hourly, replayed=replayed),
@@ -145,7 +150,7 @@ def _time(d: Deployment, rows: Replicas, delivered: Delivered, tokens: float, re
     """Return a decode step at the planned load; of replicas that only read, a step with one prompt on each copy."""
     none = np.zeros(1)
     reads = min(delivered.input, float(d.engine.chunk)) * (rows.dp * rows.pp).astype(np.float64)
-    load = Load(none, none, reads, none + delivered.input / 2) if delivered.output <= 1 else Load(
+    load = StepLoad(none, none, reads, none + delivered.input / 2) if delivered.output <= 1 else StepLoad(
         np.full(1, max(delivered.batch, 1.0)), np.full(1, delivered.context), none, none)
     step, least = step_times(d, rows, load), float(least_seconds(d, rows, load)[0])
     total, compute = float(step.total[0]), float((step.products + step.experts + step.cache + step.attention)[0])

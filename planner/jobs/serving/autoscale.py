@@ -27,13 +27,13 @@ ROOMS = (1.0, 1.15, 1.35, 1.7)
 
 
 @dataclass(frozen=True, slots=True)
-class Schedule:
+class ReplicaSchedule:
     """Replicas that take requests in each of equally long parts of a time, one kind after another in rows."""
 
     counts: Ints
     seconds: float
 
-    def kept(self, startup: float) -> Schedule:
+    def kept(self, startup: float) -> ReplicaSchedule:
         """Return it with replicas kept where they are needed again sooner than others could start."""
         counts, most = self.counts.copy(), int(startup // self.seconds)
         for row in counts:
@@ -42,13 +42,13 @@ class Schedule:
                 for first, last in pairwise(there.tolist()):
                     if 1 < last - first <= most + 1:
                         row[first:last] = np.maximum(row[first:last], level)
-        return Schedule(counts, self.seconds)
+        return ReplicaSchedule(counts, self.seconds)
 
     @property
     def starts(self) -> Ints:
         """Replicas of each kind that start after the beginning."""
-        found: Ints = np.maximum(np.diff(self.counts, axis=1), 0).sum(axis=1)
-        return found
+        starts: Ints = np.maximum(np.diff(self.counts, axis=1), 0).sum(axis=1)
+        return starts
 
     def phases(self) -> tuple[Phase, ...]:
         """Return it as a replay reads it."""
@@ -69,13 +69,13 @@ def of_a_day(picks: Sequence[Pick], hours: int, startup: float) -> Autoscaled:
     """Return what the fleets of a day's hours take, each ready when its hour begins."""
     counts = np.array([[at_hour(pick, hour) for hour in range(hours)] for pick in picks], np.int64)
     # the day begins as it ended: what midnight adds starts too
-    again = Schedule(np.concatenate([counts[:, -1:], counts], axis=1), HOUR).kept(startup)
-    whole = Schedule(again.counts[:, 1:], HOUR)
-    found = whole.summed([pick.column.gpus for pick in picks], startup, None)
+    again = ReplicaSchedule(np.concatenate([counts[:, -1:], counts], axis=1), HOUR).kept(startup)
+    whole = ReplicaSchedule(again.counts[:, 1:], HOUR)
+    autoscaled = whole.summed([pick.column.gpus for pick in picks], startup, None)
     first = np.maximum(again.counts[:, 1] - again.counts[:, 0], 0)
     more = sum(int(count) * pick.column.gpus for count, pick in zip(first, picks, strict=True))
-    return found.model_copy(update={"starts": found.starts + int(first.sum()),
-                                    "mean_gpus": found.mean_gpus + more * startup / (hours * HOUR)})
+    return autoscaled.model_copy(update={"starts": autoscaled.starts + int(first.sum()),
+                                    "mean_gpus": autoscaled.mean_gpus + more * startup / (hours * HOUR)})
 
 
 def of_a_trace(picks: Sequence[Pick], trace: Trace, startup: float,
@@ -86,32 +86,32 @@ def of_a_trace(picks: Sequence[Pick], trace: Trace, startup: float,
     rates, most = np.array([pick.column.rate for pick in picks]), np.array([pick.replicas for pick in picks])
     gpus = [pick.column.gpus for pick in picks]
     lasts = max(trace.seconds, 1.0)
-    always = Schedule(most[:, None].astype(np.int64), lasts)
+    always = ReplicaSchedule(most[:, None].astype(np.int64), lasts)
     best, refuted = always.summed(gpus, startup, None), list[tuple[Phase, ...]]()
     for window in WINDOWS:
         parts = max(1, int(np.ceil(lasts / window)))
         asked = np.bincount(np.minimum(trace.arrival // window, parts - 1).astype(np.int64), minlength=parts) / window
         for room in ROOMS:
-            made = Schedule(_enough(asked * room, rates, most), window).kept(startup)
-            found = made.summed(gpus, startup, None)
-            if found.mean_gpus >= best.mean_gpus:
+            made = ReplicaSchedule(_enough(asked * room, rates, most), window).kept(startup)
+            autoscaled = made.summed(gpus, startup, None)
+            if autoscaled.mean_gpus >= best.mean_gpus:
                 break
             if (phases := made.phases()) in refuted:
                 continue
             meets, share = within(phases)
             refuted.append(phases)
             if meets:
-                best = found.model_copy(update={"share_within_level": share})
+                best = autoscaled.model_copy(update={"share_within_level": share})
                 break
     return best
 
 
 def _enough(asked: Floats, rates: Floats, most: Ints) -> Ints:
     """Return replicas of each kind that hold each rate, kinds in their order; all there are where those are too few."""
-    left, found = asked.copy(), np.zeros((len(rates), len(asked)), np.int64)
+    left, counts = asked.copy(), np.zeros((len(rates), len(asked)), np.int64)
     for row, (rate, count) in enumerate(zip(rates, most, strict=True)):
-        found[row] = np.clip(np.ceil(left / rate - 1e-9), 0, count)
-        left = left - found[row] * rate
+        counts[row] = np.clip(np.ceil(left / rate - 1e-9), 0, count)
+        left = left - counts[row] * rate
     # somebody is there to take who comes
-    found[0] = np.maximum(found[0], found.sum(axis=0) == 0)
-    return found
+    counts[0] = np.maximum(counts[0], counts.sum(axis=0) == 0)
+    return counts

@@ -20,11 +20,11 @@ from planner.errors import Unsupported
 from planner.jobs.columns import Columns, Processed, ReplicaColumn, Run
 from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Picked, Replaying, Short, Terms
 from planner.jobs.quanta import quanta, used_by
-from planner.jobs.serving.assignment import Delivered, Placed, served_assignment
+from planner.jobs.serving.assignment import Delivered, ReplicaPlace, served_assignment
 from planner.jobs.serving.misses import nothing_meets
 from planner.jobs.serving.options import Account, deployment, held, options, residual
 from planner.jobs.serving.service import Service, service_of
-from planner.physics.serving.steady import Demand, offline
+from planner.physics.serving.steady import RequestMix, offline
 from planner.scenario.default import Defaults
 from planner.scenario.serving import Serving
 from planner.solver.column import Column
@@ -74,14 +74,14 @@ class BatchJob:
         made = tuple(options(self.catalog, self.service, self.terms.market.candidates, account, lambda column: all(
             str(getattr(column, axis)) == value for axis, value in held.items()), self.terms.market.at_hand, effort))
         runs = [run for at, column in enumerate(made) for run in self._runs(at, column) if self._keeps(run)]
-        found = Search(layouts=account.layouts, legal=account.legal, fit=account.fit,
+        search = Search(layouts=account.layouts, legal=account.legal, fit=account.fit,
                        removed={rule: count for rule, count in account.removed.items() if count})
-        return Batches(runs=tuple(run.column for run in runs), made=made, account=found,
+        return Batches(runs=tuple(run.column for run in runs), made=made, account=search,
                        open_bound=0 if account.cut_short else None)
 
     def _runs(self, key: int, column: ReplicaColumn) -> Iterator[Run]:
         """Yield the fewest nodes that end in time on each offer, and the most where these are looked for."""
-        offer = next((one for one in self.terms.market.offers if one.candidate == column.candidate), None)
+        offer = next((quote for quote in self.terms.market.offers if quote.candidate == column.candidate), None)
         size, limits = self.terms.market.candidates[column.candidate].node.gpus, self.terms.limits
         together = max(1, -(-column.gpus // size))
         rate = column.rate * (max(1, size // column.gpus))
@@ -117,17 +117,18 @@ class BatchJob:
     def _assignment(self, column: ReplicaColumn, run: Run) -> Assignment:
         d = deployment(self.catalog, self.service, self.terms.market.candidates[column.candidate], column.format,
                        column.settings)
-        stream, one = self.service.stream, np.ones(1)
-        steady = offline(d, column.rows, Demand(one * stream.input, one * stream.output, one, stream.drafts,
+        stream, ones = self.service.stream, np.ones(1)
+        steady = offline(d, column.rows, RequestMix(ones * stream.input, ones * stream.output, ones, stream.drafts,
                                                 stream.accepted, stream.hits, stream.input_cv, stream.output_cv),
-                         one * column.held)
+                         ones * column.held)
         capacity = held(self.catalog, self.service, d, column.rows, self.service.mean_length, column.settings)
         tpot, first = float(steady.tpot[0]), float(steady.ttft[0])
         delivered = Delivered(column.rate, float(steady.batch[0]), stream.context, Percentiles(p50=first, p95=first),
                               Percentiles(p50=tpot, p95=tpot), stream.input, stream.output)
         usd = None if run.offer is None else run.offer.usd_per_node_hour
-        placed = Placed(run.column.gpus // column.gpus, run.column.nodes, run.offer, usd, settings=column.settings)
-        made = served_assignment(self.asked.label, self.asked.engine, d, column.rows, capacity, delivered, placed,
+        placed = ReplicaPlace(run.column.gpus // column.gpus, run.column.nodes, run.offer, usd,
+                              settings=column.settings)
+        made = served_assignment(self.service, d, column.rows, capacity, delivered, placed,
                                  residual(self.catalog, self.service, d))
         assert made.serving is not None
         return made.model_copy(update={

@@ -39,10 +39,10 @@ class Day:
         asked = np.concatenate([[0.0], np.cumsum(factors)]) * self.seconds
         return replace(trace, arrival=np.interp(trace.arrival, asked, self.seconds * np.arange(len(asked))))
 
-    def busiest(self, found: Outcome) -> Outcome:
+    def busiest(self, outcome: Outcome) -> Outcome:
         """Return what was found of the requests of the hours that have the most."""
-        hours = (found.arrival / self.seconds).astype(np.int64) % len(self.factors)
-        return found.of(np.array(self.factors)[hours] == max(self.factors))
+        hours = (outcome.arrival / self.seconds).astype(np.int64) % len(self.factors)
+        return outcome.of(np.array(self.factors)[hours] == max(self.factors))
 
     def phases(self, picks: Sequence[Pick]) -> tuple[Phase, ...]:
         """Return the replicas of each pick, hour by hour."""

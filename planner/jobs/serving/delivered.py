@@ -39,26 +39,26 @@ def percentiles(at: Callable[[float | None], float], target: Target | None) -> P
     if target is None:
         return Percentiles(p50=p50, p95=p95)
     named = target.percentile
-    found = at(None) if named is None else at(named / 100)
-    asked = Asked(at="mean" if named is None else f"p{named:.10g}", seconds=found, target_seconds=target.seconds)
+    seconds = at(None) if named is None else at(named / 100)
+    asked = Asked(at="mean" if named is None else f"p{named:.10g}", seconds=seconds, target_seconds=target.seconds)
     return Percentiles(p50=p50, p95=p95, asked=asked)
 
 
-def first_token(found: Served, service: Service) -> Percentiles:
+def first_token(served: Served, service: Service) -> Percentiles:
     """Return TTFT as plans say it."""
-    return percentiles(lambda q: float(found.ttft_at(q)[0]), service.asked.ttft)
+    return percentiles(lambda q: float(served.ttft_at(q)[0]), service.asked.ttft)
 
 
-def each_token(found: Served, service: Service) -> Percentiles:
+def each_token(served: Served, service: Service) -> Percentiles:
     """Return TPOT as plans say it; zero where nothing is answered."""
     if service.stream.only_reads:
         return Percentiles(p50=0.0, p95=0.0)
-    return percentiles(lambda q: float(found.tpot_at(q)[0]), service.asked.tpot)
+    return percentiles(lambda q: float(served.tpot_at(q)[0]), service.asked.tpot)
 
 
-def whole_answer(found: Served, service: Service) -> Percentiles | None:
+def whole_answer(served: Served, service: Service) -> Percentiles | None:
     """Return the time to the last token as plans say it, where it has a target."""
-    return None if service.asked.e2e is None else percentiles(lambda q: float(found.e2e_at(q)[0]), service.asked.e2e)
+    return None if service.asked.e2e is None else percentiles(lambda q: float(served.e2e_at(q)[0]), service.asked.e2e)
 
 
 def delivered_of(service: Service, rate: float, mine: Served, prefill: Served, decode: Served,

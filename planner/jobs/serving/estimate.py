@@ -13,7 +13,7 @@ from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.jobs.columns import ReplicaColumn
 from planner.jobs.idle import Idle, idle, several
-from planner.jobs.serving.assignment import Delivered, Placed, served_assignment
+from planner.jobs.serving.assignment import Delivered, ReplicaPlace, served_assignment
 from planner.jobs.serving.delivered import each_token, first_token, percentiles, whole_answer, working
 from planner.jobs.serving.options import deployment, held, residual
 from planner.jobs.serving.rates import BUSIEST, layouts
@@ -22,8 +22,8 @@ from planner.money.rent import usual_candidate
 from planner.physics.serving.apart import prefilling
 from planner.physics.serving.capacity import Capacity
 from planner.physics.serving.deployment import Deployment, Replicas
-from planner.physics.serving.steady import Demand, closed, offline
-from planner.physics.serving.steady import Service as Steady
+from planner.physics.serving.steady import RequestMix, closed, offline
+from planner.physics.serving.steady import SteadyState as Steady
 from planner.scenario.serving import Serving
 from planner.units import plural
 
@@ -41,7 +41,8 @@ def idle_keys(asked: Serving) -> Iterator[Idle]:
     yield from (idle(key, "is for a plan: an estimate is for one layout that answers every request whole")
                 for key in ("length_classes", "disaggregated", "documents"))
     yield from several("quantization", asked.quantization or ())
-    yield idle("confidence", "is of a training job's memory: what an engine allocates is its own choice", of_work=False)
+    yield idle("confidence", "applies to the memory of a training job: what an engine allocates is its own choice",
+               of_work=False)
 
 
 def estimate_serving(asked: Serving, catalog: Catalog, node: str, gpus: int | None,
@@ -54,7 +55,7 @@ def estimate_serving(asked: Serving, catalog: Catalog, node: str, gpus: int | No
     rows = _rows(layout, d)
     each = int(rows.gpus[0])
     if gpus is not None and gpus % each:
-        raise InputError(f"--gpus {gpus} is no multiple of the {each} GPUs of the layout")
+        raise InputError(f"--gpus {gpus} is not a multiple of the {each} GPUs of the layout")
     return _estimated(catalog, service, d, rows, (gpus or each) // each)
 
 
@@ -69,7 +70,7 @@ def best_replica(asked: Serving, catalog: Catalog, node: str, gpus: int | None) 
     every = [table.take(np.array([at])) for at in range(len(table))]
     tried = [_estimated(catalog, service, d, rows, total // int(rows.gpus[0])) for rows in every
              if total % int(rows.gpus[0]) == 0]
-    best = min(tried, key=lambda one: _rank(one, service))
+    best = min(tried, key=lambda assignment: _rank(assignment, service))
     if best.memory.fits == "fits":
         at_rate = service.rate is not None and not service.asked.clients
         return best, (f"Chosen: {'the soonest to answer' if at_rate else 'what answers most'} of "
@@ -95,25 +96,24 @@ def _estimated(catalog: Catalog, service: Service, d: Deployment, rows: Replicas
     longest, mean = (held(catalog, service, d, rows, length) for length in (service.length, service.mean_length))
     delivered = _delivered(service, d, rows, mean, replicas, fits=bool(longest.concurrency[0] >= 1))
     nodes = -(-int(rows.gpus[0]) * replicas // d.candidates[0].node.gpus)
-    asked = service.asked
-    return served_assignment(asked.label, asked.engine, d, rows, longest, delivered, Placed(replicas, nodes, None),
+    return served_assignment(service, d, rows, longest, delivered, ReplicaPlace(replicas, nodes, None),
                              residual(catalog, service, d))
 
 
-def _rank(one: Assignment, service: Service) -> tuple[float, ...]:
+def _rank(assignment: Assignment, service: Service) -> tuple[float, ...]:
     """Return what sorts the better estimate first; plain layouts where nothing else tells them apart."""
-    found = one.serving
-    assert found is not None
-    plain = (one.layout.pp, one.layout.tp, one.layout.ep)
-    if one.memory.fits != "fits":
-        return (1.0, -float(found.kv_tokens), *plain)
-    latencies = (found.ttft_seconds, found.tpot_seconds, found.e2e_seconds)
+    serving = assignment.serving
+    assert serving is not None
+    plain = (assignment.layout.pp, assignment.layout.tp, assignment.layout.ep)
+    if assignment.memory.fits != "fits":
+        return (1.0, -float(serving.kv_tokens), *plain)
+    latencies = (serving.ttft_seconds, serving.tpot_seconds, serving.e2e_seconds)
     targets = [latency.asked for latency in latencies if latency is not None and latency.asked is not None]
     missed = max((max(1.0, target.seconds / target.target_seconds) for target in targets), default=1.0)
-    answered = found.requests_per_second
+    answered = serving.requests_per_second
     if service.rate is None or service.asked.clients or answered < ANSWERED * service.rate:
         return (0.0, missed, 1.0, -answered, *plain)
-    soon = found.ttft_seconds.p50 + service.stream.output * found.tpot_seconds.p50
+    soon = serving.ttft_seconds.p50 + service.stream.output * serving.tpot_seconds.p50
     return (0.0, missed, 0.0, soon, *plain)
 
 
@@ -121,9 +121,9 @@ def _rows(layout: Mapping[str, str], d: Deployment) -> Replicas:
     degrees = dict.fromkeys(AXES, 1)
     for axis, value in layout.items():
         if axis not in AXES:
-            raise InputError(f"--layout: {axis!r} is no axis of a serving layout: {', '.join(AXES)}")
+            raise InputError(f"--layout: {axis!r} is not an axis of a serving layout: {', '.join(AXES)}")
         if not value.isdigit() or not int(value):
-            raise InputError(f"--layout: {axis}={value} is no whole number above zero")
+            raise InputError(f"--layout: {axis}={value} is not a whole number above zero")
         degrees[axis] = int(value)
     model, mixture = d.model, d.model.mixes_experts
     if model.attention_heads % degrees["tp"]:
@@ -136,12 +136,12 @@ def _rows(layout: Mapping[str, str], d: Deployment) -> Replicas:
     if degrees["pp"] > model.layers:
         raise InputError(f"--layout: pp={degrees['pp']} is more than the {model.layers} layers of {model.name}")
     if not mixture and (degrees["dp"] > 1 or degrees["ep"] > 1):
-        raise InputError(f"--layout: dp and ep are for mixtures of experts, and {model.name} is none; more --gpus run "
-                         "more replicas")
+        raise InputError(f"--layout: dp and ep are for mixtures of experts, and {model.name} is not one; more --gpus "
+                         "run more replicas")
     if degrees["ep"] not in (1, degrees["dp"]) or (degrees["ep"] > 1 and degrees["tp"] > 1):
         raise InputError("--layout: ep is 1, or with tp=1 the copies of attention (dp), over which experts are spread")
-    one = np.ones(1, np.int64)
-    return Replicas(0 * one, *(degrees[axis] * one for axis in AXES))
+    ones = np.ones(1, np.int64)
+    return Replicas(0 * ones, *(degrees[axis] * ones for axis in AXES))
 
 
 def _delivered(service: Service, d: Deployment, rows: Replicas, mean: Capacity, replicas: int, *,
@@ -151,17 +151,18 @@ def _delivered(service: Service, d: Deployment, rows: Replicas, mean: Capacity, 
     if service.rate is not None and service.asked.concurrency is None and fits:
         column = ReplicaColumn(0, d.format, "whole", int(rows.tp[0]), int(rows.pp[0]), int(rows.ep[0]), int(rows.dp[0]),
                                0.0, 0.0, float(most[0]))
-        found = working(d, column, service, service.rate / replicas)
-        return Delivered(float(found.rate[0]), float(found.batch[0]), stream.context, first_token(found, service),
-                         each_token(found, service), stream.input, stream.output, e2e=whole_answer(found, service),
+        served = working(d, column, service, service.rate / replicas)
+        return Delivered(float(served.rate[0]), float(served.batch[0]), stream.context, first_token(served, service),
+                         each_token(served, service), stream.input, stream.output, e2e=whole_answer(served, service),
                          users=None if service.asked.users is None else service.rate / replicas)
     if stream.only_reads and not service.asked.concurrency:
-        found = prefilling(d, rows, stream, np.full(1, BUSIEST))
-        alone = Percentiles(p50=float(found.own[0]), p95=float(found.own[0]))
-        return Delivered(float(found.rate[0]) / BUSIEST, 1.0, stream.context, alone,
+        served = prefilling(d, rows, stream, np.full(1, BUSIEST))
+        alone = Percentiles(p50=float(served.own[0]), p95=float(served.own[0]))
+        return Delivered(float(served.rate[0]) / BUSIEST, 1.0, stream.context, alone,
                          Percentiles(p50=0.0, p95=0.0), stream.input, stream.output)
     clients = (service.asked.concurrency or 0) / replicas
-    demand = Demand(np.full(1, stream.input), np.full(1, stream.output), np.full(1, max(clients, 1.0)), stream.drafts,
+    demand = RequestMix(np.full(1, stream.input), np.full(1, stream.output), np.full(1, max(clients, 1.0)),
+                        stream.drafts,
                     stream.accepted, stream.hits, stream.input_cv, stream.output_cv)
     steady, asked = closed(d, rows, demand, most) if clients else offline(d, rows, demand, most), service.asked
     tpot = float(steady.tpot[0])

@@ -86,11 +86,11 @@ class ServingJob:
             return all(getattr(column, axis) == value for axis, value in held.items())
 
         account = Account()
-        found = tuple((at, column) for at, service in enumerate(self.services)
+        columns = tuple((at, column) for at, service in enumerate(self.services)
                       for column in options(self.catalog, service, self.terms.market.candidates, account, admitted,
                                                 self.here, effort))
-        return Columns(replicas=found, demands=_demands(self.asked, self.services),
-                       account=self._account(account, found), open_bound=0 if account.cut_short else None)
+        return Columns(replicas=columns, demands=_demands(self.asked, self.services),
+                       account=self._account(account, columns), open_bound=0 if account.cut_short else None)
 
     def assignments(self, columns: Columns, picks: Sequence[Picked], replaying: Replaying | None = None
                     ) -> list[Assignment]:
@@ -152,12 +152,12 @@ class ServingJob:
         return [Default(name=f"{self.name}.rate", value=f"{whole.rate:.3g} requests/s",
                         why=f"the trace's busiest five minutes; its mean is {whole.trace.rate:.3g}")]
 
-    def _account(self, account: Account, found: Iterable[tuple[int, ReplicaColumn]]) -> Search:
+    def _account(self, account: Account, columns: Iterable[tuple[int, ReplicaColumn]]) -> Search:
         more = self.catalog.engine(self.asked.engine).memory_fraction_most
         return Search(
             layouts=account.layouts, legal=account.legal, fit=account.fit,
             removed={rule: count for rule, count in account.removed.items() if count},
-            staged=len({(at, column.layout) for at, column in found}),
+            staged=len({(at, column.layout) for at, column in columns}),
             domains={"candidate": tuple(c.label for c in self.terms.market.candidates),
                      "quantization": tuple(self.asked.quantization or ()), "tp": DEGREES, "pp": STAGES,
                      "attention_dp": DEGREES, "ep": (1, "attention_dp"),

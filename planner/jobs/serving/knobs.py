@@ -22,7 +22,7 @@ def knobs_of(name: str, asked: Serving, assignments: Sequence[Assignment]) -> It
         return Change(work={name: update})
 
     for level_name, level in asked.levels:
-        least = max(getattr(one, f"{level_name}_seconds").p95 for one in mine)
+        least = max(getattr(serving, f"{level_name}_seconds").p95 for serving in mine)
         yield Knob(level_name, str(level), f"{show_seconds(least)} at p95", "a tenth more",
                    asking(**{level_name: Target(level.seconds * EASED, level.at)}), asking(**{level_name: None}))
     for field, given, unit, less in (

@@ -9,7 +9,7 @@ from planner.catalog.load import Catalog
 from planner.jobs.columns import Columns
 from planner.jobs.job import Change
 from planner.jobs.serving.options import Account, options
-from planner.jobs.serving.rates import Nearest
+from planner.jobs.serving.rates import LeastLatency
 from planner.jobs.serving.service import Service
 from planner.layouts.candidate import Candidate
 from planner.scenario.demand import Target
@@ -56,14 +56,14 @@ def nothing_meets(name: str, catalog: Catalog, service: Service, candidates: Seq
         relaxations=tuple(_eased_levels(name, service, account, possible)))
 
 
-def _latencies(service: Service, least: Nearest) -> str:
+def _latencies(service: Service, least: LeastLatency) -> str:
     shown = [("TTFT", least.ttft), ("TPOT", least.tpot), *([("whole answer", least.e2e)] if service.asked.e2e else [])]
     return ", ".join(f"{name} {show_seconds(seconds)}" for name, seconds in shown)
 
 
-def _excess(service: Service, least: Nearest) -> float:
+def _excess(service: Service, least: LeastLatency) -> float:
     limits = (least.ttft, service.level.ttft), (least.tpot, service.level.tpot), (least.e2e, service.level.e2e)
-    return max(found / limit[0] for found, limit in limits if limit is not None)
+    return max(reached / limit[0] for reached, limit in limits if limit is not None)
 
 
 def _eased_levels(name: str, service: Service, account: Account, possible: Callable[[Change], bool]

@@ -15,11 +15,11 @@ from planner.catalog.load import Catalog
 from planner.catalog.residuals import Residual
 from planner.errors import MissingFact, Unsupported
 from planner.jobs.columns import ReplicaColumn, Role
-from planner.jobs.serving.rates import DEGREES, STAGES, Nearest, idle, largest, layouts, queued, undominated
+from planner.jobs.serving.rates import DEGREES, STAGES, LeastLatency, idle, largest, layouts, queued, undominated
 from planner.jobs.serving.service import Service
 from planner.layouts.candidate import Candidate
 from planner.layouts.table import Floats, Ints
-from planner.physics.serving.capacity import Asked, Capacity, capacity, held_each
+from planner.physics.serving.capacity import CacheInput, Capacity, capacity, held_each
 from planner.physics.serving.deployment import Deployment, Replicas, deployment_of, joined
 from planner.physics.serving.formats import format_of
 from planner.physics.serving.sequences import Cut
@@ -40,7 +40,7 @@ class Account:
     legal: int = 0
     fit: int = 0
     removed: Counter[str] = field(default_factory=Counter)
-    nearest: list[tuple[Nearest, str]] = field(default_factory=list)
+    nearest: list[tuple[LeastLatency, str]] = field(default_factory=list)
     """For hardware where no layout meets the targets: what comes nearest, and its name."""
     lacking: Counter[str] = field(default_factory=Counter)
     """Why the engine does not run a format on a GPU, for those of the candidates on which it does not."""
@@ -57,7 +57,7 @@ class _Block:
     candidates: list[int]
     labels: list[str]
     d: Deployment
-    asked: Asked
+    asked: CacheInput
     rows: Replicas
     choices: list[EngineSettings]
     """Simple ones first."""
@@ -102,9 +102,9 @@ def held(catalog: Catalog, service: Service, d: Deployment, rows: Replicas, leng
     return capacity(_asked(catalog, service, d, length, settings), _cut(rows))
 
 
-def _asked(catalog: Catalog, service: Service, d: Deployment, length: int, settings: EngineSettings) -> Asked:
+def _asked(catalog: Catalog, service: Service, d: Deployment, length: int, settings: EngineSettings) -> CacheInput:
     engine, gpu = catalog.engine(service.asked.engine), d.candidates[0].gpu
-    return Asked(service.model, d.weights, d.cache, engine, engine.release(service.asked.engine_version),
+    return CacheInput(service.model, d.weights, d.cache, engine, engine.release(service.asked.engine_version),
                  gpu.usable_memory, settings, length=length, architecture=gpu.architecture,
                  drafts=1 if service.stream.drafts else 0, adapters=service.adapters)
 
@@ -129,7 +129,7 @@ def options(catalog: Catalog, service: Service, candidates: Sequence[Candidate],
     except OutOfTime:
         account.cut_short = True
         return []
-    made = [[(row, column) for row, column in found if admitted(column)] for found in made]
+    made = [[(row, column) for row, column in columns if admitted(column)] for columns in made]
     fronts = {at: _fronts(at, blocks, made) for at in at_all}
     wanted = {id(column) for front in fronts.values() for column in front}
     for tokens in TOKENS:
@@ -137,12 +137,12 @@ def options(catalog: Catalog, service: Service, candidates: Sequence[Candidate],
             account.cut_short = True
             break
         again = [replace(block, rows=block.rows.take(rows), held=block.held[:, :, rows])
-                 for block, found in zip(blocks, made, strict=True)
+                 for block, columns in zip(blocks, made, strict=True)
                  if any(c.tokens == tokens for c in block.choices)
-                 and len(rows := np.array(sorted({at for at, column in found if id(column) in wanted}), np.int64))]
-        for block, found in zip(again, _answered(service, again, tokens, None), strict=True):
+                 and len(rows := np.array(sorted({at for at, column in columns if id(column) in wanted}), np.int64))]
+        for block, answered in zip(again, _answered(service, again, tokens, None), strict=True):
             for at in block.candidates:
-                fronts[at] += [replace(column, candidate=at) for _, column in found]
+                fronts[at] += [replace(column, candidate=at) for _, column in answered]
     # formats are told apart, so that each can be shown beside the best
     kept = [column for at, front in fronts.items() for name in service.asked.quantization or ()
             for column in _kept([replace(c, candidate=at) for c in front if c.format == name])]
@@ -160,16 +160,16 @@ def _kept(front: list[ReplicaColumn]) -> list[ReplicaColumn]:
 def _fronts(at: int, blocks: Sequence[_Block], made: Sequence[list[tuple[int, ReplicaColumn]]]) -> list[ReplicaColumn]:
     """Return the columns of a candidate that no other of the same format matches."""
     mine: dict[str, list[ReplicaColumn]] = defaultdict(list)
-    for block, found in zip(blocks, made, strict=True):
+    for block, answered in zip(blocks, made, strict=True):
         if at in block.candidates:
-            mine[block.d.format] += [column for _, column in found]
-    return [column for found in mine.values() for column in undominated(found)]
+            mine[block.d.format] += [column for _, column in answered]
+    return [column for columns in mine.values() for column in undominated(columns)]
 
 
 def _blocks(catalog: Catalog, service: Service, candidates: Mapping[int, Candidate], account: Account,
             effort: Effort) -> list[_Block]:
     """Return all layouts on all hardware, with what each holds. Raises OutOfTime."""
-    found: list[_Block] = []
+    blocks: list[_Block] = []
     known: dict[tuple[str, str], _Block] = {}
     for at, candidate in candidates.items():
         for name in service.asked.quantization or ():
@@ -190,20 +190,21 @@ def _blocks(catalog: Catalog, service: Service, candidates: Mapping[int, Candida
                 known[key].labels.append(label)
             else:
                 known[key] = _block(catalog, service, d, rows.take(np.flatnonzero(inside)), at, label)
-                found.append(known[key])
+                blocks.append(known[key])
             if not inside.all():
-                found.append(_block(catalog, service, d, rows.take(np.flatnonzero(~inside)), at, label))
-    return found
+                blocks.append(_block(catalog, service, d, rows.take(np.flatnonzero(~inside)), at, label))
+    return blocks
 
 
 def _block(catalog: Catalog, service: Service, d: Deployment, rows: Replicas, at: int, label: str) -> _Block:
     asked = _asked(catalog, service, d, service.length, USUAL)
     fractions = (None, asked.engine.memory_fraction_most)
     # an engine that takes prompts whole has no chunk to choose
-    tokens = () if d.engine.prefill_first else tuple(one for one in TOKENS if one != asked.limits.tokens)
-    sequences = tuple(one for one in SEQUENCES if one != asked.limits.sequences)
-    choices = sorted({EngineSettings(*one) for one in product(fractions, (None, *tokens), (None, *sequences))},
-                     key=lambda one: (one.changed, one.fraction or 0, one.tokens or 0, one.sequences or 0))
+    tokens = () if d.engine.prefill_first else tuple(count for count in TOKENS if count != asked.limits.tokens)
+    sequences = tuple(count for count in SEQUENCES if count != asked.limits.sequences)
+    choices = sorted({EngineSettings(*values) for values in product(fractions, (None, *tokens), (None, *sequences))},
+                     key=lambda settings: (settings.changed, settings.fraction or 0,
+                                           settings.tokens or 0, settings.sequences or 0))
     return _Block([at], [label], d, asked, rows, choices,
                   held_each(asked, _cut(rows), (service.length, service.mean_length), choices))
 
@@ -214,7 +215,7 @@ def _answered(service: Service, blocks: Sequence[_Block], tokens: int | None, ac
 
     Raises OutOfTime.
     """
-    found: list[list[tuple[int, ReplicaColumn]]] = [[] for _ in blocks]
+    answers: list[list[tuple[int, ReplicaColumn]]] = [[] for _ in blocks]
     alike: dict[object, list[int]] = defaultdict(list)
     for at, block in enumerate(blocks):
         alike[block.d.format, block.d.engine].append(at)
@@ -233,11 +234,11 @@ def _answered(service: Service, blocks: Sequence[_Block], tokens: int | None, ac
                 service.asked.documents) else largest(d, role, rows, service.stream, service.level, most)
             for at, block, fits, end in zip(members, mine, each, ends, strict=True):
                 part = slice(end - len(fits), end)
-                found[at] += _columns(block, role, tokens, fits, *(values[part] for values in results))
-    for block, columns in zip(blocks, found, strict=True):
+                answers[at] += _columns(block, role, tokens, fits, *(values[part] for values in results))
+    for block, columns in zip(blocks, answers, strict=True):
         if account is not None:
             _told(account, service, block, columns)
-    return found
+    return answers
 
 
 def _columns(block: _Block, role: Role, tokens: int | None, fits: Ints, rate: Floats, load: Floats,

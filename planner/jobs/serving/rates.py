@@ -20,7 +20,7 @@ from planner.layouts.table import Floats, Mask
 from planner.physics.serving.apart import decoding, prefilling
 from planner.physics.serving.deployment import Deployment, Replicas
 from planner.physics.serving.level import Served, Stream, served
-from planner.physics.serving.steady import Demand, offline
+from planner.physics.serving.steady import RequestMix, offline
 
 DEGREES = (1, 2, 4, 8, 16)
 STAGES = (1, 2, 4, 8)
@@ -45,7 +45,7 @@ class Targets:
 
 
 @dataclass(frozen=True, slots=True)
-class Nearest:
+class LeastLatency:
     """For layouts that miss the latency targets even when nearly idle, the least seconds seen."""
 
     ttft: float
@@ -58,7 +58,7 @@ def layouts(model: Model, candidate: Candidate, removed: Counter[str]) -> Replic
     mixture = model.mixes_experts
     copies, rows = DEGREES if mixture else (1,), []
     for tp, pp, dp, spread in product(DEGREES, STAGES, copies, (False, True) if mixture else (False,)):
-        rules = violations(Replica(model, candidate, tp, pp, dp, spread))
+        rules = violations(ReplicaLayout(model, candidate, tp, pp, dp, spread))
         if rules:
             removed[rules[0]] += 1
         else:
@@ -68,7 +68,7 @@ def layouts(model: Model, candidate: Candidate, removed: Counter[str]) -> Replic
 
 
 @dataclass(frozen=True, slots=True)
-class Replica:
+class ReplicaLayout:
     """A layout that may or may not be legal, on a node type; `spread` experts lie whole on copies of attention."""
 
     model: Model
@@ -89,22 +89,22 @@ class Replica:
         return self.candidate.node.gpus
 
 
-def _tp_divides_heads(r: Replica) -> bool:
+def _tp_divides_heads(r: ReplicaLayout) -> bool:
     heads = r.model.kv_heads
     return not r.model.attention_heads % r.tp and (not heads % r.tp or not r.tp % heads)
 
 
-def _whole_nodes(r: Replica) -> bool:
+def _whole_nodes(r: ReplicaLayout) -> bool:
     several = not r.gpus % r.node and r.gpus <= MOST_NODES * r.node and r.candidate.clustered
     return r.gpus <= r.node or several
 
 
-def _ep_divides_experts(r: Replica) -> bool:
+def _ep_divides_experts(r: ReplicaLayout) -> bool:
     experts = [block.mlp.experts for block in r.model.blocks if isinstance(block.mlp, MoeMlp)]
     return not r.spread or not any(count % r.dp for count in experts)
 
 
-RULES: dict[str, Callable[[Replica], bool]] = {
+RULES: dict[str, Callable[[ReplicaLayout], bool]] = {
     # inside a node, or over all GPUs of several, whose all-reduces cross the network
     "tp_fills_nodes": lambda r: r.tp <= r.node or not r.tp % r.node,
     "tp_divides_heads": _tp_divides_heads,
@@ -118,25 +118,25 @@ RULES: dict[str, Callable[[Replica], bool]] = {
 """The rules of a replica's layout: what passes. A layout counts under the first that it breaks."""
 
 
-def violations(replica: Replica) -> list[str]:
+def violations(replica: ReplicaLayout) -> list[str]:
     """Return the names of the rules that a layout breaks."""
     return [name for name, passes in RULES.items() if not passes(replica)]
 
 
-def _within(found: Served, level: Targets, most: Floats, role: Role) -> Mask:
-    good: Mask = (found.crowd <= most) & (found.prompts <= BUSIEST) & np.isfinite(found.rate)
+def _within(at_load: Served, level: Targets, most: Floats, role: Role) -> Mask:
+    good: Mask = (at_load.crowd <= most) & (at_load.prompts <= BUSIEST) & np.isfinite(at_load.rate)
     if level.ttft is not None and role != "decode":
         seconds, share = level.ttft
-        good &= found.ttft_at(None) <= seconds if share is None else (
-            found.within(np.full(len(good), seconds)) >= share)
+        good &= at_load.ttft_at(None) <= seconds if share is None else (
+            at_load.within(np.full(len(good), seconds)) >= share)
     if level.tpot is not None and role != "prefill":
         seconds, share = level.tpot
-        good &= found.tpot <= seconds if share is None else (
-            found.pace.within(np.full(len(good), seconds)) >= share)
+        good &= at_load.tpot <= seconds if share is None else (
+            at_load.pace.within(np.full(len(good), seconds)) >= share)
     if level.e2e is not None:
         seconds, share = level.e2e
-        good &= found.e2e_at(None) <= seconds if share is None else (
-            found.whole_within(np.full(len(good), seconds)) >= share)
+        good &= at_load.e2e_at(None) <= seconds if share is None else (
+            at_load.whole_within(np.full(len(good), seconds)) >= share)
     return good
 
 
@@ -165,16 +165,16 @@ def largest(d: Deployment, role: Role, rows: Replicas, stream: Stream, level: Ta
     each = np.repeat(np.arange(len(rows)), GRID)
     for _ in range(PASSES):
         steps = np.geomspace(low, high, GRID, axis=1)
-        found = work(d, role, stream)(rows.take(each), steps.ravel())
-        good = _within(found, level, most[each], role).reshape(-1, GRID)
+        at_load = work(d, role, stream)(rows.take(each), steps.ravel())
+        good = _within(at_load, level, most[each], role).reshape(-1, GRID)
         # the load is the largest below the first that misses: a target met again beyond is not relied on
         last = np.where(good.all(axis=1), GRID, np.argmin(good, axis=1)) - 1
         at = np.arange(len(rows)), np.maximum(last, 0)
-        carried = found.carried.reshape(-1, GRID)[at]
+        carried = at_load.carried.reshape(-1, GRID)[at]
         better = (last >= 0) & (carried > rate)
         rate = np.where(better, carried, rate)
         load = np.where(better, steps[at], load)
-        crowd = np.where(better, found.crowd.reshape(-1, GRID)[at], crowd)
+        crowd = np.where(better, at_load.crowd.reshape(-1, GRID)[at], crowd)
         low, high = steps[at], steps[at[0], np.minimum(at[1] + 1, GRID - 1)]
     return rate, load, crowd
 
@@ -184,23 +184,24 @@ def queued(d: Deployment, rows: Replicas, stream: Stream, most: Floats) -> tuple
     same = np.ones(len(rows))
     if stream.only_reads:
         return prefilling(d, rows, stream, BUSIEST * same).rate / BUSIEST, same, most
-    found = offline(d, rows, Demand(same * stream.input, same * stream.output, most, stream.drafts, stream.accepted,
+    service = offline(d, rows,
+                      RequestMix(same * stream.input, same * stream.output, most, stream.drafts, stream.accepted,
                                     stream.hits, stream.input_cv, stream.output_cv), most)
-    return found.requests, found.batch, most
+    return service.requests, service.batch, most
 
 
-def idle(d: Deployment, rows: Replicas, stream: Stream, level: Targets) -> Nearest:
+def idle(d: Deployment, rows: Replicas, stream: Stream, level: Targets) -> LeastLatency:
     """Return the least TTFT, TPOT and time to the last token over the rows at the lightest load."""
-    found = work(d, "whole", stream)(rows, np.full(len(rows), LEAST_LOAD))
-    return Nearest(float(found.ttft_at(level.ttft[1] if level.ttft else None).min()),
-                   float(found.tpot_at(level.tpot[1] if level.tpot else None).min()),
-                   float(found.e2e_at(level.e2e[1] if level.e2e else None).min()))
+    at_load = work(d, "whole", stream)(rows, np.full(len(rows), LEAST_LOAD))
+    return LeastLatency(float(at_load.ttft_at(level.ttft[1] if level.ttft else None).min()),
+                   float(at_load.tpot_at(level.tpot[1] if level.tpot else None).min()),
+                   float(at_load.e2e_at(level.e2e[1] if level.e2e else None).min()))
 
 
-def undominated(found: list[ReplicaColumn]) -> list[ReplicaColumn]:
+def undominated(columns: list[ReplicaColumn]) -> list[ReplicaColumn]:
     """Return the columns of one candidate and service that no other of their role matches with no more GPUs."""
     kept: list[ReplicaColumn] = []
-    for column in sorted(found, key=lambda c: (c.gpus, -c.rate, c.plainness, c.format)):
+    for column in sorted(columns, key=lambda c: (c.gpus, -c.rate, c.plainness, c.format)):
         if not any(other.role == column.role and _replaces(other, column) for other in kept):
             kept.append(column)
     return kept

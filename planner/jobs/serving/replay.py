@@ -22,8 +22,8 @@ from planner.layouts.candidate import Candidate
 from planner.layouts.table import Floats, Ints
 from planner.physics.serving.apart import sending
 from planner.physics.serving.deployment import Deployment, Replicas
-from planner.physics.serving.step import Load, step_times
-from planner.simulate.fleet import Group, Phase, Transfer, simulate
+from planner.physics.serving.step import StepLoad, step_times
+from planner.simulate.fleet import Phase, ReplicaGroup, Transfer, simulate
 from planner.simulate.outcome import Outcome
 from planner.simulate.steps import ReplicaKind
 from planner.simulate.trace import Lengths, Trace, synthetic, thinking
@@ -96,7 +96,7 @@ def tabulate(d: Deployment, rows: Replicas, service: Service, batch: float, most
 
     def seconds(sequences: Floats, cached: Floats, prompt: Floats, behind: Floats) -> Floats:
         return step_times(d, rows.take(np.zeros(len(sequences), np.int64)),
-                          Load(sequences, cached, prompt, behind, 1.0 + stream.drafts)).total
+                          StepLoad(sequences, cached, prompt, behind, 1.0 + stream.drafts)).total
 
     none = np.zeros(len(many))
     short, long = (seconds(many, none + share * context, none, none) for share in (0.5, 1.5))
@@ -149,18 +149,18 @@ def replay(catalog: Catalog, service: Service, candidates: Sequence[Candidate], 
     transfer = transfer_of(catalog, service, candidates, picks)
 
     def went(trace: Trace, phases: Sequence[Phase]) -> Outcome:
-        found = run(service, groups, trace, policy, transfer, progress, phases=phases)
-        return found.delayed(outside(catalog, service, candidates, picks, found.input))
+        result = run(service, groups, trace, policy, transfer, progress, phases=phases)
+        return result.delayed(outside(catalog, service, candidates, picks, result.input))
 
     if trace is None and (day := day_of(service)) is not None:
         hours, many = day
-        found = went(hours.warped(requests_of(service, seed=seed, count=many)), hours.phases(picks))
-        return hours.busiest(found), found
+        outcome = went(hours.warped(requests_of(service, seed=seed, count=many)), hours.phases(picks))
+        return hours.busiest(outcome), outcome
     trace = trace or requests_of(service, seed=seed)
     return went(trace, hours_of(service, picks, trace) if phases is None else phases), None
 
 
-def run(service: Service, groups: Sequence[Group], trace: Trace, policy: str = "least-outstanding",
+def run(service: Service, groups: Sequence[ReplicaGroup], trace: Trace, policy: str = "least-outstanding",
         transfer: Transfer | None = None, progress: Progress | None = None, share: float = 1.0,
         phases: Sequence[Phase] = ()) -> Outcome:
     """Replay a trace on groups of replicas; where users ask, each asks when answered, whenever the trace has it.
@@ -171,15 +171,15 @@ def run(service: Service, groups: Sequence[Group], trace: Trace, policy: str = "
     if asked.clients is None:
         return simulate(trace, groups, policy, transfer, progress, phases=phases)
     users = thinking(max(1, round(asked.clients * share)), asked.think or 0.0, len(trace))
-    found = simulate(trace, groups, policy, transfer, progress, users)
+    outcome = simulate(trace, groups, policy, transfer, progress, users)
     # a closed loop begins with all users at once, and ends with fewer and fewer
-    return found.within_ends(max(1, min(users.count, len(trace) // 4)))
+    return outcome.within_ends(max(1, min(users.count, len(trace) // 4)))
 
 
 def groups_of(catalog: Catalog, service: Service, candidates: Sequence[Candidate], picks: Sequence[Pick]
-              ) -> list[Group]:
+              ) -> list[ReplicaGroup]:
     """Return the picks as the simulator runs them."""
-    return [Group(kind_of(catalog, service, candidates[pick.column.candidate], pick), pick.replicas,
+    return [ReplicaGroup(kind_of(catalog, service, candidates[pick.column.candidate], pick), pick.replicas,
                   pick.column.role, weight=pick.column.rate) for pick in picks]
 
 
@@ -235,12 +235,12 @@ def outside(catalog: Catalog, service: Service, candidates: Sequence[Candidate],
     copies, none = column.pp * column.dp, np.zeros(1)
     each = min(service.stream.prompt, float(d.engine.chunk))
     tokens = np.full(1, each * copies)
-    pass_ = float(step_times(d, rows, Load(none, none, tokens, none + service.stream.behind)).total[0])
+    pass_ = float(step_times(d, rows, StepLoad(none, none, tokens, none + service.stream.behind)).total[0])
     # chunks of a prompt follow each other through the stages at once, on their copy one by one
     steps = inputs * (1 - service.stream.hits) / each * (not _prefills(service, column.role))
-    found: Floats = d.engine.request + pass_ * (steps * (1 - 1 / column.dp)
+    seconds: Floats = d.engine.request + pass_ * (steps * (1 - 1 / column.dp)
                                                 + np.minimum(steps, 1.0) * (1 - 1 / column.pp) / column.dp)
-    return found
+    return seconds
 
 
 def replayed(outcome: Outcome, service: Service, day: Outcome | None = None) -> Replayed:

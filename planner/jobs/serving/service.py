@@ -12,7 +12,7 @@ from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.jobs.serving.rates import Targets
 from planner.layouts.table import Floats
-from planner.physics.serving.adapters import Adapters
+from planner.physics.serving.adapters import AdapterSlots
 from planner.physics.serving.level import Stream, stream_of
 from planner.scenario.demand import MOST_RATE, Target
 from planner.scenario.lengths import Length
@@ -53,10 +53,10 @@ class Service:
     """The number of the service that it is a part of, or is."""
 
     @property
-    def adapters(self) -> Adapters | None:
+    def adapters(self) -> AdapterSlots | None:
         """The LoRA adapters that each replica serves; none serves the model alone."""
         asked = self.asked
-        return None if asked.adapters is None else Adapters(asked.adapters, asked.lora_rank or USUAL_RANK)
+        return None if asked.adapters is None else AdapterSlots(asked.adapters, asked.lora_rank or USUAL_RANK)
 
     @property
     def mean_length(self) -> int:
@@ -85,22 +85,22 @@ def services_of(asked: Serving, catalog: Catalog) -> list[Service]:
         raise InputError(f"adapters: {asked.engine} does not run requests for several in one batch: {having} do")
     trace = _trace(asked.trace) if asked.trace is not None else None
     cuts = _cuts(asked, trace)
-    found = [_service(asked, catalog, trace, trace)]
+    services = [_service(asked, catalog, trace, trace)]
     edges = [0, *cuts, None]
     for first in range(len(edges) - 1 if cuts else 0):
         for last in range(first, len(edges) - 1):
             low, high = edges[first] or 0, edges[last + 1]
             if (first, last) == (0, len(cuts)):
-                found[0] = replace(found[0], classes=(first, last))
+                services[0] = replace(services[0], classes=(first, last))
             else:
                 mine = trace.of_prompts(low + 1, high) if trace else None
-                one = _service(asked, catalog, mine, trace, (low, high))
-                share = len(mine) / len(trace) if trace and mine else (one.rate or 0.0) / (asked.rate or 1.0)
+                service = _service(asked, catalog, mine, trace, (low, high))
+                share = len(mine) / len(trace) if trace and mine else (service.rate or 0.0) / (asked.rate or 1.0)
                 slack = (last - first + 1) / (len(edges) - 1) / share
-                found.append(replace(one, classes=(first, last), prompts=(low + 1, high),
+                services.append(replace(service, classes=(first, last), prompts=(low + 1, high),
                                      level=Targets(*(_with(limit, slack) for limit in (
-                                         one.level.ttft, one.level.tpot, one.level.e2e)))))
-    return found
+                                         service.level.ttft, service.level.tpot, service.level.e2e)))))
+    return services
 
 
 def _trace(path: str) -> Trace:
@@ -155,7 +155,7 @@ def _service(asked: Serving, catalog: Catalog, trace: Trace | None, whole: Trace
     assert asked.input is not None
     assert asked.output is not None
     low, high = prompts or (0, None)
-    part = _Part(asked.input, low, math.inf if high is None else high + 0.5)
+    part = _ServicePart(asked.input, low, math.inf if high is None else high + 0.5)
     # what is drawn at random from a stream comes the more at random
     gap_cv = math.sqrt(1 + part.share * (asked.gap_cv**2 - 1))
     stream = stream_of(part.quantile, asked.output.quantile, input=part.mean, output=asked.output.mean,
@@ -167,7 +167,7 @@ def _service(asked: Serving, catalog: Catalog, trace: Trace | None, whole: Trace
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _ServicePart:
     """Those of some lengths that lie between two numbers of tokens."""
 
     whole: Length

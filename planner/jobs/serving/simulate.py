@@ -78,8 +78,8 @@ def _pick(a: Assignment, at: int) -> Pick:
 
 
 def _latencies(outcome: Outcome, name: str) -> Latencies:
-    found = outcome.percentiles(name)  # type: ignore[arg-type]
+    seconds = outcome.percentiles(name)  # type: ignore[arg-type]
     # a latency that no request has, as that between tokens of one-token answers, is zero
-    return Latencies(**{key: 0.0 if math.isnan(value) else value for key, value in found.items()})
+    return Latencies(**{key: 0.0 if math.isnan(value) else value for key, value in seconds.items()})
 
 

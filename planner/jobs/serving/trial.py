@@ -29,7 +29,7 @@ from planner.jobs.serving.replay import (
 from planner.jobs.serving.service import Service
 from planner.layouts.candidate import Candidate
 from planner.layouts.table import Floats, Ints
-from planner.simulate.fleet import Group, Transfer
+from planner.simulate.fleet import ReplicaGroup, Transfer
 from planner.simulate.outcome import Latency, Outcome
 from planner.simulate.trace import Trace
 
@@ -52,11 +52,11 @@ BORDER = 0.3
 
 
 @dataclass(frozen=True, slots=True)
-class _Fleet:
+class _TriedFleet:
     """Replicas that are replayed, or of many a sample."""
 
     service: Service
-    groups: tuple[Group, ...]
+    groups: tuple[ReplicaGroup, ...]
     transfer: Transfer | None
     delay: Callable[[Ints], Floats]
     """Seconds before a first token outside the steps, by the tokens of prompts."""
@@ -68,10 +68,10 @@ class _Fleet:
         or as many times the users. `apart` is told the same, the worst of all, of parts of the time alone.
         """
         faster = replace(trace, arrival=trace.arrival / (load * self.part))
-        found = run(self.service, self.groups, faster, transfer=self.transfer, share=load * self.part)
-        found = found.delayed(self.delay(found.input))
+        outcome = run(self.service, self.groups, faster, transfer=self.transfer, share=load * self.part)
+        outcome = outcome.delayed(self.delay(outcome.input))
         drawn = self.service.trace is None and self.service.asked.clients is None
-        inner = _inner(found) if drawn else slice(None)
+        inner = _inner(outcome) if drawn else slice(None)
         worst: dict[Role, float] = {group.role: 0.0 for group in self.groups}
         # a class of prompts may miss its targets in more of its requests than all of them together
         levels: dict[Latency, tuple[float, float | None] | None] = {
@@ -80,10 +80,10 @@ class _Fleet:
             if level is None:
                 continue
             # a plan shows all of them
-            over = max(_at(found, name, level[1], part) for part in (inner, slice(None))) / level[0]
+            over = max(_at(outcome, name, level[1], part) for part in (inner, slice(None))) / level[0]
             if apart is not None and drawn and over > max(worst.values()):
-                rows = np.arange(len(found.arrival))[inner]
-                apart[:] = [_at(found, name, level[1], slice(int(part[0]), int(part[-1]) + 1)) / level[0]
+                rows = np.arange(len(outcome.arrival))[inner]
+                apart[:] = [_at(outcome, name, level[1], slice(int(part[0]), int(part[-1]) + 1)) / level[0]
                             for part in np.array_split(rows, PARTS) if len(part)]
             worst |= {role: max(most, over) for role, most in worst.items()
                       if (role, name) not in (("prefill", "tpot"), ("decode", "ttft"))}
@@ -117,14 +117,14 @@ def tried(catalog: Catalog, service: Service, candidates: Sequence[Candidate], p
         over.append(fleet.excess(trace, load, apart))
         if max(over[-1].values()) > 1:
             break
-    requests, worst = sum(map(len, traces[:len(over)])), [max(one.values()) for one in over]
+    requests, worst = sum(map(len, traces[:len(over)])), [max(excess.values()) for excess in over]
     # other requests are within two deviations of these; the mean of parts varies by less than each does
     seen, several = (worst, 1) if len(worst) == len(SEEDS) else (apart, len(apart))
     deviation = float(np.std(seen, ddof=1)) / math.sqrt(several) if len(seen) > 1 and np.isfinite(seen).all() else 0.0
     spread = max(SURE * deviation - SLACK, 0.0)
     if worst[-1] <= 1 and float(np.mean(worst)) + spread <= 1:
         return Tried(True, asked, asked, requests)
-    missed = {role: max(one[role] for one in over) + spread for role in over[0]}
+    missed = {role: max(excess[role] for excess in over) + spread for role in over[0]}
     shares, more = _sustained(fleet, traces[len(over) - 1], load, missed)
     return Tried(False, asked, tuple(rate * shares[pick.column.role] for pick, rate in zip(picks, asked, strict=True)),
                  requests + more)
@@ -134,21 +134,22 @@ def _kind(pick: Pick) -> tuple[object, str]:
     return pick.column, pick.offer.label
 
 
-def _sustained(fleet: _Fleet, trace: Trace, load: float, at_one: Mapping[Role, float]) -> tuple[dict[Role, float], int]:
+def _sustained(fleet: _TriedFleet, trace: Trace, load: float, at_one: Mapping[Role, float]) -> tuple[dict[Role, float],
+                                                                                                     int]:
     """Return what share of the load each role holds, between the loads tried, and how many requests that took."""
     held: dict[Role, float] = {role: 1.0 for role, over in at_one.items() if over <= 1}
     before, last, requests = dict(at_one), 1.0, 0
     for step in STEPS:
         if len(held) == len(at_one):
             break
-        found = fleet.excess(trace, load * step)
+        excess = fleet.excess(trace, load * step)
         requests += len(trace)
-        for role, over in found.items():
+        for role, over in excess.items():
             if role not in held and over <= 1:
                 # latencies over load are near a power of it between two loads
                 slope = math.log(before[role] / max(over, 1e-9)) / math.log(last / step)
                 held[role] = step * max(over, 1e-9) ** (-1 / slope)
-        before, last = found, step
+        before, last = excess, step
     return {role: held.get(role, 0.0) for role in at_one}, requests
 
 
@@ -192,7 +193,7 @@ def _without_nodes(picks: Sequence[Pick], candidates: Sequence[Candidate], nodes
     return left
 
 
-def _fleet(catalog: Catalog, service: Service, candidates: Sequence[Candidate], picks: Sequence[Pick]) -> _Fleet:
+def _fleet(catalog: Catalog, service: Service, candidates: Sequence[Candidate], picks: Sequence[Pick]) -> _TriedFleet:
     many = sum(pick.replicas for pick in picks)
     share = max(SAMPLE / many, MOST_REQUESTS / filling(service))
     groups = groups_of(catalog, service, candidates, picks)
@@ -202,22 +203,22 @@ def _fleet(catalog: Catalog, service: Service, candidates: Sequence[Candidate], 
                              if (pick.column.role == "decode") == late)
                          for late in sorted({pick.column.role == "decode" for pick in picks}))
                      for counts in ([pick.replicas for pick in picks], [group.replicas for group in groups]))
-    return _Fleet(service, tuple(groups), transfer_of(catalog, service, candidates, picks),
+    return _TriedFleet(service, tuple(groups), transfer_of(catalog, service, candidates, picks),
                   partial(outside, catalog, service, candidates, picks), sample / whole)
 
 
-def _inner(found: Outcome) -> slice:
+def _inner(outcome: Outcome) -> slice:
     """Return the requests that came when the replicas had filled, and before the last ones."""
-    seconds = float(found.arrival[-1] - found.arrival[0])
-    ended = found.e2e[~np.isnan(found.e2e)]
+    seconds = float(outcome.arrival[-1] - outcome.arrival[0])
+    ended = outcome.e2e[~np.isnan(outcome.e2e)]
     border = min(BORDER, 2 * float(ended.mean()) / seconds) if len(ended) and seconds > 0 else 0.0
-    cut = int(border * len(found.arrival))
-    return slice(cut, len(found.arrival) - cut)
+    cut = int(border * len(outcome.arrival))
+    return slice(cut, len(outcome.arrival) - cut)
 
 
-def _at(found: Outcome, name: Latency, share: float | None, inner: slice) -> float:
+def _at(outcome: Outcome, name: Latency, share: float | None, inner: slice) -> float:
     """Return a latency at a share of the requests, or its mean; endless where some are rejected."""
-    if found.rejected.any():
+    if outcome.rejected.any():
         return math.inf
-    value = replace(found, **{name: getattr(found, name)[inner]}).within(name, share)
+    value = replace(outcome, **{name: getattr(outcome, name)[inner]}).within(name, share)
     return 0.0 if math.isnan(value) else value

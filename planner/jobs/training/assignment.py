@@ -22,7 +22,7 @@ from planner.answer.layout import ContextMethod, Layout, Offload, RecomputeLayer
 from planner.catalog.architecture import Model
 from planner.catalog.likeness import step_traits
 from planner.catalog.residuals import Residual, Residuals
-from planner.catalog.whole_runs import Added
+from planner.catalog.whole_runs import AddedShare
 from planner.layouts.axes import SCHEDULES, lead_modes
 from planner.layouts.offload import NOTHING, Offloaded, level_of
 from planner.layouts.table import Layouts
@@ -52,7 +52,7 @@ class Context:
     shape: Model
     validated: bool = True
     """Whether speeds of the stack were measured."""
-    added: Added | None = None
+    added: AddedShare | None = None
     """What whole runs add to steps and failures."""
 
     def residual(self, candidate: int, precision: str, gpus: int) -> Residual:
@@ -76,10 +76,11 @@ def step_residual(law: Residuals, question: Question, method: str, model: Model,
     return law.at(traits, {"tokens": float(question.sequence_length), **past})
 
 
-def evaluation_of(context: Context, found: StagedLayout) -> Evaluation:
+def evaluation_of(context: Context, staged: StagedLayout) -> Evaluation:
     """Return the full breakdown of a staged layout."""
-    layers, counts = np.array(found.staged.layers, np.int64), np.array(found.staged.counts, np.int64)
-    return evaluate(context.question, found.batch.rows, found.row, layers, counts, found.batch.time, found.batch.memory)
+    layers, counts = np.array(staged.staged.layers, np.int64), np.array(staged.staged.counts, np.int64)
+    return evaluate(context.question, staged.batch.rows, staged.row, layers, counts, staged.batch.time,
+                    staged.batch.memory)
 
 
 def layout_of(question: Question, rows: Layouts, row: int, evaluation: Evaluation) -> Layout:
@@ -155,18 +156,18 @@ def time_of(evaluation: Evaluation, step_seconds: float, steps: int | None, resi
                 evidence=evidence_of(residual))
 
 
-def assignment_of(context: Context, found: StagedLayout) -> Assignment:
+def assignment_of(context: Context, staged: StagedLayout) -> Assignment:
     """Return one staged layout with its cheapest offer as an assignment."""
-    column = found.column
+    column = staged.column
     offer = context.offer(column.candidate) if context.offers else None
-    evaluation = evaluation_of(context, found)
+    evaluation = evaluation_of(context, staged)
     candidate = context.question.candidates[column.candidate]
-    rows = found.batch.rows.take(np.array([found.row]))
+    rows = staged.batch.rows.take(np.array([staged.row]))
     pricing = Pricing(context.job, context.question.candidates)
     steps = int(pricing.steps(rows)[0])
     days = column.duration_us * DURATION_QUANTUM / DAY
     estate = offer.estate if offer else None
-    layout = layout_of(context.question, found.batch.rows, found.row, evaluation)
+    layout = layout_of(context.question, staged.batch.rows, staged.row, evaluation)
     residual = context.residual(column.candidate, layout.precision, column.gpus)
     placed: dict[str, Any] = {
         "workload": context.name, "model": context.model, "method": context.method,
@@ -174,25 +175,25 @@ def assignment_of(context: Context, found: StagedLayout) -> Assignment:
         "gpus": column.gpus, "idle_gpus": column.nodes * candidate.node.gpus - column.gpus if offer else 0,
         "spare_nodes": column.spare_nodes if offer else 0, "offer": offer.label if offer else None,
         "sourcing": offer.how if offer else None,
-        "usd_per_node_hour": _price(context, found) if offer else None, "stack": context.question.stack.name,
+        "usd_per_node_hour": _price(context, staged) if offer else None, "stack": context.question.stack.name,
         "layout": layout, "memory": memory_of(evaluation, memory_like(context.question, layout)),
-        "time": time_of(evaluation, found.step_seconds, steps if offer else None, residual),
-        "goodput": found.goodput if offer else None, "duration_days": days if offer else None,
+        "time": time_of(evaluation, staged.step_seconds, steps if offer else None, residual),
+        "goodput": staged.goodput if offer else None, "duration_days": days if offer else None,
         "cost_usd": context.job.offers[column.candidate].cents(column.rented_nodes, column.duration_us) / 100
         if offer else None,
         "mean_cost_usd": pricing.cost(column) / 100 if offer and column.mean_us else None,
         "energy_kwh": column.energy_wh / 1000 if offer else None,
-        "purchase": bought_of(estate, column.rented_nodes, column.gpus, found.goodput) if estate else None}
+        "purchase": bought_of(estate, column.rented_nodes, column.gpus, staged.goodput) if estate else None}
     if context.question.tuning.forward_only:
         return ServingAssignment(**placed)
     return TrainingAssignment(
         **placed, sequence_length=context.question.sequence_length, global_batch=sequences(placed["layout"]),
         failures=_failures(context, rows) if offer else None,
-        commitment=_commitment(context, found) if offer else None,
+        commitment=_commitment(context, staged) if offer else None,
         **(whole_of(days, residual, context.added) if offer else {}))
 
 
-def whole_of(days: float, residual: Residual, added: Added | None) -> dict[str, Any]:
+def whole_of(days: float, residual: Residual, added: AddedShare | None) -> dict[str, Any]:
     """Return what a run of computed `days` may take in the end, and what runs add of that."""
     low, high = (run_quantile(residual, added, share) for share in (0.05, 0.95))
     whole = added and WholeRun(factor=added.quantile(0.5), factor90=(added.quantile(0.05), added.quantile(0.95)),
@@ -205,16 +206,16 @@ def sequences(layout: Layout) -> int:
     return layout.dp * layout.micro_batch * layout.micro_batches
 
 
-def _price(context: Context, found: StagedLayout) -> float:
+def _price(context: Context, staged: StagedLayout) -> float:
     """Return what an hour of a node comes to: what is paid, over the hours that are used."""
-    column, offer = found.column, context.job.offers[found.column.candidate]
+    column, offer = staged.column, context.job.offers[staged.column.candidate]
     return offer.price(column.rented_nodes) * PRICE_QUANTUM * max(1.0, offer.least_us / column.duration_us)
 
 
 def _failures(context: Context, rows: Layouts) -> Failures:
     """Return how often a run of one row is interrupted, and how it is saved."""
     pricing = Pricing(context.job, context.question.candidates)
-    between, interval, write = (float(one[0]) for one in pricing.interruptions(rows))
+    between, interval, write = (float(interruption[0]) for interruption in pricing.interruptions(rows))
     missing = int((pricing.usual_spares(rows) - pricing.spares(rows))[0])
     return Failures(seconds_between=between, checkpoint_bytes=context.job.checkpoint_bytes,
                     checkpoint_interval_seconds=interval, checkpoint_write_seconds=write,
@@ -222,9 +223,9 @@ def _failures(context: Context, rows: Layouts) -> Failures:
                     repair_share=1 - float(pricing.running(rows)[0]) if missing else 0.0)
 
 
-def _commitment(context: Context, found: StagedLayout) -> Commitment | None:
+def _commitment(context: Context, staged: StagedLayout) -> Commitment | None:
     """Return what is paid for beyond the job's end; none where nothing is."""
-    offer, used = context.offer(found.column.candidate), found.column.duration_us
-    if context.job.offers[found.column.candidate].least_us <= used:
+    offer, used = context.offer(staged.column.candidate), staged.column.duration_us
+    if context.job.offers[staged.column.candidate].least_us <= used:
         return None
     return Commitment(term=offer.term, paid_days=offer.commitment / DAY, used_days=used * DURATION_QUANTUM / DAY)

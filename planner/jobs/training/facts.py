@@ -75,7 +75,7 @@ def _whole_sequences(question: Question, space: Space) -> Ints:
         return np.zeros(0, np.int64)
     names = (*SPLIT_BY, "ep")
     values = np.meshgrid(*(np.array(domain(name, space), np.int64) for name in names), indexing="ij")
-    columns = dict(zip(names, (one.ravel() for one in values), strict=True))
+    columns = dict(zip(names, (value.ravel() for value in values), strict=True))
     keep = (columns["tp"] > 1) & (np.array([c.node.gpus for c in space.candidates])[columns["candidate"]]
                                   % columns["tp"] == 0)
     if not keep.any():

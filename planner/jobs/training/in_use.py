@@ -5,7 +5,7 @@ from __future__ import annotations
 from planner.catalog.likeness import WHOLE, method_class
 from planner.catalog.load import Catalog
 from planner.catalog.stack import Method, Stack
-from planner.catalog.whole_runs import Added
+from planner.catalog.whole_runs import AddedShare
 from planner.scenario.workload import AUTO, Training
 
 
@@ -20,9 +20,11 @@ def stacks_of(asked: Training, catalog: Catalog, *, timed: bool = True) -> list[
         return [list(asked.stack)]
     method = asked.method or "pretrain"
     usual = catalog.usual_stacks(method)
-    measured = [one.name for one in usual if not timed or (method in WHOLE and has_evidence(catalog, one, method))]
-    others = [one.name for one in usual if one.name not in measured]
-    return [group for group in (measured, others, [one.name for one in catalog.last_stacks(method)]) if group]
+    measured = [stack.name for stack in usual if not timed
+                or (method in WHOLE and has_evidence(catalog, stack, method))]
+    others = [stack.name for stack in usual if stack.name not in measured]
+    return [group for group in (measured, others, [last_stack.name for last_stack in catalog.last_stacks(method)])
+            if group]
 
 
 def first_stack(asked: Training, catalog: Catalog) -> str:
@@ -40,6 +42,6 @@ def is_usual(asked: Training, stack: Stack) -> bool:
     return (asked.method or "pretrain") not in stack.last_resort_for
 
 
-def added_by_runs(catalog: Catalog, asked: Training) -> Added | None:
+def added_by_runs(catalog: Catalog, asked: Training) -> AddedShare | None:
     """Return what whole runs add to steps and failures; none where no such runs are known, as of tuning."""
     return catalog.whole_runs.added if asked.method in (None, "pretrain") else None

@@ -20,6 +20,7 @@ from planner.jobs.training.assignment import Context, assignment_of, step_residu
 from planner.jobs.training.facts import MOST_GPUS, checkpoint_bytes, facts_of, most_gpus, processed, stored
 from planner.jobs.training.in_use import added_by_runs, has_evidence
 from planner.jobs.training.lacking import counts_of, knobs_of, nearest_of, short_of_memory
+from planner.jobs.training.launchable import values_for
 from planner.jobs.training.one_layout import AXES, axis_value, estimate_training, layout_of_row
 from planner.jobs.training.runners_up import alternative_of
 from planner.jobs.training.searched import Searched, searched
@@ -99,8 +100,9 @@ class TrainingJob:
         """Return the best layout on one candidate; none where there is none, or the time is up before it is known."""
         facts = self.held()
         facts = replace(facts, space=replace(facts.space, only={**facts.space.only, "candidate": (candidate,)}))
-        found = search_grid(self.question, Grid(facts), self.search, effort, each=False)
-        return min(found.found, key=lambda one: one.key) if found.found and found.open_bound is None else None
+        frontier = search_grid(self.question, Grid(facts), self.search, effort, each=False)
+        return min(frontier.found,
+                   key=lambda staged: staged.key) if frontier.found and frontier.open_bound is None else None
 
     def held(self, held: Held = NOTHING_HELD) -> Facts:
         """Return what rules look up, with axes held, on the candidates that some offer has."""
@@ -109,7 +111,8 @@ class TrainingJob:
         at_hand = self.terms.market.at_hand
         if len(at_hand) < len(self.terms.market.candidates):
             only["candidate"] = at_hand
-        return replace(self.facts, space=replace(self.facts.space, only=only)) if only else self.facts
+        space = self.facts.space
+        return replace(self.facts, space=replace(space, only={**space.only, **only})) if only else self.facts
 
     @property
     def search(self) -> SearchJob:
@@ -155,9 +158,10 @@ class TrainingJob:
 
     def faults(self, columns: Searched, run: Run) -> list[str]:
         """Return what is wrong with the stages of what was picked, checked without a solver."""
-        one = columns.layout(run)
-        return check_staging(staging_problem(self.question, one.batch.rows, one.batch.time, one.batch.memory, one.row),
-                             one.staged)
+        staged = columns.layout(run)
+        return check_staging(staging_problem(self.question, staged.batch.rows, staged.batch.time,
+                                             staged.batch.memory, staged.row),
+                             staged.staged)
 
     def simplest(self, columns: Searched, run: Run, effort: Effort, known: Sequence[StagedLayout]
                  ) -> tuple[Searched, Run, int]:
@@ -165,11 +169,11 @@ class TrainingJob:
 
         The columns are the best of each candidate; known: those of all stacks. Raises OutOfTime.
         """
-        found = simplest(self.question, columns.grid.facts, self.search, columns.layout(run),
+        staged = simplest(self.question, columns.grid.facts, self.search, columns.layout(run),
                          known, self.question.kernels.resolution, effort)
-        frontier = replace(columns.frontier, found=[*columns.frontier.found, found])
-        run = Run(run.job, found.column, self._offer(found.column.candidate))
-        return replace(columns, frontier=frontier), run, found.key[0]
+        frontier = replace(columns.frontier, found=[*columns.frontier.found, staged])
+        run = Run(run.job, staged.column, self._offer(staged.column.candidate))
+        return replace(columns, frontier=frontier), run, staged.key[0]
 
     def trade_offs(self, measures: Sequence[Objective], effort: Effort, known: Sequence[StagedLayout] = ()
                    ) -> tuple[Searched, list[Run]]:
@@ -181,7 +185,7 @@ class TrainingJob:
         points, account = pareto(self.question, grid.facts.space, self.search, grid_source(grid), measures, effort,
                                  known)
         account.found = points
-        runs = [Run(0, one.column, self._offer(one.column.candidate)) for one in points]
+        runs = [Run(0, point.column, self._offer(point.column.candidate)) for point in points]
         return searched(grid, account), runs
 
     def closest(self, columns: Searched) -> Assignment | None:
@@ -228,24 +232,24 @@ class TrainingJob:
         law, candidates = self.catalog.step_residuals, self.terms.market.candidates
         traits = step_traits(self.stack, self.asked.method or "pretrain", self.model, "", "")
         known, most = law.most(traits, "gpus"), self.facts.space.max_gpus
-        found: dict[str, Any] = {"upper": (1.0,) * len(candidates)}
+        errors: dict[str, Any] = {"upper": (1.0,) * len(candidates)}
         if math.isfinite(known):
-            found["known"] = max(1, int(known))
+            errors["known"] = max(1, int(known))
         if sure is None and not self.terms.robust:
-            return found
+            return errors
         steps = math.ceil(math.log2(max(1.0, most / known))) if math.isfinite(known) else 0
         by_size = [self._residuals(past) for past in range(steps + 1)]
         by_size += by_size[-1:] * (DOUBLINGS - steps)
         if self.terms.robust:
-            found["means"] = tuple(tuple(tuple(each[at][p].mean for each in by_size)
+            errors["means"] = tuple(tuple(tuple(each[at][p].mean for each in by_size)
                                          for p in range(len(self.asked.precision))) for at in range(len(candidates)))
         if sure is not None:
             # in the precision that is least known
-            worst = [[max(one, key=lambda residual: residual.q95) for one in each] for each in by_size]
-            found["uppers"] = tuple(tuple(run_quantile(each[at], added, sure) for each in worst)
+            worst = [[max(residuals, key=lambda residual: residual.q95) for residuals in each] for each in by_size]
+            errors["uppers"] = tuple(tuple(run_quantile(each[at], added, sure) for each in worst)
                                     for at in range(len(candidates)))
-            found["upper"] = tuple(one[0] for one in found["uppers"])
-        return found
+            errors["upper"] = tuple(upper[0] for upper in errors["uppers"])
+        return errors
 
 
 def training_job(name: str, asked: Training, catalog: Catalog, terms: Terms, confidence: float, stack_name: str,
@@ -264,4 +268,5 @@ def training_job(name: str, asked: Training, catalog: Catalog, terms: Terms, con
     saved = checkpoint_bytes(stack, asked.precision[0], question)
     terms = replace(terms, market=stored(terms.market, asked.tokens or 0, saved))
     facts = facts_of(question, model, asked, batch, terms.limits)
+    facts = replace(facts, space=replace(facts.space, only=values_for(asked, stack, catalog)))
     return TrainingJob(name, asked, catalog, terms, confidence, model, stack, question, facts, place)

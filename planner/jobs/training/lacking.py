@@ -31,9 +31,9 @@ FAR = 4
 def knobs_of(question: Question, assignments: Sequence[Assignment]) -> list[Knob]:
     """Return what one unit more of memory and network would change, and all there could be."""
     (a,) = assignments
-    memory = sorted({one.gpu.usable_memory for one in question.candidates})
+    memory = sorted({candidate.gpu.usable_memory for candidate in question.candidates})
     span = " to ".join(show_bytes(size) for size in dict.fromkeys((memory[0], memory[-1])))
-    rates = sorted({one.nics.bandwidth for one in question.candidates})
+    rates = sorted({candidate.nics.bandwidth for candidate in question.candidates})
     speeds = " to ".join(f"{rate / GBIT:g}" for rate in dict.fromkeys((rates[0], rates[-1])))
     spent = a.time.components
     waits = spent.data_parallel + spent.pipeline_p2p + spent.context_parallel + spent.expert_parallel
@@ -71,10 +71,10 @@ def nearest_of(question: Question, grid: Grid) -> tuple[dict[str, float] | None,
 
     One that GPUs hold comes first where the host could hold it with up to FAR times as much: hosts can be given more.
     """
-    found = nearest(question, Grid(grid.facts))
-    if found.host is not None and (found.gpu is None or found.host[0] < FAR - 1):
-        return found.host[1], True
-    return (None, False) if found.gpu is None else (found.gpu[1], False)
+    closest = nearest(question, Grid(grid.facts))
+    if closest.host is not None and (closest.gpu is None or closest.host[0] < FAR - 1):
+        return closest.host[1], True
+    return (None, False) if closest.gpu is None else (closest.gpu[1], False)
 
 
 def short_of_memory(question: Question, grid: Grid, frontier: Frontier) -> Short:
@@ -115,10 +115,10 @@ def short_of_memory(question: Question, grid: Grid, frontier: Frontier) -> Short
 def counts_of(facts: Facts, most: int) -> list[int]:
     """Return the numbers of GPUs up to `most` that some legal layout takes, rising."""
     free = replace(facts, fixed_gpus=None, space=replace(facts.space, max_gpus=most))
-    found: set[int] = set()
+    counts: set[int] = set()
     for _, stems, _ in Grid(free).stems():
-        found.update(np.unique(stems.gpus).tolist())
-    return sorted(found)
+        counts.update(np.unique(stems.gpus).tolist())
+    return sorted(counts)
 
 
 def _leanest(question: Question, row: dict[str, float]) -> Evaluation:

@@ -163,12 +163,12 @@ def idle_keys(asked: Training) -> Iterator[Idle]:
     method = asked.method or "pretrain"
     yield from several("precision", asked.precision)
     if method == "inference":
-        yield from (idle(key, "is of training, and method inference only holds the model") for key in (
+        yield from (idle(key, "applies to training, but method inference only holds the model") for key in (
             "global_batch", "mean_length", "optimizer", "optimizer_in_backward", "loss"))
     if method not in ("lora", "qlora"):
-        yield idle("lora_rank", f"is of methods lora and qlora, and this is {method}")
+        yield idle("lora_rank", f"applies to methods lora and qlora, but this is {method}")
     if asked.tokens is None:
-        yield idle("mean_length", "is of tokens, and none are given")
+        yield idle("mean_length", "applies to tokens, and none are given")
 
 
 def estimate_training(asked: Training, catalog: Catalog, node: str, gpus: int | None, layout: Mapping[str, str],
@@ -210,18 +210,18 @@ def estimate_training(asked: Training, catalog: Catalog, node: str, gpus: int | 
                          + (f"; stacks that run it: {', '.join(able)}" if able else ""))
     if row.get("recompute") == 1 and not stack.selective_recompute:
         raise InputError(f"stack {stack.name} has no selective recompute")
-    found = evaluate_fixed(question, rows, 0, recompute_layers)
+    evaluation = evaluate_fixed(question, rows, 0, recompute_layers)
     total = int(rows.gpus[0])
     residual = catalog.step_residuals.at(step_traits(stack, method, model, candidate.gpu.architecture, precision),
                                          sizes(total, sequence_length))
-    shown = layout_of(question, rows, 0, found)
+    shown = layout_of(question, rows, 0, evaluation)
     placed: dict[str, Any] = {
         "workload": f"{model.name} {method}, {sequence_length} tokens, {batch} sequences", "model": model.name,
         "method": method, "node": machine.name, "gpu": candidate.gpu.name, "nodes": -(-total // machine.gpus),
         "gpus": total,
         "stack": stack.name,
-        "layout": shown, "memory": memory_of(found, memory_like(question, shown)),
-        "time": time_of(found, found.step.seconds, _steps(asked, sequence_length, batch), residual)}
+        "layout": shown, "memory": memory_of(evaluation, memory_like(question, shown)),
+        "time": time_of(evaluation, evaluation.step.seconds, _steps(asked, sequence_length, batch), residual)}
     if serving:
         return ServingAssignment(**placed)
     return TrainingAssignment(**placed, sequence_length=sequence_length, global_batch=batch)
@@ -234,12 +234,13 @@ def _batch(asked: Batch, row: Mapping[str, float]) -> int:
     return nearest if abs(nearest - asked.sequences) <= asked.tolerance * asked.sequences else asked.sequences
 
 
-def with_steps(found: Assignment, asked: Training) -> Assignment:
+def with_steps(assignment: Assignment, asked: Training) -> Assignment:
     """Return an estimate with the steps that the tokens of the job take, where they are given."""
-    if not isinstance(found, TrainingAssignment) or found.sequence_length is None or found.global_batch is None:
-        return found
-    steps = _steps(asked, found.sequence_length, found.global_batch)
-    return found.model_copy(update={"time": found.time.model_copy(update={"steps": steps})})
+    if not isinstance(assignment,
+                      TrainingAssignment) or assignment.sequence_length is None or assignment.global_batch is None:
+        return assignment
+    steps = _steps(asked, assignment.sequence_length, assignment.global_batch)
+    return assignment.model_copy(update={"time": assignment.time.model_copy(update={"steps": steps})})
 
 
 def _steps(asked: Training, sequence_length: int, batch: int) -> int | None:

@@ -20,7 +20,7 @@ LEAST_COUNT = 3
 """Best layouts of the hardware that won that are looked for, however much other hardware there is."""
 
 
-def next_best(context: Context, facts: Facts, found: Frontier, best: StagedLayout,
+def next_best(context: Context, facts: Facts, frontier: Frontier, best: StagedLayout,
               effort: Effort) -> list[StagedLayout]:
     """Return the next best layouts and sizes on the hardware of a proven optimum, as many as other hardware leaves room
     for.
@@ -29,15 +29,15 @@ def next_best(context: Context, facts: Facts, found: Frontier, best: StagedLayou
         return []
     held = {"candidate": (best.column.candidate,)}
     facts = replace(facts, space=replace(facts.space, only={**facts.space.only, **held}))
-    others = len({one.column.candidate for one in found.found}) - 1
+    others = len({staged.column.candidate for staged in frontier.found}) - 1
     search = Search(context.question, facts.space, context.job, effort,
                     count=max(LEAST_COUNT, MOST_ALTERNATIVES + 1 - others))
     more = search.run(grid_source(Grid(facts)))
-    found.interrupted |= more.interrupted  # the plan stands; what was to come next is cut short
-    return [one for one in more.found if one.column.key != best.column.key]
+    frontier.interrupted |= more.interrupted  # the plan stands; what was to come next is cut short
+    return [staged for staged in more.found if staged.column.key != best.column.key]
 
 
-def runners_up(found: Sequence[StagedLayout], best: StagedLayout, kept: Sequence[StagedLayout] = ()
+def runners_up(layouts: Sequence[StagedLayout], best: StagedLayout, kept: Sequence[StagedLayout] = ()
                ) -> list[StagedLayout]:
     """Return the next best: of every other candidate its best, then of the same hardware other sizes and layouts.
 
@@ -45,36 +45,36 @@ def runners_up(found: Sequence[StagedLayout], best: StagedLayout, kept: Sequence
 
     Where something else than cost decided, the cheapest that was found is among them.
     """
-    ranked = sorted((f for f in found if f is not best), key=lambda f: f.key)
+    ranked = sorted((f for f in layouts if f is not best), key=lambda f: f.key)
     most = MOST_ALTERNATIVES - len(kept)
     chosen: list[StagedLayout] = []
     seen: set[tuple[int, ...]] = {(best.column.candidate, best.column.gpus)}
     hardware = {best.column.candidate}
-    for one in ranked:
-        if one.column.candidate not in hardware:
-            hardware.add(one.column.candidate)
-            seen.add((one.column.candidate, one.column.gpus))
-            chosen.append(one)
-    for one in ranked:
+    for staged in ranked:
+        if staged.column.candidate not in hardware:
+            hardware.add(staged.column.candidate)
+            seen.add((staged.column.candidate, staged.column.gpus))
+            chosen.append(staged)
+    for staged in ranked:
         if len(chosen) >= most:
             break
-        size = (one.column.candidate, one.column.gpus)
-        if size not in seen and one.column.candidate == best.column.candidate:
+        size = (staged.column.candidate, staged.column.gpus)
+        if size not in seen and staged.column.candidate == best.column.candidate:
             seen.add(size)
-            chosen.append(one)
+            chosen.append(staged)
     if ranked and ranked[0] not in chosen:
         chosen.insert(0, ranked[0])
     chosen = sorted(chosen, key=lambda f: f.key)[:most]
     cheapest = min(ranked, key=lambda f: (f.cents, f.key), default=best)
     if cheapest.cents < best.cents and cheapest not in chosen:
         chosen[-1:] = [cheapest]
-    mine = {one.column.key for one in kept}
-    return sorted([*kept, *(one for one in chosen if one.column.key not in mine)], key=lambda f: f.key)
+    mine = {layout.column.key for layout in kept}
+    return sorted([*kept, *(layout for layout in chosen if layout.column.key not in mine)], key=lambda f: f.key)
 
 
-def alternative_of(context: Context, found: StagedLayout, best: Assignment) -> Alternative:
+def alternative_of(context: Context, staged: StagedLayout, best: Assignment) -> Alternative:
     """Return a runner-up with the reason it lost, and whether the difference can be told at all."""
-    this = assignment_of(context, found)
+    this = assignment_of(context, staged)
     objective = context.job.objective
     ours, theirs = _value(best, objective), _value(this, objective)
     excess = theirs / ours - 1

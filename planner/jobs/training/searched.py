@@ -7,7 +7,7 @@ from typing import Self
 
 from planner.answer.schema import Search
 from planner.jobs.columns import Columns, Run
-from planner.layouts.axes import SCHEDULES
+from planner.layouts.axes import RECOMPUTE, SCHEDULES, STAGED
 from planner.layouts.enumerate import Grid
 from planner.solver.search.found import Frontier, StagedLayout
 
@@ -29,19 +29,19 @@ class Searched(Columns):
 
     def of(self, candidate: int) -> Self:
         """Return those of one candidate alone."""
-        found = [one for one in self.frontier.found if one.column.candidate == candidate]
-        return replace(self, runs=tuple(one for one in self.runs if one.candidate == candidate),
-                       frontier=replace(self.frontier, found=found))
+        layouts = [staged for staged in self.frontier.found if staged.column.candidate == candidate]
+        return replace(self, runs=tuple(run for run in self.runs if run.candidate == candidate),
+                       frontier=replace(self.frontier, found=layouts))
 
     def layout(self, run: Run) -> StagedLayout:
         """Return the layout of a run."""
-        return next(one for one in self.frontier.found if one.column.key == run.column.key)
+        return next(staged for staged in self.frontier.found if staged.column.key == run.column.key)
 
 
 def searched(grid: Grid, frontier: Frontier) -> Searched:
     """Return what a search of a grid found as columns, best first."""
-    leaders = sorted(frontier.found, key=lambda one: one.key)[:MOST_COLUMNS]
-    return Searched(runs=tuple(one.column for one in leaders), frontier=frontier, grid=grid,
+    leaders = sorted(frontier.found, key=lambda staged: staged.key)[:MOST_COLUMNS]
+    return Searched(runs=tuple(leader.column for leader in leaders), frontier=frontier, grid=grid,
                     open_bound=None if frontier.open_bound is None else frontier.open_bound[0],
                     account=_account(grid, frontier))
 
@@ -51,7 +51,8 @@ def _account(grid: Grid, frontier: Frontier) -> Search:
     space = grid.facts.space
     names = {"candidate": [c.label for c in space.candidates], "precision": list(space.precisions),
              "schedule": [SCHEDULES[order] for order in space.schedules],
-             "recompute": ["none", "selective", "full", "per layer"]}
+             "recompute": ["none", "selective", "full", "per layer"] if STAGED in grid.domains["recompute"]
+             else [RECOMPUTE[int(mode)] for mode in grid.domains["recompute"]]}
     domains = {axis: tuple(names.get(axis, values)) for axis, values in grid.domains.items()}
     return Search(layouts=grid.size, legal=grid.grown, fit=frontier.fit, removed=removed, staged=frontier.staged,
                   domains=domains)

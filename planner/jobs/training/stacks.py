@@ -38,22 +38,22 @@ class FoundByStack(Columns):
 
     def of(self, candidate: int) -> Self:
         """Return those of one candidate alone."""
-        return replace(self, runs=tuple(one for one in self.runs if one.candidate == candidate),
-                       parts=tuple((job, found.of(candidate)) for job, found in self.parts))
+        return replace(self, runs=tuple(run for run in self.runs if run.candidate == candidate),
+                       parts=tuple((job, searched.of(candidate)) for job, searched in self.parts))
 
     @property
     def interrupted(self) -> bool:
         """Whether Ctrl-C ended a search."""
-        return any(found.interrupted for _, found in self.parts)
+        return any(searched.interrupted for _, searched in self.parts)
 
     @property
     def layouts(self) -> list[StagedLayout]:
         """What all stacks found."""
-        return [one for _, found in self.parts for one in found.frontier.found]
+        return [staged for _, searched in self.parts for staged in searched.frontier.found]
 
     def owner(self, key: int) -> tuple[TrainingJob, Searched]:
         """Return the job and the columns that a column is of, by its key."""
-        return next(part for part in self.parts if any(one.column.key == key for one in part[1].frontier.found))
+        return next(part for part in self.parts if any(staged.column.key == key for staged in part[1].frontier.found))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +93,9 @@ class ByStack:
     def _owned(self, columns: Columns, picks: Sequence[Picked]) -> Iterator[tuple[Run, tuple[TrainingJob, Searched]]]:
         """Yield the runs among what was picked, each with the job by its stack, on the terms here, and its columns."""
         assert isinstance(columns, FoundByStack)
-        for run in (one for one in picks if isinstance(one, Run)):
-            searched, found = columns.owner(run.column.key)
-            yield run, (next(job for job in self.jobs if job.place == searched.place), found)
+        for run in (pick for pick in picks if isinstance(pick, Run)):
+            owner, searched = columns.owner(run.column.key)
+            yield run, (next(job for job in self.jobs if job.place == owner.place), searched)
 
     def under(self, terms: Terms) -> ByStack:
         """Return the job on other terms; candidates keep their numbers."""
@@ -112,22 +112,22 @@ class ByStack:
         for group in self.groups:
             # where only GPUs count, what the stacks with the fewest axes need leaves little of the others to search
             for job in group if self.first.search.timed else sorted(group, key=_axes):
-                known = [one for _, found in parts for one in found.frontier.found]
+                known = [staged for _, searched in parts for staged in searched.frontier.found]
                 parts.append((job, job.columns(effort, depth, held, known)))
                 if depth == "any" and parts[-1][1].runs:
                     break
-            if any(found.runs or found.open_bound is not None for _, found in parts):
+            if any(searched.runs or searched.open_bound is not None for _, searched in parts):
                 break
         return self._together(parts)
 
     def assignments(self, columns: Columns, picks: Sequence[Picked], replaying: Replaying | None = None
                     ) -> list[Assignment]:
         """Return what was picked in full; nothing is replayed."""
-        return [job.assignment(found, run) for run, (job, found) in self._owned(columns, picks)]
+        return [job.assignment(searched, run) for run, (job, searched) in self._owned(columns, picks)]
 
     def faults(self, columns: Columns, picks: Sequence[Picked]) -> list[str]:
         """Return what is wrong with the stages of what was picked, checked without a solver."""
-        return [fault for run, (job, found) in self._owned(columns, picks) for fault in job.faults(found, run)]
+        return [fault for run, (job, searched) in self._owned(columns, picks) for fault in job.faults(searched, run)]
 
     def alternatives(self, columns: Columns, picks: Sequence[Picked], effort: Effort, *, proven: bool
                      ) -> list[Alternative]:
@@ -137,15 +137,15 @@ class ByStack:
         ((run, (job, mine)),) = self._owned(columns, picks)
         assert isinstance(columns, FoundByStack)
         best = mine.layout(run)
-        others = [(other, found) for other in self.jobs
+        others = [(other, staged) for other in self.jobs
                   if proven and other.place != job.place and is_usual(other.asked, other.stack)
-                  and (found := other.best_on(best.column.candidate, effort)) is not None]
+                  and (staged := other.best_on(best.column.candidate, effort)) is not None]
         more = next_best(job.context, mine.grid.facts, mine.frontier, best, effort) if proven else []
-        by_key = {one.column.key: other for other, found in columns.parts for one in found.frontier.found}
-        by_key |= {one.column.key: job for one in more} | {one.column.key: other for other, one in others}
-        chosen = runners_up([*columns.layouts, *more], best, [one for _, one in others])
+        by_key = {layout.column.key: other for other, searched in columns.parts for layout in searched.frontier.found}
+        by_key |= {layout.column.key: job for layout in more} | {layout.column.key: other for other, layout in others}
+        chosen = runners_up([*columns.layouts, *more], best, [layout for _, layout in others])
         shown = assignment_of(job.context, best)
-        return [alternative_of(by_key[one.column.key].context, one, shown) for one in chosen]
+        return [alternative_of(by_key[layout.column.key].context, layout, shown) for layout in chosen]
 
     def simplest(self, columns: Columns, picks: Sequence[Picked], effort: Effort) -> tuple[Columns, Run, int]:
         """Return the simplest layout by the stack of what was picked of those that cannot be told from it, its columns,
@@ -155,8 +155,8 @@ class ByStack:
         """
         assert isinstance(columns, FoundByStack)
         ((run, (job, mine)),) = self._owned(columns, picks)
-        found, simple, value = job.simplest(mine, run, effort, columns.layouts)
-        parts = [(other, found if other.place == job.place else theirs) for other, theirs in columns.parts]
+        searched, simple, value = job.simplest(mine, run, effort, columns.layouts)
+        parts = [(other, searched if other.place == job.place else theirs) for other, theirs in columns.parts]
         return self._together(parts), simple, value
 
     def trade_offs(self, measures: Sequence[Objective], effort: Effort) -> tuple[Columns, list[Run]]:
@@ -166,22 +166,22 @@ class ByStack:
             points: list[StagedLayout] = []
             runs: list[Run] = []
             for job in group:
-                found, runs = job.trade_offs(measures, effort, points)
-                parts.append((job, found))
-                points = found.frontier.found
+                searched, runs = job.trade_offs(measures, effort, points)
+                parts.append((job, searched))
+                points = searched.frontier.found
             if runs:
                 break
-        mine = {job.place: {one.column.key for one in found.frontier.found} for job, found in parts}
-        for at, (job, found) in reversed([*enumerate(parts)]):
+        mine = {job.place: {staged.column.key for staged in searched.frontier.found} for job, searched in parts}
+        for at, (job, searched) in reversed([*enumerate(parts)]):
             earlier = set().union(*(mine[other.place] for other, _ in parts[:at]))
-            found.frontier.found = [one for one in points if one.column.key in mine[job.place] - earlier]
+            searched.frontier.found = [point for point in points if point.column.key in mine[job.place] - earlier]
         return self._together(parts), runs
 
     def closest(self, columns: Columns) -> Assignment | None:
         """Return the layout that misses memory by least, in full; none where no layout is legal by any stack."""
         assert isinstance(columns, FoundByStack)
-        found = [one for job, mine in columns.parts if (one := job.closest(mine)) is not None]
-        return min(found, key=lambda one: one.memory.peak_bytes / one.memory.usable_bytes, default=None)
+        estimates = [assignment for job, mine in columns.parts if (assignment := job.closest(mine)) is not None]
+        return min(estimates, key=lambda part: part.memory.peak_bytes / part.memory.usable_bytes, default=None)
 
     def counts(self, most: int) -> Sequence[int]:
         """Return the numbers of GPUs up to `most` that the rules of some stack admit, rising."""
@@ -195,8 +195,8 @@ class ByStack:
 
     def beside(self, columns: Columns, run: Run, best: Assignment) -> Alternative:
         """Return a run beside the best one, with why it lost."""
-        ((_, (job, found)),) = self._owned(columns, [run])
-        return job.beside(found, run, best)
+        ((_, (job, searched)),) = self._owned(columns, [run])
+        return job.beside(searched, run, best)
 
     def miss(self, columns: Columns, possible: Callable[[Change], bool]) -> Infeasible | None:
         """Return nothing: what no layout can do is among the reasons that limits, rules and memory make together."""
@@ -209,8 +209,8 @@ class ByStack:
         """
         assert isinstance(columns, FoundByStack)
         broken: dict[str, dict[str, str]] = {}
-        for job, found in columns.parts:
-            broken[job.stack.name] = rules = broken_rules(found.grid, effort)
+        for job, searched in columns.parts:
+            broken[job.stack.name] = rules = broken_rules(searched.grid, effort)
             if not rules:
                 return []
         first, *others = broken
@@ -221,23 +221,23 @@ class ByStack:
     def short(self, columns: Columns) -> Short:
         """Return what lacks memory, and the nearest miss, by the stack that misses by least."""
         assert isinstance(columns, FoundByStack)
-        fitting = [job.short(found) for job, found in columns.parts if found.frontier.fit]
+        fitting = [job.short(searched) for job, searched in columns.parts if searched.frontier.fit]
         if fitting:
             return fitting[0]
-        found = [(job.stack.name, job.short(mine)) for job, mine in columns.parts]
+        shorts = [(job.stack.name, job.short(mine)) for job, mine in columns.parts]
         if len(self.jobs) == 1:
-            return found[0][1]
-        name, least = min(found, key=lambda one: (one[1].nearest is None, one[1].memory, one[1].host))
+            return shorts[0][1]
+        name, least = min(shorts, key=lambda named: (named[1].nearest is None, named[1].memory, named[1].host))
         names = ", ".join(job.stack.name for job, _ in columns.parts)
         return replace(least, because=f"{least.because}; stacks searched: {names}; the leanest is {name}")
 
     def _together(self, parts: Sequence[tuple[TrainingJob, Searched]]) -> FoundByStack:
         """Return what all stacks found as one: the best first."""
-        leaders = sorted((one for _, found in parts for one in found.frontier.found), key=lambda one: one.key)
-        bounds = [found.open_bound for _, found in parts if found.open_bound is not None]
-        account = joined([found.account for _, found in parts], 0.0)
+        leaders = sorted((point for _, searched in parts for point in searched.frontier.found), key=lambda p: p.key)
+        bounds = [searched.open_bound for _, searched in parts if searched.open_bound is not None]
+        account = joined([searched.account for _, searched in parts], 0.0)
         stacks = {"stack": tuple(job.stack.name for job, _ in parts)} if len(self.jobs) > 1 else {}
-        return FoundByStack(runs=tuple(one.column for one in leaders[:MOST_COLUMNS]), parts=tuple(parts),
+        return FoundByStack(runs=tuple(leader.column for leader in leaders[:MOST_COLUMNS]), parts=tuple(parts),
                             open_bound=min(bounds, default=None),
                             account=account.model_copy(update={"domains": {**stacks, **account.domains}}))
 
@@ -264,12 +264,12 @@ class ByStack:
         """Return what decided beside the defaults of the question: how far the search went, how many can be bought."""
         assert isinstance(columns, FoundByStack)
         parts = columns.parts
-        found = {one.name: one for job, mine in parts for one in job.decided(mine)}
+        defaults = {default.name: default for job, mine in parts for default in job.decided(mine)}
         if self.first.asked.stack == (AUTO,) and len(self.jobs) > 1:
             names = ", ".join(job.stack.name for job, _ in parts)
             best = columns.owner(columns.runs[0].key)[0].stack.name if columns.runs else names
-            found["stack"] = Default(name="stack", value=best, why=f"the best of those in use: {names}")
-        return list(found.values())
+            defaults["stack"] = Default(name="stack", value=best, why=f"the best of those in use: {names}")
+        return list(defaults.values())
 
 
 def _axes(job: TrainingJob) -> tuple[bool, bool, bool]:

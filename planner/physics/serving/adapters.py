@@ -24,7 +24,7 @@ ELEMENT = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Adapters:
+class AdapterSlots:
     """How many a replica serves at once, asked for alike, and their rank."""
 
     count: int
@@ -32,8 +32,8 @@ class Adapters:
 
     def asked_for(self, rows: Floats) -> Floats:
         """Return how many different ones so many rows ask for on average."""
-        found: Floats = self.count * (1 - (1 - 1 / self.count) ** np.maximum(rows, 1.0))
-        return found
+        distinct: Floats = self.count * (1 - (1 - 1 / self.count) ** np.maximum(rows, 1.0))
+        return distinct
 
 
 def _products(kind: LayerKind) -> Iterator[tuple[Linear, int]]:
@@ -57,7 +57,7 @@ def _expert_width(kind: LayerKind, ranks: Floats) -> Floats:
     return experts.count * each / ranks
 
 
-def slot_bytes(model: Model, adapters: Adapters, cut: Cut) -> Floats:
+def slot_bytes(model: Model, adapters: AdapterSlots, cut: Cut) -> Floats:
     """Return the bytes of all slots on a GPU, for each row."""
     shape, heads, ranks = shape_of(model), cut.heads.astype(np.float64), cut.tp.astype(np.float64)
     stage, total = np.ceil(model.layers / cut.pp) / model.layers, np.zeros(len(cut))
@@ -67,11 +67,11 @@ def slot_bytes(model: Model, adapters: Adapters, cut: Cut) -> Floats:
             split = heads if part == "attention" else ranks
             total = total + count * _width(linear, kind.matrices(part, linear), split)
         total = total + count * _expert_width(kind, ranks)
-    found: Floats = adapters.count * adapters.rank * ELEMENT * total * stage
-    return found
+    slots: Floats = adapters.count * adapters.rank * ELEMENT * total * stage
+    return slots
 
 
-def layer_seconds(adapters: Adapters, kind: LayerKind, rows: Floats, together: Floats, ranks: Floats,
+def layer_seconds(adapters: AdapterSlots, kind: LayerKind, rows: Floats, together: Floats, ranks: Floats,
                   spread: Floats, memory: Floats, start: float) -> Floats:
     """Return the seconds that adapters add to one layer.
 

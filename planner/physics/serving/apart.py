@@ -12,7 +12,7 @@ from planner.physics.serving.deployment import Deployment, Replicas
 from planner.physics.serving.level import ROOM, ROUNDS, Served, Stream, waiting
 from planner.physics.serving.pace import undisturbed
 from planner.physics.serving.points import over_all
-from planner.physics.serving.step import Load, step_times
+from planner.physics.serving.step import StepLoad, step_times
 
 
 def sending(d: Deployment, rows: Replicas, tokens: float) -> Floats:
@@ -34,7 +34,7 @@ def prefilling(d: Deployment, rows: Replicas, stream: Stream, busy: Floats) -> S
     steps, most = stream.prompt / each, np.full(len(rows), d.engine.chunk / each)
 
     def step(tokens: Floats, before: Floats) -> Floats:
-        return step_times(d, rows, Load(none, zero + stream.input, tokens * dp * pp, before)).total
+        return step_times(d, rows, StepLoad(none, zero + stream.input, tokens * dp * pp, before)).total
 
     # attention makes long prompts longer still
     more = 1 - step(zero + each, zero + stream.hits * stream.input) / step(zero + each, behind)
@@ -77,7 +77,7 @@ def decoding(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Se
     sent = sending(d, rows, stream.prompt) / later
 
     def step(sequences: Floats) -> Floats:
-        load = Load(np.maximum(sequences, 1.0), context, zero, zero, 1.0 + stream.drafts)
+        load = StepLoad(np.maximum(sequences, 1.0), context, zero, zero, 1.0 + stream.drafts)
         return step_times(d, rows, load).total / stream.tokens_per_step + sent
 
     took, spread = step(batch), crowding(stream.gap_cv, batch, step, zero + 1, zero)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.catalog.architecture import Model, MoeMlp
-from planner.catalog.engine import Engine, Limits, Release
+from planner.catalog.engine import Engine, Release, StepLimits
 from planner.layouts.table import Floats, Ints
 from planner.physics.serving.settings import USUAL, EngineSettings
 
@@ -25,7 +25,7 @@ ACTIVATION = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Serving:
+class CacheFacts:
     """What an engine's memory depends on beside the layout. Sizes in bytes, of one GPU."""
 
     model: Model
@@ -43,15 +43,15 @@ class Serving:
     settings: EngineSettings = USUAL
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> StepLimits:
         """Tokens and sequences of a step: as asked, else by the size of the GPU."""
         usual = self.release.limits(self.memory, self.architecture)
         whole = self.length if self.length <= self.release.whole_to else 0
-        return Limits(tokens=self.settings.tokens or max(usual.tokens, whole),
+        return StepLimits(tokens=self.settings.tokens or max(usual.tokens, whole),
                       sequences=self.settings.sequences or usual.sequences)
 
 
-def pool_bytes(serving: Serving, weights: Floats, tp: Ints, pp: Ints, *, last: bool = False) -> Floats:
+def pool_bytes(serving: CacheFacts, weights: Floats, tp: Ints, pp: Ints, *, last: bool = False) -> Floats:
     """Return the bytes that the engine gives to the cache on a GPU of the first stage; below zero it cannot start.
 
     last: of the last stage, which samples, in place of the first. weights: bytes held there.
@@ -65,15 +65,15 @@ def pool_bytes(serving: Serving, weights: Floats, tp: Ints, pp: Ints, *, last: b
     peak = activation_bytes(serving, tp, pp, last=last)
     match serving.engine.fraction_of:
         case "memory":
-            found: Floats = serving.fraction * serving.memory - weights - peak - apart
+            pool: Floats = serving.fraction * serving.memory - weights - peak - apart
         case "what is left":
-            found = serving.fraction * (free - weights - peak)
+            pool = serving.fraction * (free - weights - peak)
         case _:
-            found = free - weights - peak
-    return found
+            pool = free - weights - peak
+    return pool
 
 
-def activation_bytes(serving: Serving, tp: Ints, pp: Ints, *, last: bool = False) -> Floats:
+def activation_bytes(serving: CacheFacts, tp: Ints, pp: Ints, *, last: bool = False) -> Floats:
     """Return the bytes of the widest moment of a step on a GPU of the first or last stage, for each row."""
     peak = _forward(serving, tp)
     # the sampler runs where the last layer is
@@ -82,7 +82,7 @@ def activation_bytes(serving: Serving, tp: Ints, pp: Ints, *, last: bool = False
     return sampling + _experts(serving, tp)
 
 
-def _forward(serving: Serving, tp: Ints) -> Floats:
+def _forward(serving: CacheFacts, tp: Ints) -> Floats:
     """Return the widest moment of a forward pass: a layer's feed-forward between its two products."""
     widest, copied = np.zeros(len(tp)), np.zeros(len(tp))
     for block in serving.model.blocks:
@@ -93,12 +93,12 @@ def _forward(serving: Serving, tp: Ints) -> Floats:
             width, fan = (mlp.ffn, 2 if mlp.kind == "gated" else 1) if mlp else (0, 1)
         widest = np.maximum(widest, (fan + 1) * width / tp)
         copied = np.maximum(copied, width / tp)
-    found: Floats = serving.limits.tokens * (
+    total: Floats = serving.limits.tokens * (
         (widest + serving.release.hidden_copies * serving.model.hidden) * ACTIVATION + copied * serving.activation)
-    return found
+    return total
 
 
-def _experts(serving: Serving, tp: Ints) -> Floats:
+def _experts(serving: CacheFacts, tp: Ints) -> Floats:
     """Return what routed experts work in: inputs or the first product of every token and expert, and the second."""
     most = np.zeros(len(tp))
     for block in serving.model.blocks:

@@ -8,19 +8,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from planner.catalog.architecture import Model
-from planner.catalog.engine import Engine, Limits, Release
+from planner.catalog.engine import Engine, Release, StepLimits
 from planner.catalog.formats import StoredCache, WeightFormat
 from planner.layouts.table import Floats
-from planner.physics.serving.adapters import Adapters
+from planner.physics.serving.adapters import AdapterSlots
 from planner.physics.serving.adapters import slot_bytes as slot_bytes_of
-from planner.physics.serving.cache import Serving, activation_bytes, pool_bytes
+from planner.physics.serving.cache import CacheFacts, activation_bytes, pool_bytes
 from planner.physics.serving.sequences import Cut, Paging, printed_tokens, sequence_bytes, slot_bytes
 from planner.physics.serving.settings import USUAL, EngineSettings
 from planner.physics.serving.weights import weight_bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CacheInput:
     """What is served and how, beside the cut. Bytes unless said otherwise."""
 
     model: Model
@@ -38,10 +38,10 @@ class Asked:
     """Of the GPU, where an engine's defaults depend on it."""
     drafts: int = 0
     """Layers of a speculative head that hold a cache."""
-    adapters: Adapters | None = None
+    adapters: AdapterSlots | None = None
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> StepLimits:
         """Tokens and sequences of a step."""
         return _serving(self, 1.0).limits
 
@@ -68,7 +68,7 @@ class Capacity:
     """Sequences of the asked length that are held at once, all ranks of attention data parallelism together."""
 
 
-def capacity(asked: Asked, cut: Cut) -> Capacity:
+def capacity(asked: CacheInput, cut: Cut) -> Capacity:
     """Return what a replica holds for each cut."""
     whole = _whole(cut)
     weights = _weights(asked, whole)
@@ -85,10 +85,10 @@ def capacity(asked: Asked, cut: Cut) -> Capacity:
         tokens=tokens, sequence=sequence, concurrency=concurrency * whole.data)
 
 
-def held_each(asked: Asked, cut: Cut, lengths: Sequence[int], choices: Sequence[EngineSettings]) -> Floats:
+def held_each(asked: CacheInput, cut: Cut, lengths: Sequence[int], choices: Sequence[EngineSettings]) -> Floats:
     """Return how many sequences are held at once: for each choice of settings, each of `lengths` tokens, each row."""
     cut = _whole(cut)
-    weights, found = _weights(asked, cut), np.zeros((len(choices), len(lengths), len(cut)))
+    weights, held = _weights(asked, cut), np.zeros((len(choices), len(lengths), len(cut)))
     known: dict[tuple[Paging, int], Floats] = {}
     for at, settings in enumerate(choices):
         mine = replace(asked, settings=settings)
@@ -96,36 +96,37 @@ def held_each(asked: Asked, cut: Cut, lengths: Sequence[int], choices: Sequence[
         for number, length in enumerate(lengths):
             if (paging, length) not in known:
                 known[paging, length] = sequence_bytes(asked.model, length, asked.cache, cut, paging, asked.drafts)
-            found[at, number] = np.maximum(worst, 0.0) / known[paging, length] * cut.data
-    return found
+            held[at, number] = np.maximum(worst, 0.0) / known[paging, length] * cut.data
+    return held
 
 
 def _whole(cut: Cut) -> Cut:
     return Cut(*(np.broadcast_to(column, len(cut)) for column in (cut.tp, cut.pp, cut.data, cut.context)))
 
 
-def paging_of(asked: Asked) -> Paging:
+def paging_of(asked: CacheInput) -> Paging:
     """Return how the engine's release holds sequences."""
     return Paging(asked.engine.block, asked.release.by_kind, asked.limits.tokens)
 
 
-def _fractions(asked: Asked, cut: Cut) -> Floats:
+def _fractions(asked: CacheInput, cut: Cut) -> Floats:
     """Return the fraction of each row: as asked, else the engine's default."""
     if asked.settings.fraction is not None:
         return np.full(len(cut), asked.settings.fraction)
     kinds, rows = np.unique(np.stack([cut.tp, cut.pp, cut.data]), axis=1, return_inverse=True)
     each = [asked.engine.default_fraction(asked.release, asked.memory, int(tp), int(pp), int(data),
                                           asked.settings.tokens) for tp, pp, data in kinds.T]
-    found: Floats = np.array(each)[np.ravel(rows)]
-    return found
+    fractions: Floats = np.array(each)[np.ravel(rows)]
+    return fractions
 
 
-def _serving(asked: Asked, fraction: float) -> Serving:
-    return Serving(asked.model, asked.engine, asked.release, asked.memory, fraction, asked.length, asked.architecture,
+def _serving(asked: CacheInput, fraction: float) -> CacheFacts:
+    return CacheFacts(asked.model, asked.engine, asked.release, asked.memory, fraction,
+                      asked.length, asked.architecture,
                    asked.weights.activation, asked.settings)
 
 
-def _weights(asked: Asked, cut: Cut) -> tuple[Floats, Floats]:
+def _weights(asked: CacheInput, cut: Cut) -> tuple[Floats, Floats]:
     """Return bytes of weights on a GPU of the first stage, and of the last."""
     first, last = (weight_bytes(asked.model, asked.weights, cut.tp, cut.pp, cut.data, last=last)
                    for last in (False, True))
@@ -133,20 +134,20 @@ def _weights(asked: Asked, cut: Cut) -> tuple[Floats, Floats]:
     return first + slots, last + slots
 
 
-def _pools(asked: Asked, cut: Cut, weights: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+def _pools(asked: CacheInput, cut: Cut, weights: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
     """Return what the first stage gives to the cache, and the stage that gives least."""
     fractions = _fractions(asked, cut)
     first, last = (_pool(asked, cut, fractions, held, last=bool(at)) for at, held in enumerate(weights))
     return first, np.minimum(first, last)
 
 
-def _pool(asked: Asked, cut: Cut, fractions: Floats, weights: Floats, *, last: bool) -> Floats:
+def _pool(asked: CacheInput, cut: Cut, fractions: Floats, weights: Floats, *, last: bool) -> Floats:
     if not asked.release.by_kind:
         # states of as many sequences as may run lie beside the pool
         weights = weights + asked.limits.sequences * slot_bytes(asked.model, asked.cache, cut)
-    found = np.zeros(len(cut))
+    pool = np.zeros(len(cut))
     for fraction in np.unique(fractions):
         mine = fractions == fraction
         serving = _serving(asked, float(fraction))
-        found[mine] = pool_bytes(serving, weights[mine], cut.tp[mine], cut.pp[mine], last=last)
-    return found
+        pool[mine] = pool_bytes(serving, weights[mine], cut.tp[mine], cut.pp[mine], last=last)
+    return pool

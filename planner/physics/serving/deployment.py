@@ -20,7 +20,7 @@ from planner.layouts.candidate import Candidate
 from planner.layouts.table import Floats, Ints
 from planner.physics.kinds import counted_layers, kind_of
 from planner.physics.layers import LayerKind
-from planner.physics.serving.adapters import Adapters
+from planner.physics.serving.adapters import AdapterSlots
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Deployment:
     collectives: Collectives
     law: ServingLaw
     engine: EngineSpeed
-    adapters: Adapters | None = None
+    adapters: AdapterSlots | None = None
 
     def computes(self, gpu: Gpu) -> str:
         """Return the format of quantized products on a GPU."""

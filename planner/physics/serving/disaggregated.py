@@ -14,20 +14,21 @@ import numpy as np
 from planner.layouts.table import Floats
 from planner.physics.serving.apart import sending
 from planner.physics.serving.deployment import Deployment, Replicas
-from planner.physics.serving.steady import Demand, Service, decode_step, mixed_step
+from planner.physics.serving.steady import RequestMix, SteadyState, decode_step, mixed_step
 
 ROUNDS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class WorkerPool:
     """Workers of one kind, for each row: the layout of one, and how many there are."""
 
     rows: Replicas
     count: Floats
 
 
-def disaggregated(d: Deployment, prefill: Pool, decode: Pool, demand: Demand, most: Floats) -> Service:
+def disaggregated(d: Deployment, prefill: WorkerPool, decode: WorkerPool, demand: RequestMix,
+                  most: Floats) -> SteadyState:
     """Return the steady state of `clients`, tokens of all decode workers together; each runs at most `most`."""
     nobody, most = np.zeros(len(most)), np.maximum(1.0, most)
     copies = (prefill.rows.dp * prefill.rows.pp).astype(np.float64)
@@ -52,4 +53,4 @@ def disaggregated(d: Deployment, prefill: Pool, decode: Pool, demand: Demand, mo
     waiting = np.maximum(0.0, demand.clients / held - demand.clients / rate)
     ahead = d.law.handover_burst * np.maximum(0.0, demand.clients - 1) * service
     ttft = started + np.maximum(ahead, response - service) + waiting
-    return Service(held, held * demand.output, ttft, tpot, batch, alone)
+    return SteadyState(held, held * demand.output, ttft, tpot, batch, alone)

@@ -29,8 +29,8 @@ def gamma_share(value: Floats, mean: Floats, variance: Floats) -> Floats:
 
 
 def _normal_of(cube: Floats, shape: Floats) -> Floats:
-    found: Floats = np.where(cube > 0, normal_share((cube - 1 + 1 / (9 * shape)) * 3 * np.sqrt(shape)), 0.0)
-    return found
+    share: Floats = np.where(cube > 0, normal_share((cube - 1 + 1 / (9 * shape)) * 3 * np.sqrt(shape)), 0.0)
+    return share
 
 
 def _series(shape: Floats, value: Floats) -> Floats:
@@ -43,8 +43,8 @@ def _series(shape: Floats, value: Floats) -> Floats:
         term *= x / (shape + at)
         total += term
     scale = np.exp(shape * np.log(np.maximum(x, 1e-300)) - x - _log_gamma(shape + 1))
-    found: Floats = np.where(value >= FARTHEST, 1.0, np.clip(total * scale, 0.0, 1.0))
-    return found
+    share: Floats = np.where(value >= FARTHEST, 1.0, np.clip(total * scale, 0.0, 1.0))
+    return share
 
 
 def normal_share(z: Floats) -> Floats:
@@ -52,5 +52,5 @@ def normal_share(z: Floats) -> Floats:
     t = 1 / (1 + 0.2316419 * np.abs(z))
     series = t * (0.319381530 + t * (-0.356563782 + t * (1.781477937 + t * (-1.821255978 + t * 1.330274429))))
     upper = np.exp(-np.minimum(z**2, 1400.0) / 2) / np.sqrt(2 * np.pi) * series
-    found: Floats = np.where(z >= 0, 1 - upper, upper)
-    return found
+    share: Floats = np.where(z >= 0, 1 - upper, upper)
+    return share

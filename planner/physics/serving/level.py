@@ -25,7 +25,7 @@ from planner.physics.serving.deployment import Deployment, Replicas
 from planner.physics.serving.pace import Pace, Prompts, disturbed
 from planner.physics.serving.points import least, over_all, points_of
 from planner.physics.serving.steady import joining
-from planner.physics.serving.step import Load, step_times
+from planner.physics.serving.step import StepLoad, step_times
 
 LOADS = 32
 """Loads looked at in a round of the search for the one that answers a rate."""
@@ -147,8 +147,8 @@ class Served:
         """Return the share of requests whose last token is there within so many seconds."""
         mean, deviation = self.pace.answer
         parts = [share * self.within_each(seconds[:, None] - mean - at * deviation) for share, at in THREE]
-        found: Floats = over_all(np.sum(parts, axis=0))
-        return found
+        within: Floats = over_all(np.sum(parts, axis=0))
+        return within
 
     def within_each(self, seconds: Floats) -> Floats:
         """Return the share with their first token within seconds that have a column for each length of answers."""
@@ -175,7 +175,7 @@ def served(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Serv
     copies = (rows.dp * rows.pp).astype(np.float64)
 
     def step(sequences: Floats, prompt: Floats) -> Floats:
-        load = Load(sequences, context, prompt, behind, 1.0 + stream.drafts)
+        load = StepLoad(sequences, context, prompt, behind, 1.0 + stream.drafts)
         return step_times(d, rows, load).total
 
     plain, gain, later = step(many, zero), stream.tokens_per_step, max(stream.output - 1, 1.0)
@@ -258,8 +258,8 @@ def waiting(gap_cv: float, work_cv: float | Floats, busy: Floats, service: Float
     """
     gaps = gap_cv**2
     uneven = busy * (min(gaps, 1.0) + work_cv**2) + np.sqrt(busy) * max(gaps - 1, 0.0)
-    found: Floats = uneven / 2 / (1 - busy) * service
-    return found
+    mean: Floats = uneven / 2 / (1 - busy) * service
+    return mean
 
 
 def at_rate(work: Callable[[Floats], Served], rate: float, low: float, high: float) -> Served:

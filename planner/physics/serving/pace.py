@@ -48,8 +48,8 @@ class Pace:
     @property
     def mean(self) -> Floats:
         """Return the mean over all answers."""
-        found: Floats = np.minimum(self.alone + over_all(self.added / self.later), self.most)
-        return found
+        mean: Floats = np.minimum(self.alone + over_all(self.added / self.later), self.most)
+        return mean
 
     @property
     def answer(self) -> tuple[Floats, Floats]:
@@ -68,8 +68,8 @@ class Pace:
         spread = np.maximum((self.variance + self.added**2) / met - mean**2, 0.0) + (still * self.later) ** 2
         touched = gamma_share(past * self.later, np.maximum(mean, 1e-12), np.maximum(spread, 1e-24))
         share = over_all(self.untouched * normal_share(past / still) + (1 - self.untouched) * touched)
-        found: Floats = np.where(seconds >= self.most, 1.0, share)
-        return found
+        shares: Floats = np.where(seconds >= self.most, 1.0, share)
+        return shares
 
     def at(self, quantile: float) -> Floats:
         """Return the seconds that a share of answers stay within."""

@@ -32,8 +32,8 @@ def over_all(values: Floats) -> Floats:
     """Return the mean of figures that have a column for each point, or one for all."""
     if values.shape[1] == 1:
         return values[:, 0]
-    found: Floats = values @ np.array(SHARES)
-    return found
+    mean: Floats = values @ np.array(SHARES)
+    return mean
 
 
 def least(within: Callable[[Floats], Floats], share: float, most: Floats) -> Floats:
@@ -52,5 +52,5 @@ def on_fullest(local: Floats, share: Floats, ranks: Floats) -> Floats:
     local: experts of a rank; share: of all experts that are chosen.
     """
     mean = local * share
-    found: Floats = np.minimum(mean + np.sqrt(2 * np.log(ranks) * mean * (1 - share)), local)
-    return found
+    most: Floats = np.minimum(mean + np.sqrt(2 * np.log(ranks) * mean * (1 - share)), local)
+    return most

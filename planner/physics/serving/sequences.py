@@ -19,7 +19,7 @@ from planner.errors import Unsupported
 from planner.layouts.table import Floats, Ints
 
 
-def one() -> Ints:
+def undivided() -> Ints:
     """Return a degree of one for every row."""
     return np.array([1])
 
@@ -29,10 +29,10 @@ class Cut:
     """How layers are cut over GPUs, a row each. Attention data parallelism and decode context are among the tp GPUs."""
 
     tp: Ints
-    pp: Ints = field(default_factory=one)
-    data: Ints = field(default_factory=one)
+    pp: Ints = field(default_factory=undivided)
+    data: Ints = field(default_factory=undivided)
     """Ranks that each hold all of attention for sequences of their own."""
-    context: Ints = field(default_factory=one)
+    context: Ints = field(default_factory=undivided)
     """Ranks that share out the tokens of a sequence."""
 
     def __len__(self) -> int:
@@ -119,7 +119,7 @@ def token_bytes(model: Model, cache: StoredCache, tp: Ints, pp: Ints, data: Ints
 
     cache: how it is stored; data, context: as in Cut; drafts: layers of a speculative head, like the last.
     """
-    cut = Cut(tp, pp, one() if data is None else data, one() if context is None else context)
+    cut = Cut(tp, pp, undivided() if data is None else data, undivided() if context is None else context)
     kinds = _kinds(model, cache, cut, drafts)
     return _total(kind.layers * kind.token for kind in kinds) * _stage(model, cut)
 
@@ -159,7 +159,7 @@ def printed_tokens(model: Model, pool: Floats, cache: StoredCache, cut: Cut, pag
 def _kinds(model: Model, cache: StoredCache, cut: Cut, drafts: int) -> list[_Kind]:
     """Return the kinds of layers that hold something, as the model's blocks have them."""
     nothing = np.zeros(len(cut))
-    found: dict[tuple[object, ...], _Kind] = {}
+    kinds: dict[tuple[object, ...], _Kind] = {}
     last = next((block for block in reversed(model.layer_kinds()) if block.attention), None)
     for block in model.blocks:
         layers = block.count + (drafts if block == last else 0)
@@ -175,9 +175,9 @@ def _kinds(model: Model, cache: StoredCache, cut: Cut, drafts: int) -> list[_Kin
         else:
             continue
         key = (kind.window, kind.chunk, tuple(kind.token), tuple(kind.state))
-        known = found.get(key)
-        found[key] = kind if known is None else replace(known, layers=known.layers + layers)
-    return list(found.values())
+        known = kinds.get(key)
+        kinds[key] = kind if known is None else replace(known, layers=known.layers + layers)
+    return list(kinds.values())
 
 
 def _padded(kinds: list[_Kind], rules: CacheRules) -> list[int]:

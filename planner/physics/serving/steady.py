@@ -18,13 +18,13 @@ from planner.layouts.table import Floats
 from planner.physics.serving.crowding import STEEPEST
 from planner.physics.serving.deployment import Deployment, Replicas
 from planner.physics.serving.points import SHARES, lognormal, points_of
-from planner.physics.serving.step import Load, step_times
+from planner.physics.serving.step import StepLoad, step_times
 
 ROUNDS = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
+class RequestMix:
     """Requests alike, for each row: prompt and output tokens, and how many clients or sequences in a batch."""
 
     input: Floats
@@ -63,7 +63,7 @@ class Demand:
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class SteadyState:
     """What one replica does: requests/s, output tokens/s, mean seconds to the first token and between tokens."""
 
     requests: Floats
@@ -75,20 +75,20 @@ class Service:
     """Mean seconds of a prompt's own steps, which grow with its length."""
 
 
-def decode_step(d: Deployment, rows: Replicas, demand: Demand, batch: Floats) -> Floats:
+def decode_step(d: Deployment, rows: Replicas, demand: RequestMix, batch: Floats) -> Floats:
     """Return seconds for a token of each of `batch` sequences, half way through their outputs."""
-    found: Floats = mixed_step(d, rows, demand, batch, np.zeros(len(rows))) / demand.gain
-    return found
+    step: Floats = mixed_step(d, rows, demand, batch, np.zeros(len(rows))) / demand.gain
+    return step
 
 
-def mixed_step(d: Deployment, rows: Replicas, demand: Demand, batch: Floats, prompt: Floats) -> Floats:
+def mixed_step(d: Deployment, rows: Replicas, demand: RequestMix, batch: Floats, prompt: Floats) -> Floats:
     """Return seconds of a step that has `prompt` prompt tokens beside `batch` decoding sequences."""
-    load = Load(batch, demand.context, prompt, demand.behind, 1.0 + demand.drafts)
+    load = StepLoad(batch, demand.context, prompt, demand.behind, 1.0 + demand.drafts)
     return step_times(d, rows, load).total
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
+class MixedSteps:
     """Steps of a batch that takes prompts, for each row, in seconds."""
 
     token: Floats
@@ -103,7 +103,7 @@ class Steps:
     """The steps of a prompt that shares them with none, whole."""
 
 
-def steps_of(d: Deployment, rows: Replicas, demand: Demand, batch: Floats, together: Floats) -> Steps:
+def steps_of(d: Deployment, rows: Replicas, demand: RequestMix, batch: Floats, together: Floats) -> MixedSteps:
     """Return the steps of `batch` sequences where `together` prompts on average share one that has some."""
     # every copy of attention and every stage works on a prompt of its own
     copies = (rows.dp * rows.pp).astype(np.float64)
@@ -113,11 +113,11 @@ def steps_of(d: Deployment, rows: Replicas, demand: Demand, batch: Floats, toget
     alike = replace(demand, input=demand.input[thrice], output=demand.output[thrice], clients=demand.clients[thrice])
     shared = np.minimum(together * each, d.engine.chunk)
     # all kinds of step in one table
-    found = mixed_step(d, rows.take(thrice), alike, np.concatenate([batch, beside, beside]),
+    seconds = mixed_step(d, rows.take(thrice), alike, np.concatenate([batch, beside, beside]),
                        np.concatenate([np.zeros(many), each * copies, shared * copies]))
-    plain, alone, mixed = found[:many], found[many:2 * many], found[2 * many:]
+    plain, alone, mixed = seconds[:many], seconds[many:2 * many], seconds[2 * many:]
     added = demand.prompt / shared * (mixed if d.engine.prefill_first else mixed - plain) / copies
-    return Steps(plain / demand.gain, plain, mixed, added, demand.prompt / each * alone)
+    return MixedSteps(plain / demand.gain, plain, mixed, added, demand.prompt / each * alone)
 
 
 def joining(engine: EngineSpeed, drawn: Floats, plain: Floats, mixed: Floats, busy: Floats, most: Floats) -> Floats:
@@ -129,15 +129,15 @@ def joining(engine: EngineSpeed, drawn: Floats, plain: Floats, mixed: Floats, bu
     """
     if engine.prefill_first:
         came = np.maximum(drawn * plain, 1e-9)
-        found = drawn * mixed + came * np.exp(-drawn * mixed) / -np.expm1(-came)
+        joined = drawn * mixed + came * np.exp(-drawn * mixed) / -np.expm1(-came)
     else:
         many = np.maximum(drawn * np.minimum(plain / (1 - np.minimum(busy, STEEPEST)), mixed), 1e-9)
-        found = many / -np.expm1(-many)
-    return np.clip(found, 1.0, most)
+        joined = many / -np.expm1(-many)
+    return np.clip(joined, 1.0, most)
 
 
-def _round(d: Deployment, rows: Replicas, demand: Demand, batch: Floats, together: Floats
-           ) -> tuple[Steps, Floats, Floats]:
+def _round(d: Deployment, rows: Replicas, demand: RequestMix, batch: Floats, together: Floats
+           ) -> tuple[MixedSteps, Floats, Floats]:
     """Return the steps of a batch that is never empty, the requests/s that it answers, and the prompts that then share
     a step.
     """
@@ -147,7 +147,7 @@ def _round(d: Deployment, rows: Replicas, demand: Demand, batch: Floats, togethe
     return steps, rate, joining(d.engine, drawn, steps.plain, steps.mixed, rate * steps.added, d.engine.chunk / each)
 
 
-def static(d: Deployment, rows: Replicas, demand: Demand, most: Floats) -> Service:
+def static(d: Deployment, rows: Replicas, demand: RequestMix, most: Floats) -> SteadyState:
     """Return what a batch of `clients` gives whose prompts come first, all at once; at most `most` run together."""
     batch = np.minimum(demand.clients, np.maximum(1.0, most))
     turns = demand.clients / batch
@@ -158,10 +158,10 @@ def static(d: Deployment, rows: Replicas, demand: Demand, most: Floats) -> Servi
     tpot = decode_step(d, rows, demand, batch)
     latency = turns * (first + (demand.output - 1) * tpot)
     rate = demand.clients / latency
-    return Service(rate, rate * demand.output, first + d.engine.request, tpot, batch, first)
+    return SteadyState(rate, rate * demand.output, first + d.engine.request, tpot, batch, first)
 
 
-def closed(d: Deployment, rows: Replicas, demand: Demand, most: Floats) -> Service:
+def closed(d: Deployment, rows: Replicas, demand: RequestMix, most: Floats) -> SteadyState:
     """Return the steady state of `clients` that each ask again when answered; at most `most` sequences run."""
     most = np.maximum(1.0, most)
     batch, together = np.minimum(demand.clients, most), np.ones(len(rows))
@@ -174,10 +174,10 @@ def closed(d: Deployment, rows: Replicas, demand: Demand, most: Floats) -> Servi
         batch = np.maximum(0.5 * batch + 0.5 * held, 0.5)
     tpot = steps.token + batch * steps.added / later
     waiting = np.maximum(0.0, demand.clients - most) / rate
-    return Service(rate, rate * demand.output, ttft + waiting, tpot, batch, steps.alone)
+    return SteadyState(rate, rate * demand.output, ttft + waiting, tpot, batch, steps.alone)
 
 
-def offline(d: Deployment, rows: Replicas, demand: Demand, most: Floats) -> Service:
+def offline(d: Deployment, rows: Replicas, demand: RequestMix, most: Floats) -> SteadyState:
     """Return the maximum with every request queued: `most` sequences run.
 
     A run of N requests has that rate until the last `most` are left, whose batch shrinks as answers end: where their
@@ -192,11 +192,11 @@ def offline(d: Deployment, rows: Replicas, demand: Demand, most: Floats) -> Serv
         requests = np.where(short, demand.prompts, batch)
         emptied = batch * steps.added + _emptying(d, rows, demand, batch)
         rate = np.where(short, requests / ((requests - batch) / rate + emptied), rate)
-    return Service(rate, rate * demand.output, steps.alone, steps.token + batch * steps.added / later, batch,
+    return SteadyState(rate, rate * demand.output, steps.alone, steps.token + batch * steps.added / later, batch,
                    steps.alone)
 
 
-def _emptying(d: Deployment, rows: Replicas, demand: Demand, batch: Floats) -> Floats:
+def _emptying(d: Deployment, rows: Replicas, demand: RequestMix, batch: Floats) -> Floats:
     """Return seconds in which a batch that takes nobody new decodes all of its answers, lengths lognormal."""
     later, took, before, running = np.maximum(demand.output - 1, 1.0), np.zeros(len(rows)), 0.0, 1.0
     lengths = points_of(partial(lognormal, demand.output_cv)) if demand.output_cv else (1.0,)

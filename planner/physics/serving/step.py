@@ -29,7 +29,7 @@ ACTIVATION = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class StepLoad:
     """What a step works on, for each row: of a whole replica, counts as floats."""
 
     sequences: Floats
@@ -59,8 +59,8 @@ class StepTimes:
     @property
     def total(self) -> Floats:
         """Return the whole step."""
-        found: Floats = sum((getattr(self, f.name) for f in fields(self)), np.zeros(len(self.host)))
-        return found
+        total: Floats = sum((getattr(self, f.name) for f in fields(self)), np.zeros(len(self.host)))
+        return total
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ def _experts(d: Deployment, on: _On, rows: Replicas, experts: Experts, m: Floats
     return took
 
 
-def _decode(d: Deployment, on: _On, rows: Replicas, layer: Layer, load: Load, share: Floats) -> Floats:
+def _decode(d: Deployment, on: _On, rows: Replicas, layer: Layer, load: StepLoad, share: Floats) -> Floats:
     """Return seconds of attention of decoding sequences, `share` of them at a time on one rank."""
     kind, sequences = layer.kind, load.sequences * share
     if kind.scan is not None:
@@ -175,7 +175,7 @@ def _decode(d: Deployment, on: _On, rows: Replicas, layer: Layer, load: Load, sh
     return took
 
 
-def _prompts(d: Deployment, on: _On, rows: Replicas, layer: Layer, load: Load, share: Floats) -> Floats:
+def _prompts(d: Deployment, on: _On, rows: Replicas, layer: Layer, load: StepLoad, share: Floats) -> Floats:
     """Return seconds of attention of prompt tokens."""
     kind, tokens = layer.kind, load.prompt * share
     if kind.scan is not None:
@@ -205,8 +205,8 @@ def _links(d: Deployment, rows: Replicas, ranks: Ints) -> tuple[Floats, Mask]:
 
 def _exchange(d: Deployment, rows: Replicas, size: Floats) -> Floats:
     """Return seconds of an all-reduce of `size` bytes over tp: the library's, or the engine's own kernel."""
-    one = np.ones_like(rows.tp)
-    usual = collectives.seconds(d.collectives, d.candidates, rows.candidate, "all_reduce", rows.tp, one, size)
+    ones = np.ones_like(rows.tp)
+    usual = collectives.seconds(d.collectives, d.candidates, rows.candidate, "all_reduce", rows.tp, ones, size)
     link, joined = _links(d, rows, rows.tp)
     own = joined & (size <= d.law.one_shot_bytes)
     n = rows.tp.astype(np.float64)
@@ -223,12 +223,12 @@ def _shared(d: Deployment, rows: Replicas, elements: Floats, chosen: int) -> Flo
     """
     if (rows.dp == 1).all():
         return np.zeros(len(rows))
-    group, one = rows.tp * rows.dp, np.ones_like(rows.tp)
+    group, ones = rows.tp * rows.dp, np.ones_like(rows.tp)
     n = np.maximum(group.astype(np.float64), 2.0)
     part = np.minimum(1.0, n * (1 - (1 - 1 / n) ** chosen) / (n - 1))
     gpus = (c.gpu for c in d.candidates)
     sent = np.array([ACTIVATION if d.computes(g) == wide_of(g) else d.weights.activation or ACTIVATION for g in gpus])
-    both = sum((collectives.seconds(d.collectives, d.candidates, rows.candidate, operation, group, one,
+    both = sum((collectives.seconds(d.collectives, d.candidates, rows.candidate, operation, group, ones,
                                     part * elements * element)
                 for operation, element in (("all_gather", sent[rows.candidate]), ("reduce_scatter", ACTIVATION))),
                np.zeros(len(rows)))
@@ -237,7 +237,7 @@ def _shared(d: Deployment, rows: Replicas, elements: Floats, chosen: int) -> Flo
     return np.where(rows.dp > 1, np.where(joined, np.minimum(both, own), both), 0.0)
 
 
-def step_times(d: Deployment, rows: Replicas, load: Load) -> StepTimes:
+def step_times(d: Deployment, rows: Replicas, load: StepLoad) -> StepTimes:
     """Return the seconds of a step of each row, by part; all stages of a pipeline, one after the other."""
     on, speed, shape = _rates(d, rows), d.engine, d.model
     tp, pp, dp = rows.tp.astype(np.float64), rows.pp.astype(np.float64), rows.dp.astype(np.float64)
@@ -286,7 +286,7 @@ def step_times(d: Deployment, rows: Replicas, load: Load) -> StepTimes:
         products + head, experts, cache, attention, exchange, other, host + none)))
 
 
-def least_seconds(d: Deployment, rows: Replicas, load: Load) -> Floats:
+def least_seconds(d: Deployment, rows: Replicas, load: StepLoad) -> Floats:
     """Return what no engine can be below: bytes of weights and cache at the datasheet's bandwidth, a step of each row.
 
     Products whose FLOPs take longer take these at the rate of a benchmark.
@@ -296,5 +296,5 @@ def least_seconds(d: Deployment, rows: Replicas, load: Load) -> Floats:
     speed = d.engine.model_copy(update={"products": none, "experts": 1.0, "stream": 1.0, "cache": 1.0, "grouped": 0.0,
                                          "latent": 1.0})
     law = d.law.model_copy(update={"stream": every, "cache": every, "imbalance": 1.0, "expert_passes": 0.0})
-    found = step_times(replace(d, engine=speed, law=law), rows, load)
-    return found.products + found.experts + found.cache
+    times = step_times(replace(d, engine=speed, law=law), rows, load)
+    return times.products + times.experts + times.cache

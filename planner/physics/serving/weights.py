@@ -10,7 +10,7 @@ from planner.catalog.formats import WeightFormat
 from planner.layouts.table import Floats, Ints
 from planner.physics.kinds import counted_layers, shape_of
 from planner.physics.layers import Experts, LayerKind
-from planner.physics.serving.sequences import Cut, one
+from planner.physics.serving.sequences import Cut, undivided
 from planner.physics.shapes import attention_matrices
 
 TOWER_BYTES = 2
@@ -25,7 +25,7 @@ def weight_bytes(model: Model, weights: WeightFormat, tp: Ints, pp: Ints, data: 
     Experts are split by tp as other matrices are, whichever of tensor and expert parallelism does it. Key and value
     matrices are held whole heads at a time, so that more ranks than heads hold copies.
     """
-    cut = Cut(tp, pp, one() if data is None else data)
+    cut = Cut(tp, pp, undivided() if data is None else data)
     shape = shape_of(_without_indexers(model))
     stage = np.ceil(model.layers / pp) / model.layers
     kinds = [(kind, shape.layers * share) for kind, share in shape.kinds] + list(shape.lead)
@@ -36,8 +36,8 @@ def weight_bytes(model: Model, weights: WeightFormat, tp: Ints, pp: Ints, data: 
     tables = np.where(pp == 1, shape.embedding * table + (0 if model.tied else output),
                       output if last else shape.embedding * table) / tp
     towers = np.where((pp > 1) & last, 0.0, _tower(model, tp))
-    found: Floats = inside * stage + tables + towers
-    return found
+    total: Floats = inside * stage + tables + towers
+    return total
 
 
 def _without_indexers(model: Model) -> Model:

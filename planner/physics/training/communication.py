@@ -73,11 +73,11 @@ def layer_traffic(question: Question, rows: Layouts, times: LayerTimes,
     """Return the traffic of one layer, the weighted sum over `kinds`; for the rows of `times`."""
     shape, overlap = question.shape, question.stack.overlap
     tokens = rows.micro_batch * question.sequence_length / rows.cp
-    one = np.ones_like(rows.tp)
+    ones = np.ones_like(rows.tp)
     activations = question.element_bytes(rows.precision) * tokens * shape.hidden
 
     def exchange(operation: str, size: Ints) -> Floats:
-        return _seconds(question, rows.candidate, operation, size, one, activations)
+        return _seconds(question, rows.candidate, operation, size, ones, activations)
 
     split = sequence_split(question, rows).astype(np.int64)
     whole = np.where(split == 1, rows.tp, 1)

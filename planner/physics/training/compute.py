@@ -15,7 +15,7 @@ import numpy as np
 
 from planner.layouts.table import Floats, Layouts, distinct
 from planner.physics.layers import Experts, LayerKind, Linear, Scan
-from planner.physics.training.machine import Machine, machine
+from planner.physics.training.machine import MachineRates, machine
 from planner.physics.training.parameters import sequence_split
 from planner.physics.training.question import Question
 
@@ -42,7 +42,7 @@ class LayerTimes:
         return self.attention_linear + self.attention_core + self.mlp + self.norms + self.scan
 
 
-def gemm(question: Question, on: Machine, rate: Floats, m: Floats, k: Floats, n: Floats) -> Floats:
+def gemm(question: Question, on: MachineRates, rate: Floats, m: Floats, k: Floats, n: Floats) -> Floats:
     """Return seconds of an m x k by k x n product at `rate`."""
     law = question.kernels
     tiles = np.ceil(m / law.tile) * np.ceil(n / law.tile)
@@ -56,7 +56,7 @@ def gemm(question: Question, on: Machine, rate: Floats, m: Floats, k: Floats, n:
     return took
 
 
-def _passes(question: Question, on: Machine, passes: float, elements: Floats) -> Floats:
+def _passes(question: Question, on: MachineRates, passes: float, elements: Floats) -> Floats:
     """Return how many times as long as one pass over 16-bit `elements` so many take.
 
     One goes through memory. Where kernels run one by one, the others read what the kernel before has written, from the
@@ -67,7 +67,7 @@ def _passes(question: Question, on: Machine, passes: float, elements: Floats) ->
     return min(passes, 1.0) + max(0.0, passes - 1) * again
 
 
-def _linear(question: Question, on: Machine, tokens: Floats, k: Floats, n: Floats, *,
+def _linear(question: Question, on: MachineRates, tokens: Floats, k: Floats, n: Floats, *,
             adapted: bool) -> tuple[Floats, Floats]:
     """Return forward and backward seconds of one linear layer, with the casts of low-precision formats."""
     law, tuning, stack = question.kernels, question.tuning, question.stack
@@ -90,7 +90,7 @@ def _linear(question: Question, on: Machine, tokens: Floats, k: Floats, n: Float
     return forward + expand, backward + expand
 
 
-def _product(question: Question, on: Machine, rows: Layouts, linear: Linear, part: str) -> tuple[Floats, Floats]:
+def _product(question: Question, on: MachineRates, rows: Layouts, linear: Linear, part: str) -> tuple[Floats, Floats]:
     """Return forward and backward seconds of one product as tensor parallelism splits it."""
     tp = rows.tp.astype(np.float64)
     tokens = rows.micro_batch * question.sequence_length / rows.cp
@@ -115,7 +115,7 @@ def _products(question: Question, rows: Layouts, tokens: Floats, kind: LayerKind
     return each(kind.attention, "attention"), each(kind.mlp, "mlp")
 
 
-def _expert_products(question: Question, on: Machine, rows: Layouts, experts: Experts) -> tuple[Floats, Floats]:
+def _expert_products(question: Question, on: MachineRates, rows: Layouts, experts: Experts) -> tuple[Floats, Floats]:
     """Return forward and backward seconds of a GPU's routed experts, with permutation and the host's share.
 
     An expert gets t x ep x per_token / count tokens, those of the busiest GPU more; local ones run as one product.
@@ -146,7 +146,7 @@ def _expert_products(question: Question, on: Machine, rows: Layouts, experts: Ex
     return forward, backward
 
 
-def _attention_core(question: Question, on: Machine, rows: Layouts, kind: LayerKind) -> tuple[Floats, Floats]:
+def _attention_core(question: Question, on: MachineRates, rows: Layouts, kind: LayerKind) -> tuple[Floats, Floats]:
     """Return forward and backward seconds of scores, softmax and context of one layer."""
     law, s = question.kernels, question.sequence_length
     if not kind.heads:
@@ -171,7 +171,7 @@ def _off_tensor_cores(question: Question, rows: Layouts) -> Floats:
     return np.array([question.peak_rate(int(candidate), "fp32") for candidate in used])[place]
 
 
-def _scan(question: Question, on: Machine, rows: Layouts, scan: Scan | None) -> Floats:
+def _scan(question: Question, on: MachineRates, rows: Layouts, scan: Scan | None) -> Floats:
     """Return forward seconds of convolution, recurrence and gated norm of one layer; backward is a multiple of that."""
     law, tp = question.kernels, rows.tp.astype(np.float64)
     if scan is None:
@@ -183,7 +183,7 @@ def _scan(question: Question, on: Machine, rows: Layouts, scan: Scan | None) -> 
     return took
 
 
-def kind_times(question: Question, rows: Layouts, on: Machine, kind: LayerKind) -> LayerTimes:
+def kind_times(question: Question, rows: Layouts, on: MachineRates, kind: LayerKind) -> LayerTimes:
     """Return the kernel times of one layer of `kind`."""
     law, stack, tp = question.kernels, question.stack, rows.tp.astype(np.float64)
     tokens = rows.micro_batch * question.sequence_length / rows.cp

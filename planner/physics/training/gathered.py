@@ -46,11 +46,11 @@ def _unreduced(question: Question, rows: Layouts, layer: Floats, rank: Floats, t
     trained = tuning.trains_base or stack.flat_gradients
     if not trained:
         return np.zeros(len(rows))
-    one, live = layer, stack.live_parameters
+    live_layer, live = layer, stack.live_parameters
     if live is not None:
-        one = np.minimum(one, np.maximum(largest_matrix(question, rows), live / 2))
+        live_layer = np.minimum(live_layer, np.maximum(largest_matrix(question, rows), live / 2))
     # the gradient itself, and the copy that is reduced
-    single = np.where(rows.zero == 3, 2 * width * one if tuning.trains_base else width * one, 0.0)
+    single = np.where(rows.zero == 3, 2 * width * live_layer if tuning.trains_base else width * live_layer, 0.0)
     accumulated = stack.reduce_bytes * (rank + tables)
     return np.where(keeps_unreduced(question, rows), accumulated, single)
 

@@ -14,7 +14,7 @@ from planner.physics.collectives import Neighbors, neighbors_of
 
 
 @dataclass(frozen=True, slots=True)
-class Hardware:
+class HardwareColumns:
     """One value a candidate: bytes, bytes/s, and GPUs of a node. `links` is what stages send over."""
 
     gpus: Ints
@@ -33,19 +33,21 @@ class Hardware:
     links: Neighbors
 
 
-def hardware_of(candidates: Sequence[Candidate], rates: Sequence[ArchitectureRates]) -> Hardware:
+def hardware_of(candidates: Sequence[Candidate], rates: Sequence[ArchitectureRates]) -> HardwareColumns:
     """Return the facts of the candidates, which pair with `rates`."""
     def column(of: Callable[[Candidate], float]) -> Floats:
-        return np.array([of(one) for one in candidates], np.float64)
+        return np.array([of(candidate) for candidate in candidates], np.float64)
 
-    return Hardware(
-        gpus=np.array([one.node.gpus for one in candidates], np.int64),
-        usable=column(lambda one: one.gpu.usable_memory),
-        memory_bandwidth=np.array([one.gpu.memory_bandwidth * rate.memory
-                                   for one, rate in zip(candidates, rates, strict=True)], np.float64),
-        pcie=column(lambda one: one.gpu.pcie_bandwidth), switches=column(lambda one: one.node.pcie.switches or np.inf),
-        host=column(lambda one: one.node.cpu.memory), host_bandwidth=column(lambda one: one.node.cpu.memory_bandwidth),
-        flash=column(lambda one: one.node.nvme.capacity if one.node.nvme else 0.0),
-        flash_read=column(lambda one: one.node.nvme.read if one.node.nvme else np.inf),
-        flash_write=column(lambda one: one.node.nvme.write if one.node.nvme else np.inf),
+    return HardwareColumns(
+        gpus=np.array([candidate.node.gpus for candidate in candidates], np.int64),
+        usable=column(lambda candidate: candidate.gpu.usable_memory),
+        memory_bandwidth=np.array([candidate.gpu.memory_bandwidth * rate.memory
+                                   for candidate, rate in zip(candidates, rates, strict=True)], np.float64),
+        pcie=column(lambda candidate: candidate.gpu.pcie_bandwidth),
+        switches=column(lambda candidate: candidate.node.pcie.switches or np.inf),
+        host=column(lambda candidate: candidate.node.cpu.memory),
+        host_bandwidth=column(lambda candidate: candidate.node.cpu.memory_bandwidth),
+        flash=column(lambda candidate: candidate.node.nvme.capacity if candidate.node.nvme else 0.0),
+        flash_read=column(lambda candidate: candidate.node.nvme.read if candidate.node.nvme else np.inf),
+        flash_write=column(lambda candidate: candidate.node.nvme.write if candidate.node.nvme else np.inf),
         links=neighbors_of(candidates))

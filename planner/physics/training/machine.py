@@ -13,7 +13,7 @@ from planner.physics.training.question import FULL_WIDTH, Question, computes
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class MachineRates:
     """Per-row rates: matrix FLOP/s in the compute and in 16-bit precision, attention FLOP/s, memory bytes/s.
 
     In fp32 and tf32 what else has 16 bits is of that format, and memory passes half as many elements a second.
@@ -33,7 +33,7 @@ class Machine:
     """Bytes of a weight's gradient."""
 
 
-def machine(question: Question, candidate: Ints, precision: Ints) -> Machine:
+def machine(question: Question, candidate: Ints, precision: Ints) -> MachineRates:
     """Gather the rates of each row."""
     def column(value: object) -> Floats:
         return np.array(value, np.float64)
@@ -57,7 +57,7 @@ def machine(question: Question, candidate: Ints, precision: Ints) -> Machine:
     backward = column([r.attention_backward for r in rates])[at]
     peak = table(lambda c, p: question.peak_rate(c, _wide(question, c, p)))
     wide = table(lambda c, p: question.matrix_rate(c, _wide(question, c, p)))
-    return Machine(
+    return MachineRates(
         matrix=matrix, matrix16=wide, peak16=peak,
         attention_forward=peak * attention, attention_backward=peak * attention * backward,
         # traffic is counted in 16-bit elements; those of 32 bits take twice as long

@@ -195,7 +195,7 @@ def memory_terms(question: Question, rows: Layouts) -> MemoryTerms:
                     whole * shape.layers + lead + lead_experts)
     gathered = 2 * question.tuning.quantized * largest_matrix(question, rows) + gathered_bytes(
         question, rows, whole, rank, np.where(piped, np.maximum(table, head), table + head))
-    groups = sum(getattr(rows, one) > 1 for one in ("tp", "cp", "dp", "pp", "ep")) + stack.standing_groups * piped
+    groups = sum(getattr(rows, axis) > 1 for axis in ("tp", "cp", "dp", "pp", "ep")) + stack.standing_groups * piped
     communicators = stack.communicator_bytes * groups + np.where(rows.shard > 1, stack.bucket_bytes, 0.0)
     on = question.hardware
     usable, host = on.usable[rows.candidate], on.host[rows.candidate]
@@ -213,7 +213,7 @@ def memory_terms(question: Question, rows: Layouts) -> MemoryTerms:
                                for part in (states, first, last))
     step = max(stack.recipe(p).step for p in question.precisions) if question.tuning.trains_base else 0.0
     if step:
-        dense, more = (np.ceil(shape.layers / rows.pp) * one for one in (layer, layer_experts))
+        dense, more = (np.ceil(shape.layers / rows.pp) * part for part in (layer, layer_experts))
         held = _over(question, rows, (dense + lead + table + head, more + lead_experts), 1)
         live = np.maximum(live, step * share * (1 - rows.offload) * held)
     if rows.schedule.any():

@@ -62,9 +62,9 @@ def saved_parameters(question: Question) -> int:
     """Return the parameters in a checkpoint: the whole model's, or the adapters' where these alone train."""
     if question.tuning.trains_base or question.tuning.forward_only:
         return question.shape.total
-    one = from_rows([{}], 1)
-    uniform = [question.shape.layers * part for part in adapter_parameters(question, one, question.shape.kinds)]
-    lead = adapter_parameters(question, one, question.shape.lead)
+    layouts = from_rows([{}], 1)
+    uniform = [question.shape.layers * part for part in adapter_parameters(question, layouts, question.shape.kinds)]
+    lead = adapter_parameters(question, layouts, question.shape.lead)
     return round(float(sum(part[0] for part in (*uniform, *lead))))
 
 

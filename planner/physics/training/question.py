@@ -20,7 +20,7 @@ from planner.layouts.candidate import Candidate
 from planner.layouts.table import Floats, Ints, Layouts, Mask
 from planner.physics.kinds import shape_of
 from planner.physics.layers import Shape
-from planner.physics.training.hardware import Hardware, hardware_of
+from planner.physics.training.hardware import HardwareColumns, hardware_of
 from planner.physics.training.tuning import Tuning, tuning_of
 
 FULL_WIDTH = frozenset({"fp32", "tf32"})
@@ -51,7 +51,7 @@ class Question:
     """Measured over predicted that the same confidence puts below; a prediction too large even so does not fit."""
 
     @cached_property
-    def hardware(self) -> Hardware:
+    def hardware(self) -> HardwareColumns:
         """Facts of the candidates as columns."""
         return hardware_of(self.candidates, self.rates)
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 
 from planner.catalog.residuals import Residual
-from planner.catalog.whole_runs import Added
+from planner.catalog.whole_runs import AddedShare
 from planner.layouts.table import Floats
 from planner.physics.training.question import quantile
 
@@ -18,7 +18,7 @@ SHARES = 400
 """Equal shares into which either distribution is cut."""
 
 
-def run_quantile(residual: Residual, added: Added | None, confidence: float) -> float:
+def run_quantile(residual: Residual, added: AddedShare | None, confidence: float) -> float:
     """Return measured over computed duration that a share `confidence` of runs stays within.
 
     residual: of step time. added: what runs add to steps and failures; none where only the step may be off.
@@ -27,7 +27,7 @@ def run_quantile(residual: Residual, added: Added | None, confidence: float) -> 
 
 
 @lru_cache(maxsize=64)
-def _both(residual: Residual, added: Added) -> Floats:
+def _both(residual: Residual, added: AddedShare) -> Floats:
     """Return as many equally likely products of the two."""
     shares = (np.arange(SHARES) + 0.5) / SHARES
     steps = np.array([quantile(residual, share) for share in shares.tolist()])

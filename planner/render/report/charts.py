@@ -34,9 +34,9 @@ def short_usd(value: float) -> str:
 
 def rent_against_buy(plan: Plan) -> str | None:
     """Return the chart of cash spent by renting and by buying for the same work; none unless the plan has both."""
-    found: Found = [*plan.assignments[:1], *plan.alternatives]
-    bought = next(((a, a.purchase) for a in found if a.purchase and a.duration_days), None)
-    rents = [a.cost_usd for a in found if a.sourcing == "rent" and a.cost_usd is not None]
+    choices: Found = [*plan.assignments[:1], *plan.alternatives]
+    bought = next(((a, a.purchase) for a in choices if a.purchase and a.duration_days), None)
+    rents = [a.cost_usd for a in choices if a.sourcing == "rent" and a.cost_usd is not None]
     if bought is None or not rents or bought[0].duration_days is None:
         return None
     own, what = bought
@@ -62,8 +62,9 @@ def _running(what: Bought) -> float:
 
 def by_days_and_cost(plan: Plan) -> str | None:
     """Return the chart of the plan and its alternatives by days and cost; none without prices."""
-    found: Found = [*plan.assignments[:1], *plan.alternatives]
-    priced = [(a.duration_days, a.cost_usd, a) for a in found if a.duration_days is not None and a.cost_usd is not None]
+    choices: Found = [*plan.assignments[:1], *plan.alternatives]
+    priced = [(a.duration_days, a.cost_usd, a) for a in choices if a.duration_days is not None
+              and a.cost_usd is not None]
     if len(priced) < 2:
         return None
     first = {a.gpu: at for at, (_, _, a) in reversed([*enumerate(priced)])}

@@ -20,7 +20,7 @@ from planner.catalog.sourced import Sourced
 from planner.errors import UnknownName
 from planner.layouts.candidate import Candidate
 from planner.money.rent import offered, usual_candidate
-from planner.render.facts import Fact, Part, bill, facts, latencies, memory_parts, time_parts
+from planner.render.facts import FigurePart, LabeledFigure, bill, facts, latencies, memory_parts, time_parts
 from planner.render.figures import days, percent
 from planner.render.layout_text import brief
 from planner.render.portfolio import is_portfolio, job_row
@@ -41,15 +41,15 @@ def report(plan: Plan, catalog: Catalog) -> str:
               "other_catalog": plan.provenance.catalog_digest not in ("", catalog.digest)}
     if is_portfolio(plan):
         return pages.get_template("portfolio.html.j2").render(
-            **common, jobs=[_dated(one) for one in plan.assignments],
+            **common, jobs=[_dated(assignment) for assignment in plan.assignments],
             timeline=_drawn(gantt(plan)) if first else None, cash=_drawn(cash(plan)) if first else None)
     candidate = _candidate(first, catalog) if first else None
     return pages.get_template("page.html.j2").render(
-        **common, first=first, rest=[_held(one) for one in plan.assignments[1:]],
+        **common, first=first, rest=[_held(assignment) for assignment in plan.assignments[1:]],
         facts=_grouped(first) if first else {}, levels=latencies(first.serving) if first and first.serving else None,
         memory=_memory(first.memory) if first else [], time=time_parts(first.time) if first else [],
         bill=bill(first.purchase) if first and first.purchase else [],
-        others=[_other(one) for one in plan.alternatives],
+        others=[_other(alternative) for alternative in plan.alternatives],
         rent_or_buy=_drawn(rent_against_buy(plan)), trades=_drawn(by_days_and_cost(plan)),
         picture=_drawn(topology_svg(candidate)) if candidate else None,
         gib=lambda value: f"{value / GIB:,.1f} GiB", seconds=show_seconds)
@@ -59,14 +59,14 @@ def _drawn(svg: str | None) -> Markup | None:
     return None if svg is None else Markup(svg)
 
 
-def _grouped(a: Assignment) -> dict[str, list[Fact]]:
+def _grouped(a: Assignment) -> dict[str, list[LabeledFigure]]:
     return {group: list(each) for group, each in groupby(facts(a), lambda fact: fact.group)}
 
 
-def _memory(memory: Memory) -> list[Part]:
+def _memory(memory: Memory) -> list[FigurePart]:
     """Return what takes a GPU's memory, and what is free."""
     free = memory.usable_bytes - memory.peak_bytes
-    left = [Part("free", f"{free / GIB:,.2f}", "GiB", free / memory.usable_bytes)] if free > 0 else []
+    left = [FigurePart("free", f"{free / GIB:,.2f}", "GiB", free / memory.usable_bytes)] if free > 0 else []
     # what does not fit is more than all there is
     scale = max(1.0, memory.peak_bytes / memory.usable_bytes)
     return [*(replace(part, share=part.share / scale) for part in memory_parts(memory)), *left]

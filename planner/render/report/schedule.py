@@ -45,7 +45,7 @@ def gantt(plan: Plan) -> str:
     """Return every pool with what is there and in use, and a bar of each of its jobs, as SVG."""
     start, end = span(plan)
     scale, parts, y = Scale(start, end), list[str](), 30.0
-    for pool in dict.fromkeys(one.pool for one in plan.periods):
+    for pool in dict.fromkeys(period.pool for period in plan.periods):
         parts += _use(plan, pool, scale, y)
         y += USE + 6
         for job in on_pool(plan, pool):
@@ -59,46 +59,47 @@ def gantt(plan: Plan) -> str:
 
 
 def _use(plan: Plan, pool: str, scale: Scale, y: float) -> Iterator[str]:
-    rows = [one for one in plan.periods if one.pool == pool]
-    most = max((one.available for one in rows), default=1) or 1
+    rows = [period for period in plan.periods if period.pool == pool]
+    most = max((period.available for period in rows), default=1) or 1
     yield _label(pool, y + USE / 2 - 2, "600")
     yield _label(f"{most:,} at most", y + USE / 2 + 14)
-    for one in rows:
-        told = (f"{one.start[:10]} to {one.end[:10]}: {one.available:,} nodes, {one.serving:,} serve, "
-                f"{one.training:,} train")
+    for row in rows:
+        told = (f"{row.start[:10]} to {row.end[:10]}: {row.available:,} nodes, {row.serving:,} serve, "
+                f"{row.training:,} train")
         there, both, served = (USE * count / most
-                               for count in (one.available, one.serving + one.training, one.serving))
-        yield scale.box(one.start, one.end, y + USE - there, there, 'fill="var(--line)" opacity="0.6"', told)
+                               for count in (row.available, row.serving + row.training, row.serving))
+        yield scale.box(row.start, row.end, y + USE - there, there, 'fill="var(--line)" opacity="0.6"', told)
         if both:
-            yield scale.box(one.start, one.end, y + USE - both, both, 'fill="var(--a)" opacity="0.45"', told)
+            yield scale.box(row.start, row.end, y + USE - both, both, 'fill="var(--a)" opacity="0.45"', told)
         if served:
-            yield scale.box(one.start, one.end, y + USE - served, served, 'fill="var(--a)"', told)
+            yield scale.box(row.start, row.end, y + USE - served, served, 'fill="var(--a)"', told)
 
 
 def _bars(job: Assignment, scale: Scale, y: float) -> Iterator[str]:
     yield _label(job.workload, y + BAR - 1)
     late = f", {job.late_days:,.1f} d late" if job.late_days else ""
     color = "var(--b)" if job.late_days else "var(--a)"
-    for one in job.segments or ():
-        told = f"{job.workload}: {one.start[:10]} to {one.end[:10]}, {one.nodes:,} x {job.node}{late}"
-        yield scale.box(one.start, one.end, y, BAR, f'rx="2" fill="{color}"', told)
+    for segment in job.segments or ():
+        told = f"{job.workload}: {segment.start[:10]} to {segment.end[:10]}, {segment.nodes:,} x {job.node}{late}"
+        yield scale.box(segment.start, segment.end, y, BAR, f'rx="2" fill="{color}"', told)
 
 
 def cash(plan: Plan) -> str:
     """Return money by calendar month as bars, as SVG."""
-    most = max((one.usd for one in plan.cash), default=0.0) or 1.0
+    most = max((each.usd for each in plan.cash), default=0.0) or 1.0
     top, wide = 24, (WIDE - LEFT - RIGHT) / max(1, len(plan.cash))
     parts = []
     for value in ticks(most):
         y = top + CASH * (1 - value / most)
         parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDE - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
                      f'<text class="tick" x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{short_usd(value)}</text>')
-    for at, one in enumerate(plan.cash):
-        high = CASH * one.usd / most
+    for at, month in enumerate(plan.cash):
+        high = CASH * month.usd / most
         parts.append(f'<rect x="{LEFT + at * wide + 2:.1f}" y="{top + CASH - high:.1f}" '
-                     f'width="{max(1.0, wide - 4):.1f}" height="{high:.1f}" fill="var(--a)"><title>{one.month}: '
-                     f'{escape(show_usd(one.usd))}</title></rect><text class="tick" x="{LEFT + (at + 0.5) * wide:.1f}" '
-                     f'y="{top + CASH + 18}" text-anchor="middle">{one.month[2:]}</text>')
+                     f'width="{max(1.0, wide - 4):.1f}" height="{high:.1f}" fill="var(--a)"><title>{month.month}: '
+                     f'{escape(show_usd(month.usd))}</title></rect>'
+                     f'<text class="tick" x="{LEFT + (at + 0.5) * wide:.1f}" y="{top + CASH + 18}" '
+                     f'text-anchor="middle">{month.month[2:]}</text>')
     parts.append(f'<text class="tick" x="{LEFT - 8}" y="14" text-anchor="end">USD</text>')
     return framed("Money by month, USD", f"{WIDE} {top + CASH + FOOT}", parts, WHOLE)
 

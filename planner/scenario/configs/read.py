@@ -42,13 +42,13 @@ class Config:
 
     def values(self, stated: Mapping[str, object], catalog: Catalog) -> dict[str, object]:
         """Return scenario values of the config and, over them, those `stated`. Raises InputError without a model."""
-        found = {**self.reading.values, **stated}
-        if MODEL not in found:
-            found[MODEL] = _model(self, catalog)
-            self.reading.put(MODEL, found[MODEL], "its name or sizes")
-        if stated.keys() & {"workload.method"} and found["workload.method"] not in ("lora", "qlora"):
-            found.pop("workload.lora_rank", None)
-        return found
+        values = {**self.reading.values, **stated}
+        if MODEL not in values:
+            values[MODEL] = _model(self, catalog)
+            self.reading.put(MODEL, values[MODEL], "its name or sizes")
+        if stated.keys() & {"workload.method"} and values["workload.method"] not in ("lora", "qlora"):
+            values.pop("workload.lora_rank", None)
+        return values
 
     def asked(self, stated: Mapping[str, object], layout: Mapping[str, str], node_gpus: int, catalog: Catalog
               ) -> tuple[dict[str, object], dict[str, str]]:
@@ -125,17 +125,17 @@ def read_config(given: str) -> Config:
 def all_readers() -> list[Reader]:
     """Return every reader, by the name of its module."""
     names = sorted(module.name for module in pkgutil.iter_modules(readers.__path__))
-    found = [import_module(f"{readers.__name__}.{name}").READER for name in names]
-    return [reader for reader in found if isinstance(reader, Reader)]
+    known = [import_module(f"{readers.__name__}.{name}").READER for name in names]
+    return [reader for reader in known if isinstance(reader, Reader)]
 
 
 def _reader(source: Source) -> Reader:
     known = all_readers()
-    found = [reader for reader in known if reader.tells(source)]
-    if len(found) != 1:
-        kinds = ", ".join(reader.name for reader in found or known)
-        raise InputError(f"{'could be' if found else 'none of'} {kinds}", file=source.file)
-    return found[0]
+    telling = [reader for reader in known if reader.tells(source)]
+    if len(telling) != 1:
+        kinds = ", ".join(reader.name for reader in telling or known)
+        raise InputError(f"{'could be' if telling else 'none of'} {kinds}", file=source.file)
+    return telling[0]
 
 
 def _model(config: Config, catalog: Catalog) -> str:
@@ -143,11 +143,11 @@ def _model(config: Config, catalog: Catalog) -> str:
     reading, file = config.reading, config.reading.source.file
     for name in reading.names:
         try:
-            found = catalog.model(name)
+            model = catalog.model(name)
         except UnknownName:
             continue
-        if _alike(found.name, reading.shape, catalog):
-            return found.name
+        if _alike(model.name, reading.shape, catalog):
+            return model.name
     if not reading.shape and not reading.names:
         raise InputError(f"{config.name} names no model: give --model")
     by_size = catalog.names("models") if "layers" in reading.shape else ()
@@ -176,7 +176,7 @@ def _alike(name: str, shape: Mapping[str, int], catalog: Catalog) -> bool:
 
 
 def _product(axes: Mapping[str, str], *names: str) -> int:
-    found = 1
+    product = 1
     for name in names:
-        found *= int(axes[name]) if axes.get(name, "").isdigit() else 1
-    return found
+        product *= int(axes[name]) if axes.get(name, "").isdigit() else 1
+    return product

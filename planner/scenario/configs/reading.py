@@ -48,15 +48,15 @@ class Reading:
 
     def get(self, *keys: str) -> object:
         """Return the value of the first of some keys that states one, and take all of them; none where none does."""
-        found: object = None
+        first: object = None
         for key in keys:
             if key in self.source.keys:
                 self.taken.add(key)
                 value = self.source.keys[key]
                 if self.source.form == "command" and isinstance(value, list):
                     value = value[0]  # what follows a flag's value is a word of the command
-                found = value if found is None and not _is_open(value) else found
-        return found
+                first = value if first is None and not _is_open(value) else first
+        return first
 
     def number(self, *keys: str) -> int | None:
         """Return a whole number above zero. Raises InputError where a key states anything else."""

@@ -32,7 +32,7 @@ class Command:
 def commands(text: str) -> list[Command]:
     """Return what each line of a script runs, and what its arrays of flags hold."""
     known: dict[str, str] = {}
-    found = []
+    lines = []
     for statement in _statements(text):
         line, assigned = statement, _ASSIGNED.fullmatch(statement)
         if assigned is not None and not _prefixes_a_command(assigned.group(3)):
@@ -41,8 +41,8 @@ def commands(text: str) -> list[Command]:
             known[name] = f"{known.get(name, '')} {value}".strip() if more else value
             line = f"{HELD} {value}" if value.startswith("-") else ""
         if line:
-            found.append(_command(_words(_expanded(line, known))))
-    return found
+            lines.append(_command(_words(_expanded(line, known))))
+    return lines
 
 
 def _unwrapped(value: str) -> str:
@@ -116,10 +116,10 @@ def _number(node: ast.expr) -> int:
     if isinstance(node, ast.Constant) and type(node.value) is int and abs(node.value) <= MOST:
         return node.value
     if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
-        found = _OPERATORS[type(node.op)](_number(node.left), _number(node.right))
-        if abs(found) <= MOST:
-            return found
-    raise ValueError("no sum of whole numbers")
+        number = _OPERATORS[type(node.op)](_number(node.left), _number(node.right))
+        if abs(number) <= MOST:
+            return number
+    raise ValueError("not a sum of whole numbers")
 
 
 def _words(line: str) -> list[str]:

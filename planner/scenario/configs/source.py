@@ -26,7 +26,7 @@ class Source:
 
     def has(self, *keys: str) -> bool:
         """Say whether all of these keys, or tables of them, are there."""
-        return all(any(one == key or one.startswith(f"{key}.") for one in self.keys) for key in keys)
+        return all(any(stated == key or stated.startswith(f"{key}.") for stated in self.keys) for key in keys)
 
 
 def source_of(given: str) -> Source:
@@ -89,11 +89,11 @@ def _flat(data: object, prefix: str) -> Iterator[tuple[str, object]]:
 
 def _command(text: str, file: str) -> Source:
     """Return the command with most flags, and under them those that stand in arrays and variables."""
-    found = commands(text)
-    most = max(found, key=lambda one: (len(one.flags), len(one.words)), default=None)
+    lines = commands(text)
+    most = max(lines, key=lambda command: (len(command.flags), len(command.words)), default=None)
     if most is None or not (most.flags or "serve" in most.words):
         raise InputError("neither YAML, JSON or TOML with keys, nor a command with flags", file=file)
     flags: dict[str, object] = {}
-    for held in (command for command in found if command.words[:1] == [HELD]):
+    for held in (command for command in lines if command.words[:1] == [HELD]):
         flags |= held.flags
     return Source(file, "command", flags | most.flags, tuple(most.words))

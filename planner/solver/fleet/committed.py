@@ -34,11 +34,11 @@ def held(problem: Cover) -> Covered | None:
     alike = len(problem.needs) == 1 and not any(problem.spares) and not problem.ranges
     if not alike or problem.objective != "cost" or any(limit is not None for limit in limits):
         return None
-    if any(c.role != "whole" for c in problem.columns) or not all(one.linear for one in problem.supplies):
+    if any(c.role != "whole" for c in problem.columns) or not all(supply.linear for supply in problem.supplies):
         return None
     peak = max(problem.needs[0])
-    always = [one for one in problem.supplies if one.always]
-    hourly = [one for one in problem.supplies if not one.always]
+    always = [supply for supply in problem.supplies if supply.always]
+    hourly = [supply for supply in problem.supplies if not supply.always]
     by_hour, all_day = (_stairs(some, problem.columns, peak) for some in (hourly, always))
     if by_hour is None or all_day is None:
         return None
@@ -50,15 +50,15 @@ def held(problem: Cover) -> Covered | None:
         return None
     money = by_hour.money[np.minimum(step, len(by_hour.rate) - 1)] @ hours + all_day.money * int(hours.sum())
     at = int(np.flatnonzero(enough)[np.argmin(money[enough])])
-    nodes = {one.key: (int(count),) * len(hours) for one, count in zip(always, all_day.nodes[at], strict=True)}
+    nodes = {offer.key: (int(count),) * len(hours) for offer, count in zip(always, all_day.nodes[at], strict=True)}
     return Covered("optimal", {}, nodes, int(money[at]), int(money[at]))
 
 
 def _stairs(supplies: Sequence[Supply], columns: Sequence[Supplied], peak: int) -> _Stairs | None:
     """Return the staircase of any numbers of nodes of these supplies, up to the peak; none where there are too many."""
-    filled = {one.key: _filled(one, [c for c in columns if c.supply == one.key], peak) for one in supplies}
+    filled = {source.key: _filled(source, [c for c in columns if c.supply == source.key], peak) for source in supplies}
     # what costs more than to answer the peak from one supply is of no use
-    most = min((one.micro_usd(len(filled[one.key]) - 1) for one in supplies if filled[one.key][-1] >= peak),
+    most = min((source.micro_usd(len(filled[source.key]) - 1) for source in supplies if filled[source.key][-1] >= peak),
                default=None)
     stairs = _Stairs(np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros((1, 0), np.int64))
     for supply in supplies:

@@ -36,8 +36,8 @@ def cover(problem: Cover, settings: Settings = LIMITED) -> Covered:
         return _solved(problem, settings, lambda made: [*made.then(), *made.tidy()])
     strongest = replace(problem, columns=_strongest(problem.columns))
     together = any(supply.always for supply in problem.supplies) or problem.ranges
-    found = _day(strongest, settings) if together else _by_period(strongest, settings)
-    return found if found.value is None else _tidied(problem, found, settings)
+    covered = _day(strongest, settings) if together else _by_period(strongest, settings)
+    return covered if covered.value is None else _tidied(problem, covered, settings)
 
 
 def _of_one_kind(problem: Cover, settings: Settings) -> Covered:
@@ -45,16 +45,16 @@ def _of_one_kind(problem: Cover, settings: Settings) -> Covered:
     groups: dict[tuple[str, str], list[Supply]] = {}
     for supply in problem.supplies:
         groups.setdefault(problem.alike(supply), []).append(supply)
-    found: list[Covered] = []
+    covers: list[Covered] = []
     for supplies in groups.values():
         keys = {supply.key for supply in supplies}
         columns = tuple(column for column in problem.columns if column.supply in keys)
-        found.append(cover(replace(problem, columns=columns, supplies=tuple(supplies), one_provider=False,
+        covers.append(cover(replace(problem, columns=columns, supplies=tuple(supplies), one_provider=False,
                                    homogeneous=False), settings))
-    best = _better(*found)
+    best = _better(*covers)
     if best is None:
-        return Covered("infeasible" if all(one.status == "infeasible" for one in found) else "undecided")
-    open_bounds = [0 if one.status == "undecided" else one.bound for one in found]
+        return Covered("infeasible" if all(covered.status == "infeasible" for covered in covers) else "undecided")
+    open_bounds = [0 if covered.status == "undecided" else covered.bound for covered in covers]
     bound = min((bound for bound in open_bounds if bound is not None), default=best.bound)
     nothing = (0,) * len(problem.hours)
     return replace(best, status="optimal" if bound == best.value else "feasible", bound=bound,
@@ -99,8 +99,8 @@ def _together(problem: Cover, settings: Settings) -> Covered | None:
     whole = tuple(column for column in problem.columns if column.role == "whole")
     if not whole or len(whole) == len(problem.columns):
         return None
-    found = cover(replace(problem, columns=whole), settings)
-    return None if found.value is None else found
+    covered = cover(replace(problem, columns=whole), settings)
+    return None if covered.value is None else covered
 
 
 def _periods(problem: Cover, settings: Settings, known: Covered | None = None) -> list[Covered]:
@@ -113,8 +113,8 @@ def _periods(problem: Cover, settings: Settings, known: Covered | None = None) -
 
 def _better(*covers: Covered | None) -> Covered | None:
     """Return the best of those that are there."""
-    return min((one for one in covers if one is not None and one.value is not None),
-               key=lambda one: one.value or 0, default=None)
+    return min((covered for covered in covers if covered is not None and covered.value is not None),
+               key=lambda covered: covered.value or 0, default=None)
 
 
 def _by_period(problem: Cover, settings: Settings) -> Covered:
@@ -125,25 +125,25 @@ def _by_period(problem: Cover, settings: Settings) -> Covered:
         return Covered(ended)
     bounds = [part.bound or 0 for part in parts]
     bound = max(bounds) if problem.objective == "gpus" else sum(bounds)
-    found = _joined(problem, parts, bound)
-    return _again(problem, found, settings) if problem.objective == "gpus" else found
+    covered = _joined(problem, parts, bound)
+    return _again(problem, covered, settings) if problem.objective == "gpus" else covered
 
 
 def _day(problem: Cover, settings: Settings) -> Covered:
     """Return the cover of a day with something that is decided for all of it."""
     decided = held(problem)
     if decided is not None:
-        found = _again(problem, decided, settings)
-        if found.status == "optimal" and found.replicas:
-            return found
+        covered = _again(problem, decided, settings)
+        if covered.status == "optimal" and covered.replicas:
+            return covered
     rented = _rented(problem, settings)
-    found = _solved(problem, settings, lambda made: made.then()[:1], rented)
-    return found if found.value is None else _again(problem, found, settings)
+    covered = _solved(problem, settings, lambda made: made.then()[:1], rented)
+    return covered if covered.value is None else _again(problem, covered, settings)
 
 
 def _rented(problem: Cover, settings: Settings) -> Covered | None:
     """Return the cover by what is rented by the hour alone, which is soon found."""
-    hourly = {one.key for one in problem.supplies if not one.always}
+    hourly = {supply.key for supply in problem.supplies if not supply.always}
     columns = tuple(column for column in problem.columns if column.supply in hourly)
     return None if problem.ranges or not columns else _by_period(replace(problem, columns=columns), settings)
 
@@ -160,10 +160,10 @@ def _again(problem: Cover, known: Covered, settings: Settings) -> Covered:
     parts = _periods(eased, settings, known)
     if any(part.value is None for part in parts):
         return known
-    found = _joined(problem, parts, known.bound)
+    covered = _joined(problem, parts, known.bound)
     if not known.replicas:
-        return found
-    return min(found, known, key=lambda one: (one.worth(problem), sum(one.costs(problem))))
+        return covered
+    return min(covered, known, key=lambda either: (either.worth(problem), sum(either.costs(problem))))
 
 
 def _period(problem: Cover, at: int, known: Covered | None = None) -> Cover:
@@ -172,8 +172,8 @@ def _period(problem: Cover, at: int, known: Covered | None = None) -> Cover:
     if known is not None:
         kept = {supply.key: max(known.nodes[supply.key]) for supply in supplies if supply.always}
         if budget is not None:
-            budget -= sum(one.micro_usd(kept[one.key]) for one in supplies if kept.get(one.key))
-        supplies = tuple(_held(one, kept[one.key]) if one.always else one for one in supplies)
+            budget -= sum(supply.micro_usd(kept[supply.key]) for supply in supplies if kept.get(supply.key))
+        supplies = tuple(_held(supply, kept[supply.key]) if supply.always else supply for supply in supplies)
         if problem.ranges:
             active = {c.service for c in columns if max(known.replicas[c.key])}
             columns = tuple(column for column in columns if column.service in active)
@@ -189,21 +189,21 @@ def _held(supply: Supply, nodes: int) -> Supply:
 def _joined(problem: Cover, parts: Sequence[Covered], bound: int) -> Covered:
     """Return the covers of all periods as one of the day."""
     replicas = {c.key: tuple(part.replicas.get(c.key, (0,))[0] for part in parts) for c in problem.columns}
-    nodes = {one.key: tuple(part.nodes[one.key][0] for part in parts) for one in problem.supplies}
-    found = Covered("feasible", replicas, nodes)
-    value = found.worth(problem)
-    return replace(found, status="optimal" if value == bound else "feasible", value=value, bound=bound)
+    nodes = {supply.key: tuple(part.nodes[supply.key][0] for part in parts) for supply in problem.supplies}
+    covered = Covered("feasible", replicas, nodes)
+    value = covered.worth(problem)
+    return replace(covered, status="optimal" if value == bound else "feasible", value=value, bound=bound)
 
 
-def _tidied(problem: Cover, found: Covered, settings: Settings) -> Covered:
+def _tidied(problem: Cover, covered: Covered, settings: Settings) -> Covered:
     """Return a cover as good in every period with as few layouts as are soon found, those listed first."""
     made = CoverModel(problem)
-    found = replace(found, replicas={c.key: found.replicas.get(c.key, (0,) * len(problem.hours))
+    covered = replace(covered, replicas={c.key: covered.replicas.get(c.key, (0,) * len(problem.hours))
                                      for c in problem.columns})
-    made.hold(found)
-    made.hint(found)
+    made.hold(covered)
+    made.hint(covered)
     limit = min(TIDYING, TIDYING if settings.deterministic_limit is None else settings.deterministic_limit)
     ending = run(made.model, made.tidy_at_once(), replace(settings, deterministic_limit=limit))
     if ending.value is None:
-        return found
-    return replace(made.read(ending, ending), status=found.status, value=found.value, bound=found.bound)
+        return covered
+    return replace(made.read(ending, ending), status=covered.status, value=covered.value, bound=covered.bound)

@@ -54,9 +54,9 @@ class CoverModel:
             return [1] * len(self.problem.needs)
         active = [self.model.new_bool_var(f"active[{at}]") for at in range(len(self.problem.needs))]
         classes: dict[tuple[int, int], list[cp_model.IntVar]] = defaultdict(list)
-        for one, (of, first, last) in zip(active, self.problem.ranges, strict=True):
+        for variable, (of, first, last) in zip(active, self.problem.ranges, strict=True):
             for number in range(first, last + 1):
-                classes[of, number].append(one)
+                classes[of, number].append(variable)
         for choice in classes.values():
             self.model.add_exactly_one(choice)
         for column in self.problem.columns:
@@ -239,6 +239,6 @@ class CoverModel:
 
     def read(self, ending: Ending, first: Ending) -> Covered:
         """Return the cover that a solve found, with the proof of `first`, which minimized what the question does."""
-        replicas, nodes = ({key: tuple(ending.read(v) for v in values) for key, values in found.items()}
-                           for found in (self.replicas, self.nodes))
+        replicas, nodes = ({key: tuple(ending.read(v) for v in values) for key, values in variables.items()}
+                           for variables in (self.replicas, self.nodes))
         return Covered(first.status, replicas, nodes, first.value, first.bound)

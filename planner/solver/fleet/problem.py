@@ -44,7 +44,7 @@ class Choice(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class FleetLimits:
     """What a run must keep, in the solver's quanta; none is no limit. GPUs and nodes are limits of the columns."""
 
     deadline_us: int | None = None
@@ -62,7 +62,7 @@ class RunProblem:
     columns: tuple[Column, ...]
     offers: tuple[FleetOffer, ...]
     objective: Goal = "cost"
-    limits: Limits = Limits()
+    limits: FleetLimits = FleetLimits()
 
     def __post_init__(self) -> None:
         """Refuse keys that name two things: the last tie-break would not be unique."""

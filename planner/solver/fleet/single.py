@@ -15,14 +15,14 @@ def single(problem: RunProblem, open_bound: int | None) -> Solution:
     """
     if not problem.columns:
         return Solution("infeasible" if open_bound is None else "undecided", bound=open_bound)
-    found = best_run(problem)
-    if found.value is None or found.bound is None:
-        raise RuntimeError(f"the fleet model ended {found.status} over {len(problem.columns)} columns that fit")
-    if wrong := check_run(problem, found):
+    solution = best_run(problem)
+    if solution.value is None or solution.bound is None:
+        raise RuntimeError(f"the fleet model ended {solution.status} over {len(problem.columns)} columns that fit")
+    if wrong := check_run(problem, solution):
         raise RuntimeError(f"an independent check contradicts the solver: {wrong[0]}")
-    if open_bound is None or open_bound >= found.value:
-        return found
-    return replace(found, status="feasible", bound=open_bound)
+    if open_bound is None or open_bound >= solution.value:
+        return solution
+    return replace(solution, status="feasible", bound=open_bound)
 
 
 def best_run(problem: RunProblem) -> Solution:

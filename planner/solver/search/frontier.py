@@ -68,8 +68,8 @@ class Search:
         self.levels = offers(question, space) if only is None else (only,)
         self.bounding = Bounding(question, self.pricing, self.levels, space.flash, self.out)
         self.kept: dict[int, Keeping] = {}
-        for one in known if job.timed else map(beaten_by_fewer, known):
-            self.kept.setdefault(one.column.candidate, self.leaders(np.zeros(0, np.int64))).offer(one)
+        for staged in known if job.timed else map(beaten_by_fewer, known):
+            self.kept.setdefault(staged.column.candidate, self.leaders(np.zeros(0, np.int64))).offer(staged)
         self.sieve = Sieve(space, self.bounding, self.kept, end, effort, floors)
         self.runs: dict[int, Run] = {}
         self.batches: list[Batch] = []

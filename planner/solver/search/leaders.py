@@ -25,7 +25,7 @@ class Keeping(Protocol):
     def end(self) -> Key | None:
         """The first parts of a key behind which nothing is of interest; none while something may be."""
 
-    def offer(self, found: StagedLayout) -> None:
+    def offer(self, staged: StagedLayout) -> None:
         """Take a staged layout into account."""
 
     def passes(self, size: int, entry: Key) -> bool:
@@ -53,12 +53,12 @@ class Leaders:
     by_size: dict[int, list[Key]] = field(default_factory=dict)
     best: list[Key] = field(default_factory=list)
 
-    def offer(self, found: StagedLayout) -> None:
+    def offer(self, staged: StagedLayout) -> None:
         """Take a staged layout into account."""
-        mine = self.by_size.setdefault(found.column.gpus, [])
-        insort(mine, found.key)
+        mine = self.by_size.setdefault(staged.column.gpus, [])
+        insort(mine, staged.key)
         del mine[self.each:]
-        self.best = sorted(one for keys in self.by_size.values() for one in keys)[:self.count]
+        self.best = sorted(key for keys in self.by_size.values() for key in keys)[:self.count]
 
     @property
     def end(self) -> Key | None:
@@ -86,10 +86,10 @@ def _at_most(keys: Keys, key: Key) -> Mask:
     """Say which rows' objective, cost and time do not lie behind those of a key."""
     first, cents, micros = key[:SORTED]
     level = (keys.first == first) & ((keys.cents < cents) | ((keys.cents == cents) & (keys.micros <= micros)))
-    found: Mask = (keys.first < first) | level
-    return found
+    passes: Mask = (keys.first < first) | level
+    return passes
 
 
-def beaten_by_fewer(found: StagedLayout) -> StagedLayout:
+def beaten_by_fewer(staged: StagedLayout) -> StagedLayout:
     """Return a layout as one that only fewer GPUs beat, where nothing else counts."""
-    return replace(found, key=(found.key[0] - 1, *found.key[1:]))
+    return replace(staged, key=(staged.key[0] - 1, *staged.key[1:]))

@@ -38,13 +38,14 @@ class Nearest:
     host: Miss | None = None
     """By what share host memory or flash is too small for a layout that GPUs hold."""
 
-    def take(self, found: Nearest) -> None:
+    def take(self, other: Nearest) -> None:
         """Keep the nearer of each; of equals on several candidates, that of the first."""
-        self.gpu, self.host = _nearer(self.gpu, found.gpu), _nearer(self.host, found.host)
+        self.gpu, self.host = _nearer(self.gpu, other.gpu), _nearer(self.host, other.host)
 
 
 def _nearer(*misses: Miss | None) -> Miss | None:
-    return min((one for one in misses if one is not None), key=lambda one: (one[0], one[1]["candidate"]), default=None)
+    return min((miss for miss in misses if miss is not None), key=lambda miss: (miss[0], miss[1]["candidate"]),
+               default=None)
 
 
 def nearest(question: Question, grid: Grid, effort: Effort = UNLIMITED) -> Nearest:

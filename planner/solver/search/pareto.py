@@ -42,14 +42,14 @@ class Staircase:
         """No key ends the search: a dearer row may always be better in another measure."""
         return None
 
-    def offer(self, found: StagedLayout) -> None:
+    def offer(self, staged: StagedLayout) -> None:
         """Take a staged layout into account."""
-        point = self._point(entry_of(found))
+        point = self._point(entry_of(staged))
         if self.points and self._beaten(np.array([point]))[0]:
             return
-        kept = {old: one for old, one in self.points.items()
+        kept = {old: layout for old, layout in self.points.items()
                 if not all(a <= b for a, b in zip(point, old, strict=True))}
-        self.points = kept | {point: found}
+        self.points = kept | {point: staged}
         self._table = np.array(list(self.points), np.int64)
 
     def passes(self, size: int, entry: Key) -> bool:
@@ -73,10 +73,10 @@ class Staircase:
         return beaten
 
 
-def entry_of(found: StagedLayout) -> Key:
+def entry_of(staged: StagedLayout) -> Key:
     """Return the measures of a staged layout in the places of `Keys.entry`."""
-    column = found.column
-    return (found.key[0], found.cents, column.duration_us, column.gpus, column.energy_wh)
+    column = staged.column
+    return (staged.key[0], staged.cents, column.duration_us, column.gpus, column.energy_wh)
 
 
 def pareto(question: Question, space: Space, job: Job, source: Source, measures: Sequence[Goal],
@@ -89,12 +89,12 @@ def pareto(question: Question, space: Space, job: Job, source: Source, measures:
     """
     stairs = Staircase(tuple(measures))
     frontier = Search(question, space, job, effort, leaders=lambda sizes: stairs, known=known).run(source)
-    for found in stairs.points.values():
-        if any(found is one for one in known):
+    for staged in stairs.points.values():
+        if any(staged is layout for layout in known):
             continue
-        batch = found.batch
-        problem = staging_problem(question, batch.rows, batch.time, batch.memory, found.row)
-        if wrong := check_staging(problem, found.staged):
+        batch = staged.batch
+        problem = staging_problem(question, batch.rows, batch.time, batch.memory, staged.row)
+        if wrong := check_staging(problem, staged.staged):
             raise RuntimeError(f"an independent check contradicts the solver: {wrong[0]}")
     return [stairs.points[point] for point in sorted(stairs.points)], frontier
 
@@ -113,14 +113,15 @@ def shared(question: Question, space: Space, job: Job, source: Source, least_us:
         return stairs[-1]
 
     frontier = Search(question, space, job, effort, leaders=one_more, apart=False).run(source)
-    frontier.found = [one for stair in stairs for _, one in sorted(stair.points.items())]
+    frontier.found = [point for stair in stairs for _, point in sorted(stair.points.items())]
     return frontier
 
 
 def parse_measures(names: Iterable[str]) -> tuple[Goal, ...]:
     """Return the measures meant by `cost, days, gpus, energy`. Raises ValueError."""
     known: dict[str, Goal] = {"cost": "cost", "days": "time", "time": "time", "gpus": "gpus", "energy": "energy"}
-    found = [name.strip().lower() for name in names]
-    if len(found) < 2 or any(name not in known for name in found) or len({known.get(n) for n in found}) < len(found):
-        raise ValueError(f"{','.join(found)}: expected two or more of cost, days, gpus, energy, each once")
-    return tuple(known[name] for name in found)
+    measures = [name.strip().lower() for name in names]
+    if (len(measures) < 2 or any(name not in known for name in measures)
+            or len({known.get(name) for name in measures}) < len(measures)):
+        raise ValueError(f"{','.join(measures)}: expected two or more of cost, days, gpus, energy, each once")
+    return tuple(known[name] for name in measures)

@@ -32,7 +32,7 @@ def simplest(question: Question, facts: Facts, job: Job, best: StagedLayout, kno
     OutOfTime where the effort ends before that is known.
     """
     most = int(best.key[0] * (1 + tolerance))
-    near = sorted({one.column.candidate for one in known if one.key[0] <= most})
+    near = sorted({staged.column.candidate for staged in known if staged.key[0] <= most})
     space = replace(facts.space, only={**facts.space.only, "candidate": tuple(near)})
     tied = Search(question, space, job, effort, end=(most, maxsize, maxsize)).reaching(
         grid_source(Grid(replace(facts, space=space))), most)
@@ -46,7 +46,7 @@ def simplest(question: Question, facts: Facts, job: Job, best: StagedLayout, kno
             account = Search(question, space, job, effort, only=level).run(alike)
             if account.open_bound is not None and not account.interrupted:
                 raise OutOfTime
-            within += [one for one in account.found if one.key[0] <= most]
+            within += [staged for staged in account.found if staged.key[0] <= most]
         if within:
-            return min(within, key=lambda one: one.key)
+            return min(within, key=lambda staged: staged.key)
     return best

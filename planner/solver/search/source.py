@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from planner.layouts.enumerate import Block, Grid, Wanted
+from planner.layouts.enumerate import Grid, StemBlock, Wanted
 from planner.layouts.table import Layouts, Mask, joined
 
 
@@ -20,7 +20,7 @@ class Source:
     work, and may end them by raising.
     """
 
-    stems: Callable[[Callable[[], None], Wanted | None], Iterable[Block]]
+    stems: Callable[[Callable[[], None], Wanted | None], Iterable[StemBlock]]
     grow: Callable[[Layouts], Layouts]
     points: int
     stages: Callable[[Layouts], Iterable[tuple[int, Mask]]]
@@ -40,7 +40,8 @@ def grid_source(grid: Grid, dropped: Collection[int] = ()) -> Source:
 
 def table_source(layouts: Layouts) -> Source:
     """Return rows that are grown already, by candidate."""
-    alike = [Block([int(one)], layouts.take(layouts.candidate == one), False) for one in np.unique(layouts.candidate)]
+    alike = [StemBlock([int(one)], layouts.take(layouts.candidate == one), False)
+             for one in np.unique(layouts.candidate)]
 
     def without(dropped: Collection[int]) -> tuple[Source, int]:
         left = np.flatnonzero(~np.isin(layouts.candidate, list(dropped)))

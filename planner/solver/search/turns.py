@@ -18,14 +18,14 @@ def in_turn(space: Space, job: Job, floors: Floors) -> list[tuple[float, ...]]:
     every = tuple(map(float, domain("candidate", space)))
     if job.objective != "cost" or not job.timed or len(every) <= SHOWN:
         return [every]
-    order = sorted(every, key=lambda one: (int(one) in floors.least, floors.least.get(int(one)), one))
+    order = sorted(every, key=lambda at: (int(at) in floors.least, floors.least.get(int(at)), at))
     return [tuple(sorted(order[at:at + SHOWN])) for at in range(0, len(order), SHOWN)]
 
 
 def cut_off(job: Job, known: Sequence[StagedLayout]) -> Key | None:
     """Return the key behind which no candidate is shown, by what is known of each; none where all are of interest."""
     best: dict[int, Key] = {}
-    for one in known:
-        best[one.column.candidate] = min(one.key, best.get(one.column.candidate, one.key))
+    for staged in known:
+        best[staged.column.candidate] = min(staged.key, best.get(staged.column.candidate, staged.key))
     # beside the cheapest, the fastest or smallest are shown with what is cheaper still
     return sorted(best.values())[SHOWN - 1] if job.objective == "cost" and len(best) >= SHOWN else None

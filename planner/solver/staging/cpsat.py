@@ -50,8 +50,8 @@ def solve_cpsat(problem: StagingProblem, hint: Staged | None = None,
     if ending.value is None:
         return CpsatStaging(ending.status, None, ending.bound)
     rows: list[Modes] = [(ending.read(a), ending.read(b), ending.read(c)) for a, b, c in variables.counts]
-    found = staged(problem, tuple(rows))
-    return CpsatStaging(ending.status, found, ending.bound)
+    layout = staged(problem, tuple(rows))
+    return CpsatStaging(ending.status, layout, ending.bound)
 
 
 def _variables(problem: StagingProblem, model: cp_model.CpModel) -> Variables:

@@ -5,7 +5,7 @@ import pytest
 
 import planner
 from planner.errors import InputError
-from planner.physics.serving.adapters import Adapters
+from planner.physics.serving.adapters import AdapterSlots
 
 ASKED = {"model": "llama-3.1-8b", "input": 1000, "output": 200, "concurrency": 32}
 QKV, OUT, UP, DOWN = (4096, 6144, 3), (4096, 4096, 1), (4096, 28672, 2), (14336, 4096, 1)
@@ -43,7 +43,7 @@ def test_steps_take_longer_by_starts_and_by_what_is_read():
 def test_how_many_are_asked_for_is_as_drawn():
     drawn = np.random.default_rng(0).integers(0, 8, (4000, 12))
     seen = np.mean([len(set(row)) for row in drawn.tolist()])
-    assert Adapters(8, 16).asked_for(np.array([12.0]))[0] == pytest.approx(seen, rel=0.02)
+    assert AdapterSlots(8, 16).asked_for(np.array([12.0]))[0] == pytest.approx(seen, rel=0.02)
 
 
 def test_experts_have_adapters_each():
@@ -54,7 +54,8 @@ def test_experts_have_adapters_each():
 
 
 @pytest.mark.parametrize(("more", "said"), [
-    ({"lora_rank": 16}, "lora_rank is of adapters"), ({"adapters": 4, "engine": "llama-cpp"}, "does not run requests"),
+    ({"lora_rank": 16}, "lora_rank applies to adapters"),
+    ({"adapters": 4, "engine": "llama-cpp"}, "does not run requests"),
     ({"adapters": 0}, "greater than 0|at least|above")])
 def test_what_has_no_effect_is_refused(more, said):
     with pytest.raises(InputError, match=said):

@@ -4,7 +4,7 @@ import pytest
 
 import planner
 from planner.errors import InputError
-from planner.simulate.fleet import Group, simulate
+from planner.simulate.fleet import ReplicaGroup, simulate
 from planner.simulate.outcome import merged
 from planner.simulate.steps import ReplicaKind
 from planner.simulate.trace import Lengths, synthetic
@@ -29,7 +29,7 @@ def test_the_most_users_are_held_and_more_are_not():
 
 
 @pytest.mark.parametrize(("asked", "said"), [
-    ({"think": "5 s", "rate": 3}, "think is of users, and rate is given"),
+    ({"think": "5 s", "rate": 3}, "think applies to users, but rate is given"),
     ({"think": "5 s"}, "give users, or objective: users"),
     ({"objective": "users"}, "objective: users has no end without a limit"),
     ({"objective": "users", "gpus": 2, "users": 5}, "leave workload.users out"),
@@ -68,7 +68,7 @@ def test_a_step_of_what_only_reads_is_a_prompts():
 
 def test_nobody_is_busy_where_all_are_rejected():
     trace = synthetic(10, (Lengths(500), Lengths(5)), count=4)
-    nobody = simulate(trace, [Group(ReplicaKind(STEPS, kv_tokens=100, max_batch=4))])
+    nobody = simulate(trace, [ReplicaGroup(ReplicaKind(STEPS, kv_tokens=100, max_batch=4))])
     assert nobody.rejected.all()
     assert merged([nobody, nobody]).busy_share == 0
 

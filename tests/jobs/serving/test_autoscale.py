@@ -8,7 +8,7 @@ import pytest
 
 import planner
 from planner.errors import InputError
-from planner.jobs.serving.autoscale import Schedule, of_a_day, of_a_trace
+from planner.jobs.serving.autoscale import ReplicaSchedule, of_a_day, of_a_trace
 from planner.simulate.trace import Trace
 from tests.jobs.serving.cases import solved
 
@@ -25,7 +25,7 @@ def test_no_schedule_of_one_replica_takes_less(startup):
     for needed in product((0, 1), repeat=8):
         if not any(needed):
             continue
-        made = Schedule(np.array([needed]), 1.0).kept(startup)
+        made = ReplicaSchedule(np.array([needed]), 1.0).kept(startup)
         least = min(one for there in product((0, 1), repeat=8) if (one := paid(needed, there, startup)) is not None)
         found = made.summed([1], startup, None).mean_gpus * 8
         # what is there at the beginning did not start, so that being there from the first part on may be cheaper

@@ -5,7 +5,7 @@ import pytest
 
 import planner
 from planner.errors import InputError
-from planner.simulate.fleet import Group, simulate
+from planner.simulate.fleet import ReplicaGroup, simulate
 from planner.simulate.steps import ReplicaKind
 from planner.simulate.trace import Lengths, synthetic, thinking
 from tests.simulate.test_replica import STEPS
@@ -43,7 +43,8 @@ def test_more_users_and_less_thinking_cost_no_less():
 
 def test_a_closed_loop_never_has_more_requests_in_flight_than_users():
     trace = synthetic(1, (Lengths(80, 1), Lengths(40, 1)), count=500, seed=1)
-    found = simulate(trace, [Group(ReplicaKind(STEPS, 3000, 64, 128, block=16))], users=thinking(7, 0.5, len(trace)))
+    found = simulate(trace, [ReplicaGroup(ReplicaKind(STEPS, 3000, 64, 128, block=16))],
+                     users=thinking(7, 0.5, len(trace)))
     ends = found.arrival + found.e2e
     there = [int(((found.arrival <= at) & (ends > at)).sum()) for at in found.arrival]
     assert max(there) <= 7

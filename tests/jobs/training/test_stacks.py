@@ -12,7 +12,7 @@ from planner.catalog.stack import Stack
 from planner.errors import InputError
 from planner.jobs.job import Change
 from planner.jobs.kinds import question_of
-from planner.jobs.solved import Question, solve
+from planner.jobs.solved import ResolvedScenario, solve
 from planner.jobs.training.in_use import stacks_of
 from planner.jobs.training.stacks import ByStack
 from planner.scenario.load import load_scenario, to_yaml
@@ -44,7 +44,7 @@ def toys(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
     return Catalog([folder])
 
 
-def asked(toys: Catalog, stack: str, objective: str, gigabytes: float, budget: str) -> Question:
+def asked(toys: Catalog, stack: str, objective: str, gigabytes: float, budget: str) -> ResolvedScenario:
     """The toy on two kinds of nodes whose GPUs have so much less memory."""
     scenario, _ = load_scenario(None, {
         "workload.model": "toy-stacks", "workload.method": "full", "workload.tokens": "3G", "workload.stack": stack,

@@ -7,7 +7,7 @@ import planner
 from planner.answer.assignment import SECONDS_PER_DAY
 from planner.catalog.load import data_root
 from planner.catalog.residuals import Residual
-from planner.catalog.whole_runs import Added
+from planner.catalog.whole_runs import AddedShare
 from planner.jobs.kinds import question_of
 from planner.jobs.solved import solve
 from planner.physics.training.whole import run_quantile
@@ -42,7 +42,7 @@ def upper(confidence):
 
 @pytest.mark.parametrize("confidence", [0.05, 0.5, 0.9, 0.95])
 def test_the_product_is_that_of_draws(confidence):
-    added, rng = Added(weight=12, total=1.5), np.random.default_rng(1)
+    added, rng = AddedShare(weight=12, total=1.5), np.random.default_rng(1)
     levels = rng.random((2, 400_000))
     steps = np.interp(levels[0], [0, 0.05, 0.1, 0.5, 0.9, 0.95, 1], [0.9, 0.9, 0.93, 1.0, 1.08, 1.12, 1.16])
     drawn = np.quantile(steps * (1 + added.total * ((1 - levels[1]) ** (-1 / added.weight) - 1)), confidence)

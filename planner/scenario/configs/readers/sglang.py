@@ -9,8 +9,8 @@ from planner.scenario.configs.source import Source
 
 def tells(source: Source) -> bool:
     """Say whether it is one, by the program or the container that is started."""
-    words = [*source.words, *(str(one) for value in source.keys.values()
-                              for one in (value if isinstance(value, list) else [value]))]
+    words = [*source.words, *(str(word) for value in source.keys.values()
+                              for word in (value if isinstance(value, list) else [value]))]
     return source.form == "command" and any(word.startswith(("sglang", "lmsysorg/sglang")) for word in words)
 
 

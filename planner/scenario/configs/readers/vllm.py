@@ -11,8 +11,8 @@ SERVERS = ("vllm.entrypoints.openai.api_server", "vllm/vllm-openai")
 
 def tells(source: Source) -> bool:
     """Say whether it is one, by the program or the container that is started."""
-    words = [*source.words, *(str(one) for value in source.keys.values()
-                              for one in (value if isinstance(value, list) else [value]))]
+    words = [*source.words, *(str(word) for value in source.keys.values()
+                              for word in (value if isinstance(value, list) else [value]))]
     return source.form == "command" and ("vllm" in words or any(word.startswith(SERVERS) for word in words))
 
 

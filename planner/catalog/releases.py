@@ -1,0 +1,48 @@
+"""Which release of each stack launch files are written for, what installs it, and its image: all in one place."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from planner.catalog.sourced import AsOf, Sourced
+from planner.errors import UnknownName
+from planner.yaml_io import Frozen
+
+
+class Target(Frozen):
+    """A program that launch files start."""
+
+    work: Literal["training", "serving"]
+    package: str
+    """On the package index, or the name of its program."""
+    release: str
+    stacks: tuple[str, ...] = ()
+    """Stacks or engines of the catalog that it is."""
+    image: str | None = None
+    """Container with it, or with what it needs; pinned."""
+    only: dict[str, tuple[str | Annotated[float, Field(ge=0, le=10**6)], ...]] = Field(default={})
+    """Axis of a layout -> the values that it can be told, where these are not all that its stack has."""
+    install: tuple[str, ...] = ()
+    """Lines of a shell that install it."""
+    source: str = Field(min_length=3)
+    as_of: AsOf
+
+
+class Releases(Sourced):
+    """The table of targets, and the stacks that have none."""
+
+    targets: dict[str, Target]
+    nothing: dict[str, str] = Field(default={})
+    """Stack -> why there is nothing to write for it."""
+
+    def target(self, name: str) -> Target:
+        """Return a target by name; raises UnknownName."""
+        if name not in self.targets:
+            raise UnknownName("target", name, self.targets)
+        return self.targets[name]
+
+    def of_stack(self, stack: str) -> list[str]:
+        """Return the targets that are a stack or engine, the usual one first."""
+        return [name for name, target in self.targets.items() if stack in target.stacks]

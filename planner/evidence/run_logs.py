@@ -1,0 +1,150 @@
+"""Logs of training runs as rows of evidence, with the plan that started them beside the log.
+
+Megatron-LM, torchtitan and DeepSpeed print a line a step; Hugging Face's Trainer writes `trainer_state.json`. None says
+what ran, which `plan.json` in the same folder does. Formats: megatron/training/training.py (training_log), torchtitan
+components/metrics.py, deepspeed/utils/timer.py (ThroughputTimer), transformers TrainerState.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from statistics import median
+
+from pydantic import ValidationError
+
+from planner.answer.assignment import TrainingAssignment
+from planner.answer.schema import Plan
+from planner.errors import InputError
+from planner.text_io import read_text
+
+Cells = dict[str, str]
+PLAN = "plan.json"
+WARMING = 0.1
+"""Share of the steps, at least one where there are several, that is left out: kernels are chosen, caches filled."""
+_MB, _GB = 2**20, 2**30
+
+
+def run_rows(text: str, path: Path) -> list[Cells] | None:
+    """Return the one run of a log as cells; none where the text is no log of a run. Raises InputError.
+
+    The plan is read from `plan.json` beside the log.
+    """
+    for reader in (_megatron, _torchtitan, _deepspeed, _trainer):
+        steps = list(reader(text))
+        if steps:
+            return [_row(steps, path)]
+    return None
+
+
+def _row(steps: list[Mapping[str, float]], path: Path) -> Cells:
+    placed = _plan_beside(path)
+    kept = steps[max(1, round(len(steps) * WARMING)):] if len(steps) > 1 else steps
+    found = {name: [step[name] for step in kept if name in step]
+             for name in ("step_time_s", "tokens_per_s_per_gpu", "samples_per_s")}
+    tokens = (placed.global_batch or 0) * (placed.sequence_length or 0)
+    seconds = median(found["step_time_s"]) if found["step_time_s"] else None
+    if found["samples_per_s"] and placed.global_batch:
+        seconds = placed.global_batch / median(found["samples_per_s"])
+    if found["tokens_per_s_per_gpu"]:
+        seconds = tokens / median(found["tokens_per_s_per_gpu"]) / placed.gpus
+    if not seconds:
+        raise InputError("no step time in it", file=str(path))
+    memory = max((step["peak_gib"] for step in steps if "peak_gib" in step), default=None)
+    measured = {"step_time_s": f"{seconds:.6g}", "tokens_per_s_per_gpu": f"{tokens / seconds / placed.gpus:.6g}"}
+    if memory is not None:
+        kind = "reserved" if any("reserved" in step for step in steps) else "allocated"
+        measured |= {"peak_mem_gib": f"{memory:.5g}", "mem_kind": kind}
+    return {"id": path.stem, **_ran(placed), **measured}
+
+
+def _plan_beside(path: Path) -> TrainingAssignment:
+    """Return the training job of `plan.json` in the folder of a log. Raises InputError."""
+    beside = path.with_name(PLAN)
+    if not beside.exists():
+        raise InputError(f"a log does not say what ran: expected {PLAN}, as planner launch writes it, in the same "
+                         "folder", file=str(path))
+    text = read_text(beside)
+    for read in (TrainingAssignment.model_validate_json, _first):
+        try:
+            return read(text)
+        except (ValidationError, IndexError):
+            continue
+    raise InputError("expected the plan of a training job, as planner launch writes it", file=str(beside))
+
+
+def _first(text: str) -> TrainingAssignment:
+    placed = Plan.model_validate_json(text).assignments[0]
+    return TrainingAssignment.model_validate(placed.model_dump())
+
+
+def _ran(placed: TrainingAssignment) -> Cells:
+    """Return what a plan says of a run, by the columns of evidence."""
+    layout, out = placed.layout, placed.layout.offload
+    sharding = {0: "none", 1: "zero1", 2: "zero2", 3: "zero3/fsdp"}[layout.zero]
+    cells: dict[str, object] = {
+        "source": "own run", "source_detail": "planner launch", "framework": placed.stack, "model": placed.model,
+        "method": None if placed.method == "pretrain" else placed.method, "gpu": placed.gpu, "gpus": placed.gpus,
+        "gpus_per_node": placed.gpus // placed.nodes,
+        "seq_len": placed.sequence_length, "global_batch_seqs": placed.global_batch, "micro_batch": layout.micro_batch,
+        "tp": layout.tp, "pp": layout.pp, "vpp": layout.vpp, "cp": layout.cp, "ep": layout.ep, "dp": layout.dp,
+        "sharding": sharding, "seq_parallel": "yes" if layout.sequence_parallel else "no",
+        "recompute": layout.recompute, "precision": layout.precision, "stated": "yes", "packed": "yes",
+        "offload_optimizer": out.optimizer, "offload_parameters": out.parameters,
+        "offload_activations": out.activations}
+    return {name: str(value) for name, value in cells.items() if value is not None and value != 0.0}
+
+
+def _figure(text: str) -> float | None:
+    try:
+        return float(text.strip().split()[0].replace(",", ""))
+    except (ValueError, IndexError):
+        return None
+
+
+def _megatron(text: str) -> Iterator[Mapping[str, float]]:
+    """Yield a line of every logged iteration: `elapsed time per iteration (ms)`, and the peaks of memory."""
+    for line in text.splitlines():
+        parts = {name.strip(): value for name, _, value in (part.partition(":") for part in line.split("|"))}
+        if (took := _figure(parts.get("elapsed time per iteration (ms)", ""))) is not None:
+            yield {"step_time_s": took / 1e3}
+        elif (peak := _figure(parts.get("max reserved", ""))) is not None:
+            yield {"peak_gib": peak * _MB / _GB, "reserved": 1}
+
+
+def _after(line: str, name: str) -> float | None:
+    return _figure(line.partition(name)[2])
+
+
+def _torchtitan(text: str) -> Iterator[Mapping[str, float]]:
+    """Yield `step: 10 loss: .. memory: 43.2GiB(54%) tps: 5,678` of one rank; tokens/s are of a GPU."""
+    for line in text.splitlines():
+        plain = "".join(part.partition("m")[2] if at else part for at, part in enumerate(line.split("\x1b[")))
+        speed = _after(plain, "tps:")
+        if "step:" in plain and speed is not None:
+            held = _figure(plain.partition("memory:")[2].partition("GiB")[0])
+            yield {"tokens_per_s_per_gpu": speed, **({} if held is None else {"peak_gib": held, "reserved": 1})}
+
+
+def _deepspeed(text: str) -> Iterator[Mapping[str, float]]:
+    """Yield `global_step=10, .. CurrSamplesPerSec=12.1, .. MaxMemAllocated=40.2GB`."""
+    for line in text.splitlines():
+        if (speed := _after(line, "CurrSamplesPerSec=")) is not None:
+            held = _figure(line.partition("MaxMemAllocated=")[2].partition("GB")[0])
+            yield {"samples_per_s": speed, **({} if held is None else {"peak_gib": held})}
+
+
+def _trainer(text: str) -> Iterator[Mapping[str, float]]:
+    """Yield the summary of a Trainer's run, `train_steps_per_second`, which ends its `log_history`."""
+    if text.lstrip()[:1] != "{":
+        return
+    try:
+        state = json.loads(text)
+    except ValueError:
+        return
+    history = state.get("log_history") if isinstance(state, dict) else None
+    for entry in history if isinstance(history, list) else ():
+        steps = entry.get("train_steps_per_second") if isinstance(entry, dict) else None
+        if isinstance(steps, int | float) and steps > 0:
+            yield {"step_time_s": 1 / float(steps)}

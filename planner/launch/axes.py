@@ -1,0 +1,82 @@
+"""What a target says of each axis of a layout: its settings, or that it cannot be said. Nothing is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
+
+from planner.errors import InputError
+from planner.launch.work import Work
+
+Settings = Mapping[str, object]
+"""Key of a stack's config (dotted where it nests, with its file before a colon where there are several) -> value."""
+
+
+@dataclass(frozen=True, slots=True)
+class No:
+    """What a target cannot be told, and the nearest that it can: values of `--layout`, or of a flag (`--optimizer`)."""
+
+    reason: str
+    instead: Mapping[str, object] = field(default_factory=dict)
+
+
+class Told(Protocol):
+    """What a target is told of: a training job, or replicas of a service."""
+
+    @property
+    def target(self) -> str:
+        """What starts it."""
+
+    def value(self, axis: str) -> object:
+        """Return the value of an axis."""
+
+
+W = TypeVar("W", bound=Told)
+SayOf = Callable[[W], Settings | No]
+TableOf = Mapping[tuple[str, ...], SayOf[W]]
+"""Names of axes that one setting holds together -> what is said of them."""
+Say = SayOf[Work]
+Table = TableOf[Work]
+
+
+class CannotExpress(InputError):
+    """A plan that a target has no words for; `refused` says which axes, and `instead` the nearest that it can."""
+
+    def __init__(self, target: str, refused: Mapping[str, No]) -> None:
+        self.target, self.refused = target, dict(refused)
+        self.instead: dict[str, object] = {}
+        for one in refused.values():
+            self.instead |= one.instead
+        said = "; ".join(f"{axis}: {one.reason}" for axis, one in refused.items())
+        super().__init__(f"{target} cannot express this plan: {said}")
+
+
+def only(axis: str, *values: object, reason: str, instead: Mapping[str, object] | None = None) -> Callable[
+        [Told], Settings | No]:
+    """Return what to say of an axis that has no key: nothing at the values that a target always has, else no."""
+    def say(work: Told) -> Settings | No:
+        value = work.value(axis)
+        return {} if value in values else No(f"{value} ({reason})", instead or {})
+    return say
+
+
+def settings_of(work: W, table: TableOf[W]) -> dict[str, object]:
+    """Return all settings of a plan. Raises CannotExpress, naming every axis that has none."""
+    settings: dict[str, object] = {}
+    refused: dict[str, No] = {}
+    for names, say in table.items():
+        said = say(work)
+        if isinstance(said, No):
+            refused[names[0]] = said
+        else:
+            settings |= said
+    if refused:
+        raise CannotExpress(work.target, refused)
+    return settings
+
+
+def axes_of(table: TableOf[W]) -> Iterator[str]:
+    """Yield every axis that a table says something of."""
+    for names in table:
+        yield from names

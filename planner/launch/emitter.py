@@ -1,0 +1,75 @@
+"""What a target is to the command: a table of all axes, and a function that writes its program."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Generic
+
+from planner.errors import UnknownName
+from planner.launch import emitters
+from planner.launch.axes import No, Settings, TableOf, Told, W
+from planner.launch.program import Program
+from planner.launch.served import Served
+from planner.launch.work import Work
+
+
+@dataclass(frozen=True, slots=True)
+class _Target(Generic[W]):
+    target: str
+    table: TableOf[W]
+    """What it says of every axis."""
+
+
+@dataclass(frozen=True, slots=True)
+class Emitter(_Target[Work]):
+    """One target of training."""
+
+    emit: Callable[[Work], Program]
+    """Raises CannotExpress for a plan that it has no words for."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceEmitter(_Target[Served]):
+    """One target of serving, told of every kind of replica that serves together."""
+
+    emit: Callable[[Sequence[Served]], Program]
+    """Raises CannotExpress likewise."""
+
+
+@cache
+def all_targets() -> Mapping[str, Emitter | ServiceEmitter]:
+    """Return every target that there is an emitter for, by name."""
+    found = [import_module(f"{emitters.__name__}.{module.name}") for module in pkgutil.iter_modules(emitters.__path__)]
+    return {one.EMITTER.target: one.EMITTER for one in found}
+
+
+def all_emitters() -> Mapping[str, Emitter]:
+    """Return those of training."""
+    return {name: found for name, found in all_targets().items() if isinstance(found, Emitter)}
+
+
+def service_emitters() -> Mapping[str, ServiceEmitter]:
+    """Return those of serving."""
+    return {name: found for name, found in all_targets().items() if isinstance(found, ServiceEmitter)}
+
+
+def emitter_of(target: str) -> Emitter | ServiceEmitter:
+    """Return the emitter of a target. Raises UnknownName."""
+    known = all_targets()
+    if target not in known:
+        raise UnknownName("target", target, known)
+    return known[target]
+
+
+def plain(axis: str, key: str, words: Mapping[str, object]) -> Callable[[Told], Settings | No]:
+    """Return what to say of an axis whose values are words of the stack; one that means nothing to say is None."""
+    def say(work: Told) -> Settings | No:
+        value = str(work.value(axis))
+        if value not in words:
+            return No(f"{value} (it has {', '.join(words)})", {axis: next(iter(words))})
+        return {} if words[value] is None else {key: words[value]}
+    return say

@@ -1,0 +1,95 @@
+"""axolotl: its YAML, started by torchrun."""
+
+from __future__ import annotations
+
+from planner.launch import hugging_face as hf
+from planner.launch.axes import No, Settings, Table, only, settings_of
+from planner.launch.emitter import Emitter, plain
+from planner.launch.formats import as_text, by_file
+from planner.launch.program import Part, Program, filled, script, torchrun
+from planner.launch.work import Work
+
+FILE = "axolotl.yaml"
+DATA = "tatsu-lab/alpaca"
+
+
+def _sharding(work: Work) -> Settings | No:
+    layout, copies, out = work.layout, work.copies, work.layout.offload
+    if layout.zero == 1:
+        return No("1 (FSDP shards gradients too)", {"zero": 2})
+    if layout.dp % copies:
+        return No(f"{copies} copies of {layout.shard} ranks", {"hsdp": 1})
+    if not layout.zero and (layout.tp > 1 or layout.cp > 1):
+        return No("0 with tensor or context parallelism", {"zero": 3})
+    if not (out.optimizer == out.parameters and out.optimizer in (0, 1) and (layout.zero or not out.optimizer)):
+        return No(f"offload of {out.optimizer:g} of the optimizer states with {out.parameters:g} of the weights (both "
+                  "under FSDP, or none)", {"offload_optimizer": 1, "offload_parameters": 1})
+    if not layout.zero:
+        return {}
+    fsdp = f"{FILE}:fsdp_config"
+    degrees: dict[str, object] = {}
+    if copies > 1 or layout.tp > 1 or layout.cp > 1:
+        degrees = {f"{FILE}:dp_shard_size": layout.dp // copies, f"{FILE}:dp_replicate_size": copies,
+                   f"{FILE}:tensor_parallel_size": layout.tp, f"{FILE}:context_parallel_size": layout.cp}
+    return {f"{FILE}:fsdp_version": 2, f"{fsdp}.auto_wrap_policy": "TRANSFORMER_BASED_WRAP",
+            f"{fsdp}.reshard_after_forward": layout.zero == 3, f"{fsdp}.offload_params": bool(out.parameters),
+            f"{fsdp}.state_dict_type": "SHARDED_STATE_DICT", **degrees}
+
+
+def _method(work: Work) -> Settings | No:
+    if work.method == hf.FROM_SCRATCH:
+        return No("pretrain (it starts from trained weights)", {"method": "full"})
+    if work.method == "full":
+        return {}
+    rank = work.asked.lora_rank
+    return {f"{FILE}:adapter": work.method, f"{FILE}:load_in_4bit": work.method == "qlora", f"{FILE}:lora_r": rank,
+            f"{FILE}:lora_alpha": 2 * rank, f"{FILE}:lora_target_linear": True}
+
+
+def _activations(work: Work) -> Settings | No:
+    share = work.layout.offload.activations
+    return {f"{FILE}:activation_offloading": True} if share else {}
+
+
+TABLE: Table = {
+    **{axes: say for axes, say in hf.rest(FILE).items() if axes not in {("loss",), ("sp",)}},
+    ("candidate", "dp", "micro_batch"): lambda w: {
+        f"{FILE}:micro_batch_size": w.layout.micro_batch,
+        f"{FILE}:gradient_accumulation_steps": w.layout.micro_batches},
+    ("optimizer",): plain("optimizer", f"{FILE}:optimizer", hf.OPTIMIZERS),
+    **hf.unsplit("sp"),
+    ("zero", "hsdp", "offload", "offload_parameters", "tp", "cp"): _sharding,
+    ("cp_method",): lambda w: {} if w.layout.cp == 1 else only("cp_method", "ring", reason="it has a ring")(w),
+    ("no_sync",): only("no_sync", 0, reason="it reduces gradients each time", instead={"no_sync": 0}),
+    ("recompute",): hf.recompute(FILE),
+    ("offload_activations",): _activations,
+    ("nvme",): only("nvme", 0, reason="it offloads to the host", instead={"offload_to": "host"}),
+    ("method", "lora_rank"): _method,
+    ("loss",): plain("loss", f"{FILE}:plugins", {
+        "the stack's": None, "plain": None,
+        "fused": ["axolotl.integrations.cut_cross_entropy.CutCrossEntropyPlugin"]}),
+    ("packing",): hf.packing(FILE, "sample_packing"),
+}
+
+
+def emit(work: Work) -> Program:
+    """Return axolotl's YAML, and the script that starts it."""
+    data = by_file(settings_of(work, TABLE))[FILE]
+    name = work.model.hf_id or work.model.name
+    data = {"base_model": name, "datasets": [{"path": DATA, "type": "alpaca"}], "output_dir": "checkpoints",
+            "sequence_len": work.sequence_length, "attn_implementation": "flash_attention_2", "max_steps": work.steps,
+            "learning_rate": 2e-4 if work.method in hf.ADAPTERS else 1e-5, "lr_scheduler": "cosine",
+            "logging_steps": 1, **data}
+    variables = hf.variables(work, {"DATA": DATA})
+    values = {"base_model": "MODEL", "output_dir": "CHECKPOINTS", "learning_rate": "LEARNING_RATE",
+              "max_steps": "STEPS"}
+    head = f"axolotl {work.release.release}"
+    body = [*filled(FILE, values, {DATA: "DATA"}),
+            "exec " + " ".join(torchrun(work.gpus_per_node, work.placed.nodes)) + ' -m axolotl.cli.train "$config"']
+    return Program(target=work.target, variables=variables, feedback="trainer_state.json",
+                   parts=(Part("train", "train.sh", work.placed.nodes, work.gpus_per_node),),
+                   files={FILE: as_text(FILE, head, data), "train.sh": script(f"{head}: runs on every node",
+                                                                             {"AXOLOTL_DO_NOT_TRACK": "1"}, body)})
+
+
+EMITTER = Emitter("axolotl", TABLE, emit)

@@ -1,0 +1,70 @@
+"""LLaMA-Factory: its YAML."""
+
+from __future__ import annotations
+
+from planner.launch import hugging_face as hf
+from planner.launch.axes import No, Settings, Table, only, settings_of
+from planner.launch.emitter import Emitter, plain
+from planner.launch.formats import as_text, by_file
+from planner.launch.program import Part, Program, filled, script, torchrun
+from planner.launch.work import Work
+
+FILE = "llama-factory.yaml"
+DATA = "alpaca_en_demo"
+
+
+def _recompute(work: Work) -> Settings | No:
+    said = hf.recompute(FILE)(work)
+    return said if isinstance(said, No) else {
+        f"{FILE}:disable_gradient_checkpointing": work.value("recompute") == "none"}
+
+
+def _method(work: Work) -> Settings | No:
+    if work.method == hf.FROM_SCRATCH:
+        return No("pretrain (it starts from trained weights)", {"method": "full"})
+    if work.method == "full":
+        return {f"{FILE}:finetuning_type": "full"}
+    rank = work.asked.lora_rank
+    quantized = {f"{FILE}:quantization_bit": 4, f"{FILE}:quantization_type": "nf4",
+                 f"{FILE}:double_quantization": True} if work.method == "qlora" else {}
+    return {f"{FILE}:finetuning_type": "lora", f"{FILE}:lora_rank": rank, f"{FILE}:lora_alpha": 2 * rank,
+            f"{FILE}:lora_target": "all", **quantized}
+
+
+TABLE: Table = {
+    **{axes: say for axes, say in hf.rest(FILE).items() if axes != ("loss",)},
+    **hf.unsplit("tp", "cp", "offload_activations"),
+    ("cp_method",): lambda w: {},
+    hf.SHARDED: hf.sharding(FILE),
+    ("nvme",): only("nvme", 0, reason="it offloads to the host", instead={"offload_to": "host"}),
+    ("no_sync",): hf.no_sync(FILE),
+    ("recompute",): _recompute,
+    ("method", "lora_rank"): _method,
+    ("loss",): plain("loss", f"{FILE}:enable_liger_kernel", {"the stack's": False, "plain": False, "fused": True}),
+    ("packing",): hf.packing(FILE),
+}
+
+
+def emit(work: Work) -> Program:
+    """Return LLaMA-Factory's YAML, and the script that starts it."""
+    files = by_file(settings_of(work, TABLE))
+    files[FILE] = {
+        "model_name_or_path": work.model.hf_id or work.model.name, "stage": "sft", "do_train": True,
+        "dataset": DATA, "template": "default", "cutoff_len": work.sequence_length, "flash_attn": "fa2",
+        "output_dir": "checkpoints", "max_steps": work.steps, "logging_steps": 1, "report_to": "none",
+        "learning_rate": 2e-4 if work.method in hf.ADAPTERS else 1e-5, "lr_scheduler_type": "cosine",
+        "include_num_input_tokens_seen": True, **files[FILE]}
+    values = {"model_name_or_path": "MODEL", "dataset": "DATA", "output_dir": "CHECKPOINTS",
+              "learning_rate": "LEARNING_RATE", "max_steps": "STEPS"}
+    head = f"LLaMA-Factory {work.release.release}"
+    body = [*filled(FILE, values), "exec " + " ".join(torchrun(work.gpus_per_node, work.placed.nodes)) + " \\",
+            '  "$(python -c "import llamafactory; print(llamafactory.__path__[0])")/launcher.py" "$config"']
+    variables = hf.variables(work, {"DATA": DATA})
+    return Program(target=work.target, variables=variables, feedback="trainer_state.json",
+                   parts=(Part("train", "train.sh", work.placed.nodes, work.gpus_per_node),),
+                   files={**{name: as_text(name, head, data) for name, data in files.items()},
+                          "train.sh": script(f"{head}: runs on every node", {}, body)},
+                   notes=("DATA is a name in LLaMA-Factory's data/dataset_info.json.",))
+
+
+EMITTER = Emitter("llama-factory", TABLE, emit)

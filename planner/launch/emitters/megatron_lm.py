@@ -1,0 +1,184 @@
+"""Megatron-LM: the arguments of pretrain_gpt.py, by their names (megatron/training/arguments.py)."""
+
+from __future__ import annotations
+
+from planner.catalog.stack import StateBytes
+from planner.launch.axes import No, Settings, Table, only, settings_of
+from planner.launch.emitter import Emitter, plain
+from planner.launch.megatron import chunked_recompute, layer_string, model_flags, sharding_name
+from planner.launch.program import Part, Program, Variable, array, script, torchrun
+from planner.launch.work import Work
+
+HOPPER_AND_OLDER = ("volta", "turing", "ampere", "ada", "hopper")
+"""GPUs on which traffic of tensor and context parallelism needs one hardware queue to be in order."""
+_FORMATS: dict[str, Settings] = {
+    "bf16": {"bf16": True}, "fp16": {"fp16": True}, "fp32": {}, "tf32": {},
+    "fp8": {"bf16": True, "fp8-format": "hybrid", "fp8-recipe": "tensorwise"},
+    "mxfp8": {"bf16": True, "fp8-format": "e4m3", "fp8-recipe": "mxfp8"},
+    "fp4": {"bf16": True, "fp4-format": "e2m1", "fp4-recipe": "nvfp4"},
+}
+_OPTIMIZERS = {"adamw": "adam", "sgd-momentum": "sgd", "muon": "muon", "lion": "lion"}
+_EXCHANGES = {"ring": "p2p", "all-to-all": "a2a", "all-gather": "allgather"}
+
+
+def _tensor(work: Work) -> Settings:
+    tp = work.layout.tp
+    return {"tensor-model-parallel-size": tp} | ({"sequence-parallel": True} if work.value("sp") and tp > 1 else {})
+
+
+def _context(work: Work) -> Settings:
+    cp = work.layout.cp
+    how = {"cp-comm-type": _EXCHANGES[str(work.value("cp_method"))]} if cp > 1 else {}
+    return {"context-parallel-size": cp} | how
+
+
+def _experts(work: Work) -> Settings | No:
+    if not work.model.mixes_experts:
+        return {}
+    return {"expert-model-parallel-size": work.layout.ep,
+            "expert-tensor-parallel-size": work.layout.expert_tp or work.layout.tp}
+
+
+def _pipeline(work: Work) -> Settings | No:
+    layout, layers = work.layout, work.model.layers
+    settings: dict[str, object] = {"pipeline-model-parallel-size": layout.pp}
+    if layout.pp == 1 or (layout.vpp == 1 and work.even):
+        return settings
+    if layout.vpp == 1:
+        return settings | {"pipeline-model-parallel-layout": layer_string(work.stage_layers)}
+    settings["num-virtual-stages-per-pipeline-rank"] = layout.vpp
+    chunks = layout.pp * layout.vpp
+    if layers % chunks and (layers + 2) % chunks:
+        return No(f"{work.value('stages')} layers in {layout.vpp} chunks each", {"vpp": 1})
+    counted = {"account-for-embedding-in-pipeline-split": True, "account-for-loss-in-pipeline-split": True}
+    return settings | (counted if layers % chunks else {})
+
+
+def _sharding(work: Work) -> Settings | No:
+    stage, copies = work.layout.zero, work.copies
+    settings: dict[str, object] = {"overlap-grad-reduce": True}
+    if stage:
+        settings |= {"use-distributed-optimizer": True, "overlap-param-gather": True}
+    if stage >= 2:
+        settings |= {"use-megatron-fsdp": True, "data-parallel-sharding-strategy": sharding_name(stage),
+                     "ckpt-format": "fsdp_dtensor", "no-gradient-accumulation-fusion": True}
+    if copies > 1:
+        settings |= {"num-distributed-optimizer-instances": copies}
+    return settings
+
+
+def _recompute(work: Work) -> Settings | No:
+    kept = work.layout.recompute
+    if kept == "none":
+        return {}
+    if kept == "selective":
+        return {"recompute-granularity": "selective", "recompute-modules": [*work.stack.selective_recompute]}
+    full = {"recompute-granularity": "full"}
+    if kept == "full":
+        return full | {"recompute-method": "uniform", "recompute-num-layers": 1}
+    each = chunked_recompute(work)
+    return each if isinstance(each, No) else full | {"recompute-method": "block", "recompute-num-layers": each}
+
+
+def _optimizer_offload(work: Work) -> Settings:
+    share = work.layout.offload.optimizer
+    return {"optimizer-cpu-offload": True, "optimizer-offload-fraction": share,
+            "use-precision-aware-optimizer": True} if share else {}
+
+
+def _method(work: Work) -> Settings | No:
+    if work.method in ("lora", "qlora"):
+        return No(f"{work.method} (adapters are Megatron-Bridge's)", {"stack": "megatron-bridge"})
+    return {"finetune": True} if work.method == "full" else {}
+
+
+def _gradients(work: Work) -> Settings:
+    """Gradients that the stack holds and sends in 32 bits, or in those of the weights."""
+    recipe: StateBytes = work.stack.recipe(work.layout.precision)
+    return {"accumulate-allreduce-grads-in-fp32": True} if work.layout.precision == "bf16" and (
+        recipe.gradient >= 4) else {}
+
+
+TABLE: Table = {
+    ("candidate", "dp", "micro_batch"): lambda w: {"micro-batch-size": w.layout.micro_batch,
+                                                   "global-batch-size": w.global_batch},
+    ("precision",): lambda w: {**_FORMATS[w.layout.precision], **_gradients(w)},
+    ("tp", "sp"): _tensor,
+    ("cp", "cp_method"): _context,
+    ("ep", "expert_tp"): _experts,
+    ("pp", "vpp", "stages"): _pipeline,
+    ("schedule",): only("schedule", "1f1b", reason="its pipeline runs 1F1B", instead={"schedule": "1f1b"}),
+    ("zero", "hsdp"): _sharding,
+    ("no_sync",): only("no_sync", 0, reason="sharded gradients are reduced each time", instead={"no_sync": 0}),
+    ("recompute",): _recompute,
+    ("offload",): _optimizer_offload,
+    ("offload_parameters",): only("offload_parameters", 0.0, reason="weights stay on the GPU",
+                                  instead={"offload_parameters": 0}),
+    ("offload_activations",): only("offload_activations", 0.0, reason="checkpoints stay on the GPU",
+                                   instead={"offload_activations": 0}),
+    ("nvme",): only("nvme", 0, reason="it offloads to the host", instead={"offload_to": "host"}),
+    ("method", "lora_rank"): _method,
+    ("optimizer",): plain("optimizer", "optimizer", _OPTIMIZERS),
+    ("optimizer_in_backward",): only("optimizer_in_backward", False, reason="it steps after backward"),
+    ("loss",): plain("loss", "cross-entropy-fusion-impl", {"the stack's": None, "plain": None, "fused": "te"}),
+    ("trained_layers",): only("trained_layers", None, reason="all layers train"),
+    ("packing",): only("packing", "packed", reason="its data set fills every sequence"),
+}
+
+VARIABLES = (
+    Variable("MEGATRON", "Megatron-LM", "Checkout of Megatron-LM, which has pretrain_gpt.py."),
+    Variable("DATA", "mock", "Prefix of the .bin and .idx of tools/preprocess_data.py; mock makes tokens up."),
+    Variable("TOKENIZER", "", "Hugging Face name or folder of the tokenizer; made-up data need none."),
+    Variable("CHECKPOINTS", "checkpoints", "Folder on storage that all nodes share."),
+    Variable("LEARNING_RATE", "3e-4", "Peak of the learning rate; the plan does not depend on it."),
+    Variable("STEPS", "{steps}", "Steps of the run: those of the plan."),
+)
+
+
+def emit(work: Work) -> Program:
+    """Return the arguments of a plan as a script."""
+    model, layout = model_flags(work), settings_of(work, TABLE)
+    if "cross-entropy-fusion-impl" in layout:
+        layout["cross-entropy-loss-fusion"] = True
+    run = {"seq-length": work.sequence_length, "max-position-embeddings": work.sequence_length,
+           "lr-decay-style": "cosine", "weight-decay": 0.1, "clip-grad": 1.0, "eval-iters": 0, "eval-interval": 10**6,
+           "log-interval": 1, "log-throughput": True, "save-interval": _save_interval(work)}
+    sizes = f"--vocab-size {work.model.vocab}"
+    body = [*array("MODEL", model), *array("LAYOUT", layout), *array("RUN", run),
+            'RUN+=(--train-iters "$STEPS" --lr "$LEARNING_RATE" --save "$CHECKPOINTS" --load "$CHECKPOINTS")',
+            'if [[ "$DATA" == mock ]]; then', f"  RUN+=(--mock-data --tokenizer-type NullTokenizer {sizes})", "else",
+            '  RUN+=(--data-path "$DATA" --tokenizer-type HuggingFaceTokenizer --tokenizer-model "$TOKENIZER")', "fi",
+            "", "exec " + " ".join(torchrun(work.gpus_per_node, work.placed.nodes)) + " \\",
+            '  "$MEGATRON/pretrain_gpt.py" "${MODEL[@]}" "${LAYOUT[@]}" "${RUN[@]}"']
+    head = f"Megatron-LM, megatron-core {work.release.release}: runs on every node"
+    variables = tuple(Variable(v.name, v.default.format(steps=work.steps), v.meaning) for v in VARIABLES)
+    return Program(target=work.target, files={"train.sh": script(head, _environment(work), body)}, variables=variables,
+                   parts=(Part("train", "train.sh", work.placed.nodes, work.gpus_per_node),),
+                   notes=_notes(work), feedback="train.log")
+
+
+def _environment(work: Work) -> dict[str, str]:
+    environment = {"NVTE_FUSED_ATTN": "1"} if work.layout.cp > 1 else {}
+    ordered = (work.layout.tp > 1 or work.layout.cp > 1) and work.gpu.architecture in HOPPER_AND_OLDER
+    if ordered and work.layout.zero < 2:
+        environment["CUDA_DEVICE_MAX_CONNECTIONS"] = "1"
+    if work.layout.precision == "tf32":
+        environment["TORCH_ALLOW_TF32_CUBLAS_OVERRIDE"] = "1"
+    return environment
+
+
+def _save_interval(work: Work) -> int:
+    failures = work.placed.failures
+    every = failures.checkpoint_interval_seconds / work.placed.time.step_seconds if failures else work.steps
+    return max(1, round(every))
+
+
+def _notes(work: Work) -> tuple[str, ...]:
+    notes = ["The base of rotary embeddings and the learning rate are Megatron's and ours: set them as your model "
+             "has them."]
+    if work.method == "full":
+        notes.append("CHECKPOINTS has to hold the weights to start from, converted to Megatron's format.")
+    return tuple(notes)
+
+
+EMITTER = Emitter("megatron-lm", TABLE, emit)

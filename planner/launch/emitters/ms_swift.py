@@ -1,0 +1,65 @@
+"""ms-swift: the YAML of `swift sft`."""
+
+from __future__ import annotations
+
+from planner.launch import hugging_face as hf
+from planner.launch.axes import No, Settings, Table, only, settings_of
+from planner.launch.emitter import Emitter, plain
+from planner.launch.formats import as_text, by_file
+from planner.launch.program import Part, Program, filled, script
+from planner.launch.work import Work
+
+FILE = "ms-swift.yaml"
+DATA = "AI-ModelScope/alpaca-gpt4-data-en"
+
+
+def _method(work: Work) -> Settings | No:
+    if work.method == hf.FROM_SCRATCH:
+        return No("pretrain (it starts from trained weights)", {"method": "full"})
+    if work.method == "full":
+        return {f"{FILE}:tuner_type": "full"}
+    rank = work.asked.lora_rank
+    quantized = {f"{FILE}:quant_method": "bnb", f"{FILE}:quant_bits": 4, f"{FILE}:bnb_4bit_quant_type": "nf4",
+                 f"{FILE}:bnb_4bit_use_double_quant": True} if work.method == "qlora" else {}
+    return {f"{FILE}:tuner_type": "lora", f"{FILE}:lora_rank": rank, f"{FILE}:lora_alpha": 2 * rank,
+            f"{FILE}:target_modules": "all-linear", **quantized}
+
+
+TABLE: Table = {
+    **{axes: say for axes, say in hf.rest(FILE).items() if axes != ("loss",)},
+    **hf.unsplit("tp", "cp", "offload_activations"),
+    ("cp_method",): lambda w: {},
+    hf.SHARDED: hf.sharding(FILE),
+    ("nvme",): only("nvme", 0, reason="it offloads to the host", instead={"offload_to": "host"}),
+    ("no_sync",): hf.no_sync(FILE),
+    ("recompute",): hf.recompute(FILE),
+    ("method", "lora_rank"): _method,
+    ("loss",): plain("loss", f"{FILE}:use_liger_kernel", {"the stack's": False, "plain": False, "fused": True}),
+    ("packing",): hf.packing(FILE),
+}
+
+
+def emit(work: Work) -> Program:
+    """Return ms-swift's YAML, and the script that starts it."""
+    files = by_file(settings_of(work, TABLE))
+    kind = {"bf16": "bfloat16", "fp16": "float16"}.get(work.layout.precision, "float32")
+    files[FILE] = {
+        "model": work.model.hf_id or work.model.name, "dataset": DATA, "torch_dtype": kind,
+        "max_length": work.sequence_length, "attn_impl": "flash_attention_2", "output_dir": "checkpoints",
+        "max_steps": work.steps, "logging_steps": 1, "report_to": "none", "lr_scheduler_type": "cosine",
+        "learning_rate": 2e-4 if work.method in hf.ADAPTERS else 1e-5, "include_num_input_tokens_seen": True,
+        **files[FILE]}
+    values = {"model": "MODEL", "dataset": "DATA", "output_dir": "CHECKPOINTS", "learning_rate": "LEARNING_RATE",
+              "max_steps": "STEPS"}
+    head, nodes = f"ms-swift {work.release.release}", work.placed.nodes
+    # swift starts torchrun itself, from these
+    meet = {"NPROC_PER_NODE": str(work.gpus_per_node), "NNODES": str(nodes)} if work.placed.gpus > 1 else {}
+    needs = [': "${NODE_RANK:?}" "${MASTER_ADDR:?}"'] if nodes > 1 else []
+    body = [*needs, *filled(FILE, values), 'exec swift sft "$config"']
+    return Program(target=work.target, variables=hf.variables(work, {"DATA": DATA}), feedback="trainer_state.json",
+                   parts=(Part("train", "train.sh", nodes, work.gpus_per_node),),
+                   files={**{name: as_text(name, head, data) for name, data in files.items()},
+                          "train.sh": script(f"{head}: runs on every node", meet, body)})
+
+
+EMITTER = Emitter("ms-swift", TABLE, emit)

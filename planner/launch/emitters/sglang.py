@@ -1,0 +1,112 @@
+"""SGLang: its server for each kind of replica, by the names of its options (sglang/srt/arg_groups/fields)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from planner.launch.axes import No, Settings, TableOf
+from planner.launch.emitter import ServiceEmitter
+from planner.launch.program import Program, Variable
+from planner.launch.routers import SGLANG_ROUTER
+from planner.launch.served import Served
+from planner.launch.serving import RESULT, Command, any_number, program_of, requests
+
+_CHECKPOINTS = ("int8", "int4", "w4a16", "gptq-int8", "nvfp4", "mxfp4")
+"""Formats that a checkpoint brings: the engine reads them from its config."""
+_ONLINE = {"fp8": "fp8", "nf4": "bitsandbytes"}
+_CACHES = {"auto": "auto", "bf16": "bfloat16", "fp8": "fp8_e4m3"}
+
+
+def _format(served: Served) -> Settings | No:
+    name = served.placed.layout.precision
+    dtype: Settings = {"dtype": "bfloat16" if "bf16" in served.gpu.peak else "float16"}
+    if name in ("bf16", *_CHECKPOINTS):
+        return dtype
+    if name in _ONLINE:
+        return {**dtype, **({} if served.published else {"quantization": _ONLINE[name]})}
+    return No(f"{name} ({served.release.release} has bf16, {', '.join((*_ONLINE, *_CHECKPOINTS))})",
+              {"quantization": "fp8"})
+
+
+def _experts(served: Served) -> Settings | No:
+    if not served.model.mixes_experts:
+        return {"ep-size": 1}
+    ep, ranks = served.placed.layout.ep, served.tp * served.dp
+    if ranks % ep or served.value("expert_tp") != ranks // ep:
+        return No(f"{ep} x {served.value('expert_tp')} of {ranks} GPUs", {"ep": ranks})
+    return {"ep-size": ep}
+
+
+def _role(served: Served) -> Settings:
+    role = served.serving.role
+    return {} if role == "whole" else {"disaggregation-mode": role, "disaggregation-transfer-backend": "nixl"}
+
+
+def _cache(served: Served) -> Settings | No:
+    name = str(served.value("kv_cache"))
+    if name not in _CACHES:
+        return No(f"{name} (it has {', '.join(_CACHES)})", {"kv_cache": "fp8"})
+    return {"kv-cache-dtype": _CACHES[name]}
+
+
+def _adapters(served: Served) -> Settings:
+    held = served.serving.adapters
+    return {} if held is None else {"enable-lora": True, "max-loras-per-batch": held.count, "max-lora-rank": held.rank,
+                                    "lora-target-modules": "all"}
+
+
+TABLE: TableOf[Served] = {
+    ("candidate",): lambda s: {},
+    ("precision",): _format,
+    ("tp", "dp"): lambda s: {"tp-size": s.tp * s.dp, "attn-dp-size": s.dp},
+    ("pp",): lambda s: {"pp-size": s.pp},
+    ("ep", "expert_tp"): _experts,
+    ("replicas",): lambda s: {},
+    ("role",): _role,
+    ("prompts",): any_number,
+    ("by_hour",): any_number,
+    ("memory_fraction",): lambda s: {"mem-fraction-static": round(s.fraction, 4)},
+    # of all copies of attention together: the server divides both by their number
+    ("max_sequences",): lambda s: {"max-running-requests": s.sequences * s.dp},
+    ("max_batched_tokens",): lambda s: {"chunked-prefill-size": s.tokens * s.dp},
+    ("max_model_len",): lambda s: {"context-length": s.longest},
+    ("kv_cache",): _cache,
+    ("drafts",): lambda s: {"speculative-algorithm": "NGRAM", "speculative-num-draft-tokens": s.serving.drafts}
+    if s.serving.drafts else {},
+    ("prefix_cache",): lambda s: {},
+    ("adapters", "lora_rank"): _adapters,
+}
+
+SEVERAL_NODES = (
+    'RUN+=(--nnodes "$NNODES" --node-rank "${NODE_RANK:?}" --dist-init-addr "${MASTER_ADDR:?}:${MASTER_PORT:?}")',)
+
+
+def _lines(served: Served) -> list[str]:
+    lines = []
+    if served.serving.role == "prefill":
+        lines.append('RUN+=(--disaggregation-bootstrap-port "$((8998 + ${REPLICA:-0}))")')
+    if served.serving.adapters:
+        lines += ['if [[ -n "$ADAPTERS" ]]; then', '  read -ra adapters <<< "$ADAPTERS"',
+                  '  RUN+=(--lora-paths "${adapters[@]}")', "fi"]
+    return lines
+
+
+def _bench(served: Served, prompt: int, answer: int, rate: float | None) -> str:
+    load = (f"--request-rate {rate:.6g} --num-prompts {requests(rate)}" if rate else
+            f"--max-concurrency {served.serving.max_batch * served.serving.replicas} --num-prompts {requests(None)}")
+    return ('exec python3 -m sglang.bench_serving --backend sglang-oai --base-url "http://${1:-127.0.0.1}:$PORT" '
+            f'--model "$MODEL" --served-model-name "$NAME" --dataset-name random --random-range-ratio 1 '
+            f"--random-input-len {prompt} --random-output-len {answer} {load} --output-file {RESULT}")
+
+
+def emit(served: Sequence[Served]) -> Program:
+    """Return the scripts that serve with SGLang."""
+    variables = [Variable("ADAPTERS", "", "Adapters as name=path, with spaces between them.")] if any(
+        one.serving.adapters for one in served) else []
+    return program_of(served, TABLE, Command(
+        'python3 -m sglang.launch_server --model-path "$MODEL"',
+        '--served-model-name "$NAME" --host 0.0.0.0 --port "$port"', SEVERAL_NODES, SGLANG_ROUTER, _bench,
+        online=("bf16", *_ONLINE), lines=_lines, variables=variables))
+
+
+EMITTER = ServiceEmitter("sglang", TABLE, emit)

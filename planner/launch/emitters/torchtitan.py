@@ -1,0 +1,248 @@
+"""torchtitan: a config function, `plan_config.plan`, that torchtitan.train is pointed at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from planner.catalog.architecture import Mlp, Model
+from planner.catalog.attention import Attention
+from planner.errors import Unsupported
+from planner.launch.axes import No, Settings, Table, only, settings_of
+from planner.launch.emitter import Emitter, plain
+from planner.launch.program import Part, Program, Variable, script, torchrun
+from planner.launch.work import Work
+
+FLAVORS: Mapping[str, tuple[str, str]] = {
+    "llama-3.2-1b": ("llama3", "1B"), "llama-3.2-3b": ("llama3", "3B"), "llama-3.1-8b": ("llama3", "8B"),
+    "llama-3-8b": ("llama3", "8B"), "llama-3-70b": ("llama3", "70B"), "llama-3.1-70b": ("llama3", "70B"),
+    "llama-3.3-70b": ("llama3", "70B"), "llama-3.1-405b": ("llama3", "405B"),
+    "qwen3-0.6b": ("qwen3", "0.6B"), "qwen3-1.7b": ("qwen3", "1.7B"), "qwen3-4b": ("qwen3", "4B"),
+    "qwen3-8b": ("qwen3", "8B"), "qwen3-14b": ("qwen3", "14B"), "qwen3-32b": ("qwen3", "32B"),
+    "qwen3-30b-a3b": ("qwen3", "30B-A3B"), "qwen3-235b-a22b": ("qwen3", "235B-A22B"),
+    "deepseek-v2-lite": ("deepseek_v3", "16B"), "deepseek-v2": ("deepseek_v3", "236B"),
+    "deepseek-v3": ("deepseek_v3", "671B"), "gpt-oss-20b": ("gpt_oss", "20b"), "gpt-oss-120b": ("gpt_oss", "120b"),
+}
+"""Model of the catalog -> torchtitan's family, and its flavor there (torchtitan/models/*/__init__.py)."""
+_BASES = {"llama3": "llama3_8b", "qwen3": "qwen3_14b", "deepseek_v3": "deepseek_v3_16b", "gpt_oss": "gpt_oss_20b"}
+"""The published config of each family that the plan's values are put over."""
+_SCHEDULES = {"1f1b": "1F1B", "gpipe": "GPipe", "zero-bubble": "ZBVZeroBubble", "dualpipe": "DualPipeV"}
+_CONVERTERS = {"fp8": "Float8LinearConverter", "mxfp8": "MXFP8LinearConverter", "fp4": "NVFP4LinearConverter"}
+EAGER, ASYNC, ROWWISE = "fsdp2-eager", "fsdp2-async-tp", "fsdp2-rowwise"
+
+
+def _batch(work: Work) -> Settings:
+    layout = work.layout
+    local = layout.micro_batch * (layout.micro_batches if layout.pp > 1 else 1)
+    whole = {"training.local_batch_size": local, "training.global_batch_size": work.global_batch}
+    return whole | ({"parallelism.pipeline_parallel_microbatch_size": layout.micro_batch} if layout.pp > 1 else {})
+
+
+def _precision(work: Work) -> Settings | No:
+    name = work.layout.precision
+    if name == "fp8" and work.stack.name != ROWWISE:
+        return No("fp8 with a scale for each tensor (it has one for each row)", {"stack": ROWWISE})
+    if name not in ("bf16", "fp32", *_CONVERTERS):
+        return No(f"{name} (it has bf16, fp32, {', '.join(_CONVERTERS)})", {"precision": "bf16"})
+    return {"training.mixed_precision_param": "float32" if name == "fp32" else "bfloat16"}
+
+
+def _pipeline(work: Work) -> Settings | No:
+    layout = work.layout
+    settings: dict[str, object] = {"parallelism.pipeline_parallel_degree": layout.pp}
+    schedule = layout.schedule or "1f1b"
+    if layout.pp == 1:
+        return settings
+    if schedule in ("zero-bubble", "dualpipe"):
+        return No(f"{schedule} of one chunk a stage (its own hold two, in the form of a V)", {"schedule": "1f1b"})
+    name = "Interleaved1F1B" if layout.vpp > 1 else _SCHEDULES[schedule]
+    parts = _parts(work)
+    if parts is None:
+        return No(f"{work.value('stages')} layers in {layout.vpp} chunks each", {"vpp": 1})
+    return settings | {"parallelism.pipeline_parallel_schedule": name,
+                       "parallelism.module_fqns_per_model_part": parts}
+
+
+def _parts(work: Work) -> list[list[str]] | None:
+    """Return the modules of every chunk, in the order in which the sequence passes them; none where they are unequal.
+
+    Embedding and head count as a layer each where the layers alone do not divide.
+    """
+    layout, layers, chunks = work.layout, work.model.layers, work.layout.pp * work.layout.vpp
+    if layout.vpp == 1:
+        counts = list(work.stage_layers)
+    elif layers % chunks == 0:
+        counts = [layers // chunks] * chunks
+    elif (layers + 2) % chunks == 0:
+        counts = [(layers + 2) // chunks - (at in (0, chunks - 1)) for at in range(chunks)]
+    else:
+        return None
+    starts = [sum(counts[:at]) for at in range(chunks)]
+    parts = [[f"layers.{layer}" for layer in range(start, start + count)]
+             for start, count in zip(starts, counts, strict=True)]
+    parts[0].insert(0, "tok_embeddings")
+    parts[-1] += ["norm", "lm_head"]
+    return parts
+
+
+def _sharding(work: Work) -> Settings | No:
+    layout, copies = work.layout, work.copies
+    if layout.zero == 1:
+        return No("1 (FSDP shards gradients too)", {"zero": 2})
+    if layout.zero == 0:
+        if layout.cp > 1:
+            return No("0 with context parallelism (whose ranks shard the weights)", {"zero": 3})
+        return {"parallelism.data_parallel_replicate_degree": layout.dp, "parallelism.data_parallel_shard_degree": 1}
+    if layout.dp % copies:
+        return No(f"{copies} copies of {layout.shard} ranks (each copy has whole data-parallel ranks)", {"hsdp": 1})
+    return {"parallelism.data_parallel_replicate_degree": copies,
+            "parallelism.data_parallel_shard_degree": layout.dp // copies,
+            "parallelism.fsdp_reshard_after_forward": "always" if layout.zero == 3 else "never"}
+
+
+def _offload(work: Work) -> Settings | No:
+    out = work.layout.offload
+    if out.optimizer == out.parameters and out.optimizer in (0, 1):
+        return {"training.enable_cpu_offload": bool(out.optimizer)}
+    return No(f"{out.optimizer:g} of the optimizer states with {out.parameters:g} of the weights (both, or none)",
+              {"offload_optimizer": 1, "offload_parameters": 1})
+
+
+_RECOMPUTES = ("none", "selective", "full")
+_CLASSES = {"none": "None", "selective": "SelectiveAC.Config()", "full": "FullAC.Config()"}
+
+TABLE: Table = {
+    ("candidate", "dp", "micro_batch"): _batch,
+    ("precision",): _precision,
+    ("tp", "sp"): lambda w: {"parallelism.tensor_parallel_degree": w.layout.tp,
+                             "parallelism.enable_sequence_parallel": bool(w.value("sp")) or w.layout.tp == 1},
+    ("cp",): lambda w: {"parallelism.context_parallel_degree": w.layout.cp},
+    ("cp_method",): lambda w: {} if w.layout.cp == 1 else only(
+        "cp_method", "all-gather", reason="it gathers keys and values")(w),
+    ("ep",): lambda w: {"parallelism.expert_parallel_degree": w.layout.ep},
+    ("expert_tp",): only("expert_tp", None, 1, reason="experts are whole on their ranks", instead={"expert_tp": 1}),
+    ("pp", "vpp", "stages", "schedule"): _pipeline,
+    ("zero", "hsdp"): _sharding,
+    ("no_sync",): only("no_sync", 0, reason="gradients are reduced each time", instead={"no_sync": 0}),
+    ("recompute",): only("recompute", *_RECOMPUTES, reason="all layers alike", instead={"recompute": "full"}),
+    ("offload", "offload_parameters"): _offload,
+    ("offload_activations",): only("offload_activations", 0.0, reason="checkpoints stay on the GPU",
+                                   instead={"offload_activations": 0}),
+    ("nvme",): only("nvme", 0, reason="it offloads to the host", instead={"offload_to": "host"}),
+    ("method", "lora_rank"): plain("method", "checkpoint.initial_load_in_hf", {"pretrain": None, "full": True}),
+    ("optimizer",): only("optimizer", "adamw", reason="its configs have AdamW", instead={"optimizer": "adamw"}),
+    ("optimizer_in_backward",): only("optimizer_in_backward", False, reason="gone since 0.3"),
+    ("loss",): only("loss", "the stack's", "chunked", reason="its configs compute the loss in chunks"),
+    ("trained_layers",): only("trained_layers", None, reason="all layers train"),
+    ("packing",): only("packing", "packed", reason="its data loader fills every sequence"),
+}
+
+VARIABLES = (
+    Variable("DATA", "c4", "Name of a data set of torchtitan; c4 is streamed from Hugging Face."),
+    Variable("TOKENIZER", "assets/hf", "Folder with the tokenizer, and to tune with the weights: "
+             "scripts/download_hf_assets.py of torchtitan."),
+    Variable("CHECKPOINTS", "checkpoints", "Folder on storage that all nodes share."),
+    Variable("LEARNING_RATE", "3e-4", "Peak of the learning rate; the plan does not depend on it."),
+    Variable("STEPS", "{steps}", "Steps of the run: those of the plan."),
+)
+
+
+def emit(work: Work) -> Program:
+    """Return the config function of a plan, and the script that starts it."""
+    settings = settings_of(work, TABLE)
+    config = "\n".join(_config(work, settings)) + "\n"
+    body = ['export PYTHONPATH="$here${PYTHONPATH:+:$PYTHONPATH}"', "",
+            "exec " + " ".join(torchrun(work.gpus_per_node, work.placed.nodes)) + " \\",
+            "  -m torchtitan.train --module plan_config --config plan"]
+    environment = {"PYTORCH_ALLOC_CONF": "expandable_segments:True"}
+    head = f"torchtitan {work.release.release}: runs on every node"
+    variables = tuple(Variable(v.name, v.default.format(steps=work.steps), v.meaning) for v in VARIABLES)
+    return Program(
+        target=work.target, parts=(Part("train", "train.sh", work.placed.nodes, work.gpus_per_node),),
+        files={"plan_config.py": config, "train.sh": script(head, environment, body)}, variables=variables,
+        notes=("A dry run on one machine: `NGPU=8 COMM_MODE=fake_backend` before the torchrun line.",),
+        feedback="train.log")
+
+
+def _config(work: Work, settings: Settings) -> Iterator[str]:
+    model = work.model
+    family, flavor = FLAVORS.get(model.name, ("llama3", "8B"))
+    converter = _CONVERTERS.get(work.layout.precision)
+    compiled = work.stack.name != EAGER
+    yield f'"""torchtitan {work.release.release}: the plan in plan.json, for --module plan_config --config plan."""'
+    yield ""
+    yield "import os"
+    yield ""
+    yield "from torchtitan.components.optimizer import default_adamw"
+    if converter:
+        yield f"from torchtitan.components.quantization import {converter}"
+    yield "from torchtitan.distributed.activation_checkpoint import FullAC, SelectiveAC"
+    yield "from torchtitan.models.common.config_utils import decoder_vocab_size"
+    yield f"from torchtitan.models.{family} import model_registry"
+    yield f"from torchtitan.models.{family}.config_registry import {_BASES[family]}"
+    yield from _own_imports(model)
+    yield ""
+    yield ""
+    yield from _own_model(model, work.target)
+    yield "def plan():"
+    convert = f", converters=[{converter}.Config(model_compile_enabled={compiled})]" if converter else ""
+    yield f"    c = {_BASES[family]}()"
+    yield f'    c.model_spec = model_registry("{flavor}"{convert})'
+    if model.name not in FLAVORS:
+        yield "    c.model_spec.model = model()"
+    yield "    c.loss.loss_fn.global_vocab_size = decoder_vocab_size(c.model_spec)"
+    for key, value in settings.items():
+        yield f"    c.{key} = {value!r}"
+    yield f"    c.activation_checkpoint = {_CLASSES[work.layout.recompute]}"
+    yield f"    c.compile.enable = {compiled}"
+    if compiled and work.layout.tp > 1:
+        yield f"    c.compile.enable_async_tensor_parallel = {work.stack.name == ASYNC}"
+    # graphs do not go with a pipeline, nor with the exchange of experts
+    yield f"    c.training.disable_cuda_graphs = {work.layout.pp > 1 or work.layout.ep > 1}"
+    yield f"    c.training.seq_len = {work.sequence_length}"
+    yield '    c.training.steps = int(os.environ["STEPS"])'
+    yield '    c.optimizer = default_adamw(lr=float(os.environ["LEARNING_RATE"]))'
+    yield '    c.dataloader.dataset = os.environ["DATA"]'
+    yield '    c.hf_assets_path = os.environ["TOKENIZER"]'
+    yield '    c.dump_folder = os.environ["CHECKPOINTS"]'
+    yield "    c.checkpoint.enable = True"
+    yield "    c.metrics.log_freq = 1"
+    yield "    return c"
+
+
+def _own_imports(model: Model) -> Iterator[str]:
+    if model.name not in FLAVORS:
+        yield ("from torchtitan.models.llama3 import (_EMBEDDING_INIT, _NORM_INIT, ComplexRoPE, Embedding, Linear, "
+               "Llama3Model,")
+        yield "                                      RMSNorm, _build_llama3_layers, _output_linear_init)"
+
+
+def _own_model(model: Model, target: str) -> Sequence[str]:
+    """Return a function that builds a dense model which is none of torchtitan's. Raises Unsupported for others."""
+    if model.name in FLAVORS:
+        return ()
+    block = model.blocks[0]
+    attention, mlp = block.attention, block.mlp
+    plain_attention = isinstance(attention, Attention) and attention == Attention(
+        heads=attention.heads, kv_heads=attention.kv_heads, head_dim=model.hidden // attention.heads)
+    gated = isinstance(mlp, Mlp) and mlp.kind == "gated" and not mlp.bias
+    if len(model.blocks) > 1 or not plain_attention or not gated or model.norm != "rmsnorm" or (
+            model.positions != "rope" or model.tied):
+        raise Unsupported(f"{model.name} in {target}, which has {', '.join(FLAVORS)} and dense models like Llama")
+    assert isinstance(attention, Attention)
+    assert isinstance(mlp, Mlp)
+    width, vocab = model.hidden, model.vocab
+    return (
+        "def model():",
+        f"    rope = ComplexRoPE.Config(dim={attention.head_dim}, max_seq_len=131072, theta=500000, scaling='llama')",
+        f"    layers = _build_llama3_layers(n_layers={model.layers}, dim={width}, n_heads={attention.heads},",
+        f"                                  n_kv_heads={attention.kv_heads}, hidden_dim={mlp.ffn}, rope=rope, "
+        "fuse_qkv=True, attn_backend='flex')",
+        f"    return Llama3Model.Config(dim={width}, vocab_size={vocab}, layers=layers,",
+        f"        tok_embeddings=Embedding.Config(num_embeddings={vocab}, embedding_dim={width}, "
+        "param_init=_EMBEDDING_INIT),",
+        f"        norm=RMSNorm.Config(normalized_shape={width}, param_init=_NORM_INIT),",
+        f"        lm_head=Linear.Config(in_features={width}, out_features={vocab}, "
+        f"param_init=_output_linear_init({width})))", "", "")
+
+
+EMITTER = Emitter("torchtitan", TABLE, emit)

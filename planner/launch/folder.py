@@ -1,0 +1,109 @@
+"""The folder that starts a plan: a stack's files, the job of a scheduler, a page that says what to do, and the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from planner.answer.assignment import Assignment
+from planner.answer.schema import Plan
+from planner.catalog.load import Catalog
+from planner.errors import InputError, Unsupported
+from planner.launch.axes import CannotExpress
+from planner.launch.emitter import ServiceEmitter, emitter_of
+from planner.launch.given import Given, given_of
+from planner.launch.place import Place, place_of, usual_place
+from planner.launch.program import VARIABLES, Program, Variable, variables_file
+from planner.launch.readme import readme
+from planner.launch.served import served_of
+from planner.launch.work import work_of
+from planner.text_io import json_text, write_folder
+
+MANIFEST, PLAN, README = "launch.json", "plan.json", "README.md"
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """One program at one place, as files."""
+
+    target: str
+    scheduler: str
+    files: Mapping[str, str]
+    start: str
+
+
+def targets_of(placed: Assignment, catalog: Catalog) -> list[str]:
+    """Return the targets that are the plan's own stack, the usual one first. Raises Unsupported where there is none."""
+    releases = catalog.releases
+    found = releases.of_stack(placed.stack)
+    if not found:
+        why = releases.nothing.get(placed.stack, "no target is this stack")
+        raise Unsupported(f"files that start {placed.stack} ({why})")
+    return found
+
+
+def write_all(found: Plan | Assignment, catalog: Catalog, output: Path, targets: str | None = None,
+              scheduler: str | None = None, alternative: int | None = None) -> list[tuple[Path, Launched]]:
+    """Write a folder for each workload and each target named; without names, that of the plan's own stack.
+
+    Raises CannotExpress, Unsupported, InputError, before anything is written.
+    """
+    given = given_of(found, alternative)
+    made: list[tuple[Path, Launched]] = []
+    for one in given:
+        names = [name.strip() for name in targets.split(",")] if targets else targets_of(one.placed, catalog)[:1]
+        for name in names:
+            folder = output / (one.folder if len(given) > 1 else "") / (name if len(names) > 1 else "")
+            try:
+                made.append((folder, launched(one, catalog, name, scheduler)))
+            except CannotExpress as error:
+                raise InputError(f"{error.problem}; {_nearest(found, error, catalog)}") from None
+    for folder, files in made:
+        write_folder(folder, files.files)
+    return made
+
+
+def _nearest(found: Plan | Assignment, error: CannotExpress, catalog: Catalog) -> str:
+    """Return how to come to the nearest plan that a target can express."""
+    again = f"`planner plan` with --launchable {error.target} finds the best plan that it can"
+    for number, one in enumerate(found.alternatives if isinstance(found, Plan) else (), 1):
+        try:
+            launched(given_of(found, number)[0], catalog, error.target)
+        except InputError:
+            continue
+        return f"it can --alternative {number} ({one.hardware}, {one.split}, {one.reason}); {again}"
+    nearest = ", ".join(f"{key}={value}" for key, value in error.instead.items())
+    return f"it can with {nearest}; {again}" if nearest else again
+
+
+def _program(given: Given, catalog: Catalog, target: str) -> Program:
+    emitter = emitter_of(target)
+    if isinstance(emitter, ServiceEmitter):
+        return emitter.emit([served_of(one, given.scenario, catalog, target) for one in given.every])
+    return emitter.emit(work_of(given.placed, given.scenario, catalog, target))
+
+
+def launched(given: Given, catalog: Catalog, target: str, scheduler: str | None = None) -> Launched:
+    """Return the files that start one workload. Raises CannotExpress, Unsupported, InputError."""
+    placed = given.placed
+    release = catalog.releases.target(target)
+    if release.work != placed.kind:
+        raise InputError(f"{target} is for {release.work}, and the plan is of {placed.kind}")
+    amd = catalog.gpu(placed.gpu).architecture.startswith("cdna")
+    program = replace(_program(given, catalog, target), image=release.image or "",
+                      resource="amd.com/gpu" if amd else "nvidia.com/gpu")
+    place: Place = place_of(scheduler) if scheduler else usual_place(program)
+    job = place.job(program, placed)
+    image = (Variable("IMAGE", release.image or "", "Container image, where the place runs containers."),)
+    variables = (*program.variables, *image, *job.variables)
+    manifest = {
+        "schema": "planner.launch/1", "target": target, "package": release.package, "release": release.release,
+        "as_of": release.as_of, "scheduler": place.name, "start": job.start,
+        "parts": [{"name": part.name, "script": part.script, "nodes": part.nodes, "gpus": part.gpus,
+                   "copies": part.copies, "role": part.role, **part.facts} for part in program.parts],
+        "variables": {one.name: one.default for one in variables}, "files": sorted([*program.files, *job.files])}
+    files = {**program.files, VARIABLES: variables_file(variables), **job.files,
+             README: readme(given, program, replace(job, variables=variables), release, place.name, catalog),
+             MANIFEST: json_text(manifest, indent=2) + "\n", PLAN: given.plan + "\n"}
+    return Launched(target, place.name, files, job.start)

@@ -1,0 +1,83 @@
+"""What is to be started, out of what `planner plan` or `planner estimate` found."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from planner.answer.assignment import Assignment, ServingAssignment, TrainingAssignment
+from planner.answer.schema import Plan, to_json
+from planner.errors import InputError
+from planner.scenario.load import as_question
+from planner.scenario.portfolio import Portfolio
+from planner.scenario.scenario import AnyScenario
+from planner.yaml_io import Document
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """One workload that is placed, the question it answers where that is known, and its plan as JSON."""
+
+    placed: Assignment
+    scenario: AnyScenario | None
+    plan: str
+    beside: tuple[Assignment, ...] = ()
+    """Other kinds of replicas that serve the same requests together with it."""
+
+    @property
+    def every(self) -> tuple[Assignment, ...]:
+        """All that is started together."""
+        return self.placed, *self.beside
+
+    @property
+    def folder(self) -> str:
+        """A name for its folder, beside those of others."""
+        name = getattr(self.placed, "job", None) or self.placed.workload
+        if self.placed.serving is not None and self.placed.serving.prompts is not None:
+            name += f"-from-{self.placed.serving.prompts[0]}"
+        return re.sub(r"[^a-z0-9._]+", "-", name.lower()).strip("-.")[:60] or "workload"
+
+
+def given_of(found: Plan | Assignment, alternative: int | None = None) -> list[Given]:
+    """Return what a plan starts, or one of its alternatives, counted from one. Raises InputError for nothing."""
+    if not isinstance(found, Plan):
+        if alternative is not None:
+            raise InputError(f"--alternative {alternative}: an estimate has none")
+        return [Given(found, None, to_json(found))]
+    scenario = _scenario(found)
+    if alternative is not None:
+        if not 1 <= alternative <= len(found.alternatives):
+            raise InputError(f"--alternative {alternative}: the plan has {len(found.alternatives)}")
+        picked = found.alternatives[alternative - 1]
+        parts = [_as_assignment(other) for other in found.alternatives
+                 if other is picked or (picked.fleet is not None and other.fleet == picked.fleet)]
+        return _given(found, parts, scenario)
+    if not found.assignments:
+        raise InputError(f"the plan is {found.status}: there is nothing to start")
+    return _given(found, [one for one in found.assignments if one.status != "rejected"], scenario)
+
+
+def _given(plan: Plan, placed: Sequence[Assignment], scenario: AnyScenario | None) -> list[Given]:
+    """Return what starts together: every job alone, all replicas that answer the same requests as one."""
+    together: dict[object, list[Assignment]] = {}
+    for number, one in enumerate(placed):
+        key = number if one.serving is None else (one.workload, one.job, one.serving.prompts)
+        together.setdefault(key, []).append(one)
+    return [Given(each[0], scenario, _alone(plan, *each), tuple(each[1:])) for each in together.values()]
+
+
+def _scenario(plan: Plan) -> AnyScenario | None:
+    if not plan.provenance.scenario:
+        return None
+    question = as_question(Document(plan.provenance.scenario, "provenance.scenario", {}))
+    return None if isinstance(question, Portfolio) else question
+
+
+def _as_assignment(found: Assignment) -> Assignment:
+    kind = ServingAssignment if found.kind == "serving" else TrainingAssignment
+    return kind(**{name: getattr(found, name) for name in kind.model_fields})
+
+
+def _alone(plan: Plan, *placed: Assignment) -> str:
+    return to_json(plan.model_copy(update={"assignments": placed, "alternatives": ()}))

@@ -1,0 +1,149 @@
+"""What the targets on Hugging Face's Trainer say alike: batch, precision, optimizer, adapters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from planner.launch.axes import No, Say, Settings, Table, only
+from planner.launch.emitter import plain
+from planner.launch.program import Variable
+from planner.launch.work import Work
+
+OPTIMIZERS = {"adamw": "adamw_torch_fused", "adamw-8bit": "adamw_bnb_8bit", "adamw-4bit": "adamw_torch_4bit",
+              "sgd-momentum": "sgd", "lion": "lion_32bit", "adafactor": "adafactor", "paged-adamw": "paged_adamw_32bit",
+              "paged-adamw-8bit": "paged_adamw_8bit"}
+"""Of the planner -> of `TrainingArguments.optim`."""
+ADAPTERS = ("lora", "qlora")
+FROM_SCRATCH = "pretrain"
+
+VARIABLES = (
+    Variable("MODEL", "{model}", "Hugging Face name or folder of the model."),
+    Variable("DATA", "trl-lib/Capybara", "Hugging Face name or folder of the data set."),
+    Variable("CHECKPOINTS", "checkpoints", "Folder on storage that all nodes share."),
+    Variable("LEARNING_RATE", "{rate}", "Peak of the learning rate; the plan does not depend on it."),
+    Variable("STEPS", "{steps}", "Steps of the run: those of the plan."),
+)
+
+
+def variables(work: Work, others: Mapping[str, str] | None = None) -> tuple[Variable, ...]:
+    """Return the variables of a Trainer's script, with other defaults where they are given."""
+    rate = "2e-4" if work.method in ADAPTERS else "1e-5" if work.method == "full" else "3e-4"
+    values = {"model": work.model.hf_id or work.model.name, "rate": rate, "steps": work.steps}
+    return tuple(Variable(one.name, (others or {}).get(one.name, one.default).format(**values), one.meaning)
+                 for one in VARIABLES)
+
+
+def batch_of(file: str, work: Work) -> dict[str, object]:
+    """Return what a Trainer is told of the batch."""
+    return {f"{file}:per_device_train_batch_size": work.layout.micro_batch,
+            f"{file}:gradient_accumulation_steps": work.layout.micro_batches}
+
+
+def precision(file: str) -> Say:
+    """Return what a Trainer is told of the number format; frozen and pure weights are loaded in it."""
+    def say(work: Work) -> Settings | No:
+        name = work.layout.precision
+        if name not in ("bf16", "fp16", "fp32", "tf32"):
+            return No(f"{name} (it has bf16, fp16, tf32, fp32)", {"precision": "bf16"})
+        return {f"{file}:bf16": name == "bf16", f"{file}:fp16": name == "fp16", f"{file}:tf32": name == "tf32"}
+    return say
+
+
+def recompute(file: str, key: str = "gradient_checkpointing") -> Say:
+    """Return what a Trainer is told of recompute: all of every layer, or none."""
+    def say(work: Work) -> Settings | No:
+        kept = work.value("recompute")
+        if kept not in ("none", "full"):
+            return No(f"{kept} (every layer whole, or none)", {"recompute": "full"})
+        return {f"{file}:{key}": kept == "full"}
+    return say
+
+
+def no_sync(file: str) -> Say:
+    """Return whether gradients of micro-batches add up before they are reduced, which is the Trainer's own way."""
+    def say(work: Work) -> Settings:
+        each = not work.layout.no_sync and work.layout.micro_batches > 1 and work.layout.zero >= 2
+        return {f"{file}:accelerator_config.gradient_accumulation_kwargs.sync_each_batch": each}
+    return say
+
+
+def adapters(file: str) -> Say:
+    """Return what TRL is told of the method."""
+    def say(work: Work) -> Settings | No:
+        if work.method not in ADAPTERS:
+            return {} if work.method == FROM_SCRATCH else {f"{file}:use_peft": False}
+        rank = work.asked.lora_rank
+        quantized = {f"{file}:load_in_4bit": True, f"{file}:bnb_4bit_quant_type": "nf4",
+                     f"{file}:use_bnb_nested_quant": True} if work.method == "qlora" else {}
+        return {f"{file}:use_peft": True, f"{file}:lora_r": rank, f"{file}:lora_alpha": 2 * rank,
+                f"{file}:lora_target_modules": "all-linear", **quantized}
+    return say
+
+
+def unsplit(*axes: str, reason: str = "it has none") -> Table:
+    """Return the part of a table for axes that a target does not split by."""
+    neutral: dict[str, tuple[object, ...]] = {
+        "sp": (0,), "schedule": ("1f1b",), "stages": ("even",), "expert_tp": (None, 1), "no_sync": (0,), "hsdp": (1,),
+        "offload": (0.0,), "offload_parameters": (0.0,), "offload_activations": (0.0,), "nvme": (0,), "zero": (0,)}
+    return {(axis,): only(axis, *neutral.get(axis, (1,)), reason=reason, instead={axis: neutral.get(axis, (1,))[0]})
+            for axis in axes}
+
+
+def rest(file: str) -> Table:
+    """Return the part of a table that is alike for all targets on the Trainer."""
+    return {
+        ("candidate", "dp", "micro_batch"): lambda w: batch_of(file, w),
+        ("precision",): precision(file),
+        ("optimizer",): plain("optimizer", f"{file}:optim", OPTIMIZERS),
+        ("optimizer_in_backward",): only("optimizer_in_backward", False, reason="it steps after backward"),
+        ("loss",): plain("loss", f"{file}:use_liger_kernel", {"the stack's": False, "chunked": False, "fused": True}),
+        ("trained_layers",): only("trained_layers", None, reason="all layers train"),
+        **unsplit("sp", "pp", "vpp", "stages", "schedule", "ep", "expert_tp"),
+    }
+
+
+def tuned(work: Work, file: str) -> dict[str, object]:
+    """Return what TRL is told beside the axes."""
+    mixed = work.method == "full" and work.layout.precision in ("bf16", "fp32", "tf32")
+    return {f"{file}:dtype": "float32" if mixed else {"fp16": "float16"}.get(work.layout.precision, "bfloat16"),
+            f"{file}:max_length": work.sequence_length, f"{file}:attn_implementation": "flash_attention_2",
+            f"{file}:logging_steps": 1, f"{file}:save_steps": 1000, f"{file}:report_to": "none",
+            f"{file}:include_num_input_tokens_seen": True}
+
+
+def sharding(file: str) -> Say:
+    """Return what a Trainer is told of FSDP 2: stage, copies and offload."""
+    def say(work: Work) -> Settings | No:
+        layout, out = work.layout, work.layout.offload
+        if layout.zero == 1:
+            return No("1 (FSDP shards gradients too)", {"zero": 2})
+        if work.copies > 1:
+            return No(f"{work.copies} copies of {layout.shard} ranks", {"hsdp": 1})
+        both = out.optimizer == out.parameters and out.optimizer in (0, 1)
+        if not both or (out.optimizer and not layout.zero):
+            return No(f"offload of {out.optimizer:g} of the optimizer states with {out.parameters:g} of the weights "
+                      "(both under FSDP, or none)", {"offload_optimizer": 1, "offload_parameters": 1})
+        if not layout.zero:
+            return {}
+        how = "full_shard" if layout.zero == 3 else "shard_grad_op"
+        return {f"{file}:fsdp": f"{how} auto_wrap" + (" offload" if out.parameters else ""),
+                f"{file}:fsdp_config.version": 2, f"{file}:fsdp_config.reshard_after_forward": layout.zero == 3,
+                f"{file}:fsdp_config.cpu_offload": bool(out.parameters),
+                f"{file}:fsdp_config.auto_wrap_policy": "TRANSFORMER_BASED_WRAP"}
+    return say
+
+
+SHARDED = ("zero", "hsdp", "offload", "offload_parameters")
+"""Axes that FSDP's settings hold together."""
+
+
+def scratch_args(file: str) -> dict[str, object]:
+    """Return what the Trainer of `train.py` is told beside the axes."""
+    return {f"{file}:logging_steps": 1, f"{file}:save_steps": 1000, f"{file}:report_to": "none",
+            f"{file}:include_num_input_tokens_seen": True, f"{file}:lr_scheduler_type": "cosine",
+            f"{file}:remove_unused_columns": False}
+
+
+def packing(file: str, key: str = "packing") -> Say:
+    """Return whether samples fill whole sequences."""
+    return lambda w: {f"{file}:{key}": w.value("packing") == "packed"}

@@ -1,0 +1,79 @@
+"""The page of a launch folder: what to install, what to fill in, how to start, what to expect, and how to report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planner.answer.assignment import Assignment, TrainingAssignment
+from planner.catalog.load import Catalog
+from planner.catalog.releases import Target
+from planner.launch.given import Given
+from planner.launch.program import VARIABLES, Job, Program
+from planner.launch.replicas import placed_on_nodes
+from planner.render.layout_text import axes
+from planner.units import plural, show_bytes, show_seconds
+
+
+def readme(given: Given, program: Program, job: Job, release: Target, scheduler: str, catalog: Catalog) -> str:
+    """Return the page as Markdown."""
+    placed = given.placed
+    nodes = placed.nodes
+    if program.serves:
+        nodes = sum(group.nodes for group in placed_on_nodes(program)[0])
+    lines = [f"# {placed.workload}: {program.target} on {plural(nodes, 'node')} of "
+             f"{', '.join(dict.fromkeys(one.node for one in given.every))}", "",
+             f"Written by `planner launch` for {release.package} {release.release} (as of {release.as_of}), to be "
+             f"started by {scheduler}. `planner launch --check .` has the stack's own parser read the files again.", "",
+             *(f"Layout: {axes(one)}." for one in given.every), "", *_install(release, program), *_variables(job),
+             "## Start", "", "```bash", job.start, "```", "",
+             "## Expect", "", *(f"- {line}" for one in given.every for line in _expected(one, program, catalog)), "",
+             *_back(placed, program)]
+    notes = [*program.notes, *job.notes]
+    return "\n".join([*lines, "## Notes", "", *(f"- {note}" for note in notes)] if notes else lines).rstrip() + "\n"
+
+
+def _install(release: Target, program: Program) -> list[str]:
+    image = [f"Or run in the image `{release.image}`.", ""] if release.image else []
+    return ["## Install", "", "```bash", *release.install, *program.install, "```", "", *image]
+
+
+def _variables(job: Job) -> list[str]:
+    rows = [f"| `{one.name}` | `{one.default or ' '}` | {one.meaning} |" for one in job.variables]
+    return ["## Fill in", "", f"Every variable is in `{VARIABLES}`; a value in the environment goes before it. With "
+            "the defaults, a first start needs nothing.", "",
+            "| variable | default | what |", "|---|---|---|", *rows, ""]
+
+
+def _expected(placed: Assignment, program: Program, catalog: Catalog) -> Iterator[str]:
+    time, memory, serving = placed.time, placed.memory, placed.serving
+    low, high = time.interval90_seconds
+    if serving is not None:
+        yield (f"{plural(serving.replicas, 'replica')} of {placed.node}: {serving.requests_per_second:.4g} requests/s, "
+               f"TTFT {show_seconds(serving.ttft_seconds.p50)} and TPOT {show_seconds(serving.tpot_seconds.p50)} at "
+               f"p50, {show_seconds(serving.ttft_seconds.p95)} and {show_seconds(serving.tpot_seconds.p95)} at p95")
+        yield f"key-value cache: {serving.kv_tokens:,} tokens of a replica"
+    what = "step" if serving is None else "decode step"
+    yield f"{what}: {show_seconds(time.step_seconds)}, 90% interval {show_seconds(low)} to {show_seconds(high)}"
+    if time.tokens_per_second_per_gpu:
+        yield f"speed: {time.tokens_per_second_per_gpu:,.0f} tokens/s/GPU" + (
+            "" if serving else f", MFU {time.mfu:.1%}")
+    spread = memory.interval90_bytes
+    between = f", 90% interval {show_bytes(spread[0])} to {show_bytes(spread[1])}" if spread else ""
+    yield (f"memory of the fullest GPU: {show_bytes(memory.peak_bytes - memory.components.reserve)}{between}; usable "
+           f"{show_bytes(memory.usable_bytes)}")
+    if isinstance(placed, TrainingAssignment) and time.steps:
+        days = f" in {show_seconds(placed.duration_days * 86400)}" if placed.duration_days else ""
+        yield f"run: {time.steps:,} steps{days}"
+    if placed.duration_days is None and isinstance(placed, TrainingAssignment):
+        yield "of an estimate, which does not state its optimizer, loss and packing: the files have the usual ones"
+    if program.target not in catalog.releases.of_stack(placed.stack):
+        yield (f"these figures are of {placed.stack}; for those of {program.target}, plan with --launchable "
+               f"{program.target}")
+
+
+def _back(placed: Assignment, program: Program) -> list[str]:
+    log = program.feedback or ("bench.json" if program.serves else "train.log")
+    test = ["bash bench.sh"] if program.serves and program.feedback else []
+    return ["## And back", "", "Predicted against measured, from the log of a run beside this folder's plan.json; with "
+            "several runs, constants fitted to your cluster:", "", "```bash", *test, f"planner validate {log}",
+            f"planner calibrate {log} -o my-cluster", "```", ""]

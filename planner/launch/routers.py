@@ -1,0 +1,60 @@
+"""What stands before several replicas, and sends each request to one: of each engine the one it has, else nginx."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from planner.errors import Unsupported
+from planner.launch.program import script
+from planner.launch.served import Served
+
+ROUTER = "router.sh"
+STARTUP = 3600
+"""Seconds in which replicas have to answer: loading the weights takes most of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class RouterKind:
+    """One router: what installs it, and its script. $WORKERS, or $PREFILL and $DECODE, are the addresses."""
+
+    name: str
+    release: str
+    lines: Callable[[str, bool], list[str]]
+    """Of a policy, and whether prefill and decode are apart."""
+    install: str
+
+    def script(self, served: Served, *, apart: bool) -> str:
+        """Return the script that starts it."""
+        hits = served.asked.prefix_hits if served.asked else 0.0
+        policy = "cache_aware" if hits else "power_of_two"
+        return script(f"{self.name} {self.release}: runs once, beside the first replica", {},
+                      self.lines(policy, apart))
+
+
+def _engine_router(start: str, apart_option: str) -> Callable[[str, bool], list[str]]:
+    def lines(policy: str, apart: bool) -> list[str]:
+        options = f'--host 0.0.0.0 --port "$PORT" --policy {policy} --worker-startup-timeout-secs {STARTUP}'
+        if not apart:
+            return ["read -ra workers <<< \"${WORKERS:?}\"", f'exec {start} {options} --worker-urls "${{workers[@]}}"']
+        return ["roles=()", "for url in ${PREFILL:?}; do", '  roles+=(--prefill "$url")', "done",
+                "for url in ${DECODE:?}; do", '  roles+=(--decode "$url")', "done",
+                f'exec {start} {options} {apart_option} "${{roles[@]}}"']
+    return lines
+
+
+def _nginx(policy: str, apart: bool) -> list[str]:
+    if apart:
+        raise Unsupported("prefill and decode apart behind nginx")
+    return ['conf="${TMPDIR:-/tmp}/planner-nginx-$PORT.conf"', "{", "  echo 'daemon off; pid /tmp/planner-nginx.pid;'",
+            "  echo 'events { worker_connections 4096; }'", "  echo 'http { upstream replicas { least_conn;'",
+            '  for url in ${WORKERS:?}; do', '    echo "server ${url#http://};"', "  done",
+            '  echo "} server { listen $PORT; location / { proxy_pass http://replicas; proxy_buffering off;'
+            ' proxy_read_timeout 3600s; } } }"', '} > "$conf"', 'exec nginx -c "$conf"']
+
+
+VLLM_ROUTER = RouterKind("vllm-router", "0.1.17", _engine_router("vllm-router", "--vllm-pd-disaggregation"),
+                         "pip install vllm-router==0.1.17")
+SGLANG_ROUTER = RouterKind("sglang-router", "0.3.2", _engine_router(
+    "python3 -m sglang_router.launch_router", "--pd-disaggregation"), "pip install sglang-router==0.3.2")
+NGINX = RouterKind("nginx", "1.22", _nginx, "apt-get install nginx-light")

@@ -1,0 +1,147 @@
+"""One kind of replica as emitters read it: every axis by its name, with the engine's defaults spelt out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from planner.answer.assignment import Assignment, ServingAssignment
+from planner.answer.level import ServingFigures
+from planner.catalog.architecture import Model
+from planner.catalog.engine import Engine
+from planner.catalog.hardware import Gpu, Node
+from planner.catalog.load import Catalog
+from planner.catalog.releases import Target
+from planner.errors import InputError
+from planner.scenario.scenario import AnyScenario
+from planner.scenario.serving import Serving as Asked
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """Replicas of one layout on one node type: what an emitter turns into a command."""
+
+    placed: ServingAssignment
+    serving: ServingFigures
+    asked: Asked | None
+    """The workload of the question; none where an estimate does not say."""
+    model: Model
+    engine: Engine
+    node: Node
+    gpu: Gpu
+    target: str
+    release: Target
+
+    @property
+    def tp(self) -> int:
+        """GPUs that split attention."""
+        return self.placed.layout.tp
+
+    @property
+    def pp(self) -> int:
+        """Pipeline stages."""
+        return self.placed.layout.pp
+
+    @property
+    def dp(self) -> int:
+        """Copies of attention in a replica, whose experts they share."""
+        return self.placed.layout.dp // self.serving.replicas
+
+    @property
+    def gpus(self) -> int:
+        """GPUs of one replica."""
+        return self.tp * self.pp * self.dp
+
+    @property
+    def nodes(self) -> int:
+        """Nodes that one replica is on."""
+        return -(-self.gpus // self.node.gpus)
+
+    @property
+    def defaults(self) -> tuple[int, int]:
+        """Tokens and sequences of a step where none are asked, as the plan took them."""
+        version = self.asked.engine_version if self.asked else None
+        limits = self.engine.release(version).limits(self.gpu.usable_memory, self.gpu.architecture)
+        return limits.tokens, limits.sequences
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of a step on each copy of attention: the prefill chunk."""
+        return self.serving.max_batched_tokens or self.defaults[0]
+
+    @property
+    def sequences(self) -> int:
+        """Sequences of a step on each copy of attention."""
+        return self.serving.max_sequences or self.defaults[1]
+
+    @property
+    def fraction(self) -> float:
+        """Share of memory, as the engine means it."""
+        if self.serving.memory_fraction is not None:
+            return self.serving.memory_fraction
+        release = self.engine.release(self.asked.engine_version if self.asked else None)
+        return self.engine.default_fraction(release, self.gpu.usable_memory, self.tp * self.dp, self.pp, self.dp,
+                                            self.serving.max_batched_tokens)
+
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest request."""
+        if self.serving.max_model_len is None:
+            raise InputError("the plan does not say max_model_len: plan again, with this release of planner")
+        return self.serving.max_model_len
+
+    @property
+    def published(self) -> bool:
+        """Whether the weights run as they are published."""
+        return self.placed.layout.precision == self.model.stored
+
+    @property
+    def checkpoint(self) -> str:
+        """What is loaded, where any checkpoint of the model does."""
+        return self.model.hf_id or self.model.name
+
+    def value(self, axis: str) -> object:
+        """Return the value of an axis, or of what the engine has to be told."""
+        return VALUES[axis](self)
+
+
+VALUES: Mapping[str, Callable[[Served], object]] = {
+    "candidate": lambda s: s.placed.node,
+    "precision": lambda s: s.placed.layout.precision,
+    "tp": lambda s: s.tp,
+    "pp": lambda s: s.pp,
+    "dp": lambda s: s.dp,
+    "ep": lambda s: s.placed.layout.ep if s.model.mixes_experts else 1,
+    "expert_tp": lambda s: s.placed.layout.expert_tp if s.model.mixes_experts else 1,
+    "replicas": lambda s: s.serving.replicas,
+    "role": lambda s: s.serving.role,
+    "prompts": lambda s: s.serving.prompts,
+    "by_hour": lambda s: s.serving.nodes_by_hour or s.serving.replicas_by_hour,
+    "memory_fraction": lambda s: s.fraction,
+    "max_sequences": lambda s: s.sequences,
+    "max_batched_tokens": lambda s: s.tokens,
+    "max_model_len": lambda s: s.longest,
+    "kv_cache": lambda s: s.serving.kv_cache or "auto",
+    "drafts": lambda s: s.serving.drafts,
+    "prefix_cache": lambda s: True,
+    "adapters": lambda s: s.serving.adapters.count if s.serving.adapters else None,
+    "lora_rank": lambda s: s.serving.adapters.rank if s.serving.adapters else None,
+}
+"""Every axis of a service's layout, and all else that an engine is told; each emitter names them all."""
+
+
+def served_of(placed: Assignment, scenario: AnyScenario | None, catalog: Catalog, target: str) -> Served:
+    """Return what an emitter reads of replicas. Raises InputError for what serves nothing."""
+    if not isinstance(placed, ServingAssignment) or placed.serving is None:
+        raise InputError(f"{target} serves requests, and the plan is of {placed.method or placed.kind}")
+    if placed.model is None:
+        raise InputError("the plan does not name its model")
+    return Served(placed=placed, serving=placed.serving, asked=_asked(placed, scenario),
+                  model=catalog.model(placed.model), engine=catalog.engine(placed.stack),
+                  node=catalog.node(placed.node), gpu=catalog.gpu(placed.gpu), target=target,
+                  release=catalog.releases.target(target))
+
+
+def _asked(placed: ServingAssignment, scenario: AnyScenario | None) -> Asked | None:
+    works: Sequence[object] = (getattr(scenario, "workload", None), *getattr(scenario, "workloads", ()))
+    return next((one for one in works if isinstance(one, Asked) and one.label == placed.workload), None)

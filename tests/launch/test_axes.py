@@ -1,0 +1,96 @@
+"""Every target says something of every axis: a change of one changes the files, or is refused by its name."""
+
+import pytest
+
+from planner.answer.layout import RecomputeLayers, Stage
+from planner.launch.axes import CannotExpress, axes_of
+from planner.launch.emitter import all_emitters
+from planner.launch.work import VALUES
+from planner.layouts.axes import AXES
+from tests.launch.works import changed, work
+
+EMITTERS = all_emitters()
+MIXTURE = {"model": "qwen3-30b-a3b", "seq_len": "4096", "global_batch": "64"}
+
+
+def stages(*layers):
+    return tuple(Stage(layers=n, recompute_layers=RecomputeLayers(none=n), peak_bytes=0, seconds=0.0) for n in layers)
+
+
+OTHER = {
+    "candidate": {"placed_as": {"nodes": 4, "gpus": 32}},
+    "precision": {"precision": "fp8"},
+    "tp": {"tp": 4}, "cp": {"cp": 4}, "dp": {"dp": 8, "shard": 8, "placed_as": {"nodes": 1, "gpus": 8}},
+    "micro_batch": {"micro_batch": 2},
+    "sp": {"sequence_parallel": False}, "ep": {"ep": 4}, "expert_tp": {"expert_tp": 2},
+    "pp": {"pp": 4, "stages": stages(8, 8, 8, 8)},
+    "vpp": {"vpp": 4}, "schedule": {"schedule": "zero-bubble"}, "zero": {"zero": 2}, "hsdp": {"shard": 2},
+    "no_sync": {"no_sync": True}, "recompute": {"recompute": "full"}, "offload": {"offload": {"optimizer": 0.5}},
+    "offload_parameters": {"offload": {"parameters": 1.0}}, "offload_activations": {"offload": {"activations": 1.0}},
+    "nvme": {"offload": {"optimizer": 1.0, "to": "nvme"}}, "stages": {"stages": stages(14, 18)},
+    "cp_method": {"cp_method": "all-to-all"}, "method": {"placed_as": {"method": "lora"}},
+    "lora_rank": {"placed_as": {"method": "lora"}, "asked": {"lora_rank": 64}},
+    "optimizer": {"asked": {"optimizer": "paged-adamw"}}, "optimizer_in_backward": {"asked": {
+        "optimizer_in_backward": True}},
+    "loss": {"asked": {"loss": "fused"}}, "trained_layers": {"asked": {"trained_layers": 4}},
+    "packing": {"asked": {"mean_length": 500}},
+}
+"""Of each axis a value that the layout below does not have."""
+NEEDS = {"tp": "tp", "cp": "cp", "cp_method": "cp", "ep": "moe", "expert_tp": "moe", "pp": "pp", "vpp": "pp",
+         "schedule": "pp", "stages": "pp", "sp": "tp", "hsdp": "zero"}
+LAYOUTS = {"": "dp=16,zero=3", "tp": "tp=2,dp=8,zero=3", "cp": "cp=2,dp=8,zero=3", "pp": "pp=2,dp=8,zero=0",
+           "zero": "dp=16,zero=3", "moe": "tp=2,ep=2,expert_tp=1,dp=8,zero=3"}
+KINDS = {"candidate", "tp", "sp", "cp", "cp_method", "pp", "vpp", "ep", "expert_tp"}
+"""Axes that a target may have no word for at all, so that it refuses already the layout that has them."""
+
+
+TUNED = {"placed_as": {"method": "full"}}
+OWN = {"axolotl": TUNED, "llama-factory": TUNED, "ms-swift": TUNED,
+       "litgpt": {**TUNED, "recompute": "full", "no_sync": True},
+       "unsloth": {"placed_as": {"method": "full", "gpus": 1, "nodes": 1}, "asked": {"optimizer": "adamw-8bit"},
+                   "dp": 1, "shard": 1, "zero": 0}}
+"""What the layout below has beside, where a target takes nothing else."""
+
+
+def base_of(target, axis):
+    """Return a layout in which the axis could have its other value, of the stack of the target."""
+    kind = NEEDS.get(axis, "")
+    plain = work(target, LAYOUTS[kind], **(MIXTURE if kind == "moe" else {}))
+    return changed(plain, **OWN.get(target, {})) if kind in ("", "zero") or target != "unsloth" else plain
+
+
+def emitted(target, work):
+    """Return the files of a work, or the axes that are refused."""
+    try:
+        return dict(EMITTERS[target].emit(work).files)
+    except CannotExpress as error:
+        return tuple(error.refused)
+
+
+@pytest.mark.parametrize("target", EMITTERS)
+def test_every_axis_is_named_by_every_target(target):
+    named = list(axes_of(EMITTERS[target].table))
+    assert sorted(named) == sorted(VALUES), "each once"
+    assert {axis.name for axis in AXES} <= set(VALUES)
+    assert set(OTHER) == set(VALUES), "the test below has a value for each"
+
+
+@pytest.mark.parametrize("axis", OTHER)
+@pytest.mark.parametrize("target", EMITTERS)
+def test_no_axis_is_dropped(target, axis):
+    base = base_of(target, axis)
+    other = changed(base, **OTHER[axis])
+    if base.value(axis) == other.value(axis):
+        assert target in ("litgpt", "unsloth"), "the only ones with a base that has the other value already"
+        return
+    before, after = emitted(target, base), emitted(target, other)
+    if isinstance(before, tuple):
+        assert KINDS & set(before), f"{target} refuses {before} of a layout that has {NEEDS[axis]}"
+        return
+    if isinstance(after, dict):
+        assert before != after, f"{target} says nothing of {axis}"
+        return
+    # what follows from an axis that was refused may be refused in its place
+    together = next(names for names in EMITTERS[target].table if axis in names)
+    follows = {"nvme": ("offload",), "lora_rank": ("method", "recompute"), "method": ("recompute",)}.get(axis, ())
+    assert {*together, *follows} & set(after), f"{target} refuses {after}, not {axis}"

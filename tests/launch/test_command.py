@@ -1,0 +1,118 @@
+"""`planner launch` and `planner plan --launch`, as a user types them."""
+
+import json
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import planner as package
+from planner.answer.schema import to_json
+from tests.cli.conftest import planner  # noqa: F401 - a fixture
+
+SMALL = {"model": "llama-3.1-8b", "tokens": "1G", "on": "dgx-h100", "gpus": 16, "stack": "megatron-core"}
+
+
+@cache
+def small():
+    return to_json(package.plan(**SMALL, launchable="megatron-lm"))
+
+
+@pytest.fixture
+def plan_file(tmp_path):
+    path = tmp_path / "plan.json"
+    path.write_text(small())
+    return path
+
+
+def test_a_plan_becomes_a_folder_that_starts_it(planner, plan_file, tmp_path):  # noqa: F811
+    ran = planner("launch", plan_file, "-o", tmp_path / "run")
+    assert ran.code == 0, ran.err
+    assert "sbatch job.sbatch" in ran.out
+    names = {path.name for path in (tmp_path / "run").iterdir()}
+    assert names == {"train.sh", "variables.sh", "job.sbatch", "README.md", "launch.json", "plan.json"}
+    assert planner("launch", tmp_path / "run" / "plan.json", "-o", tmp_path / "again").code == 0, "its plan is one"
+    page = (tmp_path / "run" / "README.md").read_text()
+    for part in ("megatron-core 0.19.2", "90% interval", "tokens/s/GPU", "planner validate", "`DATA`"):
+        assert part in page
+
+
+def test_plan_writes_the_same_files(planner, plan_file, tmp_path):  # noqa: F811
+    planner("launch", plan_file, "-o", tmp_path / "two")
+    flags = [word for name, value in SMALL.items() for word in (f"--{name}", value)]
+    ran = planner("plan", *flags, "--launchable", "megatron-lm", "--launch", tmp_path / "one")
+    assert ran.code == 0, ran.err
+    assert "Wrote" in ran.err
+    assert (tmp_path / "one" / "train.sh").read_text() == (tmp_path / "two" / "train.sh").read_text()
+
+
+def test_an_estimate_is_launched_too(planner, tmp_path):  # noqa: F811
+    ran = planner("estimate", "--model", "llama-3.1-8b", "--node", "dgx-h100", "--layout", "tp=2,dp=4", "--json")
+    (tmp_path / "one.json").write_text(ran.out)
+    ran = planner("launch", tmp_path / "one.json", "-o", tmp_path / "run", "--json")
+    (made,) = json.loads(ran.out)
+    assert made["target"] == "megatron-lm"
+    assert made["start"].startswith("bash train.sh")
+
+
+@pytest.mark.parametrize(("arguments", "said"), [
+    ([], "launch needs the file of a plan"),
+    (["{plan}"], "-o DIR"),
+    (["{plan}", "-o", "{dir}", "--for", "megatron"], "did you mean megatron-lm"),
+    (["{plan}", "-o", "{dir}", "--scheduler", "slum"], "did you mean slurm"),
+    (["{plan}", "-o", "{dir}", "--alternative", "99"], "--alternative 99: the plan has"),
+    (["{dir}/none.json", "-o", "{dir}"], "No such file"),
+    (["--check", "{dir}"], "launch.json"),
+])
+def test_what_is_wrong_is_said(planner, plan_file, tmp_path, arguments, said):  # noqa: F811
+    ran = planner("launch", *(str(one).format(plan=plan_file, dir=tmp_path / "x") for one in arguments))
+    assert ran.code == 2
+    assert said in ran.err
+    assert not (tmp_path / "x").exists()
+
+
+def test_what_a_target_cannot_express_is_refused_with_the_nearest_that_it_can(planner, tmp_path):  # noqa: F811
+    layout = "pp=2,dp=4,offload_optimizer=0,recompute=full"
+    found = planner("estimate", "--model", "llama-3.1-8b", "--node", "dgx-h100", "--layout", layout, "--json")
+    plan = json.loads(found.out)
+    for stage, full in zip(plan["layout"]["stages"], (2, 0), strict=True):
+        stage["recompute_layers"] = {"none": 16 - full, "selective": 0, "full": full}
+    plan["layout"]["recompute"] = "mixed"
+    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    ran = planner("launch", tmp_path / "plan.json", "-o", tmp_path / "run")
+    assert ran.code == 2
+    for part in ("megatron-lm cannot express", "recompute", "2 full", "recompute=2", "--launchable megatron-lm"):
+        assert part in ran.err
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_search_can_be_held_to_what_is_launchable():
+    asked = {**SMALL, "gpus": 8, "seq_len": 32768}
+    free, held = package.plan(**asked), package.plan(**asked, launchable="megatron-lm")
+    assert free.assignments[0].layout.recompute == "mixed"
+    assert held.assignments[0].layout.recompute in ("none", "selective", "full")
+    assert held.objective.value >= free.objective.value
+    assert "per layer" not in held.search.domains["recompute"]
+    with pytest.raises(package.InputError, match="fsdp2 is not what megatron-lm starts"):
+        package.plan(**{**asked, "stack": "fsdp2"}, launchable="megatron-lm")
+    with pytest.raises(package.InputError, match="did you mean megatron-lm"):
+        package.plan(**asked, launchable="megatron")
+
+
+def test_targets_are_listed(planner):  # noqa: F811
+    listed = json.loads(planner("launch", "--for", "list", "--json").out)
+    assert {one["target"] for one in listed} >= {"megatron-lm"}
+    assert all(one["release"] and one["as_of"] for one in listed)
+    assert "nothing is written" in planner("launch", "--for", "list").out
+
+
+def test_a_folder_is_checked_as_far_as_its_stack_is_installed(planner, plan_file, tmp_path):  # noqa: F811
+    planner("launch", plan_file, "-o", tmp_path / "run")
+    ran = planner("launch", "--check", tmp_path / "run")
+    assert ran.code == 0
+    assert "megatron-core is not installed" in ran.out or "accepts the files" in ran.out
+    script = Path(tmp_path / "run" / "train.sh")
+    script.write_text(script.read_text() + "if true; then\n")
+    ran = planner("launch", "--check", tmp_path / "run")
+    assert ran.code == 2
+    assert "wrong: train.sh" in ran.out

@@ -1,0 +1,62 @@
+"""The log of a run comes back: `planner validate RUN.log` holds it against the plan.json beside it."""
+
+import json
+
+import pytest
+
+from tests.cli.conftest import planner  # noqa: F401 - a fixture
+from tests.launch.works import given
+
+
+def megatron(step, tokens, held, sequences):
+    return "".join(
+        f" [2026-11-23 03:00:00] iteration {n:8}/     100 | consumed samples: {n * sequences:12} | elapsed time per "
+        f"iteration (ms): {1e3 * step * (3 if n == 1 else 1):.1f} | throughput per GPU (TFLOP/s/GPU): 401.2 | lm loss: "
+        f"1.0E+01 |\n" for n in range(1, 21)) + (
+        f"[Rank 0] (after 20 iterations) memory (MB) | allocated: 9 | max allocated: 10 | reserved: 11 | max reserved: "
+        f"{held * 1024:.1f}\n")
+
+
+def torchtitan(step, tokens, held, sequences):
+    return "".join(f"[titan] 2026-11-23 - root - INFO - \x1b[31mstep: {n:2}  \x1b[32mloss: 12.1  \x1b[33mmemory: "
+                   f"{held:5.2f}GiB(54.60%)  \x1b[34mtps: {round(tokens):,}  \x1b[36mtflops: 400.1  mfu: 41%\x1b[39m\n"
+                   for n in range(1, 21))
+
+
+def deepspeed(step, tokens, held, sequences):
+    return "".join(f"[2026-11-23] [INFO] [timer.py:264:stop] epoch=0/micro_step={n}/global_step={n}, "
+                   f"RunningAvgSamplesPerSec=1.0, CurrSamplesPerSec={sequences / step:.6f}, MemAllocated=9GB, "
+                   f"MaxMemAllocated={held:.2f}GB\n" for n in range(1, 21))
+
+
+def trainer(step, tokens, held, sequences):
+    return json.dumps({"global_step": 20, "log_history": [
+        {"loss": 2.0, "step": 1}, {"train_runtime": 20 * step, "train_steps_per_second": 1 / step, "step": 20}]})
+
+
+LOGS = {"train.log": megatron, "titan.log": torchtitan, "ds.log": deepspeed, "trainer_state.json": trainer}
+STACKS = {"train.log": "megatron-core", "titan.log": "fsdp2", "ds.log": "deepspeed", "trainer_state.json": "deepspeed"}
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_a_log_is_held_against_its_plan(planner, tmp_path, name):  # noqa: F811
+    plan = given("dp=16,zero=3,recompute=full,mbs=1", stack=STACKS[name])
+    placed = plan.placed
+    (tmp_path / "plan.json").write_text(plan.plan)
+    step = 1.1 * placed.time.step_seconds
+    tokens = placed.global_batch * placed.sequence_length / step / placed.gpus
+    (tmp_path / name).write_text(LOGS[name](step, tokens, 40.0, placed.global_batch))
+    ran = planner("validate", tmp_path / name, "--json")
+    assert ran.code == 0, ran.err
+    rows = {row["quantity"]: row for row in json.loads(ran.out)["rows"]}
+    assert rows["step_time_s"]["measured"] == pytest.approx(step, rel=1e-3)
+    assert rows["step_time_s"]["predicted"] == pytest.approx(placed.time.step_seconds, rel=0.02), "the plan's own"
+    if name != "trainer_state.json":
+        assert rows["peak_mem_gib"]["measured"] == pytest.approx(40, rel=1e-3)
+
+
+def test_a_log_without_its_plan_is_refused(planner, tmp_path):  # noqa: F811
+    (tmp_path / "train.log").write_text(megatron(1.0, 1.0, 1.0, 64))
+    ran = planner("validate", tmp_path / "train.log")
+    assert ran.code == 2
+    assert "plan.json" in ran.err

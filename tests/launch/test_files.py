@@ -1,0 +1,108 @@
+"""The files of a launch folder: as recorded, readable by bash, and for the plan's nodes."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from planner.answer.schema import to_json
+from planner.launch.check import syntax_errors
+from planner.launch.emitter import all_targets
+from planner.launch.folder import launched
+from planner.launch.given import Given
+from planner.launch.place import all_places
+from tests.launch.services import serving
+from tests.launch.works import CATALOG, MIXTURE, given
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "launch"
+UPDATE = os.environ.get("PLANNER_UPDATE_GOLDEN") == "1"
+CASES = {
+    "megatron-lm-dense": ("megatron-lm", {"layout": "tp=4,pp=2,vpp=2,dp=2,zero=1,recompute=selective"}),
+    "vllm-replicas": ("vllm", {"layout": "tp=2", "gpus": "16", "quantization": "fp8"}),
+    "vllm-over-nodes": ("vllm", {"layout": "tp=1,dp=16,ep=16", "gpus": "16", "model": "deepseek-v3",
+                                 "quantization": "fp8"}),
+    "megatron-lm-mixture": ("megatron-lm", {"layout": "tp=2,ep=4,expert_tp=1,dp=8,recompute=full", **MIXTURE}),
+    "torchtitan-dense": ("torchtitan", {"layout": "tp=2,pp=2,vpp=2,dp=4,zero=3,recompute=full", "stack": "fsdp2"}),
+    "deepspeed-scratch": ("deepspeed", {"layout": "dp=16,zero=3,offload_optimizer=1", "stack": "deepspeed"}),
+    "accelerate-qlora": ("accelerate", {"layout": "dp=8,zero=3,recompute=full", "stack": "hf-peft", "method": "qlora"}),
+}
+
+
+def folder_of(target, scheduler=None, **asked):
+    if CATALOG.releases.target(target).work == "training":
+        return launched(given(**asked), CATALOG, target, scheduler)
+    one = serving(**asked)
+    return launched(Given(one, None, to_json(one)), CATALOG, target, scheduler)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_files_are_as_recorded(case):
+    target, asked = CASES[case]
+    made = folder_of(target, **asked)
+    kept = {name: text for name, text in made.files.items() if name not in ("plan.json", "README.md", "launch.json")}
+    text = "".join(f"=== {name}\n{body}" for name, body in sorted(kept.items()))
+    path = GOLDEN / f"{case}.txt"
+    if UPDATE:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    assert path.read_text() == text
+
+
+@pytest.mark.parametrize("scheduler", all_places())
+@pytest.mark.parametrize("layout", ["tp=2,dp=4", "tp=2,dp=8"])
+def test_scripts_are_bash_and_of_the_nodes(scheduler, layout, tmp_path):
+    made = folder_of("megatron-lm", scheduler, layout=layout)
+    for name, text in made.files.items():
+        (tmp_path / name).write_text(text)
+    assert not list(syntax_errors(tmp_path))
+    said = r"(?:--nodes=|NNODES=|--nnodes=|completions: |numNodes: |num_nodes: |nodes: )(\d+)"
+    nodes = re.findall(said, "".join(made.files.values()))
+    assert nodes
+    (tmp_path / "broken.sh").write_text("if true; then")
+    assert list(syntax_errors(tmp_path)), "the check can fail"
+
+
+def test_ssh_starts_every_node_with_its_number(tmp_path):
+    made = folder_of("megatron-lm", "torchrun", layout="tp=2,dp=8")
+    for name, text in made.files.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "bin").mkdir()
+    for name in ("ssh", "torchrun"):
+        (tmp_path / "bin" / name).write_text('#!/usr/bin/env bash\n' + (
+            'shift; exec bash -c "$*"\n' if name == "ssh" else 'echo "$@"\n'))
+        (tmp_path / "bin" / name).chmod(0o755)
+    (tmp_path / "hosts").write_text("node-a\nnode-b\n")
+    ran = subprocess.run(["bash", "start.sh"], cwd=tmp_path, text=True, capture_output=True, check=False,
+                         env={**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"})
+    assert ran.returncode == 0, ran.stderr
+    for rank in (0, 1):
+        started = (tmp_path / f"train-{rank}.log").read_text()
+        assert f"--nnodes=2 --nproc-per-node=8 --node-rank={rank} --master-addr=node-a" in started
+        assert "--tensor-model-parallel-size 2" in started
+    (tmp_path / "hosts").write_text("node-a\n")
+    short = subprocess.run(["bash", "start.sh"], cwd=tmp_path, text=True, capture_output=True, check=False)
+    assert short.returncode == 1
+    assert "the plan has 2" in short.stderr
+
+
+def test_a_value_of_the_environment_goes_before_the_default(tmp_path):
+    made = folder_of("megatron-lm", layout="tp=2,dp=4")
+    (tmp_path / "variables.sh").write_text(made.files["variables.sh"])
+    ran = subprocess.run(["bash", "-c", "source ./variables.sh; echo $DATA $CHECKPOINTS"], cwd=tmp_path, text=True,
+                         capture_output=True, check=True, env={**os.environ, "DATA": "/data/x"})
+    assert ran.stdout.split() == ["/data/x", "checkpoints"]
+
+
+@pytest.mark.parametrize("target", all_targets())
+def test_every_target_is_in_the_table_of_releases(target):
+    release = CATALOG.releases.target(target)
+    for stack in release.stacks:
+        (CATALOG.engine if release.work == "serving" else CATALOG.stack)(stack)
+    assert re.search(r"\d", release.release)
+    assert release.image is None or not release.image.endswith(":latest"), "images are pinned"
+
+
+def test_what_has_no_target_is_a_stack():
+    assert set(CATALOG.releases.nothing) <= set(CATALOG.names("stacks"))

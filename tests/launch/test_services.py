@@ -1,0 +1,135 @@
+"""Services: every axis in the files or refused by name, replicas on the nodes of the plan, and what starts them."""
+
+import os
+import re
+import subprocess
+
+import pytest
+
+from planner.answer.level import Adapters
+from planner.answer.schema import to_json
+from planner.errors import PlannerError
+from planner.launch.axes import CannotExpress, axes_of
+from planner.launch.emitter import service_emitters
+from planner.launch.folder import launched
+from planner.launch.given import Given
+from planner.launch.place import all_places
+from planner.launch.replicas import placed_on_nodes
+from planner.launch.served import VALUES
+from tests.launch.services import MIXTURE, otherwise, served, serving
+from tests.launch.works import CATALOG
+
+EMITTERS = service_emitters()
+OTHER = {
+    "candidate": {}, "precision": {"precision": "fp8"}, "tp": {"tp": 4, "dp": 2}, "pp": {"pp": 2, "dp": 2},
+    "dp": {"dp": 8, "expert_tp": 16}, "ep": {"ep": 8, "expert_tp": 1}, "expert_tp": {"expert_tp": 2},
+    "replicas": {"serving": {"replicas": 2}}, "role": {"serving": {"role": "prefill"}},
+    "prompts": {"serving": {"prompts": (1, 900)}}, "by_hour": {"serving": {"nodes_by_hour": (1,) * 12 + (2,) * 12}},
+    "memory_fraction": {"serving": {"memory_fraction": 0.83}}, "max_sequences": {"serving": {"max_sequences": 48}},
+    "max_batched_tokens": {"serving": {"max_batched_tokens": 1536}},
+    "max_model_len": {"serving": {"max_model_len": 3000}}, "kv_cache": {"serving": {"kv_cache": "fp8"}},
+    "drafts": {"serving": {"drafts": 3}}, "adapters": {"serving": {"adapters": Adapters(
+        count=4, rank=16, bytes_per_gpu=1)}},
+    "lora_rank": {"serving": {"adapters": Adapters(count=4, rank=32, bytes_per_gpu=1)}}, "prefix_cache": {},
+}
+"""Of each axis a value that the layout below does not have."""
+SAID_ELSEWHERE = {"candidate": "the place is told", "prefix_cache": "always on"}
+
+
+def told(target, one):
+    """Return the files and notes of replicas, or the axes that are refused."""
+    try:
+        program = EMITTERS[target].emit([one])
+    except CannotExpress as error:
+        return tuple(error.refused)
+    return dict(program.files), program.notes, [(part.copies, part.gpus, part.nodes) for part in program.parts]
+
+
+@pytest.mark.parametrize("target", EMITTERS)
+def test_every_axis_is_named_by_every_target(target):
+    assert sorted(axes_of(EMITTERS[target].table)) == sorted(VALUES) == sorted(OTHER)
+
+
+@pytest.mark.parametrize("axis", [axis for axis in OTHER if axis not in SAID_ELSEWHERE])
+@pytest.mark.parametrize("target", EMITTERS)
+def test_no_axis_is_dropped(target, axis):
+    mixed = axis in ("dp", "ep", "expert_tp")
+    try:
+        base = served(target, "tp=2,ep=1,dp=4" if mixed else "tp=2", gpus="8" if mixed else "2",
+                      **(MIXTURE if mixed else {}))
+    except PlannerError as error:
+        pytest.skip(f"the engine does not run it: {error}")
+    if axis == "lora_rank":
+        base = otherwise(base, **OTHER["adapters"])
+    before, after = told(target, base), told(target, otherwise(base, **OTHER[axis]))
+    if isinstance(after, tuple) and after and isinstance(after[0], str):
+        together = next(names for names in EMITTERS[target].table if axis in names)
+        assert {*together} & {*after}, f"{target} refuses {after}, not {axis}"
+        return
+    assert before != after, f"{target} says nothing of {axis}"
+
+
+def test_replicas_fill_nodes_and_no_gpu_is_used_twice():
+    for layout, gpus, nodes in (("tp=1", "16", 2), ("tp=4", "32", 4), ("tp=8,pp=2", "32", 4), ("tp=2", "2", 1)):
+        program = EMITTERS["vllm"].emit([served("vllm", layout, gpus=gpus)])
+        groups, slots = placed_on_nodes(program)
+        used = [(slot.node, gpu) for slot in slots for gpu in slot.gpus]
+        assert len(set(used)) == len(used) == int(gpus)
+        assert sum(group.nodes for group in groups) == nodes
+        assert len({(slot.node, slot.replica) for slot in slots}) == len(slots), "each has a port of its own"
+
+
+def folder_of(made, tmp_path, scheduler=None, target="vllm"):
+    placed = made if isinstance(made, tuple) else (made,)
+    files = launched(Given(placed[0], None, to_json(placed[0]), placed[1:]), CATALOG, target, scheduler).files
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    return files
+
+
+def apart(layout="tp=4", gpus="8"):
+    """Return replicas that prefill, and others that decode."""
+    one = serving(layout, gpus=gpus)
+    return tuple(one.model_copy(update={"serving": one.serving.model_copy(update={"role": role})})
+                 for role in ("prefill", "decode"))
+
+
+@pytest.mark.parametrize("made", [lambda: serving("tp=2", gpus="16"), lambda: serving("tp=8,pp=2", gpus="16"), apart],
+                         ids=["replicas", "over nodes", "apart"])
+def test_every_node_starts_its_replicas(made, tmp_path):
+    """The script of a node really runs, with a stand-in for the engine that says how it was started."""
+    folder_of(made(), tmp_path, "torchrun")
+    (tmp_path / "bin").mkdir()
+    for name in ("vllm", "vllm-router"):
+        path = tmp_path / "bin" / name
+        path.write_text('#!/usr/bin/env bash\necho "$CUDA_VISIBLE_DEVICES|$(basename "$0") $*"\n')
+        path.chmod(0o755)
+    said = {}
+    for node in range(2):
+        ran = subprocess.run(["bash", "node.sh"], cwd=tmp_path, text=True, capture_output=True, check=False,
+                             env={**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}",
+                                  "NODE": str(node), "NODES": "node-a node-b"})
+        assert ran.returncode == 0, ran.stderr
+        for path in tmp_path.glob("*.log"):
+            said[node, path.name] = path.read_text()
+            path.unlink()
+    calls = [text for (_, name), text in said.items() if name != "router.log"]
+    gpus = [(node, gpu) for (node, name), text in said.items() if name != "router.log"
+            for gpu in text.split("|")[0].split(",")]
+    assert len(gpus) == len(set(gpus)) == 16
+    routed = next((text for (_, name), text in said.items() if name == "router.log"), "")
+    urls = re.findall(r"http://(node-[ab]:\d+)", routed)
+    heads = [text for text in calls if "--headless" not in text]
+    assert len(urls) == (len(heads) if routed else 0) == len(set(urls))
+    for text in calls:
+        if "--nnodes" in text:
+            assert "--master-addr node-a" in text
+
+
+@pytest.mark.parametrize("scheduler", [name for name in all_places() if name != "trainjob"])
+def test_a_checkpoint_that_has_no_name_is_asked_for(scheduler, tmp_path):
+    files = folder_of(serving("tp=2", gpus="2", quantization="int4"), tmp_path, scheduler)
+    ran = subprocess.run(["bash", "serve.sh"], cwd=tmp_path, text=True, capture_output=True, check=False)
+    assert ran.returncode
+    assert "a checkpoint of" in ran.stderr
+    assert "in int4" in files["README.md"] or "In int4" in files["README.md"]

@@ -1,0 +1,68 @@
+"""The jobs of Slurm on a real Slurm whose nodes are made up: it takes them, and starts what the plan has on each."""
+
+import os
+import re
+
+import pytest
+
+from planner.answer.schema import to_json
+from planner.launch.folder import launched
+from planner.launch.given import Given
+from tests.launch.cluster import THERE, finished, slurm
+from tests.launch.services import serving
+from tests.launch.test_services import apart
+from tests.launch.works import CATALOG, placed
+
+pytestmark = pytest.mark.skipif(not THERE, reason="no Slurm here, or not root")
+STAND_IN = ('#!/usr/bin/env bash\necho "$(basename "$0") on $SLURMD_NODENAME gpus ${CUDA_VISIBLE_DEVICES:-all} $*" '
+            '> "$(dirname "$0")/../said-$SLURMD_NODENAME-$$.txt"\n')
+CASES = {
+    "training": ("megatron-lm", lambda: (placed("tp=2,dp=8"),), 2),
+    "replicas": ("vllm", lambda: (serving("tp=4", gpus="16"),), 4),
+    "over nodes": ("vllm", lambda: (serving("tp=8,pp=2", gpus="16"),), 2),
+    "apart": ("vllm", lambda: apart("tp=8", "8"), 2),
+}
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    with slurm(tmp_path_factory.mktemp("slurm"), 2, 8) as run:
+        yield run
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_job_is_taken_and_starts_what_the_plan_has(cluster, tmp_path, case):
+    target, made, calls = CASES[case]
+    assignments = made()
+    given = Given(assignments[0], None, to_json(assignments[0]), assignments[1:])
+    for name, text in launched(given, CATALOG, target, "slurm").files.items():
+        (tmp_path / name).write_text(text)
+    tested = cluster("sbatch", "--test-only", "job.sbatch", cwd=tmp_path)
+    heterogeneous = "hetjob" in (tmp_path / "job.sbatch").read_text()
+    assert tested.returncode == 0 or heterogeneous, tested.stderr
+    (tmp_path / "bin").mkdir()
+    for name in ("torchrun", "vllm", "vllm-router"):
+        (tmp_path / "bin" / name).write_text(STAND_IN)
+        (tmp_path / "bin" / name).chmod(0o755)
+    path = {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
+    sent = cluster("sbatch", "--parsable", "job.sbatch", cwd=tmp_path, env=path)
+    assert sent.returncode == 0, sent.stderr
+    logs = lambda: "\n".join(path.read_text() for path in sorted(tmp_path.glob("*.log")))  # noqa: E731
+    assert finished(cluster, sent.stdout.strip()) == "COMPLETED", logs()
+    said = "\n".join(path.read_text() for path in sorted(tmp_path.glob("said-*")))
+    started = re.findall(r"^(torchrun|vllm) on (node\d) gpus (\S+) (.*)$", said, re.MULTILINE)
+    assert len(started) == calls
+    assert {node for _, node, _, _ in started} == {"node0", "node1"}
+    used = [(node, gpu) for _, node, gpus, _ in started for gpu in gpus.split(",") if gpus != "all"]
+    assert len(used) == len(set(used))
+    ranks = sorted(rank for *_, words in started for rank in re.findall(r"--node-rank[= ](\d)", words))
+    assert ranks in ([], ["0", "1"])
+
+
+@pytest.mark.parametrize("broken", [("--nodes=2", "--nodes=3"), ("--gpus-per-node=8", "--gpus-per-node=9"),
+                                    ("--exclusive", "--exclusively")])
+def test_a_broken_job_is_refused(cluster, tmp_path, broken):
+    one = serving("tp=4", gpus="16")
+    for name, text in launched(Given(one, None, to_json(one)), CATALOG, "vllm", "slurm").files.items():
+        (tmp_path / name).write_text(text.replace(*broken) if name == "job.sbatch" else text)
+    assert cluster("sbatch", "--test-only", "job.sbatch", cwd=tmp_path).returncode
