@@ -14,6 +14,10 @@ TYPICAL = {"products": (1.0, .15), "saturation": (.3, 1.0), "attention": (1.1, .
            "sequence": (4e-6, .8), "prompt_step": (800e-6, 1.0), "request": (30e-3, 1.0), "exchange": (10e-6, .5),
            "burst": (.1, .8)}
 """Constant -> median and spread of its logarithm over engines with CUDA graphs, before any row."""
+UNTUNED = {("vllm", "0.1", "cdna2"): {"products": 2.7}, ("vllm", "0.1", "cdna3"): {"products": 2.7}}
+"""Place -> times a constant's median: tuning products was worth up to 7.2 times (Nscale, MI300X, vLLM 0.4.3, 2024),
+so that untuned ones take between once and 7.2 times as long; their geometric mean.
+"""
 KERNELS = frozenset({"products", "saturation", "attention", "experts", "cache", "exchange"})
 """Constants that the GPU decides; the engine's host decides the others."""
 LEAST = {"nvidia": {"products": .85, "cache": .8}, "amd": {"products": .65, "cache": .6}}
@@ -49,6 +53,11 @@ def place_of(group: DeploymentRows) -> Place | None:
 def order(version: str) -> tuple[int, ...]:
     """Return a version as numbers."""
     return tuple(int(part) for part in version.split(".") if part.isdigit())
+
+
+def typical(name: str, places: tuple[Place, ...]) -> Floats:
+    """Return the prior mean of a constant's logarithm, by place."""
+    return np.log([TYPICAL[name][0] * UNTUNED.get(place, {}).get(name, 1.0) for place in places])
 
 
 def least(places: tuple[Place, ...]) -> Floats:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.engines import ARCHITECTURES, LAW, RELEASES, TYPICAL, Place, least, matrix, order, place_of
+from benchmarks.engines import ARCHITECTURES, LAW, RELEASES, TYPICAL, Place, least, matrix, order, place_of, typical
 from planner.ask.calibrate import Refit
 from planner.catalog.load import Catalog
 from planner.catalog.speed import EngineSpeed, ServingLaw
@@ -203,19 +203,34 @@ class About:
                 median, most = np.quantile(np.abs(np.expm1(log)), (.5, .9))
                 yield what, name, str(len(mine)), f"{median:.1%}", f"{most:.1%}"
 
+    @cached_property
+    def parts(self) -> tuple[Ints, Ints, Floats]:
+        """Return place and setup of every figure, and the weight of each setup's offset."""
+        figures = [self.rows.rows.figures[f] for f in self.rows.figures.tolist()]
+        number = {setup: at for at, setup in enumerate(dict.fromkeys(self.rows.setups))}
+        return (np.array([self.rows.of_group[figure.group] for figure in figures], np.int64),
+                np.array([number[setup] for setup in self.rows.setups], np.int64),
+                np.array([1 / OFFSETS[str(quantity)]**2 for quantity, *_ in number]))
+
     def held(self, figures: Ints) -> tuple[Floats, Floats]:
-        """Return curvature and slope that some figures, whole setups, add: each setup's offset is solved for first."""
-        design, weights, now = self.design[figures], self.weights[figures], self.now[figures]
-        curve, slope = design.T @ (design * weights[:, None]), design.T @ (weights * now)
-        setups = [self.rows.setups[figure] for figure in figures.tolist()]
-        number = {setup: at for at, setup in enumerate(dict.fromkeys(setups))}
-        of = np.array([number[setup] for setup in setups], np.int64)
-        order = np.argsort(of, kind="stable")
-        starts = np.searchsorted(of[order], np.arange(len(number)))
-        common = np.add.reduceat((design * weights[:, None])[order], starts)
-        whole = np.add.reduceat(weights[order], starts) + [1 / OFFSETS[str(quantity)]**2 for quantity, *_ in number]
-        curve -= common.T @ (common / whole[:, None])
-        slope -= common.T @ (np.add.reduceat((weights * now)[order], starts) / whole)
+        """Return curvature and slope that some figures, whole setups, add: each setup's offset is solved for first.
+
+        Figures of a place know no constants but its own and those of the law; no setup is of two places.
+        """
+        places, setups, offsets = self.parts
+        many, constants = len(self.rows.places) * len(TYPICAL), len(TYPICAL)
+        curve, slope = np.zeros((len(self.at), len(self.at))), np.zeros(len(self.at))
+        for place in np.unique(places[figures]).tolist():
+            mine = figures[places[figures] == place]
+            columns = np.r_[place * constants:(place + 1) * constants, many:len(self.at)]
+            design, weights, now = self.design[np.ix_(mine, columns)], self.weights[mine], self.now[mine]
+            names, of = np.unique(setups[mine], return_inverse=True)
+            common = np.zeros((len(names), len(columns)))
+            np.add.at(common, of, design * weights[:, None])
+            whole = np.bincount(of, weights) + offsets[names]
+            curve[np.ix_(columns, columns)] += (design.T @ (design * weights[:, None])
+                                                - common.T @ (common / whole[:, None]))
+            slope[columns] += design.T @ (weights * now) - common.T @ (np.bincount(of, weights * now) / whole)
         return curve, slope
 
     def move(self, without: Ints | None = None) -> Floats:
@@ -247,11 +262,11 @@ def _prior(rows: Fitted, at: Floats) -> tuple[Floats, Floats]:
     """Return curvature and slope of the prior."""
     constants, many = len(TYPICAL), len(rows.places)
     curve, slope = np.zeros((len(at), len(at))), np.zeros(len(at))
-    for number, (name, (median, spread)) in enumerate(TYPICAL.items()):
+    for number, (name, (_, spread)) in enumerate(TYPICAL.items()):
         mine = np.arange(many) * constants + number
         inverse = np.linalg.inv(matrix(name, rows.places, rows.places) + 1e-6 * spread**2 * np.eye(many))
         curve[np.ix_(mine, mine)] = inverse
-        slope[mine] = inverse @ (at[mine] - np.log(median))
+        slope[mine] = inverse @ (at[mine] - typical(name, rows.places))
     for number, (median, spread) in enumerate(LAW.values(), many * constants):
         curve[number, number], slope[number] = 1 / spread**2, (at[number] - np.log(median)) / spread**2
     return curve, slope
@@ -277,10 +292,10 @@ def _write(engine: str, rows: Fitted, at: Floats) -> None:
     have = {name for one in rows.catalog.speeds(engine).releases for name in one.architectures} | {"hopper"}
     places = tuple((engine, version, name) for version in RELEASES[engine] for name in ARCHITECTURES if name in have)
     means = np.empty((len(places), len(TYPICAL)))
-    for number, (name, (median, spread)) in enumerate(TYPICAL.items()):
+    for number, (name, (_, spread)) in enumerate(TYPICAL.items()):
         held = matrix(name, rows.places, rows.places) + 1e-6 * spread**2 * np.eye(len(rows.places))
-        over = np.linalg.solve(held, at[:, number] - np.log(median))
-        means[:, number] = np.log(median) + matrix(name, places, rows.places) @ over
+        over = np.linalg.solve(held, at[:, number] - typical(name, rows.places))
+        means[:, number] = typical(name, places) + matrix(name, places, rows.places) @ over
     means = np.exp(np.maximum(means, least(places).reshape(means.shape)))
     ranked = sorted(range(len(places)), key=lambda n: (order(places[n][1]), () if places[n][2] == "hopper"
                                                       else ARCHITECTURES[places[n][2]]))

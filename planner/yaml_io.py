@@ -6,10 +6,10 @@ Anchors, aliases, tags, duplicate keys, several documents, deep nesting and larg
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -64,15 +64,21 @@ class Frozen(BaseModel):
     @classmethod
     def _known_keys(cls, data: object) -> object:
         if isinstance(data, dict):
-            known = {n: f for name, f in cls.model_fields.items() for n in (name, f.alias) if n}
+            known = _keys(cls)
             for key, value in data.items():
                 if key not in known:
                     raise PydanticCustomError("unknown_key", "unknown key {key}{hint}", {
                         "key": _short(key), "hint": did_you_mean(str(key), known), "name": key})
-                types = (known[key].annotation, *get_args(known[key].annotation))
-                if isinstance(value, bool) and bool not in types:
+                if isinstance(value, bool) and not known[key]:
                     raise PydanticCustomError("not_bool", "true or false is not a value here", {"name": key})
         return data
+
+
+@cache
+def _keys(model: type[BaseModel]) -> dict[str, bool]:
+    """Return the keys that a model knows, by name and alias, and whether each may be true or false."""
+    return {key: bool in (field.annotation, *get_args(field.annotation))
+            for name, field in model.model_fields.items() for key in (name, field.alias) if key}
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,9 +254,8 @@ def input_error(error: ValidationError, document: Document) -> InputError:
     if kind == "not_bool":
         return document.error([*loc, first["ctx"]["name"]], first["msg"])
     if kind == "unknown_key":
-        at = [*loc, first["ctx"]["name"]]
         return InputError(f"{_dotted(loc)}{': ' if loc else ''}{first['msg']}", file=document.file or None,
-                          line=document.line(at))
+                          line=document.line([*loc, first["ctx"]["name"]]))
     if kind.startswith("value_error"):
         return document.error(loc, first["msg"].removeprefix("Value error, "))
     expected = _EXPECTED.get(kind) or first["msg"].replace("Input should be", "expected")
@@ -291,6 +296,5 @@ _Dumper.add_representer(str, _Dumper.text)
 
 def dump(data: object) -> str:
     """Write plain data as YAML, keys in the order given."""
-    stream = io.StringIO()
-    yaml.dump(data, stream, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
-    return stream.getvalue()
+    text: str = yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
+    return text

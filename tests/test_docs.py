@@ -15,6 +15,7 @@ from planner.layouts.axes import AXES, RECOMPUTE
 from planner.layouts.rules import RULES
 from planner.scenario.limits import Objective
 from planner.scenario.serving import CacheFormat, Disaggregated, Quantization, Serving
+from tests.answered import remembering  # noqa: F401 - plans that pages share
 
 ROOT = Path(__file__).parents[1]
 README, CHANGELOG = ROOT / "README.md", ROOT / "CHANGELOG.md"
@@ -57,6 +58,7 @@ def generated():
                 yield pytest.param(page, body, id=f"{place(page)}: {body.splitlines()[0]}")
 
 
+@pytest.mark.usefixtures("remembering")
 @pytest.mark.parametrize(("page", "body"), list(generated()))
 def test_generated_example_is_what_is_printed(page, body, capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
@@ -108,7 +110,7 @@ def test_readme_begins_with_the_two_lines_that_stand_alone():
     assert run.startswith("python3 -m venv ")
     assert run.endswith(" plan scenarios/llama-3.1-70b-pretrain.yaml")
     assert test.startswith("python3 -m venv ")
-    assert test.endswith(" -m pytest -n 2 --dist loadfile")
+    assert test.endswith(" -m pytest -n 2 --dist worksteal")
 
 
 def figures():

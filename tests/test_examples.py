@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from planner.cli.main import main
+from tests.answered import remembering  # noqa: F401 - plans that pages share
 from tests.test_docs import EXIT, PAGES, ROOT, SHIPPED, blocks, files, flat, place
 
 
@@ -42,6 +43,7 @@ def partition(words, mark):
     return words[:at], words[at:at + 1], words[at + 1:]
 
 
+@pytest.mark.usefixtures("remembering")
 @pytest.mark.parametrize("example", list(examples()), ids=str)
 def test_example_runs_and_shows_what_the_page_shows(example, capsys, monkeypatch, tmp_path):
     for name, text in files(ROOT / example.page):
@@ -67,6 +69,7 @@ def test_example_runs_and_shows_what_the_page_shows(example, capsys, monkeypatch
             at = found + len(piece)
 
 
+@pytest.mark.usefixtures("remembering")
 @pytest.mark.parametrize("page", PAGES, ids=place)
 def test_python_blocks_run(page):
     for body in blocks(page, "python"):

@@ -93,7 +93,8 @@ def test_ctrl_c_is_never_lost_nor_taken_for_two(name: str, out: str, err: str) -
     assert (ran.returncode, ran.stdout, ran.stderr) == (130, out, err)
 
 
-PLAN = ["--model", "gpt2", "--tokens", "1G", "--on", "dgx-h100,dgx-a100", "--max-gpus", "16", "--global-batch", "64"]
+PLAN = ["--model", "gpt2", "--tokens", "1G", "--on", "dgx-h100,dgx-a100", "--max-gpus", "16", "--global-batch", "64",
+        "--stack", "megatron-core"]
 
 
 @pytest.mark.parametrize("round_", [1, 2, 6])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import pytest
 
 from planner.answer.schema import Plan
@@ -12,14 +10,8 @@ from planner.catalog.load import Catalog
 from planner.render.tables import render_plan
 from planner.scenario.load import load_question, load_scenario, shipped, to_yaml
 from planner.yaml_io import parse, validate
+from tests.answered import shipped_answer as answer
 from tests.render.golden import printed
-
-
-@cache
-def answer(name: str) -> Plan:
-    catalog = Catalog()
-    scenario, defaults = load_question(name, {}, catalog)
-    return make_plan(scenario, catalog, defaults=defaults)
 
 
 @pytest.mark.parametrize("name", shipped("training"))

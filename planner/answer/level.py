@@ -143,7 +143,12 @@ class ServingFigures(Frozen):
     @property
     def decodes(self) -> bool:
         """Whether its replicas write tokens after the first."""
-        return self.role != "prefill" and self.tpot_seconds.p50 > 0
+        return self.role != "prefill" and self.writes
+
+    @property
+    def writes(self) -> bool:
+        """Whether its requests have answers of several tokens; those of an embedder have none."""
+        return self.tpot_seconds.p50 > 0 and (self.role == "prefill" or self.output_tokens_per_second_per_gpu > 0)
 
     def rate_at(self, hour: int) -> float:
         """Return the requests/s that its replicas answer in an hour of the day."""

@@ -224,24 +224,24 @@ def learnt(name: str, evidence: Sequence[EvidenceFile], catalog: Catalog, refit:
     compared = [compare(file, catalog) for file in evidence]
     if name in SERVING:
         quantity = SERVING[name]
-        named = [(f"{identifier} {quantity}", sample) for comparison in compared
-                 for identifier, sample in speed_samples(comparison, quantity)]
-        return [sample for _, sample in named], None if refit is None else _refitted(named, refit)
+        signed = [sample for comparison in compared for sample in speed_samples(comparison, quantity)]
+        return [sample for *_, sample in signed], None if refit is None else _refitted(signed, refit)
     outcomes = [outcome for comparison in compared for outcome in comparison.outcomes]
     if name == MEMORY:
         return memory_samples(outcomes, catalog.sources), None
-    named = step_samples(outcomes)
-    return [sample for _, sample in named], None if refit is None else _refitted(named, refit)
+    signed = [(name, 1.0, sample) for name, sample in step_samples(outcomes)]
+    return [sample for *_, sample in signed], None if refit is None else _refitted(signed, refit)
 
 
-def _refitted(named: Sequence[tuple[str, Sample]], refit: Refit) -> Left:
+def _refitted(signed: Sequence[tuple[str, float, Sample]], refit: Refit) -> Left:
     """Return the logarithms of samples under constants fitted without them; of those that took no part as they are."""
     def left(chosen: Ints) -> Floats:
-        mine = [named[int(place)] for place in chosen]
-        logs = np.array([sample.log for _, sample in mine])
-        took = np.array([place for place, (name, _) in enumerate(mine) if name in refit.places], np.int64)
+        mine = [signed[int(place)] for place in chosen]
+        logs = np.array([sample.log for *_, sample in mine])
+        took = np.array([place for place, (name, *_) in enumerate(mine) if name in refit.places], np.int64)
         if len(took):
-            logs[took] = refit.without(np.array([refit.places[mine[int(place)][0]] for place in took]))
+            signs = np.array([mine[int(place)][1] for place in took])
+            logs[took] = signs * refit.without(np.array([refit.places[mine[int(place)][0]] for place in took]))
         return logs
 
     return left

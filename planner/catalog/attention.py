@@ -84,15 +84,11 @@ class LatentAttention(Frozen):
     """Rank of the query projection; none for one full matrix."""
     kv_lora_rank: Width
     qk_nope: Width
-    qk_rope: Width
+    qk_rope: int = Field(ge=0, le=10**7)
+    """Zero in layers without positions."""
     v_head: Width
     indexer: Indexer | None = None
-
-    @model_validator(mode="after")
-    def _indexer_reads_the_query_rank(self) -> LatentAttention:
-        if self.indexer and self.q_lora_rank is None:
-            raise ValueError("an indexer needs q_lora_rank, from which its queries come")
-        return self
+    """Its queries come from the query rank, or where there is none from the layer's input."""
 
     @property
     def kv_heads(self) -> int:

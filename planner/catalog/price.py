@@ -74,7 +74,15 @@ class PriceList(Sourced):
 
     minimum: Seconds | None = None
     """Shortest time that the provider bills; an offer's own, or its term's, overrides it."""
+    areas: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """Part of the world (us, canada, europe, asia) -> the regions of this provider that lie there."""
     offers: tuple[Offer, ...] = Field(min_length=1)
+
+    def regions(self, name: str) -> set[str]:
+        """Return the regions of its offers that a name means: its own, those of an area, those that begin with it."""
+        wanted = name.lower()
+        return {offer.region for offer in self.offers if wanted == offer.region.lower()
+                or offer.region in self.areas.get(wanted, ()) or offer.region.lower().startswith(f"{wanted}-")}
 
 
 class Purchase(Sourced):

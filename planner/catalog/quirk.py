@@ -22,10 +22,10 @@ from planner.errors import InputError, MissingFact, did_you_mean
 from planner.yaml_io import Frozen
 
 Flag = Literal[
-    "adapters", "attention_copies", "balanced", "blocks", "capped", "copy_engines", "fills_gpus", "frees_gradients",
-    "keeps_half", "layers_apart", "liger", "loads_whole", "optimizer_in_backward", "own_head", "padding_free",
-    "recurrent", "reserves_answers", "run_interleaves", "sends_each_expert", "several_batches", "slow_experts",
-    "trains_tables", "true_length", "tuned", "tuned_engine", "warming"]
+    "adapters", "attention_copies", "balanced", "blocks", "capped", "copy_engines", "experiment", "fills_gpus",
+    "frees_gradients", "keeps_half", "layers_apart", "liger", "loads_whole", "optimizer_in_backward", "own_head",
+    "padding_free", "recurrent", "reserves_answers", "run_interleaves", "sends_each_expert", "several_batches",
+    "slow_experts", "trains_tables", "true_length", "tuned", "tuned_engine", "warming"]
 Word = Literal[
     "base", "cache", "catalog_model", "engine", "engine_generation", "fabric", "fsdp2_stack", "held_in", "loss",
     "memory_engine", "page", "peak_kind", "positions", "preset_recompute", "ran_version", "refused", "regime",

@@ -30,6 +30,8 @@ class Mamba2(Frozen):
     state: Width
     groups: Width
     conv: Width
+    normed: bool = True
+    """Whether a norm as wide as the recurrence stands ahead of the output product (not in Falcon-H1)."""
 
     @property
     def inner(self) -> int:

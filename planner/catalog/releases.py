@@ -33,6 +33,8 @@ class Target(Frozen):
 class Releases(Sourced):
     """The table of targets, and the stacks that have none."""
 
+    accelerators: dict[str, str] = Field(default={})
+    """GPU -> what SkyPilot and dstack call it (sky/catalog, gpuhunt)."""
     targets: dict[str, Target]
     nothing: dict[str, str] = Field(default={})
     """Stack -> why there is nothing to write for it."""

@@ -53,6 +53,10 @@ class Law(Frozen):
     """Of what is left open and had to be assumed."""
     optimism: float = Field(ge=1, le=10)
     """How much further off rows are that nobody knew when facts were written, than those with their source left out."""
+    even: bool = False
+    """Whether quantiles are even about the prediction, of rows that all count alike: to which side a handful of sources
+    lie is chance.
+    """
 
     def scale(self, far: Distance, *, is_open: bool) -> float:
         """Return the standard deviation of the logarithm of measured over predicted of a question that far away."""

@@ -59,6 +59,8 @@ class ExpertKernels(Frozen):
     """Times the activation of ungated experts passes through memory, forward and backward; gated ones are fused."""
     imbalance: Annotated[float, Field(ge=1, le=1e4)] = 1.0
     """Tokens of the busiest GPU over the mean; 1 where the router is balanced by force, as in benchmarks."""
+    keeps_outputs: bool = True
+    """Whether what experts return is kept for backward; not where their weight is applied ahead of the last product."""
     deduplicated: bool = False
     """Whether a token is sent once to each GPU and node with experts of its (DeepEP, HybridEP), or once an expert."""
 
@@ -142,6 +144,10 @@ class Stack(Sourced):
     recompute_layers: bool
     """Whether a number of layers per stage can be fully recomputed while the rest keep everything."""
     selective_recompute: tuple[RecomputeModule, ...]
+    usual_recompute: Literal["none", "selective", "full"] = "none"
+    """What a layout that does not say recomputes."""
+    kept_inputs: dict[Precision, Annotated[float, Field(ge=1e-4, le=8)]] = Field(default={})
+    """Bytes of an element that feed-forwards in a precision keep for backward; else those of an activation."""
     unsaved_products: float = Field(default=0.0, ge=0, le=1)
     """Share of the layers of whose products selective recompute saves none: those in a format of their own kernels."""
     full_recompute_keeps: tuple[KeptProduct, ...] = ()

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import click
 
 from planner.errors import InputError
-from planner.scenario.flags import CALLED, INSTEAD
+from planner.scenario.flags import CALLED, FLAGS, INSTEAD
+from planner.scenario.words import named
 
 _BETWEEN = ("or", "and", "vs", "versus")
 """Words between the values of a list."""
@@ -51,6 +52,8 @@ def _called(word: str, options: Mapping[str, click.Option]) -> str:
     name, given, value = word.partition("=")
     if not name.startswith("--") or name in options:
         return word
+    if (dashed := name.replace("_", "-")) in options:
+        return f"{dashed}{given}{value}"
     if (why := INSTEAD.get(name[2:])) is not None:
         raise click.UsageError(f"No such option: {name}: {why}")
     own = f"--{CALLED.get(name[2:], '')}"
@@ -73,7 +76,7 @@ def _list(words: Sequence[str], option: click.Option, known: Callable[[str], boo
     """Return words as a list with commas: hardware may be called by several words, other values are one each."""
     pieces = [piece for word in words for piece in _pieces(word)]
     if option.name not in ("on", "own"):
-        return ",".join(piece for piece in pieces if piece != ",")
+        return ",".join(_in_phrases([piece for piece in pieces if piece != ","], FLAGS.get(str(option.name), "")))
     items: list[str] = []
     for at, piece in enumerate(pieces):
         begun = bool(items) and items[-1] != ""
@@ -86,6 +89,14 @@ def _list(words: Sequence[str], option: click.Option, known: Callable[[str], boo
         else:
             items[-1] = piece
     return ",".join(filter(None, items))
+
+
+def _in_phrases(pieces: list[str], path: str) -> Iterator[str]:
+    """Yield the names in words, of which two may be one name: lambda labs, on demand."""
+    while pieces:
+        many = 2 if named(path, " ".join(pieces[:2])) != " ".join(pieces[:2]) else 1
+        yield " ".join(pieces[:many])
+        pieces = pieces[many:]
 
 
 def _pieces(word: str) -> Iterator[str]:

@@ -17,6 +17,8 @@ from planner.evidence.spread import Sample
 DECIDING = ("seq_len=", "micro_batch=", "zero=", "shard=", "recompute=", "lora_rank=", "base_quantization=",
             "optimizer=", "stack=", "grad_accum=")
 """What decides memory and may have been assumed."""
+STEP_OF = {"output_tok_s_per_gpu": "tpot_ms", "tpot_ms": "output_tok_s_per_gpu"}
+"""Quantity -> the one that is as far off, to the other side."""
 LEAST_ROWS, OWN_ROWS = 12, 4
 """Rows below which a file decides no interval: of many sources, and of one cluster under the law of those."""
 
@@ -59,21 +61,25 @@ def _leaves_open(outcome: PredictedRow, some: bool) -> bool:
     return unstated or any(a.startswith(FULL_LENGTH) for a in assumed)
 
 
-def speed_samples(comparison: EvidenceComparison, quantity: str) -> list[tuple[str, Sample]]:
-    """Return the id and the sample of every figure of serving speed of one quantity.
+def speed_samples(comparison: EvidenceComparison, quantity: str) -> list[tuple[str, float, Sample]]:
+    """Return of every row with a figure of serving speed the key of that figure, its sign, and its sample.
 
-    Two collections hold most rows, of many sites and releases: what one ran of a release on a GPU is left out together.
+    Both output and TPOT are of the step: where a row lacks one the other stands for it, of the opposite sign, but
+    where limits of latency decide the rate. Rows of an experiment tell nothing of what others run.
     """
     by_id = {row.id: (row, speed) for row, speed in comparison.speeds}
+    entries = {(entry.id, entry.quantity): entry for entry in comparison.served}
     samples = []
-    for entry in comparison.served:
-        if entry.id in by_id and entry.quantity == quantity:
-            row, speed = by_id[entry.id]
+    for name, (row, speed) in by_id.items():
+        other = None if speed.row.limits else STEP_OF.get(quantity)
+        held, sign = entries.get((name, quantity)), 1.0
+        if held is None and other is not None:
+            held, sign = entries.get((name, other)), -1.0
+        if held is not None and not speed.row.experimental:
             source = row.run.source or row.prefix
-            samples.append((row.id, Sample(
+            samples.append((f"{name} {held.quantity}", sign, Sample(
                 source, f"{source} {row.run.model} {row.run.gpu}", speed.traits, {}, False,
-                math.log(float(entry.measured) / float(entry.predicted)),
-                f"{source} {speed.row.engine} {speed.row.version} {row.run.gpu}")))
+                sign * math.log(float(held.measured) / float(held.predicted)))))
     return samples
 
 

@@ -68,6 +68,8 @@ class ServingRow:
     """Coefficient of variation of the lengths of answers."""
     scheduled: int
     """Steps that are scheduled at once."""
+    experimental: bool
+    """Whether its source says that what ran was an experiment."""
     assumed: tuple[str, ...]
 
 
@@ -95,7 +97,7 @@ def serving_row(run: ServeRun, catalog: Catalog) -> ServingRow:
                       decode, limits, _drafts(run, model, said, assumed), said.usual("accepted_drafts"),
                       said.flag("warming", run), said.flag("tuned_engine", run),
                       said.whole("prompts", run) or run.concurrency, _uneven(run, said),
-                      said.whole("scheduled", run) or 1, tuple(assumed))
+                      said.whole("scheduled", run) or 1, said.flag("experiment", run), tuple(assumed))
 
 
 def dies(run: ServeRun, said: Sources) -> int:

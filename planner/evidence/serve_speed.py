@@ -43,7 +43,8 @@ class Speed:
     def traits(self) -> dict[str, str]:
         """Return by what residuals are told apart."""
         return {"engine": self.row.engine, "architecture": self.architecture, "kind": self.kind,
-                "release": self.release, "regime": self.row.regime}
+                "release": self.release, "regime": "apart" if self.row.decode else self.row.regime,
+                "tuned": "yes" if self.row.tuned else "no"}
 
 
 @dataclass(frozen=True, slots=True)

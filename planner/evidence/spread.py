@@ -37,8 +37,6 @@ class Sample:
     is_open: bool
     """Whether something important had to be assumed."""
     log: float
-    campaign: str = ""
-    """Of a source, what is left out together where not all of it."""
 
 
 Left = Callable[[Ints], Floats]
@@ -65,13 +63,13 @@ def residuals_of(samples: Sequence[Sample], prior: Law, how: Spreading, left: Le
     left = left or as_they_are(samples)
     grouped = _without_their_group(samples, left)
     by_source = [_held(samples, grouped, left, prior, how, places)
-                 for places in together(samples, lambda sample: sample.campaign or sample.source)]
+                 for places in together(samples, lambda sample: sample.source)]
     held = [part for part in by_source if part is not None]
     if not held:
         return prior, how.quantiles, cells_of(samples, grouped, prior, how), None
     law = _decided(prior, how, held)
     over = [_over_scale(law, part) for part in held]
-    quantiles = _quantiles(np.concatenate(over), np.concatenate([part.weights for part in held]))
+    quantiles = _quantiles(np.concatenate(over), np.concatenate([part.weights for part in held]), even=law.even)
     inside = np.concatenate([(law.optimism * quantiles.q05 <= ratios) & (ratios <= law.optimism * quantiles.q95)
                              for ratios in over])
     return law, quantiles, cells_of(samples, grouped, law, how), _short(float(np.mean(inside)))
@@ -164,9 +162,8 @@ def _held(samples: Sequence[Sample], grouped: Floats, left: Left, law: Law, how:
     mine = [samples[int(place)] for place in places]
     counts = Counter(sample.group for sample in mine)
     weights = np.array([counts[sample.group] ** -0.5 for sample in mine])
-    if not mine[0].campaign:
-        # parts of sources are not to count like sources: one odd run is not as much as a hundred others
-        weights = weights / np.sqrt(len(counts))
+    # one odd run is not to count as much as a hundred others
+    weights = weights / np.sqrt(len(counts))
     return Held(tuple(near.distance(sample.traits, sample.sizes) for sample in mine),
                 tuple(sample.is_open for sample in mine), left(places), weights)
 
@@ -216,7 +213,9 @@ def _over_scale(law: Law, held: Held) -> Floats:
     return ratios
 
 
-def _quantiles(over: Floats, weights: Floats) -> Quantiles:
+def _quantiles(over: Floats, weights: Floats, *, even: bool) -> Quantiles:
+    if even:
+        over, weights = np.concatenate([over, -over]), np.ones(2 * len(over))
     order = np.argsort(over)
     share = (np.cumsum(weights[order]) - weights[order] / 2) / weights.sum()
     return Quantiles(**{name: _short(float(np.interp(level, share, over[order]))) for name, level in LEVELS.items()})

@@ -23,8 +23,6 @@ SCALES = {"output_tok_s_per_gpu": 0.10, "tpot_ms": 0.10, "ttft_ms": 0.20}
 """Quantities that are fitted, and the typical residual of each; prompts wait for what clients happen to do."""
 RATES = frozenset({"output_tok_s_per_gpu"})
 """Those that are larger the faster an engine is."""
-EXPERIMENTAL = "SemiAnalysis"
-"""A source whose folder says so of itself; its prompts run many times slower than those of all others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +98,7 @@ def serving_rows(files: Sequence[EvidenceFile], catalog: Catalog) -> ServingRows
             fitted_row = serving_row(row.run, catalog)
         except (SkippedError, PlannerError):
             continue
-        if fitted_row.regime != "server" and EXPERIMENTAL not in (row.run.source or ""):
+        if fitted_row.regime != "server" and not fitted_row.experimental:
             rows[len(runs)] = fitted_row
             runs.append((row.run, row.measured))
             sources.append(row.run.source or row.prefix)

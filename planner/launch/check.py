@@ -170,8 +170,13 @@ def _place(folder: Path) -> list[str]:
     return [f"not checked: {place.package} is not installed for {' or '.join(interpreters())}"]
 
 
-def misplaced(manifest: Mapping[str, Any], resolved: Mapping[str, object]) -> Iterator[str]:
+def misplaced(manifest: Mapping[str, Any], resolved: Mapping[str, Any]) -> Iterator[str]:
     """Yield every part whose copies, nodes and GPUs of each a scheduler takes for others."""
+    if "cluster" in resolved:
+        found, nodes = resolved["cluster"], manifest["nodes"]
+        if found[0] != nodes:
+            yield f"it starts {found[0]} nodes, the plan has {nodes}"
+        return
     for part in manifest["parts"]:
         if part["nodes"]:
             expected = [part["copies"], part["nodes"], part["gpus"]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from planner.answer.assignment import Assignment
@@ -14,10 +14,12 @@ from planner.launch.axes import CannotExpress
 from planner.launch.emitter import ServiceEmitter, emitter_of
 from planner.launch.given import Given, given_of
 from planner.launch.place import Place, place_of, usual_place
-from planner.launch.program import VARIABLES, Program, Variable, variables_file
+from planner.launch.program import VARIABLES, Offered, Program, Variable, variables_file
 from planner.launch.readme import readme
+from planner.launch.replicas import nodes_of
 from planner.launch.served import served_of
 from planner.launch.work import work_of
+from planner.money.rent import offered
 from planner.text_io import json_text, write_folder
 
 MANIFEST, PLAN, README = "launch.json", "plan.json", "README.md"
@@ -84,6 +86,15 @@ def _program(given: Given, catalog: Catalog, target: str) -> Program:
     return emitter.emit(work_of(given.placed, given.scenario, catalog, target))
 
 
+def _rented(placed: Assignment, catalog: Catalog) -> Offered | None:
+    found = offered(placed.offer, catalog) if placed.offer and placed.sourcing == "rent" else None
+    if found is None:
+        return None
+    _, prices, offer = found
+    return Offered(prices.name, offer.instance, offer.region, offer.term,
+                   catalog.releases.accelerators.get(placed.gpu, ""))
+
+
 def launched(given: Given, catalog: Catalog, target: str, scheduler: str | None = None) -> Launched:
     """Return the files that start one workload. Raises CannotExpress, Unsupported, InputError."""
     placed = given.placed
@@ -92,7 +103,7 @@ def launched(given: Given, catalog: Catalog, target: str, scheduler: str | None 
         raise InputError(f"{target} is for {release.work}, and the plan is of {placed.kind}")
     amd = catalog.gpu(placed.gpu).architecture.startswith("cdna")
     program = replace(_program(given, catalog, target), image=release.image or "",
-                      resource="amd.com/gpu" if amd else "nvidia.com/gpu")
+                      resource="amd.com/gpu" if amd else "nvidia.com/gpu", offer=_rented(placed, catalog))
     place: Place = place_of(scheduler) if scheduler else usual_place(program)
     job = place.job(program, placed)
     image = (Variable("IMAGE", release.image or "", "Container image, where the place runs containers."),)
@@ -100,8 +111,10 @@ def launched(given: Given, catalog: Catalog, target: str, scheduler: str | None 
     manifest = {
         "schema": "planner.launch/1", "target": target, "package": release.package, "release": release.release,
         "as_of": release.as_of, "scheduler": place.name, "start": job.start,
+        "nodes": nodes_of(program),
         "parts": [{"name": part.name, "script": part.script, "nodes": part.nodes, "gpus": part.gpus,
                    "copies": part.copies, "role": part.role, **part.facts} for part in program.parts],
+        **({"offer": asdict(program.offer)} if program.offer else {}),
         "variables": {one.name: one.default for one in variables}, "files": sorted([*program.files, *job.files])}
     files = {**program.files, VARIABLES: variables_file(variables), **job.files,
              README: readme(given, program, replace(job, variables=variables), release, place.name, catalog),

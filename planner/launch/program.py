@@ -49,6 +49,23 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
+class Offered:
+    """What the plan rents."""
+
+    provider: str
+    instance: str
+    region: str
+    term: str
+    accelerator: str = ""
+    """The GPU, as clouds' catalogs name it; empty where they have no name for it."""
+
+    @property
+    def named(self) -> bool:
+        """Whether the instance is the provider's name of it, and not that of a price list."""
+        return " " not in self.instance
+
+
+@dataclass(frozen=True, slots=True)
 class Program:
     """What one target starts of a plan."""
 
@@ -61,6 +78,7 @@ class Program:
     """What the files cannot say, or a reader has to know before the start."""
     image: str = ""
     """Container that has it."""
+    offer: Offered | None = None
     resource: str = "nvidia.com/gpu"
     """What Kubernetes calls its GPUs."""
     install: tuple[str, ...] = ()

@@ -9,7 +9,7 @@ from planner.catalog.load import Catalog
 from planner.catalog.releases import Target
 from planner.launch.given import Given
 from planner.launch.program import VARIABLES, Job, Program
-from planner.launch.replicas import placed_on_nodes
+from planner.launch.replicas import nodes_of
 from planner.render.layout_text import axes
 from planner.units import plural, show_bytes, show_seconds
 
@@ -17,10 +17,7 @@ from planner.units import plural, show_bytes, show_seconds
 def readme(given: Given, program: Program, job: Job, release: Target, scheduler: str, catalog: Catalog) -> str:
     """Return the page as Markdown."""
     placed = given.placed
-    nodes = placed.nodes
-    if program.serves:
-        nodes = sum(group.nodes for group in placed_on_nodes(program)[0])
-    lines = [f"# {placed.workload}: {program.target} on {plural(nodes, 'node')} of "
+    lines = [f"# {placed.workload}: {program.target} on {plural(nodes_of(program), 'node')} of "
              f"{', '.join(dict.fromkeys(one.node for one in given.every))}", "",
              f"Written by `planner launch` for {release.package} {release.release} (as of {release.as_of}), to be "
              f"started by {scheduler}. `planner launch --check .` has the stack's own parser read the files again.", "",

@@ -82,6 +82,11 @@ def _fit(part: Part, free: list[int], first: int, copy: int, there: Sequence[Slo
     return made
 
 
+def nodes_of(program: Program) -> int:
+    """Return the nodes of all that is started."""
+    return sum(group.nodes for group in placed_on_nodes(program)[0]) if program.serves else program.nodes
+
+
 def node_script(program: Program) -> str:
     """Return the script that starts what is on a node: of $NODE, its number, and $NODES, the names of all."""
     _, slots = placed_on_nodes(program)

@@ -81,8 +81,8 @@ def allowed(c: Mapping[str, Ints], stack: Stack, flash: Mask) -> Mask:
     states, weights, kept, nvme = (c[name] for name in OFFLOAD_AXES)
     host_states = (states == 0) | ((c["zero"] >= 1) & ("host" in can.optimizer))
     flash_states = (states == 1) & ("nvme" in can.optimizer) & (c["zero"] == 3) & flash[c["candidate"]]
-    host_weights = (weights == 0) | ((weights == 1) & (c["zero"] == 3) & (states == 1) & ("host" in can.parameters))
-    flash_weights = (weights == 0) | ((weights == 1) & (c["zero"] == 3) & ("nvme" in can.parameters))
+    host_weights = (weights == 0) | ((c["zero"] == 3) & (states == 1) & ("host" in can.parameters))
+    flash_weights = (weights == 0) | ("nvme" in can.parameters)  # the states beside them need ZeRO-3
     joined = (weights == states) if can.together else np.ones(len(states), bool)
     keep: Mask = (joined & np.where(nvme == 1, flash_states & flash_weights, host_states & host_weights)
                   & ((kept == 0) | (can.activations & (c["recompute"] != 0) & (c["recompute"] != 1))))

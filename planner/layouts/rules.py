@@ -105,7 +105,7 @@ def _expert_group(c: Columns) -> Ints:
 
 def _expert_split(c: Columns, f: Facts) -> Mask:
     able = f.stack.expert_tp & f.space.model.mixes_experts
-    keep: Mask = (c["expert_tp"] == 0) | (able & (c["tp"] > 1) & (c["expert_tp"] < c["tp"]) & (c["sp"] == 1)
+    keep: Mask = (c["expert_tp"] == 0) | (able & (c["expert_tp"] < c["tp"]) & (c["sp"] == 1)
                                           & (c["tp"] % np.maximum(1, c["expert_tp"]) == 0))
     return keep
 
@@ -154,7 +154,7 @@ _RULES: tuple[Rule, ...] = (
     Rule("tp_supported", ("tp",), "the stack has no tensor parallelism",
          lambda c, f: (c["tp"] == 1) | f.stack.tensor_parallel),
     Rule("tp_in_node", ("candidate", "tp"), "tp must stay inside the scale-up domain and divide its GPUs",
-         lambda c, f: (c["tp"] <= _per_node(c, f)) & (_per_node(c, f) % c["tp"] == 0)),
+         lambda c, f: _per_node(c, f) % c["tp"] == 0),
     Rule("cp_supported", ("cp",), "the stack has no context parallelism",
          lambda c, f: (c["cp"] == 1) | f.stack.context_parallel),
     Rule("cp_divides_sequence", ("cp",), "2 x cp must divide the sequence, which causal balance needs",

@@ -115,7 +115,7 @@ def _mixer(block: Block, model: Model) -> _Mixer:
     if isinstance(attention, LatentAttention):
         index = attention.indexer
         if index is not None and not index.shared:
-            linears += (Linear(attention.q_lora_rank or 0, index.heads * index.head_dim, "none"),
+            linears += (Linear(attention.q_lora_rank or model.hidden, index.heads * index.head_dim, "none"),
                         Linear(model.hidden, index.head_dim + index.heads, "none"))
         latent = attention.kv_lora_rank + attention.qk_rope + (attention.q_lora_rank or 0)
         return _Mixer(linears, attention.heads, attention.query_dim, attention.v_head, key_value, latent,

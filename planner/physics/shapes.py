@@ -34,7 +34,7 @@ def _latent_matrices(attention: LatentAttention, hidden: int) -> int:
     queries, rank = attention.heads * attention.query_dim, attention.kv_lora_rank
     query = hidden * queries if attention.q_lora_rank is None else attention.q_lora_rank * (hidden + queries)
     keys_values = hidden * (rank + attention.qk_rope) + rank * attention.heads * (attention.qk_nope + attention.v_head)
-    index = _indexer_matrices(attention.indexer, attention.q_lora_rank or 0, hidden) if attention.indexer else 0
+    index = _indexer_matrices(attention.indexer, attention.q_lora_rank or hidden, hidden) if attention.indexer else 0
     return query + keys_values + attention.heads * attention.v_head * hidden + index
 
 
@@ -127,7 +127,7 @@ def _recurrence_vectors(recurrence: AnyRecurrence) -> int:
         return convolution + recurrence.inner + recurrence.heads + recurrence.head_dim
     convolution += _convolved(recurrence)
     if isinstance(recurrence, Mamba2):
-        return convolution + 3 * recurrence.heads + recurrence.inner
+        return convolution + 3 * recurrence.heads + recurrence.inner * recurrence.normed
     norms = recurrence.dt_rank + 2 * recurrence.state if recurrence.inner_norms else 0
     return convolution + recurrence.inner * (recurrence.state + 2) + norms
 

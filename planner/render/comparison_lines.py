@@ -86,7 +86,8 @@ def _served(compared: Compared) -> tuple[str, ...]:
     hourly = "-" if not row.cost_usd or not row.duration_days else f"{row.cost_usd / row.duration_days / 24:,.2f}"
     slowest = [max((getattr(level, name) for level in levels), key=lambda each: each.p95)
                for name in ("ttft_seconds", "tpot_seconds")]
-    return (hourly, *(" ".join(asked_latency(each)[::-1]) for each in slowest),
+    first, each = (" ".join(asked_latency(one)[::-1]) for one in slowest)
+    return (hourly, first, each if any(level.writes for level in levels) else "-",
             f"{row.serving.usd_per_million_output_tokens:,.3g}" if row.serving else "-")
 
 

@@ -88,8 +88,7 @@ def latencies(serving: ServingFigures) -> tuple[list[str], list[list[str]]]:
     replay = serving.replayed
     rows = [("first token (TTFT)", serving.ttft_seconds, replay and replay.ttft_seconds),
             ("each token (TPOT)", serving.tpot_seconds, replay and replay.tpot_seconds)]
-    if not serving.tpot_seconds.p50:
-        del rows[1]
+    rows = rows if serving.writes else [("answer", *rows[0][1:])]
     if serving.e2e_seconds is not None:
         rows.append(("last token (E2E)", serving.e2e_seconds, replay and replay.e2e_seconds))
     asked = [each.asked for _, each, _ in rows if each.asked]
@@ -218,8 +217,9 @@ def _served(a: Assignment, serving: ServingFigures) -> Iterator[tuple[str, str]]
         yield "users", f"{serving.users:,.4g} at once, each waiting for the answer before the next question"
     yield "requests", (f"{serving.requests_per_second:,.4g} requests/s{prompts_of(a)} over "
                        f"{plural(serving.replicas, 'replica')}")
-    yield "output", (f"{serving.output_tokens_per_second_per_gpu:,.0f} output tokens/s/GPU, {show_count(tokens)} "
-                     "tokens/s in all")
+    if serving.writes:
+        yield "output", (f"{serving.output_tokens_per_second_per_gpu:,.0f} output tokens/s/GPU, {show_count(tokens)} "
+                         "tokens/s in all")
     yield "cache", f"{serving.kv_tokens:,} tokens per replica, at most {plural(serving.max_batch, 'sequence')}"
     yield from _step(a.time, "of it with such a model on this GPU architecture")
     if a.usd_per_node_hour is not None and tokens and serving.role != "prefill":

@@ -13,7 +13,7 @@ from planner.render.page import Head, Page
 from planner.units import plural, show_kwh, show_usd
 
 WIDTH, HEIGHT, SCREEN_HEIGHT = 60, 15, 9
-MOST_POINTS = 12
+MOST_POINTS = 8
 """Of a table on a screen."""
 FAR = 4
 """Most over least value from which an axis is logarithmic."""

@@ -118,6 +118,17 @@ def _percent(value: float) -> str | float:
     return f"{text}%" if "e" not in text and float(text) / 100 == value else value
 
 
+def _percentile(value: object) -> float | Literal["mean"]:
+    """Return a percentile from text such as p99, 99% or mean."""
+    text = trimmed(value, "percentile").lower().removeprefix("p").removesuffix("%") if isinstance(value, str) else value
+    found = _level(f"1 s at {'mean' if text in ('mean', 'average', 'avg') else f'p{text}'}")
+    if found.at is None:
+        raise ValueError(f"{value!r}: the percentile must be p50 to p99.9, or mean")
+    return found.at
+
+
+Percentile = Annotated[float | Literal["mean"], PlainValidator(_percentile, json_schema_input_type=str | float)]
+"""Of requests that must meet a latency target: p99, or mean."""
 Latency = Annotated[Target, PlainValidator(_level, json_schema_input_type=str), PlainSerializer(str, return_type=str)]
 TokenLatency = Annotated[Target, PlainValidator(lambda v: _level(v, PER_TOKEN), json_schema_input_type=str),
                          PlainSerializer(str, return_type=str)]

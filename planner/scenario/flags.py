@@ -82,8 +82,9 @@ TABLE: dict[str, Flag] = {
           ttft=Flag("", "Latency target (SLO) for the first token, at p95: 2s, '2 s at p99'.", "TIME"),
           tpot=Flag("", "Latency target (SLO) per token after the first, at p95: 50ms.", "TIME"),
           e2e=Flag("", "Latency target (SLO) to the last token, at p95: 10s.", "TIME"),
-          quantization=Flag("", "Formats allowed for the weights: bf16, fp8, int8, int4, nvfp4, .... Default: as "
-                            "published.", "FORMAT,..", many=True),
+          percentile=Flag("", "Of latency targets that state none: p99, or mean. Default: p95.", "P"),
+          quantization=Flag("", "Formats allowed for the weights: bf16, fp8, int8, int4, nvfp4, q4_k_m, .... Default: "
+                            "as published.", "FORMAT,..", many=True),
           kv_cache=Flag("", "Format of the KV cache. Default: the engine's own.", choices=get_args(CacheFormat)),
           engine=Flag("", "Inference engine. Default: vllm.", "NAME"),
           engine_version=Flag("", "Release of the engine. Default: the newest in the catalog.", "X.Y"),
@@ -101,7 +102,8 @@ TABLE: dict[str, Flag] = {
                "admitted offer.", "NAME,..", many=True, also="candidates"),
     **_of("sourcing.",
           provider=Flag("rent.providers", "Only offers of these providers.", "NAME,..", many=True, also="providers"),
-          region=Flag("rent.regions", "Only offers in these regions.", "NAME,..", many=True, also="regions"),
+          region=Flag("rent.regions", "Only offers in these regions: us-east-1, europe.", "NAME,..", many=True,
+                      also="regions"),
           terms=Flag("rent.terms", "on-demand (default), spot, reserved-1y, ...", "TERM,..", many=True),
           own=Flag("", "Nodes or GPUs that you own, at the price of their electricity: 32xdgx-h100,4x4090.",
                    "NxNAME,..", many=True),
@@ -123,20 +125,30 @@ TABLE: dict[str, Flag] = {
     "confidence": Flag("confidence", "Confidence of the memory verdict, 0.5 to 1. Default: 0.95.", "SHARE"),
 }
 """Name -> what it sets. A value that is not listed here is given in a file or a mapping."""
-CALLED = {**dict.fromkeys(("context", "context-length", "context-window", "max-length", "max-seq-length", "max-seq-len",
-                           "seq-length", "cutoff-len", "sequence-len"), "seq-len"),
-          **dict.fromkeys(("qps", "rps", "requests-per-second", "request-rate"), "rate"),
-          **dict.fromkeys(("hardware", "gpu", "gpu-type"), "on"), "rank": "lora-rank", "quant": "quantization",
-          "dtype": "precision", "minimize": "objective", "optimize": "objective", "cloud": "provider",
-          "input-tokens": "input", "prompt-tokens": "input", "output-tokens": "output"}
+_ALSO = {
+    "seq-len": "context context-length context-window max-length max-seq-length max-seq-len seq-length cutoff-len "
+               "sequence-len block-size", "rate": "qps rps requests-per-second request-rate",
+    "on": "hardware gpu gpu-type node", "lora-rank": "rank lora-r", "quantization": "quant quantize",
+    "precision": "dtype", "objective": "minimize optimize goal", "provider": "cloud providers vendor",
+    "region": "regions location zone",
+    "input": "input-tokens input-len input-length prompt prompt-tokens prompt-length",
+    "output": "output-tokens output-len output-length max-new-tokens", "gpus": "num-gpus n-gpus ngpus gpu-count",
+    "method": "task", "epochs": "num-epochs num-train-epochs", "dataset": "data", "deadline": "within",
+    "budget": "max-cost", "users": "num-users concurrent-users", "kv-cache": "kv-cache-dtype",
+    "concurrency": "concurrent-requests max-concurrency", "max-power": "power"}
+CALLED = {said: flag for flag, names in _ALSO.items() for said in names.split()}
 """What people call flags on the command line, with the flag that it is."""
+_SPARES = "write --spare-replicas 1 or --spare-nodes 1: what may fail with the latency targets still met"
 INSTEAD = {
     **dict.fromkeys(("batch-size", "batch", "train-batch-size"),
                     "write --global-batch, the sequences of a step on all GPUs together"),
     **dict.fromkeys(("micro-batch-size", "per-device-train-batch-size"),
                     "the plan chooses the micro-batch; planner estimate --layout mbs=4 sets it"),
     **dict.fromkeys(("steps", "max-steps"), "write --tokens, which are steps x --global-batch x --seq-len"),
-    **dict.fromkeys(("tp", "pp", "dp", "ep"), "the plan chooses the layout; planner estimate --layout tp=8 sets it")}
+    **dict.fromkeys(("tp", "pp", "dp", "ep"), "the plan chooses the layout; planner estimate --layout tp=8 sets it"),
+    **dict.fromkeys(("uptime", "availability", "sla", "redundancy"), _SPARES),
+    **dict.fromkeys(("latency", "slo"), "write --ttft 2s, --tpot 50ms or --e2e 10s"),
+    "tokens-per-second": "write --tpot '25 tokens/s' for the pace of one answer, --rate for all requests"}
 """Flags of other tools that the planner has not, with what to write."""
 FLAGS: dict[str, str] = {name: flag.path for name, flag in TABLE.items()}
 """Name -> the scenario value that it sets."""

@@ -94,18 +94,25 @@ def _owned(sourcing: Sourcing, catalog: Catalog, document: Document, defaults: D
 
 
 def _offers_asked(rent: Rent, catalog: Catalog, document: Document) -> Rent:
-    """Return `rent` with providers and regions spelled as the catalog spells them."""
+    """Return `rent` with providers and regions as the catalog spells them; a part of the world is all its regions."""
+    lists = catalog.price_lists if rent.regions else []
+
+    def regions(name: str) -> list[str]:
+        return sorted({region for prices in lists for region in prices.regions(name)})
+
     providers = {name.lower(): name for name in catalog.names("prices")} if rent.providers else {}
-    offers = [offer for prices in catalog.price_lists for offer in prices.offers] if rent.regions else []
-    regions = {offer.region.lower(): offer.region for offer in offers}
+    meant: dict[str, Callable[[str], list[str]]] = {
+        "providers": lambda name: [providers[name.lower()]] if name.lower() in providers else [], "regions": regions}
+    known = {"providers": list(providers.values()), "regions": sorted(
+        {area for prices in lists for area in prices.areas} | {o.region for prices in lists for o in prices.offers})}
     update: dict[str, tuple[str, ...]] = {"terms": rent.terms}
-    for field, known in (("providers", providers), ("regions", regions)):
-        names = []
+    for field, found in meant.items():
+        names: dict[str, None] = {}
         for at, name in enumerate(getattr(rent, field)):
             with named(document, "sourcing", "rent", field, at):
-                if name.lower() not in known:
-                    raise UnknownName(field.removesuffix("s"), name, known.values())
-                names.append(known[name.lower()])
+                if not found(name):
+                    raise UnknownName(field.removesuffix("s"), name, known[field])
+                names |= dict.fromkeys(found(name))
         update[field] = tuple(names)
     return rent.model_copy(update=update)
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from planner.catalog.architecture import Model
 from planner.catalog.load import Catalog, data_root
 from planner.errors import InputError, Unsupported
 from planner.scenario.dataset import in_tokens
 from planner.scenario.default import Default, Defaults
-from planner.scenario.demand import Arrivals, Target
+from planner.scenario.demand import Arrivals
 from planner.scenario.files import existing_file
 from planner.scenario.limits import Hardware, Limits, Sourcing
 from planner.scenario.pool import ANY, named, pool, text
 from planner.scenario.portfolio import Portfolio, PortfolioJob
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario
-from planner.scenario.serving import Serving
+from planner.scenario.serving import Gguf, Serving
 from planner.scenario.usual import common, usual, usual_precision
 from planner.scenario.workload import AUTO, EVERY, Training
 from planner.yaml_io import Document, Frozen
@@ -29,6 +29,7 @@ _WHY = {"method": "the default where tokens are given", "stack": "the first of t
         "quantization": "the format in which the model is published or named",
         "arrivals": "requests arrive independently"}
 """Why a value is taken that the question leaves open."""
+GGUF_ENGINE = "llama-cpp"
 NO_FILE = Document({}, "", {})
 """Where a question came from that no file has."""
 _ENDINGS: Sequence[tuple[set[str], str]] = (
@@ -225,19 +226,21 @@ def resolve_service(service: Serving, catalog: Catalog, document: Document = NO_
         model = reads_text(catalog.model(service.model))
         if service.output is None or service.output.mean:
             _generates(model, "a service with output tokens; ask with --output 0")
+    formats = service.quantization or (format_of(service.model) or model.stored,)
     with named(document, *at, "engine"):
-        engine = catalog.engine(service.engine)
+        # who names only llama.cpp's kinds, and no engine, runs it
+        kinds = "engine" not in service.model_fields_set and set(formats) <= set(get_args(Gguf))
+        engine = catalog.engine(GGUF_ENGINE if kinds else service.engine)
     chosen: dict[str, object] = {
-        "model": model.name, "engine": engine.name, "kv_cache": service.kv_cache,
-        "quantization": service.quantization or (format_of(service.model) or model.stored,)}
+        "model": model.name, "engine": engine.name, "kv_cache": service.kv_cache, "quantization": formats}
     if service.rate is not None:
         chosen["arrivals"] = service.arrivals or Arrivals()
     stated = {name for name in service.model_fields_set if getattr(service, name) is not None}
     shown = chosen if "arrivals" not in chosen else {**chosen, "arrivals": "poisson"}
     defaults = _said(shown, stated) + text_part([model])
-    if any(level.at is None for _, level in service.levels):
+    if (unsaid := service.unsaid) and service.percentile is None:
         defaults.append(Default(name="percentile", value="p95", why="for latency targets that state none"))
-    chosen |= {name: Target(level.seconds, level.percentile) for name, level in service.levels if level.at is None}
+    chosen |= {"percentile": None, **unsaid}
     if service.trace is not None:
         chosen["trace"] = _found(service.trace, document, (*at, "trace"))
     return service.model_copy(update=chosen), defaults

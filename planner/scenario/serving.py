@@ -6,13 +6,16 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from planner.scenario.demand import Gaps, Latency, Rate, Share, TokenLatency
+from planner.scenario.demand import USUAL_PERCENTILE, Gaps, Latency, Percentile, Rate, Share, Target, TokenLatency
 from planner.scenario.lengths import Answers, Lengths
 from planner.units import DAY, Seconds, Tokens, parse_count
 from planner.units.reading import DOCUMENTS, USERS
 from planner.yaml_io import Frozen
 
-Quantization = Literal["bf16", "fp8", "int8", "int4", "w4a16", "nvfp4", "mxfp4", "gptq-int8", "nf4"]
+Gguf = Literal["q8_0", "q6_k", "q5_k_m", "q5_k_s", "q5_0", "q5_1", "q4_k_m", "q4_k_s", "q4_0", "q4_1", "iq4_xs",
+               "iq4_nl", "q3_k_l", "q3_k_m", "q3_k_s", "q2_k"]
+"""Kinds of llama.cpp."""
+Quantization = Literal["bf16", "fp8", "int8", "int4", "w4a16", "nvfp4", "mxfp4", "gptq-int8", "nf4", Gguf]
 CacheFormat = Literal["auto", "bf16", "fp8", "int8", "nvfp4"]
 Disaggregated = Literal["no", "allowed", "only"]
 HOURS = 24
@@ -31,8 +34,8 @@ _APART = (
     (("users", "concurrency"), "users who wait for their answers: give a rate for that", (
         "arrivals", "day", "length_classes", "disaggregated")),
     (("documents",), "a batch of documents, which has no latency and no arrivals", (
-        "arrivals", "day", "length_classes", "disaggregated", "ttft", "tpot", "e2e", "headroom", "spare_replicas",
-        "spare_nodes")))
+        "arrivals", "day", "length_classes", "disaggregated", "ttft", "tpot", "e2e", "percentile", "headroom",
+        "spare_replicas", "spare_nodes")))
 """Loads, what they are called, and the keys that do nothing to them."""
 
 
@@ -100,6 +103,8 @@ class Serving(Frozen):
     """Time per output token after the first."""
     e2e: Latency | None = None
     """Time to the last token."""
+    percentile: Percentile | None = None
+    """Of latency targets that state none of their own: p99, or mean; none means p95."""
     quantization: tuple[Quantization, ...] | None = Field(default=None, min_length=1)
     """Weight formats whose quality is acceptable; none means the format in which the model is published."""
     kv_cache: CacheFormat = "auto"
@@ -147,6 +152,12 @@ class Serving(Frozen):
         """The latency targets asked for, with their names."""
         asked = (("ttft", self.ttft), ("tpot", self.tpot), ("e2e", self.e2e))
         return tuple((name, level) for name, level in asked if level is not None)
+
+    @property
+    def unsaid(self) -> dict[str, Target]:
+        """The latency targets that state no percentile, at the one that holds for them."""
+        at = self.percentile or USUAL_PERCENTILE
+        return {name: Target(level.seconds, at) for name, level in self.levels if level.at is None}
 
     @property
     def clients(self) -> int | None:
@@ -216,6 +227,12 @@ class Serving(Frozen):
             raise ValueError("headroom applies to a rate, a trace or users, and none is given")
         if self.e2e is not None and self.disaggregated != "no":
             raise ValueError("e2e applies to replicas that answer whole requests: leave disaggregated out")
+        return self
+
+    @model_validator(mode="after")
+    def _percentile_is_of_a_target(self) -> Serving:
+        if self.percentile is not None and not self.unsaid:
+            raise ValueError("percentile is of latency targets that state none, and here is no such target")
         return self
 
     @model_validator(mode="after")

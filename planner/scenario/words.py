@@ -30,7 +30,9 @@ SYNONYMS: Mapping[str, tuple[tuple[str, ...], Mapping[str, str]]] = {
     "workload.precision": (get_args(Precision), _formats(get_args(Precision))),
     "workload.quantization": (get_args(Quantization), _formats(get_args(Quantization)) | {
         "bf16": "bfloat16 fp16 float16 none 16bit", "int8": "8bit w8a8", "int4": "4bit awq gptq gptqint4",
-        "nvfp4": "fp4", "gptq-int8": "int8gptq", "nf4": "bnb bitsandbytes"}),
+        "nvfp4": "fp4", "gptq-int8": "int8gptq", "nf4": "bnb bitsandbytes",
+        "q8_0": "q8 8bitgguf", "q6_k": "q6", "q5_k_m": "q5 q5k", "q4_k_m": "q4 q4k gguf ggufq4 4bitgguf",
+        "q3_k_m": "q3 q3k", "q2_k": "q2"}),
     "workload.kv_cache": (get_args(CacheFormat), {
         "auto": "default", "bf16": "bfloat16 fp16 float16 16bit", "fp8": "fp8e4m3 fp8e5m2 float8 8bit",
         "nvfp4": "fp4"}),
@@ -46,6 +48,8 @@ SYNONYMS: Mapping[str, tuple[tuple[str, ...], Mapping[str, str]]] = {
     "sourcing.rent.providers": (("aws", "azure", "gcp", "lambda", "oci"), {
         "aws": "amazon amazonwebservices ec2", "azure": "microsoft msft", "gcp": "google googlecloud gce",
         "lambda": "lambdalabs lambdacloud", "oci": "oracle oraclecloud"}),
+    "sourcing.rent.regions": (("europe", "us", "canada", "asia"), {
+        "europe": "eu emea europeanunion", "us": "usa unitedstates america northamerica", "asia": "apac asiapacific"}),
     "sourcing.rent.terms": (get_args(Term), {
         "on-demand": "payg payasyougo standard", "spot": "preemptible interruptible lowpriority",
         "reserved-1y": "1y 1year oneyear reserved1year 1yearreserved reservedoneyear 1yrreserved",

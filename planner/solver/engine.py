@@ -41,6 +41,7 @@ def run(model: cp_model.CpModel, objective: cp_model.LinearExprT, settings: Sett
     solver.parameters.num_workers = settings.workers
     solver.parameters.random_seed = settings.seed
     solver.parameters.cp_model_presolve = settings.presolve
+    solver.parameters.linearization_level = settings.linearization
     # else every solve leaves Ctrl-C at its default behind, which ends the process without an answer
     solver.parameters.catch_sigint_signal = False
     if settings.deterministic_limit is not None:

@@ -14,13 +14,14 @@ class Settings:
     """One worker and a fixed seed give the same answer on every run; `deterministic_limit` is not wall time.
 
     With a limit, a solve may end as feasible or undecided; without one it ends with a proof. presolve: whether CP-SAT
-    may rewrite the model first.
+    may rewrite the model first. linearization: how much of it its relaxation holds; at 1 it may have none of a cover.
     """
 
     deterministic_limit: float | None = None
     seed: int = 0
     workers: int = 1
     presolve: bool = True
+    linearization: int = 1
 
 
 class OutOfTime(Exception):

@@ -139,7 +139,8 @@ _HOURS = {word: factor / 3600.0 for word, factor in _TIME_WORDS.items() if facto
 USD_PER_HOUR = Units({"USD/h": 1.0}, {f"{scale}USD/{time}": by / hours for scale, by in (DECIMAL | _SPOKEN).items()
                                      for time, hours in _HOURS.items()})
 MONEY_PER_HOUR = Units(USD_PER_HOUR, USD_PER_HOUR.spoken, _EUROS | {
-    "": "a service is paid for by time: write '{0} USD/h' or '{0} USD/month'"}, dollars=True)
+    "": "a service is paid for by time: write '{0} USD/h' or '{0} USD/month'"} | {
+    scale: f"a service is paid for by time: write '{{0}} {scale}USD/month'" for scale in ("k", "M")}, dollars=True)
 USD_PER_KWH = Units({"USD/kWh": 1.0})
 USD_PER_KW_MONTH = Units({"USD/kW-month": 1.0})
 USD_PER_KW = Units({"USD/kW": 1.0})

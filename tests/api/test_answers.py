@@ -15,12 +15,13 @@ from planner.answer.assignment import ServingAssignment, TrainingAssignment
 from planner.answer.shown import flat
 from planner.errors import InputError, Unsupported
 
-JOB: dict[str, Any] = {"model": "gpt2", "tokens": 1e9, "on": "h100-sxm-1x", "max_gpus": 2, "global_batch": 16}
-FILE = """workload: {model: gpt2, tokens: 1 G, global_batch: 16}
+JOB: dict[str, Any] = {"model": "gpt2", "tokens": 1e9, "on": "h100-sxm-1x", "max_gpus": 2, "global_batch": 16,
+                       "stack": "fsdp2"}
+FILE = """workload: {model: gpt2, tokens: 1 G, global_batch: 16, stack: fsdp2}
 hardware: {candidates: [h100-sxm-1x]}
 limits: {max_gpus: 2}
 """
-MAPPING = {"workload": {"model": "gpt2", "tokens": 10**9, "global_batch": 16},
+MAPPING = {"workload": {"model": "gpt2", "tokens": 10**9, "global_batch": 16, "stack": "fsdp2"},
            "hardware": {"candidates": ("h100-sxm-1x",)}, "limits": {"max_gpus": 2}}
 EVIDENCE = """id,framework,model,gpu,gpus,gpus_per_node,seq_len,global_batch_seqs,micro_batch,tp,pp,dp,sharding,\
 recompute,precision,tokens_per_s_per_gpu

@@ -41,7 +41,7 @@ def rows() -> list[Compared]:
 
 
 def test_the_best_row_is_the_plan(rows: list[Compared]) -> None:
-    best = plan(model="llama-3.1-8b", tokens="100 G", on="dgx-h100,dgx-a100", max_gpus=64,
+    best = plan(model="llama-3.1-8b", tokens="100 G", on="dgx-h100,dgx-a100", max_gpus=64, stack="megatron-core",
                 provider="nebius,coreweave").assignments[0]
     assert rows[0].assignment == best
     costs = [one.row.cost_usd for one in rows if one.row.cost_usd is not None]
@@ -52,7 +52,8 @@ def test_the_best_row_is_the_plan(rows: list[Compared]) -> None:
 def test_each_row_is_the_plan_with_that_offer_alone(rows: list[Compared]) -> None:
     for one in rows:
         assert one.offer is not None
-        alone = plan(model="llama-3.1-8b", tokens="100 G", on=one.row.node, max_gpus=64, provider=one.offer.provider)
+        alone = plan(model="llama-3.1-8b", tokens="100 G", on=one.row.node, max_gpus=64, stack="megatron-core",
+                     provider=one.offer.provider)
         if len({other.row.offer for other in rows if other.row.offer
                 and other.row.offer.startswith(one.offer.provider) and other.row.node == one.row.node}) == 1:
             assert one.assignment == alone.assignments[0]
@@ -116,7 +117,7 @@ def test_old_prices_are_pointed_out(capsys: pytest.CaptureFixture[str], tmp_path
     (tmp_path / "prices" / "mine.yaml").write_text(
         "name: mine\nsource: the contract\nas_of: 2024-02\nkind: quoted\noffers:\n"
         "  - {instance: n, node: dgx-h100, region: r, term: on-demand, price: 9 USD/h}\n", encoding="utf-8")
-    argv = ["--model", "llama-3.1-8b", "--tokens", "10G", "--max-gpus", "16", "--provider", "mine",
+    argv = ["--model", "llama-3.1-8b", "--tokens", "10G", "--max-gpus", "16", "--provider", "mine", "--stack", "fsdp2",
             "--catalogs", str(tmp_path)]
     for command in ("plan", "compare"):
         assert main([command, *argv, "-q", "--price-age", "90"]) == 0
@@ -150,7 +151,7 @@ def test_owned_nodes_cost_their_electricity_and_emit() -> None:
 def test_the_command_ends_by_whether_any_candidate_does(deadline: str, code: int,
                                                          capsys: pytest.CaptureFixture[str]) -> None:
     argv = ["compare", "--model", "llama-3.1-8b", "--tokens", "100G", "--on", "dgx-h100", "--max-gpus", "32",
-            "--provider", "nebius", "--deadline", deadline, "--json"]
+            "--provider", "nebius", "--deadline", deadline, "--stack", "megatron-core", "--json"]
     assert main(argv) == code
     data = json.loads(capsys.readouterr().out)
     assert data["schema"] == "planner.comparison/1"

@@ -7,16 +7,14 @@ from functools import cache
 
 import pytest
 
-from planner import plan
 from planner.answer.explanation import Explanation, WhyNot
-from planner.answer.schema import Plan
 from planner.ask.explain.cause import feasible, infeasible_of, reasons_of
 from planner.ask.explain.choice import parts_of
 from planner.ask.explain.explain import explain
 from planner.catalog.load import Catalog
 from planner.errors import InputError, PlannerError, UnknownName
 from planner.jobs.kinds import question_of
-from planner.jobs.solved import solve
+from planner.jobs.solved import Solved, solve, solve_lifted
 from planner.scenario.load import load_scenario
 from planner.scenario.scenario import Scenario
 from planner.solver.minimal import minimal
@@ -25,9 +23,10 @@ ASKED = {"workload.model": "llama-3.1-8b", "workload.tokens": "100 G", "hardware
          "workload.stack": "megatron-core", "limits.max_gpus": "64", "limits.deadline": "9 d"}
 
 
-def asking(**changes: str) -> tuple[Catalog, object]:
+def asking(**changes: str | None) -> tuple[Catalog, object]:
     catalog = Catalog()
     asked = ASKED | {key.replace("__", "."): value for key, value in changes.items()}
+    asked = {key: value for key, value in asked.items() if value is not None}
 
     def ask(replaced: Mapping[str, str]) -> Scenario:
         return load_scenario(None, asked | dict(replaced), catalog)[0]
@@ -40,15 +39,29 @@ def explained(*choices: str, **changes: str) -> Explanation:
     return explain(ask, catalog, choices)  # type: ignore[arg-type]
 
 
-def why(choice: str, **changes: str) -> WhyNot:
-    return explained(choice, **changes).why_not[0]
+FORBIDDEN = {"tp=3": "tp must divide the key-value heads", "gpus=12": "the GPUs must fill whole nodes",
+             "pp=33": "a pipeline stage needs at least one layer",
+             "zero=3,pp=2,stack=megatron-core": "the stack shards gradients or weights"}
+CHOICES = ("tp=8", "gpu=a100-sxm-80gb", "gpu=b200", "gpu=l4", "node=gb200-nvl72", "gpus=8", *FORBIDDEN)
 
 
 @cache
-def again(**changes: object) -> Plan:
-    flags = {"model": "llama-3.1-8b", "tokens": "100 G", "on": "dgx-h100", "stack": "megatron-core", "max_gpus": 64,
-             "deadline": "9 d"}
-    return plan(**(flags | changes))
+def answers() -> dict[str, WhyNot]:
+    """Return what is said of every choice that tests ask about; `own` is the plan's."""
+    layout = again().assignments()[0].layout
+    found = explained(*CHOICES, f"tp={layout.tp},pp={layout.pp},dp={layout.dp}")
+    return dict(zip((*CHOICES, "own"), found.why_not, strict=True))
+
+
+def why(choice: str) -> WhyNot:
+    return answers()[choice]
+
+
+@cache
+def again(**changes: str | None) -> Solved:
+    """Return the same question solved with some values changed, without a plan around it."""
+    catalog, ask = asking(**changes)
+    return solve_lifted(question_of(ask({}), catalog))  # type: ignore[operator]
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +75,8 @@ def test_a_limit_is_worth_what_solving_without_it_saves(worths: Explanation) -> 
     assert set(found) == {"deadline", "max_gpus", "gpu_memory", "nic_bandwidth"}
     assert held is not None
     for limit in ("deadline", "max_gpus"):
-        lifted, more = again(**{limit: None}), again(**{limit: {"deadline": "10 d", "max_gpus": 72}[limit]})
+        named = f"limits__{limit}"
+        lifted, more = again(**{named: None}), again(**{named: {"deadline": "10 d", "max_gpus": "72"}[limit]})
         assert found[limit].without == pytest.approx(held - (lifted.objective.value or 0))
         if found[limit].binds:
             assert found[limit].saves == pytest.approx(held - (more.objective.value or 0))
@@ -75,7 +89,7 @@ def test_a_deadline_says_from_where_on_it_pays(worths: Explanation) -> None:
     assert deadline.pays_from is not None
     held = again().objective.value
     assert held is not None
-    assert (again(deadline=deadline.pays_from).objective.value or held) < held
+    assert (again(limits__deadline=deadline.pays_from).objective.value or held) < held
 
 
 def test_what_binds_most_comes_first(worths: Explanation) -> None:
@@ -96,13 +110,16 @@ def test_a_choice_that_is_dearer_says_by_how_much() -> None:
 
 
 def test_the_plans_own_choice_is_recognized() -> None:
-    layout = again().assignments[0].layout
-    assert why(f"tp={layout.tp},pp={layout.pp},dp={layout.dp}").verdict == "is the plan"
+    assert why("own").verdict == "is the plan"
+
+
+def test_a_choice_is_answered_alone_as_among_others() -> None:
+    assert explained("gpus=8").why_not == (why("gpus=8"),)
 
 
 @pytest.mark.parametrize(("gpu", "verdict"), [("a100-sxm-80gb", "worse"), ("b200", "better")])
 def test_hardware_outside_the_question_is_weighed_by_the_plan_it_would_have(gpu: str, verdict: str) -> None:
-    one, held, other = why(f"gpu={gpu}"), again().objective.value, again(on=gpu).objective.value
+    one, held, other = why(f"gpu={gpu}"), again().objective.value, again(hardware__candidates=gpu).objective.value
     assert held is not None
     assert other is not None
     assert one.value == other
@@ -110,16 +127,12 @@ def test_hardware_outside_the_question_is_weighed_by_the_plan_it_would_have(gpu:
 
 
 def test_hardware_outside_the_question_may_have_no_plan_or_no_offer() -> None:
-    assert not again(on="l4").assignments
+    assert not again(hardware__candidates="l4").assignments()
     assert why("gpu=l4").verdict == "infeasible"
     assert why("node=gb200-nvl72").verdict == "not offered"
 
 
-@pytest.mark.parametrize(("choice", "reason"), [
-    ("tp=3", "tp must divide the key-value heads"), ("gpus=12", "the GPUs must fill whole nodes"),
-    ("pp=33", "a pipeline stage needs at least one layer"),
-    ("zero=3,pp=2,stack=megatron-core", "the stack shards gradients or weights"),
-])
+@pytest.mark.parametrize(("choice", "reason"), FORBIDDEN.items())
 def test_a_choice_that_a_rule_forbids_names_the_rule(choice: str, reason: str) -> None:
     one = why(choice)
     assert one.verdict == "infeasible"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 
 from planner.answer.schema import Plan
@@ -13,6 +15,7 @@ from planner.render.holding import asks_what_holds, holding_sentence
 from planner.scenario.load import load_scenario
 
 
+@cache
 def hold(model: str, on: str, **changes: object) -> Plan:
     catalog = Catalog()
     values = {"workload.model": model, "hardware.candidates": on} | {

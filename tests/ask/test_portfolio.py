@@ -14,7 +14,7 @@ from planner.errors import InputError
 from planner.scenario.load import load_question
 
 CATALOG = Catalog()
-RUN = {"kind": "training", "model": "llama-3.1-8b", "tokens": "20 G"}
+RUN = {"kind": "training", "model": "llama-3.1-8b", "tokens": "20 G", "stack": "megatron-core"}
 CHAT = {"kind": "serving", "model": "llama-3.1-8b", "rate": "150 requests/s", "input": 1000, "output": 200,
         "ttft": "2 s", "tpot": "50 ms"}
 RENT = {"providers": ["nebius"]}
@@ -168,11 +168,10 @@ def test_what_is_for_one_workload_is_refused():
         make_plan(scenario, CATALOG, pareto=("cost", "days"))
 
 
-STEADY = {**RUN, "stack": "megatron-core"}
 MIXED = {
-    "base": {"workload": {**STEADY, "tokens": "30 G"}, "deadline": "2027-01-09", "may_pause": True},
-    "small": {"workload": {**STEADY, "tokens": "10 G"}, "count": 2, "deadline": "2027-01-08"},
-    "tune": {"workload": {**STEADY, "tokens": "300 M", "method": "lora"}, "release": "2027-01-05"},
+    "base": {"workload": {**RUN, "tokens": "30 G"}, "deadline": "2027-01-09", "may_pause": True},
+    "small": {"workload": {**RUN, "tokens": "10 G"}, "count": 2, "deadline": "2027-01-08"},
+    "tune": {"workload": {**RUN, "tokens": "300 M", "method": "lora"}, "release": "2027-01-05"},
     "chat": {"workload": CHAT, "from": "2027-01-06"},
     "night": {"workload": {**CHAT, "rate": "60 requests/s"}, "from": "2027-01-05", "growth": "20%/month"},
 }

@@ -11,10 +11,12 @@ from io import StringIO
 import pytest
 
 import planner as python
+from planner.answer.explanation import Explanation
+from planner.answer.schema import Plan
 from planner.errors import InputError
 from tests.cli.conftest import planner  # noqa: F401 - the fixture that runs the command
 
-RUN = {"kind": "training", "model": "llama-3.1-8b", "tokens": "20 G"}
+RUN = {"kind": "training", "model": "llama-3.1-8b", "tokens": "20 G", "stack": "megatron-core"}
 ASKED = {
     "name": "Two weeks", "horizon": {"start": "2027-01-04", "length": "14 d"},
     "hardware": {"candidates": ["dgx-h100", "dgx-h200"]},
@@ -32,6 +34,16 @@ def changed(**jobs: dict) -> dict:
 
 
 @cache
+def explained() -> Explanation:
+    return python.explain(ASKED)
+
+
+@cache
+def planned() -> Plan:
+    return python.plan(ASKED)
+
+
+@cache
 def value(text: str) -> float:
     """Return money and what is forgone, which plans minimize together."""
     plan = python.plan(json.loads(text))
@@ -46,7 +58,7 @@ def cost(asked: dict) -> float:
 
 
 def test_what_a_limit_is_worth_is_the_difference_of_two_plans():
-    found = {one.limit: one for one in python.explain(ASKED).worth}
+    found = {one.limit: one for one in explained().worth}
     assert found.keys() == {"budget", "quota.dgx-h100", "quota.dgx-h200", "own.dgx-h100", "a.deadline", "b.deadline",
                             "c.deadline"}
     base = cost(ASKED)
@@ -81,7 +93,7 @@ def test_why_not_is_the_same_question_with_one_job_held_to_a_pool():
 
 
 def test_what_is_rejected_says_what_it_would_take():
-    plan, told = python.plan(ASKED), python.explain(ASKED).why_not
+    plan, told = planned(), explained().why_not
     rejected = [one.job for one in plan.assignments if one.status == "rejected"]
     assert rejected == ["c"]
     (one,) = [one for one in told if one.asked == {"c": "planned"}]
@@ -108,7 +120,7 @@ def test_a_job_more_costs_the_difference_and_moves_no_more_than_it_must(tmp_path
     plan = python.plan(ASKED, add=tmp_path / "job.yaml")
     assert plan.added is not None
     assert (plan.added.jobs, plan.added.admitted, plan.added.moved) == (("new",), admitted, ())
-    together, before = python.plan({**ASKED, "jobs": [*ASKED["jobs"], new]}), python.plan(ASKED)
+    together, before = python.plan({**ASKED, "jobs": [*ASKED["jobs"], new]}), planned()
     assert plan.objective.value == pytest.approx(together.objective.value)
     assert plan.added.usd == pytest.approx(together.objective.value - before.objective.value)
 

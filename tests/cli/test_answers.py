@@ -37,7 +37,7 @@ def test_the_answer_is_the_first_sentence_and_all_that_quiet_prints(planner):
 
 
 def test_no_is_an_answer_with_exit_code_3(planner):
-    ran = planner("plan", *FLAGS, "--deadline", "1 min", "--json")
+    ran = planner("plan", *FLAGS, "--stack", "megatron-core", "--deadline", "1 min", "--json")
     plan = json.loads(ran.out)
     assert (ran.code, ran.err, plan["status"], plan["assignments"]) == (3, "", "infeasible", [])
     assert plan["infeasible"]["because"]
@@ -95,7 +95,8 @@ def test_public_names_are_all_there_and_no_others():
 
 
 def test_the_simplest_of_the_tied_layouts_says_its_price(capsys: pytest.CaptureFixture[str]) -> None:
-    ask = ["plan", "--model", "llama-3.1-8b", "--tokens", "100G", "--on", "dgx-h100", "--deadline", "30d", "--json"]
+    ask = ["plan", "--model", "llama-3.1-8b", "--tokens", "100G", "--on", "dgx-h100", "--deadline", "30d",
+           "--stack", "megatron-core", "--json"]
     assert main(ask) == 0
     best = json.loads(capsys.readouterr().out)
     assert main([*ask, "--prefer", "simple"]) == 0

@@ -27,7 +27,7 @@ SERVED: dict[str, Any] = {"input": {"mean": 500, "cv": 0.5}, "output": 100}
 OTHER_SERVED: dict[str, Any] = {
     "model": "qwen2.5-0.5b", "rate": 9, "concurrency": 9, "input": {"mean": 500, "cv": 1.5},
     "output": {"mean": 100, "cv": 1.5}, "arrivals": "cv=3", "day": [1] * 23 + [2], "ttft": "1 s", "tpot": "50 ms",
-    "users": 9, "think": "3 s", "documents": "9k", "e2e": "9 s",
+    "users": 9, "think": "3 s", "documents": "9k", "e2e": "9 s", "percentile": "p99",
     "quantization": "fp8", "kv_cache": "fp8", "engine": "sglang", "engine_version": "0.6.0", "prefix_hits": "70%",
     "speculative": "3:0.7", "headroom": "20%", "spare_replicas": 1, "max_model_len": 900, "length_classes": 2,
     "disaggregated": "only", "gpus": 1, "confidence": 0.6, "requests": "x.csv", "adapters": 8, "spare_nodes": 1,

@@ -8,6 +8,8 @@ from pathlib import Path
 from planner.answer.schema import to_json
 from planner.ask.validate import validate_file
 from planner.catalog.load import Catalog
+from planner.evidence.compare import compare
+from planner.evidence.reading import read_evidence
 
 DATA = Path(__file__).parents[1] / "evidence"
 THROUGHPUT = {
@@ -30,6 +32,12 @@ MEMORY = {
 @cache
 def catalog():
     return Catalog()
+
+
+@cache
+def compared(name):
+    """Return a shipped file against the predictions; this takes seconds, and several tests look at the same."""
+    return compare(read_evidence(DATA / f"{name}.csv"), catalog())
 
 
 def write(path, *rows):

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from planner.catalog.stack import Stack
-from planner.evidence.compare import compare
 from planner.evidence.degrees import degrees_of
 from planner.evidence.hardware import candidate_of
 from planner.evidence.prediction import predict
@@ -20,6 +19,7 @@ from planner.physics.training.activations import saved_per_token
 from planner.physics.training.question import question_of
 from planner.units import GIB
 from tests.evidence_tests.csv_file import DATA, catalog
+from tests.evidence_tests.csv_file import compared as against_predictions
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def evidence():
 
 @pytest.fixture(scope="module")
 def compared(evidence):
-    return {name: compare(held, catalog()) for name, held in evidence.items()}
+    return {name: against_predictions(name) for name in evidence}
 
 
 def run_of(evidence, identifier):

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from planner.evidence.compare import EvidenceComparison, PredictedRow, compare
+from planner.evidence.compare import EvidenceComparison, PredictedRow
 from planner.evidence.prediction import predict
-from planner.evidence.reading import read_evidence
 from planner.evidence.rows import TrainRun
+from tests.evidence_tests.csv_file import compared as against_predictions
 from tests.search_cases import catalog
 
-FILE = Path(__file__).parents[1] / "evidence" / "finetune_throughput.csv"
 ROW = {"model": "Llama3-8B", "gpu": "a100-sxm-80gb", "gpus": 8, "framework": "TRL", "method": "lora",
        "sharding": "fsdp", "seq_len": 2048, "micro_batch": 4, "global_batch_seqs": 32, "recompute": "full",
        "precision": "bf16"}
@@ -21,7 +18,8 @@ ROW = {"model": "Llama3-8B", "gpu": "a100-sxm-80gb", "gpus": 8, "framework": "TR
 
 @pytest.fixture(scope="module")
 def compared() -> EvidenceComparison:
-    return compare(read_evidence(FILE), catalog())
+    found: EvidenceComparison = against_predictions("finetune_throughput")
+    return found
 
 
 def off(outcomes: list[PredictedRow]) -> np.ndarray:

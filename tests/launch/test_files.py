@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from planner.launch.folder import launched
 from planner.launch.given import Given
 from planner.launch.place import all_places
 from tests.launch.services import serving
-from tests.launch.works import CATALOG, MIXTURE, given
+from tests.launch.works import CATALOG, MIXTURE, given, rented
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "launch"
 UPDATE = os.environ.get("PLANNER_UPDATE_GOLDEN") == "1"
@@ -32,7 +33,9 @@ CASES = {
 
 def folder_of(target, scheduler=None, **asked):
     if CATALOG.releases.target(target).work == "training":
-        return launched(given(**asked), CATALOG, target, scheduler)
+        asked_for = given(**asked)
+        asked_for = replace(asked_for, placed=rented(asked_for.placed)) if scheduler == "skypilot" else asked_for
+        return launched(asked_for, CATALOG, target, scheduler)
     one = serving(**asked)
     return launched(Given(one, None, to_json(one)), CATALOG, target, scheduler)
 

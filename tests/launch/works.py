@@ -36,6 +36,14 @@ def given(layout: str, node: str = "dgx-h100", **asked: str) -> Given:
     return Given(found, ask.scenario, to_json(found))
 
 
+def rented(one, spot=False):
+    """Return an assignment as rented from the first offer of its node at AWS."""
+    prices = next(prices for prices in CATALOG.price_lists if prices.name == "aws")
+    offer = next(offer for offer in prices.offers if offer.node == one.node and (offer.term == "spot") == spot)
+    label = f"{prices.name} {offer.instance} ({offer.region}, {offer.term})"
+    return one.model_copy(update={"offer": label, "sourcing": "rent"})
+
+
 def work(target: str, layout: str, node: str = "dgx-h100", **asked: str) -> Work:
     """Return what the emitter of a target reads of a layout."""
     return work_of(placed(layout, node, **asked), None, CATALOG, target)

@@ -28,6 +28,11 @@ ABLE: dict[str, Any] = {
     "context_parallel": True, "hybrid_shard": True, "no_sync": (0, 1),
     "offload": OffloadSupport(optimizer=("host", "nvme"), parameters=("host", "nvme"), activations=True)}
 """A stack that can do everything but shard gradients and weights under a pipeline."""
+HOST = OffloadSupport(optimizer=("host",), parameters=("host",))
+STATES = OffloadSupport(optimizer=("host", "nvme"), parameters=("host",))
+TOGETHER = OffloadSupport(optimizer=("host",), parameters=("host",), together=True)
+BARE, FLASH = (candidate("v100-sxm2-16gb-8x"),), (candidate("dgx-h100"),)
+"""Node types without NVMe, and with it."""
 
 
 def code(**row: float) -> Ints:
@@ -57,6 +62,7 @@ EXAMPLES = (
     Example("tp_in_node", {"facts.node_gpus": [12], "tp": 8, "dp": 3, "space.global_batch": 48}, {"tp": 4, "dp": 6}),
     Example("cp_supported", {"cp": 2, "dp": 4, "stack.context_parallel": False}, {"cp": 1, "dp": 8}),
     Example("cp_divides_sequence", {"cp": 2, "dp": 4, "space.sequence_length": 4098}, {"space.sequence_length": 4100}),
+    Example("cp_divides_sequence", {"cp": 2, "dp": 4, "space.sequence_length": 4099}, {"cp": 1, "dp": 8}),
     Example("precision_by_stack", {"stack.precisions": ("fp16",)}, {"stack.precisions": ("bf16",)}),
     Example("ep_supported", {"ep": 2, "stack.expert_parallel": False}, {"ep": 1}),
     Example("expert_tp_supported", {"tp": 2, "dp": 4, "expert_tp": 1, "stack.expert_tp": False, "space.model": MIXED},
@@ -66,7 +72,10 @@ EXAMPLES = (
     Example("expert_tp_supported", {"tp": 2, "dp": 4, "expert_tp": 1, "sp": 0, "space.model": MIXED,
                                     "space.sequence_parallel": (1, 0),
                                     "facts.whole_sequences": code(tp=2, micro_batch=1)}, {"sp": 1}),
+    Example("expert_tp_supported", {"tp": 4, "dp": 6, "expert_tp": 3, "space.global_batch": 48, "space.model": MIXED},
+            {"expert_tp": 2}),
     Example("ep_divides_shards", {"ep": 16}, {"ep": 8}),
+    Example("ep_divides_shards", {"ep": 16, "cp": 2, "dp": 4}, {"ep": 8}),
     Example("ep_divides_shards", {"tp": 2, "dp": 4, "ep": 8}, {"expert_tp": 1, "space.model": MIXED}),
     Example("ep_divides_shards", {"tp": 2, "dp": 4, "ep": 16, "expert_tp": 1, "space.model": MIXED}, {"ep": 8}),
     Example("batch_divides", {"micro_batch": 3}, {"micro_batch": 4}),
@@ -79,17 +88,21 @@ EXAMPLES = (
     Example("pp_within_layers", {"tp": 8, "dp": 1, "pp": 33, "space.max_gpus": 512}, {"pp": 32}),
     Example("max_gpus", {"space.max_gpus": 7}, {"space.max_gpus": 8}),
     Example("fixed_gpus", {"facts.fixed_gpus": 16}, {"dp": 16}),
+    Example("fixed_gpus", {"facts.fixed_gpus": 8, "dp": 16}, {"dp": 8}),
     Example("whole_nodes", {"dp": 4}, {"dp": 8}),
     Example("whole_nodes", {"dp": 4}, {"facts.partial_nodes": True}),
     Example("whole_nodes", {"dp": 12, "space.global_batch": 48, "facts.partial_nodes": True}, {"dp": 16}),
+    Example("whole_nodes", {"dp": 12, "space.global_batch": 48, "facts.partial_nodes": True}, {"facts.fixed_gpus": 12}),
     Example("max_nodes", {"dp": 16, "facts.max_nodes": 1}, {"facts.max_nodes": 2}),
     Example("one_node", {"dp": 16, "facts.clustered": [False]}, {"dp": 8}),
     Example("interleaving", {"vpp": 2}, {"pp": 2, "dp": 4}),
     Example("interleaving", {"vpp": 2, "pp": 2, "dp": 4, "stack.interleaving": False}, {"vpp": 1}),
     Example("even_chunks", {"vpp": 3, "pp": 2, "dp": 4}, {"vpp": 4}),
     Example("even_chunks", {"vpp": 3, "pp": 2, "dp": 4}, {"vpp": 17}),
+    Example("even_chunks", {"vpp": 2, "pp": 5, "space.global_batch": 80}, {"pp": 4, "space.global_batch": 64}),
     Example("interleaved_batches", {"vpp": 2, "pp": 4, "dp": 2, "space.global_batch": 12}, {"space.global_batch": 16}),
     Example("schedule_supported", {"schedule": GPIPE}, {"pp": 2, "dp": 4}),
+    Example("schedule_supported", {"schedule": GPIPE}, {"pp": 3}),
     Example("schedule_supported", {"schedule": GPIPE, "pp": 2, "dp": 4, "stack.schedules": ("1f1b",)}, {"schedule": 0}),
     Example("schedule_supported", {"schedule": GPIPE, "pp": 2, "dp": 4, "vpp": 2}, {"vpp": 1}),
     Example("schedule_supported", {"schedule": DUALPIPE, "pp": 4, "dp": 2, "space.global_batch": 14},
@@ -98,19 +111,32 @@ EXAMPLES = (
     Example("schedule_supported", {"schedule": DUALPIPE, "pp": 2, "dp": 4, "space.model": ODD}, {"schedule": 0}),
     Example("schedule_supported", {"schedule": DUALPIPE, "pp": 2, "dp": 4, "space.model": ODD},
             {"pp": 6, "space.model": ONE_KEY}),
+    Example("schedule_supported", {"schedule": DUALPIPE, "pp": 12, "dp": 2, "space.model": ONE_KEY},
+            {"pp": 10, "dp": 4, "space.global_batch": 128}),
+    Example("schedule_supported", {"schedule": DUALPIPE, "pp": 18, "dp": 4, "space.global_batch": 256,
+                                   "space.max_gpus": 72}, {"pp": 12}),
+    Example("schedule_supported", {"schedule": DUALPIPE, "pp": 12, "dp": 2, "space.model": ONE_KEY},
+            {"pp": 18, "dp": 4, "space.global_batch": 256, "space.max_gpus": 72}),
     Example("zero_supported", {"zero": 1, "stack.zero_stages": (0, 3)}, {"zero": 0}),
     Example("zero_with_pipeline", {"zero": 2, "pp": 2, "dp": 4}, {"zero": 1}),
     Example("zero_needs_shards", {"zero": 2, "tp": 8, "dp": 1}, {"zero": 1}),
     Example("zero_needs_shards", {"zero": 2, "tp": 8, "dp": 1}, {"tp": 4, "dp": 2}),
     Example("zero_needs_shards", {"zero": 3, "tp": 8, "dp": 1, "stack.offload": OffloadSupport()}, {"tp": 4, "cp": 2}),
+    Example("zero_needs_shards", {"zero": 3, "tp": 8, "dp": 1, "stack.offload": OffloadSupport()},
+            {"stack.offload": OffloadSupport(parameters=("host",))}),
     Example("no_sync_supported", {"no_sync": 1}, {"zero": 2}),
     Example("no_sync_supported", {"zero": 2, "stack.no_sync": (1,)}, {"no_sync": 1}),
     Example("no_sync_supported", {"zero": 2, "no_sync": 1, "space.global_batch": 8}, {"no_sync": 0}),
+    Example("no_sync_supported", {"zero": 2, "no_sync": 1, "space.global_batch": 8}, {"space.global_batch": 16}),
+    Example("no_sync_supported", {"zero": 2, "no_sync": 1, "pp": 2, "dp": 4, "stack.zero_with_pipeline": 3},
+            {"no_sync": 0, "stack.no_sync": (1,)}),
     Example("hsdp_supported", {"hsdp": 2, "zero": 1}, {"zero": 3}),
     Example("hsdp_supported", {"hsdp": 2, "zero": 3, "stack.hybrid_shard": False}, {"hsdp": 1}),
     Example("hsdp_supported", {"hsdp": 3, "zero": 3}, {"hsdp": 4}),
     Example("hsdp_supported", {"hsdp": 8, "zero": 3}, {"hsdp": 4}),
     Example("hsdp_supported", {"hsdp": 2, "zero": 3, "ep": 8}, {"ep": 4}),
+    Example("hsdp_supported", {"hsdp": 2, "zero": 3, "tp": 2, "dp": 4, "ep": 4}, {"ep": 2}),
+    Example("hsdp_supported", {"hsdp": 8, "zero": 3, "cp": 2, "dp": 4}, {"hsdp": 4}),
     Example("sp_supported", {"sp": 0, "space.sequence_parallel": (1, 0),
                              "facts.whole_sequences": code(tp=1, micro_batch=1)}, {"sp": 1}),
     Example("sp_wins", {"sp": 0, "tp": 2, "dp": 4, "space.sequence_parallel": (1, 0)}, {"sp": 1}),
@@ -120,7 +146,22 @@ EXAMPLES = (
     Example("offload_supported", {"offload": 1.0, "zero": 3, "stack.offload": OffloadSupport()}, {"offload": 0.0}),
     Example("offload_supported", {"offload": 1.0, "offload_parameters": 1.0, "zero": 2}, {"zero": 3}),
     Example("offload_supported", {"offload": 1.0, "nvme": 1, "zero": 1}, {"zero": 3}),
+    Example("offload_supported", {"offload": 1.0, "nvme": 1, "zero": 3, "space.candidates": BARE},
+            {"space.candidates": FLASH}),
+    Example("offload_supported", {"offload": 0.5, "nvme": 1, "zero": 3}, {"offload": 1.0}),
+    Example("offload_supported", {"offload": 1.0, "nvme": 1, "zero": 3, "stack.offload": HOST}, {"nvme": 0}),
+    Example("offload_supported", {"offload": 0.5, "offload_parameters": 1.0, "zero": 3}, {"offload": 1.0}),
+    Example("offload_supported", {"offload": 1.0, "offload_parameters": 1.0, "zero": 3,
+                                  "stack.offload": OffloadSupport(optimizer=("host",))}, {"stack.offload": HOST}),
+    Example("offload_supported", {"offload": 1.0, "offload_parameters": 1.0, "nvme": 1, "zero": 3,
+                                  "stack.offload": STATES}, {"offload_parameters": 0.0}),
+    Example("offload_supported", {"offload": 1.0, "offload_parameters": 1.0, "nvme": 1, "zero": 3,
+                                  "stack.offload": STATES}, {"stack.offload": ABLE["offload"]}),
+    Example("offload_supported", {"offload": 1.0, "zero": 3, "stack.offload": TOGETHER}, {"offload_parameters": 1.0}),
     Example("offload_supported", {"offload_activations": 1.0, "recompute": 0}, {"recompute": FULL}),
+    Example("offload_supported", {"offload_activations": 1.0, "recompute": 1}, {"recompute": FULL}),
+    Example("offload_supported", {"offload_activations": 1.0, "recompute": FULL, "stack.offload": OffloadSupport()},
+            {"offload_activations": 0.0}),
 )
 
 
@@ -135,8 +176,9 @@ def case(*changes: Mapping[str, Any]) -> tuple[dict[str, float], Facts]:
         else:
             row[key] = value
     stack = catalog().stack("megatron-core").model_copy(update=asked["stack"])
-    usual = {"model": catalog().model("llama-3.1-8b"), "sequence_length": 4096, "global_batch": 64, "max_gpus": 64}
-    space = Space(candidates=(candidate("dgx-h100"),), precisions=("bf16",), **{**usual, **asked["space"]})
+    usual = {"candidates": FLASH, "model": catalog().model("llama-3.1-8b"), "sequence_length": 4096, "global_batch": 64,
+             "max_gpus": 64}
+    space = Space(precisions=("bf16",), **{**usual, **asked["space"]})
     known = {f.name for f in fields(Facts)}
     assert known >= asked["facts"].keys()
     plain: dict[str, Any] = {"node_gpus": np.array([8]), "clustered": np.array([True]),

@@ -25,7 +25,8 @@ FACTS = Catalog().reliability
 @cache
 def plan(term: str, objective: str = "cost") -> Plan:
     scenario, defaults = load_scenario(None, {
-        "workload.model": "llama-3.1-8b", "workload.tokens": "20G", "hardware.candidates": "dgx-h100",
+        "workload.model": "llama-3.1-8b", "workload.tokens": "20G", "workload.stack": "megatron-core",
+        "hardware.candidates": "dgx-h100",
         "sourcing.rent.terms": term, "limits.gpus": "16", "objective": objective}, Catalog())
     return make_plan(scenario, Catalog(), defaults=defaults)
 

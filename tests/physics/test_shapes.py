@@ -131,7 +131,6 @@ def test_layers_keep_their_order() -> None:
     ({}, {}, "needs attention, a recurrence, an mlp or products"),
     ({"attention": PLAIN, "parallel": True}, {}, "parallel needs"),
     ({"attention": PLAIN | {"window": 2, "chunk": 2}}, {}, "exclude each other"),
-    ({"attention": MLA | {"indexer": {"heads": 1, "head_dim": 1, "top": 1}}}, {}, "needs q_lora_rank"),
     ({"mlp": MOE | {"experts_per_token": 4}}, {}, "more than experts"),
     ({"mlp": MOE | {"shared_gate": True}}, {}, "need shared_experts"),
 ])

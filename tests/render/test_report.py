@@ -30,7 +30,8 @@ SECTIONS = {"plan", "memory", "time", "purchase", "rent-or-buy", "trades", "alte
 
 @cache
 def plan(**changes: str) -> Plan:
-    asked = {"workload.model": "llama-3.1-8b", "workload.tokens": "2 T", "hardware.candidates": "dgx-h100",
+    asked = {"workload.model": "llama-3.1-8b", "workload.tokens": "2 T", "workload.stack": "megatron-core",
+             "hardware.candidates": "dgx-h100",
              "limits.deadline": "300 d", "sourcing.buy.utilization": "0.8", "sourcing.rent.providers": "nebius"}
     scenario, defaults = load_scenario(None, asked | {k.replace("__", "."): v for k, v in changes.items()}, Catalog())
     return make_plan(scenario, Catalog(), defaults=defaults)

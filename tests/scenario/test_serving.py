@@ -8,6 +8,7 @@ import pytest
 
 from planner.catalog.load import Catalog
 from planner.errors import InputError
+from planner.physics.serving.formats import format_named
 from planner.scenario.demand import Arrivals, Target
 from planner.scenario.lengths import Length
 from planner.scenario.scenario import ServingScenario
@@ -130,7 +131,7 @@ def test_values_that_do_not_go_together_are_refused(data, message):
 
 
 def test_every_quantization_has_its_bytes():
-    assert set(get_args(Quantization)) <= set(Catalog().formats.weights)
+    assert all(format_named(Catalog().formats, name) for name in get_args(Quantization))
 
 
 def test_a_level_without_percentile_is_of_the_95th():

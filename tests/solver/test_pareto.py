@@ -38,7 +38,8 @@ def test_the_frontier_equals_that_of_staging_everything(seed: int) -> None:
 
 
 def test_a_plan_lists_every_trade_off_and_minimizes_the_first() -> None:
-    asked = {"model": "llama-3.1-8b", "tokens": "100 G", "on": "dgx-h100,dgx-a100", "max_gpus": 64}
+    asked = {"model": "llama-3.1-8b", "tokens": "100 G", "on": "dgx-h100,dgx-a100", "max_gpus": 64,
+             "stack": "megatron-core"}
     answer = plan(pareto="cost,days", **asked)
     points = [(a.cost_usd, a.duration_days) for a in (*answer.assignments, *answer.alternatives)]
     assert answer.status == "optimal"

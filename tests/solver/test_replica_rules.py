@@ -29,6 +29,13 @@ def nodes(gpus: int, *, clustered: bool = True) -> Candidate:
     return replace(ONE.candidate, node=node, clustered=clustered)
 
 
+def heads(count: int, keys: int) -> Model:
+    """Return the model with as many heads, and key-value heads."""
+    return ONE.model.model_copy(update={"blocks": tuple(
+        block.model_copy(update={"attention": block.attention.model_copy(update={"kv_heads": keys, "heads": count})})
+        for block in ONE.model.blocks if block.attention is not None)})
+
+
 @dataclass(frozen=True)
 class Example:
     """A layout that breaks a rule, and what makes it legal."""
@@ -40,10 +47,10 @@ class Example:
 
 EXAMPLES = (
     Example("tp_fills_nodes", {"candidate": nodes(6), "tp": 8, "pp": 3}, {"tp": 2}),
+    Example("tp_fills_nodes", {"candidate": nodes(6), "tp": 8, "pp": 3}, {"candidate": nodes(4), "pp": 2}),
     Example("tp_divides_heads", {"model": catalog().model("qwen2.5-7b"), "tp": 8}, {"tp": 4}),
-    Example("tp_divides_heads", {"model": ONE.model.model_copy(update={"blocks": tuple(
-        block.model_copy(update={"attention": block.attention.model_copy(update={"kv_heads": 3, "heads": 24})})
-        for block in ONE.model.blocks if block.attention is not None)}), "tp": 2}, {"tp": 1}),
+    Example("tp_divides_heads", {"model": heads(24, 3), "tp": 2}, {"tp": 1}),
+    Example("tp_divides_heads", {"model": heads(24, 3), "tp": 8}, {"model": heads(24, 4)}),
     Example("pp_has_layers", {"model": layers(3), "pp": 4}, {"model": layers(4)}),
     Example("whole_nodes", {"candidate": nodes(1), "pp": 8}, {"pp": 4}),
     Example("whole_nodes", {"candidate": nodes(8, clustered=False), "tp": 8, "pp": 2}, {"pp": 1}),
@@ -52,6 +59,7 @@ EXAMPLES = (
     Example("ep_over_copies", {"model": MIXTRAL, "spread": True, "dp": 8, "tp": 2}, {"tp": 1}),
     Example("ep_over_copies", {"model": MIXTRAL, "spread": True}, {"dp": 2}),
     Example("ep_divides_experts", {"model": MIXTRAL, "spread": True, "dp": 16}, {"dp": 8}),
+    Example("ep_divides_experts", {"model": MIXTRAL, "spread": True, "dp": 16}, {"spread": False}),
 )
 
 

@@ -14,13 +14,20 @@ from planner.errors import InputError
 from planner.sweeping.cluster import cluster
 from tests.sweep.conftest import SIX, timeless
 
-distributed = pytest.importorskip("distributed")
 VARY = [part for text in SIX for part in ("--vary", text)]
 
 
 @pytest.fixture(scope="module")
-def dask():
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as running:
+def distributed():
+    """Imported by the one process of the test run that comes here: it takes a second."""
+    return pytest.importorskip("distributed")
+
+
+@pytest.fixture(scope="module")
+def dask(distributed):
+    forked = {"distributed.worker.multiprocessing-method": "forkserver"}  # from one process that has the modules
+    two = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    with pytest.importorskip("dask").config.set(forked), distributed.LocalCluster(**two) as running:
         yield running
 
 
@@ -66,7 +73,7 @@ def test_a_cluster_of_another_version_is_refused(planner, question, dask, monkey
     assert f"planner is {package.__version__} there, 0.0.9 here" in ran.err
 
 
-def test_a_variant_that_loses_its_workers_is_an_error_and_a_lost_scheduler_ends_the_sweep():
+def test_a_variant_that_loses_its_workers_is_an_error_and_a_lost_scheduler_ends_the_sweep(distributed):
     error = distributed.KilledWorker("key", SimpleNamespace(address="tcp://w:1"), 3)
     killed = SimpleNamespace(status="error", exception=lambda: error)
     assert engine._outcome(killed, 7, "s:1").error == "the workers that had it were lost, tcp://w:1 last"

@@ -10,6 +10,7 @@ from planner.catalog.importers import hf_hybrids as hybrids
 from planner.catalog.importers import hf_mixtures as mixtures
 from planner.catalog.importers import hf_plain as plain
 from planner.catalog.importers import hf_routed as routed
+from planner.catalog.importers import hf_streams as streams
 from planner.catalog.importers.hf_parts import Config, Entry, usual
 
 _BY_SHAPE: dict[Callable[[Config], Entry], str] = {
@@ -31,7 +32,8 @@ _BY_SHAPE: dict[Callable[[Config], Entry], str] = {
     mixtures.gpt_oss: "gpt_oss", mixtures.glm4_moe: "glm4_moe", mixtures.dots1: "dots1",
     mixtures.minimax_m2: "minimax_m2", mixtures.minimax_m3: "minimax_m3 minimax_m3_vl minimax_m3_vl_text",
     mixtures.deepseek_v1: "deepseek",
-    mixtures.deepseek: "deepseek_v2 deepseek_v3 deepseek_v32 kimi_k2 kimi_k25 glm_moe_dsa glm4_moe_lite",
+    mixtures.deepseek: "deepseek_v2 deepseek_v3 deepseek_v32 kimi_k2 kimi_k25 glm_moe_dsa glm4_moe_lite "
+    "mistral4",
     mixtures.deepseek_v4: "deepseek_v4", mixtures.llama4: "llama4 llama4_text",
     mixtures.gemma4: "gemma4 gemma4_text", hybrids.gemma3n: "gemma3n gemma3n_text",
     mixtures.ernie4_5_moe: "ernie4_5_moe",
@@ -53,6 +55,13 @@ _BY_SHAPE: dict[Callable[[Config], Entry], str] = {
     hybrids.bamba: "bamba", hybrids.falcon_h1: "falcon_h1", hybrids.lfm2: "lfm2 lfm2_moe", hybrids.lfm3: "lfm3",
     hybrids.olmo_hybrid: "olmo_hybrid", hybrids.bailing_hybrid: "bailing_hybrid",
     hybrids.recurrent_gemma: "recurrent_gemma", hybrids.rwkv: "rwkv", hybrids.xlstm: "xlstm",
+    streams.axk2: "axk2", streams.beam: "beam", streams.hy_v4: "hy_v4",
+    streams.dots3_note: "dots3_note dots3_note_text", streams.inkling: "inkling inkling_text",
+    streams.qwen4_exp: "qwen4_exp qwen4_exp_text", streams.gemma4_unified: "gemma4_unified gemma4_unified_text",
+    streams.glm5_next: "glm5_next glm5_next_text",
+    streams.mistral_large4: "mistral_large4 mistral_large4_text",
+    streams.muse_glimmer: "muse_glimmer muse_glimmer_text", streams.muse_spark: "muse_spark muse_spark_text",
+    streams.ring_linear: "bailing_moe_linear bailing_moe_linear_v2",
     encoders.bert: "bert mpnet", encoders.xlm_roberta: "roberta xlm-roberta camembert xlm-roberta-xl",
     encoders.distilbert: "distilbert", encoders.jina: "jina_embeddings_v3", encoders.nomic_bert: "nomic_bert",
     encoders.modernbert: "modernbert", encoders.eurobert: "eurobert",
@@ -71,6 +80,7 @@ _REFUSED = {
     "attention that also scores positions apart from content is not modeled": "deberta deberta-v2 xlnet",
     "queries of factored matrices are not modeled": "step3 step3_text",
     "text that is denoised, not generated token by token, is not modeled": "llada llada_moe dream sdar diffusion_gemma",
+    "layers that attend over the outputs of earlier ones are not modeled": "inkling2 inkling2_text",
     "bytes joined to patches of varying length are not modeled": "blt",
 }
 REFUSED = {name: why for why, names in _REFUSED.items() for name in names.split()}

@@ -169,7 +169,8 @@ def bamba(c: Config) -> Entry:
 def falcon_h1(c: Config) -> Entry:
     """Falcon-H1, whose layers run attention and Mamba-2 side by side: here one behind the other, as two layers."""
     first: Entry = {"attention": attention(c), "norms": 0}
-    second: Entry = {"recurrence": _mamba2(c), "mlp": gated(c), "norms": 2}
+    second: Entry = {"recurrence": _mamba2(c) | {"normed": bool(c.get("mamba_rms_norm", False))}, "mlp": gated(c),
+                     "norms": 2}
     return several(c, [first, second] * c["num_hidden_layers"]) | {
         "note": "attention and state-space part of a layer are two layers here, one behind the other"}
 

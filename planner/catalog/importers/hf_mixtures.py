@@ -247,13 +247,20 @@ def hunyuan_moe(c: Config) -> Entry:
 
 
 def mimo_v2_flash(c: Config) -> Entry:
-    """MiMo-V2-Flash: windowed layers with sinks beside full ones, dense layers ahead of a mixture."""
+    """MiMo-V2-Flash: windowed layers with sinks beside full ones, dense layers ahead of a mixture.
+
+    Transformers leaves the widths of windowed layers out: they have twice the key-value heads.
+    """
     full = attention(c, v_head_dim=c["v_head_dim"], sinks=bool(c.get("add_full_attention_sink_bias")))
-    near = {"heads": c["swa_num_attention_heads"], "kv_heads": c["swa_num_key_value_heads"],
-            "head_dim": c["swa_head_dim"], "v_head_dim": c["swa_v_head_dim"], "window": c["sliding_window"],
-            "sinks": bool(c.get("add_swa_attention_sink_bias"))}
+    near = {"heads": c.get("swa_num_attention_heads") or full["heads"],
+            "kv_heads": c.get("swa_num_key_value_heads") or 2 * full["kv_heads"],
+            "head_dim": c.get("swa_head_dim") or full["head_dim"],
+            "v_head_dim": c.get("swa_v_head_dim") or c["v_head_dim"],
+            "window": c.get("sliding_window") or c["sliding_window_size"],
+            "sinks": bool(c.get("add_swa_attention_sink_bias", True))}
+    windows = c.get("hybrid_layer_pattern") or ["sliding" in kind for kind in c["layer_types"]]
     return several(c, [{"attention": near if is_near else full, "mlp": routed(c) if is_sparse else gated(c)}
-                       for is_near, is_sparse in zip(c["hybrid_layer_pattern"], sparse_layers(c), strict=True)])
+                       for is_near, is_sparse in zip(windows, sparse_layers(c), strict=True)])
 
 
 def step3p7(c: Config) -> Entry:

@@ -94,6 +94,12 @@ def mixed_layers(c: Config, heads: Entry, kinds: Sequence[str], window: int | No
                        for kind, mlp in zip(kinds, mlps, strict=True)])
 
 
+def of_layers(c: Config) -> list[Config]:
+    """Return the config of every layer: the model's own, or with what `per_layer_config` says of that layer."""
+    listed = {int(place): own for place, own in (c.get("per_layer_config") or {}).items() if isinstance(own, dict)}
+    return [{**c, **listed[place]} if place in listed else c for place in range(c["num_hidden_layers"])]
+
+
 def in_turn(c: Config, full_every: int) -> list[str]:
     """Return the kinds of the layers: as the config lists them, or every so many-th full and the others windowed."""
     listed: list[str] | None = c.get("layer_types")

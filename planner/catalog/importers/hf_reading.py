@@ -16,38 +16,42 @@ LAYERS = frozenset({
     "n_layer", "n_layers", "num_blocks", "num_hidden_layers", "num_layers"})
 DIVISORS = frozenset({
     "attention_heads", "attn_layer_period", "block_multiple_of", "decoder_sparse_step", "expert_layer_period",
-    "ffn_round_up_to_multiple_of", "full_attention_interval", "global_attn_every_n_layers",
-    "interleave_moe_layer_step", "layer_group_size", "mamba_n_heads", "mamba_num_heads", "moe_layer_interval",
+    "ffn_round_up_to_multiple_of", "full_attention_interval", "global_attn_every_n_layers", "interleave_moe_layer_step",
+    "layer_group_size", "make_ngram_vocab_size_divisible_by", "mamba_n_heads", "mamba_num_heads", "moe_layer_interval",
     "n_head", "n_heads", "n_heads_in_group", "no_rope_layer_interval", "num_attention_heads", "num_heads", "o_groups",
     "pad_vocab_size_multiple", "sliding_window_pattern", "swa_num_attention_heads"})
 """Numbers that cannot be zero."""
 NUMBERS = LAYERS | DIVISORS | frozenset({
     "altup_num_inputs", "attention_chunk_size", "attention_hidden_size", "attention_window_size", "attn_layer_offset",
-    "block_ff_dim", "conv1d_width", "conv_L_cache", "conv_kernel", "d_conv", "d_model", "d_state",
-    "dense_intermediate_size", "dim", "expand", "expansion_ratio", "expert_ffn_hidden_size", "expert_layer_offset",
-    "experts_per_token", "ffn_dim", "ffn_hidden_size", "first_k_dense_replace", "global_head_dim", "hc_mult",
-    "head_dim", "headdim", "hidden_dim", "hidden_size", "hidden_size_per_layer_input", "index_block_size",
-    "index_head_dim", "index_n_heads", "index_topk", "index_topk_blocks", "intermediate_size",
-    "intermediate_size_mlp", "kv_channels", "kv_lora_rank", "kv_n_heads", "laurel_rank", "linear_conv_kernel_dim",
-    "linear_head_dim", "linear_key_head_dim", "linear_num_heads", "linear_num_key_heads", "linear_num_value_heads",
-    "linear_value_head_dim", "local_attention", "lru_width", "mamba_d_conv", "mamba_d_ssm", "mamba_d_state",
-    "mamba_dt_rank", "mamba_expand", "mamba_head_dim", "mamba_n_groups", "max_position_embeddings",
-    "moe_intermediate_size", "moe_k", "moe_latent_size", "moe_layer_freq", "moe_layer_start_index", "moe_num_experts",
-    "moe_num_shared_experts", "moe_shared_expert_intermediate_size", "moe_top_k", "moe_topk", "multi_query_group_num",
-    "n_embd", "n_embed", "n_groups", "n_head_kv", "n_inner", "n_positions", "n_routed_experts", "n_shared_experts",
-    "ngroups", "num_attention_groups", "num_dense_layers", "num_experts", "num_experts_per_tok",
-    "num_experts_per_token", "num_global_key_value_heads", "num_hash_layers", "num_heads", "num_key_value_heads",
-    "num_kv_heads", "num_kv_shared_layers", "num_ln_in_parallel_attn", "num_local_experts", "num_shared_expert",
-    "num_shared_experts", "o_lora_rank", "padded_vocab_size", "q_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim",
-    "seq_length", "share_expert_dim", "shared_expert_intermediate_size", "shared_intermediate_size", "shared_width",
-    "short_conv_kernel_size", "sliding_window", "sparse_block_size", "sparse_index_dim", "sparse_num_index_heads",
-    "sparse_topk_blocks", "ssm_state_size", "state_size", "swa_head_dim", "swa_num_key_value_heads", "swa_v_head_dim",
-    "time_step_rank", "top_k_experts", "type_vocab_size", "v_head_dim", "vocab_size", "vocab_size_per_layer_input",
-    "window_size", "word_embed_proj_dim", "zero_expert_num"})
+    "block_ff_dim", "conv1d_width", "conv_L_cache", "conv_kernel", "conv_kernel_size", "d_conv", "d_model", "d_rel",
+    "d_state", "dense_intermediate_size", "dense_mlp_idx", "dim", "expand", "expansion_ratio", "expert_ffn_hidden_size",
+    "expert_layer_offset", "experts_per_token", "ffn_dim", "ffn_hidden_size", "first_k_dense_replace",
+    "gated_norm_rank", "global_head_dim", "hc_count", "hc_lowrank", "hc_mult", "head_dim", "headdim", "heads_per_ngram",
+    "hidden_dim", "hidden_size", "hidden_size_per_layer_input", "index_block_size", "index_head_dim", "index_kpool",
+    "index_n_heads", "index_topk", "index_topk_blocks", "indexer_budget", "indexer_head_dim", "indexer_n_heads",
+    "intermediate_size", "intermediate_size_mlp", "kv_channels", "kv_lora_rank", "kv_n_heads", "laurel_rank",
+    "linear_conv_kernel_dim", "linear_head_dim", "linear_key_head_dim", "linear_num_heads", "linear_num_key_heads",
+    "linear_num_value_heads", "linear_value_head_dim", "local_attention", "lru_width", "mamba_d_conv", "mamba_d_ssm",
+    "mamba_d_state", "mamba_dt_rank", "mamba_expand", "mamba_head_dim", "mamba_n_groups", "max_position_embeddings",
+    "moe_hidden_size", "moe_intermediate_size", "moe_k", "moe_latent_size", "moe_layer_freq", "moe_layer_start_index",
+    "moe_num_experts", "moe_num_shared_experts", "moe_shared_expert_intermediate_size", "moe_top_k", "moe_topk",
+    "multi_query_group_num", "n_embd", "n_embed", "n_groups", "n_head_kv", "n_inner", "n_positions", "n_routed_experts",
+    "n_shared_experts", "ngram_size", "ngram_vocab_size_base", "ngroups", "num_attention_groups", "num_dense_layers",
+    "num_experts", "num_experts_per_tok", "num_experts_per_token", "num_global_key_value_heads", "num_hash_layers",
+    "num_heads", "num_key_value_heads", "num_kv_heads", "num_kv_shared_layers", "num_ln_in_parallel_attn",
+    "num_local_experts", "num_shared_expert", "num_shared_experts", "o_lora_rank", "padded_vocab_size",
+    "ple_conv_kernel_size", "ple_embed_dim", "q_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "rel_extent",
+    "sconv_kernel_size", "seq_length", "share_expert_dim", "shared_expert_intermediate_size",
+    "shared_experts_intermediate_size", "shared_intermediate_size", "shared_width", "short_conv_kernel_size",
+    "sliding_window", "sliding_window_size", "sparse_block_size", "sparse_index_dim", "sparse_num_index_heads",
+    "sparse_topk_blocks", "ssm_state_size", "state_size", "swa_head_dim", "swa_kv_lora_rank", "swa_num_key_value_heads",
+    "swa_q_lora_rank", "swa_qk_nope_head_dim", "swa_v_head_dim", "time_step_rank", "top_k_experts", "type_vocab_size",
+    "v_head_dim", "vocab_size", "vocab_size_per_layer_input", "window_size", "word_embed_proj_dim", "zero_expert_num"})
 SWITCHES = frozenset({
     "add_bias_linear", "add_full_attention_sink_bias", "add_qkv_bias", "add_swa_attention_sink_bias", "alibi",
     "attention_bias", "attention_k_eq_v", "attention_out_bias", "bias", "block_auto_adjust_ff_dim",
-    "enable_moe_block", "is_encoder_decoder", "is_moe", "lm_head_bias", "mla_use_output_gate", "mlp_bias",
+    "enable_moe_block", "is_encoder_decoder", "is_moe", "lm_head_bias", "mamba_rms_norm", "mla_use_output_gate",
+    "mlp_bias",
     "moe_router_enable_expert_bias", "multi_query", "multi_query_attention", "new_decoder_architecture", "no_bias",
     "parallel_attn", "qk_layernorm", "qk_norm", "qkv_bias", "tie_embedding", "tie_embeddings", "tie_word_embeddings",
     "use_attention_gate", "use_bias", "use_double_wide_mlp", "use_expert_bias", "use_head_wise_attn_gate",
@@ -61,13 +65,14 @@ TEXTS = frozenset({
 LISTS = frozenset({
     "_block_types", "attention_layers", "attn_layer_indices", "attn_type_list", "block_types", "compress_ratios",
     "full_attn_idxs", "full_attn_layers", "hybrid_layer_pattern", "indexer_types", "intermediate_size", "layer_types",
-    "layers_block_type", "mlp_layer_types", "mlp_only_layers", "moe_intermediate_size", "moe_layer_freq", "moe_topk",
-    "num_attention_heads_per_layer", "num_experts", "num_shared_expert", "sparse_attention_freq"})
+    "layers_block_type", "local_layer_ids", "mlp_layer_types", "mlp_only_layers", "moe_intermediate_size",
+    "moe_layer_freq", "moe_topk", "no_rope_layers", "num_attention_heads_per_layer", "num_experts", "num_shared_expert",
+    "ple_layer_ids", "sparse_attention_freq"})
 PARTS = frozenset({
     "attention_other_setting", "attn_config", "ffn_config", "language_config", "linear_attn_config", "llm_config",
     "sparse_attention_config", "ssm_cfg", "text_config"})
 NESTED = frozenset({
-    "architectures", "attention_types", "block_configs", "gating", "quantization_config"})
+    "architectures", "attention_types", "block_configs", "gating", "per_layer_config", "quantization_config"})
 """Whose inner keys only their one reader knows."""
 TEXT = ("text_config", "llm_config", "language_config")
 """Where a model that reads more than text has its language model."""

@@ -284,7 +284,7 @@ def residual(catalog: Catalog, service: Service, d: Deployment) -> Residual:
     """Return measured over predicted seconds per token of comparable runs."""
     return catalog.serving_residuals("tpot_ms").at({
         "engine": service.asked.engine, "kind": kind_of_model(service.model), "release": d.engine.version,
-        "architecture": d.candidates[0].gpu.architecture})
+        "architecture": d.candidates[0].gpu.architecture, "tuned": "no"})
 
 
 def _domain(model: Model) -> int:

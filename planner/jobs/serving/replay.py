@@ -23,8 +23,9 @@ from planner.layouts.table import Floats, Ints
 from planner.physics.serving.apart import sending
 from planner.physics.serving.deployment import Deployment, Replicas
 from planner.physics.serving.step import StepLoad, step_times
-from planner.simulate.fleet import Phase, ReplicaGroup, Transfer, simulate
+from planner.simulate.fleet import Phase, ReplicaGroup, Transfer
 from planner.simulate.outcome import Outcome
+from planner.simulate.remembered import replayed_once
 from planner.simulate.steps import ReplicaKind
 from planner.simulate.trace import Lengths, Trace, synthetic, thinking
 
@@ -169,9 +170,9 @@ def run(service: Service, groups: Sequence[ReplicaGroup], trace: Trace, policy: 
     """
     asked = service.asked
     if asked.clients is None:
-        return simulate(trace, groups, policy, transfer, progress, phases=phases)
+        return replayed_once(trace, groups, policy, transfer, progress, phases=phases)
     users = thinking(max(1, round(asked.clients * share)), asked.think or 0.0, len(trace))
-    outcome = simulate(trace, groups, policy, transfer, progress, users)
+    outcome = replayed_once(trace, groups, policy, transfer, progress, users)
     # a closed loop begins with all users at once, and ends with fewer and fewer
     return outcome.within_ends(max(1, min(users.count, len(trace) // 4)))
 

@@ -72,6 +72,10 @@ def parse_layout(layout: Mapping[str, str], stack: Stack, gpus: int | None) -> t
         raise InputError(f"--layout shard={shard}: expected a divisor of dp x cp = {shards}")
     row["hsdp"] = shards // shard if shard else 1
     row.setdefault("zero", _usual_zero(stack, row))
+    row.setdefault("recompute", RECOMPUTE.index(stack.usual_recompute))
+    if stack.expert_tp and row.get("tp", 1) > 1 and shards % row.get("ep", 1):
+        # as many experts on a GPU need whole ones
+        row.setdefault("expert_tp", 1)
     return row, recompute_layers
 
 

@@ -85,9 +85,12 @@ if not hasattr(triton, "compile"):
         **{"kwargs": kwargs, "num_stages": 1, "num_warps": 1, **named})
 from vllm.engine.arg_utils import AsyncEngineArgs  # noqa: E402
 from vllm.entrypoints.cli.serve import ServeSubcommand  # noqa: E402
+from vllm.model_executor.models import registry  # noqa: E402
 from vllm.usage.usage_lib import UsageContext  # noqa: E402
 from vllm.utils.argparse_utils import FlexibleArgumentParser  # noqa: E402
 
+# a model's class is looked at in a process of its own, which has nothing that stands in
+registry._run_in_subprocess = lambda function: function()
 _COMMAND = ServeSubcommand()
 _PARSER = FlexibleArgumentParser()
 _COMMAND.subparser_init(_PARSER.add_subparsers(required=False, dest="subparser"))

@@ -42,14 +42,15 @@ def saved_per_token(question: Question, rows: Layouts, kind: LayerKind) -> Float
     if kind.scan is not None:
         attention = attention + e * (kind.scan.projected + 2 * kind.scan.inner) / tp
     dense, routed = _feed_forward(question, rows, kind)
+    k = question.kept_bytes(rows.precision)
     mlp, acted = dense + routed, np.zeros_like(tp)
     if kind.experts is not None:
-        acted = e * kind.experts.per_token * kind.experts.ffn / tp
+        acted = k * kind.experts.per_token * kind.experts.ffn / tp
     if not tuning.trains_base:
         outputs, attention, mlp = _frozen(question, kind, tp, outputs, attention, mlp, e)
     projected = e * kind.attention_width / tp if kind.latent_width else 0.0
     drops = {"core_attn": core, "layernorm": outputs + unfused, "mlp": mlp if kind.experts is None else dense,
-             "mlp_act": e * kind.ffn / tp, "moe": routed, "moe_act": acted, "mla_up_proj": projected}
+             "mlp_act": k * kind.ffn / tp, "moe": routed, "moe_act": acted, "mla_up_proj": projected}
     none = inputs + outputs + unfused + masks + attention + mlp
     if stack.selective_recompute == ("every-second-matmul",):
         products = h / split + (2 * kind.query_width - kind.value_width + kind.key_value_width / 2 + kind.ffn) / tp
@@ -79,13 +80,14 @@ def checkpoint_gradients(question: Question, rows: Layouts, kept: Floats) -> Flo
 
 def _feed_forward(question: Question, rows: Layouts, kind: LayerKind) -> tuple[Floats, Floats]:
     """Return bytes per token that the dense feed-forward or shared experts save, and those of routed experts."""
-    tp, e = rows.tp.astype(np.float64), question.element_bytes(rows.precision)
+    tp, e, k = rows.tp.astype(np.float64), question.element_bytes(rows.precision), question.kept_bytes(rows.precision)
     silu = 0 if question.stack.fused_norm_and_activation or kind.fan == 1 else 2
-    dense = kind.ffn * ((kind.fan + 1) * e + silu) / tp
+    dense = kind.ffn * ((kind.fan + 1) * k + silu) / tp
     if kind.experts is None:
         return dense, np.zeros_like(tp)
-    expert = kind.experts
-    return dense, expert.per_token * (expert.ffn * ((expert.fan + 1) * e + silu) + 2 * e * expert.hidden) / tp
+    expert, kernels = kind.experts, question.stack.experts
+    returned = e if kernels is None or kernels.keeps_outputs else 0.0
+    return dense, expert.per_token * (expert.ffn * ((expert.fan + 1) * k + silu) + (k + returned) * expert.hidden) / tp
 
 
 def _frozen(question: Question, kind: LayerKind, tp: Floats, outputs: Floats, attention: Floats,

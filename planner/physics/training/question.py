@@ -98,6 +98,14 @@ class Question:
         width: Floats = np.array([4.0 if p in FULL_WIDTH else 2.0 for p in self.precisions])[precision]
         return width
 
+    def kept_bytes(self, precision: Ints) -> Floats | float:
+        """Return the same of what feed-forwards keep for backward."""
+        if not self.stack.kept_inputs:
+            return self.element_bytes(precision)
+        stated: dict[str, float] = {str(name): held for name, held in self.stack.kept_inputs.items()}
+        kept: Floats = np.array([stated.get(p, 2.0) for p in self.precisions])[precision]
+        return kept
+
     def matrix_rate(self, candidate: int, precision: str) -> float:
         """Return FLOP/s of large matrix products on a candidate in `precision`."""
         gpu, rates = self.candidates[candidate].gpu, self.rates[candidate]

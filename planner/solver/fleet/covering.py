@@ -13,7 +13,7 @@ from typing import Literal
 from planner.solver.settings import Settings, Status
 
 Goal = Literal["cost", "gpus", "energy"]
-LIMITED = Settings(deterministic_limit=60.0)
+LIMITED = Settings(deterministic_limit=60.0, linearization=2)
 """About a minute or two for each goal, far beyond what usual questions take."""
 
 

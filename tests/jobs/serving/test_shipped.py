@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import pytest
 
-from planner.answer.schema import Plan
-from planner.ask.plan import make_plan
-from planner.catalog.load import Catalog
-from planner.scenario.load import load_any, shipped
+from planner.scenario.load import shipped
+from tests.answered import shipped_answer as answer
 from tests.jobs.serving.test_plan import check
-
-CATALOG = Catalog()
-
-
-@cache
-def answer(name: str) -> Plan:
-    scenario, defaults = load_any(name, {}, CATALOG)
-    return make_plan(scenario, CATALOG, defaults=defaults)
 
 
 @pytest.mark.parametrize("name", shipped("serving"))

@@ -1,0 +1,49 @@
+"""dstack: a task of as many nodes, on the plan's own offer where it has one."""
+
+from __future__ import annotations
+
+from planner.answer.assignment import Assignment
+from planner.errors import Unsupported
+from planner.launch.place import Place
+from planner.launch.places.kubernetes import SERVES, label
+from planner.launch.program import PORT, Job, Program
+from planner.launch.replicas import NODE, node_script, placed_on_nodes
+from planner.yaml_io import dump
+
+TASK = ".dstack.yml"
+BACKENDS = ("aws", "azure", "gcp", "lambda", "nebius", "oci", "runpod", "verda")
+"""Providers of the catalog that dstack 0.22 knows (dstack/_internal/core/models/backends), by the same names."""
+
+
+def job(program: Program, assignment: Assignment) -> Job:
+    """Return the task. Raises Unsupported for nodes that differ."""
+    part, files = program.parts[0], {}
+    nodes, gpus = part.nodes, part.gpus
+    run = ['export NNODES="$DSTACK_NODES_NUM" NODE_RANK="$DSTACK_NODE_RANK" MASTER_ADDR="$DSTACK_MASTER_NODE_IP"',
+           f'export MASTER_PORT="{PORT}"', f"bash {part.script}"]
+    if program.serves:
+        groups, _ = placed_on_nodes(program)
+        if len({group.node for group in groups}) > 1:
+            raise Unsupported("nodes of several types in one task of dstack")
+        nodes, gpus, files = sum(group.nodes for group in groups), part.node_gpus, {NODE: node_script(program)}
+        run = ['export NODE="$DSTACK_NODE_RANK" NODES="$(paste -sd" " <<< "$DSTACK_NODES_IPS")"', f"bash {NODE}"]
+    offer = program.offer
+    task: dict[str, object] = {"type": "task", "name": label(assignment.workload), "nodes": nodes,
+                               **({"image": program.image} if program.image else {}), "env": ["HF_TOKEN="],
+                               "repos": ["."], "commands": [*program.install, *run],
+                               **({"ports": [SERVES]} if program.serves else {}), "resources": {"gpu": gpus}}
+    if offer is not None and offer.accelerator:
+        name, _, memory = offer.accelerator.partition("-")
+        task["resources"] = {"gpu": {"name": name, "count": gpus, **({"memory": memory} if memory else {})}}
+    if offer is not None and offer.provider in BACKENDS:
+        task |= {"backends": [offer.provider], **({"instance_types": [offer.instance]} if offer.named else {}),
+                 **({"regions": [offer.region]} if "-" in offer.region else {}),
+                 "spot_policy": "spot" if offer.term == "spot" else "on-demand"}
+    files[TASK] = dump(task)
+    return Job(files, f"dstack apply -f {TASK}", notes=(
+        "dstack: nodes of one task are of one fleet. " + (
+            "The offer is the plan's." if "backends" in task else
+            "The plan has no offer that dstack knows: its fleet decides which nodes, by the number of GPUs alone."),))
+
+
+PLACE = Place("dstack", job, "dstack", "dstack")

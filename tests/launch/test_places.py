@@ -1,0 +1,60 @@
+"""Where a plan starts: what is rented is what the plan has, and what a place cannot start is refused by name."""
+
+import pytest
+
+import planner as package
+from planner.answer.schema import to_json
+from planner.launch.check import misplaced
+from planner.launch.folder import launched
+from planner.launch.given import Given
+from planner.yaml_io import parse
+from tests.launch.services import serving
+from tests.launch.test_services import apart
+from tests.launch.works import CATALOG, placed, rented
+
+
+def made(scheduler, target, *assignments):
+    given = Given(assignments[0], None, to_json(assignments[0]), assignments[1:])
+    return launched(given, CATALOG, target, scheduler).files
+
+
+@pytest.mark.parametrize("spot", [False, True])
+@pytest.mark.parametrize(("target", "one", "nodes"), [("megatron-lm", placed("tp=2,dp=8"), 2),
+                                                      ("vllm", serving("tp=2", gpus="16"), 2)])
+def test_skypilot_rents_the_offer(target, one, nodes, spot):
+    task = parse(made("skypilot", target, rented(one, spot))["sky.yaml"], "sky.yaml").data
+    assert task["num_nodes"] == nodes
+    assert task["resources"]["instance_type"] == "p5.48xlarge"
+    assert task["resources"]["use_spot"] is spot
+    assert task["resources"]["infra"].startswith("aws")
+
+
+@pytest.mark.parametrize(("scheduler", "assignments", "said"), [
+    ("skypilot", (serving("tp=2", gpus="16"),), "without an offer"),
+    ("trainjob", (serving("tp=2", gpus="16"),), "which trains"),
+    ("skypilot", (rented(serving("tp=2", gpus="8")), rented(serving("tp=2", node="dgx-a100", gpus="8"))),
+     "several types"),
+    ("dstack", (serving("tp=2", gpus="8"), serving("tp=2", node="dgx-a100", gpus="8")), "several types"),
+])
+def test_what_a_place_cannot_start_is_refused(scheduler, assignments, said):
+    with pytest.raises(package.PlannerError, match=said):
+        made(scheduler, "vllm", *assignments)
+
+
+def test_prefill_and_decode_have_a_router_that_knows_them_in_kubernetes():
+    text = made("kubernetes", "vllm", *apart("tp=4", "8"))["kubernetes.yaml"]
+    objects = [parse(part, "kubernetes.yaml").data for part in text.split("---\n")]
+    sets = {one["metadata"]["name"]: one["spec"]["replicas"] for one in objects if one["kind"] == "StatefulSet"}
+    assert sets == {"llama-3-1-8b-prefill": 2, "llama-3-1-8b-decode": 2}
+    router = next(one for one in objects if one["metadata"]["name"] == "llama-3-1-8b-router")
+    told = {one["name"]: one.get("value") for one in router["spec"]["template"]["spec"]["containers"][0]["env"]}
+    for name, copies in sets.items():
+        role = name.rsplit("-", 1)[1].upper()
+        assert told[role].split() == [f"http://{name}-{copy}.{name}:8000" for copy in range(copies)]
+
+
+def test_parts_that_a_place_takes_for_others_are_named():
+    manifest = {"nodes": 2, "parts": [{"name": "serve", "copies": 2, "nodes": 1, "gpus": 8}]}
+    assert not list(misplaced(manifest, {"serve": [2, 1, 8]}))
+    assert list(misplaced(manifest, {"serve": [2, 1, 4]}))
+    assert list(misplaced(manifest, {"cluster": [1, None]}))
