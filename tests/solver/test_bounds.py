@@ -15,11 +15,12 @@ from planner.physics.training import schedule
 from planner.physics.training.estimate import layer_terms, time_terms
 from planner.physics.training.memory import memory_terms
 from planner.solver import staging
-from planner.solver.search.bounds import bound, stem_bound, time_bound
+from planner.solver.search.bounds import bound, time_bound
 from planner.solver.search.holding import least_short, stems_short, stems_steps
 from planner.solver.search.job import Keys, Pricing
 from planner.solver.search.refine import refined_bound
 from planner.solver.search.staging_input import staging_problem
+from planner.solver.search.stem_bounds import stem_bound
 from tests.search_cases import Case, random_case
 from tests.small_cases import Small, small_case
 

@@ -20,9 +20,10 @@ from planner.physics.training.estimate import LayerTerms, layer_terms, optimizer
 from planner.physics.training.memory import MemoryTerms, memory_terms
 from planner.physics.training.offload import offload_times
 from planner.physics.training.question import Question
-from planner.solver.search.bounds import StemSends, stem_recompute
+from planner.solver.search.bounds import stem_recompute
 from planner.solver.search.outside import host_short
 from planner.solver.search.refine import stem_fastest, stem_slowest
+from planner.solver.search.stem_bounds import StemSends
 
 PIECE = 2**13
 """Stems, each at a ZeRO stage and level of offload, whose memory is worked out at once."""
