@@ -11,12 +11,13 @@ import numpy as np
 from planner.catalog.calibration import Reliability
 from planner.layouts.candidate import Candidate
 from planner.layouts.memo import Memo
-from planner.layouts.offload import OFFLOAD_AXES, level_of
+from planner.layouts.offload import level_of
 from planner.layouts.table import Floats, Ints, Layouts, Mask, distinct
 from planner.money.goodput import goodput, interruptions, running, spare_nodes
 from planner.solver.column import Column
 from planner.solver.fleet.problem import FleetOffer, Goal
 from planner.solver.quantize import duration_floor, duration_use
+from planner.solver.search.complexity import complexities
 
 Key = tuple[int, ...]
 DOUBLINGS = 24
@@ -285,15 +286,6 @@ class Pricing:
             power_w=power, checkpoint_bytes=int(self.job.checkpoint_bytes),
             complexity=int(complexities(one)[0]),
             mean_us=0 if mean is None or not self.job.timed else duration_use(seconds * float(mean[0])))
-
-
-def complexities(rows: Layouts) -> Ints:
-    """Return how much there is to set up for each row: kinds of parallelism, ZeRO stage, interleaving, offload."""
-    degrees = sum((getattr(rows, axis) > 1).astype(np.int64) for axis in ("tp", "cp", "pp", "vpp", "ep"))
-    rare = 3 * (rows.hsdp > 1) + (rows.expert_tp > 0) + 3 * (rows.schedule > 0) + rows.no_sync
-    outside = sum((getattr(rows, axis) > 0).astype(np.int64) for axis in OFFLOAD_AXES)
-    found: Ints = 10 * degrees + 3 * rows.zero + 5 * outside + rare
-    return found
 
 
 def identity(rows: Layouts, row: int, place: int = 0) -> int:
