@@ -33,10 +33,11 @@ RESOLVED = ("torch==2.13.0", "transformers==5.19.0", "accelerate==1.15.0", "trl=
             "datasets<5", "torchtitan==0.3.0", "tyro", "rich", "omegaconf", "hydra-core", "tensorboard", "six",
             "einops", "jsonargparse", "requests", "psutil", "addict", "colorama", "fire", "python-dotenv", "typer",
             "lightning")
-ALONE = ("megatron-core==0.19.2", "axolotl==0.21.0", "unsloth==2026.10.9", "llamafactory==0.9.5", "litgpt==0.5.13",
-         "torchao==0.18.0")
+ALONE = ("megatron-core==0.19.2", "megatron-bridge==0.6.2", "axolotl==0.21.0", "unsloth==2026.10.9",
+         "llamafactory==0.9.5", "litgpt==0.5.13", "torchao==0.18.0")
 """Installed without what they ask for, which is CUDA for the most part."""
-BROKEN = {"megatron-lm": ("train.sh", "--global-batch-size", "--global-bach-size"),
+BROKEN = {"megatron-bridge": ("pretrain.py", "get_mixed_precision_config(", "get_mixed_precision_confg("),
+          "megatron-lm": ("train.sh", "--global-batch-size", "--global-bach-size"),
           "torchtitan": ("plan_config.py", "tensor_parallel_degree", "tensor_parallel_degre"),
           "deepspeed": ("train.yaml", "gradient_checkpointing", "gradient_checkpoint"),
           "accelerate": ("accelerate.yaml", "distributed_type", "distribution_type"),

@@ -94,7 +94,7 @@ def rest(file: str) -> Table:
     return {
         ("candidate", "dp", "micro_batch"): lambda w: batch_of(file, w),
         ("precision",): precision(file),
-        ("optimizer",): plain("optimizer", f"{file}:optim", OPTIMIZERS),
+        ("optimizer",): optimizer(f"{file}:optim"),
         ("optimizer_in_backward",): only("optimizer_in_backward", False, reason="it steps after backward"),
         ("loss",): plain("loss", f"{file}:use_liger_kernel", {"the stack's": False, "chunked": False, "fused": True}),
         ("trained_layers",): only("trained_layers", None, reason="all layers train"),
@@ -109,6 +109,14 @@ def tuned(work: Work, file: str) -> dict[str, object]:
             f"{file}:max_length": work.sequence_length, f"{file}:attn_implementation": "flash_attention_2",
             f"{file}:logging_steps": 1, f"{file}:save_steps": 1000, f"{file}:report_to": "none",
             f"{file}:include_num_input_tokens_seen": True}
+
+
+def optimizer(key: str) -> Say:
+    """Return what a Trainer is told of the optimizer; FSDP 2 shards 8-bit states of torchao alone."""
+    def say(work: Work) -> Settings | No:
+        said = plain("optimizer", key, OPTIMIZERS)(work)
+        return {key: "adamw_torch_8bit"} if work.layout.zero >= 2 and work.asked.optimizer == "adamw-8bit" else said
+    return say
 
 
 def sharding(file: str) -> Say:

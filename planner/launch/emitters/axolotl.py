@@ -56,7 +56,7 @@ TABLE: Table = {
     ("candidate", "dp", "micro_batch"): lambda w: {
         f"{FILE}:micro_batch_size": w.layout.micro_batch,
         f"{FILE}:gradient_accumulation_steps": w.layout.micro_batches},
-    ("optimizer",): plain("optimizer", f"{FILE}:optimizer", hf.OPTIMIZERS),
+    ("optimizer",): hf.optimizer(f"{FILE}:optimizer"),
     **hf.unsplit("sp"),
     ("zero", "hsdp", "offload", "offload_parameters", "tp", "cp"): _sharding,
     ("cp_method",): lambda w: {} if w.layout.cp == 1 else only("cp_method", "ring", reason="it has a ring")(w),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.launch import hugging_face as hf
 from planner.launch.axes import No, Settings, Table, only, settings_of
-from planner.launch.emitter import Emitter
+from planner.launch.emitter import Emitter, plain
 from planner.launch.formats import as_text, by_file
 from planner.launch.program import Part, Program, script, torchrun
 from planner.launch.scratch import SCRATCH
@@ -78,6 +78,7 @@ TABLE: Table = {
     ("zero", "hsdp", "offload", "offload_parameters", "nvme"): _zero,
     ("no_sync",): only("no_sync", 0, reason="its engine reduces sharded gradients each time", instead={"no_sync": 0}),
     ("recompute",): hf.recompute(ARGS),
+    ("optimizer",): plain("optimizer", f"{ARGS}:optim", hf.OPTIMIZERS),
     ("offload_activations",): _activations,
     ("method", "lora_rank"): hf.adapters(ARGS),
     ("packing",): _packing,

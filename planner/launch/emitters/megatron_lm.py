@@ -152,12 +152,13 @@ def emit(work: Work) -> Program:
             '  "$MEGATRON/pretrain_gpt.py" "${MODEL[@]}" "${LAYOUT[@]}" "${RUN[@]}"']
     head = f"Megatron-LM, megatron-core {work.release.release}: runs on every node"
     variables = tuple(Variable(v.name, v.default.format(steps=work.steps), v.meaning) for v in VARIABLES)
-    return Program(target=work.target, files={"train.sh": script(head, _environment(work), body)}, variables=variables,
+    return Program(target=work.target, files={"train.sh": script(head, environment(work), body)}, variables=variables,
                    parts=(Part("train", "train.sh", work.placed.nodes, work.gpus_per_node),),
-                   notes=_notes(work), feedback="train.log")
+                   notes=notes(work), feedback="train.log")
 
 
-def _environment(work: Work) -> dict[str, str]:
+def environment(work: Work) -> dict[str, str]:
+    """Return what the processes need in their environment."""
     environment = {"NVTE_FUSED_ATTN": "1"} if work.layout.cp > 1 else {}
     ordered = (work.layout.tp > 1 or work.layout.cp > 1) and work.gpu.architecture in HOPPER_AND_OLDER
     if ordered and work.layout.zero < 2:
@@ -173,12 +174,13 @@ def _save_interval(work: Work) -> int:
     return max(1, round(every))
 
 
-def _notes(work: Work) -> tuple[str, ...]:
-    notes = ["The base of rotary embeddings and the learning rate are Megatron's and ours: set them as your model "
+def notes(work: Work) -> tuple[str, ...]:
+    """Return what a reader has to know before the start."""
+    said = ["The base of rotary embeddings and the learning rate are Megatron's and ours: set them as your model "
              "has them."]
     if work.method == "full":
-        notes.append("CHECKPOINTS has to hold the weights to start from, converted to Megatron's format.")
-    return tuple(notes)
+        said.append("CHECKPOINTS has to hold the weights to start from, converted to Megatron's format.")
+    return tuple(said)
 
 
 EMITTER = Emitter("megatron-lm", TABLE, emit)

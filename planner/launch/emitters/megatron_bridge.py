@@ -1,0 +1,149 @@
+"""Megatron-Bridge: `pretrain.py` with a `config()`. What Megatron-LM is told, by the names of a ConfigContainer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from planner.launch.axes import No, Settings, Table, settings_of
+from planner.launch.emitter import Emitter, plain
+from planner.launch.emitters import megatron_lm
+from planner.launch.megatron import model_flags
+from planner.launch.program import Part, Program, Variable, script, torchrun
+from planner.launch.work import Work
+
+_BLOCKS = {
+    "train": ("micro-batch-size", "global-batch-size"),
+    "ddp": ("overlap-grad-reduce", "overlap-param-gather", "use-distributed-optimizer", "use-megatron-fsdp",
+            "data-parallel-sharding-strategy", "num-distributed-optimizer-instances"),
+    "checkpoint": ("ckpt-format",),
+    "optimizer": ("optimizer-cpu-offload", "optimizer-offload-fraction", "use-precision-aware-optimizer", "optimizer"),
+}
+"""Block of the config -> flags of Megatron-LM that are in it; all others are the model's."""
+_OWN = {"num-virtual-stages-per-pipeline-rank": "virtual_pipeline_model_parallel_size",
+        "num-experts": "num_moe_experts"}
+_NOT = {"no-gradient-accumulation-fusion": "gradient_accumulation_fusion", "disable-bias-linear": "add_bias_linear",
+        "untie-embeddings-and-output-weights": "share_embeddings_and_output_weights"}
+"""Flags that turn something off -> what is off."""
+_RECIPES = {"bf16": "bf16_mixed", "fp16": "fp16_mixed", "fp8": "bf16_with_fp8_current_scaling_mixed",
+            "mxfp8": "bf16_with_mxfp8_mixed", "fp4": "bf16_with_nvfp4_mixed"}
+
+
+def _key(flag: str) -> str:
+    block = next((name for name, flags in _BLOCKS.items() if flag in flags), "model")
+    return f"{block}.{_NOT.get(flag) or _OWN.get(flag) or flag.replace('-', '_')}"
+
+
+def _named(flags: Mapping[str, object]) -> dict[str, object]:
+    return {_key(flag): value if flag not in _NOT else False for flag, value in flags.items()}
+
+
+def _method(work: Work) -> Settings | No:
+    if work.method == "qlora":
+        return No("qlora (its base is not quantized)", {"method": "lora"})
+    return {"peft": work.asked.lora_rank} if work.method == "lora" else (
+        {"checkpoint.finetune": True} if work.method == "full" else {})
+
+
+TABLE: Table = {
+    **megatron_lm.TABLE,
+    ("precision",): plain("precision", "mixed_precision", _RECIPES),
+    ("method", "lora_rank"): _method,
+}
+VARIABLES = (*(one for one in megatron_lm.VARIABLES if one.name != "MEGATRON"),
+             Variable("WEIGHTS", "weights", "To tune: folder of the weights, imported by AutoBridge.import_ckpt."))
+
+
+def emit(work: Work) -> Program:
+    """Return the config of a plan as a script of Python, and the script that starts it."""
+    settings = settings_of(work, TABLE)
+    text = "\n".join(_lines(work, settings)) + "\n"
+    head = f"Megatron-Bridge {work.release.release}"
+    body = ["exec " + " ".join(torchrun(work.gpus_per_node, work.placed.nodes)) + ' "$here/pretrain.py"']
+    variables = tuple(Variable(v.name, v.default.format(steps=work.steps), v.meaning) for v in VARIABLES)
+    return Program(target=work.target, variables=variables, feedback="train.log",
+                   files={"pretrain.py": text, "train.sh": script(f"{head}: runs on every node",
+                                                                  megatron_lm.environment(work), body)},
+                   parts=(Part("train", "train.sh", work.placed.nodes, work.gpus_per_node),),
+                   notes=megatron_lm.notes(work))
+
+
+_HEAD = """import os
+
+import torch
+from megatron.bridge.models.gpt_provider import GPTModelProvider
+from megatron.bridge.models.mla_provider import MLAModelProvider
+from megatron.bridge.peft.lora import LoRA
+from megatron.bridge.recipes.common import _pretrain_common
+from megatron.bridge.training.gpt_step import forward_step
+from megatron.bridge.training.mixed_precision import get_mixed_precision_config
+from megatron.bridge.training.pretrain import pretrain
+
+
+def config():"""
+_TAIL = """    else:
+        cfg.dataset.blend = ([os.environ["DATA"]], None)
+        cfg.tokenizer.tokenizer_model = os.environ["TOKENIZER"]
+    cfg.train.train_iters = int(os.environ["STEPS"])
+    cfg.optimizer.lr = float(os.environ["LEARNING_RATE"])
+    cfg.optimizer.min_lr = 0.1 * cfg.optimizer.lr
+    cfg.scheduler.lr_warmup_iters = min(500, cfg.train.train_iters // 10)
+    cfg.checkpoint.save = cfg.checkpoint.load = os.environ["CHECKPOINTS"]
+    cfg.logger.log_interval = 1
+    return cfg
+
+
+if __name__ == "__main__":
+    pretrain(config(), forward_step)"""
+
+
+def _lines(work: Work, settings: Settings) -> Iterator[str]:
+    yield f'"""Megatron-Bridge {work.release.release}: the plan in plan.json."""\n'
+    yield _HEAD
+    yield from _model_lines(work)
+    yield from _layout_lines(work, settings)
+    yield f"    cfg.dataset.seq_length = {work.sequence_length}"
+    if work.method != "pretrain":
+        yield '    cfg.checkpoint.pretrained_checkpoint = os.environ["WEIGHTS"]'
+    yield '    if os.environ["DATA"] == "mock":'
+    yield '        cfg.tokenizer.tokenizer_type, cfg.tokenizer.use_tokenizer_vocab_size = "NullTokenizer", False'
+    yield f"        cfg.tokenizer.vocab_size = {work.model.vocab}"
+    yield _TAIL
+
+
+def _model_lines(work: Work) -> Iterator[str]:
+    shape = model_flags(work)
+    provider = "MLAModelProvider" if shape.pop("multi-latent-attention", False) else "GPTModelProvider"
+    gated = shape.pop("swiglu", False)
+    shape.pop("group-query-attention", None)
+    yield '    """Return the ConfigContainer of the plan."""'
+    yield "    cfg = _pretrain_common()"
+    yield f"    cfg.model = {provider}("
+    for key, value in _named(shape).items():
+        whole = value if key not in ("model.moe_layer_freq", "model.window_size") else None
+        said = repr(whole) if whole is not None else f"({value})" if key == "model.window_size" else str(value)
+        yield f"        {key.removeprefix('model.')}={said},"
+    if gated:
+        yield "        gated_linear_unit=True, activation_func=torch.nn.functional.silu,"
+    yield f"        vocab_size={work.model.vocab}, seq_length={work.sequence_length})"
+
+
+def _layout_lines(work: Work, settings: Settings) -> Iterator[str]:
+    adapters = settings.get("peft")
+    for key, value in settings.items():
+        if key == "mixed_precision":
+            yield f"    cfg.mixed_precision = get_mixed_precision_config({value!r})"
+            whole = work.stack.recipe(work.layout.precision).gradient >= 4
+            yield f"    cfg.mixed_precision.grad_reduce_in_fp32 = {whole}"
+        elif key != "peft":
+            named = key if "." in key else _key(key)
+            yield f"    cfg.{named} = {False if key in _NOT else value!r}"
+    if work.layout.zero == 0:
+        yield "    cfg.ddp.use_distributed_optimizer = cfg.optimizer.use_distributed_optimizer = False"
+        yield "    cfg.ddp.overlap_param_gather = False"
+    if work.layout.pp > 1:
+        yield "    cfg.model.pipeline_dtype = torch.bfloat16"
+    if adapters:
+        yield f"    cfg.peft = LoRA(dim={adapters}, alpha={2 * work.asked.lora_rank})"
+
+
+EMITTER = Emitter("megatron-bridge", TABLE, emit)
