@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 
 from dstack._internal.core.models.configurations import parse_run_configuration
-from dstack._internal.core.services.repos import yaml as _yaml
 
 
 def resolve(folder: Path) -> dict[str, object]:
     """Return the nodes and the GPUs of each that a task comes to."""
     with (folder / ".dstack.yml").open() as file:
-        task = parse_run_configuration(_yaml.safe_load(file))
+        task = parse_run_configuration(import_module("yaml").safe_load(file))
     return {"cluster": [task.nodes, task.resources.gpu.count.min]}

@@ -86,13 +86,15 @@ def _one(folder: Path, replica: Replica, rank: int) -> dict[str, object]:
     if name is None and not turned:
         name = FORMATS.get(replica.shape["format"], {}).get("quant_method")
     dp = args.attn_dp_size
+    # what only decodes gets its keys and values from elsewhere, prefixes too
+    decodes = {} if args.disaggregation_mode == "decode" else {"prefix_cache": not args.disable_radix_cache}
     experts = bool(replica.shape.get("experts"))
     return {"gpus": args.tp_size * args.pp_size, "nodes": args.nnodes, "tp": args.tp_size // dp, "pp": args.pp_size,
             "dp": dp, "ep": args.ep_size, "expert_tp": args.tp_size // args.ep_size if experts else 1,
             "memory_fraction": args.mem_fraction_static, "max_sequences": args.max_running_requests // dp,
             "max_batched_tokens": args.chunked_prefill_size // _divided(args, words),
             "max_model_len": args.context_length, "kv_cache": _CACHES.get(args.kv_cache_dtype, args.kv_cache_dtype),
-            "prefix_cache": not args.disable_radix_cache, "adapters": args.max_loras_per_batch if args.enable_lora else
+            **decodes, "adapters": args.max_loras_per_batch if args.enable_lora else
             None, "lora_rank": args.max_lora_rank if args.enable_lora else None,
             "drafts": args.speculative_num_draft_tokens if args.speculative_algorithm else None,
             "precision": _ONLINE.get(name) or format_named(name, FORMATS.get(replica.shape["format"])),

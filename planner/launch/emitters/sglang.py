@@ -55,6 +55,16 @@ def _adapters(served: Served) -> Settings:
                                     "lora-target-modules": "all"}
 
 
+def _drafts(served: Served) -> Settings | No:
+    if not served.serving.drafts:
+        return {}
+    if served.dp > 1:
+        return No(f"{served.serving.drafts} (its n-grams do not run with copies of attention)", {"dp": 1})
+    if served.pp > 1:
+        return No(f"{served.serving.drafts} (its n-grams do not run with pipeline stages)", {"pp": 1})
+    return {"speculative-algorithm": "NGRAM", "speculative-num-draft-tokens": served.serving.drafts}
+
+
 TABLE: TableOf[Served] = {
     ("candidate",): lambda s: {},
     ("precision",): _format,
@@ -65,14 +75,13 @@ TABLE: TableOf[Served] = {
     ("role",): _role,
     ("prompts",): any_number,
     ("by_hour",): any_number,
-    ("memory_fraction",): lambda s: {"mem-fraction-static": round(s.fraction, 4)},
+    ("memory_fraction",): lambda s: {"mem-fraction-static": s.fraction},
     # of all copies of attention together: the server divides both by their number
     ("max_sequences",): lambda s: {"max-running-requests": s.sequences * s.dp},
     ("max_batched_tokens",): lambda s: {"chunked-prefill-size": s.tokens * s.dp},
     ("max_model_len",): lambda s: {"context-length": s.longest},
     ("kv_cache",): _cache,
-    ("drafts",): lambda s: {"speculative-algorithm": "NGRAM", "speculative-num-draft-tokens": s.serving.drafts}
-    if s.serving.drafts else {},
+    ("drafts",): _drafts,
     ("prefix_cache",): lambda s: {},
     ("adapters", "lora_rank"): _adapters,
 }
