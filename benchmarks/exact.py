@@ -27,7 +27,7 @@ from tests.small_cases import OBJECTIVES, POINTS, STACKS, Small, Truth, small_ca
 
 PAGE = Path(__file__).parents[1] / "docs" / "exactness.md"
 SEEDS = range(5000)
-RELATED, SERVED = range(1000), range(60)
+RELATED, SERVED = range(1000), range(20)
 """Seeds of the scenarios whose relations are checked, of training and of services."""
 SHOWN = 250
 """Scenarios between two lines of progress."""

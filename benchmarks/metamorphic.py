@@ -113,7 +113,7 @@ def dearer_prices(case: Small, found: Choice) -> tuple[Small, Check] | None:
         return None
     cents, changed = found.best.cents, _job(case, offers=offers)
     column = found.best.column
-    same = offers[column.candidate].cents(column.rented_nodes, column.duration_us)
+    same = offers[column.candidate].cents(column.rented_nodes, column.paid_us)
     return changed, lambda again: TIMES * (cents - 1) < value(again) <= TIMES * cents and value(again) <= same
 
 

@@ -15,11 +15,12 @@ from planner.physics.training import schedule
 from planner.physics.training.estimate import layer_terms, time_terms
 from planner.physics.training.memory import memory_terms
 from planner.solver import staging
-from planner.solver.search.bounds import bound, stem_bound, time_bound
+from planner.solver.search.bounds import bound, time_bound
 from planner.solver.search.holding import least_short, stems_short, stems_steps
 from planner.solver.search.job import Keys, Pricing
 from planner.solver.search.refine import refined_bound
 from planner.solver.search.staging_input import staging_problem
+from planner.solver.search.stem_bounds import stem_bound
 from tests.search_cases import Case, random_case
 from tests.small_cases import Small, small_case
 
@@ -40,7 +41,7 @@ def grown(case: Case | Small) -> Iterator[tuple[Layouts, Floats, Floats, Floats]
     for alike, group, _ in grid.stems():
         stems = joined([group.replace(candidate=np.full(len(group), one, np.int64)) for one in alike])
         terms = layer_terms(case.question, stems)
-        with_memory = stems_steps(case.question, every, case.space.flash, stems, terms, grid.zero_stages(stems))
+        with_memory, _ = stems_steps(case.question, every, case.space.flash, stems, grid.zero_stages(stems))
         short = stems_short(case.question, every, case.space.flash, stems, grid.zero_stages(stems))
         rows = grid.grow(stems)
         at = dict(zip(stems_of(stems), range(len(stems)), strict=True))

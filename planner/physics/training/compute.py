@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from planner.layouts.table import Floats, Layouts
+from planner.layouts.table import Floats, Layouts, distinct
 from planner.physics.layers import Experts, LayerKind, Linear, Scan
 from planner.physics.training.machine import MachineRates, machine
 from planner.physics.training.parameters import sequence_split
@@ -98,6 +98,23 @@ def _product(question: Question, on: MachineRates, rows: Layouts, linear: Linear
     return _linear(question, on, tokens, k, linear.columns(tp), adapted=question.tuning.adapts(part, linear.split))
 
 
+def _products(question: Question, rows: Layouts, tokens: Floats, kind: LayerKind
+              ) -> tuple[list[tuple[Floats, Floats]], list[tuple[Floats, Floats]]]:
+    """Return forward and backward seconds of the products of attention and feed-forward, each worked out once for rows
+    of as many `tokens` on the same hardware.
+    """
+    first, place = distinct(question.alike[rows.candidate], rows.precision, rows.tp,
+                            np.unique(tokens, return_inverse=True)[1])
+    few = rows.take(first)
+    on = machine(question, few.candidate, few.precision)
+
+    def each(linears: Sequence[Linear], part: str) -> list[tuple[Floats, Floats]]:
+        both = (_product(question, on, few, linear, part) for linear in linears)
+        return [(forward[place], backward[place]) for forward, backward in both]
+
+    return each(kind.attention, "attention"), each(kind.mlp, "mlp")
+
+
 def _expert_products(question: Question, on: MachineRates, rows: Layouts, experts: Experts) -> tuple[Floats, Floats]:
     """Return forward and backward seconds of a GPU's routed experts, with permutation and the host's share.
 
@@ -172,8 +189,7 @@ def kind_times(question: Question, rows: Layouts, on: MachineRates, kind: LayerK
     tokens = rows.micro_batch * question.sequence_length / rows.cp
     split = sequence_split(question, rows)
     none = np.zeros_like(tp)
-    attention = [_product(question, on, rows, linear, "attention") for linear in kind.attention]
-    mlp = [_product(question, on, rows, linear, "mlp") for linear in kind.mlp]
+    attention, mlp = _products(question, rows, tokens, kind)
     routed = none
     if kind.experts is not None:
         mlp.append(_expert_products(question, on, rows, kind.experts))

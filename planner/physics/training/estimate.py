@@ -6,7 +6,8 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from planner.layouts.axes import RECOMPUTE, STAGED_LEAD, lead_modes
+from planner.layouts.axes import RECOMPUTE, lead_modes
+from planner.layouts.memo import Memos
 from planner.layouts.table import Floats, Ints, Layouts, Mask, distinct
 from planner.physics.training.communication import layer_traffic, rank_parameters, step_traffic
 from planner.physics.training.compute import (
@@ -101,10 +102,38 @@ _TIMES, _INNER = (tuple(f.name for f in fields(of)) for of in (TimeTerms, LayerT
 
 
 def layer_terms(question: Question, rows: Layouts) -> LayerTerms:
-    """Return the layer terms of each row. What depends on few axes is computed once per combination."""
-    first, inverse = distinct(rows.candidate, rows.precision, rows.tp, rows.sp, rows.cp, rows.micro_batch, rows.ep,
-                              rows.expert_tp, rows.recompute - STAGED_LEAD)
-    few = rows.take(first)
+    """Return the layer terms of each row. What depends on few axes is computed once per combination, and remembered."""
+    lead = lead_modes(rows.recompute) if question.shape.lead else np.zeros_like(rows.recompute)
+    decisive = (question.alike[rows.candidate], rows.precision, rows.tp, rows.sp, rows.cp, rows.micro_batch, rows.ep,
+                rows.expert_tp, lead)
+    first, inverse = distinct(*decisive)
+    memo = _LAYERS.of(question, "layer", 6 + len(RECOMPUTE))
+    codes = memo.codes(*(column[first] for column in decisive))
+    places = memo.places(codes)
+    unknown = np.flatnonzero(places < 0)
+    known = np.zeros((len(first), 6 + len(RECOMPUTE)))
+    known[places >= 0] = memo.at(places[places >= 0])
+    if len(unknown):
+        known[unknown] = _few_terms(question, rows.take(first[unknown]))
+        memo.add([codes[at] for at in unknown.tolist()], known[unknown])
+    compute, tensor, context, expert, at_first, at_last = (known[inverse, at] for at in range(6))
+    # experts are reached behind the compute of another micro-batch, where there is one
+    expert = expert - question.stack.overlap.expert_parallel * (rows.micro_batches > 1) * np.minimum(expert, compute)
+    nodes = rows.gpus / question.hardware.gpus[rows.candidate]
+    return LayerTerms(
+        compute=compute, tensor=tensor, context=context, expert=expert, modes=known[inverse, 6:], first=at_first,
+        last=at_last,
+        jitter=question.stack.slowdown * (
+            1 + question.kernels.jitter_per_doubling * np.log2(np.maximum(1.0, nodes))))
+
+
+_LAYERS = Memos()
+
+
+def _few_terms(question: Question, few: Layouts) -> Floats:
+    """Return of each row compute, tensor, context and all expert seconds of a layer, those that the ends of the
+    pipeline add, and what each recompute mode does, shape (rows, 6 + modes).
+    """
     times = layer_times(question, few)
     share = trained_share(question)
     if share < 1:
@@ -120,18 +149,10 @@ def layer_terms(question: Question, rows: Layouts) -> LayerTerms:
     # a full recompute repeats the forward half of the token exchange too, and its launches
     again = full + traffic.tensor_forward + traffic.expert * (1 - question.stack.overlap.expert_parallel) / 2
     again = again + np.maximum(0.0, (whole + 1) / whole * launch - worked - again) - waited
-    modes = share * np.stack([np.zeros_like(full), selective, again], axis=1)
     embedding, head = edge_times(question, few)
-    compute = (times.forward + times.backward + waited)[inverse]
-    expert = traffic.expert[inverse]
-    # experts are reached behind the compute of another micro-batch, where there is one
-    expert = expert - question.stack.overlap.expert_parallel * (rows.micro_batches > 1) * np.minimum(expert, compute)
-    nodes = rows.gpus / question.hardware.gpus[rows.candidate]
-    return LayerTerms(
-        compute=compute, tensor=traffic.tensor[inverse], context=traffic.context[inverse], expert=expert,
-        modes=modes[inverse], first=(embedding + _lead(question, few))[inverse], last=head[inverse],
-        jitter=question.stack.slowdown * (
-            1 + question.kernels.jitter_per_doubling * np.log2(np.maximum(1.0, nodes))))
+    return np.stack([times.forward + times.backward + waited, traffic.tensor, traffic.context, traffic.expert,
+                     embedding + _lead(question, few), head, np.zeros_like(full), share * selective, share * again],
+                    axis=1)
 
 
 def with_swaps(terms: LayerTerms, swapped: OffloadTimes) -> LayerTerms:

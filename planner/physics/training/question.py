@@ -55,6 +55,19 @@ class Question:
         """Facts of the candidates as columns."""
         return hardware_of(self.candidates, self.rates)
 
+    @cached_property
+    def alike(self) -> Ints:
+        """Of each candidate the first one whose hardware is the same, as of another offer."""
+        first: dict[tuple[str, str], list[int]] = {}
+        found = np.arange(len(self.candidates))
+        for at, one in enumerate(self.candidates):
+            same = first.setdefault((one.node.name, one.fabric.name), [])
+            twin = next((other for other in same if self.candidates[other] == one
+                         and self.rates[other] == self.rates[at]), at)
+            found[at] = twin
+            same += [twin] if twin == at else []
+        return found
+
     def memory_margin(self, rows: Layouts) -> Floats:
         """Return the margin of each row, by whether tensor or pipeline parallelism splits its model."""
         return np.array(self.memory_margins)[splits_model(rows).astype(np.int64)]

@@ -7,16 +7,21 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from planner.layouts.axes import Space
+from planner.layouts.memo import Memos
 from planner.layouts.offload import NOTHING, Offloaded, allowed, levels
 from planner.layouts.table import Floats, Ints, Layouts, Mask
-from planner.physics.training.estimate import LayerTerms, TimeTerms, offloaded
+from planner.physics.training.estimate import TimeTerms, offloaded
 from planner.physics.training.memory import memory_terms
 from planner.physics.training.question import Question
 from planner.solver.search.bounds import Bound, bound, time_bound
 from planner.solver.search.found import Batch, Frontier
-from planner.solver.search.holding import least_short, stems_short, stems_steps
+from planner.solver.search.holding import least_short, stems_steps
 from planner.solver.search.job import Keys, Pricing
 from planner.solver.search.source import Source
+
+STEM = ("precision", "tp", "cp", "dp", "micro_batch", "pp", "ep", "expert_tp", "sp", "micro_batches")
+"""What tells the stems on one kind of hardware apart."""
+_STEPS = Memos()
 
 
 def offers(question: Question, space: Space) -> tuple[Offloaded, ...]:
@@ -45,19 +50,43 @@ class Bounding:
                     keep &= ~late
         return keep
 
-    def holds(self, stems: Layouts, source: Source) -> Mask:
-        """Say from which stems something may grow that its GPUs hold; count the others."""
-        held: Mask = stems_short(self.question, self.levels, self.flash, stems, source.stages(stems)) <= 0
-        self.out.removed["states"] += int((~held).sum()) * source.points
-        return held
-
-    def least_steps(self, stems: Layouts, terms: LayerTerms, source: Source, near: Callable[[Layouts, Keys], Mask]
-                    ) -> Floats:
+    def least_steps(self, stems: Layouts, source: Source, near: Callable[[Layouts, Keys], Mask]) -> Floats:
         """Return the least step seconds of whatever grows from each stem with its memory; inf where it has too little.
 
-        near: which stems are of interest at given keys.
+        near: which stems are of interest at given keys. Stems on the same hardware of several offers are worked out
+        once, as are those of several searches.
         """
-        return stems_steps(self.question, self.levels, self.flash, stems, terms, source.stages(stems),
+        steps, unknown = np.full(len(stems), np.inf), np.arange(len(stems))
+        if source.alike is None:
+            return self._worked_out(stems, source, near)[0]
+        memo = _STEPS.of(self.question, (self.levels, source.alike), 2)
+        codes = memo.codes(self.question.alike[stems.candidate], *(getattr(stems, name) for name in STEM))
+        places = memo.places(codes)
+        known = np.flatnonzero(places >= 0)
+        if len(known):
+            steps[known], cut = memo.at(places[known]).T
+            # less was worked out of what was of no interest elsewhere
+            again, some = known[cut > 0], stems.take(known[cut > 0])
+            again = again[near(some, self.pricing.least(some, steps[again]))]
+            unknown = np.union1d(np.flatnonzero(places < 0), again)
+        while len(unknown):
+            # of equal ones the first, and another where that is of no interest
+            first = {codes[at]: at for at in reversed(unknown.tolist())}
+            mine = np.sort(np.fromiter(first.values(), np.int64, len(first)))
+            found, far = self._worked_out(stems.take(mine), source, near)
+            memo.add([codes[at] for at in mine.tolist()], np.stack([found, far], axis=1))
+            steps[mine] = found
+            rest = np.setdiff1d(unknown, mine)
+            at = np.searchsorted(mine, [first[codes[one]] for one in rest.tolist()])
+            steps[rest], cut = found[at], far[at]
+            some = stems.take(rest[cut])
+            unknown = rest[cut][near(some, self.pricing.least(some, steps[rest[cut]]))]
+        return steps
+
+    def _worked_out(self, stems: Layouts, source: Source, near: Callable[[Layouts, Keys], Mask]
+                    ) -> tuple[Floats, Mask]:
+        """Return the least step seconds of stems, and of which less was worked out, as they are of no interest."""
+        return stems_steps(self.question, self.levels, self.flash, stems, source.stages(stems),
                            lambda some, steps: near(some, self.pricing.least(some, steps)))
 
     def batches(self, rows: Layouts, time: TimeTerms, known: Ints) -> Iterator[tuple[Batch, Keys, Mask]]:

@@ -15,19 +15,15 @@ from typing import Any
 import numpy as np
 
 from planner.catalog.stack import Stack
-from planner.layouts.axes import CHUNKS, RECOMPUTE, SCHEDULES, STAGED, STAGED_LEAD
-from planner.layouts.rules import even_chunks
+from planner.layouts.axes import RECOMPUTE, STAGED, STAGED_LEAD
 from planner.layouts.table import Floats, Ints, Layouts, Mask
-from planner.physics.training.communication import pipeline_traffic
 from planner.physics.training.estimate import LayerTerms, TimeTerms, step_seconds
 from planner.physics.training.memory import MemoryTerms
 from planner.physics.training.question import Question
 from planner.physics.training.schedule import (
     DUALPIPE,
-    FILLED,
     even_layers,
     in_flight_chunks,
-    pipeline_seconds,
     splits_evenly,
 )
 from planner.solver.search.outside import host_short
@@ -65,34 +61,6 @@ def time_bound(question: Question, rows: Layouts, time: TimeTerms) -> Floats:
     return _step(question, rows, time, np.zeros(len(rows)), even_slowest(question, rows, time))
 
 
-def stem_bound(question: Question, stems: Layouts, terms: LayerTerms, again: Floats | float = 0.0,
-               besides: Floats | float = 0.0, stage: Floats | float = 0.0) -> Floats:
-    """Return the least step seconds of whatever grows from each stem, of the traffic only that of layers and pipeline.
-
-    Late axes add traffic, optimizer time and recompute, and choose between a split of their own and equal chunks.
-    again: seconds that all stages recompute for one micro-batch at least; besides: seconds a step beside its pipeline;
-    stage: seconds of the slowest stage at least.
-    """
-    total = question.shape.layers * terms.layer + terms.first + terms.last + again
-
-    def step(slowest: Floats, parts: Ints | int, sent: Floats) -> Floats:
-        steady, bubble = pipeline_seconds(slowest, total, parts, stems.micro_batches)
-        return steady + bubble + sent
-
-    chunks, sent = _most_chunks(question, stems), pipeline_traffic(question, stems)
-    slowest = np.maximum(_least_slowest(question, stems, terms, total), stage)
-    least = step(slowest, 1, sent)
-    if (chunks > 1).any():
-        # of all interleaved ones those with two chunks send least
-        even = step(np.maximum(slowest, even_slowest(question, stems, terms)), chunks,
-                    pipeline_traffic(question, stems.replace(vpp=np.full(len(stems), 2))))
-        least = np.where(chunks > 1, np.minimum(least, even), least)
-    if max(question.stack.schedules, key=SCHEDULES.index) in ("zero-bubble", "dualpipe"):
-        least = np.minimum(least, step(slowest, FILLED, sent))
-    found: Floats = (least + question.stack.step_overhead + besides) * terms.jitter
-    return found
-
-
 def stem_recompute(question: Question, stems: Layouts, terms: LayerTerms, memory: MemoryTerms) -> Floats:
     """Return the seconds that all stages of whatever grows from each stem recompute for one micro-batch at least; inf
     where no stage holds its layers.
@@ -104,18 +72,7 @@ def stem_recompute(question: Question, stems: Layouts, terms: LayerTerms, memory
     return np.where(found.holds & (found.room >= question.shape.layers), _again(question, found, price), np.inf)
 
 
-def _most_chunks(question: Question, stems: Layouts) -> Ints:
-    """Return the most chunks that a stage of each stem can interleave."""
-    layers = question.shape.layers
-    most = np.ones(max(layers, int(stems.pp.max(initial=1))) + 1, np.int64)
-    if question.stack.interleaving:
-        stages = np.arange(2, len(most))
-        for chunks in CHUNKS:
-            most[2:][even_chunks(layers, stages * chunks)] = chunks
-    return np.where(stems.micro_batches % stems.pp == 0, most[stems.pp], 1)
-
-
-def _least_slowest(question: Question, rows: Layouts, time: LayerTerms | TimeTerms, total: Floats) -> Floats:
+def least_slowest(question: Question, rows: Layouts, time: LayerTerms | TimeTerms, total: Floats) -> Floats:
     """Return the least slowest stage of any split: the mean, and what holds ceil(L / p) layers."""
     return np.maximum(total / rows.pp, np.ceil(question.shape.layers / rows.pp) * time.layer)
 
@@ -149,7 +106,7 @@ def end_times(rows: Layouts, time: LayerTerms | TimeTerms) -> tuple[Floats, Floa
 def _step(question: Question, rows: Layouts, time: TimeTerms, recompute: Floats, even: Floats) -> Floats:
     """Return least step seconds with `recompute` over all stages; `even` is the slowest stage of even splits."""
     total = question.shape.layers * time.layer + time.first + time.last + recompute
-    slowest = _least_slowest(question, rows, time, total)
+    slowest = least_slowest(question, rows, time, total)
     fixed = splits_evenly(rows.vpp, rows.schedule)
     return step_seconds(time, rows, np.where(fixed, np.maximum(slowest, even), slowest), total)
 

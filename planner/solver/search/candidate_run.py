@@ -14,7 +14,11 @@ from planner.solver.search.leaders import Keeping
 
 FIRST_BATCH = 1024
 """Stems whose bounds are sharpened at once while the incumbent is young; more where the search goes deep."""
-FIRST_GROWN = 32
+LEAST_SHARE = 2
+"""Of that number this part at least, however few are hopeful."""
+MARGIN = 1.01
+"""How far above the least sharp bound a search often ends."""
+FIRST_GROWN = 64
 """Stems grown at once, alike."""
 LARGEST_BATCH = 8192
 """Stems of a candidate sharpened or grown in one round at most."""
@@ -62,9 +66,20 @@ class Run:
         """Take out the stems whose bounds are to be sharpened next; none where one that is sharp is ahead of all."""
         if not len(self.order) or (len(self.ready) and self.sharp.entry(0) < self.keys.entry(self.order[0])):
             return self.stems.take(slice(0, 0))
-        rest, self.order = self.order[:self.size], self.order[self.size:]
+        count = max(self.size // LEAST_SHARE, min(self.size, self._hopeful))
+        rest, self.order = self.order[:count], self.order[count:]
         self.size = min(2 * self.size, LARGEST_BATCH)
         return self.stems.take(rest)
+
+    @property
+    def _hopeful(self) -> int:
+        """Stems, best first, whose bounds lie about where the search is to end: by its leaders, or by its best bound
+        that is sharp.
+        """
+        end = self.leaders.end[0] if self.leaders.end else np.inf
+        if len(self.ready):
+            end = min(end, MARGIN * self.sharp.first[0])
+        return int(np.searchsorted(self.keys.first[self.order], end, side="right"))
 
     def sharpened(self, stems: Layouts, keys: Keys) -> None:
         """Put in stems with sharper keys."""

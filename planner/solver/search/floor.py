@@ -86,7 +86,8 @@ def _least(question: Question, space: Space, pricing: Pricing, rows: Layouts, wo
     least = 1.0 if not job.means else np.array(job.means)[at, rows.precision, 0]
     cents = np.floor(node_seconds * least * prices[at] / 3.6e7).astype(np.int64)
     loads = np.array([candidate.node.power.load for candidate in pricing.candidates])
-    first = {"cost": cents, "time": gpu_seconds / space.max_gpus * 1e6, "gpus": np.ones(len(rows)),
+    fewest = gpu_seconds * 1e6 / job.deadline_us if job.deadline_us else np.zeros(len(rows))
+    first = {"cost": cents, "time": gpu_seconds / space.max_gpus * 1e6, "gpus": np.maximum(fewest, 1),
              "energy": node_seconds * loads[at] / 3600}[job.objective]
     return np.floor(first).astype(np.int64), cents
 

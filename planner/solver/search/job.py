@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from functools import cached_property
+from dataclasses import dataclass, field, fields
+from functools import cached_property, partial
 
 import numpy as np
 
 from planner.catalog.calibration import Reliability
 from planner.layouts.candidate import Candidate
-from planner.layouts.offload import OFFLOAD_AXES, level_of
+from planner.layouts.memo import Memo
+from planner.layouts.offload import level_of
 from planner.layouts.table import Floats, Ints, Layouts, Mask, distinct
 from planner.money.goodput import goodput, interruptions, running, spare_nodes
 from planner.solver.column import Column
 from planner.solver.fleet.problem import FleetOffer, Goal
 from planner.solver.quantize import duration_floor, duration_use
+from planner.solver.search.complexity import complexities
 
 Key = tuple[int, ...]
 DOUBLINGS = 24
@@ -53,6 +55,8 @@ class Job:
     """Of its stack among those that are searched: of equals the first one's are taken."""
     timed: bool = True
     """False where nothing but the number of GPUs is asked, so that a faster GPU is no better."""
+    spares: Memo = field(default_factory=partial(Memo, 1), init=False, compare=False, repr=False)
+    """The usual spare nodes by GPUs and candidate, as far as they were asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,9 +192,17 @@ class Pricing:
 
     def usual_spares(self, rows: Layouts) -> Ints:
         """Return the spare nodes that cover repairs with the stated confidence, for each row."""
-        first, inverse = distinct(rows.gpus, rows.candidate)
-        few = rows.take(first)
-        return spare_nodes(self.job.reliability, few.gpus, self.nodes(few), self._reclaims(few))[inverse]
+        gpus, memo = rows.gpus, self.job.spares
+        first, inverse = distinct(gpus, rows.candidate)
+        codes = memo.codes(gpus[first], rows.candidate[first])
+        places = memo.places(codes)
+        found, unknown = np.zeros(len(first), np.int64), np.flatnonzero(places < 0)
+        found[places >= 0] = memo.at(places[places >= 0])[:, 0].astype(np.int64)
+        if len(unknown):
+            few = rows.take(first[unknown])
+            found[unknown] = spare_nodes(self.job.reliability, few.gpus, self.nodes(few), self._reclaims(few))
+            memo.add([codes[at] for at in unknown.tolist()], found[unknown, None].astype(np.float64))
+        return found[inverse]
 
     def _reclaims(self, rows: Layouts) -> Floats:
         """Return the node-hours until a node of each row is taken back."""
@@ -274,15 +286,6 @@ class Pricing:
             power_w=power, checkpoint_bytes=int(self.job.checkpoint_bytes),
             complexity=int(complexities(one)[0]),
             mean_us=0 if mean is None or not self.job.timed else duration_use(seconds * float(mean[0])))
-
-
-def complexities(rows: Layouts) -> Ints:
-    """Return how much there is to set up for each row: kinds of parallelism, ZeRO stage, interleaving, offload."""
-    degrees = sum((getattr(rows, axis) > 1).astype(np.int64) for axis in ("tp", "cp", "pp", "vpp", "ep"))
-    rare = 3 * (rows.hsdp > 1) + (rows.expert_tp > 0) + 3 * (rows.schedule > 0) + rows.no_sync
-    outside = sum((getattr(rows, axis) > 0).astype(np.int64) for axis in OFFLOAD_AXES)
-    found: Ints = 10 * degrees + 3 * rows.zero + 5 * outside + rare
-    return found
 
 
 def identity(rows: Layouts, row: int, place: int = 0) -> int:

@@ -43,6 +43,10 @@ class _Part:
     grown: int
 
 
+_CUT_SHORT = _Part(Frontier(interrupted=True, open_bound=(0, 0)), Counter(), 0)
+"""What was not reached, of which not even bounds are known."""
+
+
 def search_grid(question: Question, grid: Grid, job: Job, effort: Effort, *, each: bool = True,
                 known: Sequence[StagedLayout] = (), every: bool = False) -> Frontier:
     """Search a whole grid with the processes of `effort`; its account is kept in `grid` as if there were one.
@@ -60,13 +64,17 @@ def search_grid(question: Question, grid: Grid, job: Job, effort: Effort, *, eac
 
 def _searched(question: Question, grid: Grid, job: Job, effort: Effort, known: Sequence[StagedLayout], *,
               each: bool, every: bool) -> Frontier:
-    facts = grid.facts
-    if not each:
-        shared = Leaders(1, 1)
-        return _ordered(Search(question, facts.space, job, effort, leaders=lambda sizes: shared, known=known
-                               ).run(grid_source(grid)))
-    parts: list[_Part] = []
+    facts, parts = grid.facts, list[_Part]()
     lowest = floors(question, facts.space, Pricing(job, question.candidates))
+    if not each:
+        best = Leaders(1, 1)
+        # what may be least first, as it teaches what the others need not look at
+        for at in sorted(domain("candidate", facts.space), key=lambda at: (lowest.least.get(int(at), (0,)), at)):
+            parts.append(_part(question, facts, job, effort, (at,), known, None, lowest, best))
+            if parts[-1].frontier.interrupted:
+                parts.append(_CUT_SHORT)
+                break
+        return _ordered(_joined(parts, grid))
     turns = [tuple(map(float, domain("candidate", facts.space)))] if every else in_turn(facts.space, job, lowest)
     rivals = [*map(alone, known)]
     for candidates in turns:
@@ -78,12 +86,9 @@ def _searched(question: Question, grid: Grid, job: Job, effort: Effort, known: S
         more, interrupted = _parts(calls) if workers > 1 else ([calls[0]()], False)
         parts += more
         if interrupted or parts[-1].frontier.interrupted:
-            parts.append(_Part(Frontier(interrupted=True, open_bound=(0, 0)), Counter(), 0))
+            parts.append(_CUT_SHORT)
             break
-    for part in parts:
-        grid.removed.update(part.removed)
-        grid.grown += part.grown
-    return _ordered(_joined([part.frontier for part in parts]))
+    return _ordered(_joined(parts, grid))
 
 
 def _ordered(frontier: Frontier) -> Frontier:
@@ -119,20 +124,25 @@ def alone(found: StagedLayout) -> StagedLayout:
 
 
 def _part(question: Question, facts: Facts, job: Job, effort: Effort,
-          candidates: tuple[float, ...], known: Sequence[StagedLayout], end: Key | None, lowest: Floors) -> _Part:
-    """Search some of the candidates."""
+          candidates: tuple[float, ...], known: Sequence[StagedLayout], end: Key | None, lowest: Floors,
+          best: Leaders | None = None) -> _Part:
+    """Search some of the candidates; best: the leaders of all, where nothing else is of interest."""
     grid = Grid(replace(facts, space=replace(facts.space, only={**facts.space.only, "candidate": candidates})))
-    mine = [one for one in known if one.column.candidate in candidates]
-    search = Search(question, grid.facts.space, job, effort, known=mine, end=end, floors=lowest)
+    mine = known if best else [one for one in known if one.column.candidate in candidates]
+    search = Search(question, grid.facts.space, job, effort, known=mine, end=end, floors=lowest,
+                    leaders=(lambda sizes: best) if best else None)
     frontier = search.run(grid_source(grid))
     frontier.found = [*map(alone, frontier.found)]
     return _Part(frontier, grid.removed, grid.grown)
 
 
-def _joined(parts: Sequence[Frontier]) -> Frontier:
-    """Return the frontiers of disjoint candidates as one."""
+def _joined(parts: Sequence[_Part], grid: Grid) -> Frontier:
+    """Return the frontiers of disjoint candidates as one, and add up their accounts in `grid`."""
     whole = Frontier()
-    for part in parts:
+    for one in parts:
+        grid.removed.update(one.removed)
+        grid.grown += one.grown
+        part = one.frontier
         whole.found += part.found
         whole.removed.update(part.removed)
         whole.fit, whole.staged = whole.fit + part.fit, whole.staged + part.staged

@@ -80,12 +80,6 @@ class _Table:
         total: Floats = held.sum(axis=1)
         return total
 
-    def in_time(self, slowest: Floats, layers: int) -> Floats:
-        """Return the same if memory were free."""
-        count = np.where(self.exists, (slowest[:, None] - self.extra) / self.layer * (1 + HAIR), 0.0)
-        total: Floats = np.floor(np.clip(count, 0, layers)).sum(axis=1)
-        return total
-
 
 def refined_bound(question: Question, rows: Layouts, time: TimeTerms, memory: MemoryTerms, known: Floats) -> Floats:
     """Return a bound on the step seconds of each row that is at least `known`, that of `bound`, and at most the staged
@@ -104,25 +98,48 @@ def refined_bound(question: Question, rows: Layouts, time: TimeTerms, memory: Me
     return np.where(np.isfinite(slowest), np.maximum(known, step_seconds(time, rows, finite, total)), np.inf)
 
 
-def stem_slowest(question: Question, stems: Layouts, terms: LayerTerms, memory: MemoryTerms) -> tuple[Floats, Floats]:
-    """Return the least seconds of the slowest stage of whatever grows from each stem, inf where nothing can be held;
-    and the same if memory were free.
+def stem_slowest(question: Question, stems: Layouts, terms: LayerTerms, memory: MemoryTerms) -> Floats:
+    """Return the least seconds of the slowest stage of whatever grows from each stem, inf where nothing can be held.
 
     memory: as of `stem_recompute`.
     """
-    slowest, free = np.zeros(len(stems)), np.zeros(len(stems))
-    if "dualpipe" in question.stack.schedules:
-        # which would share out the ends
-        half = (terms.first + terms.last) / 2
-        terms = replace(terms, first=np.minimum(terms.first, half), last=np.minimum(terms.last, half))
-    layers = question.shape.layers
+    slowest, layers = np.zeros(len(stems)), question.shape.layers
+    ends = _least_ends(question, terms)
     for some in _pieces(stems.pp, np.arange(len(stems))):
-        table = _table(question, stems.take(some), terms.take(some), memory.take(some), terms.modes[some],
+        table = _table(question, stems.take(some), ends.take(some), memory.take(some), terms.modes[some],
                        set(mixes(question.stack, STAGED)))
-        mean = (layers * terms.layer + terms.first + terms.last)[some] / stems.pp[some]
-        slowest[some] = _least_slowest(table, layers, mean)
-        free[some] = _bisected(table.in_time, layers, mean)
-    return slowest, free
+        slowest[some] = _least_slowest(table, layers, _mean(layers, ends, stems.pp)[some])
+    return slowest
+
+
+def stem_fastest(question: Question, stems: Layouts, terms: LayerTerms) -> Floats:
+    """Return what `stem_slowest` does if memory were free."""
+    layers, ends = question.shape.layers, _least_ends(question, terms)
+    alone = stems.pp == 1
+    first, last = np.where(alone, ends.first + ends.last, ends.first), np.where(alone, 0.0, ends.last)
+
+    def most_layers(slowest: Floats, layers: int) -> Floats:
+        at_first, at_last, within = (np.floor(np.clip((slowest - extra) / ends.layer * (1 + HAIR), 0, layers))
+                                     for extra in (first, last, 0.0))
+        held: Floats = at_first + np.where(alone, 0.0, at_last) + np.maximum(stems.pp - 2, 0) * within
+        return held
+
+    return _bisected(most_layers, layers, _mean(layers, ends, stems.pp))
+
+
+def _least_ends(question: Question, terms: LayerTerms) -> LayerTerms:
+    """Return the terms with the least that any schedule leaves to the first and the last stage: DualPipe shares it out.
+    """
+    if "dualpipe" not in question.stack.schedules:
+        return terms
+    half = (terms.first + terms.last) / 2
+    return replace(terms, first=np.minimum(terms.first, half), last=np.minimum(terms.last, half))
+
+
+def _mean(layers: int, terms: LayerTerms, stages: Ints) -> Floats:
+    """Return the seconds of the mean stage."""
+    mean: Floats = (layers * terms.layer + terms.first + terms.last) / stages
+    return mean
 
 
 def _pieces(stages: Ints, rows: Ints) -> Iterator[Ints]:

@@ -12,12 +12,12 @@ from planner.layouts.rules import Columns
 from planner.layouts.table import Floats, Layouts, Mask, joined
 from planner.physics.training.estimate import layer_terms
 from planner.solver.search.bounding import Bounding
-from planner.solver.search.bounds import stem_bound
 from planner.solver.search.candidate_run import near_leaders
 from planner.solver.search.floor import Floors, floors
 from planner.solver.search.job import Key, Keys, joined_keys
 from planner.solver.search.leaders import Keeping
 from planner.solver.search.source import Source, together
+from planner.solver.search.stem_bounds import stem_bound
 from planner.solver.settings import Effort
 
 CHUNK = 65_536
@@ -105,9 +105,8 @@ class Sieve:
     def held(self, stems: Layouts, source: Source) -> tuple[Layouts, Keys]:
         """Return the stems that their GPUs can hold and that meet every limit so, with their keys."""
         self.effort.check()
-        points, pricing, question = source.points, self.bounding.pricing, self.bounding.question
-        stems = stems.take(np.flatnonzero(self.bounding.holds(stems, source)))
-        steps = self.bounding.least_steps(stems, layer_terms(question, stems), source, self._near)
+        points, pricing = source.points, self.bounding.pricing
+        steps = self.bounding.least_steps(stems, source, self._near)
         fits = np.flatnonzero(np.isfinite(steps))
         self.out.removed["states"] += (len(stems) - len(fits)) * points
         stems = stems.take(fits)

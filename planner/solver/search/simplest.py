@@ -17,9 +17,10 @@ from planner.layouts.enumerate import Grid
 from planner.layouts.rules import Facts
 from planner.physics.training.question import Question
 from planner.solver.search.bounding import offers
+from planner.solver.search.complexity import complexities
 from planner.solver.search.found import StagedLayout
 from planner.solver.search.frontier import Search
-from planner.solver.search.job import Job, complexities
+from planner.solver.search.job import Job
 from planner.solver.search.source import grid_source, table_source
 from planner.solver.settings import UNLIMITED, Effort, OutOfTime
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -25,6 +25,8 @@ class Source:
     points: int
     stages: Callable[[Layouts], Iterable[tuple[int, Mask]]]
     """The ZeRO stages that rows may grow into, each with those that may have it."""
+    alike: Hashable
+    """What decides the stages of equal stems; none where rows are told apart by more than what stems have."""
     without: Callable[[Collection[int]], tuple[Source, int]]
     """The source less some candidates, and the grid points that are left out."""
 
@@ -32,6 +34,7 @@ class Source:
 def grid_source(grid: Grid, dropped: Collection[int] = ()) -> Source:
     """Return the stems of a whole grid but for those of the `dropped` candidates."""
     return Source(partial(grid.stems, dropped=dropped), grid.grow, grid.points_per_stem, grid.zero_stages,
+                  (tuple(grid.domains["zero"]), grid.facts.skipped),
                   lambda more: (grid_source(grid, {*dropped, *more}), grid.points_per_candidate * len(more)))
 
 
@@ -45,7 +48,7 @@ def table_source(layouts: Layouts) -> Source:
         return table_source(layouts.take(left)), len(layouts) - len(left)
 
     return Source(lambda check, wanted: alike, lambda rows: rows, 1,
-                  lambda rows: [(stage, rows.zero == stage) for stage in np.unique(rows.zero).tolist()], without)
+                  lambda rows: [(stage, rows.zero == stage) for stage in np.unique(rows.zero).tolist()], None, without)
 
 
 def together(source: Source, most: int, check: Callable[[], None] = lambda: None,

@@ -1,0 +1,58 @@
+"""What was worked out of rows before, by the columns that decide it."""
+
+from __future__ import annotations
+
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from planner.layouts.table import Floats, Ints
+
+MOST = 2**18
+"""Rows remembered at most: what one search of usual size asks for."""
+
+
+class Memo:
+    """Some numbers for each distinct combination of integer columns, up to `MOST` of them."""
+
+    def __init__(self, width: int) -> None:
+        """width: numbers a combination."""
+        self._places: dict[bytes, int] = {}
+        self._values = np.zeros((0, width))
+
+    def codes(self, *columns: Ints) -> list[bytes]:
+        """Return what stands for the combination of each row."""
+        table = np.stack([np.asarray(column, np.int32) for column in columns], axis=1)
+        found: list[bytes] = np.ascontiguousarray(table).view(np.dtype((np.void, 4 * len(columns))))[:, 0].tolist()
+        return found
+
+    def places(self, codes: list[bytes]) -> Ints:
+        """Return where the numbers of each combination are, -1 where they are not known."""
+        get = self._places.get
+        return np.fromiter((get(code, -1) for code in codes), np.int64, len(codes))
+
+    def at(self, places: Ints) -> Floats:
+        """Return the numbers at some places, shape (places, width)."""
+        return self._values[places]
+
+    def add(self, codes: list[bytes], values: Floats) -> None:
+        """Remember the numbers of combinations, shape (codes, width), in place of what was known of them."""
+        if len(self._places) + len(codes) > MOST:
+            return
+        start = len(self._values)
+        self._values = np.concatenate([self._values, values])
+        self._places.update(zip(codes, range(start, start + len(codes)), strict=True))
+
+
+class Memos:
+    """The memos of whatever they are about, by key; gone with it, and no part of it where it is sent elsewhere."""
+
+    def __init__(self) -> None:
+        self._known: WeakKeyDictionary[object, dict[object, Memo]] = WeakKeyDictionary()
+
+    def of(self, about: object, key: object, width: int) -> Memo:
+        """Return the memo of `about` with this key, a new one of `width` numbers a combination where there is none."""
+        known = self._known.setdefault(about, {})
+        if key not in known:
+            known[key] = Memo(width)
+        return known[key]
