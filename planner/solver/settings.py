@@ -15,7 +15,8 @@ class Settings:
 
     With a limit, a solve may end as feasible or undecided; without one it ends with a proof. linearization: how much of
     a model CP-SAT's linear relaxation holds; at 1 it may have none of a cover, 2 is all of it. so_far: whether Ctrl-C
-    leaves the best so far. seconds: of the clock, for what no other limit stops; none by default, as answers would then differ.
+    leaves the best so far. seconds: of the clock, for what no other limit stops; none by default, as
+    answers would then differ.
     """
 
     deterministic_limit: float | None = None
