@@ -18,7 +18,7 @@ LIMITED = Settings(deterministic_limit=30.0, linearization=2, so_far=True)
 """About a minute."""
 LEAST_SECONDS = 1.0
 """Left to it where the search for columns took all the time there was."""
-MOST_EXACT = 20_000
+MOST_EXACT = 200_000
 """Ways of all tasks up to which CP-SAT looks at them all at once."""
 TIDIED = Settings(deterministic_limit=1.0)
 SETTLED = Settings(deterministic_limit=5.0, linearization=2)
