@@ -52,7 +52,8 @@ def test_the_same_replay_is_run_once_and_is_that_of_the_simulator(runs: list[obj
     {"groups": (ReplicaGroup(KIND, 3),)}, {"groups": (ReplicaGroup(replace(KIND, max_batch=7), 2),)},
     {"groups": (ReplicaGroup(KIND, 2, weight=2.0),)}, {"policy": "round-robin"}, {"phases": (Phase(1.0, (1,)),)},
     {"users": thinking(5, 0.1, 100)},
-    {"trace": synthetic(12, (Lengths(60, 0.7), Lengths(40, 0.7)), cv=2, count=100, seed=7)}], ids=str)
+    {"trace": synthetic(12, (Lengths(60, 0.7), Lengths(40, 0.7)), cv=2, count=100, seed=7)}],
+    ids=("replicas", "kind", "weight", "policy", "phases", "users", "trace"))
 def test_another_replay_is_run_again(runs: list[object], changes: dict[str, object]) -> None:
     asked()
     asked(**changes)
