@@ -22,7 +22,7 @@ OTHER_TRAINING: dict[str, Any] = {
     "model": "qwen2.5-0.5b", "method": "lora", "tokens": "2 G", "seq_len": 1024, "global_batch": 32, "mean_length": 300,
     "stack": "deepspeed", "precision": "fp16", "optimizer": "lion", "optimizer_in_backward": True, "loss": "chunked",
     "lora_rank": 64, "trained_layers": 2, "gpus": 1, "confidence": 0.6,
-    "samples": "9k", "epochs": 2, "dataset": "x.jsonl", "tokenizer": "gpt2", "packing": True}
+    "launchable": "unsloth", "samples": "9k", "epochs": 2, "dataset": "x.jsonl", "tokenizer": "gpt2", "packing": True}
 SERVED: dict[str, Any] = {"input": {"mean": 500, "cv": 0.5}, "output": 100}
 OTHER_SERVED: dict[str, Any] = {
     "model": "qwen2.5-0.5b", "rate": 9, "concurrency": 9, "input": {"mean": 500, "cv": 1.5},
