@@ -18,12 +18,13 @@ from planner.answer.assignment import TrainingAssignment
 from planner.answer.schema import Plan
 from planner.errors import InputError
 from planner.text_io import read_text
+from planner.units import GIB
 
 Cells = dict[str, str]
 PLAN = "plan.json"
 WARMING = 0.1
 """Share of the steps, at least one where there are several, that is left out: kernels are chosen, caches filled."""
-_MB, _GB = 2**20, 2**30
+_MB = 2**20
 
 
 def run_rows(text: str, path: Path) -> list[Cells] | None:
@@ -110,7 +111,7 @@ def _megatron(text: str) -> Iterator[Mapping[str, float]]:
         if (took := _figure(parts.get("elapsed time per iteration (ms)", ""))) is not None:
             yield {"step_time_s": took / 1e3}
         elif (peak := _figure(parts.get("max reserved", ""))) is not None:
-            yield {"peak_gib": peak * _MB / _GB, "reserved": 1}
+            yield {"peak_gib": peak * _MB / GIB, "reserved": 1}
 
 
 def _after(line: str, name: str) -> float | None:

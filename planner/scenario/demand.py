@@ -127,7 +127,8 @@ def _percentile(value: object) -> float | Literal["mean"]:
     return found.at
 
 
-Percentile = Annotated[float | Literal["mean"], PlainValidator(_percentile, json_schema_input_type=str | float)]
+Percentile = Annotated[Annotated[float, Field(ge=50, le=99.9)] | Literal["mean"],
+                       PlainValidator(_percentile, json_schema_input_type=str | float)]
 """Of requests that must meet a latency target: p99, or mean."""
 Latency = Annotated[Target, PlainValidator(_level, json_schema_input_type=str), PlainSerializer(str, return_type=str)]
 TokenLatency = Annotated[Target, PlainValidator(lambda v: _level(v, PER_TOKEN), json_schema_input_type=str),

@@ -38,5 +38,5 @@ def test_the_names_in_the_table_are_known(engine: str) -> None:
     gpus = {catalog.gpu(name).architecture for name in catalog.names("gpus")}
     for row in catalog.engine(engine).runs:
         assert set(row.on) <= gpus
-        assert set(row.weights) <= set(catalog.formats.weights)
+        assert set(row.weights) <= {*catalog.formats.weights, *catalog.formats.gguf}
         assert set(row.cache) <= set(catalog.formats.cached)

