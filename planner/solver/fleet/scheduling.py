@@ -18,15 +18,16 @@ LIMITED = Settings(deterministic_limit=30.0, linearization=2, so_far=True)
 """About a minute."""
 LEAST_SECONDS = 1.0
 """Left to it where the search for columns took all the time there was."""
-MOST_EXACT = 200_000
-"""Ways of all tasks up to which CP-SAT looks at them all at once."""
+MOST_EXACT, MOST_EXACT_OF_MANY, MANY = 200_000, 20_000, 60
+"""Ways of all tasks up to which CP-SAT looks at all at once; of more tasks than so many it finds little in time."""
 TIDIED = Settings(deterministic_limit=1.0)
 SETTLED = Settings(deterministic_limit=5.0, linearization=2)
 
 
 def schedule(problem: Problem, settings: Settings = LIMITED) -> Schedule:
     """Return the cheapest schedule; among the cheapest one whose tasks end early, as far as a short search goes."""
-    if sum(len(mine) for mine in every_way(problem)) > MOST_EXACT and settings.deterministic_limit is not None:
+    most = MOST_EXACT_OF_MANY if len(problem.tasks) > MANY else MOST_EXACT
+    if sum(len(mine) for mine in every_way(problem)) > most and settings.deterministic_limit is not None:
         # GLOP takes half a second to load
         from planner.solver.fleet.windows import improved
 
