@@ -3,6 +3,7 @@
 import gc
 import os
 import shutil
+import signal
 import sys
 import tempfile
 
@@ -16,6 +17,9 @@ def pytest_configure(config):
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
     gc.set_threshold(FEW_COLLECTIONS)
+    # a shell starts what runs in its background deaf to Ctrl-C, and so would be all that tests start and interrupt
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_finish():
