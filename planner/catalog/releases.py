@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from planner.catalog.sourced import AsOf, Sourced
-from planner.errors import UnknownName
+from planner.errors import InputError, UnknownName
 from planner.yaml_io import Frozen
 
 
@@ -37,10 +37,12 @@ class Releases(Sourced):
     """GPU -> what SkyPilot and dstack call it (sky/catalog, gpuhunt)."""
     targets: dict[str, Target]
     nothing: dict[str, str] = Field(default={})
-    """Stack -> why there is nothing to write for it."""
+    """Stack or engine -> why there is nothing to write for it."""
 
     def target(self, name: str) -> Target:
-        """Return a target by name; raises UnknownName."""
+        """Return a target by name; raises InputError."""
+        if name in self.nothing:
+            raise InputError(f"nothing is written for {name}: {self.nothing[name]}")
         if name not in self.targets:
             raise UnknownName("target", name, self.targets)
         return self.targets[name]

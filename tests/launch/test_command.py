@@ -106,6 +106,11 @@ def test_targets_are_listed(planner):  # noqa: F811
     assert "nothing is written" in planner("launch", "--for", "list").out
 
 
+def test_a_stack_without_files_says_why(planner, plan_file, tmp_path):  # noqa: F811
+    refused = planner("launch", plan_file, "-o", tmp_path / "run", "--for", "tensorrt-llm")
+    assert (refused.code, "nothing is written for tensorrt-llm: not yet available" in refused.err) == (2, True)
+
+
 def test_a_folder_is_checked_as_far_as_its_stack_is_installed(planner, plan_file, tmp_path):  # noqa: F811
     planner("launch", plan_file, "-o", tmp_path / "run")
     ran = planner("launch", "--check", tmp_path / "run")
