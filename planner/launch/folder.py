@@ -20,6 +20,7 @@ from planner.launch.replicas import nodes_of
 from planner.launch.served import served_of
 from planner.launch.work import work_of
 from planner.money.rent import offered
+from planner.scenario.scenario import Scenario
 from planner.text_io import json_text, write_folder
 
 MANIFEST, PLAN, README = "launch.json", "plan.json", "README.md"
@@ -35,14 +36,15 @@ class Launched:
     start: str
 
 
-def targets_of(placed: Assignment, catalog: Catalog) -> list[str]:
-    """Return the targets that are the plan's own stack, the usual one first. Raises Unsupported where there is none."""
-    releases = catalog.releases
-    found = releases.of_stack(placed.stack)
+def target_of(given: Given, catalog: Catalog) -> str:
+    """Return the target that the question is held to, or the usual one of the plan's stack. Raises Unsupported."""
+    if isinstance(given.scenario, Scenario) and given.scenario.workload.launchable is not None:
+        return given.scenario.workload.launchable
+    releases, stack = catalog.releases, given.placed.stack
+    found = releases.of_stack(stack)
     if not found:
-        why = releases.nothing.get(placed.stack, "no target is this stack")
-        raise Unsupported(f"files that start {placed.stack} ({why})")
-    return found
+        raise Unsupported(f"files that start {stack} ({releases.nothing.get(stack, 'no target is this stack')})")
+    return found[0]
 
 
 def write_all(found: Plan | Assignment, catalog: Catalog, output: Path, targets: str | None = None,
@@ -54,7 +56,7 @@ def write_all(found: Plan | Assignment, catalog: Catalog, output: Path, targets:
     given = given_of(found, alternative)
     made: list[tuple[Path, Launched]] = []
     for one in given:
-        names = [name.strip() for name in targets.split(",")] if targets else targets_of(one.placed, catalog)[:1]
+        names = [name.strip() for name in targets.split(",")] if targets else [target_of(one, catalog)]
         for name in names:
             folder = output / (one.folder if len(given) > 1 else "") / (name if len(names) > 1 else "")
             try:

@@ -46,6 +46,14 @@ def test_plan_writes_the_same_files(planner, plan_file, tmp_path):  # noqa: F811
     assert (tmp_path / "one" / "train.sh").read_text() == (tmp_path / "two" / "train.sh").read_text()
 
 
+def test_the_target_that_a_search_was_held_to_is_written(planner, tmp_path):  # noqa: F811
+    """Adapters by Hugging Face's Trainer starts under DeepSpeed where nothing is said."""
+    ran = planner("plan", "--model", "gpt2", "--method", "lora", "--tokens", "10M", "--on", "2xh100", "--stack",
+                  "hf-peft", "--launchable", "accelerate", "--launch", tmp_path / "one")
+    assert ran.code == 0, ran.err
+    assert json.loads((tmp_path / "one" / "launch.json").read_text())["target"] == "accelerate"
+
+
 def test_an_estimate_is_launched_too(planner, tmp_path):  # noqa: F811
     ran = planner("estimate", "--model", "llama-3.1-8b", "--node", "dgx-h100", "--layout", "tp=2,dp=4", "--json")
     (tmp_path / "one.json").write_text(ran.out)
