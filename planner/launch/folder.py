@@ -36,27 +36,36 @@ class Launched:
     start: str
 
 
-def target_of(given: Given, catalog: Catalog) -> str:
-    """Return the target that the question is held to, or the usual one of the plan's stack. Raises Unsupported."""
+def target_of(given: Given, catalog: Catalog, scheduler: str | None) -> str:
+    """Return the target that the question is held to, or the first of the plan's stack that can express it.
+
+    Where none can, the usual one of the stack. Raises Unsupported where there is none.
+    """
     if isinstance(given.scenario, Scenario) and given.scenario.workload.launchable is not None:
         return given.scenario.workload.launchable
     releases, stack = catalog.releases, given.placed.stack
     found = releases.of_stack(stack)
     if not found:
         raise Unsupported(f"files that start {stack} ({releases.nothing.get(stack, 'no target is this stack')})")
+    for name in found:
+        try:
+            launched(given, catalog, name, scheduler)
+        except InputError:
+            continue
+        return name
     return found[0]
 
 
 def write_all(found: Plan | Assignment, catalog: Catalog, output: Path, targets: str | None = None,
               scheduler: str | None = None, alternative: int | None = None) -> list[tuple[Path, Launched]]:
-    """Write a folder for each workload and each target named; without names, that of the plan's own stack.
+    """Write a folder for each workload and each target named; without names, the one of `target_of`.
 
     Raises CannotExpress, Unsupported, InputError, before anything is written.
     """
     given = given_of(found, alternative)
     made: list[tuple[Path, Launched]] = []
     for one in given:
-        names = [name.strip() for name in targets.split(",")] if targets else [target_of(one, catalog)]
+        names = [name.strip() for name in targets.split(",")] if targets else [target_of(one, catalog, scheduler)]
         for name in names:
             folder = output / (one.folder if len(given) > 1 else "") / (name if len(names) > 1 else "")
             try:

@@ -47,11 +47,20 @@ def test_plan_writes_the_same_files(planner, plan_file, tmp_path):  # noqa: F811
 
 
 def test_the_target_that_a_search_was_held_to_is_written(planner, tmp_path):  # noqa: F811
-    """Adapters by Hugging Face's Trainer starts under DeepSpeed where nothing is said."""
     ran = planner("plan", "--model", "gpt2", "--method", "lora", "--tokens", "10M", "--on", "2xh100", "--stack",
                   "hf-peft", "--launchable", "accelerate", "--launch", tmp_path / "one")
     assert ran.code == 0, ran.err
     assert json.loads((tmp_path / "one" / "launch.json").read_text())["target"] == "accelerate"
+
+
+def test_the_first_target_of_a_stack_that_can_express_the_plan_is_written(planner, tmp_path):  # noqa: F811
+    """Gradients that wait for the last micro-batch are not DeepSpeed's, which comes first."""
+    ran = planner("plan", "--model", "gpt2", "--method", "lora", "--tokens", "10M", "--on", "2xh100", "--gpus", "2",
+                  "--stack", "hf-peft", "--launch", tmp_path / "one")
+    assert ran.code == 0, ran.err
+    written = json.loads((tmp_path / "one" / "launch.json").read_text())["target"]
+    refused = planner("launch", tmp_path / "one" / "plan.json", "-o", tmp_path / "two", "--for", "deepspeed")
+    assert (written, refused.code) == ("accelerate", 2)
 
 
 def test_an_estimate_is_launched_too(planner, tmp_path):  # noqa: F811
