@@ -158,16 +158,24 @@ def _place(folder: Path) -> list[str]:
     place = place_of(str(manifest["scheduler"]))
     if not place.check:
         return []
-    for python in interpreters():
-        (found,) = parsed(place.check, place.package, [folder], python)
+    lines, _ = _read(place.check, place.package, folder, lambda resolved: misplaced(manifest, resolved),
+                     lambda resolved: f"accepts the files of {place.name}, with the plan's nodes and GPUs")
+    return lines
+
+
+def _read(target: str, package: str, folder: Path, differs: Callable[[Mapping[str, Any]], Iterator[str]],
+          agrees: Callable[[Mapping[str, Any]], str]) -> tuple[list[str], str]:
+    """Return what the first interpreter that has a package makes of a folder, and the release if it accepts it."""
+    tried = interpreters()
+    for python in tried:
+        (found,) = parsed(target, package, [folder], python)
         if found.missing:
             continue
+        who, resolved = f"{package} {found.release}", found.resolved or {}
         if found.error:
-            return [f"{WRONG}{place.package} {found.release} refuses the files: {found.error}"]
-        wrongly = list(misplaced(manifest, found.resolved or {}))
-        return [f"{WRONG}{place.package} {found.release}: {one}" for one in wrongly] or [
-            f"{place.package} {found.release} accepts the files of {place.name}, with the plan's nodes and GPUs"]
-    return [f"not checked: {place.package} is not installed for {' or '.join(interpreters())}"]
+            return [f"{WRONG}{who} refuses the files: {found.error}"], ""
+        return [f"{WRONG}{who}: {one}" for one in differs(resolved)] or [f"{who} {agrees(resolved)}"], found.release
+    return [f"not checked: {package} is not installed for {' or '.join(tried)}"], ""
 
 
 def misplaced(manifest: Mapping[str, Any], resolved: Mapping[str, Any]) -> Iterator[str]:
@@ -185,16 +193,7 @@ def misplaced(manifest: Mapping[str, Any], resolved: Mapping[str, Any]) -> Itera
 
 
 def _parsers(folder: Path, work: Work | Mapping[str, Served], release: Target, target: str) -> list[str]:
-    package, tried = release.package, interpreters()
-    for python in tried:
-        (found,) = parsed(target, package, [folder], python)
-        if found.missing:
-            continue
-        if found.error:
-            return [f"{WRONG}{package} {found.release} refuses the files: {found.error}"]
-        lines = [f"{WRONG}{package} {found.release}: {one}" for one in differences(work, found.resolved or {})]
-        lines = lines or [f"{package} {found.release} accepts the files, and makes of them the plan's "
-                          f"{', '.join(found.resolved or {})}"]
-        older = [f"the files are for {package} {release.release}"] if found.release != release.release else []
-        return lines + older
-    return [f"not checked: {package} is not installed for {' or '.join(tried)}"]
+    lines, read = _read(target, release.package, folder, lambda resolved: differences(work, resolved),
+                        lambda resolved: f"accepts the files, and makes of them the plan's {', '.join(resolved)}")
+    return lines + ([f"the files are for {release.package} {release.release}"] if read not in ("", release.release)
+                    else [])

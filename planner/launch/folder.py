@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -36,40 +37,47 @@ class Launched:
     start: str
 
 
-def target_of(given: Given, catalog: Catalog, scheduler: str | None) -> str:
-    """Return the target that the question is held to, or the first of the plan's stack that can express it.
+def targets_of(given: Given, catalog: Catalog) -> list[str]:
+    """Return the target that the question is held to, or those of the plan's stack, the usual one first.
 
-    Where none can, the usual one of the stack. Raises Unsupported where there is none.
+    Raises Unsupported where there is none.
     """
     if isinstance(given.scenario, Scenario) and given.scenario.workload.launchable is not None:
-        return given.scenario.workload.launchable
+        return [given.scenario.workload.launchable]
     releases, stack = catalog.releases, given.placed.stack
     found = releases.of_stack(stack)
     if not found:
         raise Unsupported(f"files that start {stack} ({releases.nothing.get(stack, 'no target is this stack')})")
-    for name in found:
-        try:
-            launched(given, catalog, name, scheduler)
-        except InputError:
-            continue
-        return name
-    return found[0]
+    return found
+
+
+def _by_any(given: Given, catalog: Catalog, scheduler: str | None) -> Launched:
+    """Return the files of the first target that can express the plan. Raises what the usual one refuses."""
+    usual, *others = targets_of(given, catalog)
+    try:
+        return launched(given, catalog, usual, scheduler)
+    except InputError:
+        for name in others:
+            with suppress(InputError):
+                return launched(given, catalog, name, scheduler)
+        raise
 
 
 def write_all(found: Plan | Assignment, catalog: Catalog, output: Path, targets: str | None = None,
               scheduler: str | None = None, alternative: int | None = None) -> list[tuple[Path, Launched]]:
-    """Write a folder for each workload and each target named; without names, the one of `target_of`.
+    """Write a folder for each workload and each target named; without names, the first that can express it.
 
     Raises CannotExpress, Unsupported, InputError, before anything is written.
     """
     given = given_of(found, alternative)
     made: list[tuple[Path, Launched]] = []
     for one in given:
-        names = [name.strip() for name in targets.split(",")] if targets else [target_of(one, catalog, scheduler)]
+        names = [name.strip() for name in targets.split(",")] if targets else [None]
         for name in names:
-            folder = output / (one.folder if len(given) > 1 else "") / (name if len(names) > 1 else "")
+            folder = output / (one.folder if len(given) > 1 else "") / (name if name and len(names) > 1 else "")
             try:
-                made.append((folder, launched(one, catalog, name, scheduler)))
+                made.append((folder, _by_any(one, catalog, scheduler) if name is None else
+                             launched(one, catalog, name, scheduler)))
             except CannotExpress as error:
                 raise InputError(f"{error.problem}; {_nearest(found, error, catalog)}") from None
     for folder, files in made:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from planner.launch.axes import No, Say, Settings, Table, only
 from planner.launch.emitter import plain
+from planner.launch.formats import by_file
 from planner.launch.program import Variable
+from planner.launch.scratch import SCRATCH
 from planner.launch.work import Work
 
 OPTIMIZERS = {"adamw": "adamw_torch_fused", "adamw-8bit": "adamw_bnb_8bit", "adamw-4bit": "adamw_torch_4bit",
@@ -119,6 +121,19 @@ def optimizer(key: str) -> Say:
     return say
 
 
+def offloads_whole(work: Work) -> bool:
+    """Say whether FSDP can offload as the plan does: optimizer states and weights whole, or neither."""
+    out = work.layout.offload
+    return out.optimizer == out.parameters and out.optimizer in (0, 1) and bool(work.layout.zero or not out.optimizer)
+
+
+def in_part(work: Work) -> No:
+    """Return the refusal of what FSDP cannot offload."""
+    out = work.layout.offload
+    return No(f"offload of {out.optimizer:g} of the optimizer states with {out.parameters:g} of the weights "
+              "(both under FSDP, or none)", {"offload_optimizer": 1, "offload_parameters": 1})
+
+
 def sharding(file: str) -> Say:
     """Return what a Trainer is told of FSDP 2: stage, copies and offload."""
     def say(work: Work) -> Settings | No:
@@ -127,10 +142,8 @@ def sharding(file: str) -> Say:
             return No("1 (FSDP shards gradients too)", {"zero": 2})
         if work.copies > 1:
             return No(f"{work.copies} copies of {layout.shard} ranks", {"hsdp": 1})
-        both = out.optimizer == out.parameters and out.optimizer in (0, 1)
-        if not both or (out.optimizer and not layout.zero):
-            return No(f"offload of {out.optimizer:g} of the optimizer states with {out.parameters:g} of the weights "
-                      "(both under FSDP, or none)", {"offload_optimizer": 1, "offload_parameters": 1})
+        if not offloads_whole(work):
+            return in_part(work)
         if not layout.zero:
             return {}
         how = "full_shard" if layout.zero == 3 else "shard_grad_op"
@@ -141,8 +154,57 @@ def sharding(file: str) -> Say:
     return say
 
 
-SHARDED = ("zero", "hsdp", "offload", "offload_parameters")
-"""Axes that FSDP's settings hold together."""
+def tuned_by(full: Settings, adapted: Callable[[Work, int], Settings]) -> Say:
+    """Return what a target that starts from trained weights is told of the method; `adapted` by the adapters' rank."""
+    def say(work: Work) -> Settings | No:
+        if work.method == FROM_SCRATCH:
+            return No("pretrain (it starts from trained weights)", {"method": "full"})
+        return full if work.method == "full" else adapted(work, work.asked.lora_rank)
+    return say
+
+
+ON_HOST: Say = only("nvme", 0, reason="it offloads to the host", instead={"offload_to": "host"})
+"""Of offload without NVMe."""
+
+
+def of_trainer(file: str, *, recompute: Say, method: Say, liger: str) -> Table:
+    """Return the whole table of a target whose one file holds the Trainer's arguments, FSDP's among them."""
+    return {
+        **{axes: say for axes, say in rest(file).items() if axes != ("loss",)},
+        **unsplit("tp", "cp", "offload_activations"),
+        ("cp_method",): lambda w: {},
+        ("zero", "hsdp", "offload", "offload_parameters"): sharding(file),
+        ("nvme",): ON_HOST,
+        ("no_sync",): no_sync(file),
+        ("recompute",): recompute,
+        ("method", "lora_rank"): method,
+        ("loss",): plain("loss", f"{file}:{liger}", {"the stack's": False, "plain": False, "fused": True}),
+        ("packing",): packing(file),
+    }
+
+
+def arguments(work: Work, file: str) -> dict[str, object]:
+    """Return what a Trainer is told beside the axes, TRL's or that of `train.py`, by the keys of its file."""
+    return by_file(scratch_args(file) if work.method == FROM_SCRATCH else tuned(work, file))[file]
+
+
+def trainer_call(work: Work, file: str) -> list[str]:
+    """Return the lines after a launcher that start TRL, or `train.py`."""
+    what = (f'  "$here/train.py" --config "$here/{file}" --model "$MODEL" --data "$DATA" '
+            f"--sequence_length {work.sequence_length} \\" if work.method == FROM_SCRATCH else
+            f'  -m trl.scripts.sft --config "$here/{file}" --model_name_or_path "$MODEL" --dataset_name "$DATA" \\')
+    return [what, '  --output_dir "$CHECKPOINTS" --learning_rate "$LEARNING_RATE" --max_steps "$STEPS"']
+
+
+def trainer_files(work: Work) -> dict[str, str]:
+    """Return the script that it starts, where it is not TRL's."""
+    return {"train.py": SCRATCH} if work.method == FROM_SCRATCH else {}
+
+
+def trainer_packing(file: str) -> Say:
+    """Return what it is told of packing: `train.py` always packs."""
+    own = only("packing", "packed", reason="train.py fills every sequence")
+    return lambda w: own(w) if w.method == FROM_SCRATCH else packing(file)(w)
 
 
 def scratch_args(file: str) -> dict[str, object]:

@@ -15,6 +15,9 @@ from planner.launch.served import Served
 from planner.launch.shape import gpu_of, shape_of
 
 BENCH, RESULT = "bench.sh", "bench.json"
+CHECKPOINTS = ("int8", "int4", "w4a16", "gptq-int8", "nvfp4", "mxfp4")
+"""Formats that a checkpoint brings: the engine reads them from its config."""
+ADAPTERS = Variable("ADAPTERS", "", "Adapters as name=path, with spaces between them.")
 FIRST_PORT = 8001
 """Of replicas, where a router stands before them; the service itself answers on $PORT."""
 LOAD = 1000
@@ -124,9 +127,22 @@ def _bench(first: Served, served: Sequence[Served], command: Command) -> str | N
     return script(f"{first.target} {first.release.release}: a load test at the plan's rate", {}, [line])
 
 
-def requests(rate: float | None) -> int:
-    """Return the requests of a load test: two minutes of them."""
-    return LOAD if rate is None else max(LOAD, round(rate * BENCH_SECONDS))
+def load(served: Served, rate: float | None) -> str:
+    """Return how many requests a load test sends, and how fast: two minutes of a rate, or as many at once as fit."""
+    if rate:
+        return f"--request-rate {rate:.6g} --num-prompts {max(LOAD, round(rate * BENCH_SECONDS))}"
+    return f"--max-concurrency {served.serving.max_batch * served.serving.replicas} --num-prompts {LOAD}"
+
+
+def half(served: Served) -> str:
+    """Return the format of 16 bits that the GPU has."""
+    return "bfloat16" if "bf16" in served.gpu.peak else "float16"
+
+
+def with_adapters(served: Served, option: str) -> list[str]:
+    """Return lines of shell that name the adapters of $ADAPTERS; none where the plan has none."""
+    return ['if [[ -n "$ADAPTERS" ]]; then', '  read -ra adapters <<< "$ADAPTERS"',
+            f'  RUN+=({option} "${{adapters[@]}}")', "fi"] if served.serving.adapters else []
 
 
 def _notes(served: Sequence[Served], names: Sequence[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -42,6 +43,20 @@ class Memo:
         start = len(self._values)
         self._values = np.concatenate([self._values, values])
         self._places.update(zip(codes, range(start, start + len(codes)), strict=True))
+
+    def recall(self, columns: Sequence[Ints], work: Callable[[Ints], Floats]) -> Floats:
+        """Return the numbers of each distinct combination, shape (combinations, width).
+
+        work: numbers of the combinations that are not known, by their places in `columns`, remembered from then on.
+        """
+        codes = self.codes(*columns)
+        places = self.places(codes)
+        found, unknown = np.zeros((len(codes), self._values.shape[1])), np.flatnonzero(places < 0)
+        found[places >= 0] = self.at(places[places >= 0])
+        if len(unknown):
+            found[unknown] = work(unknown)
+            self.add([codes[at] for at in unknown.tolist()], found[unknown])
+        return found
 
 
 class Memos:

@@ -28,17 +28,19 @@ SelectTypeParameters=CR_Core_Memory
 GresTypes=gpu
 MailProg=/bin/true
 ReturnToService=2
+MessageTimeout=60
+TCPTimeout=30
 SlurmdParameters=config_overrides
 NodeName=node[0-{last}] NodeHostname=localhost NodeAddr=127.0.0.1 Port=[{first}-{end}] CPUs=64 RealMemory=100000 """ \
     """State=UNKNOWN
 PartitionName=batch Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
-PATIENCE = 30
+PATIENCE = 120
 
 
 def _free(count: int) -> int:
-    """Return the first of some ports in a row that nobody listens on."""
-    for first in range(21000, 29000, count + 1):
+    """Return the first of some ports in a row that nobody listens on, starting apart from other test processes."""
+    for first in range(21000 + os.getpid() % 500 * 16, 31000, count + 1):
         sockets = [socket() for _ in range(count)]
         try:
             for at, each in enumerate(sockets):

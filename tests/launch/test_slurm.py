@@ -14,8 +14,17 @@ from tests.launch.test_services import apart
 from tests.launch.works import CATALOG, placed
 
 pytestmark = pytest.mark.skipif(not THERE, reason="no Slurm here, or not root")
-STAND_IN = ('#!/usr/bin/env bash\necho "$(basename "$0") on $SLURMD_NODENAME gpus ${CUDA_VISIBLE_DEVICES:-all} $*" '
-            '> "$(dirname "$0")/../said-$SLURMD_NODENAME-$$.txt"\n')
+# a job ends with the first of its engines that ends, so each stand-in lives until all have started
+STAND_IN = """#!/usr/bin/env bash
+cd "$(dirname "$0")/.."
+name=$(basename "$0")
+echo "$name on $SLURMD_NODENAME gpus ${CUDA_VISIBLE_DEVICES:-all} $*" > "said-$name-$SLURMD_NODENAME-$$.txt"
+for _ in $(seq 300); do
+  [[ $(cat said-torchrun-* said-vllm-node* 2>/dev/null | wc -l) -ge CALLS ]] && exit 0
+  sleep 0.1
+done
+exit 1
+"""
 CASES = {
     "training": ("megatron-lm", lambda: (placed("tp=2,dp=8"),), 2),
     "replicas": ("vllm", lambda: (serving("tp=4", gpus="16"),), 4),
@@ -42,7 +51,7 @@ def test_a_job_is_taken_and_starts_what_the_plan_has(cluster, tmp_path, case):
     assert tested.returncode == 0 or heterogeneous, tested.stderr
     (tmp_path / "bin").mkdir()
     for name in ("torchrun", "vllm", "vllm-router"):
-        (tmp_path / "bin" / name).write_text(STAND_IN)
+        (tmp_path / "bin" / name).write_text(STAND_IN.replace("CALLS", str(calls)))
         (tmp_path / "bin" / name).chmod(0o755)
     path = {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
     sent = cluster("sbatch", "--parsable", "job.sbatch", cwd=tmp_path, env=path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,21 @@ def replicas_of(folder: Path) -> list[Replica]:
     models = tuple(name for name in manifest["variables"] if name.startswith("MODEL"))
     return [Replica(part["name"], part["script"], part["nodes"], part["model"], part["gpu"], models)
             for part in manifest["parts"] if "model" in part]
+
+
+def resolved_by(folder: Path, resolve: Callable[[Path, Replica, int], dict[str, object]]) -> dict[str, object]:
+    """Return, for each kind of replica, the axes that all its nodes come to. AssertionError where they differ."""
+    found: dict[str, object] = {}
+    for replica in replicas_of(folder):
+        every = [resolve(folder, replica, rank) for rank in range(replica.nodes)]
+        assert all(one == every[0] for one in every), f"the nodes of {replica.name} come to different layouts"
+        found[replica.name] = every[0]
+    return found
+
+
+def workers_of(args: Any) -> dict[str, int]:  # noqa: ANN401 - the router's own class
+    """Return how many replicas a router was told of."""
+    return {"workers": len(args.worker_urls) or len(args.prefill_urls) + len(args.decode_urls)}
 
 
 def router_urls(folder: Path, launcher: str) -> list[str] | None:

@@ -18,7 +18,7 @@ import transformers.utils
 
 from planner.launch.checks.capability import CAPABILITY
 from planner.launch.checks.model_config import FORMATS, format_named, write_config
-from planner.launch.checks.services import Replica, replicas_of, router_urls
+from planner.launch.checks.services import Replica, resolved_by, router_urls, workers_of
 from planner.launch.checks.stand_ins import install
 
 transformers.utils.is_torchvision_available()
@@ -58,15 +58,11 @@ _ONLINE = {"bitsandbytes": "nf4"}
 
 def resolve(folder: Path) -> dict[str, object]:
     """Return, for each kind of replica, the axes that SGLang's arguments come to."""
-    found: dict[str, object] = {}
-    for replica in replicas_of(folder):
-        every = [_one(folder, replica, rank) for rank in range(replica.nodes)]
-        assert all(one == every[0] for one in every), f"the nodes of {replica.name} come to different layouts"
-        found[replica.name] = every[0]
+    found = resolved_by(folder, _one)
     routed = router_urls(folder, "python3")
     if routed is not None and find_spec("sglang_router"):
         args = import_module("sglang_router.launch_router").parse_router_args(routed[2:])
-        found["router"] = {"workers": len(args.worker_urls) or len(args.prefill_urls) + len(args.decode_urls)}
+        found["router"] = workers_of(args)
     return found
 
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from planner.launch.checks.capability import CAPABILITY
 from planner.launch.checks.model_config import format_named, write_config
-from planner.launch.checks.services import Replica, replicas_of, router_urls
+from planner.launch.checks.services import Replica, resolved_by, router_urls, workers_of
 from planner.launch.checks.stand_ins import install
 
 os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
@@ -99,17 +99,13 @@ _CACHES = {"auto": "auto", "bfloat16": "bf16", "fp8": "fp8", "fp8_e4m3": "fp8"}
 
 def resolve(folder: Path) -> dict[str, object]:
     """Return, for each kind of replica, the axes that vLLM's arguments come to."""
-    found: dict[str, object] = {}
-    for replica in replicas_of(folder):
-        every = [_one(folder, replica, rank) for rank in range(replica.nodes)]
-        assert all(one == every[0] for one in every), f"the nodes of {replica.name} come to different layouts"
-        found[replica.name] = every[0]
+    found = resolved_by(folder, _one)
     routed = router_urls(folder, "vllm-router")
     if routed is not None and find_spec("vllm_router"):
         parse_router_args = import_module("vllm_router.launch_router").parse_router_args
         args = parse_router_args(routed)
         args._validate_router_args()
-        found["router"] = {"workers": len(args.worker_urls) or len(args.prefill_urls) + len(args.decode_urls)}
+        found["router"] = workers_of(args)
     return found
 
 

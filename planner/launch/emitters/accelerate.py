@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from planner.launch import hugging_face as hf
-from planner.launch.axes import No, Settings, Table, only, settings_of
+from planner.launch.axes import No, Settings, Table, settings_of
 from planner.launch.emitter import Emitter
 from planner.launch.formats import as_text, by_file
 from planner.launch.program import PORT, Part, Program, script
-from planner.launch.scratch import SCRATCH
 from planner.launch.work import Work
 
 HOW, ARGS = "accelerate.yaml", "train.yaml"
@@ -39,7 +38,7 @@ def _sharding(work: Work) -> Settings | No:
 
 def _offload(work: Work) -> Settings | No:
     out = work.layout.offload
-    if out.optimizer == out.parameters and out.optimizer in (0, 1) and (work.layout.zero or not out.optimizer):
+    if hf.offloads_whole(work):
         return {}
     return No(f"{out.optimizer:g} of the optimizer states with {out.parameters:g} of the weights (all of both under "
               "FSDP, or none)", {"offload_optimizer": 1, "offload_parameters": 1})
@@ -84,10 +83,9 @@ TABLE: Table = {
     ("recompute",): _recompute,
     ("offload", "offload_parameters"): _offload,
     ("offload_activations",): _activations,
-    ("nvme",): only("nvme", 0, reason="it offloads to the host", instead={"offload_to": "host"}),
+    ("nvme",): hf.ON_HOST,
     ("method", "lora_rank"): hf.adapters(ARGS),
-    ("packing",): lambda w: hf.packing(ARGS)(w) if w.method != hf.FROM_SCRATCH else only(
-        "packing", "packed", reason="train.py fills every sequence")(w),
+    ("packing",): hf.trainer_packing(ARGS),
 }
 
 
@@ -95,21 +93,17 @@ def emit(work: Work) -> Program:
     """Return Accelerate's YAML, the Trainer's arguments, and the script that starts them."""
     files = by_file(settings_of(work, TABLE))
     scratch, nodes = work.method == hf.FROM_SCRATCH, work.placed.nodes
-    files[ARGS] |= by_file(hf.scratch_args(ARGS) if scratch else hf.tuned(work, ARGS))[ARGS]
+    files[ARGS] |= hf.arguments(work, ARGS)
     files[HOW] = {"compute_environment": "LOCAL_MACHINE", **files[HOW], "num_machines": nodes,
                   "num_processes": work.placed.gpus, "machine_rank": 0, "rdzv_backend": "static", "same_network": True}
-    what = (f'  "$here/train.py" --config "$here/{ARGS}" --model "$MODEL" --data "$DATA" '
-            f"--sequence_length {work.sequence_length} \\" if scratch else
-            f'  -m trl.scripts.sft --config "$here/{ARGS}" --model_name_or_path "$MODEL" --dataset_name "$DATA" \\')
     meet = ('--machine_rank="${NODE_RANK:?}" --main_process_ip="${MASTER_ADDR:?}" '
             f'--main_process_port="${{MASTER_PORT:-{PORT}}}" ' if nodes > 1 else "")
-    body = [f'exec accelerate launch --config_file="$here/{HOW}" {meet}\\', what,
-            '  --output_dir "$CHECKPOINTS" --learning_rate "$LEARNING_RATE" --max_steps "$STEPS"']
+    body = [f'exec accelerate launch --config_file="$here/{HOW}" {meet}\\', *hf.trainer_call(work, ARGS)]
     head = f"Accelerate {work.release.release}"
     texts = {name: as_text(name, head, data) for name, data in files.items()}
     return Program(target=work.target, variables=hf.variables(work, {"DATA": "mock"} if scratch else None),
                    parts=(Part("train", "train.sh", nodes, work.gpus_per_node),), feedback="trainer_state.json",
-                   files={**texts, **({"train.py": SCRATCH} if scratch else {}),
+                   files={**texts, **hf.trainer_files(work),
                           "train.sh": script(f"{head}: runs on every node", {}, body)})
 
 

@@ -21,9 +21,8 @@ def _sharding(work: Work) -> Settings | No:
         return No(f"{copies} copies of {layout.shard} ranks", {"hsdp": 1})
     if not layout.zero and (layout.tp > 1 or layout.cp > 1):
         return No("0 with tensor or context parallelism", {"zero": 3})
-    if not (out.optimizer == out.parameters and out.optimizer in (0, 1) and (layout.zero or not out.optimizer)):
-        return No(f"offload of {out.optimizer:g} of the optimizer states with {out.parameters:g} of the weights (both "
-                  "under FSDP, or none)", {"offload_optimizer": 1, "offload_parameters": 1})
+    if not hf.offloads_whole(work):
+        return hf.in_part(work)
     if not layout.zero:
         return {}
     fsdp = f"{FILE}:fsdp_config"
@@ -36,12 +35,7 @@ def _sharding(work: Work) -> Settings | No:
             f"{fsdp}.state_dict_type": "SHARDED_STATE_DICT", **degrees}
 
 
-def _method(work: Work) -> Settings | No:
-    if work.method == hf.FROM_SCRATCH:
-        return No("pretrain (it starts from trained weights)", {"method": "full"})
-    if work.method == "full":
-        return {}
-    rank = work.asked.lora_rank
+def _adapted(work: Work, rank: int) -> Settings:
     return {f"{FILE}:adapter": work.method, f"{FILE}:load_in_4bit": work.method == "qlora", f"{FILE}:lora_r": rank,
             f"{FILE}:lora_alpha": 2 * rank, f"{FILE}:lora_target_linear": True}
 
@@ -63,8 +57,8 @@ TABLE: Table = {
     ("no_sync",): only("no_sync", 0, reason="it reduces gradients each time", instead={"no_sync": 0}),
     ("recompute",): hf.recompute(FILE),
     ("offload_activations",): _activations,
-    ("nvme",): only("nvme", 0, reason="it offloads to the host", instead={"offload_to": "host"}),
-    ("method", "lora_rank"): _method,
+    ("nvme",): hf.ON_HOST,
+    ("method", "lora_rank"): hf.tuned_by({}, _adapted),
     ("loss",): plain("loss", f"{FILE}:plugins", {
         "the stack's": None, "plain": None,
         "fused": ["axolotl.integrations.cut_cross_entropy.CutCrossEntropyPlugin"]}),

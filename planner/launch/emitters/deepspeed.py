@@ -7,7 +7,6 @@ from planner.launch.axes import No, Settings, Table, only, settings_of
 from planner.launch.emitter import Emitter, plain
 from planner.launch.formats import as_text, by_file
 from planner.launch.program import Part, Program, script, torchrun
-from planner.launch.scratch import SCRATCH
 from planner.launch.work import Work
 
 DS, ARGS = "ds.json", "train.yaml"
@@ -63,12 +62,6 @@ def _activations(work: Work) -> Settings | No:
     return {} if work.method == hf.FROM_SCRATCH else {f"{ARGS}:activation_offloading": bool(share)}
 
 
-def _packing(work: Work) -> Settings | No:
-    if work.method != hf.FROM_SCRATCH:
-        return hf.packing(ARGS)(work)
-    return only("packing", "packed", reason="train.py fills every sequence")(work)
-
-
 TABLE: Table = {
     **hf.rest(ARGS),
     ("candidate", "dp", "micro_batch"): _batch,
@@ -81,7 +74,7 @@ TABLE: Table = {
     ("optimizer",): plain("optimizer", f"{ARGS}:optim", hf.OPTIMIZERS),
     ("offload_activations",): _activations,
     ("method", "lora_rank"): hf.adapters(ARGS),
-    ("packing",): _packing,
+    ("packing",): hf.trainer_packing(ARGS),
 }
 
 
@@ -89,20 +82,17 @@ def emit(work: Work) -> Program:
     """Return DeepSpeed's JSON, the Trainer's arguments, and the script that starts them."""
     files = by_file(settings_of(work, TABLE))
     scratch = work.method == hf.FROM_SCRATCH
-    files[ARGS] |= by_file(hf.scratch_args(ARGS) if scratch else hf.tuned(work, ARGS))[ARGS]
+    files[ARGS] |= hf.arguments(work, ARGS)
     head = f"DeepSpeed {work.release.release}: runs on every node"
-    flags = ['  --output_dir "$CHECKPOINTS" --learning_rate "$LEARNING_RATE" --max_steps "$STEPS" '
-             f'--deepspeed "$here/{DS}"']
-    what = ([f'  "$here/train.py" --config "$here/{ARGS}" --model "$MODEL" --data "$DATA" '
-             f"--sequence_length {work.sequence_length} \\"] if scratch else
-            [f'  -m trl.scripts.sft --config "$here/{ARGS}" --model_name_or_path "$MODEL" --dataset_name "$DATA" \\'])
-    body = ["exec " + " ".join(torchrun(work.gpus_per_node, work.placed.nodes)) + " \\", *what, *flags]
+    what, flags = hf.trainer_call(work, ARGS)
+    body = ["exec " + " ".join(torchrun(work.gpus_per_node, work.placed.nodes)) + " \\", what,
+            f'{flags} --deepspeed "$here/{DS}"']
     own = hf.variables(work, {"DATA": "mock"} if scratch else None)
     texts = {name: as_text(name, f"DeepSpeed {work.release.release}, by Hugging Face's Trainer", data)
              for name, data in files.items()}
     return Program(target=work.target, variables=own, feedback="trainer_state.json",
                    parts=(Part("train", "train.sh", work.placed.nodes, work.gpus_per_node),),
-                   files={**texts, **({"train.py": SCRATCH} if scratch else {}),
+                   files={**texts, **hf.trainer_files(work),
                           "train.sh": script(head, {}, body)},
                    notes=("nvme_path in ds.json is local flash of every node.",) if
                    work.layout.offload.to == "nvme" else ())

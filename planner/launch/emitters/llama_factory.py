@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from planner.launch import hugging_face as hf
-from planner.launch.axes import No, Settings, Table, only, settings_of
-from planner.launch.emitter import Emitter, plain
+from planner.launch.axes import No, Settings, settings_of
+from planner.launch.emitter import Emitter
 from planner.launch.formats import as_text, by_file
 from planner.launch.program import Part, Program, filled, script, torchrun
 from planner.launch.work import Work
@@ -19,30 +19,15 @@ def _recompute(work: Work) -> Settings | No:
         f"{FILE}:disable_gradient_checkpointing": work.value("recompute") == "none"}
 
 
-def _method(work: Work) -> Settings | No:
-    if work.method == hf.FROM_SCRATCH:
-        return No("pretrain (it starts from trained weights)", {"method": "full"})
-    if work.method == "full":
-        return {f"{FILE}:finetuning_type": "full"}
-    rank = work.asked.lora_rank
+def _adapted(work: Work, rank: int) -> Settings:
     quantized = {f"{FILE}:quantization_bit": 4, f"{FILE}:quantization_type": "nf4",
                  f"{FILE}:double_quantization": True} if work.method == "qlora" else {}
     return {f"{FILE}:finetuning_type": "lora", f"{FILE}:lora_rank": rank, f"{FILE}:lora_alpha": 2 * rank,
             f"{FILE}:lora_target": "all", **quantized}
 
 
-TABLE: Table = {
-    **{axes: say for axes, say in hf.rest(FILE).items() if axes != ("loss",)},
-    **hf.unsplit("tp", "cp", "offload_activations"),
-    ("cp_method",): lambda w: {},
-    hf.SHARDED: hf.sharding(FILE),
-    ("nvme",): only("nvme", 0, reason="it offloads to the host", instead={"offload_to": "host"}),
-    ("no_sync",): hf.no_sync(FILE),
-    ("recompute",): _recompute,
-    ("method", "lora_rank"): _method,
-    ("loss",): plain("loss", f"{FILE}:enable_liger_kernel", {"the stack's": False, "plain": False, "fused": True}),
-    ("packing",): hf.packing(FILE),
-}
+TABLE = hf.of_trainer(FILE, recompute=_recompute, liger="enable_liger_kernel",
+                      method=hf.tuned_by({f"{FILE}:finetuning_type": "full"}, _adapted))
 
 
 def emit(work: Work) -> Program:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from planner.launch import hugging_face as hf
-from planner.launch.axes import No, Settings, Table, only, settings_of
-from planner.launch.emitter import Emitter, plain
+from planner.launch.axes import Settings, settings_of
+from planner.launch.emitter import Emitter
 from planner.launch.formats import as_text, by_file
 from planner.launch.program import Part, Program, filled, script
 from planner.launch.work import Work
@@ -13,30 +13,15 @@ FILE = "ms-swift.yaml"
 DATA = "AI-ModelScope/alpaca-gpt4-data-en"
 
 
-def _method(work: Work) -> Settings | No:
-    if work.method == hf.FROM_SCRATCH:
-        return No("pretrain (it starts from trained weights)", {"method": "full"})
-    if work.method == "full":
-        return {f"{FILE}:tuner_type": "full"}
-    rank = work.asked.lora_rank
+def _adapted(work: Work, rank: int) -> Settings:
     quantized = {f"{FILE}:quant_method": "bnb", f"{FILE}:quant_bits": 4, f"{FILE}:bnb_4bit_quant_type": "nf4",
                  f"{FILE}:bnb_4bit_use_double_quant": True} if work.method == "qlora" else {}
     return {f"{FILE}:tuner_type": "lora", f"{FILE}:lora_rank": rank, f"{FILE}:lora_alpha": 2 * rank,
             f"{FILE}:target_modules": "all-linear", **quantized}
 
 
-TABLE: Table = {
-    **{axes: say for axes, say in hf.rest(FILE).items() if axes != ("loss",)},
-    **hf.unsplit("tp", "cp", "offload_activations"),
-    ("cp_method",): lambda w: {},
-    hf.SHARDED: hf.sharding(FILE),
-    ("nvme",): only("nvme", 0, reason="it offloads to the host", instead={"offload_to": "host"}),
-    ("no_sync",): hf.no_sync(FILE),
-    ("recompute",): hf.recompute(FILE),
-    ("method", "lora_rank"): _method,
-    ("loss",): plain("loss", f"{FILE}:use_liger_kernel", {"the stack's": False, "plain": False, "fused": True}),
-    ("packing",): hf.packing(FILE),
-}
+TABLE = hf.of_trainer(FILE, recompute=hf.recompute(FILE), liger="use_liger_kernel",
+                      method=hf.tuned_by({f"{FILE}:tuner_type": "full"}, _adapted))
 
 
 def emit(work: Work) -> Program:

@@ -6,25 +6,33 @@ from collections.abc import Sequence
 
 from planner.launch.axes import No, Settings, TableOf
 from planner.launch.emitter import ServiceEmitter
-from planner.launch.program import Program, Variable
+from planner.launch.program import Program
 from planner.launch.routers import SGLANG_ROUTER
 from planner.launch.served import Served
-from planner.launch.serving import RESULT, Command, any_number, program_of, requests
+from planner.launch.serving import (
+    ADAPTERS,
+    CHECKPOINTS,
+    RESULT,
+    Command,
+    any_number,
+    half,
+    load,
+    program_of,
+    with_adapters,
+)
 
-_CHECKPOINTS = ("int8", "int4", "w4a16", "gptq-int8", "nvfp4", "mxfp4")
-"""Formats that a checkpoint brings: the engine reads them from its config."""
 _ONLINE = {"fp8": "fp8", "nf4": "bitsandbytes"}
 _CACHES = {"auto": "auto", "bf16": "bfloat16", "fp8": "fp8_e4m3"}
 
 
 def _format(served: Served) -> Settings | No:
     name = served.placed.layout.precision
-    dtype: Settings = {"dtype": "bfloat16" if "bf16" in served.gpu.peak else "float16"}
-    if name in ("bf16", *_CHECKPOINTS):
+    dtype: Settings = {"dtype": half(served)}
+    if name in ("bf16", *CHECKPOINTS):
         return dtype
     if name in _ONLINE:
         return {**dtype, **({} if served.published else {"quantization": _ONLINE[name]})}
-    return No(f"{name} ({served.release.release} has bf16, {', '.join((*_ONLINE, *_CHECKPOINTS))})",
+    return No(f"{name} ({served.release.release} has bf16, {', '.join((*_ONLINE, *CHECKPOINTS))})",
               {"quantization": "fp8"})
 
 
@@ -94,24 +102,18 @@ def _lines(served: Served) -> list[str]:
     lines = []
     if served.serving.role == "prefill":
         lines.append('RUN+=(--disaggregation-bootstrap-port "$((8998 + ${REPLICA:-0}))")')
-    if served.serving.adapters:
-        lines += ['if [[ -n "$ADAPTERS" ]]; then', '  read -ra adapters <<< "$ADAPTERS"',
-                  '  RUN+=(--lora-paths "${adapters[@]}")', "fi"]
-    return lines
+    return lines + with_adapters(served, "--lora-paths")
 
 
 def _bench(served: Served, prompt: int, answer: int, rate: float | None) -> str:
-    load = (f"--request-rate {rate:.6g} --num-prompts {requests(rate)}" if rate else
-            f"--max-concurrency {served.serving.max_batch * served.serving.replicas} --num-prompts {requests(None)}")
     return ('exec python3 -m sglang.bench_serving --backend sglang-oai --base-url "http://${1:-127.0.0.1}:$PORT" '
             f'--model "$MODEL" --served-model-name "$NAME" --dataset-name random --random-range-ratio 1 '
-            f"--random-input-len {prompt} --random-output-len {answer} {load} --output-file {RESULT}")
+            f"--random-input-len {prompt} --random-output-len {answer} {load(served, rate)} --output-file {RESULT}")
 
 
 def emit(served: Sequence[Served]) -> Program:
     """Return the scripts that serve with SGLang."""
-    variables = [Variable("ADAPTERS", "", "Adapters as name=path, with spaces between them.")] if any(
-        one.serving.adapters for one in served) else []
+    variables = [ADAPTERS] if any(one.serving.adapters for one in served) else []
     return program_of(served, TABLE, Command(
         'python3 -m sglang.launch_server --model-path "$MODEL"',
         '--served-model-name "$NAME" --host 0.0.0.0 --port "$port"', SEVERAL_NODES, SGLANG_ROUTER, _bench,

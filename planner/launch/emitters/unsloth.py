@@ -29,12 +29,7 @@ def _recompute(work: Work) -> Settings | No:
     return {f"{FILE}:training.gradient_checkpointing": "none" if kept == "none" else "unsloth" if away else "true"}
 
 
-def _method(work: Work) -> Settings | No:
-    if work.method == hf.FROM_SCRATCH:
-        return No("pretrain (it starts from trained weights)", {"method": "full"})
-    if work.method == "full":
-        return {f"{FILE}:training.training_type": "full", f"{FILE}:training.load_in_4bit": False}
-    rank = work.asked.lora_rank
+def _adapted(work: Work, rank: int) -> Settings:
     return {f"{FILE}:training.training_type": "lora", f"{FILE}:training.load_in_4bit": work.method == "qlora",
             f"{FILE}:lora.lora_r": rank, f"{FILE}:lora.lora_alpha": 2 * rank}
 
@@ -46,7 +41,8 @@ TABLE: Table = {
                  "offload", "offload_parameters", "nvme", reason="it runs on one GPU"),
     ("cp_method",): lambda w: {},
     ("recompute", "offload_activations"): _recompute,
-    ("method", "lora_rank"): _method,
+    ("method", "lora_rank"): hf.tuned_by(
+        {f"{FILE}:training.training_type": "full", f"{FILE}:training.load_in_4bit": False}, _adapted),
     ("optimizer",): only("optimizer", "adamw-8bit", reason="its program has AdamW in 8 bits alone",
                          instead={"optimizer": "adamw-8bit"}),
     ("optimizer_in_backward",): only("optimizer_in_backward", False, reason="it steps after backward"),

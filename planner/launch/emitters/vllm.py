@@ -9,10 +9,19 @@ from planner.launch.emitter import ServiceEmitter
 from planner.launch.program import Program, Variable
 from planner.launch.routers import VLLM_ROUTER
 from planner.launch.served import Served
-from planner.launch.serving import RESULT, Command, any_number, as_json, program_of, requests
+from planner.launch.serving import (
+    ADAPTERS,
+    CHECKPOINTS,
+    RESULT,
+    Command,
+    any_number,
+    as_json,
+    half,
+    load,
+    program_of,
+    with_adapters,
+)
 
-_CHECKPOINTS = ("int8", "int4", "w4a16", "gptq-int8", "nvfp4", "mxfp4")
-"""Formats that a checkpoint brings: the engine reads them from its config."""
 _CACHES = {"auto": "auto", "bf16": "bfloat16", "fp8": "fp8"}
 _RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
 """Of adapters, for which it has kernels (vllm/config/lora.py)."""
@@ -22,12 +31,12 @@ LOOKUP = 4
 
 def _format(served: Served) -> Settings | No:
     name = served.placed.layout.precision
-    dtype = "bfloat16" if "bf16" in served.gpu.peak else "float16"
-    if name in ("bf16", *_CHECKPOINTS):
+    dtype = half(served)
+    if name in ("bf16", *CHECKPOINTS):
         return {"dtype": dtype}
     if name == "fp8":
         return {"dtype": dtype} | ({} if served.published else {"quantization": "fp8"})
-    return No(f"{name} ({served.release.package} {served.release.release} has bf16, fp8, {', '.join(_CHECKPOINTS)})",
+    return No(f"{name} ({served.release.package} {served.release.release} has bf16, fp8, {', '.join(CHECKPOINTS)})",
               {"quantization": "fp8"})
 
 
@@ -96,10 +105,7 @@ def _lines(served: Served) -> list[str]:
         count = served.serving.drafts
         lines += ['if [[ -n "$DRAFT_MODEL" ]]; then', f'  RUN+=(--speculative-config "{{\\"model\\":\\"$DRAFT_MODEL\\",'
                   f'\\"num_speculative_tokens\\":{count}}}")', "fi"]
-    if served.serving.adapters:
-        lines += ['if [[ -n "$ADAPTERS" ]]; then', '  read -ra adapters <<< "$ADAPTERS"',
-                  '  RUN+=(--lora-modules "${adapters[@]}")', "fi"]
-    return lines
+    return lines + with_adapters(served, "--lora-modules")
 
 
 SIDE_CHANNELS = 64
@@ -107,11 +113,9 @@ SIDE_CHANNELS = 64
 
 
 def _bench(served: Served, prompt: int, answer: int, rate: float | None) -> str:
-    load = (f"--request-rate {rate:.6g} --num-prompts {requests(rate)}" if rate else
-            f"--max-concurrency {served.serving.max_batch * served.serving.replicas} --num-prompts {requests(None)}")
     return ('exec vllm bench serve --backend vllm --host "${1:-127.0.0.1}" --port "$PORT" --model "$MODEL" '
             f'--served-model-name "$NAME" --dataset-name random --random-input-len {prompt} --random-output-len '
-            f"{answer} --ignore-eos {load} --save-result --result-filename {RESULT}")
+            f"{answer} --ignore-eos {load(served, rate)} --save-result --result-filename {RESULT}")
 
 
 def emit(served: Sequence[Served]) -> Program:
@@ -121,7 +125,7 @@ def emit(served: Sequence[Served]) -> Program:
         variables.append(Variable("DRAFT_MODEL", "", "Draft model; without, n-grams of the prompt are looked up, of "
                                   "which fewer are accepted."))
     if any(one.serving.adapters for one in served):
-        variables.append(Variable("ADAPTERS", "", "Adapters as name=path, with spaces between them."))
+        variables.append(ADAPTERS)
     return program_of(served, TABLE, Command(
         'vllm serve "$MODEL"', '--served-model-name "$NAME" --host 0.0.0.0 --port "$port"', SEVERAL_NODES, VLLM_ROUTER,
         _bench, online=("bf16", "fp8"), lines=_lines, variables=variables))

@@ -24,11 +24,15 @@ def job(program: Program, assignment: Assignment) -> Job:
     """Return the manifests, and the line that applies them with the files as a ConfigMap."""
     name = label(assignment.workload)
     objects = _service(program, name) if program.serves else [_job_set(program, name)]
-    files = [VARIABLES, *program.files]
-    given = " ".join(f"--from-file={file}" for file in files)
-    start = (f"kubectl create configmap {name} {given} --dry-run=client -o yaml | kubectl apply -f - && "
-             f"kubectl apply -f {MANIFEST}")
-    return Job({MANIFEST: "---\n".join(dump(one) for one in objects)}, start, notes=tuple(_notes(program, name)))
+    return Job({MANIFEST: "---\n".join(dump(one) for one in objects)}, applied(program, name),
+               notes=tuple(_notes(program, name)))
+
+
+def applied(program: Program, name: str) -> str:
+    """Return the line that applies the manifest, with the program's files as a ConfigMap."""
+    given = " ".join(f"--from-file={file}" for file in [VARIABLES, *program.files])
+    return (f"kubectl create configmap {name} {given} --dry-run=client -o yaml | kubectl apply -f - && "
+            f"kubectl apply -f {MANIFEST}")
 
 
 def label(name: str) -> str:

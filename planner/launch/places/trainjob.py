@@ -5,8 +5,8 @@ from __future__ import annotations
 from planner.answer.assignment import Assignment
 from planner.errors import Unsupported
 from planner.launch.place import Place
-from planner.launch.places.kubernetes import FILES, MANIFEST, QUEUE, label
-from planner.launch.program import PORT, VARIABLES, Job, Program
+from planner.launch.places.kubernetes import FILES, MANIFEST, QUEUE, applied, label
+from planner.launch.program import PORT, Job, Program
 from planner.yaml_io import dump
 
 RUNTIME = "torch-distributed"
@@ -31,9 +31,7 @@ def job(program: Program, assignment: Assignment) -> Job:
                      "trainer": {"image": program.image, "command": ["bash", "-c", words], "numNodes": part.nodes,
                                  "numProcPerNode": part.gpus,
                                  "resourcesPerNode": {"limits": {program.resource: str(part.gpus)}}}}}
-    given = " ".join(f"--from-file={file}" for file in [VARIABLES, *program.files])
-    return Job({MANIFEST: dump(made)}, f"kubectl create configmap {name} {given} --dry-run=client -o yaml | kubectl "
-               f"apply -f - && kubectl apply -f {MANIFEST}", notes=(
+    return Job({MANIFEST: dump(made)}, applied(program, name), notes=(
         f"Kubeflow Trainer: the ClusterTrainingRuntime is {RUNTIME}, which it installs.",))
 
 

@@ -108,14 +108,8 @@ def layer_terms(question: Question, rows: Layouts) -> LayerTerms:
                 rows.expert_tp, lead)
     first, inverse = distinct(*decisive)
     memo = _LAYERS.of(question, "layer", _WHOLE + len(RECOMPUTE))
-    codes = memo.codes(*(column[first] for column in decisive))
-    places = memo.places(codes)
-    unknown = np.flatnonzero(places < 0)
-    known = np.zeros((len(first), _WHOLE + len(RECOMPUTE)))
-    known[places >= 0] = memo.at(places[places >= 0])
-    if len(unknown):
-        known[unknown] = _few_terms(question, rows.take(first[unknown]))
-        memo.add([codes[at] for at in unknown.tolist()], known[unknown])
+    known = memo.recall([column[first] for column in decisive],
+                        lambda unknown: _few_terms(question, rows.take(first[unknown])))
     compute, tensor, context, expert, at_first, at_last = (known[inverse, at] for at in range(_WHOLE))
     # experts are reached behind the compute of another micro-batch, where there is one
     expert = expert - question.stack.overlap.expert_parallel * (rows.micro_batches > 1) * np.minimum(expert, compute)
@@ -128,8 +122,8 @@ def layer_terms(question: Question, rows: Layouts) -> LayerTerms:
 
 
 _LAYERS = Memos()
-_WHOLE = len(("compute", "tensor", "context", "expert", "first", "last"))
-"""Seconds of a layer beside those of each recompute mode."""
+_WHOLE = len(_INNER) - len(("modes", "jitter"))
+"""Terms of a layer that are one number a row, and of what few axes decide."""
 
 
 def _few_terms(question: Question, few: Layouts) -> Floats:

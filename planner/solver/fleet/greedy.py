@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -15,16 +15,19 @@ from planner.solver.fleet.ways import Ways, every_way
 
 def greedy(problem: Problem) -> Schedule | None:
     """Return a schedule of tasks alone; none where this way finds none, or there are services."""
-    return None if problem.services else _made(problem, hurried=False) or _made(problem, hurried=True)
+    if problem.services:
+        return None
+    ways = every_way(problem)
+    return _made(problem, ways, hurried=False) or _made(problem, ways, hurried=True)
 
 
-def _made(problem: Problem, *, hurried: bool) -> Schedule | None:
+def _made(problem: Problem, ways: Sequence[Ways], *, hurried: bool) -> Schedule | None:
     """Return a schedule; hurried: what others wait for ends as early as it can."""
     waited = {other for task in problem.tasks for other in task.after} if hurried else set()
     needed = _needed(problem)
     free = [np.array(pool.capacity or (0,) * problem.periods, dtype=np.int64) for pool in problem.pools]
     left = [np.full(problem.periods, one.most, dtype=np.int64) for one in problem.ceilings]
-    ways, placed = every_way(problem), dict[int, Placed | None]()
+    placed = dict[int, Placed | None]()
     for at in _in_order(problem):
         task = problem.tasks[at]
         before = [placed[other] for other in task.after]

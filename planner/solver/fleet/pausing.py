@@ -29,17 +29,15 @@ class Prices:
 def best_paused(problem: Problem, task: Task, prices: Prices, below: float) -> tuple[float, list[Placed]]:
     """Return the least that any way with pauses costs, and of each option that may cost less one close to that."""
     size = problem.period_seconds
-    until = min(problem.horizon, problem.horizon if task.deadline is None else task.deadline)
-    first, last = problem.earliest(task), until // size
+    periods, options = problem.pausing(task)
     least, found = np.inf, list[Placed]()
-    if not task.may_pause or last <= first:
+    if not options:
         return least, found
+    first, last = periods.start, periods.stop
     ending = late_of(task, (np.arange(first, last, dtype=np.int64) + 1) * size) + prices.end[first:last]
     begun = float(prices.begin[first:last].min())
-    for number, option in enumerate(task.options):
+    for number, option in options:
         count = problem.length(option)
-        if problem.pools[option.pool].is_endless or last - first < count:
-            continue
         each = option.nodes * prices.nodes[option.pool, first:last]
         costs = _cheapest_by(each, count) + ending
         end = int(np.argmin(costs))

@@ -101,15 +101,11 @@ class Relaxation:
     def _pause(self, task: Task, mine: TaskVars) -> None:
         """State that a task may run in any periods: no dearer than any way with pauses."""
         problem, program = self.problem, self.model.program
-        until = min(problem.horizon, problem.horizon if task.deadline is None else task.deadline)
-        periods = range(problem.earliest(task), until // problem.period_seconds)
-        for option in task.options if task.may_pause else ():
-            count = problem.length(option)
-            if problem.pools[option.pool].is_endless or len(periods) < count:
-                continue
+        periods, options = problem.pausing(task)
+        for _, option in options:
             chosen, runs = program.variable(price=option.micro_usd), program.variables(len(periods))
             program.put(mine.choice, chosen, 1)
-            program.row([*((one, 1) for one in runs), (chosen, -count)], least=0)
+            program.row([*((one, 1) for one in runs), (chosen, -problem.length(option))], least=0)
             for period, one in zip(periods, runs, strict=True):
                 program.put(self.model.capacity[option.pool][period], one, option.nodes)
 
@@ -144,8 +140,8 @@ class Relaxation:
         for pool, rows in model.capacity.items():
             each[pool, 1:] -= np.minimum(0, prices[rows.start:rows.stop])
         for ceiling, rows in zip(problem.ceilings, model.ceilings, strict=True):
-            for at, (of, weight) in enumerate(zip(problem.pools, ceiling.weights, strict=True)):
-                if weight and not (ceiling.held and of.lots):
+            for at, weight in enumerate(problem.in_use(ceiling)):
+                if weight:
                     each[at, 1:] -= weight * np.minimum(0, prices[rows.start:rows.stop])
         return np.cumsum(each, axis=1)
 

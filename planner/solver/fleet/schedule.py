@@ -155,6 +155,18 @@ class Problem:
         """Return the first period that a task may start with."""
         return -(-task.release // self.period_seconds)
 
+    def pausing(self, task: Task) -> tuple[range, list[tuple[int, Option]]]:
+        """Return the periods in which a task may run where it pauses, and the options, by number, that leave room."""
+        until = min(self.horizon, self.horizon if task.deadline is None else task.deadline)
+        periods = range(self.earliest(task), until // self.period_seconds)
+        return periods, [(at, option) for at, option in enumerate(task.options) if task.may_pause and not self.pools[
+            option.pool].is_endless and 0 < len(periods) >= self.length(option)]
+
+    def in_use(self, ceiling: Ceiling) -> tuple[int, ...]:
+        """Return what a node in use takes of a ceiling, by pool: nothing where it counts as long as it is there."""
+        return tuple(0 if ceiling.held and pool.lots else weight
+                     for weight, pool in zip(ceiling.weights, self.pools, strict=True))
+
 
 Runs: TypeAlias = tuple[tuple[int, int], ...]
 """First period, and first after, of each stretch of work."""

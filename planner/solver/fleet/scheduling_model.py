@@ -48,8 +48,7 @@ class Model(TaskModel):
 
     def _busy(self, pool: int, periods: Sequence[int], needs: list[list[tuple[int, int]]]) -> None:
         """State that a service is on nodes of a pool, as many as in its busiest hour."""
-        weights = [0 if one.held and self.problem.pools[pool].lots else one.weights[pool]
-                   for one in self.problem.ceilings]
+        weights = [self.problem.in_use(one)[pool] for one in self.problem.ceilings]
         if pool not in self.capacity and not any(weights):
             return
         upper = self.program.upper

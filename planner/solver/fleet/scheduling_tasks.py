@@ -96,8 +96,7 @@ class TaskModel:
                 first[pool] = rows.start
             self._over(first[pools], mine.start, length, columns, nodes)
             for ceiling, rows in zip(self.problem.ceilings, self.ceilings, strict=True):
-                weights = np.array([0 if ceiling.held and pool.lots else weight for weight, pool in zip(
-                    ceiling.weights, self.problem.pools, strict=True)], dtype=np.int64)
+                weights = np.array(self.problem.in_use(ceiling), dtype=np.int64)
                 self._over(np.where(weights[pools] > 0, rows.start, -1), mine.start, length, columns,
                            nodes * weights[pools])
             if self.budget is not None:
@@ -118,11 +117,9 @@ class TaskModel:
         one = program.variable(price=paid + late_cost(task, lateness(self.problem, task, placed)))
         mine.patterns.append((placed, one))
         program.put(mine.choice, one, 1)
-        for period in (period for start, end in placed.runs for period in range(start, end)):
-            program.put(self.capacity[option.pool][period], one, option.nodes)
-            for ceiling, rows in zip(self.problem.ceilings, self.ceilings, strict=True):
-                if not (ceiling.held and self.problem.pools[option.pool].lots):
-                    program.put(rows[period], one, option.nodes * ceiling.weights[option.pool])
+        for start, end in placed.runs:
+            for period in range(start, end):
+                self._on_nodes(option, period, one)
         if self.budget is not None:
             program.put(self.budget, one, paid)
         for purse, row in zip(self.problem.purses, self.purses, strict=True):
@@ -145,12 +142,9 @@ class TaskModel:
     def _pauses(self, task: Task, mine: TaskVars) -> None:
         """State a task that may pause, period by period."""
         problem, program, size = self.problem, self.program, self.problem.period_seconds
-        until = min(problem.horizon, problem.horizon if task.deadline is None else task.deadline)
-        periods = range(problem.earliest(task), until // size)
+        periods, options = problem.pausing(task)
         late = late_of(task, (np.arange(periods.start, periods.stop, dtype=np.int64) + 1) * size)
-        for at, option in enumerate(task.options):
-            if problem.pools[option.pool].is_endless or len(periods) < problem.length(option):
-                continue
+        for at, option in options:
             chosen = program.variable(price=option.micro_usd)
             resumes = program.variable(len(periods), option.resume_micro_usd)
             active = dict(zip(periods, program.variables(len(periods)), strict=True))
@@ -174,13 +168,16 @@ class TaskModel:
             if cents is not None:
                 mine.cents[at] = cents
 
+    def _on_nodes(self, option: Option, period: int, runs: int) -> None:
+        """State that an option is on its nodes in a period where a variable is 1."""
+        self.program.put(self.capacity[option.pool][period], runs, option.nodes)
+        for ceiling, rows in zip(self.problem.ceilings, self.ceilings, strict=True):
+            self.program.put(rows[period], runs, option.nodes * self.problem.in_use(ceiling)[option.pool])
+
     def _in_period(self, option: Option, period: int, runs: int) -> None:
         """State what a task with pauses takes in a period in which it runs."""
         problem, program, size = self.problem, self.program, self.problem.period_seconds
-        program.put(self.capacity[option.pool][period], runs, option.nodes)
-        for ceiling, rows in zip(problem.ceilings, self.ceilings, strict=True):
-            if not (ceiling.held and problem.pools[option.pool].lots):
-                program.put(rows[period], runs, option.nodes * ceiling.weights[option.pool])
+        self._on_nodes(option, period, runs)
         rate = -(-option.micro_usd * size // option.seconds) + option.resume_micro_usd
         for purse, row in zip(problem.purses, self.purses, strict=True):
             inside = min((period + 1) * size, purse.end) - max(period * size, purse.start)

@@ -194,15 +194,14 @@ class Pricing:
         """Return the spare nodes that cover repairs with the stated confidence, for each row."""
         gpus, memo = rows.gpus, self.job.spares
         first, inverse = distinct(gpus, rows.candidate)
-        codes = memo.codes(gpus[first], rows.candidate[first])
-        places = memo.places(codes)
-        found, unknown = np.zeros(len(first), np.int64), np.flatnonzero(places < 0)
-        found[places >= 0] = memo.at(places[places >= 0])[:, 0].astype(np.int64)
-        if len(unknown):
+
+        def work(unknown: Ints) -> Floats:
             few = rows.take(first[unknown])
-            found[unknown] = spare_nodes(self.job.reliability, few.gpus, self.nodes(few), self._reclaims(few))
-            memo.add([codes[at] for at in unknown.tolist()], found[unknown, None].astype(np.float64))
-        return found[inverse]
+            spares = spare_nodes(self.job.reliability, few.gpus, self.nodes(few), self._reclaims(few))
+            return spares[:, None].astype(np.float64)
+
+        found: Ints = memo.recall((gpus[first], rows.candidate[first]), work)[inverse, 0].astype(np.int64)
+        return found
 
     def _reclaims(self, rows: Layouts) -> Floats:
         """Return the node-hours until a node of each row is taken back."""
