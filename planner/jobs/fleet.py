@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import groupby
 from typing import Literal, TypeAlias
 
 from planner.answer.objective import amount
@@ -16,12 +17,12 @@ from planner.jobs.quanta import prices, quanta, shared_out, used_by
 from planner.money.rent import RentalOffer
 from planner.scenario.limits import Limits, ServingLimits
 from planner.solver.check import check_cover
-from planner.solver.fleet.covering import LIMITED, Cover, Covered, Supplied, Supply
+from planner.solver.fleet.covering import LIMITED, Cover, Covered, Supplied, Supply, moving, nodes_while_changing
 from planner.solver.fleet.problem import RunProblem
 from planner.solver.fleet.single import single
 from planner.solver.quantize import DURATION_QUANTUM, price
 from planner.solver.settings import Settings, Status
-from planner.units import DAY, MONTH_DAYS
+from planner.units import DAY, HOUR, MONTH_DAYS
 
 MOST_BOUGHT = 256
 """Nodes up to which prices that depend on the number are looked at."""
@@ -81,9 +82,19 @@ class Fleet:
         return tuple(tuple(day[hour] if day else 1.0 for day in days) for hour in range(HOURS))
 
     def periods(self) -> tuple[list[tuple[float, ...]], list[int]]:
-        """Return the different hours, and which of them each hour of the day is."""
-        known = sorted(set(self.factors))
-        return known, [known.index(row) for row in self.factors]
+        """Return the different hours, and which of them each hour of the day is; where changes cost, in their order."""
+        if not self._changing:
+            known = sorted(set(self.factors))
+            return known, [known.index(row) for row in self.factors]
+        runs = [(row, len(list(hours))) for row, hours in groupby(self.factors)]
+        return [row for row, _ in runs], [at for at, (_, hours) in enumerate(runs) for _ in range(hours)]
+
+    @property
+    def _changing(self) -> int:
+        """Seconds for which a node that an hour adds is paid besides."""
+        if self.terms.objective != "cost" or len(self.factors) == 1:
+            return 0
+        return max((demand.changing for demand in self.demands.values()), default=0)
 
     def problem(self, admitted: Admitted = everything, limits: Limits | None = None) -> Cover:
         """Return the question of replicas over the columns admitted."""
@@ -101,7 +112,7 @@ class Fleet:
             needs=needs, spares=tuple(demand.spares for demand in demands), columns=tuple(made),
             supplies=tuple(self._supply(at) for at in sorted(used)),
             hours=tuple(hours.count(at) * (HOURS // len(hours)) for at in range(len(periods))),
-            whole_nodes=tuple(demand.whole_nodes for demand in demands),
+            changing=self._changing, whole_nodes=tuple(demand.whole_nodes for demand in demands),
             ranges=ranges if any(demand.is_part for demand in demands) else (),
             objective=self.terms.objective,  # type: ignore[arg-type]
             micro_budget=None if limits.budget is None else math.floor(limits.budget * MICRO),
@@ -193,10 +204,21 @@ class Fleet:
             idle = 0 if number else max(nodes) * size - sum(
                 self.pairs[other].column.gpus * covered.replicas[other][busiest] for other in keys)
             hourly = tuple(covered.replicas[key][period] for period in hours) if len(hours) > 1 else ()
+            hours_paid = sum(pays for _, pays in mine) * HOURS / len(mine) + (
+                0.0 if is_always(offer) else self._more_hours(covered, at, keys, key))
             yield Pick(*offered.owner, offered.column, offer, max(covered.replicas[key]), count,
-                       tuple(on for on, _ in mine),
-                       hourly, paid / count, sum(pays for _, pays in mine) / len(mine) / max(paid, 1e-9), max(nodes),
-                       buys, idle)
+                       tuple(on for on, _ in mine), hourly, paid / count, hours_paid / HOURS / max(paid, 1e-9),
+                       max(nodes), buys, idle)
+
+    def _more_hours(self, covered: Covered, at: int, keys: Sequence[int], key: int | None = None) -> float:
+        """Return node-hours a day that an offer is paid for besides, as its fleet changes; of one column its part."""
+        moved = {other: self.pairs[other].column.gpus * moving(covered.replicas[other]) for other in keys}
+        if not self._changing or not any(moved.values()):
+            return 0.0
+        both = nodes_while_changing(self._supply(at), [(self.pairs[other].column.gpus, covered.replicas[other])
+                                                        for other in keys])
+        more = (sum(both) - sum(covered.nodes[at])) * self._changing / HOUR
+        return more if key is None else more * moved[key] / sum(moved.values())
 
     def _nodes_by_hour(self, covered: Covered) -> dict[int, tuple[int, ...]]:
         """Return the nodes of each offer in every hour; one figure where every hour is alike."""
@@ -209,6 +231,9 @@ class Fleet:
         for at, nodes in self._nodes_by_hour(covered).items():
             paid = [max(nodes)] * len(nodes) if is_always(self.terms.market.offers[at]) else nodes
             usd += sum(self._supply(at).micro_usd(count) for count in paid if count) * HOURS / len(paid) / MICRO
+            if not is_always(self.terms.market.offers[at]):
+                keys = [key for key, pair in enumerate(self.pairs) if pair.at == at and key in covered.replicas]
+                usd += self._more_hours(covered, at, keys) * self._supply(at).micro_usd(1) / MICRO
         return usd
 
     def used(self, solution: FleetSolution) -> dict[str, float]:
