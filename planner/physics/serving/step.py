@@ -64,8 +64,8 @@ class StepTimes:
 
 
 @dataclass(frozen=True, slots=True)
-class _On:
-    """Rates of each row: FLOP/s of quantized and of 16-bit products, and bytes/s."""
+class Hardware:
+    """What steps of each row run on, whatever their load: FLOP/s of quantized and of 16-bit products, and bytes/s."""
 
     quantized: Floats
     wide: Floats
@@ -78,10 +78,14 @@ class _On:
     """Time of dense quantized products over that of the kernels' law."""
     routed: Floats
     """The same of experts."""
+    reduced: tuple[collectives.SameLinks, ...]
+    """Groups of tensor parallelism."""
+    linked: tuple[Floats, Mask]
+    """As of `_links`, between these."""
 
 
-def _rates(d: Deployment, rows: Replicas) -> _On:
-    """Gather the rates of each row's hardware."""
+def hardware_of(d: Deployment, rows: Replicas) -> Hardware:
+    """Gather what each row runs on."""
     gpus = [c.gpu for c in d.candidates]
     wide = [wide_of(g) for g in gpus]
 
@@ -89,7 +93,7 @@ def _rates(d: Deployment, rows: Replicas) -> _On:
         return np.array(values)[rows.candidate]
 
     speed, law = d.engine, d.law
-    return _On(
+    return Hardware(
         quantized=each([d.rate(at, d.computes(g)) * d.unpacked(g) for at, g in enumerate(gpus)]) / speed.products,
         wide=each([d.rate(at, w) for at, w in enumerate(wide)]) / speed.products,
         peak=each([g.peak[w] for g, w in zip(gpus, wide, strict=True)]),
@@ -99,7 +103,9 @@ def _rates(d: Deployment, rows: Replicas) -> _On:
         cache=each([g.memory_bandwidth * law.cache[g.architecture] for g in gpus]) / speed.cache,
         memory=each([g.memory_bandwidth * r.memory for g, r in zip(gpus, d.rates, strict=True)]),
         dense=each([law.narrow.get(d.computes(g), 1.0) for g in gpus]),
-        routed=each([law.narrow_experts.get(d.computes(g), 1.0) for g in gpus]))
+        routed=each([law.narrow_experts.get(d.computes(g), 1.0) for g in gpus]),
+        reduced=tuple(collectives.by_links(d.candidates, rows.candidate, rows.tp, np.ones_like(rows.tp))),
+        linked=_links(d, rows, rows.tp))
 
 
 def product(d: Deployment, rate: Floats, stream: Floats, m: Floats, k: Floats, n: Floats, weight: float,
@@ -121,20 +127,19 @@ def product(d: Deployment, rate: Floats, stream: Floats, m: Floats, k: Floats, n
     return took
 
 
-def _linears(d: Deployment, on: _On, rows: Replicas, linears: tuple[Linear, ...], m: Floats, split: Floats,
+def _linears(d: Deployment, on: Hardware, rows: Replicas, linears: tuple[Linear, ...], m: Floats, split: Floats,
              weight: float) -> Floats:
     """Return seconds of products whose weights have `weight` bytes; those kept in 16 bits are no quantized products."""
-    total = np.zeros(len(rows))
-    wide = weight == d.weights.other
-    rate = on.wide if wide else on.quantized
-    for linear in linears:
-        k = linear.k / split if linear.split == "row" else np.full(len(rows), float(linear.k))
-        n = linear.n / split if linear.split == "column" else np.full(len(rows), float(linear.n))
-        total = total + product(d, rate, on.stream, m, k, n, weight, d.engine.rows)
+    wide, whole = weight == d.weights.other, np.ones(len(rows))
+    k = [linear.k / (split if linear.split == "row" else whole) for linear in linears]
+    n = [linear.n / (split if linear.split == "column" else whole) for linear in linears]
+    rate, none = on.wide if wide else on.quantized, np.zeros(len(rows))
+    total: Floats = sum(product(d, rate, on.stream, m, np.array(k), np.array(n), weight, d.engine.rows)
+                        if linears else [], none)
     return total if wide else total * on.dense
 
 
-def _experts(d: Deployment, on: _On, rows: Replicas, experts: Experts, m: Floats) -> Floats:
+def _experts(d: Deployment, on: Hardware, rows: Replicas, experts: Experts, m: Floats) -> Floats:
     """Return seconds of the routed experts on one GPU; `m` rows come from all ranks of the stage."""
     ranks = np.maximum(1.0, rows.ep.astype(np.float64))
     inner = np.maximum(1.0, rows.tp * rows.dp / ranks)
@@ -154,7 +159,7 @@ def _experts(d: Deployment, on: _On, rows: Replicas, experts: Experts, m: Floats
     return took
 
 
-def _decode(d: Deployment, on: _On, rows: Replicas, layer: Layer, load: StepLoad, share: Floats) -> Floats:
+def _decode(d: Deployment, on: Hardware, rows: Replicas, layer: Layer, load: StepLoad, share: Floats) -> Floats:
     """Return seconds of attention of decoding sequences, `share` of them at a time on one rank."""
     kind, sequences = layer.kind, load.sequences * share
     if kind.scan is not None:
@@ -175,7 +180,7 @@ def _decode(d: Deployment, on: _On, rows: Replicas, layer: Layer, load: StepLoad
     return took
 
 
-def _prompts(d: Deployment, on: _On, rows: Replicas, layer: Layer, load: StepLoad, share: Floats) -> Floats:
+def _prompts(d: Deployment, on: Hardware, rows: Replicas, layer: Layer, load: StepLoad, share: Floats) -> Floats:
     """Return seconds of attention of prompt tokens."""
     kind, tokens = layer.kind, load.prompt * share
     if kind.scan is not None:
@@ -203,11 +208,10 @@ def _links(d: Deployment, rows: Replicas, ranks: Ints) -> tuple[Floats, Mask]:
     return np.maximum(links, 1.0), (links > 0) & (ranks <= joined[rows.candidate])
 
 
-def _exchange(d: Deployment, rows: Replicas, size: Floats) -> Floats:
+def _exchange(d: Deployment, on: Hardware, rows: Replicas, size: Floats) -> Floats:
     """Return seconds of an all-reduce of `size` bytes over tp: the library's, or the engine's own kernel."""
-    ones = np.ones_like(rows.tp)
-    usual = collectives.seconds(d.collectives, d.candidates, rows.candidate, "all_reduce", rows.tp, ones, size)
-    link, joined = _links(d, rows, rows.tp)
+    usual = collectives.seconds_over(d.collectives, on.reduced, "all_reduce", rows.tp, size)
+    link, joined = on.linked
     own = joined & (size <= d.law.one_shot_bytes)
     n = rows.tp.astype(np.float64)
     kernel = d.engine.exchange + np.minimum((n - 1) * size, d.engine.exchange * link + 2 * (n - 1) / n * size) / link
@@ -237,9 +241,12 @@ def _shared(d: Deployment, rows: Replicas, elements: Floats, chosen: int) -> Flo
     return np.where(rows.dp > 1, np.where(joined, np.minimum(both, own), both), 0.0)
 
 
-def step_times(d: Deployment, rows: Replicas, load: StepLoad) -> StepTimes:
-    """Return the seconds of a step of each row, by part; all stages of a pipeline, one after the other."""
-    on, speed, shape = _rates(d, rows), d.engine, d.model
+def step_times(d: Deployment, rows: Replicas, load: StepLoad, on: Hardware | None = None) -> StepTimes:
+    """Return the seconds of a step of each row, by part; all stages of a pipeline, one after the other.
+
+    on: as of `hardware_of`, where it is known.
+    """
+    on, speed, shape = on or hardware_of(d, rows), d.engine, d.model
     tp, pp, dp = rows.tp.astype(np.float64), rows.pp.astype(np.float64), rows.dp.astype(np.float64)
     # prompts are as many in flight as sequences, so that stages and copies share them out alike
     share = 1 / (pp * dp)
@@ -250,7 +257,7 @@ def step_times(d: Deployment, rows: Replicas, load: StepLoad) -> StepTimes:
     none = np.zeros(len(rows))
     products, experts, cache, attention, exchange, other = none, none, none, none, none, none
     hidden = float(shape.hidden)
-    reduce = _exchange(d, rows, ACTIVATION * m * hidden)
+    reduce = _exchange(d, on, rows, ACTIVATION * m * hidden)
     for layer in d.layers:
         kind, count = layer.kind, layer.count
         dense = d.weights.other if d.weights.experts_alone else d.weights.matrix
