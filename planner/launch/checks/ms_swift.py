@@ -25,7 +25,7 @@ CONFIG = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_
 def resolve(folder: Path) -> dict[str, object]:
     """Return the axes that it comes to."""
     with TemporaryDirectory() as place:
-        (Path(place) / "config.json").write_text(json.dumps(CONFIG))
+        (Path(place) / "config.json").open("w").write(json.dumps(CONFIG))
         call = started(folder, "train.sh", "swift", environment={"MODEL": place, "CHECKPOINTS": place})
         assert call.words[0] == "sft", call.words
         words = call.words[1:]
