@@ -70,15 +70,14 @@ def estimate(scenario: Asked | None = None, node: str | None = None,
     config of a framework or an engine, or the line that starts one, whose values and layout hold where none are given.
     Its kind follows the values: with `input`, `output`, `concurrency`, ... it is of a service. Raises PlannerError.
     """
-    if node is None:
-        raise InputError("node: an estimate needs a node type, such as node='dgx-h100'")
     overrides, names = by_path(values, "argument of planner.estimate")
     asked = arguments.reference(scenario)
     if isinstance(asked, str) and not _names_a_scenario(asked):
         if "workload.model" in overrides:
             raise InputError(f"scenario: no file and no shipped scenario is named {asked!r}, and model is given too")
         asked, overrides = None, {"workload.model": asked, **overrides}
-    return estimating(asked, overrides, arguments.catalog(catalogs), node=arguments.text("node", node, "'dgx-h100'"),
+    named = None if node is None else arguments.text("node", node, "'dgx-h100'")
+    return estimating(asked, overrides, arguments.catalog(catalogs), node=named,
                       layout=arguments.axes(layout), labels=_labels(names), nodes=arguments.nodes(nodes),
                       config=arguments.config(from_))()
 

@@ -31,7 +31,8 @@ Reference = str | Mapping[str, object] | None
 """A file or the name of a shipped scenario, what a file holds, or nothing where values alone ask."""
 _WORK: dict[str, type[Frozen]] = {"training": Training, "serving": Serving}
 _THOUSANDS = re.compile(r"(?P<count>\d{1,6}) ?k(?: ?tok(?:en)?s?)?", re.IGNORECASE | re.ASCII)
-_OPEN = {"kind", "method", "sequence_length", "precision", "stack", "optimizer", "lora_rank"}
+_OPEN = {"kind", "method", "sequence_length", "precision", "stack", "optimizer", "lora_rank",
+         "lora_targets"}
 """Keys of a training job that say neither what is trained nor for how long."""
 _NOUN: dict[str, str] = {"training": "training", "serving": "a service"}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.launch import hugging_face as hf
-from planner.launch.axes import No, Settings, Table, only, settings_of
+from planner.launch.axes import WHOLE, No, Settings, Table, only, settings_of
 from planner.launch.emitter import Emitter
 from planner.launch.formats import as_text, by_file
 from planner.launch.program import Part, Program, filled, script
@@ -47,7 +47,7 @@ TABLE: Table = {
                          instead={"optimizer": "adamw-8bit"}),
     ("optimizer_in_backward",): only("optimizer_in_backward", False, reason="it steps after backward"),
     ("loss",): only("loss", "the stack's", reason="its loss is its own"),
-    ("trained_layers",): only("trained_layers", None, reason="all layers train"),
+    **WHOLE,
     ("packing",): lambda w: {f"{FILE}:training.packing": w.value("packing") == "packed"},
 }
 
