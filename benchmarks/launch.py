@@ -42,7 +42,7 @@ BROKEN = {"megatron-bridge": ("pretrain.py", "get_mixed_precision_config(", "get
           "deepspeed": ("train.yaml", "gradient_checkpointing", "gradient_checkpoint"),
           "accelerate": ("accelerate.yaml", "distributed_type", "distribution_type"),
           "axolotl": ("axolotl.yaml", "micro_batch_size", "micro_batchsize"),
-          "unsloth": ("unsloth.yaml", "batch_size", "batchsize"),
+          "unsloth": ("train.yaml", "per_device_train_batch_size", "per_device_train_batchsize"),
           "llama-factory": ("llama-factory.yaml", "cutoff_len", "cutof_len"),
           "litgpt": ("litgpt.yaml", "micro_batch_size", "micro_batchsize")}
 """Of each target a file, a key in it, and the same with a slip."""

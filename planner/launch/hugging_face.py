@@ -20,7 +20,8 @@ FROM_SCRATCH = "pretrain"
 
 VARIABLES = (
     Variable("MODEL", "{model}", "Hugging Face name or folder of the model."),
-    Variable("DATA", "trl-lib/Capybara", "Hugging Face name or folder of the data set."),
+    Variable("DATA", "trl-lib/tldr", "Hugging Face name or folder of the data set; chats need a model with a chat "
+             "template."),
     Variable("CHECKPOINTS", "checkpoints", "Folder on storage that all nodes share."),
     Variable("LEARNING_RATE", "{rate}", "Peak of the learning rate; the plan does not depend on it."),
     Variable("STEPS", "{steps}", "Steps of the run: those of the plan."),

@@ -63,6 +63,13 @@ def test_the_first_target_of_a_stack_that_can_express_the_plan_is_written(planne
     assert (written, refused.code) == ("accelerate", 2)
 
 
+def test_a_default_tuning_plan_starts_on_every_gpu_it_has(planner, tmp_path):  # noqa: F811
+    ran = planner("plan", "--model", "llama-3.1-8b", "--method", "lora", "--tokens", "100M", "--on", "dgx-h100",
+                  "--launch", tmp_path / "one")
+    assert ran.code == 0, ran.err
+    assert "--nproc-per-node=8" in (tmp_path / "one" / "train.sh").read_text()
+
+
 def test_an_estimate_is_launched_too(planner, tmp_path):  # noqa: F811
     ran = planner("estimate", "--model", "llama-3.1-8b", "--node", "dgx-h100", "--layout", "tp=2,dp=4", "--json")
     (tmp_path / "one.json").write_text(ran.out)
