@@ -12,7 +12,8 @@ from planner.physics.serving.deployment import Deployment, Replicas
 from planner.physics.serving.level import ROOM, ROUNDS, Served, Stream, waiting
 from planner.physics.serving.pace import undisturbed
 from planner.physics.serving.points import over_all
-from planner.physics.serving.step import StepLoad, hardware_of, step_times
+from planner.physics.serving.rates import rates_of
+from planner.physics.serving.step import StepLoad, step_times
 
 
 def sending(d: Deployment, rows: Replicas, tokens: float) -> Floats:
@@ -74,7 +75,7 @@ def decoding(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Se
     """Return what replicas that only decode do with `batch` sequences on average."""
     zero, later = np.zeros(len(rows)), max(stream.output - 1, 1.0)
     context = zero + stream.context
-    sent, on = sending(d, rows, stream.prompt) / later, hardware_of(d, rows)
+    sent, on = sending(d, rows, stream.prompt) / later, rates_of(d, rows)
 
     def step(sequences: Floats) -> Floats:
         load = StepLoad(np.maximum(sequences, 1.0), context, zero, zero, 1.0 + stream.drafts)

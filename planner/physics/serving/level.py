@@ -24,8 +24,9 @@ from planner.physics.serving.crowding import STEEPEST, crowding
 from planner.physics.serving.deployment import Deployment, Replicas
 from planner.physics.serving.pace import Pace, Prompts, disturbed
 from planner.physics.serving.points import least, over_all, points_of
+from planner.physics.serving.rates import rates_of
 from planner.physics.serving.steady import joining
-from planner.physics.serving.step import StepLoad, hardware_of, step_times
+from planner.physics.serving.step import StepLoad, step_times
 
 LOADS = 32
 """Loads looked at in a round of the search for the one that answers a rate."""
@@ -172,7 +173,7 @@ def served(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Serv
     zero, many = np.zeros(len(rows)), np.maximum(batch, 1.0)
     context = np.full(len(rows), stream.context)
     behind = np.full(len(rows), stream.behind)
-    copies, on = (rows.dp * rows.pp).astype(np.float64), hardware_of(d, rows)
+    copies, on = (rows.dp * rows.pp).astype(np.float64), rates_of(d, rows)
 
     def step(sequences: Floats, prompt: Floats) -> Floats:
         load = StepLoad(sequences, context, prompt, behind, 1.0 + stream.drafts)
