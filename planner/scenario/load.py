@@ -32,7 +32,8 @@ Reference = str | Mapping[str, object] | Document | None
 alone ask."""
 _WORK: dict[str, type[Frozen]] = {"training": Training, "serving": Serving}
 _THOUSANDS = re.compile(r"(?P<count>\d{1,6}) ?k(?: ?tok(?:en)?s?)?", re.IGNORECASE | re.ASCII)
-_OPEN = {"kind", "method", "sequence_length", "precision", "stack", "optimizer", "lora_rank"}
+_OPEN = {"kind", "method", "sequence_length", "precision", "stack", "optimizer", "lora_rank",
+         "lora_targets"}
 """Keys of a training job that say neither what is trained nor for how long."""
 _NOUN: dict[str, str] = {"training": "training", "serving": "a service"}
 
