@@ -32,6 +32,8 @@ Reference = str | Mapping[str, object] | Document | None
 alone ask."""
 _WORK: dict[str, type[Frozen]] = {"training": Training, "serving": Serving}
 _THOUSANDS = re.compile(r"(?P<count>\d{1,6}) ?k(?: ?tok(?:en)?s?)?", re.IGNORECASE | re.ASCII)
+LARGEST = ("largest", "largest-model", "biggest", "model-size")
+"""Goals that are no number to minimize: which model is the largest that the hardware holds."""
 _OPEN = {"kind", "method", "sequence_length", "precision", "stack", "optimizer", "lora_rank",
          "lora_targets"}
 """Keys of a training job that say neither what is trained nor for how long."""
@@ -90,7 +92,9 @@ def _document(reference: Reference, overrides: Mapping[str, object], labels: Map
         return merge(NO_FILE, overrides, labels)
     if isinstance(reference, str) and not (os.path.exists(reference) or reference.lower() in shipped()) and (
             catalog.known_model(reference)):
-        raise InputError(f"{reference!r} is a model: write --model {reference}")
+        if "workload.model" in overrides:
+            raise InputError(f"{reference!r} is a model, and {labels.get('workload.model', 'model')} is given too")
+        return merge(NO_FILE, {"workload.model": reference, **overrides}, labels)
     return merge(_read(reference), overrides, labels)
 
 
@@ -244,6 +248,12 @@ def merge(document: Document, overrides: Mapping[str, object], labels: Mapping[s
         data = {"workload": {}, **data}
         if not overrides.keys() <= dict(paths(Scenario)).keys():
             data = _put(data, ["workload", "kind"], "serving")
+    if isinstance(data, dict) and str(data.get("objective")).lower() in LARGEST:
+        data = {key: value for key, value in data.items() if key != "objective"}
+        if not _asks_for_the_largest(data):
+            raise InputError(f"{labels.get('objective', 'objective')}: the largest model that hardware holds is asked "
+                             "with the hardware and the method alone, such as --on 8xh100 --method full: leave model, "
+                             "tokens and loads out")
     if many is None and _asks_for_the_largest(data):
         data = _put(data, ["workload", "model"], EVERY)
     if isinstance(data, dict) and data.get("hardware") is None:
