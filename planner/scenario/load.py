@@ -32,8 +32,6 @@ Reference = str | Mapping[str, object] | Document | None
 alone ask."""
 _WORK: dict[str, type[Frozen]] = {"training": Training, "serving": Serving}
 _THOUSANDS = re.compile(r"(?P<count>\d{1,6}) ?k(?: ?tok(?:en)?s?)?", re.IGNORECASE | re.ASCII)
-LARGEST = ("largest", "largest-model", "biggest", "model-size")
-"""Goals that are no number to minimize: which model is the largest that the hardware holds."""
 _OPEN = {"kind", "method", "sequence_length", "precision", "stack", "optimizer", "lora_rank",
          "lora_targets"}
 """Keys of a training job that say neither what is trained nor for how long."""
@@ -251,9 +249,8 @@ def merge(document: Document, overrides: Mapping[str, object], labels: Mapping[s
     if isinstance(data, dict) and str(data.get("objective")).lower() in LARGEST:
         data = {key: value for key, value in data.items() if key != "objective"}
         if not _asks_for_the_largest(data):
-            raise InputError(f"{labels.get('objective', 'objective')}: the largest model that hardware holds is asked "
-                             "with the hardware and the method alone, such as --on 8xh100 --method full: leave model, "
-                             "tokens and loads out")
+            raise InputError(f"{labels.get('objective', 'objective')}: the largest model is asked with the hardware and "
+                             "the method alone, such as --on 8xh100 --method full: leave model, tokens and loads out")
     if many is None and _asks_for_the_largest(data):
         data = _put(data, ["workload", "model"], EVERY)
     if isinstance(data, dict) and data.get("hardware") is None:
