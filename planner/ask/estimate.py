@@ -17,8 +17,8 @@ from planner.layouts.axes import divisors
 from planner.physics.shapes import parameters
 from planner.scenario.configs.read import NODE, Config
 from planner.scenario.load import Reference, load_work, thousands
+from planner.scenario.model_notes import text_notes, text_part
 from planner.scenario.pool import node_named
-from planner.scenario.resolve import text_notes, text_part
 from planner.scenario.scenario import AnyScenario, only_training
 
 MOST_MICRO_BATCH = 4096

@@ -21,7 +21,7 @@ from planner.jobs.kinds import MOST_HOLDING, holding, on_node
 from planner.jobs.solved import ResolvedScenario, Solved, solve
 from planner.physics.shapes import parameters
 from planner.scenario.default import Default
-from planner.scenario.resolve import text_notes
+from planner.scenario.model_notes import text_notes
 from planner.scenario.scenario import AnyScenario, only_training
 from planner.scenario.workload import EVERY
 from planner.solver.settings import UNLIMITED, Effort

@@ -7,16 +7,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-from planner.catalog.architecture import Model
 from planner.catalog.load import Catalog, data_root
-from planner.catalog.sized import TEMPLATE, size_of
-from planner.errors import InputError, Unsupported
+from planner.errors import InputError
 from planner.scenario.dataset import in_tokens
 from planner.scenario.default import Default, Defaults
 from planner.scenario.demand import Arrivals
 from planner.scenario.files import existing_file
 from planner.scenario.lengths import Length
 from planner.scenario.limits import Hardware, Limits, Sourcing
+from planner.scenario.model_notes import generates, reads_text, text_part
 from planner.scenario.pool import ANY, named, pool, text
 from planner.scenario.portfolio import Portfolio, PortfolioJob
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario
@@ -71,7 +70,7 @@ def resolve_training(work: Training, catalog: Catalog, document: Document = NO_F
     typical = common(catalog.recipes)
     if work.model != EVERY:
         with named(document, *at, "model"):
-            models = [_generates(reads_text(catalog.model(name)), "training it") for name in work.models]
+            models = [generates(reads_text(catalog.model(name)), "training it") for name in work.models]
         # several are compared at a length that all of them have
         typical = usual(min(models, key=lambda model: model.sequence_length), work.method, catalog.recipes)
         chosen["model"] = ", ".join(model.name for model in models)
@@ -224,7 +223,7 @@ def resolve_work(scenario: AnyScenario, catalog: Catalog, document: Document = N
     if len(work.models) > 1:
         raise document.error(("workload", "model"), f"one model at a time is estimated, got {', '.join(work.models)}")
     with named(document, "workload", "model"):
-        chosen: dict[str, object] = {"model": _generates(reads_text(catalog.model(work.models[0])), "training it").name}
+        chosen: dict[str, object] = {"model": generates(reads_text(catalog.model(work.models[0])), "training it").name}
     chosen["stack"] = _stacks(work, catalog, document)
     return scenario.model_copy(update={"workload": work.model_copy(update=chosen)})
 
@@ -240,7 +239,7 @@ def resolve_service(service: Serving, catalog: Catalog, document: Document = NO_
                                          "output 300")
             service = service.model_copy(update={"output": Length("mean", 0.0, 0.0)})
         if service.output is None or service.output.mean:
-            _generates(model, "a service with output tokens; ask with --output 0")
+            generates(model, "a service with output tokens; ask with --output 0")
     formats = service.quantization or (format_of(service.model) or model.stored,)
     with named(document, *at, "engine"):
         # who names only llama.cpp's kinds, and no engine, runs it
@@ -259,41 +258,6 @@ def resolve_service(service: Serving, catalog: Catalog, document: Document = NO_
     if service.trace is not None:
         chosen["trace"] = _found(service.trace, document, (*at, "trace"))
     return service.model_copy(update=chosen), defaults
-
-
-SIZE = "model size"
-TEXT_PART = "model part"
-"""What the default is called that a model which also sees is planned for as a language model."""
-
-
-def reads_text(model: Model) -> Model:
-    """Return a model asked about for its text. Raises Unsupported for one made to see, naming its text model."""
-    if model.tower is not None and model.like is not None:
-        raise Unsupported(f"{model.name}: its vision tower is not modeled; its text part alone is {model.like}")
-    return model
-
-
-def _generates(model: Model, what: str) -> Model:
-    """Return a model that generates text. Raises Unsupported for an encoder, whatever is asked of it."""
-    if model.encodes:
-        raise Unsupported(f"{model.name} is an encoder, which reads and generates nothing: {what}")
-    return model
-
-
-def text_notes(defaults: Sequence[Default]) -> tuple[str, ...]:
-    """Return what the user should know of models that also see, of which the text part is costed."""
-    return tuple(f"text alone is planned for: {default.why}" if default.name.endswith(TEXT_PART) else default.why
-                 for default in defaults if default.name.endswith((TEXT_PART, SIZE)))
-
-
-def text_part(models: Sequence[Model]) -> Defaults:
-    """Return what to say of models that also see: the text part alone is costed; and of those that are a size alone."""
-    return [*(Default(name=TEXT_PART, value="text", why=f"the vision tower of {model.name} is not modeled")
-              for model in models if model.tower is not None),
-            *(Default(name=SIZE, value=f"{model.layers} layers of {model.hidden:,}",
-                      why=f"{model.name} names a size and no model: taken as a dense decoder in the proportions of "
-                          f"{TEMPLATE}, {model.layers} layers of {model.hidden:,}")
-              for model in models if size_of(model.name) is not None)]
 
 
 def _said(chosen: Mapping[str, object], stated: set[str], why: Mapping[str, str] | None = None) -> Defaults:

@@ -42,7 +42,7 @@ def test_words_belong_to_the_option_before_them(line: str, meant: dict[str, Any]
     (["--deadline", "overnight"], "such as '12 h'"), (["--on", "h100", "foo"], "did you mean h100?"),
     (["--batch-size", "32"], "write --global-batch"), (["--steps=100"], "write --tokens"),
     (["--zero", "3"], "planner estimate --layout zero=3"), (["--buy"], "32-nodes-buy-or-rent"),
-    (["--objective", "largest"], "with the hardware and the method alone"),
+    (["--objective", "largest"], "by hardware and method alone"),
     (["llama-3.1-8b"], "is a model, and --model is given too")])
 def test_what_cannot_be_meant_says_what_to_write(asked: list[str], told: str,
                                                  capsys: pytest.CaptureFixture[str]) -> None:
