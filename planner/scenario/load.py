@@ -21,7 +21,7 @@ from planner.scenario.portfolio import AnyQuestion, Portfolio, PortfolioJob
 from planner.scenario.resolve import NO_FILE, resolve, resolve_portfolio, resolve_serving, resolve_work
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario, only_training
 from planner.scenario.serving import Serving
-from planner.scenario.words import BLOCKS, in_our_words
+from planner.scenario.words import BLOCKS, LARGEST, in_our_words
 from planner.scenario.workload import EVERY, Training
 from planner.units import trimmed
 from planner.yaml_io import Document, Frozen, read, validate
@@ -32,8 +32,7 @@ Reference = str | Mapping[str, object] | Document | None
 alone ask."""
 _WORK: dict[str, type[Frozen]] = {"training": Training, "serving": Serving}
 _THOUSANDS = re.compile(r"(?P<count>\d{1,6}) ?k(?: ?tok(?:en)?s?)?", re.IGNORECASE | re.ASCII)
-_OPEN = {"kind", "method", "sequence_length", "precision", "stack", "optimizer", "lora_rank",
-         "lora_targets"}
+_OPEN = {"kind", "method", "sequence_length", "precision", "stack", "optimizer", "lora_rank", "lora_targets"}
 """Keys of a training job that say neither what is trained nor for how long."""
 _NOUN: dict[str, str] = {"training": "training", "serving": "a service"}
 
@@ -90,7 +89,9 @@ def _document(reference: Reference, overrides: Mapping[str, object], labels: Map
         return merge(NO_FILE, overrides, labels)
     if isinstance(reference, str) and not (os.path.exists(reference) or reference.lower() in shipped()) and (
             catalog.known_model(reference)):
-        raise InputError(f"{reference!r} is a model: write --model {reference}")
+        if "workload.model" in overrides:
+            raise InputError(f"{reference!r} is a model, and {labels.get('workload.model', 'model')} is given too")
+        return merge(NO_FILE, {"workload.model": reference, **overrides}, labels)
     return merge(_read(reference), overrides, labels)
 
 
@@ -244,6 +245,11 @@ def merge(document: Document, overrides: Mapping[str, object], labels: Mapping[s
         data = {"workload": {}, **data}
         if not overrides.keys() <= dict(paths(Scenario)).keys():
             data = _put(data, ["workload", "kind"], "serving")
+    if isinstance(data, dict) and str(data.get("objective")).lower() in LARGEST:
+        data = {key: value for key, value in data.items() if key != "objective"}
+        if not _asks_for_the_largest(data):
+            raise InputError(f"{labels.get('objective', 'objective')}: the largest model is asked by hardware and "
+                             "method alone, such as --on 8xh100 --method full: leave model, tokens and loads out")
     if many is None and _asks_for_the_largest(data):
         data = _put(data, ["workload", "model"], EVERY)
     if isinstance(data, dict) and data.get("hardware") is None:
