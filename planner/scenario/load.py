@@ -15,10 +15,18 @@ from typing import Any, Literal, get_args, get_origin
 from planner.catalog.load import Catalog, data_root
 from planner.errors import InputError, UnknownName, Unsupported
 from planner.scenario.default import Default, Defaults
+from planner.scenario.diffusion import DiffusionScenario, DiffusionTraining
 from planner.scenario.flags import FLAGS, plain
 from planner.scenario.pool import ANY
 from planner.scenario.portfolio import AnyQuestion, Portfolio, PortfolioJob
-from planner.scenario.resolve import NO_FILE, resolve, resolve_portfolio, resolve_serving, resolve_work
+from planner.scenario.resolve import (
+    NO_FILE,
+    resolve,
+    resolve_diffusion,
+    resolve_portfolio,
+    resolve_serving,
+    resolve_work,
+)
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario, only_training
 from planner.scenario.serving import Serving
 from planner.scenario.words import BLOCKS, in_our_words
@@ -26,14 +34,14 @@ from planner.scenario.workload import EVERY, Training
 from planner.units import trimmed
 from planner.yaml_io import Document, Frozen, dump, read, validate
 
-Kind = Literal["training", "serving", "portfolio"]
+Kind = Literal["training", "serving", "diffusion", "portfolio"]
 Reference = str | Mapping[str, object] | None
 """A file or the name of a shipped scenario, what a file holds, or nothing where values alone ask."""
-_WORK: dict[str, type[Frozen]] = {"training": Training, "serving": Serving}
+_WORK: dict[Kind, type[Frozen]] = {"training": Training, "serving": Serving, "diffusion": DiffusionTraining}
 _THOUSANDS = re.compile(r"(?P<count>\d{1,6}) ?k(?: ?tok(?:en)?s?)?", re.IGNORECASE | re.ASCII)
 _OPEN = {"kind", "method", "sequence_length", "precision", "stack", "optimizer", "lora_rank"}
 """Keys of a training job that say neither what is trained nor for how long."""
-_NOUN: dict[str, str] = {"training": "training", "serving": "a service"}
+_NOUN: dict[Kind, str] = {"training": "training", "serving": "a service", "diffusion": "training a diffusion model"}
 
 
 def load_any(reference: Reference, overrides: Mapping[str, object], catalog: Catalog, *,
@@ -63,6 +71,8 @@ def load_question(reference: Reference, overrides: Mapping[str, object], catalog
     scenario = as_question(document)
     if isinstance(scenario, Portfolio):
         return resolve_portfolio(scenario, catalog, document)
+    if isinstance(scenario, DiffusionScenario):
+        return resolve_diffusion(scenario, catalog, document)
     resolved, defaults = (resolve_serving(scenario, catalog, document) if isinstance(scenario, ServingScenario)
                           else resolve(scenario, catalog, document))
     return resolved, [*defaults, *thousands(document)]
@@ -85,12 +95,20 @@ def _document(reference: Reference, overrides: Mapping[str, object], labels: Map
         if not overrides:
             raise InputError(f"nothing to plan: name a scenario (a file, or {', '.join(shipped())}), "
                              "or give at least --model and --tokens")
-        return merge(NO_FILE, overrides, labels)
+        return merge(NO_FILE, overrides, labels, _kind_by_model(overrides, catalog))
     if isinstance(reference, str) and not (os.path.exists(reference) or reference.lower() in shipped()) and (
             catalog.known_model(reference)):
         raise InputError(f"{reference!r} is a model: write --model {reference}")
     stated = Document(plain(reference, "scenario"), "", {}) if isinstance(reference, Mapping) else read(find(reference))
     return merge(stated, overrides, labels)
+
+
+def _kind_by_model(overrides: Mapping[str, object], catalog: Catalog) -> Kind | None:
+    """Return the kind of work that a model is for, where it is not a language model's."""
+    name = overrides.get("workload.model")
+    if not isinstance(name, str) or catalog.known_model(name) is not None:
+        return None
+    return "diffusion" if catalog.known_diffusion(name) is not None else None
 
 
 def as_scenario(document: Document) -> AnyScenario:
@@ -104,6 +122,8 @@ def as_question(document: Document) -> AnyQuestion:
     if kind == "portfolio":
         return validate(document, Portfolio)
     _of_one_kind(document, kind)
+    if kind == "diffusion":
+        return validate(document, DiffusionScenario)
     return validate(document, ServingScenario) if kind == "serving" else validate(document, Scenario)
 
 
@@ -141,11 +161,10 @@ def kind_of(document: Document) -> Kind:
         return "serving"
     work = data.get("workload")
     kind = work.get("kind", "training") if isinstance(work, dict) else "training"
-    if kind == "serving":
-        return "serving"
-    if kind != "training":
-        raise document.error(("workload", "kind"), f"expected 'training' or 'serving', got {kind!r}")
-    return "training"
+    for known in _WORK:
+        if kind == known:
+            return known
+    raise document.error(("workload", "kind"), f"expected {' or '.join(map(repr, _WORK))}, got {kind!r}")
 
 
 def thousands(document: Document) -> Iterator[Default]:
@@ -160,13 +179,12 @@ def thousands(document: Document) -> Iterator[Default]:
 
 
 def _of_one_kind(document: Document, kind: Kind) -> None:
-    """Refuse what only the other kind of workload has."""
-    other: Kind = "training" if kind == "serving" else "serving"
-    foreign = _WORK[other].model_fields.keys() - _WORK[kind].model_fields.keys()
+    """Refuse what only other kinds of workload have."""
     for at, work in _workloads(document.data):
         for key in work:
-            if key in foreign:
-                raise document.error((*at, key), f"applies to {_NOUN[other]}; this scenario is {_NOUN[kind]}")
+            others = [_NOUN[other] for other, model in _WORK.items() if key in model.model_fields]
+            if others and key not in _WORK[kind].model_fields:
+                raise document.error((*at, key), f"applies to {' or '.join(others)}; this scenario is {_NOUN[kind]}")
 
 
 def _workloads(data: object) -> Iterator[tuple[tuple[Hashable, ...], dict[Hashable, object]]]:
@@ -180,9 +198,9 @@ def _workloads(data: object) -> Iterator[tuple[tuple[Hashable, ...], dict[Hashab
 
 
 def paths(model: type[Frozen] | None = None) -> Iterator[tuple[str, bool]]:
-    """Yield the dotted path of every scenario value, and whether it is a list; of both kinds where none is named."""
+    """Yield the dotted path of every scenario value, and whether it is a list; of all kinds where none is named."""
     known: dict[str, bool] = {}
-    for kind in (Scenario, ServingScenario) if model is None else (model,):
+    for kind in (DiffusionScenario, Scenario, ServingScenario) if model is None else (model,):
         known |= dict(_values(kind, ""))
     yield from known.items()
 
@@ -217,8 +235,12 @@ def _values(model: type[Frozen], prefix: str) -> Iterator[tuple[str, bool]]:
             yield prefix + name, is_list
 
 
-def merge(document: Document, overrides: Mapping[str, object], labels: Mapping[str, str]) -> Document:
-    """Return `document` with `overrides` put in, labeled for messages; hardware left open becomes `any`."""
+def merge(document: Document, overrides: Mapping[str, object], labels: Mapping[str, str], kind: Kind | None = None
+          ) -> Document:
+    """Return `document` with `overrides` put in, labeled for messages; hardware left open becomes `any`.
+
+    kind: of the work where no file says it; none follows the values.
+    """
     data = document.data
     many = next((key for key in ("jobs", "workloads") if isinstance(data, dict) and key in data), None)
     lists = _paths_in(data)
@@ -235,13 +257,20 @@ def merge(document: Document, overrides: Mapping[str, object], labels: Mapping[s
     if document is NO_FILE:
         named |= {tuple(path.split(".")): label for path, label in labels.items()}
         data = {"workload": {}, **data}
-        if not overrides.keys() <= dict(paths(Scenario)).keys():
+        if kind is not None:
+            data = _put(data, ["workload", "kind"], kind)
+        elif _serves(overrides):
             data = _put(data, ["workload", "kind"], "serving")
     if many is None and _asks_for_the_largest(data):
         data = _put(data, ["workload", "model"], EVERY)
     if isinstance(data, dict) and data.get("hardware") is None:
         data = _put(data, ["hardware", "candidates"], [ANY])
     return Document(in_our_words(_listed(data, dict(paths()) | lists)), document.file, document.lines, named)
+
+
+def _serves(overrides: Mapping[str, object]) -> bool:
+    """Say whether some value is one that only services have."""
+    return any(path in dict(paths(ServingScenario)) for path in overrides.keys() - dict(paths(Scenario)).keys())
 
 
 def _keys(path: str, data: object) -> tuple[Hashable, ...]:
