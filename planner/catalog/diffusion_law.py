@@ -26,7 +26,7 @@ class StoredBase(Frozen):
     """Bytes of a weight that a block keeps for backward: the expanded copy."""
     kept: Factor = 1.0
     """Bytes that a block keeps over those in 16 bits."""
-    launch: Annotated[float, Field(ge=0, le=10)] = 0.0
+    launch: Seconds = 0.0
     """Seconds of the host for a block forward and backward, over those in 16 bits."""
 
 
@@ -62,6 +62,8 @@ class DiffusionLaw(Sourced):
     """What blocks keep over what autograd saves: casts of mixed precision."""
     working: Factor
     """Blocks' worth of kept bytes at work at once where blocks are recomputed."""
+    overlap: float = Field(ge=1, le=10)
+    """Exponent of the norm that adds the time of the host to that of the GPU: 1 is one after the other."""
     host_step: Seconds
     """The host's own time of a step: loading, logging, the optimizer."""
     host_block: Seconds

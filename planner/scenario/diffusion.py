@@ -33,10 +33,16 @@ class Resolution(tuple[int, int]):
         return f"{self[0]}x{self[1]}"
 
 
+def resolution_of(text: str) -> tuple[int, int] | None:
+    """Return width and height as text has them, 1024 or 1024x768; none where it has not."""
+    match = _SIZE.fullmatch(text)
+    return (int(match[1]), int(match[2] or match[1])) if match else None
+
+
 def _resolution(value: object) -> Resolution:
     sides: tuple[object, ...] = ()
-    if isinstance(value, str) and (match := _SIZE.fullmatch(trimmed(value, "resolution"))):
-        sides = (int(match[1]), int(match[2] or match[1]))
+    if isinstance(value, str):
+        sides = resolution_of(trimmed(value, "resolution")) or ()
     elif isinstance(value, int) and not isinstance(value, bool):
         sides = (value, value)
     elif isinstance(value, list | tuple) and len(value) == 2:

@@ -10,7 +10,7 @@ from planner.answer.breakdown import Evidence, Fits, Memory, MemoryComponents, T
 from planner.answer.layout import Layout, Offload
 from planner.catalog.diffusion_law import DiffusionLaw, Residue
 from planner.jobs.columns import Run
-from planner.jobs.diffusion.options import Option, quantile
+from planner.jobs.diffusion.options import RECOMPUTED, Option, quantile
 from planner.jobs.quanta import offered, used_by
 from planner.layouts.candidate import Candidate
 from planner.physics.diffusion.shape import forward_flops
@@ -39,7 +39,8 @@ def assignment_of(name: str, work: DiffusionTraining, option: Option, candidate:
         "gpu": candidate.gpu.name, "nodes": nodes, "gpus": option.gpus, "stack": law.stack,
         "layout": Layout(tp=1, pp=1, vpp=1, cp=1, ep=1, dp=split.copies, shard=split.shard,
                          zero=3 if split.shard > 1 else 0, micro_batch=split.micro_batch,
-                         micro_batches=split.micro_batches, recompute=split.recompute, precision="bf16",
+                         micro_batches=split.micro_batches, recompute=next(
+                             name for name, share in RECOMPUTED.items() if share == split.recomputed), precision="bf16",
                          offload=Offload(optimizer=split.states_out, parameters=split.swapped,
                                          to="host" if split.states_out or split.swapped else "none")),
         "memory": _memory(option, candidate, law, confidence),

@@ -15,7 +15,7 @@ from planner.catalog.load import Catalog
 from planner.errors import InputError, MissingFact
 from planner.jobs.columns import Columns, Processed, Run
 from planner.jobs.diffusion.assignment import assignment_of, verdict
-from planner.jobs.diffusion.options import AXES, Option, option, quantile, smallest, splits, tunings
+from planner.jobs.diffusion.options import AXES, RECOMPUTED, Option, option, quantile, smallest, splits, tunings
 from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Picked, Replaying, Short, Terms
 from planner.jobs.quanta import offered, quanta, used_by
 from planner.money.goodput import goodput, spare_nodes
@@ -91,7 +91,7 @@ class DiffusionJob:
         nearest = min(missed, key=self._lacking, default=None)
         return Ways(runs=tuple(runs), made=tuple(made), nearest=nearest,
                     account=Search(layouts=looked, legal=legal, fit=fit, domains={
-                        "base": self.asked.quantization, "recompute": ("none", "full")}))
+                        "base": self.asked.quantization, "recompute": tuple(RECOMPUTED)}))
 
     def _sizes(self, at: int) -> list[int]:
         """Return the numbers of GPUs that the batch divides over and the limits admit: in a node, or whole nodes."""

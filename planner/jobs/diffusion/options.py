@@ -20,13 +20,15 @@ from planner.physics.diffusion.step import Split, Tuning, memory, step_seconds, 
 from planner.scenario.diffusion import DiffusionTraining
 
 AXES = ("dp", "mbs", "zero", "recompute", "offload_parameters", "offload_optimizer")
-"""What `--layout` may name: copies, samples of a micro-batch, 0 or 3 for shards of everything (FSDP), none or full,
-and the shares of blocks and of the optimizer's states that wait on the host."""
+"""What `--layout` may name: copies, samples of a micro-batch, 0 or 3 for shards of everything (FSDP), none, mixed or
+full recompute, and the shares of blocks and of the optimizer's states that wait on the host."""
 UNKNOWN = 1.5
 """Spread of what no row is like, over that of the rows."""
 KNOWN = frozenset({"hopper", "ada"})
 """Architectures that the rows ran on."""
 MEASURED: frozenset[Base] = frozenset({"bf16", "int8", "fp8", "fp8-weights"})
+RECOMPUTED = {"none": 0.0, "mixed": 0.5, "full": 1.0}
+"""Shares of the blocks that are recomputed; mixed is every other one."""
 STEPS = (0.0, 0.5, 1.0)
 """Shares of blocks that are tried on the host."""
 
@@ -93,10 +95,10 @@ def splits(batch: int, gpus: int, held: Mapping[str, str], *, full: bool) -> Ite
     states = _shares(held, "offload_optimizer", (0.0, 1.0) if full else (0.0,))
     for size, zero, recompute, out, state in product(
             _kept(held, "mbs", sizes), _kept(held, "zero", ("0", "3") if gpus > 1 else ("0",)),
-            _kept(held, "recompute", ("none", "full")), swaps, states):
+            _kept(held, "recompute", tuple(RECOMPUTED)), swaps, states):
         if zero == "0" or not out:
             yield Split(gpus, gpus if zero == "3" else 1, int(size), each // int(size),
-                        "full" if recompute == "full" else "none", out, state)
+                        RECOMPUTED[recompute], swapped=out, states_out=state)
 
 
 def _kept(held: Mapping[str, str], axis: str, values: tuple[str, ...]) -> tuple[str, ...]:
@@ -137,7 +139,7 @@ def option(catalog: Catalog, candidates: tuple[Candidate, ...], at: int, tuning:
 
     exposed = 0.0
     if split.shard > 1:
-        passes = split.micro_batches * (2 if split.recompute == "none" else 3)
+        passes = split.micro_batches * (2 + split.recomputed)
         gathered = passes * exchange("all_gather", weights) + exchange("reduce_scatter", count * 2.0)
         # the next block's shards come while one is at work
         exposed = max(0.0, gathered - spent["compute"] - spent["recompute"])

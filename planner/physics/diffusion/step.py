@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 from planner.catalog.calibration import ArchitectureRates
 from planner.catalog.diffusion import DenoiserBlock, Diffusion
@@ -27,7 +26,6 @@ ATTENTION_BACKWARD = 2.5
 """FLOPs of fused attention backward over forward: five products for two."""
 GATHERED = 2
 """Blocks whose shards are gathered at once: the one at work and the next."""
-Recompute = Literal["none", "full"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +50,10 @@ class Split:
     shard: int = 1
     micro_batch: int = 1
     micro_batches: int = 1
-    recompute: Recompute = "none"
+    recomputed: float = 0.0
+    """Share of the blocks that keep only what enters them."""
+    segment: int = 1
+    """Blocks in a row of which only what enters the first is kept."""
     swapped: float = 0.0
     """Share of the blocks whose weights are on the host until they are at work."""
     states_out: float = 0.0
@@ -108,19 +109,21 @@ def _kept(block: DenoiserBlock, tuning: Tuning, law: DiffusionLaw, base: StoredB
 def _activations(tuning: Tuning, split: Split, law: DiffusionLaw, base: StoredBase) -> float:
     """Return the bytes that are kept of one sample for backward."""
     blocks = tuning.model.denoiser.blocks
-    if split.recompute == "none":
-        return sum(block.count * _kept(block, tuning, law, base) for block in blocks)
+    whole = (1 - split.recomputed) * sum(block.count * _kept(block, tuning, law, base) for block in blocks)
+    if not split.recomputed:
+        return whole
     entering = sum(block.count * STORED * block.width * tokens_of(block, tuning.sample) for block in blocks)
-    return entering + law.working * max(_kept(block, tuning, law, base) for block in blocks)
+    at_work = law.working + split.segment - 1
+    return (whole + split.recomputed * entering / split.segment
+            + at_work * max(_kept(block, tuning, law, base) for block in blocks))
 
 
 def _copies(tuning: Tuning, split: Split, base: StoredBase) -> float:
     """Return the bytes of expanded weights that are kept for backward, or are at work."""
     if not tuning.rank or not base.copies:
         return 0.0
-    if split.recompute == "none":
-        return base.copies * parameters(tuning.model)
-    return base.copies * max(block_parameters(block) for block in tuning.model.denoiser.blocks)
+    largest = max(block_parameters(block) for block in tuning.model.denoiser.blocks) if split.recomputed else 0
+    return base.copies * ((1 - split.recomputed) * parameters(tuning.model) + largest * split.segment)
 
 
 def allocated(tuning: Tuning, split: Split, law: DiffusionLaw) -> float:
@@ -145,15 +148,18 @@ def step_seconds(tuning: Tuning, split: Split, law: DiffusionLaw, gpu: Gpu, rate
     forward = products / multiply + scores / attend + traffic / 3
     backward = ((1 if tuning.rank else 2) * products / multiply
                 + ATTENTION_BACKWARD * scores / (attend * rates.attention_backward) + traffic * 2 / 3)
-    again = forward if split.recompute == "full" else 0.0
+    again = split.recomputed * forward
     launched = split.micro_batches * sum(block.count for block in blocks) * (
         law.host_block + law.bases[tuning.base].launch)
-    host = launched * (law.host_recompute if split.recompute == "full" else 1.0) + law.host_step
+    host = launched * (1 + split.recomputed * (law.host_recompute - 1)) + law.host_step
     out = split.swapped * parameters(tuning.model) * law.bases[tuning.base].weight
     # weights on the host come once for every pass
-    transfers = split.micro_batches * out * (3 if again else 2) / gpu.pcie_bandwidth
+    transfers = split.micro_batches * out * (2 + split.recomputed) / gpu.pcie_bandwidth
     states = trained(tuning) * (law.optimizers[tuning.optimizer] + law.trained["weights"])
     stepped = 2 * states * (1 - split.states_out) / (gpu.memory_bandwidth * rates.memory) / split.shard
     stepped += 2 * states * split.states_out / gpu.pcie_bandwidth / split.shard
-    return {"compute": forward + backward, "recompute": again, "other": host, "optimizer_step": stepped,
-            "offload": max(0.0, transfers - forward - backward - again)}
+    busy = forward + backward + again
+    # the host launches ahead of the GPU, but for where it waits or falls behind
+    waited = (busy**law.overlap + host**law.overlap) ** (1 / law.overlap) - busy
+    return {"compute": forward + backward, "recompute": again, "other": waited, "optimizer_step": stepped,
+            "offload": max(0.0, transfers - busy - waited)}
