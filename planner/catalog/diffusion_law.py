@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from planner.catalog.ranges import Factor, Held, Mib, Passes, Share
+from planner.catalog.ranges import Factor, Held, Passes, Share
 from planner.catalog.sourced import Sourced
-from planner.units import Seconds
+from planner.units import Bytes, Seconds
 from planner.yaml_io import Frozen
 
 Base = Literal["bf16", "fp8", "fp8-weights", "int8", "int4", "nf4"]
@@ -52,11 +52,11 @@ class DiffusionLaw(Sourced):
     """Bytes of a weight that trains, and of its gradient."""
     optimizers: dict[str, Held]
     """Bytes of the states of a weight that trains."""
-    context: Mib
+    context: Bytes
     """Of the CUDA context and libraries on the device."""
     wasted: Share
     """Of what is allocated, what the allocator holds beside it."""
-    fixed: Mib
+    fixed: Bytes
     """Allocated beside weights, states and activations."""
     kept: Factor
     """What blocks keep over what autograd saves: casts of mixed precision."""

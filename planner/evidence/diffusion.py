@@ -116,11 +116,10 @@ def _asked(run: DiffusionRun, catalog: Catalog) -> tuple[DiffusionTraining, Spli
         raise SkippedError(f"the resolution is not stated: {run.resolution}")
     size, frames = (example.resolution, example.frames) if example else (stated, int(run.frames or 1))
     assumed = (f"resolution={size[0]}x{size[1]}", f"frames={frames}") if example and size else ()
-    rank = int(run.lora_rank or 16)
     work = DiffusionTraining.model_validate(
         {"model": model.name, "method": run.method, "resolution": size, "frames": frames, "batch": int(run.batch or 1),
          "quantization": [base], "optimizer": runs.optimizers.get(run.optimizer or "", "adamw"),
-         **({"lora_rank": rank} if run.method == "lora" else {})})
+         **({"lora_rank": int(run.lora_rank)} if run.lora_rank and run.method == "lora" else {})})
     split = Split(micro_batch=work.batch, recomputed=known[how].share, segment=known[how].segment)
     return work, replace(split, swapped=1.0) if example and example.swapped else split, assumed
 

@@ -11,7 +11,8 @@ from planner.catalog.architecture import Model
 from planner.catalog.load import Catalog
 from planner.catalog.stack import Method
 from planner.errors import InputError
-from planner.jobs.diffusion.job import DiffusionJob, estimate_diffusion
+from planner.jobs.diffusion.estimate import estimate_diffusion
+from planner.jobs.diffusion.job import DiffusionJob
 from planner.jobs.idle import Idle, several
 from planner.jobs.job import Job, Terms
 from planner.jobs.market import Market, market_of, unpriced

@@ -10,38 +10,35 @@ import os
 import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, get_args, get_origin
 
 from planner.catalog.load import Catalog, data_root
 from planner.errors import InputError, UnknownName, Unsupported
 from planner.scenario.default import Default, Defaults
-from planner.scenario.diffusion import DiffusionScenario, DiffusionTraining
+from planner.scenario.diffusion import DiffusionScenario
 from planner.scenario.flags import FLAGS, plain
+from planner.scenario.kind import Kind, kind_by_model, kind_of, refuse_other_kinds, refuse_wrong_kind, workloads_in
 from planner.scenario.pool import ANY
 from planner.scenario.portfolio import AnyQuestion, Portfolio, PortfolioJob
 from planner.scenario.resolve import (
     NO_FILE,
     resolve,
-    resolve_diffusion,
     resolve_portfolio,
     resolve_serving,
     resolve_work,
 )
+from planner.scenario.resolve_diffusion import resolve_diffusion, resolved_diffusion
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario, only_training
-from planner.scenario.serving import Serving
 from planner.scenario.words import BLOCKS, in_our_words
-from planner.scenario.workload import EVERY, Training
+from planner.scenario.workload import EVERY
 from planner.units import trimmed
 from planner.yaml_io import Document, Frozen, dump, read, validate
 
-Kind = Literal["training", "serving", "diffusion", "portfolio"]
 Reference = str | Mapping[str, object] | None
 """A file or the name of a shipped scenario, what a file holds, or nothing where values alone ask."""
-_WORK: dict[Kind, type[Frozen]] = {"training": Training, "serving": Serving, "diffusion": DiffusionTraining}
 _THOUSANDS = re.compile(r"(?P<count>\d{1,6}) ?k(?: ?tok(?:en)?s?)?", re.IGNORECASE | re.ASCII)
 _OPEN = {"kind", "method", "sequence_length", "precision", "stack", "optimizer", "lora_rank"}
 """Keys of a training job that say neither what is trained nor for how long."""
-_NOUN: dict[Kind, str] = {"training": "training", "serving": "a service", "diffusion": "training a diffusion model"}
 
 
 def load_any(reference: Reference, overrides: Mapping[str, object], catalog: Catalog, *,
@@ -86,7 +83,11 @@ def load_work(reference: Reference, overrides: Mapping[str, object], catalog: Ca
     model. Raises InputError.
     """
     document = _document(reference, overrides, labels or {}, catalog)
-    return resolve_work(as_scenario(document), catalog, document), document
+    asked = as_scenario(document)
+    if isinstance(asked, DiffusionScenario):
+        work, _ = resolved_diffusion(asked.workload, catalog, document)
+        return asked.model_copy(update={"workload": work}), document
+    return resolve_work(asked, catalog, document), document
 
 
 def _document(reference: Reference, overrides: Mapping[str, object], labels: Mapping[str, str], catalog: Catalog
@@ -95,20 +96,14 @@ def _document(reference: Reference, overrides: Mapping[str, object], labels: Map
         if not overrides:
             raise InputError(f"nothing to plan: name a scenario (a file, or {', '.join(shipped())}), "
                              "or give at least --model and --tokens")
-        return merge(NO_FILE, overrides, labels, _kind_by_model(overrides, catalog))
+        return merge(NO_FILE, overrides, labels, kind_by_model(overrides, catalog))
     if isinstance(reference, str) and not (os.path.exists(reference) or reference.lower() in shipped()) and (
             catalog.known_model(reference)):
         raise InputError(f"{reference!r} is a model: write --model {reference}")
     stated = Document(plain(reference, "scenario"), "", {}) if isinstance(reference, Mapping) else read(find(reference))
-    return merge(stated, overrides, labels)
-
-
-def _kind_by_model(overrides: Mapping[str, object], catalog: Catalog) -> Kind | None:
-    """Return the kind of work that a model is for, where it is not a language model's."""
-    name = overrides.get("workload.model")
-    if not isinstance(name, str) or catalog.known_model(name) is not None:
-        return None
-    return "diffusion" if catalog.known_diffusion(name) is not None else None
+    document = merge(stated, overrides, labels)
+    refuse_wrong_kind(document, catalog)
+    return document
 
 
 def as_scenario(document: Document) -> AnyScenario:
@@ -121,7 +116,7 @@ def as_question(document: Document) -> AnyQuestion:
     kind = kind_of(document)
     if kind == "portfolio":
         return validate(document, Portfolio)
-    _of_one_kind(document, kind)
+    refuse_other_kinds(document, kind)
     if kind == "diffusion":
         return validate(document, DiffusionScenario)
     return validate(document, ServingScenario) if kind == "serving" else validate(document, Scenario)
@@ -152,49 +147,15 @@ def find(reference: str) -> Path:
     raise UnknownName("scenario (no such file, and none shipped)", reference, shipped())
 
 
-def kind_of(document: Document) -> Kind:
-    """Return what a scenario asks for; training where it does not say. Raises InputError for another kind."""
-    data = document.data if isinstance(document.data, dict) else {}
-    if "jobs" in data:
-        return "portfolio"
-    if "workloads" in data:
-        return "serving"
-    work = data.get("workload")
-    kind = work.get("kind", "training") if isinstance(work, dict) else "training"
-    for known in _WORK:
-        if kind == known:
-            return known
-    raise document.error(("workload", "kind"), f"expected {' or '.join(map(repr, _WORK))}, got {kind!r}")
-
-
 def thousands(document: Document) -> Iterator[Default]:
     """Yield the lengths written in thousands (8k) that a power of two may be meant by, with what they are."""
-    for _, work in _workloads(document.data):
+    for _, work in workloads_in(document.data):
         for key in ("sequence_length", "max_model_len"):
             match = _THOUSANDS.fullmatch(trimmed(text, key)) if isinstance(text := work.get(key), str) else None
             count = int(match["count"]) if match else 0
             if count.bit_count() == 1:
                 yield Default(name=key, value=f"{count}000 tokens",
                               why=f"{text} is in thousands: write {count * 1024} for {count} x 1,024")
-
-
-def _of_one_kind(document: Document, kind: Kind) -> None:
-    """Refuse what only other kinds of workload have."""
-    for at, work in _workloads(document.data):
-        for key in work:
-            others = [_NOUN[other] for other, model in _WORK.items() if key in model.model_fields]
-            if others and key not in _WORK[kind].model_fields:
-                raise document.error((*at, key), f"applies to {' or '.join(others)}; this scenario is {_NOUN[kind]}")
-
-
-def _workloads(data: object) -> Iterator[tuple[tuple[Hashable, ...], dict[Hashable, object]]]:
-    """Yield every block of a workload with its path."""
-    blocks = data if isinstance(data, dict) else {}
-    several = blocks.get("workloads")
-    listed = enumerate(several if isinstance(several, list) else [])
-    for at, work in [(("workload",), blocks.get("workload")), *((("workloads", i), work) for i, work in listed)]:
-        if isinstance(work, dict):
-            yield at, work
 
 
 def paths(model: type[Frozen] | None = None) -> Iterator[tuple[str, bool]]:

@@ -13,7 +13,6 @@ from planner.errors import InputError, Unsupported
 from planner.scenario.dataset import in_tokens
 from planner.scenario.default import Default, Defaults
 from planner.scenario.demand import Arrivals
-from planner.scenario.diffusion import DiffusionScenario, DiffusionTraining, Resolution
 from planner.scenario.files import existing_file
 from planner.scenario.limits import Hardware, Limits, Sourcing
 from planner.scenario.pool import ANY, named, pool, text
@@ -201,32 +200,7 @@ def resolve_serving(scenario: ServingScenario, catalog: Catalog, document: Docum
     return scenario.model_copy(update={**services, **update}), defaults
 
 
-def resolve_diffusion(scenario: DiffusionScenario, catalog: Catalog, document: Document = NO_FILE
-                      ) -> tuple[DiffusionScenario, Defaults]:
-    """Return the same for a diffusion model. Raises InputError."""
-    work, defaults = _diffusion(scenario.workload, catalog, document)
-    if work.total_steps is None:
-        raise document.error(("workload",), "how long? give steps, or samples and epochs; planner estimate needs none")
-    supply = pool(scenario.hardware, scenario.sourcing, scenario.limits, catalog, document, defaults)
-    return scenario.model_copy(update={"workload": work, **supply}), defaults
-
-
-def _diffusion(work: DiffusionTraining, catalog: Catalog, document: Document) -> tuple[DiffusionTraining, Defaults]:
-    with named(document, "workload", "model"):
-        model = catalog.diffusion(work.model)
-    if model.media == "image" and (work.frames or 1) > 1:
-        raise document.error(("workload", "frames"), f"{model.name} makes images, which have one frame")
-    usual_of_model: dict[str, object] = {
-        "resolution": work.resolution or Resolution(model.resolution), "frames": work.frames or model.frames}
-    shown = {**{name: getattr(work, name) for name in ("method", "quantization", "optimizer", "latents", "batch")},
-             **usual_of_model}
-    defaults = [Default(name=name, value=str(value) if name == "resolution" else text(value),
-                        why="what the model was made for" if name in usual_of_model else "the default")
-                for name, value in shown.items() if name not in work.model_fields_set]
-    return work.model_copy(update={"model": model.name, **usual_of_model}), defaults
-
-
-def resolve_work(scenario: AnyScenario, catalog: Catalog, document: Document = NO_FILE) -> AnyScenario:
+def resolve_work(scenario: Scenario | ServingScenario, catalog: Catalog, document: Document = NO_FILE) -> AnyScenario:
     """Return a question of one piece of work with the catalog's names; what training leaves open stays open.
 
     Raises InputError where several services or models are asked about.
@@ -236,8 +210,6 @@ def resolve_work(scenario: AnyScenario, catalog: Catalog, document: Document = N
             raise document.error(("workloads",), "one service at a time is estimated, and the scenario has several")
         service, _ = resolve_service(scenario.workload, catalog, document)
         return scenario.model_copy(update={"workload": service})
-    if isinstance(scenario, DiffusionScenario):
-        return scenario.model_copy(update={"workload": _diffusion(scenario.workload, catalog, document)[0]})
     work, _ = in_tokens(scenario.workload, catalog.recipes, document)
     if len(work.models) > 1:
         raise document.error(("workload", "model"), f"one model at a time is estimated, got {', '.join(work.models)}")

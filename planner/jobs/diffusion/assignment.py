@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from planner.answer.assignment import DiffusionAssignment
 from planner.answer.bought import bought_of
@@ -10,10 +10,11 @@ from planner.answer.breakdown import Evidence, Fits, Memory, MemoryComponents, T
 from planner.answer.layout import Layout, Offload
 from planner.catalog.diffusion_law import DiffusionLaw, Residue
 from planner.jobs.columns import Run
-from planner.jobs.diffusion.options import RECOMPUTED, Option, quantile
+from planner.jobs.diffusion.options import Option, quantile
 from planner.jobs.quanta import offered, used_by
 from planner.layouts.candidate import Candidate
 from planner.physics.diffusion.shape import forward_flops
+from planner.physics.diffusion.step import Split
 from planner.scenario.diffusion import DiffusionTraining, Resolution
 from planner.solver.quantize import DURATION_QUANTUM, PRICE_QUANTUM
 from planner.units import DAY
@@ -39,8 +40,8 @@ def assignment_of(name: str, work: DiffusionTraining, option: Option, candidate:
         "gpu": candidate.gpu.name, "nodes": nodes, "gpus": option.gpus, "stack": law.stack,
         "layout": Layout(tp=1, pp=1, vpp=1, cp=1, ep=1, dp=split.copies, shard=split.shard,
                          zero=3 if split.shard > 1 else 0, micro_batch=split.micro_batch,
-                         micro_batches=split.micro_batches, recompute=next(
-                             name for name, share in RECOMPUTED.items() if share == split.recomputed), precision="bf16",
+                         micro_batches=split.micro_batches, recompute=_called(split),
+                         precision="bf16" if "bf16" in candidate.gpu.peak else "fp16",
                          offload=Offload(optimizer=split.states_out, parameters=split.swapped,
                                          to="host" if split.states_out or split.swapped else "none")),
         "memory": _memory(option, candidate, law, confidence),
@@ -63,6 +64,11 @@ def assignment_of(name: str, work: DiffusionTraining, option: Option, candidate:
         cost_usd=used_by(run)["budget"], energy_kwh=column.energy_wh / 1000,
         purchase=bought_of(offer.estate, column.rented_nodes, column.gpus, goodput) if offer.estate else None,
         duration_interval90_days=(days * low, days * high))
+
+
+def _called(split: Split) -> Literal["none", "mixed", "full"]:
+    """Return what recompute of some of the blocks is called."""
+    return "none" if not split.recomputed else "full" if split.recomputed == 1 else "mixed"
 
 
 def _evidence(residue: Residue, *, likely: bool) -> Evidence:

@@ -12,14 +12,14 @@ import numpy as np
 from planner.answer.assignment import Alternative, Assignment, alternative
 from planner.answer.schema import Infeasible, Search
 from planner.catalog.load import Catalog
-from planner.errors import InputError, MissingFact
+from planner.errors import MissingFact
 from planner.jobs.columns import Columns, Processed, Run
 from planner.jobs.diffusion.assignment import assignment_of, verdict
+from planner.jobs.diffusion.lacking import leaner, short_of
 from planner.jobs.diffusion.options import AXES, RECOMPUTED, Option, option, quantile, smallest, splits, tunings
-from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Picked, Replaying, Short, Terms
+from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Leaner, Picked, Replaying, Short, Terms
 from planner.jobs.quanta import offered, quanta, used_by
 from planner.money.goodput import goodput, spare_nodes
-from planner.money.rent import usual_candidate
 from planner.scenario.default import Defaults
 from planner.scenario.diffusion import DiffusionTraining
 from planner.scenario.limits import Objective
@@ -27,7 +27,7 @@ from planner.scenario.workload import Batch
 from planner.solver.column import Column
 from planner.solver.quantize import duration_use
 from planner.solver.settings import UNLIMITED, Effort
-from planner.units import HOUR, show_bytes, show_more
+from planner.units import HOUR, show_more
 
 MOST_NODES = 64
 """Nodes that share one batch at most."""
@@ -190,26 +190,10 @@ class DiffusionJob:
     def short(self, columns: Columns) -> Short:
         """Return what lacks memory, and the nearest miss."""
         assert isinstance(columns, Ways)
-        way = columns.nearest
-        if columns.made or way is None:
+        if columns.made or columns.nearest is None:
             return Short("those that fit keep no other limit")
-        candidate = self.terms.market.candidates[way.candidate]
-        needs, has = self._sure(way), candidate.gpu.usable_memory
-        said = (f"at {self.asked.batch} a step of {self.asked.resolution}"
-                + (f" x {self.asked.frames} frames" if (self.asked.frames or 1) > 1 else ""))
-        return Short(f"no way to train {self.asked.model} {said} fits, with full recompute and every block swapped",
-                     f"{candidate.node.name} needs {show_bytes(needs)} of {show_bytes(has)} per GPU, "
-                     f"{show_bytes(max(0.0, needs - has))} too much; {self._helps()}", max(0.0, needs - has),
-                     max(0.0, way.host - candidate.node.cpu.memory))
-
-    def _helps(self) -> str:
-        """Return what makes a denoiser smaller."""
-        if self.asked.method == "full":
-            return "method lora, or optimizer adamw-8bit, takes less"
-        smaller = [] if {"int8", "nf4"} & {*self.asked.quantization} else ["quantization int8 or nf4"]
-        if self.asked.latents == "online":
-            smaller.append("latents cached")
-        return f"{', '.join([*smaller, 'a smaller resolution, batch or number of frames'])} takes less"
+        way = columns.nearest
+        return short_of(self.asked, way, self.terms.market.candidates[way.candidate], self._sure(way))
 
     @property
     def axes(self) -> Collection[str]:
@@ -290,6 +274,11 @@ class DiffusionJob:
         return [gpus for gpus in range(1, most + 1) if self.asked.batch % gpus == 0]
 
     @property
+    def leaner(self) -> Iterator[Leaner]:
+        """Smaller formats, sizes, clips and batches."""
+        return leaner(self.asked)
+
+    @property
     def batch(self) -> Batch | None:
         """The samples of a step."""
         return Batch(self.asked.batch)
@@ -298,25 +287,3 @@ class DiffusionJob:
         """Return a run beside the best one."""
         (made,) = self.assignments(columns, [run])
         return alternative(made, f"{made.gpus} {made.gpu} against {best.gpus} {best.gpu}")
-
-
-def estimate_diffusion(work: DiffusionTraining, catalog: Catalog, node: str, gpus: int | None,
-                       layout: Mapping[str, str], confidence: float) -> tuple[Assignment, tuple[str, ...]]:
-    """Return the fastest way that fits a node type, or what comes nearest, and how it was chosen. Raises InputError."""
-    candidate, law = usual_candidate(catalog.node(node), catalog), catalog.diffusion_law
-    most = gpus or max(count for count in range(1, candidate.node.gpus + 1) if work.batch % count == 0)
-    (tuning,) = tunings(work, catalog)
-    ways = [option(catalog, (candidate,), 0, tuning, split)
-            for split in splits(work.batch, most, layout, full=not tuning.rank)]
-    if not ways:
-        raise InputError(f"a batch of {work.batch} is not divided over {most} GPUs"
-                         + (f" with {', '.join(f'{key}={value}' for key, value in layout.items())}" if layout else ""))
-    name = f"{work.model} {work.method}, {work.batch} of {work.resolution}"
-    fitting = [way for way in ways if verdict(way, candidate, law, confidence) == "fits"]
-    way = min(fitting, key=lambda each: each.rank) if fitting else smallest(ways)
-    made = assignment_of(name, work, way, candidate, law, confidence)
-    if len(ways) == 1:
-        return made, ()
-    if fitting:
-        return made, (f"Chosen: the fastest of the {len(fitting)} ways that fit, of {len(ways)}",)
-    return made, (f"Of {len(ways)} ways none fits: this one takes least memory",)

@@ -128,7 +128,8 @@ def option(catalog: Catalog, candidates: tuple[Candidate, ...], at: int, tuning:
     """Return one way on one candidate. Raises MissingFact for a GPU without a rate in 16 bits."""
     candidate, law = candidates[at], catalog.diffusion_law
     rates = catalog.rates(candidate.gpu.architecture)
-    parts, spent = memory(tuning, split, law), step_seconds(tuning, split, law, candidate.gpu, rates)
+    parts, spent = memory(tuning, split, law), step_seconds(
+        tuning, split, law, candidate.gpu, rates, catalog.kernels.attention_backward_flops)
     count, base = trained(tuning), law.bases[tuning.base]
     weights = tuning.model.denoiser.parameters * (base.weight if tuning.rank else 2.0)
     ones = np.ones(1, np.int64)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from planner.catalog.diffusion import DenoiserBlock, Diffusion
 
-KERNEL = 9
-"""Taps of a 3 x 3 convolution."""
+KERNEL = 3
+"""Taps of a side of a convolution."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ def token_weights(block: DenoiserBlock) -> int:
     """Return the weights that one token meets in one block, keys and values of cross attention left out."""
     if block.inputs is not None:
         width, shortcut = block.width, block.inputs * block.width if block.inputs != block.width else 0
-        return KERNEL * (block.inputs + width) * width + shortcut
+        return KERNEL**2 * (block.inputs + width) * width + shortcut
     kv = block.kv or block.inner
     attention = 2 * block.width * (block.inner + kv)
     crossing = 2 * block.width * block.width if block.cross else 0

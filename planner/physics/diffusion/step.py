@@ -18,12 +18,8 @@ from planner.physics.diffusion.shape import (
     tokens_of,
 )
 
-MIB = 2.0**20
-
 STORED = 2.0
 """Bytes of an activation, and of a weight that nothing quantizes."""
-ATTENTION_BACKWARD = 2.5
-"""FLOPs of fused attention backward over forward: five products for two."""
 GATHERED = 2
 """Blocks whose shards are gathered at once: the one at work and the next."""
 
@@ -95,8 +91,8 @@ def memory(tuning: Tuning, split: Split, law: DiffusionLaw) -> dict[str, float]:
              "optimizer": count * law.optimizers[tuning.optimizer] * (1 - split.states_out) / split.shard,
              "activations": _activations(tuning, split, law, base) * batch + _copies(tuning, split, base),
              "communication_buffers": gathered + (2 * count * state if split.copies > split.shard else 0.0)}
-    allocated = sum(parts.values()) + law.fixed * MIB
-    parts["framework"] = law.fixed * MIB + law.wasted * allocated + law.context * MIB
+    allocated = sum(parts.values()) + law.fixed
+    parts["framework"] = law.fixed + law.wasted * allocated + law.context
     return parts
 
 
@@ -129,12 +125,15 @@ def _copies(tuning: Tuning, split: Split, base: StoredBase) -> float:
 def allocated(tuning: Tuning, split: Split, law: DiffusionLaw) -> float:
     """Return PyTorch's peak of allocated bytes."""
     whole = sum(memory(tuning, split, law).values())
-    return (whole - law.context * MIB) / (1 + law.wasted)
+    return (whole - law.context) / (1 + law.wasted)
 
 
-def step_seconds(tuning: Tuning, split: Split, law: DiffusionLaw, gpu: Gpu, rates: ArchitectureRates
-                 ) -> dict[str, float]:
-    """Return the seconds of a step by component; what copies exchange is not among them. Raises MissingFact."""
+def step_seconds(tuning: Tuning, split: Split, law: DiffusionLaw, gpu: Gpu, rates: ArchitectureRates,
+                 attention_backward: float) -> dict[str, float]:
+    """Return the seconds of a step by component; what copies exchange is not among them. Raises MissingFact.
+
+    attention_backward: FLOPs of attention backward over forward.
+    """
     peak = gpu.peak.get("bf16") or gpu.peak.get("fp16")
     share = gpu.gemm_efficiency.get("bf16") or rates.gemm.get("bf16") or rates.gemm.get("fp16")
     if peak is None or share is None:
@@ -147,7 +146,7 @@ def step_seconds(tuning: Tuning, split: Split, law: DiffusionLaw, gpu: Gpu, rate
     traffic = moved / (gpu.memory_bandwidth * rates.memory)
     forward = products / multiply + scores / attend + traffic / 3
     backward = ((1 if tuning.rank else 2) * products / multiply
-                + ATTENTION_BACKWARD * scores / (attend * rates.attention_backward) + traffic * 2 / 3)
+                + attention_backward * scores / (attend * rates.attention_backward) + traffic * 2 / 3)
     again = split.recomputed * forward
     launched = split.micro_batches * sum(block.count for block in blocks) * (
         law.host_block + law.bases[tuning.base].launch)
