@@ -36,7 +36,8 @@ LOADS: dict[str, dict[str, Any]] = {"rate": {"rate": 5}, "concurrency": {"concur
                                      "users": {"users": 16}}
 OTHER_DIFFUSION: dict[str, Any] = {
     "model": "sd3.5-medium", "method": "full", "resolution": "512x768", "frames": 2, "batch": 2, "steps": 50,
-    "samples": 90, "epochs": 2, "lora_rank": 64, "quantization": "nf4", "optimizer": "prodigy", "latents": "online", "ema": True,
+    "samples": 90, "epochs": 2, "lora_rank": 64, "quantization": "nf4", "optimizer": "prodigy",
+    "latents": "online", "ema": True,
     "confidence": 0.6, "gpus": 2}
 CHOOSING = ("on", "provider", "region", "terms", "price_age", "deadline", "budget", "max_gpus", "max_nodes",
             "max_power", "objective", "one_provider", "homogeneous", "own", "robust")
