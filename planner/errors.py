@@ -59,10 +59,14 @@ def _restored(kind: type[PlannerError], args: tuple[Any, ...]) -> PlannerError:
 
 
 class InputError(PlannerError):
-    """The input is wrong. The message says where, what was found and what was expected."""
+    """The input is wrong. The message says where, what was found and what was expected.
 
-    def __init__(self, problem: str, *, file: str | None = None, line: int | None = None) -> None:
-        self.problem, self.file, self.line = problem, file, line
+    `key` is the dotted path of the value in the question, where it is one.
+    """
+
+    def __init__(self, problem: str, *, file: str | None = None, line: int | None = None, key: str | None = None
+                 ) -> None:
+        self.problem, self.file, self.line, self.key = problem, file, line, key
         where = f"{file}:{line}: " if file and line else f"{file}: " if file else ""
         super().__init__(where + problem)
 

@@ -1,10 +1,13 @@
-"""What becomes of processes: their children, and whether they are gone."""
+"""Processes of tests: what they share, their children, and whether they are gone."""
 
 from __future__ import annotations
 
 import os
 import time
 from collections.abc import Iterable
+
+ANSWERS = "PLANNER_TESTS_ANSWERS"
+"""The variable that names the folder of the plans that processes of a test run share."""
 
 
 def _state(pid: int) -> tuple[str, int] | None:

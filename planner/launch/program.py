@@ -10,8 +10,8 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-VARIABLES = "variables.sh"
-"""The file with every variable; every script reads it."""
+VARIABLES, INSTALL = "variables.sh", "install.sh"
+"""The file with every variable, which every script reads; and the script that installs what the plan needs."""
 PORT = 29500
 """On which the processes of a job meet, as torchrun has it."""
 
@@ -82,7 +82,9 @@ class Program:
     resource: str = "nvidia.com/gpu"
     """What Kubernetes calls its GPUs."""
     install: tuple[str, ...] = ()
-    """What installs what its target does not: a router."""
+    """Lines of a shell that install what it needs beside its target: a router, a tokenizer."""
+    prepare: str = ""
+    """Script that a new machine or container runs first; empty where the image has everything."""
     feedback: str = ""
     """The log of a run that `planner validate` reads."""
 

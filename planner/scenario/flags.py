@@ -68,6 +68,8 @@ TABLE: dict[str, Flag] = {
           optimizer_in_backward=Flag("", "Step during backward, freeing each gradient at once.", switch=True),
           loss=Flag("", "Kernel of the cross entropy. Default: the stack's.", choices=get_args(Loss)),
           lora_rank=Flag("", "Rank of adapters, trained or served. Default: 16.", "N"),
+          lora_targets=Flag("", "What has adapters: attention, mlp, experts, embeddings, or modules such as q_proj. "
+                            "Default: every product.", "NAME,..", many=True),
           adapters=Flag("", "LoRA adapters that each replica serves at once, beside the model.", "N"),
           trained_layers=Flag("", "Train only the last N layers and the head. Default: all.", "N"),
           resolution=Flag("", "Of a diffusion model: width and height in pixels, 1024x1024. Default: by model.", "WxH"),
@@ -137,7 +139,8 @@ TABLE: dict[str, Flag] = {
 _ALSO = {
     "seq-len": "context context-length context-window max-length max-seq-length max-seq-len seq-length cutoff-len "
                "sequence-len block-size", "rate": "qps rps requests-per-second request-rate",
-    "on": "hardware gpu gpu-type node", "lora-rank": "rank lora-r", "quantization": "quant quantize",
+    "on": "hardware gpu gpu-type node", "lora-rank": "rank lora-r",
+    "lora-targets": "lora-target lora-target-modules target-modules", "quantization": "quant quantize",
     "precision": "dtype", "objective": "minimize optimize goal", "provider": "cloud providers vendor",
     "region": "regions location zone",
     "input": "input-tokens input-len input-length prompt prompt-tokens prompt-length",

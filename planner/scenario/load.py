@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args, get_origin
+from typing import get_args, get_origin
 
 from planner.catalog.load import Catalog, data_root
 from planner.errors import InputError, UnknownName, Unsupported
@@ -32,12 +32,14 @@ from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario, on
 from planner.scenario.words import BLOCKS, in_our_words
 from planner.scenario.workload import EVERY
 from planner.units import trimmed
-from planner.yaml_io import Document, Frozen, dump, read, validate
+from planner.yaml_io import Document, Frozen, read, validate
 
-Reference = str | Mapping[str, object] | None
-"""A file or the name of a shipped scenario, what a file holds, or nothing where values alone ask."""
+Reference = str | Mapping[str, object] | Document | None
+"""A file or the name of a shipped scenario, what a file holds (as data, or as it was read), or nothing where values
+alone ask."""
 _THOUSANDS = re.compile(r"(?P<count>\d{1,6}) ?k(?: ?tok(?:en)?s?)?", re.IGNORECASE | re.ASCII)
-_OPEN = {"kind", "method", "sequence_length", "precision", "stack", "optimizer", "lora_rank"}
+_OPEN = {"kind", "method", "sequence_length", "precision", "stack", "optimizer", "lora_rank",
+         "lora_targets"}
 """Keys of a training job that say neither what is trained nor for how long."""
 
 
@@ -100,10 +102,15 @@ def _document(reference: Reference, overrides: Mapping[str, object], labels: Map
     if isinstance(reference, str) and not (os.path.exists(reference) or reference.lower() in shipped()) and (
             catalog.known_model(reference)):
         raise InputError(f"{reference!r} is a model: write --model {reference}")
-    stated = Document(plain(reference, "scenario"), "", {}) if isinstance(reference, Mapping) else read(find(reference))
-    document = merge(stated, overrides, labels)
+    document = merge(_read(reference), overrides, labels)
     refuse_wrong_kind(document, catalog)
     return document
+
+
+def _read(reference: str | Mapping[str, object] | Document) -> Document:
+    if isinstance(reference, Document):
+        return reference
+    return Document(plain(reference, "scenario"), "", {}) if isinstance(reference, Mapping) else read(find(reference))
 
 
 def as_scenario(document: Document) -> AnyScenario:
@@ -170,7 +177,7 @@ def paths_of(reference: Reference) -> dict[str, bool]:
     """Return the dotted paths of the values that a question has; of a job of many `jobs.NAME.deadline`."""
     if reference is None:
         return dict(paths())
-    return _paths_in(plain(reference, "scenario") if isinstance(reference, Mapping) else read(find(reference)).data)
+    return _paths_in(_read(reference).data)
 
 
 def _paths_in(data: object) -> dict[str, bool]:
@@ -274,17 +281,3 @@ def _put(data: object, path: Sequence[Hashable], value: object) -> object:
         return data
     inner = data or {}
     return {**inner, path[0]: _put(inner.get(path[0]), path[1:], value)}
-
-
-def to_yaml(scenario: AnyQuestion) -> str:
-    """Return `scenario` as a file that reads back to the same scenario; what is open or empty is left out."""
-    return dump(_stated(scenario.model_dump(mode="json", exclude_none=True, by_alias=True,
-                                            exclude_unset=isinstance(scenario, Portfolio))))
-
-
-def _stated(data: Any) -> Any:  # noqa: ANN401 - what a file holds
-    if isinstance(data, list):
-        return [_stated(value) for value in data]
-    if not isinstance(data, dict):
-        return data
-    return {key: _stated(value) for key, value in data.items() if value not in ({}, [])}

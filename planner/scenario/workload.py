@@ -17,6 +17,7 @@ from pydantic import (
 
 from planner.catalog.hardware import Precision
 from planner.catalog.stack import Method
+from planner.scenario.targets import Targets
 from planner.scenario.unmodeled import modeled_method
 from planner.units import Tokens, parse, parse_count, trimmed
 from planner.units.reading import DOCUMENTS, EPOCHS, SEQUENCES
@@ -155,8 +156,9 @@ class Training(Frozen):
     packing: bool | None = None
     """Whether sequences are filled with several samples; none pads them to the longest length that is known."""
     lora_rank: int = Field(default=16, gt=0, le=4096)
-    """Rank of the adapters on every product, for the methods lora and qlora."""
-
+    """Rank of the adapters, for the methods lora and qlora."""
+    lora_targets: Targets = ()
+    """What has adapters: attention, mlp, experts, embeddings, or modules by name (q_proj); none means every product."""
     trained_layers: int | None = Field(default=None, gt=0, le=10**6)
     """Train only this many of the last layers, and the head; needs a layout without a pipeline."""
 
@@ -209,7 +211,9 @@ class Training(Frozen):
         return self
 
     @model_validator(mode="after")
-    def _adapters_freeze_everything(self) -> Training:
+    def _adapters_are_of_their_methods(self) -> Training:
+        if self.lora_targets and self.method in ("pretrain", "full", "inference"):
+            raise ValueError(f"lora_targets applies to methods lora and qlora, but this is {self.method}")
         if self.trained_layers is not None and self.method not in (None, "pretrain", "full"):
             raise ValueError(f"trained_layers is for methods pretrain and full; {self.method} freezes every layer")
         return self

@@ -52,7 +52,7 @@ def test_help_is_quick_because_little_is_imported_at_all():
     assert "click" in imported
     assert {name for name in imported if name.partition(".")[0] == "planner"} == {
         "planner", "planner.cli", "planner.cli.main", "planner.cli.printing", "planner.errors", "planner.process",
-        "planner.process.interrupts", "planner.text_io", "planner.version"}
+        "planner.process.interrupts", "planner.process.version", "planner.text_io"}
     assert len(imported) < 150
 
 

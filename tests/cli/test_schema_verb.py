@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from planner.answer.schema import to_json
-from planner.cli.schema import DOCUMENTS, schema_of
+from planner.api.described import DOCUMENTS, schema_of
 from tests.answer.example_plan import example_plan
 
 

@@ -6,7 +6,7 @@ from planner.answer.assignment import Assignment
 from planner.errors import Unsupported
 from planner.launch.place import Place
 from planner.launch.places.kubernetes import SERVES, label
-from planner.launch.program import PORT, Job, Program
+from planner.launch.program import INSTALL, PORT, Job, Program
 from planner.launch.replicas import NODE, node_script, placed_on_nodes
 from planner.yaml_io import dump
 
@@ -49,8 +49,8 @@ def job(program: Program, assignment: Assignment) -> Job:
         resources["ports"] = [port]
     task: dict[str, object] = {"name": label(assignment.workload), "num_nodes": nodes, "resources": resources,
                                "workdir": ".", "secrets": {"HF_TOKEN": None}}
-    if program.install:
-        task["setup"] = "\n".join(program.install) + "\n"
+    if program.prepare or not program.image:
+        task["setup"] = f"bash {INSTALL}\n"
     task["run"] = "\n".join(run) + "\n"
     files[TASK] = dump(task)
     return Job(files, f'HF_TOKEN="${{HF_TOKEN:-}}" sky launch -c {task["name"]} --secret HF_TOKEN {TASK}', notes=(

@@ -1,0 +1,147 @@
+"""Questions answered in a process of their own: what --json of the command prints, and the same as a part of a page."""
+
+from __future__ import annotations
+
+import os
+import resource
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from planner.answer.comparison import Comparison
+from planner.answer.explanation import Explanation
+from planner.answer.schema import Plan, to_json
+from planner.api import functions
+from planner.ask.account import Interrupted
+from planner.catalog.load import Catalog
+from planner.errors import (
+    EXIT_BUG,
+    EXIT_INFEASIBLE,
+    EXIT_INPUT,
+    EXIT_INTERRUPTED,
+    EXIT_OK,
+    EXIT_STOPPED,
+    PlannerError,
+    UnknownName,
+)
+from planner.process.news import report_on
+from planner.scenario.flags import FLAGS, NAMES
+from planner.web.limits import MOST_MEMORY
+from planner.web.question import OPTIONS, Question
+from planner.web.shown import shown, shown_estimate
+
+EXIT_CODES = {"optimal": EXIT_OK, "feasible": EXIT_STOPPED, "undecided": EXIT_STOPPED, "infeasible": EXIT_INFEASIBLE}
+Folders = tuple[Path, ...]
+_FIELDS = {*NAMES, *(name for names in OPTIONS.values() for name in names)}
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why there is no answer: the message of the command line, and where in the question its cause stands."""
+
+    message: str
+    exit_code: int = EXIT_INPUT
+    field: str | None = None
+    key: str | None = None
+    file: str | None = None
+    line: int | None = None
+
+    def data(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return {"error": {"message": self.message, "field": self.field, "key": self.key, "file": self.file,
+                          "line": self.line, "exit_code": self.exit_code}}
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """An answer: its JSON, to the byte what --json prints, and the exit code that goes with it."""
+
+    text: str
+    exit_code: int
+    page: str = ""
+    """The same as a part of a page; of an estimate only where a page asks."""
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the search was let come to its end."""
+        return self.exit_code != EXIT_INTERRUPTED
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """An answer as a file to download."""
+
+    name: str
+    kind: str
+    """Its media type."""
+    content: bytes
+
+
+def prepare(folders: Folders, behind: int) -> str:
+    """Make this process ready for questions, and give way to others by `behind`; return the catalog's digest."""
+    os.nice(behind)
+    _, most = resource.getrlimit(resource.RLIMIT_DATA)
+    limit = MOST_MEMORY if most == resource.RLIM_INFINITY else min(most, MOST_MEMORY)
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, most))
+    return open_catalog(folders).digest
+
+
+@cache
+def open_catalog(folders: Folders) -> Catalog:
+    """Return the catalog of this process."""
+    return Catalog(folders)
+
+
+def answer(question: Question, folders: Folders) -> Answered | Refusal:
+    """Return the answer to a question, or why there is none; what else is raised is a bug."""
+    report_on()
+    try:
+        return _answered(question, open_catalog(folders))
+    except PlannerError as error:
+        return refusal(error, question)
+    except MemoryError:
+        return Refusal(f"the search needs more than {MOST_MEMORY >> 30} GiB, the limit of this server: ask for less, "
+                       "or use the command line", EXIT_STOPPED)
+    except KeyboardInterrupt:
+        return Refusal("canceled before there was an answer", EXIT_INTERRUPTED)
+
+
+def _answered(question: Question, catalog: Catalog) -> Answered:
+    if question.verb == "estimate":
+        asking = functions.estimate_asked(question.reference, catalogs=catalog, **question.values)
+        estimated = asking.answer()
+        page = shown_estimate(question, asking, estimated) if question.paged else ""
+        return Answered(f"{to_json(estimated.assignment)}\n", EXIT_OK, page)
+    made, code = _searched(question, catalog)
+    return Answered(f"{to_json(made)}\n", code, shown(made, question, catalog) if question.paged else "")
+
+
+def _searched(question: Question, catalog: Catalog) -> tuple[Plan | Comparison | Explanation, int]:
+    """Return an answer, and the exit code of the command."""
+    try:
+        made = getattr(functions, question.verb)(question.reference, catalogs=catalog, **question.values)
+    except Interrupted as stopped:
+        return stopped.plan, EXIT_INTERRUPTED
+    assert isinstance(made, Plan | Comparison | Explanation)
+    if isinstance(made, Plan) and made.objective.is_load and made.objective.by_replay and made.objective.by_replay.met:
+        return made, EXIT_OK
+    statuses = {row.status for row in made.rows} if isinstance(made, Comparison) else {made.status}
+    return made, next((EXIT_CODES[status] for status in ("undecided", "feasible", "optimal") if status in statuses),
+                      EXIT_INFEASIBLE)
+
+
+def refusal(error: PlannerError, question: Question | None = None) -> Refusal:
+    """Return an error with the field of the question that caused it: by its key, its name in front, or its value."""
+    key, said = getattr(error, "key", None), str(error).partition(":")[0].strip()
+    name = error.name if isinstance(error, UnknownName) else None
+    fields: list[str] = [field for field, value in (question.values if question else {}).items() if value == name]
+    fields += [field for field in (said, key or "") if field in _FIELDS]
+    fields += [field for field, path in FLAGS.items() if key is not None and f"{key}.".startswith(f"{path}.")]
+    return Refusal(str(error), error.exit_code, next(iter(fields), None), key, getattr(error, "file", None),
+                   getattr(error, "line", None))
+
+
+def bug(error: BaseException) -> Refusal:
+    """Return what to say of an error that nobody foresaw."""
+    return Refusal(f"this is a bug in planner: {type(error).__name__}: {error}", EXIT_BUG)
