@@ -20,8 +20,8 @@ from planner.jobs.kinds import asks_for_load, asks_what_holds, at_one, question_
 from planner.jobs.settle import Settled, settle
 from planner.jobs.solved import ResolvedScenario, effort_of, solve_lifted
 from planner.scenario.default import Default
+from planner.scenario.model_notes import text_notes
 from planner.scenario.portfolio import AnyQuestion, Portfolio
-from planner.scenario.resolve import text_notes
 from planner.simulate.reading import read_trace
 from planner.units import show_seconds
 

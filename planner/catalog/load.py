@@ -27,6 +27,7 @@ from planner.catalog.parts import Part
 from planner.catalog.price import PriceList, Purchase, Site
 from planner.catalog.quirk import Quirks, Sources
 from planner.catalog.releases import Releases
+from planner.catalog.sized import TEMPLATE, size_of, sized
 from planner.catalog.sourced import Sourced
 from planner.catalog.speed import Speeds
 from planner.catalog.spelling import canonical, joined, only
@@ -175,8 +176,19 @@ class Catalog(Calibrated):
         return self._find("fabrics", name, Fabric, "fabric")
 
     def model(self, name: str) -> Model:
-        """Return a model by short name or Hugging Face id, in any case, organization optional."""
-        return self._find("models", name, Model, "model")
+        """Return a model by short name or Hugging Face id, in any case, organization optional; or by its size alone.
+
+        Raises UnknownName.
+        """
+        model = self.known_model(name)
+        if model is not None:
+            return model
+        size = size_of(name)
+        if size is None:
+            raise UnknownName("model", name, self._spellings("models", Model), unlike=(
+                "none of the catalog is like it: planner catalog import hf config.json -o DIR adds a model from its "
+                "Hugging Face config, and a size such as 13b stands for a dense one"))
+        return sized(name, size, self._find("models", TEMPLATE, Model, "model"))
 
     def known_model(self, name: str) -> Model | None:
         """Return a model as `model` does; none where the catalog has none of that name."""

@@ -29,7 +29,7 @@ from planner.scenario.resolve import (
 )
 from planner.scenario.resolve_diffusion import resolve_diffusion, resolved_diffusion
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario, only_training
-from planner.scenario.words import BLOCKS, in_our_words
+from planner.scenario.words import BLOCKS, LARGEST, in_our_words
 from planner.scenario.workload import EVERY
 from planner.units import trimmed
 from planner.yaml_io import Document, Frozen, read, validate
@@ -38,8 +38,7 @@ Reference = str | Mapping[str, object] | Document | None
 """A file or the name of a shipped scenario, what a file holds (as data, or as it was read), or nothing where values
 alone ask."""
 _THOUSANDS = re.compile(r"(?P<count>\d{1,6}) ?k(?: ?tok(?:en)?s?)?", re.IGNORECASE | re.ASCII)
-_OPEN = {"kind", "method", "sequence_length", "precision", "stack", "optimizer", "lora_rank",
-         "lora_targets"}
+_OPEN = {"kind", "method", "sequence_length", "precision", "stack", "optimizer", "lora_rank", "lora_targets"}
 """Keys of a training job that say neither what is trained nor for how long."""
 
 
@@ -94,14 +93,16 @@ def load_work(reference: Reference, overrides: Mapping[str, object], catalog: Ca
 
 def _document(reference: Reference, overrides: Mapping[str, object], labels: Mapping[str, str], catalog: Catalog
               ) -> Document:
-    if reference is None:
-        if not overrides:
-            raise InputError(f"nothing to plan: name a scenario (a file, or {', '.join(shipped())}), "
-                             "or give at least --model and --tokens")
-        return merge(NO_FILE, overrides, labels, kind_by_model(overrides, catalog))
+    if reference is None and not overrides:
+        raise InputError(f"nothing to plan: name a scenario (a file, or {', '.join(shipped())}), "
+                         "or give at least --model and --tokens")
     if isinstance(reference, str) and not (os.path.exists(reference) or reference.lower() in shipped()) and (
-            catalog.known_model(reference)):
-        raise InputError(f"{reference!r} is a model: write --model {reference}")
+            catalog.known_model(reference) or catalog.known_diffusion(reference)):
+        if "workload.model" in overrides:
+            raise InputError(f"{reference!r} is a model, and {labels.get('workload.model', 'model')} is given too")
+        reference, overrides = None, {"workload.model": reference, **overrides}
+    if reference is None:
+        return merge(NO_FILE, overrides, labels, kind_by_model(overrides, catalog))
     document = merge(_read(reference), overrides, labels)
     refuse_wrong_kind(document, catalog)
     return document
@@ -229,6 +230,11 @@ def merge(document: Document, overrides: Mapping[str, object], labels: Mapping[s
             data = _put(data, ["workload", "kind"], kind)
         elif _serves(overrides):
             data = _put(data, ["workload", "kind"], "serving")
+    if isinstance(data, dict) and str(data.get("objective")).lower() in LARGEST:
+        data = {key: value for key, value in data.items() if key != "objective"}
+        if not _asks_for_the_largest(data):
+            raise InputError(f"{labels.get('objective', 'objective')}: the largest model is asked by hardware and "
+                             "method alone, such as --on 8xh100 --method full: leave model, tokens and loads out")
     if many is None and _asks_for_the_largest(data):
         data = _put(data, ["workload", "model"], EVERY)
     if isinstance(data, dict) and data.get("hardware") is None:
