@@ -230,16 +230,24 @@ def merge(document: Document, overrides: Mapping[str, object], labels: Mapping[s
             data = _put(data, ["workload", "kind"], kind)
         elif _serves(overrides):
             data = _put(data, ["workload", "kind"], "serving")
-    if isinstance(data, dict) and str(data.get("objective")).lower() in LARGEST:
-        data = {key: value for key, value in data.items() if key != "objective"}
-        if not _asks_for_the_largest(data):
-            raise InputError(f"{labels.get('objective', 'objective')}: the largest model is asked by hardware and "
-                             "method alone, such as --on 8xh100 --method full: leave model, tokens and loads out")
+    data = _largest_asked(data, labels)
     if many is None and _asks_for_the_largest(data):
         data = _put(data, ["workload", "model"], EVERY)
     if isinstance(data, dict) and data.get("hardware") is None:
         data = _put(data, ["hardware", "candidates"], [ANY])
     return Document(in_our_words(_listed(data, dict(paths()) | lists)), document.file, document.lines, named)
+
+
+def _largest_asked(data: object, labels: Mapping[str, str]) -> object:
+    """Return `data` without the objective that asks for the largest model. Raises InputError beside another question.
+    """
+    if not isinstance(data, dict) or str(data.get("objective")).lower() not in LARGEST:
+        return data
+    data = {key: value for key, value in data.items() if key != "objective"}
+    if not _asks_for_the_largest(data):
+        raise InputError(f"{labels.get('objective', 'objective')}: the largest model is asked by hardware and "
+                         "method alone, such as --on 8xh100 --method full: leave model, tokens and loads out")
+    return data
 
 
 def _serves(overrides: Mapping[str, object]) -> bool:
