@@ -21,7 +21,7 @@ TRAINING: dict[str, Any] = {"tokens": "1 G", "seq_len": 512, "global_batch": 16,
 OTHER_TRAINING: dict[str, Any] = {
     "model": "qwen2.5-0.5b", "method": "lora", "tokens": "2 G", "seq_len": 1024, "global_batch": 32, "mean_length": 300,
     "stack": "deepspeed", "precision": "fp16", "optimizer": "lion", "optimizer_in_backward": True, "loss": "chunked",
-    "lora_rank": 64, "trained_layers": 2, "gpus": 1, "confidence": 0.6,
+    "lora_rank": 64, "lora_targets": "attention", "trained_layers": 2, "gpus": 1, "confidence": 0.6,
     "launchable": "unsloth", "samples": "9k", "epochs": 2, "dataset": "x.jsonl", "tokenizer": "gpt2", "packing": True}
 SERVED: dict[str, Any] = {"input": {"mean": 500, "cv": 0.5}, "output": 100}
 OTHER_SERVED: dict[str, Any] = {
@@ -67,7 +67,7 @@ def counts_or_is_refused(name: str, value: object, base: dict[str, Any], model: 
 
 @pytest.mark.parametrize("name", OTHER_TRAINING)
 def test_a_key_of_training_counts_or_is_refused(name: str) -> None:
-    refused = ("lora_rank", "samples", "epochs", "dataset", "tokenizer", "packing")
+    refused = ("lora_rank", "lora_targets", "samples", "epochs", "dataset", "tokenizer", "packing")
     expected = "refused" if name in refused else "counts"
     assert counts_or_is_refused(name, OTHER_TRAINING[name], TRAINING) == expected
 
