@@ -17,8 +17,8 @@ from planner.layouts.axes import divisors
 from planner.physics.shapes import parameters
 from planner.scenario.configs.read import NODE, Config
 from planner.scenario.load import Reference, load_work, thousands
+from planner.scenario.model_notes import text_notes, text_part
 from planner.scenario.pool import node_named
-from planner.scenario.resolve import text_notes, text_part
 from planner.scenario.scenario import AnyScenario, only_training
 
 MOST_MICRO_BATCH = 4096
@@ -102,6 +102,7 @@ def estimating(reference: Reference, overrides: Mapping[str, object], catalog: C
     Raises InputError for what is stated and does nothing to an estimate: whatever an override says so, and of a file
     what describes the work. What a file says of offers, limits, targets and the objective is there for plans.
     """
+    node, overrides = _placed(node, overrides)
     for path in overrides:
         if not path.startswith(HEARD):
             raise InputError(f"{labels.get(path, path)}: has no effect on an estimate, which is about the node and the "
@@ -130,9 +131,20 @@ def estimating(reference: Reference, overrides: Mapping[str, object], catalog: C
     for idle in idle_keys:
         if not idle.left_to_plan or idle.path in overrides:
             raise document.error(idle.path.split("."), idle.why)
-    said = text_part([catalog.model(str(scenario.workload.model))] if scenario.workload else [])
+    said = text_part([model for model in [catalog.known_model(scenario.workload.model)] if model is not None]
+                     if scenario.workload else [])
     return Estimating(scenario, catalog, node, layout, tuple(key.key for key in idle_keys), (
         *text_notes(said), *(f"{default.name} is {default.value}: {default.why}" for default in thousands(document))))
+
+
+def _placed(node: str | None, overrides: Mapping[str, object]) -> tuple[str | None, Mapping[str, object]]:
+    """Return the node type and the other values, where a plan's `on` with one name says where it is."""
+    path = "hardware.candidates"
+    said = overrides.get(path)
+    names = said.split(",") if isinstance(said, str) else said
+    if node is not None or not isinstance(names, list | tuple) or len(names) != 1:
+        return node, overrides
+    return str(names[0]), {key: value for key, value in overrides.items() if key != path}
 
 
 def _usual_node(config: Config | None, labels: Mapping[str, str]) -> str:

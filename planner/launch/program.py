@@ -44,6 +44,10 @@ class Part:
     node_gpus: int = 0
     role: str = "whole"
     """Of a replica: whole, prefill or decode; or router."""
+    options: Mapping[str, object] = field(default_factory=dict)
+    """Of the engine, by their names, for places that start it themselves."""
+    model: str = ""
+    """Variable that names its checkpoint."""
     facts: Mapping[str, object] = field(default_factory=dict)
     """What a check has to know of it: the shape of the model, the GPU."""
 

@@ -66,7 +66,7 @@ def program_of(served: Sequence[Served], table: TableOf[Served], command: Comman
             _body(one, settings, command, variable))
         parts.append(Part(name, f"{name}.sh", one.nodes, min(one.gpus, one.node.gpus), one.serving.replicas,
                           port=FIRST_PORT, node=one.placed.node, node_gpus=one.node.gpus, role=one.serving.role,
-                          facts={"model": shape_of(one), "gpu": gpu_of(one)}))
+                          options=settings, model=variable, facts={"model": shape_of(one), "gpu": gpu_of(one)}))
     apart = any(one.serving.role != "whole" for one in served)
     routed = sum(part.copies for part in parts) > 1
     if routed:

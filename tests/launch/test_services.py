@@ -125,7 +125,8 @@ def test_every_node_starts_its_replicas(made, tmp_path):
             assert "--master-addr node-a" in text
 
 
-@pytest.mark.parametrize("scheduler", [name for name in all_places() if name not in ("trainjob", "skypilot")])
+@pytest.mark.parametrize("scheduler", [name for name in all_places() if name not in (
+    "trainjob", "skypilot", "skyserve", "dynamo", "ray-serve")])
 def test_a_checkpoint_that_has_no_name_is_asked_for(scheduler, tmp_path):
     files = folder_of(serving("tp=2", gpus="2", quantization="int4"), tmp_path, scheduler)
     ran = subprocess.run(["bash", "serve.sh"], cwd=tmp_path, text=True, capture_output=True, check=False)

@@ -190,7 +190,7 @@ def estimate_training(asked: Training, catalog: Catalog, node: str, gpus: int | 
     sequence_length = asked.sequence_length or typical.sequence_length
     row, recompute_layers = parse_layout(layout, stack, gpus)
     serving = method == "inference"
-    batch = 1 if serving else _batch(asked.global_batch or typical.global_batch, row)
+    batch = 1 if serving else _batch((asked.global_batch or typical.global_batch).of(sequence_length), row)
     candidate = usual_candidate(machine, catalog)
     question = question_of(catalog, model, (candidate,), stack, sequence_length=sequence_length, global_batch=batch,
                            precisions=asked.precision, method=method, confidence=confidence, lora_rank=asked.lora_rank,
