@@ -38,7 +38,7 @@ class Percentiles(Frozen):
 class Autoscaled(Frozen):
     """GPUs that an ideal autoscaler has at work or starting, which knows the load to come; no real one has fewer."""
 
-    startup_seconds: float = Field(ge=0)
+    startup_seconds: float = Field(gt=0)
     """From the start of a replica to its first answer, paid for."""
     peak_gpus: int = Field(ge=0)
     """At most; those of the plan's fleet are fixed."""

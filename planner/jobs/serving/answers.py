@@ -45,7 +45,7 @@ def _replayed(catalog: Catalog, service: Service, candidates: Sequence[Candidate
     picks = at_load(catalog, service, candidates, picks)
     outcome, day = replay(catalog, service, candidates, picks, trace, progress=replaying.progress)
     answer = replayed(outcome, service, day)
-    if not (startup := service.asked.startup):
+    if (startup := service.asked.startup) is None:
         return answer
     if service.asked.day is not None:
         return answer.model_copy(update={"autoscaled": of_a_day(picks, len(service.asked.day), startup)})
