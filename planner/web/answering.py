@@ -30,6 +30,7 @@ from planner.errors import (
     UnknownName,
 )
 from planner.process.news import report_on
+from planner.render.sentence import largest_sentence
 from planner.scenario.flags import FLAGS, NAMES
 from planner.text_io import write_folder, write_text
 from planner.web.limits import MOST_MEMORY
@@ -147,6 +148,20 @@ def _answered(question: Question, catalog: Catalog) -> Answered:
         return Answered(f"{to_json(estimated.assignment)}\n", EXIT_OK, page)
     made, code = _searched(question, catalog)
     return Answered(f"{to_json(made)}\n", code, shown(made, question, catalog) if question.paged else "")
+
+
+def largest(question: Question, folders: Folders) -> Answered | Refusal:
+    """Return the longest sequence that fits, of a training job that does not, as a line of a page."""
+    try:
+        catalog, values = open_catalog(folders), question.values
+        if question.config is not None:
+            catalog, model = with_config(folders, question.config)
+            values = {**values, "model": model}
+        asking = functions.estimate_asked(question.reference, catalogs=catalog, **values)
+        line = largest_sentence("sequence", asking.largest("sequence"))
+    except PlannerError as error:
+        return refusal(error, question)
+    return Answered("", EXIT_OK, line)
 
 
 def _searched(question: Question, catalog: Catalog) -> tuple[Plan | Comparison | Explanation, int]:

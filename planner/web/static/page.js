@@ -200,7 +200,13 @@ async function search() {
 }
 
 // ---- tables that sort and filter ---------------------------------------------------------------------------------------
+async function fill(place) {
+  const response = await fetch(place.dataset.later).catch(() => null);
+  if (place.isConnected) place.textContent = response?.ok ? await response.text() : "";
+}
+
 function enhance(place) {
+  place.querySelectorAll("[data-later]").forEach(fill);
   for (const table of place.querySelectorAll("table.sortable")) {
     const label = document.createElement("label"), filter = document.createElement("input");
     label.append("Only rows with ", filter);
