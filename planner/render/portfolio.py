@@ -38,16 +38,17 @@ def portfolio_sentence(plan: Plan) -> str:
     return f"{'Cheapest' if plan.status == 'optimal' else 'Best found'}: {body} ({proof})"
 
 
-def show_portfolio(page: Page, plan: Plan) -> None:
-    """Print the timeline, the jobs, the supply, the months and the proof."""
+def show_portfolio(page: Page, plan: Plan, *, full: bool = False) -> None:
+    """Print the timeline, the jobs, the supply, the months and the proof; in full with the reasons of every job."""
     start, end = span(plan)
     page.heading(f"Timeline, {start:%Y-%m-%d} to {end:%Y-%m-%d}")
-    page.table((Head("pool and jobs"), Head("use")), list(_timeline(page, plan, start, end)))
+    page.table((Head("pool and jobs"), Head("use", figure=True)), list(_timeline(page, plan, start, end)))
     if plan.added is not None:
         _show_added(page, plan.added)
     page.heading("Jobs")
     page.table((Head("job"), Head("on"), Head("start", True), Head("end", True), Head("takes", True)),
                [job_row(a) for a in plan.assignments])
+    _show_why(page, plan, full=full)
     page.heading("Supply")
     page.table((Head("pool"), Head("nodes", True), Head("from", True), Head("until", True),
                 Head("USD", True)),
@@ -67,6 +68,21 @@ def show_portfolio(page: Page, plan: Plan) -> None:
                 ("columns", f"{plan.search.staged:,} layouts staged exactly; {left:,} columns were left out, evenly "
                  "between those that were offered"),
                 ("search time", show_seconds(plan.search.wall_seconds))])
+
+
+def _show_why(page: Page, plan: Plan, *, full: bool) -> None:
+    """Print what would admit jobs that are rejected or late; in full why every job is as it is."""
+    for a in {a.workload: a for a in plan.assignments}.values():
+        if a.why is None or not (full or a.status == "rejected" or a.late_days):
+            continue
+        page.heading(f"Why {a.workload} is so, with all other jobs where they are" if full else f"Why {a.workload}")
+        page.paragraph(f"  {a.why.start[0].upper()}{a.why.start[1:]}.")
+        if a.why.admits:
+            page.paragraph(f"  {'Done' if a.status == 'rejected' else 'In time'} with one of these changes:")
+            page.facts([(change.limit, f"{change.to} instead of {change.from_}") for change in a.why.admits])
+        for way in a.why.others if full else ():
+            day = f" from {way.start[:10]}" if way.start else ""
+            page.paragraph(f"  {way.pool if way.nodes is None else f'{way.nodes:,} x {way.pool}'}{day}: {way.because}")
 
 
 def _show_added(page: Page, added: Added) -> None:
@@ -134,7 +150,7 @@ def _bar(assignment: Assignment, start: datetime, seconds: float, full: str) -> 
         for cell in range(int(first), max(int(first) + 1, -(-round(then * 1000) // 1000))):
             if cell < CELLS:
                 cells[cell] = full
-    return "".join(cells).rstrip()
+    return "".join(cells)
 
 
 def job_row(a: Assignment) -> tuple[str, str, str, str, str]:

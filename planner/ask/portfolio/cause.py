@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from planner.answer.schema import Infeasible, Relaxation
+from planner.answer.relaxation import Relaxation
+from planner.answer.schema import Infeasible
 from planner.jobs.agenda import Agenda
 from planner.jobs.columns import MICRO, Columns
 from planner.scenario.moment import written
