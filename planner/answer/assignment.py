@@ -137,7 +137,7 @@ class Placement(Shown, Frozen):
     """In a portfolio: days between its deadline and its end, zero where it is in time."""
     status: Literal["planned", "rejected"] | None = Field(default=None, exclude_if=absent)
     """In a portfolio; what is rejected is shown on what it would cost least on."""
-    why: Why | None = Field(default=None, exclude_if=absent)
+    reasons: Why | None = Field(default=None, exclude_if=absent)
     """In a portfolio: why so, and not otherwise."""
 
     def headline(self) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from planner.answer.assignment import Assignment
-from planner.answer.portfolio import Added
+from planner.answer.portfolio import Added, OtherWay, Why
 from planner.answer.schema import Plan
 from planner.render.figures import percent
 from planner.render.page import Head, Page
@@ -42,7 +42,7 @@ def show_portfolio(page: Page, plan: Plan, *, full: bool = False) -> None:
     """Print the timeline, the jobs, the supply, the months and the proof; in full with the reasons of every job."""
     start, end = span(plan)
     page.heading(f"Timeline, {start:%Y-%m-%d} to {end:%Y-%m-%d}")
-    page.table((Head("pool and jobs"), Head("use", figure=True)), list(_timeline(page, plan, start, end)))
+    page.table((Head("pool and jobs"), Head("use", whole=True)), list(_timeline(page, plan, start, end)))
     if plan.added is not None:
         _show_added(page, plan.added)
     page.heading("Jobs")
@@ -72,17 +72,23 @@ def show_portfolio(page: Page, plan: Plan, *, full: bool = False) -> None:
 
 def _show_why(page: Page, plan: Plan, *, full: bool) -> None:
     """Print what would admit jobs that are rejected or late; in full why every job is as it is."""
-    for a in {a.workload: a for a in plan.assignments}.values():
-        if a.why is None or not (full or a.status == "rejected" or a.late_days):
-            continue
-        page.heading(f"Why {a.workload} is so, with all other jobs where they are" if full else f"Why {a.workload}")
-        page.paragraph(f"  {a.why.start[0].upper()}{a.why.start[1:]}.")
-        if a.why.admits:
-            page.paragraph(f"  {'Done' if a.status == 'rejected' else 'In time'} with one of these changes:")
-            page.facts([(change.limit, f"{change.to} instead of {change.from_}") for change in a.why.admits])
-        for way in a.why.others if full else ():
-            day = f" from {way.start[:10]}" if way.start else ""
-            page.paragraph(f"  {way.pool if way.nodes is None else f'{way.nodes:,} x {way.pool}'}{day}: {way.because}")
+    alike: dict[tuple[str, Why], list[str]] = {}
+    for a in plan.assignments:
+        if a.reasons is not None and (full or a.status == "rejected" or a.late_days):
+            names = alike.setdefault((a.job or "", a.reasons), [])
+            names += [a.workload] if a.workload not in names else []
+    if alike:
+        page.heading("Why so, with all other jobs where they are" if full else "Why rejected or late")
+    for (_, why), names in alike.items():
+        page.paragraph(f"{names[0]}{f' to {names[-1]}' if len(names) > 1 else ''}: {why.start}.")
+        page.facts([("enough", f"{change.limit} {change.to} instead of {change.from_}") for change in why.admits])
+        if full:
+            page.facts([(f"{way.pool if way.nodes is None else f'{way.nodes:,} x {way.pool}'}", _against(way))
+                        for way in why.others])
+
+
+def _against(way: OtherWay) -> str:
+    return f"from {way.start[:10]}: {way.because}" if way.start else way.because
 
 
 def _show_added(page: Page, added: Added) -> None:
@@ -150,7 +156,7 @@ def _bar(assignment: Assignment, start: datetime, seconds: float, full: str) -> 
         for cell in range(int(first), max(int(first) + 1, -(-round(then * 1000) // 1000))):
             if cell < CELLS:
                 cells[cell] = full
-    return "".join(cells)
+    return "".join(cells).rstrip()
 
 
 def job_row(a: Assignment) -> tuple[str, str, str, str, str]:

@@ -50,7 +50,7 @@ def _said(agenda: Agenda, rest: Rest, name: str, lack: int, at: int, pool: int, 
         waits = [other for other in (task.after if name == AFTER else range(len(problem.tasks)))
                  if name == AFTER or at in problem.tasks[other].after]
         shown = ", ".join(dict.fromkeys(agenda.label(agenda.items[other]) for other in waits
-                                        if schedule.tasks[other] is not None))
+                                        if name == AFTER or schedule.tasks[other] is not None))
         return f"it waits for {shown}" if name == AFTER else f"{shown} waits for it, and starts before it would end"
     asked = asked_limit(agenda, name)
     if name in (BUDGET, QUARTER):

@@ -32,7 +32,7 @@ def explained(agenda: Agenda, schedule: Schedule, made: tuple[Assignment, ...]) 
         name = agenda.portfolio.jobs[standing.job].name
         reasons[name] = Why(start="it runs from the day that was asked",
                             others=tuple(standing_elsewhere(agenda, schedule, number)))
-    return tuple(assignment.model_copy(update={"why": reasons[assignment.workload]}) for assignment in made)
+    return tuple(assignment.model_copy(update={"reasons": reasons[assignment.workload]}) for assignment in made)
 
 
 def _why(agenda: Agenda, schedule: Schedule, at: int) -> Why:
@@ -121,6 +121,9 @@ def _others(agenda: Agenda, rest: Rest, known: Elsewhere, at: int) -> Iterator[O
                 yield _way(agenda, rest, known, best, at)
             elif not here:
                 yield OtherWay(pool=f"{how} {node}", because=_nothing(agenda, at, kind))
+            elif now is not None and group is fewer_or_more[0] and now.nodes > 1:
+                yield OtherWay(pool=agenda.suppliers[now.pool].name, because="no layout of it on fewer nodes fits and "
+                               "ends in time, or every one is beaten in nodes, time and cost elsewhere")
 
 
 def _nothing(agenda: Agenda, at: int, kind: Sequence[int]) -> str:
