@@ -79,15 +79,14 @@ def estimate_asked(scenario: Asked | None = None, node: str | None = None,
                    from_: FilePath | None = None, catalogs: FilePath | Iterable[FilePath] | Catalog = (),
                    **values: object) -> Estimating:
     """Return what `estimate` answers when it is called, with what else may be asked of it. Raises PlannerError."""
-    if node is None:
-        raise InputError("node: an estimate needs a node type, such as node='dgx-h100'")
     overrides, names = by_path(values, "argument of planner.estimate")
     asked = arguments.reference(scenario)
     if isinstance(asked, str) and not _names_a_scenario(asked):
         if "workload.model" in overrides:
             raise InputError(f"scenario: no file and no shipped scenario is named {asked!r}, and model is given too")
         asked, overrides = None, {"workload.model": asked, **overrides}
-    return estimating(asked, overrides, arguments.catalog(catalogs), node=arguments.text("node", node, "'dgx-h100'"),
+    named = None if node is None else arguments.text("node", node, "'dgx-h100'")
+    return estimating(asked, overrides, arguments.catalog(catalogs), node=named,
                       layout=arguments.axes(layout), labels=_labels(names), nodes=arguments.nodes(nodes),
                       config=arguments.config(from_))
 

@@ -8,7 +8,7 @@ from planner.answer.assignment import Assignment, TrainingAssignment
 from planner.catalog.load import Catalog
 from planner.catalog.releases import Target
 from planner.launch.given import Given
-from planner.launch.program import VARIABLES, Job, Program
+from planner.launch.program import INSTALL, VARIABLES, Job, Program
 from planner.launch.replicas import nodes_of
 from planner.render.layout_text import axes
 from planner.units import plural, show_bytes, show_seconds
@@ -30,8 +30,11 @@ def readme(given: Given, program: Program, job: Job, release: Target, scheduler:
 
 
 def _install(release: Target, program: Program) -> list[str]:
-    image = [f"Or run in the image `{release.image}`.", ""] if release.image else []
-    return ["## Install", "", "```bash", *release.install, *program.install, "```", "", *image]
+    image = [] if not release.image else [
+        f"Or run in the image `{release.image}`" + (
+            ", which has it." if release.complete else f", where the job runs `{INSTALL}` first."), ""]
+    return ["## Install", "", f"`bash {INSTALL}` on every node, or once where nodes share an environment, runs:", "",
+            "```bash", *release.install, *program.install, "```", "", *image]
 
 
 def _variables(job: Job) -> list[str]:

@@ -13,7 +13,7 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 
 from planner.errors import InputError, PlannerError
-from planner.web import interface
+from planner.web import interface, pages
 from planner.web.answering import Folders
 from planner.web.desk import Desk
 from planner.web.guard import Guard
@@ -32,7 +32,8 @@ def application(folders: Folders, keep: Path, token: str | None = None) -> Starl
         finally:
             app.state.desk.close()
 
-    return Starlette(routes=interface.routes(), lifespan=life, middleware=[Middleware(Guard, token=token)],
+    return Starlette(routes=[*interface.routes(), *pages.routes()], lifespan=life,
+                     middleware=[Middleware(Guard, token=token)],
                      exception_handlers={PlannerError: interface.refused, KeyError: interface.unknown})
 
 

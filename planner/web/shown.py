@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from io import StringIO
 from typing import Any
-from urllib.parse import urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from rich.console import Console
@@ -27,7 +27,8 @@ from planner.render.serving import capacity_sentence
 from planner.render.tables import MOST_LEVERS
 from planner.scenario.flags import NAMES
 from planner.units import GIB, show_seconds
-from planner.web.question import SCENARIO, TEXT, Question
+from planner.web.question import Question
+from planner.web.wording import address
 
 WIDTH = 100
 """Columns of what is shown as on a terminal."""
@@ -67,7 +68,8 @@ def shown_estimate(question: Question, asking: Estimating, estimated: Estimated)
         a=a, sentence=sentence, why=estimated.why, levers=levers_sentence(levers[:MOST_LEVERS]) if levers else "",
         notes=asking.notes, idle=asking.left_to_plan, memory=memory_shares(a.memory), time=time_parts(a.time),
         groups=groups, levels=latencies(a.serving) if a.serving else None, percent=percent, seconds=show_seconds,
-        gib=lambda value: f"{value / GIB:,.1f} GiB", plan=_asked(question, "/plan", {}))
+        gib=lambda value: f"{value / GIB:,.1f} GiB", plan=_asked(question, "/plan", {}),
+        longest=f"/part/longest?{address(question)}")
 
 
 def _opened(other: Alternative, question: Question) -> str | None:
@@ -93,15 +95,6 @@ def _planned(question: Question, node: str, offer: str | None) -> str:
 
 def _asked(question: Question, page: str, more: Mapping[str, object], *, own: bool = True) -> str:
     """Return the address of a page that asks the question with some values changed."""
-    values = {name: value for name, value in question.values.items() if name in NAMES and own}
     names = {path: name for name, path in reversed(NAMES.items())}
-    values = {names.get(NAMES[name], name): value for name, value in values.items()} | dict(more)
-    base = {SCENARIO: question.scenario} if isinstance(question.scenario, str) else (
-        {TEXT: question.text} if question.text else {})
-    return f"{page}?{urlencode({**base, **{name: _text(value) for name, value in values.items()}})}"
-
-
-def _text(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else ""
-    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    values = {names[NAMES[name]]: value for name, value in question.values.items() if name in NAMES and own}
+    return f"{page}?{address(replace(question, values=values | dict(more)))}"

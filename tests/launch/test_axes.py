@@ -30,6 +30,7 @@ OTHER = {
     "nvme": {"offload": {"optimizer": 1.0, "to": "nvme"}}, "stages": {"stages": stages(14, 18)},
     "cp_method": {"cp_method": "all-to-all"}, "method": {"placed_as": {"method": "lora"}},
     "lora_rank": {"placed_as": {"method": "lora"}, "asked": {"lora_rank": 64}},
+    "lora_targets": {"placed_as": {"method": "lora"}, "asked": {"lora_targets": ("attention-in",)}},
     "optimizer": {"asked": {"optimizer": "paged-adamw"}}, "optimizer_in_backward": {"asked": {
         "optimizer_in_backward": True}},
     "loss": {"asked": {"loss": "fused"}}, "trained_layers": {"asked": {"trained_layers": 4}},

@@ -30,7 +30,7 @@ def test_a_plan_becomes_a_folder_that_starts_it(planner, plan_file, tmp_path):  
     assert ran.code == 0, ran.err
     assert "sbatch job.sbatch" in ran.out
     names = {path.name for path in (tmp_path / "run").iterdir()}
-    assert names == {"train.sh", "variables.sh", "job.sbatch", "README.md", "launch.json", "plan.json"}
+    assert names == {"train.sh", "variables.sh", "install.sh", "job.sbatch", "README.md", "launch.json", "plan.json"}
     assert planner("launch", tmp_path / "run" / "plan.json", "-o", tmp_path / "again").code == 0, "its plan is one"
     page = (tmp_path / "run" / "README.md").read_text()
     for part in ("megatron-core 0.19.2", "90% interval", "tokens/s/GPU", "planner validate", "`DATA`"):
@@ -131,8 +131,8 @@ def test_targets_are_listed(planner):  # noqa: F811
 
 
 def test_a_stack_without_files_says_why(planner, plan_file, tmp_path):  # noqa: F811
-    refused = planner("launch", plan_file, "-o", tmp_path / "run", "--for", "tensorrt-llm")
-    assert (refused.code, "nothing is written for tensorrt-llm: not yet available" in refused.err) == (2, True)
+    refused = planner("launch", plan_file, "-o", tmp_path / "run", "--for", "hai-llm")
+    assert (refused.code, "nothing is written for hai-llm: it is not published" in refused.err) == (2, True)
 
 
 def test_a_folder_is_checked_as_far_as_its_stack_is_installed(planner, plan_file, tmp_path):  # noqa: F811

@@ -5,7 +5,7 @@ from __future__ import annotations
 from planner.answer.assignment import Assignment
 from planner.errors import Unsupported
 from planner.launch.place import Place
-from planner.launch.places.kubernetes import FILES, MANIFEST, QUEUE, applied, label
+from planner.launch.places.kubernetes import FILES, MANIFEST, QUEUE, applied, label, prepared
 from planner.launch.program import PORT, Job, Program
 from planner.yaml_io import dump
 
@@ -28,8 +28,8 @@ def job(program: Program, assignment: Assignment) -> Job:
     made = {"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob",
             "metadata": {"name": name, "labels": {QUEUE: "default"}},
             "spec": {"runtimeRef": {"name": RUNTIME}, "runtimePatches": [patch],
-                     "trainer": {"image": program.image, "command": ["bash", "-c", words], "numNodes": part.nodes,
-                                 "numProcPerNode": part.gpus,
+                     "trainer": {"image": program.image, "command": ["bash", "-c", prepared(program, words)],
+                                 "numNodes": part.nodes, "numProcPerNode": part.gpus,
                                  "resourcesPerNode": {"limits": {program.resource: str(part.gpus)}}}}}
     return Job({MANIFEST: dump(made)}, applied(program, name), notes=(
         f"Kubeflow Trainer: the ClusterTrainingRuntime is {RUNTIME}, which it installs.",))

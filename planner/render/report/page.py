@@ -26,6 +26,7 @@ from planner.render.layout_text import brief
 from planner.render.portfolio import is_portfolio, job_row
 from planner.render.report.charts import by_days_and_cost, rent_against_buy
 from planner.render.report.schedule import cash, gantt
+from planner.render.sentence import close_call_sentence, no_deadline_sentence
 from planner.render.tables import render_answer_line
 from planner.render.topology_svg import topology_svg
 from planner.units import GIB, show_seconds, show_usd
@@ -41,8 +42,9 @@ def report(plan: Plan, catalog: Catalog, *, part: bool = False,
                         undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     first = plan.assignments[0] if plan.assignments else None
     common = {"part": part, "plan": plan, "sentence": render_answer_line(plan),
-              "name": plan.provenance.scenario.get("name", "Plan"), "percent": percent,
-              "sources": list(_sources(plan, catalog)),
+              "name": plan.provenance.scenario.get("name", "Plan"),
+              "asides": [*filter(None, (no_deadline_sentence(plan), close_call_sentence(plan, settled=True)))],
+              "percent": percent, "sources": list(_sources(plan, catalog)),
               "other_catalog": plan.provenance.catalog_digest not in ("", catalog.digest)}
     if is_portfolio(plan):
         return pages.get_template("portfolio.html.j2").render(
