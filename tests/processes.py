@@ -9,6 +9,9 @@ from collections.abc import Iterable
 ANSWERS = "PLANNER_TESTS_ANSWERS"
 """The variable that names the folder of the plans that processes of a test run share."""
 
+PATIENCE = 300
+"""Seconds that what must end may take, on a busy machine too."""
+
 
 def _state(pid: int) -> tuple[str, int] | None:
     """Return the state of a process and its parent; none where there is no such process."""
@@ -26,7 +29,7 @@ def children(pid: int) -> list[int]:
     return [one for one, state in found.items() if state is not None and state[1] == pid and state[0] not in "ZX"]
 
 
-def gone(pids: Iterable[int], within: float) -> bool:
+def gone(pids: Iterable[int], within: float = PATIENCE) -> bool:
     """Say whether all processes end within so many seconds; one that nobody has waited for has ended too."""
     until = time.monotonic() + within
     left = list(pids)

@@ -15,7 +15,7 @@ import pytest
 from planner.errors import InputError, UnknownName
 from planner.process import news
 from planner.process.workers import MOST_LOSSES, LostWorker, Workers, told_to_stop
-from tests.processes import gone
+from tests.processes import PATIENCE, gone
 
 ROOT = Path(__file__).parents[1]
 PARENT = """
@@ -87,7 +87,7 @@ def test_what_is_told_to_stop_answers_with_what_it_has_and_the_next_call_is_not_
         workers.add(0, told)
         assert list(workers.answers(0.2)) == []
         workers.stop()
-        assert [answer.result() for answer in workers.answers(30)] == ["what there is"]
+        assert [answer.result() for answer in workers.answers(PATIENCE)] == ["what there is"]
         workers.add(1, told_to_stop)
         assert [answer.result() for answer in workers.answers()] == [False]
 
@@ -130,7 +130,7 @@ def test_workers_end_with_their_parent_however_it_ends(number: signal.Signals) -
     assert parent.stdout is not None
     workers = [int(pid) for pid in parent.stdout.readline().split()]
     parent.send_signal(number)  # to the parent alone
-    assert parent.wait(30) == (130 if number == signal.SIGINT else -number)
+    assert parent.wait(PATIENCE) == (130 if number == signal.SIGINT else -number)
     parent.stdout.close()
     assert len(workers) == 2
-    assert gone(workers, within=30)
+    assert gone(workers)

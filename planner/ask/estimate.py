@@ -131,7 +131,8 @@ def estimating(reference: Reference, overrides: Mapping[str, object], catalog: C
     for idle in idle_keys:
         if not idle.left_to_plan or idle.path in overrides:
             raise document.error(idle.path.split("."), idle.why)
-    said = text_part([catalog.model(str(scenario.workload.model))] if scenario.workload else [])
+    said = text_part([model for model in [catalog.known_model(scenario.workload.model)] if model is not None]
+                     if scenario.workload else [])
     return Estimating(scenario, catalog, node, layout, tuple(key.key for key in idle_keys), (
         *text_notes(said), *(f"{default.name} is {default.value}: {default.why}" for default in thousands(document))))
 

@@ -16,6 +16,7 @@ from typing import TypeVar
 from planner.catalog.architecture import Model
 from planner.catalog.calibrated import CALIBRATION, Calibrated
 from planner.catalog.calibration import ArchitectureRates
+from planner.catalog.diffusion import Diffusion
 from planner.catalog.engine import Engine
 from planner.catalog.entry_file import read_entry
 from planner.catalog.fitted import FITTED, Fitted, fitted_files, read_fitted, value_of, with_values
@@ -39,7 +40,7 @@ S = TypeVar("S", bound=Sourced)
 KINDS: dict[str, type[Sourced]] = {"gpus": Gpu, "nodes": Node, "fabrics": Fabric, "models": Model,
                                    "prices": PriceList, "stacks": Stack, "sites": Site, "parts": Part,
                                    "purchases": Purchase, "engines": Engine, "speeds": Speeds, "evidence": Quirks,
-                                   "launch": Releases}
+                                   "launch": Releases, "diffusion": Diffusion}
 ALL_KINDS = (*KINDS, "calibration")
 
 
@@ -192,6 +193,14 @@ class Catalog(Calibrated):
     def known_model(self, name: str) -> Model | None:
         """Return a model as `model` does; none where the catalog has none of that name."""
         return self._known("models", name, Model)
+
+    def diffusion(self, name: str) -> Diffusion:
+        """Return a diffusion model as `model` does a language model; raises UnknownName."""
+        return self._find("diffusion", name, Diffusion, "diffusion model")
+
+    def known_diffusion(self, name: str) -> Diffusion | None:
+        """Return a diffusion model; none where the catalog has none of that name."""
+        return self._known("diffusion", name, Diffusion)
 
     def stack(self, name: str) -> Stack:
         """Return a software stack by name or alias; raises UnknownName."""

@@ -209,7 +209,7 @@ def resolve_serving(scenario: ServingScenario, catalog: Catalog, document: Docum
     return scenario.model_copy(update={**services, **update}), defaults
 
 
-def resolve_work(scenario: AnyScenario, catalog: Catalog, document: Document = NO_FILE) -> AnyScenario:
+def resolve_work(scenario: Scenario | ServingScenario, catalog: Catalog, document: Document = NO_FILE) -> AnyScenario:
     """Return a question of one piece of work with the catalog's names; what training leaves open stays open.
 
     Raises InputError where several services or models are asked about.

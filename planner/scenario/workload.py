@@ -126,6 +126,10 @@ def _epochs(value: object) -> object:
     return parse(value, EPOCHS, "number of epochs", "3") if isinstance(value, str) else value
 
 
+Count = Annotated[int, BeforeValidator(_samples), Field(gt=0, le=10**12)]
+Passes = Annotated[float, BeforeValidator(_epochs), Field(gt=0, le=10**6)]
+
+
 class Training(Frozen):
     """A training job: `tokens` in total, `global_batch` sequences per step, each of `sequence_length` tokens."""
 
@@ -155,9 +159,9 @@ class Training(Frozen):
     """Kernel of the cross entropy: plain, in chunks, or fused with its projection; none means the stack's."""
     mean_length: SequenceLength | None = None
     """Mean tokens of a sample, if samples are padded to sequence_length; none if they are packed."""
-    samples: Annotated[int, BeforeValidator(_samples), Field(gt=0, le=10**12)] | None = None
+    samples: Count | None = None
     """Samples instead of tokens, each of mean_length: 50k."""
-    epochs: Annotated[float, BeforeValidator(_epochs), Field(gt=0, le=10**6)] | None = None
+    epochs: Passes | None = None
     """Passes over the samples; none means one."""
     dataset: str | None = Field(default=None, min_length=1, max_length=1000)
     """JSONL or Parquet file of samples instead of their number: sets the mean and the longest length."""

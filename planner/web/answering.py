@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import resource
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cache, lru_cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from planner.answer.comparison import Comparison
@@ -14,6 +16,7 @@ from planner.answer.explanation import Explanation
 from planner.answer.schema import Plan, to_json
 from planner.api import functions
 from planner.ask.account import Interrupted
+from planner.catalog.importers.hf import import_config
 from planner.catalog.load import Catalog
 from planner.errors import (
     EXIT_BUG,
@@ -22,18 +25,24 @@ from planner.errors import (
     EXIT_INTERRUPTED,
     EXIT_OK,
     EXIT_STOPPED,
+    InputError,
     PlannerError,
     UnknownName,
 )
 from planner.process.news import report_on
+from planner.render.sentence import largest_sentence
 from planner.scenario.flags import FLAGS, NAMES
+from planner.text_io import write_folder, write_text
 from planner.web.limits import MOST_MEMORY
-from planner.web.question import OPTIONS, Question
+from planner.web.question import CONFIG, OPTIONS, SCENARIO, TEXT, Question
 from planner.web.shown import shown, shown_estimate
+from planner.yaml_io import dump
 
 EXIT_CODES = {"optimal": EXIT_OK, "feasible": EXIT_STOPPED, "undecided": EXIT_STOPPED, "infeasible": EXIT_INFEASIBLE}
+CONFIG_FILE = "config.json"
+"""What a model's config is called in messages."""
 Folders = tuple[Path, ...]
-_FIELDS = {*NAMES, *(name for names in OPTIONS.values() for name in names)}
+_FIELDS = {*NAMES, SCENARIO, TEXT, CONFIG, *(name for names in OPTIONS.values() for name in names)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +102,35 @@ def open_catalog(folders: Folders) -> Catalog:
     return Catalog(folders)
 
 
+@lru_cache(maxsize=8)
+def with_config(folders: Folders, text: str) -> tuple[Catalog, str]:
+    """Return the catalog with the model of a config.json on top, and its name there. Raises InputError.
+
+    What `planner catalog import hf` writes is read once, as of a folder of --catalogs, and then removed.
+    """
+    with TemporaryDirectory(prefix="planner-") as temporary:
+        config, folder = Path(temporary) / CONFIG_FILE, Path(temporary) / "catalog"
+        write_text(config, text)
+        try:
+            model = import_config(config, datetime.now(tz=UTC).date().isoformat())
+        except InputError as error:
+            raise InputError(error.problem, file=CONFIG_FILE, line=error.line, key=CONFIG) from None
+        name = model.name if model.name != Path(temporary).name else "pasted"
+        write_folder(folder / "models", {f"{name}.yaml": dump(model.model_copy(update={"name": name}).model_dump(
+            mode="json", exclude_defaults=True))})
+        catalog = Catalog((*folders, folder))
+        assert catalog.digest
+        return catalog, catalog.model(name).name
+
+
 def answer(question: Question, folders: Folders) -> Answered | Refusal:
     """Return the answer to a question, or why there is none; what else is raised is a bug."""
     report_on()
     try:
-        return _answered(question, open_catalog(folders))
+        if question.config is None:
+            return _answered(question, open_catalog(folders))
+        catalog, model = with_config(folders, question.config)
+        return _answered(replace(question, values={**question.values, "model": model}), catalog)
     except PlannerError as error:
         return refusal(error, question)
     except MemoryError:
@@ -115,6 +148,20 @@ def _answered(question: Question, catalog: Catalog) -> Answered:
         return Answered(f"{to_json(estimated.assignment)}\n", EXIT_OK, page)
     made, code = _searched(question, catalog)
     return Answered(f"{to_json(made)}\n", code, shown(made, question, catalog) if question.paged else "")
+
+
+def largest(question: Question, folders: Folders) -> Answered | Refusal:
+    """Return the longest sequence that fits, of a training job that does not, as a line of a page."""
+    try:
+        catalog, values = open_catalog(folders), question.values
+        if question.config is not None:
+            catalog, model = with_config(folders, question.config)
+            values = {**values, "model": model}
+        asking = functions.estimate_asked(question.reference, catalogs=catalog, **values)
+        line = largest_sentence("sequence", asking.largest("sequence"))
+    except PlannerError as error:
+        return refusal(error, question)
+    return Answered("", EXIT_OK, line)
 
 
 def _searched(question: Question, catalog: Catalog) -> tuple[Plan | Comparison | Explanation, int]:

@@ -16,7 +16,7 @@ LEAVE_SECONDS = 15.0
 """After a search was told to end; then its process is ended."""
 MOST_MEMORY = 8 << 30
 """Bytes of data of one process that answers."""
-BEHIND = 10
+BEHIND = 19
 """By how much searches yield to estimates, as `nice` counts."""
 MOST_KEPT = 1000
 """Finished answers kept on disk; the oldest go first."""

@@ -8,7 +8,7 @@ from typing import Any
 from planner.api.described import schema_of
 from planner.process.version import __version__
 from planner.scenario.flags import NAMES, TABLE
-from planner.web.question import OPTIONS, SCENARIO, TEXT
+from planner.web.question import CONFIG, OPTIONS, SCENARIO, TEXT
 
 ANSWERS = {"plan": "plan", "compare": "comparison", "explain": "explanation"}
 SAYS = {"plan": "The cheapest (or fastest, or smallest) plan, proven.",
@@ -52,7 +52,9 @@ def document() -> dict[str, Any]:
 def _question(verb: str) -> dict[str, Any]:
     """Return the schema of what a verb is asked."""
     values: dict[str, Any] = {SCENARIO: {"description": "The name of a shipped scenario, or what a file holds."},
-                              TEXT: {"type": "string", "description": "The text of a scenario file."}}
+                              TEXT: {"type": "string", "description": "The text of a scenario file."},
+                              CONFIG: {"type": "string", "description": "The text of the config.json of a model on "
+                                       "Hugging Face that the catalog has not; it is the model."}}
     by_path = {flag.path: flag for flag in TABLE.values()}
     for name, path in NAMES.items():
         flag = by_path[path]

@@ -8,13 +8,13 @@ from typing import Any
 
 from markupsafe import Markup
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from planner.errors import InputError, PlannerError
 from planner.process.version import __version__
-from planner.web.answering import Answered, open_catalog
+from planner.web.answering import Answered, largest, open_catalog
 from planner.web.files import as_file
 from planner.web.forms import KINDS, asked_kind, inputs, names
 from planner.web.interface import body_of, desk_of, ended, response
@@ -37,7 +37,8 @@ LAID = {"kind": "kind", "left": "left", "right": "right"}
 def routes() -> list[Route | Mount]:
     """Return the routes of the pages."""
     return [*(Route(path, page) for path in PAGES), Route("/two", two), Route("/api", api),
-            Route("/part/estimate", part), Route("/words/{verb}", words), Route("/fields", fields, methods=["POST"]),
+            Route("/part/estimate", part), Route("/part/longest", longest), Route("/words/{verb}", words),
+            Route("/fields", fields, methods=["POST"]),
             Route("/download/{verb}.{kind}", download), Route("/static/page.css", style),
             Mount("/static", StaticFiles(packages=[("planner.web", "static")]))]
 
@@ -96,6 +97,14 @@ async def part(request: Request) -> Response:
     """Return the answer to an estimate as a part of a page."""
     made = await ended(desk_of(request).ask(asked(request, "estimate")), request)
     return HTMLResponse(made.page) if isinstance(made, Answered) else response(made)
+
+
+async def longest(request: Request) -> Response:
+    """Return the longest sequence that fits, for an estimate that does not."""
+    desk = desk_of(request)
+    job = desk.make(Job(partial(largest, asked(request, "estimate"), desk.folders), ""))
+    made = await ended(job, request)
+    return PlainTextResponse(made.page) if isinstance(made, Answered) else response(made)
 
 
 def _said(question: Question) -> dict[str, str]:

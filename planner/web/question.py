@@ -21,8 +21,8 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "plan": ("prefer", "pareto", "time_limit"), "estimate": ("node", "nodes", "layout"), "compare": ("time_limit",),
     "explain": ("why_not", "time_limit")}
 """Verb -> what it is told beside the question."""
-SCENARIO, TEXT = "scenario", "yaml"
-"""The name of a shipped scenario or what a file holds; the text of a file."""
+SCENARIO, TEXT, CONFIG = "scenario", "yaml", "config"
+"""The name of a shipped scenario or what a file holds; the text of a file; the text of a model's config.json."""
 _FILES = {key for name, flag in TABLE.items() if flag.metavar == "FILE" or name == "tokenizer"
           for key in (name, flag.path.rpartition(".")[2])}
 
@@ -35,13 +35,15 @@ class Question:
     values: Mapping[str, Any]
     scenario: str | Mapping[str, Any] | None = None
     text: str | None = None
+    config: str | None = None
+    """Of Hugging Face, of a model that no catalog has."""
     paged: bool = False
     """Whether a page shows the answer."""
 
     def key(self, digest: str) -> str:
         """Return what tells the question from all others, on the catalog of a digest."""
-        said = json.dumps([self.verb, self.values, self.scenario, self.text, self.paged, digest], sort_keys=True)
-        return sha256(said.encode()).hexdigest()[:32]
+        said = [self.verb, self.values, self.scenario, self.text, self.config, self.paged, digest]
+        return sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:32]
 
     @property
     def reference(self) -> Mapping[str, Any] | Document | None:
@@ -62,28 +64,36 @@ def question_of(verb: str, body: object, *, paged: bool = False) -> Question:
     if not isinstance(body, dict):
         raise InputError("expected a JSON object with the values of the question, such as "
                          '{"model": "llama-3.1-70b", "tokens": "1 T"}')
-    values = {name: value for name, value in body.items() if name not in (SCENARIO, TEXT) and value is not None}
+    values = {name: value for name, value in body.items() if name not in (SCENARIO, TEXT, CONFIG) and value is not None}
     for name in values:
         if name not in NAMES and name not in OPTIONS[verb]:
-            raise UnknownName(f"value of {verb}", name, (*NAMES, *OPTIONS[verb], SCENARIO, TEXT))
-    scenario, text = body.get(SCENARIO), body.get(TEXT)
-    if scenario is not None and text is not None:
-        raise InputError(f"{SCENARIO} and {TEXT} are both given: one of them asks", key=TEXT)
+            raise UnknownName(f"value of {verb}", name, (*NAMES, *OPTIONS[verb], SCENARIO, TEXT, CONFIG))
+    scenario, (text, config) = body.get(SCENARIO), (_text(body, name) for name in (TEXT, CONFIG))
+    for one, other, given in ((SCENARIO, TEXT, scenario is not None and text), ("model", CONFIG, "model" in values and
+                                                                                 config)):
+        if given:
+            raise InputError(f"{one} and {other} are both given: one of them asks", key=other)
     if isinstance(scenario, str):
         if scenario.lower() not in shipped_names():
             raise UnknownName(f"{SCENARIO} (the name of a shipped one, or a mapping as a file holds)", scenario,
                               shipped_names())
     elif scenario is not None and not isinstance(scenario, dict):
         raise InputError(f"{SCENARIO}: expected the name of a shipped one, or a mapping as a file holds", key=SCENARIO)
-    if text is not None and not isinstance(text, str):
-        raise InputError(f"{TEXT}: expected the text of a scenario file", key=TEXT)
     _refuse_files({**values, SCENARIO: scenario})
-    return Question(verb, values, scenario, text, paged)
+    return Question(verb, values, scenario, text, config, paged)
+
+
+def _text(body: Mapping[str, object], name: str) -> str | None:
+    """Return a value of a request that is the text of a file. Raises InputError."""
+    text = body.get(name)
+    if text is not None and not isinstance(text, str):
+        raise InputError(f"{name}: expected the text of a file", key=name)
+    return text
 
 
 def typed(fields: Mapping[str, str]) -> dict[str, Any]:
     """Return the fields of an address or a form as the values of a question; what is empty is not said."""
-    said = {name: text.strip() if name != TEXT else text for name, text in fields.items()}
+    said = {name: text if name == TEXT else text.strip() for name, text in fields.items()}
     return {name: _typed(name, text) for name, text in said.items() if text}
 
 

@@ -68,7 +68,8 @@ def shown_estimate(question: Question, asking: Estimating, estimated: Estimated)
         a=a, sentence=sentence, why=estimated.why, levers=levers_sentence(levers[:MOST_LEVERS]) if levers else "",
         notes=asking.notes, idle=asking.left_to_plan, memory=memory_shares(a.memory), time=time_parts(a.time),
         groups=groups, levels=latencies(a.serving) if a.serving else None, percent=percent, seconds=show_seconds,
-        gib=lambda value: f"{value / GIB:,.1f} GiB", plan=_asked(question, "/plan", {}))
+        gib=lambda value: f"{value / GIB:,.1f} GiB", plan=_asked(question, "/plan", {}),
+        longest=f"/part/longest?{address(question)}")
 
 
 def _opened(other: Alternative, question: Question) -> str | None:

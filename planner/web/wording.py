@@ -11,16 +11,16 @@ from planner.scenario.flags import FLAGS, NAMES, TABLE
 from planner.scenario.load import merge
 from planner.scenario.pool import ANY
 from planner.scenario.resolve import NO_FILE
-from planner.web.question import FILE, SCENARIO, TEXT, Question
+from planner.web.question import CONFIG, FILE, SCENARIO, TEXT, Question
 from planner.yaml_io import Document, dump, parse
 
 
 def address(question: Question) -> str:
     """Return the question as the query of an address."""
     said: dict[str, Any] = {SCENARIO: question.scenario} if isinstance(question.scenario, str) else {}
-    if question.text:
-        said[TEXT] = question.text
-    return urlencode(said | {name: _text(value) for name, value in question.values.items()})
+    said |= {name: text for name, text in ((TEXT, question.text), (CONFIG, question.config)) if text}
+    values = {name: value for name, value in question.values.items() if name != "model" or not question.config}
+    return urlencode(said | {name: _text(value) for name, value in values.items()})
 
 
 def as_yaml(question: Question) -> str:
@@ -60,8 +60,9 @@ def as_fields(text: str) -> dict[str, str]:
 
 
 def as_command(question: Question) -> str:
-    """Return the question as a command line."""
-    words = ["planner", question.verb]
+    """Return the question as a command line; a pasted config is imported first, from a file."""
+    before = "planner catalog import hf config.json -o imported\n" if question.config else ""
+    words = ["planner", question.verb, *(["--catalogs", "imported"] if question.config else [])]
     if isinstance(question.scenario, str):
         words.append(question.scenario)
     if question.text:
@@ -70,12 +71,13 @@ def as_command(question: Question) -> str:
         option = "--" + name.replace("_", "-")
         for each in value if isinstance(value, list) and name == "why_not" else [value]:
             words += [option] if each is True else [option, _text(each)]
-    return shlex.join(words)
+    return before + shlex.join(words)
 
 
 def as_python(question: Question) -> str:
     """Return the question as a call."""
     given = [repr(question.scenario)] if isinstance(question.scenario, str) else [repr(FILE)] if question.text else []
+    given += ["catalogs='imported'"] if question.config else []
     given += [f"{name}={value!r}" for name, value in question.values.items()]
     return f"import planner\n\nanswer = planner.{question.verb}({', '.join(given)})\nprint(answer)"
 

@@ -17,11 +17,11 @@ from planner.scenario.load import (
     load_scenario,
     paths,
     shipped,
-    to_yaml,
 )
 from planner.scenario.pool import candidate_nodes
 from planner.scenario.resolve import resolve
 from planner.scenario.workload import Batch, Training
+from planner.scenario.writing import to_yaml
 from planner.yaml_io import parse, validate
 from tests.scenario.said import said
 

@@ -103,6 +103,26 @@ def test_launch_files_are_downloaded_packed_or_refused_by_name(web):
     assert {"launch/plan.json", "launch/README.md"} <= set(names)
 
 
+def test_a_pasted_config_is_a_model_as_when_it_is_imported(web, tmp_path, monkeypatch, capsys):
+    config = {"model_type": "llama", "hidden_size": 512, "intermediate_size": 1024, "num_hidden_layers": 4,
+              "num_attention_heads": 8, "vocab_size": 32000, "_name_or_path": "me/my-llama"}
+    text = json.dumps(config)
+    (tmp_path / "config.json").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    assert main(["catalog", "import", "hf", "config.json", "-o", "imported", "-q"]) == 0
+    capsys.readouterr()
+    assert main(["estimate", "--catalogs", "imported", "--model", "my-llama", "--node", "l4-1x", "--json"]) == 0
+    answer = web.post("/api/estimate", json={"config": text, "node": "l4-1x"})
+    assert answer.text == capsys.readouterr().out
+    page = web.get("/part/estimate", params={"config": text, "node": "l4-1x"}).text
+    assert "/plan?config=" in page
+    assert "model=" not in page
+    for wrong in ("{", "{}", json.dumps(config | {"model_type": "nothing-known"})):
+        error = web.post("/api/estimate", json={"config": wrong, "node": "l4-1x"}).json()["error"]
+        assert (error["field"], error["file"]) == ("config", "config.json")
+    assert web.post("/api/estimate", json={"config": text, "model": "gpt2", "node": "l4-1x"}).status_code == 400
+
+
 def test_two_plans_stand_side_by_side_with_what_differs(web):
     page = web.get("/two", params={"left": ASKED, "right": ASKED.replace("1+G", "2+G")})
     assert page.status_code == 200

@@ -152,6 +152,11 @@ class TrainingJob:
         """Whether measured speeds of the stack are in the evidence: of training whole models, not of adapters."""
         return has_evidence(self.catalog, self.stack, self.asked.method or "pretrain")
 
+    @property
+    def parallelism(self) -> tuple[bool, bool, bool]:
+        """Which kinds of parallelism its stack has."""
+        return self.stack.pipeline, self.stack.tensor_parallel, self.stack.context_parallel
+
     def assignment(self, columns: Searched, run: Run) -> Assignment:
         """Return what was picked in full."""
         return assignment_of(self.context, columns.layout(run))

@@ -22,10 +22,16 @@ function showKind() {
 function asked() {
   const said = new URLSearchParams();
   for (const [name, value] of new FormData(form)) {
-    const text = name === "yaml" ? value : value.trim();
+    const text = name === "yaml" ? value : name === "config" ? compact(value) : value.trim();
     if (text && !(name === "kind" && text === "training")) said.append(name, text);
   }
+  if (said.has("config")) said.delete("model");
   return said;
+}
+
+// a config in an address is as short as JSON can be
+function compact(text) {
+  try { return JSON.stringify(JSON.parse(text)); } catch { return text.trim(); }
 }
 
 function question() {
@@ -194,7 +200,13 @@ async function search() {
 }
 
 // ---- tables that sort and filter ---------------------------------------------------------------------------------------
+async function fill(place) {
+  const response = await fetch(place.dataset.later).catch(() => null);
+  if (place.isConnected) place.textContent = response?.ok ? await response.text() : "";
+}
+
 function enhance(place) {
+  place.querySelectorAll("[data-later]").forEach(fill);
   for (const table of place.querySelectorAll("table.sortable")) {
     const label = document.createElement("label"), filter = document.createElement("input");
     label.append("Only rows with ", filter);
@@ -289,15 +301,17 @@ if (form) {
     keepAddress(true);
     if ("live" in form.dataset) estimate(); else search();
   });
-  byId("f-yaml").addEventListener("dragover", event => event.preventDefault());
-  byId("f-yaml").addEventListener("drop", async event => {
-    const file = event.dataTransfer.files[0];
-    if (!file) return;
-    event.preventDefault();
-    if (file.size > 1 << 20) { showError({ field: "yaml", message: "a file has at most 1 MiB" }); return; }
-    event.target.value = await file.text();
-    fromFile();
-  });
+  for (const place of form.querySelectorAll("[data-drop]")) {
+    place.addEventListener("dragover", event => event.preventDefault());
+    place.addEventListener("drop", async event => {
+      const file = event.dataTransfer.files[0];
+      if (!file) return;
+      event.preventDefault();
+      if (file.size > 1 << 20) { showError({ field: place.id.slice(2), message: "a file has at most 1 MiB" }); return; }
+      place.value = await file.text();
+      if ("yaml" in place.dataset) fromFile(); else changed();
+    });
+  }
   byId("cancel").addEventListener("click", () => { if (running?.id) fetch("/api/jobs/" + running.id, { method: "DELETE" }); });
   byId("keep")?.addEventListener("click", () => { localStorage.setItem("kept", withoutKind(asked()).toString()); byId("keep").textContent = "Kept"; showKept(); });
   addEventListener("popstate", () => location.reload());
