@@ -24,7 +24,8 @@ from planner.solver.search.bounds import time_bound
 from planner.solver.search.candidate_run import Run, by_candidate, near_leaders
 from planner.solver.search.floor import Floors, floor
 from planner.solver.search.found import Batch, Frontier, StagedLayout
-from planner.solver.search.job import Job, Key, Keys, Pricing, identity
+from planner.solver.search.job import Job, Pricing, identity
+from planner.solver.search.keys import Key, Keys
 from planner.solver.search.leaders import SORTED, Keeping, beaten_by_fewer, leading
 from planner.solver.search.refine import refined_bound
 from planner.solver.search.sieve import CHUNK, Sieve
@@ -63,7 +64,7 @@ class Search:
         self.out = Frontier()
         self.space = space
         self.first, self.leaders = first, leaders or partial(leading, count, end=end)
-        self.alone = first or (leaders is not None and apart)
+        self.trades, self.alone = leaders is not None, first or (leaders is not None and apart)
         self.seen: set[int] = set()
         self.levels = offers(question, space) if only is None else (only,)
         self.bounding = Bounding(question, self.pricing, self.levels, space.flash, self.out)
@@ -253,10 +254,10 @@ class Search:
             if layout in self.seen:
                 continue
             self.seen.add(layout)
-            done, short = stage_row(self.question, self.pricing, self.batches[at], row, self.out)
+            found, short = stage_row(self.question, self.pricing, self.batches[at], row, self.out)
             if short:
                 self._offload_more(self.batches[at], np.array([row]))
-            if done is not None:
+            for done in found if self.trades else found[:1]:
                 self.out.found.append(done)
                 leaders.offer(done)
         return None

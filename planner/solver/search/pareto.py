@@ -18,7 +18,8 @@ from planner.solver.check import check_staging
 from planner.solver.fleet.problem import Goal
 from planner.solver.search.found import Frontier, StagedLayout
 from planner.solver.search.frontier import Search
-from planner.solver.search.job import Job, Key, Keys
+from planner.solver.search.job import Job
+from planner.solver.search.keys import Key, Keys
 from planner.solver.search.source import Source
 from planner.solver.search.staging_input import staging_problem
 from planner.solver.settings import UNLIMITED, Effort
