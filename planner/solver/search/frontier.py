@@ -51,20 +51,22 @@ class Search:
     def __init__(self, question: Question, space: Space, job: Job, effort: Effort = UNLIMITED,
                  only: Offloaded | None = None, count: int = 1, first: bool = False,
                  leaders: Callable[[Ints], Keeping] | None = None, known: Sequence[StagedLayout] = (),
-                 apart: bool = True, end: Key | None = None, floors: Floors | None = None) -> None:
+                 trades: bool = False, apart: bool = True, end: Key | None = None,
+                 floors: Floors | None = None) -> None:
         """Start a search for the `count` best of each candidate; `only` is the one level of offload to look at.
 
         first: stop at the first layout that keeps every limit. leaders: makes what decides which layouts are of
         interest, from the GPU counts of a candidate's stems; where not given, the best are. known: what must be beaten.
+        trades: each measure counts by itself, so that a layout is of interest with several numbers of spare nodes.
         apart: one candidate after the other, as it teaches what the next need not look at. end: the key behind which
         nothing is of interest. floors: those of the space, where they are known.
         """
         self.question, self.job, self.effort = question, job, effort
-        self.pricing = Pricing(job, question.candidates)
+        self.pricing = Pricing(job, question.candidates, trades)
         self.out = Frontier()
         self.space = space
         self.first, self.leaders = first, leaders or partial(leading, count, end=end)
-        self.trades, self.alone = leaders is not None, first or (leaders is not None and apart)
+        self.alone = first or (leaders is not None and apart)
         self.seen: set[int] = set()
         self.levels = offers(question, space) if only is None else (only,)
         self.bounding = Bounding(question, self.pricing, self.levels, space.flash, self.out)
@@ -257,7 +259,7 @@ class Search:
             found, short = stage_row(self.question, self.pricing, self.batches[at], row, self.out)
             if short:
                 self._offload_more(self.batches[at], np.array([row]))
-            for done in found if self.trades else found[:1]:
+            for done in found if self.pricing.trades else found[:1]:
                 self.out.found.append(done)
                 leaders.offer(done)
         return None

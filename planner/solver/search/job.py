@@ -42,6 +42,8 @@ class Sized(NamedTuple):
     """The least micro-USD per hour of progress."""
     billed: Floats
     """The fewest cents that a commitment bills, however soon the job ends."""
+    patient: Floats
+    """The largest goodput with spares that it bills no more for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,8 @@ class Pricing:
 
     job: Job
     candidates: tuple[Candidate, ...]
+    trades: bool = False
+    """Whether time counts by itself, and not only where objective and cost are equal."""
 
     def doublings(self, gpus: Ints) -> Ints:
         """Return the doublings begun past the runs by which errors are known; of more GPUs no fewer."""
@@ -150,13 +154,16 @@ class Pricing:
                                             lambda unknown: np.stack(self._sized(rows.take(unknown)), axis=1)).T)
 
     def _sized(self, rows: Layouts) -> Sized:
-        nodes, found = self.nodes(rows), Sized(*(np.full(len(rows), value) for value in (-1.0, 0.0, np.inf, np.inf)))
+        nodes = self.nodes(rows)
+        found = Sized(*(np.full(len(rows), value) for value in (-1.0, 0.0, np.inf, np.inf, 0.0)))
         for spares, (at, share) in enumerate(self._shares(rows)):
             total = nodes[at] + spares
             mine = rows.take(at)
             found.spares[at], found.share[at] = spares, share
             found.price[at] = np.minimum(found.price[at], total * self._prices(mine, total) / share)
-            found.billed[at] = np.minimum(found.billed[at], self._committed(mine, total))
+            billed = self._committed(mine, total)
+            found.patient[at] = np.where(billed <= found.billed[at], share, found.patient[at])
+            found.billed[at] = np.minimum(found.billed[at], billed)
         return found
 
     def _shares(self, rows: Layouts) -> Iterator[tuple[Ints, Floats]]:
@@ -211,13 +218,18 @@ class Pricing:
         counted = useful * (mean if mean is not None else 1.0) if self.job.timed else np.zeros(len(rows))
         # a hair below the exact product, so that float rounding never lifts a bound
         cents = np.minimum(np.floor(sized.price[place] * counted / 3.6e7 * (1 - 1e-12)), 9e18).astype(np.int64)
-        # exact, as of many rows a commitment bills the same
-        cents = np.maximum(cents, sized.billed.astype(np.int64)[place])
+        # exact, as of many rows a commitment bills the same, of which the fastest with no more nodes is best
+        billed = sized.billed.astype(np.int64)[place]
+        cents = np.maximum(cents, billed)
         watts = np.ceil(nodes * loads).astype(np.int64)[place]
         surplus = (nodes - self.limits[few.candidate])[place]
         drawn = ((nodes + sized.spares) * loads)[place]
         energy = np.minimum(np.floor(drawn * (micros / 3.6e9) * (1 - 1e-12)) - 1, 9e18).astype(np.int64)
         objective = {"cost": cents, "time": micros, "gpus": rows.gpus, "energy": energy}[self.job.objective]
+        waits = np.flatnonzero((cents == billed) & (billed > 0)) if self.job.timed and not self.trades else []
+        if len(waits):
+            micros = micros.copy()
+            micros[waits] = duration_floor(useful[waits] / sized.patient[place[waits]])
         return Keys(objective, cents, micros, uppers, watts, surplus, rows.gpus, energy)
 
     def cost(self, column: Column) -> int:

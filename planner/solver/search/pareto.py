@@ -89,7 +89,7 @@ def pareto(question: Question, space: Space, job: Job, source: Source, measures:
     Raises RuntimeError where an independent check contradicts a layout, which is a defect and no answer.
     """
     stairs = Staircase(tuple(measures))
-    frontier = Search(question, space, job, effort, leaders=lambda sizes: stairs, known=known).run(source)
+    frontier = Search(question, space, job, effort, leaders=lambda sizes: stairs, known=known, trades=True).run(source)
     for staged in stairs.points.values():
         if any(staged is layout for layout in known):
             continue
@@ -113,7 +113,7 @@ def shared(question: Question, space: Space, job: Job, source: Source, least_us:
         stairs.append(Staircase(("gpus", "time", "cost"), least_us=least_us))
         return stairs[-1]
 
-    frontier = Search(question, space, job, effort, leaders=one_more, apart=False).run(source)
+    frontier = Search(question, space, job, effort, leaders=one_more, trades=True, apart=False).run(source)
     frontier.found = [point for stair in stairs for _, point in sorted(stair.points.items())]
     return frontier
 
